@@ -1,0 +1,1 @@
+//! What the application on one host does next. Applications see their own host only.

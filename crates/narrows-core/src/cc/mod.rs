@@ -1,0 +1,345 @@
+//! Congestion controllers: facts in, two numbers out.
+//!
+//! A controller reads [`Ack`]s and states a window in packets and, if it paces, a rate. Sequence numbers, loss
+//! detection, retransmission, timers and the shape of the reduction belong to the transport ([`crate::tcp`]). The
+//! vocabulary is that of the Linux kernel's hook table, so that an algorithm reads the same here and in its kernel twin.
+//!
+//! # The order of calls
+//! On an acknowledgement: [`on_ack`](CongestionControl::on_ack), then, if the same acknowledgement began an episode of
+//! loss or classic ECN, [`on_congestion`](CongestionControl::on_congestion). This is the kernel's order (`in_ack_event`
+//! and `pkts_acked` come before `ssthresh`), so that DCTCP's α is up to date when its cut is computed. `on_ack` is told
+//! the phase *after* that decision and must not grow the window outside [`Phase::may_grow`].
+//!
+//! # Adding a controller
+//! One file with a type, its [`Spec`] and its tests; one line in the `registry!` below; one page in `docs/algorithms/`.
+
+use crate::packet::Seq;
+use crate::rng::SmallStream;
+use crate::units::{Bytes, Packets, Rate, Span, Time};
+
+pub mod newreno;
+pub mod parts;
+pub mod settings;
+
+pub use settings::{Kind, Parameter, Settings, Value};
+
+/// The smallest window a controller states, except after a timeout [RFC 5681 §3.1].
+pub const MIN_WINDOW: Packets = Packets::new(2);
+
+/// Who moves the window during loss recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The transport, by proportional rate reduction towards the controller's window [RFC 6937]: Linux without
+    /// `cong_control`.
+    Transport,
+    /// The controller: its window holds at once. Linux with `cong_control`.
+    Controller,
+}
+
+/// Where the sender stands between losses; Linux's `icsk_ca_state` without `Disorder`, which changes nothing here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Nothing is wrong.
+    #[default]
+    Open,
+    /// A reduction after an ECN echo is under way, no loss.
+    EcnReduction,
+    /// Fast recovery: a loss was found and the data outstanding at that moment is not yet all acknowledged.
+    Recovery,
+    /// After a retransmission timeout, until the data outstanding then is acknowledged.
+    Loss,
+}
+
+impl Phase {
+    /// Whether a controller whose recovery the transport owns may raise its window: not while the transport reduces.
+    pub const fn may_grow(self) -> bool {
+        matches!(self, Phase::Open | Phase::Loss)
+    }
+}
+
+/// Why an episode of congestion began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Loss detected by acknowledgements or by RACK's timer [RFC 6675 §5, RFC 8985 §6.2].
+    Loss,
+    /// An ECN echo, once per window of data [RFC 3168 §6.1.2].
+    Ecn,
+}
+
+/// What kept the sender from sending more, at the moment of its last transmission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// The congestion window. Only then may a window grow [RFC 7661 §4.3].
+    Window,
+    /// The peer's receive window.
+    Receiver,
+    /// The application offered no more data.
+    #[default]
+    Application,
+    /// The controller's own pacing rate.
+    Pacing,
+    /// A near-source rate limiter.
+    NearSource,
+}
+
+/// One measured round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttSample {
+    /// From transmission to acknowledgement, both by the sender's clock; never of a retransmitted segment [Karn 1987].
+    pub span: Span,
+    /// First byte of the segment that it was taken on: a controller can tell a sample from before its last cut.
+    pub seq: Seq,
+}
+
+/// A delivery-rate sample [draft-cheng-iccrg-delivery-rate-estimation §3; Linux `tcp_rate.c`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Packets delivered over the interval.
+    pub delivered: Packets,
+    /// The longer of the send and the acknowledgement interval.
+    pub interval: Span,
+    /// The connection's delivered count when the sampled packet was sent: tells rounds apart.
+    pub prior_delivered: Packets,
+    /// Whether the application, not the network, limited the sample.
+    pub app_limited: bool,
+}
+
+/// Everything one acknowledgement tells. Built in one place, `tcp/sender`, read everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// Packets newly delivered by it, cumulatively or selectively.
+    pub acked: Packets,
+    /// The same in bytes of payload.
+    pub acked_bytes: Bytes,
+    /// How many of `acked` the receiver reported as marked: all or none, by the ECE flag, as Linux counts.
+    pub marked: Packets,
+    /// Packets newly declared lost.
+    pub lost: Packets,
+    /// The ECN echo flag was set and ECN is in use.
+    pub ece: bool,
+    /// The round trip of the newest segment it acknowledges, if that was never retransmitted.
+    pub rtt: Option<RttSample>,
+    /// The delivery-rate sample.
+    pub delivery: Option<RateSample>,
+    /// Packets delivered over the connection's life, this acknowledgement included.
+    pub delivered: Packets,
+    /// First byte not yet acknowledged.
+    pub una: Seq,
+    /// First byte not yet sent.
+    pub nxt: Seq,
+    /// Packets thought to be in the network after this acknowledgement: sent, not delivered, not lost.
+    pub in_flight: Packets,
+    /// The same before it.
+    pub prior_in_flight: Packets,
+    /// Most packets in flight over the last round: slow start may grow up to twice that.
+    pub max_in_flight: Packets,
+    /// Where the sender stands, an episode that begins with this acknowledgement included.
+    pub phase: Phase,
+    /// The data outstanding when the round began is now all acknowledged. The first acknowledgement of data ends a round.
+    pub round_ended: bool,
+    /// What limited the sender.
+    pub limited_by: Limit,
+}
+
+/// A transmission, at the moment it happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Packets in flight after it.
+    pub in_flight: Packets,
+    /// How long nothing had been sent, when nothing was in flight before it; otherwise `None`.
+    pub idle: Option<Span>,
+}
+
+/// What changes slowly. Kept by the transport, lent to the controller at every call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Size of the IP packet that carries it: what pacing and bandwidth-delay products count.
+    pub packet: Bytes,
+    /// Initial window.
+    pub initial_window: Packets,
+    /// Line rate of the sending host's port.
+    pub line_rate: Rate,
+    /// Smoothed round trip, once there was a sample.
+    pub srtt: Option<Span>,
+    /// Least round trip of the last 300 s (Linux `tcp_min_rtt`, sysctl `tcp_min_rtt_wlen`).
+    pub min_rtt: Option<Span>,
+    /// Retransmission timeout, without back-off.
+    pub rto: Span,
+    /// Segments that the host would hand to its port in one piece: 1 where segmentation offload is off.
+    pub burst: Packets,
+    /// First byte not yet acknowledged.
+    pub una: Seq,
+    /// First byte not yet sent.
+    pub nxt: Seq,
+    /// Packets thought to be in the network.
+    pub in_flight: Packets,
+}
+
+/// The controller's contract. Every method is total: any order of calls with any consistent facts is legal.
+pub trait CongestionControl {
+    /// Who moves the window during loss recovery.
+    const RECOVERY: Owner;
+
+    /// An acknowledgement that delivered something, or carried an ECN echo.
+    fn on_ack(&mut self, ack: &Ack, path: &Path);
+
+    /// A new episode of loss or classic ECN began: at most once per window of data [RFC 6675 §5, RFC 3168 §6.1.2].
+    /// With [`Owner::Transport`], [`window`](Self::window) then states where the reduction leads.
+    fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path);
+
+    /// The retransmission timer expired: everything outstanding counts as lost [RFC 5681 §3.1].
+    fn on_timeout(&mut self, now: Time, path: &Path);
+
+    /// A segment left.
+    fn on_sent(&mut self, _now: Time, _sent: &Sent, _path: &Path) {}
+
+    /// Data is about to be sent after `idle`, longer than the retransmission timeout [RFC 5681 §4.1].
+    fn on_idle_restart(&mut self, _now: Time, _idle: Span, _path: &Path) {}
+
+    /// The last episode or timeout proved spurious: restore what it took [RFC 4015, Linux `undo_cwnd`].
+    fn on_undo(&mut self) {}
+
+    /// The congestion window in packets of at most one MSS; at least 1.
+    fn window(&self) -> Packets;
+
+    /// The slow-start threshold in packets; `u64::MAX` where there is none yet.
+    fn slow_start_threshold(&self) -> Packets {
+        Packets::new(u64::MAX)
+    }
+
+    /// The rate to pace at, counted in IP bytes; `None` sends as the window allows.
+    fn pacing(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Most packets to hand to the port in one piece when pacing; `None` leaves it to the host's segmentation offload.
+    fn burst(&self) -> Option<Packets> {
+        None
+    }
+}
+
+/// What a controller is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Its parameters, in the order of its [`Spec`].
+    pub settings: Settings<'a>,
+    /// The path as known at the start.
+    pub path: &'a Path,
+    /// Randomness of its own.
+    pub random: SmallStream,
+}
+
+/// Whether and how a controller uses ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum EcnUse {
+    /// Its packets are not ECN-capable, unless the experiment asks for classic ECN.
+    Optional,
+    /// It needs ECN and the run-exact echo of the DCTCP receiver [RFC 8257 §3.2].
+    Exact,
+}
+
+/// What the world may know of a controller: name, texts, parameters, and how to build it.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// As written in experiments: lower case, stable.
+    pub name: &'static str,
+    /// As written in figures.
+    pub title: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// Where it is defined; keys of `docs/references.toml`.
+    pub source: &'static str,
+    /// Its use of ECN.
+    pub ecn: EcnUse,
+    /// Whether it reads [`Ack::delivery`]: the transport keeps those records only for the controllers that do.
+    pub needs_delivery_rate: bool,
+    /// What an experiment may set.
+    pub parameters: &'static [Parameter],
+}
+
+/// Lists every controller: the enum that dispatches, its specs, and how each is built.
+macro_rules! registry {
+    ($($module:ident :: $controller:ident),* $(,)?) => {
+        /// Any controller. Dispatch is a `match`, so that the packet path has no indirect call.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs, clippy::large_enum_variant, reason = "a variant is its controller, held by value")]
+        pub enum Controller {
+            $($controller($module::$controller),)*
+        }
+
+        /// Every controller's [`Spec`], in the order of the registry.
+        pub const SPECS: &[&Spec] = &[$(&$module::SPEC),*];
+
+        impl Controller {
+            /// Builds the controller with this `name`; `None` if there is none.
+            pub fn build(name: &str, context: &Context<'_>) -> Option<Controller> {
+                $(if name == $module::SPEC.name {
+                    return Some(Controller::$controller($module::$controller::new(context)));
+                })*
+                None
+            }
+            /// The [`Spec`] of this controller.
+            pub fn spec(&self) -> &'static Spec {
+                match self { $(Controller::$controller(_) => &$module::SPEC,)* }
+            }
+            /// [`CongestionControl::RECOVERY`] of this controller.
+            pub fn recovery(&self) -> Owner {
+                match self { $(Controller::$controller(_) => $module::$controller::RECOVERY,)* }
+            }
+            /// See [`CongestionControl::on_ack`].
+            pub fn on_ack(&mut self, ack: &Ack, path: &Path) {
+                match self { $(Controller::$controller(c) => c.on_ack(ack, path),)* }
+            }
+            /// See [`CongestionControl::on_congestion`].
+            pub fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
+                match self { $(Controller::$controller(c) => c.on_congestion(now, cause, path),)* }
+            }
+            /// See [`CongestionControl::on_timeout`].
+            pub fn on_timeout(&mut self, now: Time, path: &Path) {
+                match self { $(Controller::$controller(c) => c.on_timeout(now, path),)* }
+            }
+            /// See [`CongestionControl::on_sent`].
+            pub fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
+                match self { $(Controller::$controller(c) => c.on_sent(now, sent, path),)* }
+            }
+            /// See [`CongestionControl::on_idle_restart`].
+            pub fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) {
+                match self { $(Controller::$controller(c) => c.on_idle_restart(now, idle, path),)* }
+            }
+            /// See [`CongestionControl::on_undo`].
+            pub fn on_undo(&mut self) {
+                match self { $(Controller::$controller(c) => c.on_undo(),)* }
+            }
+            /// See [`CongestionControl::window`].
+            pub fn window(&self) -> Packets {
+                match self { $(Controller::$controller(c) => c.window(),)* }
+            }
+            /// See [`CongestionControl::slow_start_threshold`].
+            pub fn slow_start_threshold(&self) -> Packets {
+                match self { $(Controller::$controller(c) => c.slow_start_threshold(),)* }
+            }
+            /// See [`CongestionControl::pacing`].
+            pub fn pacing(&self) -> Option<Rate> {
+                match self { $(Controller::$controller(c) => c.pacing(),)* }
+            }
+            /// See [`CongestionControl::burst`].
+            pub fn burst(&self) -> Option<Packets> {
+                match self { $(Controller::$controller(c) => c.burst(),)* }
+            }
+        }
+    };
+}
+
+registry! {
+    newreno::NewReno,
+}
+
+/// The [`Spec`] of the controller with this name.
+pub fn spec(name: &str) -> Option<&'static Spec> {
+    SPECS.iter().copied().find(|spec| spec.name == name)
+}

@@ -1,0 +1,3 @@
+//! Bricks that two or more controllers share.
+
+pub mod reno;

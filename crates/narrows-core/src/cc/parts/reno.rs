@@ -1,0 +1,108 @@
+//! The window that most controllers move: slow start, "one more after so many", cuts, and what an undo restores.
+
+use crate::cc::{Ack, Limit, MIN_WINDOW, Path};
+use crate::units::{Packets, Span};
+
+/// A window in whole packets with Linux's credit counter: `snd_cwnd`, `snd_cwnd_cnt`, `snd_ssthresh`, and their values
+/// before the last cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The window, packets; at least 1.
+    pub packets: u64,
+    /// Slow-start threshold, packets.
+    pub threshold: u64,
+    /// Packets acknowledged towards the next increment.
+    credit: u64,
+    /// Window and threshold before the last cut, for an undo.
+    before: Option<(u64, u64)>,
+}
+
+impl Window {
+    /// A window of `initial` packets in slow start.
+    pub fn new(initial: Packets) -> Window {
+        Window { packets: initial.get().max(1), threshold: u64::MAX, credit: 0, before: None }
+    }
+
+    /// Below the threshold.
+    pub fn in_slow_start(&self) -> bool {
+        self.packets < self.threshold
+    }
+
+    /// Whether the last round used the window: otherwise it must not grow (Linux `tcp_is_cwnd_limited`; [RFC 7661]).
+    pub fn was_used(&self, ack: &Ack) -> bool {
+        if self.in_slow_start() {
+            return self.packets < 2 * ack.max_in_flight.get();
+        }
+        matches!(ack.limited_by, Limit::Window)
+    }
+
+    /// One packet more for each acknowledged, up to the threshold; returns the acknowledged packets left over
+    /// [RFC 5681 §3.1].
+    #[must_use]
+    pub fn slow_start(&mut self, acked: u64) -> u64 {
+        let grown = (self.packets + acked).min(self.threshold);
+        let left = acked - (grown - self.packets);
+        self.packets = grown;
+        left
+    }
+
+    /// One packet more after every `per_packet` acknowledged (Linux `tcp_cong_avoid_ai`). `per_packet` of the window's
+    /// size is Reno's one packet per round trip.
+    pub fn add_after(&mut self, per_packet: u64, acked: u64) {
+        let per_packet = per_packet.max(1);
+        if self.credit >= per_packet {
+            self.credit = 0;
+            self.packets += 1;
+        }
+        self.credit += acked;
+        if self.credit >= per_packet {
+            let grown = self.credit / per_packet;
+            self.credit -= grown * per_packet;
+            self.packets += grown;
+        }
+    }
+
+    /// Reno's growth: slow start, then one packet per window acknowledged.
+    pub fn grow(&mut self, acked: u64) {
+        let left = if self.in_slow_start() { self.slow_start(acked) } else { acked };
+        if left > 0 {
+            self.add_after(self.packets, left);
+        }
+    }
+
+    /// Cuts threshold and window to `to`, at least 2, and remembers both for an undo.
+    pub fn cut(&mut self, to: u64) {
+        self.before = Some((self.packets, self.threshold));
+        self.threshold = to.max(MIN_WINDOW.get());
+        self.packets = self.threshold;
+        self.credit = 0;
+    }
+
+    /// After a timeout: threshold to `to`, window to one packet [RFC 5681 §3.1].
+    pub fn collapse(&mut self, to: u64) {
+        self.cut(to);
+        self.packets = 1;
+    }
+
+    /// Window and threshold as before the last cut, if they were larger.
+    pub fn undo(&mut self) {
+        if let Some((packets, threshold)) = self.before.take() {
+            self.packets = self.packets.max(packets);
+            self.threshold = self.threshold.max(threshold);
+        }
+    }
+
+    /// Forgets the part of the window that idling has made doubtful: one halving for each timeout's worth of `idle`,
+    /// not below the initial window; the threshold keeps 3/4 of the old window (Linux `tcp_cwnd_restart`, [RFC 2861]).
+    pub fn restart_after_idle(&mut self, idle: Span, path: &Path) {
+        let floor = path.initial_window.get().min(self.packets);
+        self.threshold = self.threshold.max((self.packets >> 1) + (self.packets >> 2));
+        let mut left = idle;
+        while left > path.rto && self.packets > floor {
+            left = left.saturating_sub(path.rto);
+            self.packets >>= 1;
+        }
+        self.packets = self.packets.max(floor);
+        self.credit = 0;
+    }
+}

@@ -1,0 +1,215 @@
+//! What a packet means, never its bytes: drivers build and parse those at their own border.
+
+use crate::units::{Bytes, Time};
+
+/// Absolute offset in a connection's byte stream; the SYN occupies 0, the first byte of data is 1. Never wraps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seq(u64);
+
+impl Seq {
+    /// The SYN's sequence number.
+    pub const SYN: Seq = Seq(0);
+    /// The sequence number of the first byte of data.
+    pub const FIRST: Seq = Seq(1);
+
+    /// The sequence number at this offset.
+    pub const fn new(offset: u64) -> Seq {
+        Seq(offset)
+    }
+    /// The offset.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+    /// `bytes` further on.
+    pub const fn plus(self, bytes: u64) -> Seq {
+        Seq(self.0 + bytes)
+    }
+    /// Bytes from `earlier` to here; zero if `earlier` is in fact later.
+    pub const fn since(self, earlier: Seq) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+    /// The 32 bits that travel [RFC 9293 §3.4].
+    #[allow(clippy::cast_possible_truncation, reason = "truncation is the meaning")]
+    pub const fn wire(self) -> u32 {
+        self.0 as u32
+    }
+    /// The sequence number nearest to `near` whose low 32 bits are `wire`. The inverse of [`Seq::wire`] for any peer
+    /// less than 2³¹ bytes away.
+    #[allow(clippy::cast_possible_truncation, reason = "the low half is compared")]
+    pub const fn expand(wire: u32, near: Seq) -> Seq {
+        let distance = wire.wrapping_sub(near.0 as u32) as i32;
+        Seq(near.0.wrapping_add_signed(distance as i64))
+    }
+}
+
+/// The two ECN bits of the IP header [RFC 3168 §5].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The sender does not understand ECN: a queue may only drop.
+    #[default]
+    NotCapable = 0,
+    /// ECT(1).
+    Capable1 = 1,
+    /// ECT(0), what every sender here uses.
+    Capable = 2,
+    /// Congestion experienced.
+    Marked = 3,
+}
+
+/// TCP header flags, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// Opens a connection.
+    pub const SYN: Flags = Flags(1);
+    /// The acknowledgement field is meaningful.
+    pub const ACK: Flags = Flags(2);
+    /// ECN echo [RFC 3168 §6.1].
+    pub const ECE: Flags = Flags(4);
+    /// Congestion window reduced [RFC 3168 §6.1].
+    pub const CWR: Flags = Flags(8);
+    /// The last segment of a message: the receiver hands it up at once.
+    pub const PSH: Flags = Flags(16);
+    /// Closes this direction.
+    pub const FIN: Flags = Flags(32);
+
+    /// Both sets together.
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+    /// `other` added if `condition`.
+    pub const fn with_if(self, other: Flags, condition: bool) -> Flags {
+        if condition { self.with(other) } else { self }
+    }
+    /// Whether every flag of `other` is set.
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// The set as bits, for a driver's compact record.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+    /// The set with these bits, the inverse of [`Flags::bits`].
+    pub const fn from_bits(bits: u8) -> Flags {
+        Flags(bits)
+    }
+}
+
+/// Up to three ranges of bytes that arrived out of order, newest first [RFC 2018 §4]; a leading range below the
+/// acknowledgement reports a duplicate [RFC 2883 §4]. Three is what fits beside timestamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); 3],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// No block.
+    pub const NONE: SackBlocks = SackBlocks { blocks: [(0, 0); 3], len: 0 };
+
+    /// Adds `[start, end)`; the fourth and later ones are left out, as in the option field.
+    pub fn push(&mut self, start: Seq, end: Seq) {
+        if usize::from(self.len) < self.blocks.len() {
+            self.blocks[usize::from(self.len)] = (start.wire(), end.wire());
+            self.len += 1;
+        }
+    }
+    /// The blocks in order, each `[start, end)` in wire numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.blocks[..usize::from(self.len)].iter().copied()
+    }
+    /// Number of blocks, 0–3.
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// What the application says of the bytes that a segment carries: stands for the header that a real message begins
+/// with, so that a receiver learns of messages from packets alone. Zero is no tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u32);
+
+/// One TCP segment in one IP packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// First byte carried, low 32 bits.
+    pub seq: u32,
+    /// Next byte expected by the segment's sender, low 32 bits; meaningful with [`Flags::ACK`].
+    pub ack: u32,
+    /// Bytes of payload.
+    pub length: u16,
+    /// Header flags.
+    pub flags: Flags,
+    /// ECN bits of the IP header.
+    pub ecn: Ecn,
+    /// Receive window in units of 1 KiB (a window scale of 10), rounded down.
+    pub window: u16,
+    /// Sender's clock in milliseconds [RFC 7323 §3].
+    pub timestamp: u32,
+    /// The peer's clock, echoed.
+    pub timestamp_echo: u32,
+    /// Selective acknowledgements.
+    pub sack: SackBlocks,
+    /// The message that this segment's bytes belong to.
+    pub tag: Tag,
+}
+
+/// IP and TCP headers with the timestamp option.
+pub const HEADER_BYTES: u64 = 52;
+/// A SYN or SYN-ACK: IP, TCP and the options MSS, SACK permitted, timestamps, window scale.
+pub const SYN_BYTES: u64 = 60;
+/// Payload of a full segment in a 1500-byte packet.
+pub const FULL_PAYLOAD: u16 = 1448;
+
+impl Segment {
+    /// Size of the IP packet: what queues, limits and thresholds count.
+    pub const fn ip_bytes(&self) -> Bytes {
+        if self.flags.contains(Flags::SYN) {
+            return Bytes::new(SYN_BYTES);
+        }
+        let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() as u64 };
+        Bytes::new(HEADER_BYTES + sack + self.length as u64)
+    }
+}
+
+/// A TCP timestamp: milliseconds, wrapping [RFC 7323 §5.4].
+#[allow(clippy::cast_possible_truncation, reason = "timestamps wrap")]
+pub const fn timestamp(now: Time) -> u32 {
+    now.as_ms() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn expanding_undoes_wire_near_the_peer(near in 0u64..1 << 40, distance in -(1i64 << 31) + 1..1i64 << 31) {
+            prop_assume!(near as i64 + distance >= 0);
+            let seq = Seq::new((near as i64 + distance) as u64);
+            prop_assert_eq!(Seq::expand(seq.wire(), Seq::new(near)), seq);
+        }
+    }
+
+    #[test]
+    fn sizes_are_those_of_linux_with_timestamps() {
+        let mut ack = Segment { flags: Flags::ACK, ..Segment::default() };
+        assert_eq!(ack.ip_bytes(), Bytes::new(52));
+        ack.sack.push(Seq::new(1), Seq::new(2));
+        assert_eq!(ack.ip_bytes(), Bytes::new(64));
+        ack.sack.push(Seq::new(4), Seq::new(5));
+        ack.sack.push(Seq::new(7), Seq::new(8));
+        assert_eq!(ack.ip_bytes(), Bytes::new(80));
+        let data = Segment { length: FULL_PAYLOAD, flags: Flags::ACK, ..Segment::default() };
+        assert_eq!(data.ip_bytes(), Bytes::new(1500));
+    }
+}

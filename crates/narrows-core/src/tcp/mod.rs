@@ -1,0 +1,3 @@
+//! Both ends of a TCP connection.
+
+pub mod profile;

@@ -1,0 +1,104 @@
+//! What kind of host this is: every constant of the stack that results depend on, by name.
+
+use crate::units::{Packets, Span};
+
+/// How losses are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum LossDetection {
+    /// Three segments delivered above a hole [RFC 6675 §4].
+    DuplicateAcks,
+    /// By time, with an adaptive reordering window [RFC 8985].
+    Rack,
+}
+
+/// Every constant of a host's stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub struct Profile {
+    /// Initial window [RFC 6928].
+    pub initial_window: Packets,
+    /// Floor of the variance term of the retransmission timeout: RTO ≥ SRTT + this (Linux).
+    pub min_rto: Span,
+    /// Retransmission timeout before the first sample [RFC 6298 §2.1].
+    pub initial_rto: Span,
+    /// Ceiling of the backed-off timeout.
+    pub max_rto: Span,
+    /// Whether the floor applies to the whole timeout (true: [RFC 6298 §2.4]) or to its variance term (false: Linux).
+    pub min_rto_is_total: bool,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
+    /// Tail loss probes [RFC 8985 §7].
+    pub tail_loss_probe: bool,
+    /// Early retransmit for windows too small for three duplicate acknowledgements [RFC 5827].
+    pub early_retransmit: bool,
+    /// Undo of reductions that a timestamp echo or duplicate report proves spurious.
+    pub undo: bool,
+    /// Full segments per delayed acknowledgement; 1 acknowledges each.
+    pub ack_every: u8,
+    /// Least wait before a lone segment is acknowledged.
+    pub delayed_ack: Span,
+    /// Segments acknowledged at once at the start of a connection.
+    pub quick_acks: u8,
+    /// Whether the window shrinks after idling longer than the timeout [RFC 5681 §4.1].
+    pub restart_after_idle: bool,
+    /// Most segments handed to the port in one piece; 1 is segmentation offload off. Linux: 44 (64 KB).
+    pub offload_segments: u8,
+    /// Most segments merged on receipt; 1 is receive offload off.
+    pub receive_offload_segments: u8,
+    /// Receive offload gives up waiting after this gap.
+    pub receive_offload_gap: Span,
+    /// Pacing in slow start and in congestion avoidance, percent of window per round trip, for hosts that pace every
+    /// sender (fq). `None`: only controllers that ask are paced.
+    pub host_pacing: Option<(u16, u16)>,
+    /// Most unsent bytes of a connection in its host's port, as time at its pacing rate (TCP small queues).
+    pub small_queue: Span,
+    /// Receive buffer, bytes.
+    pub receive_buffer: u64,
+}
+
+impl Profile {
+    /// The hosts of the GEMINI paper [baselines §0].
+    pub const LINUX_4_9: Profile = Profile {
+        initial_window: Packets::new(10),
+        min_rto: Span::from_ms(200),
+        initial_rto: Span::from_secs(1),
+        max_rto: Span::from_secs(120),
+        min_rto_is_total: false,
+        loss_detection: LossDetection::DuplicateAcks,
+        tail_loss_probe: true,
+        early_retransmit: true,
+        undo: true,
+        ack_every: 2,
+        delayed_ack: Span::from_ms(40),
+        quick_acks: 16,
+        restart_after_idle: true,
+        offload_segments: 44,
+        receive_offload_segments: 44,
+        receive_offload_gap: Span::from_us(50),
+        host_pacing: None,
+        small_queue: Span::from_ms(1),
+        receive_buffer: 64 << 20,
+    };
+
+    /// Linux 6: RACK-TLP is the only loss detector.
+    pub const LINUX_6: Profile =
+        Profile { loss_detection: LossDetection::Rack, early_retransmit: false, ..Profile::LINUX_4_9 };
+
+    /// The hosts of the DCTCP paper [dctcp §6].
+    pub const DCTCP_2010: Profile = Profile {
+        initial_window: Packets::new(2),
+        min_rto: Span::from_ms(300),
+        min_rto_is_total: true,
+        tail_loss_probe: false,
+        early_retransmit: false,
+        delayed_ack: Span::from_ms(1),
+        quick_acks: 0,
+        restart_after_idle: false,
+        ..Profile::LINUX_4_9
+    };
+
+    /// The named profiles.
+    pub const NAMED: &[(&str, Profile)] =
+        &[("linux-4.9", Profile::LINUX_4_9), ("linux-6", Profile::LINUX_6), ("dctcp-2010", Profile::DCTCP_2010)];
+}

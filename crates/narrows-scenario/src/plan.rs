@@ -1,0 +1,266 @@
+//! What a driver is given: everything resolved, nothing left to look up. A plan holds the traffic's *process*, not its
+//! million flows; its hash names its results.
+
+use narrows_core::cc::Value;
+use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::tcp::profile::Profile;
+use narrows_core::units::{Bytes, Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// One network, one traffic, one set of controllers; a seed makes it a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Plan {
+    /// The experiment's name: a label, not part of the hash.
+    pub experiment: String,
+    /// The arm's name: a label, not part of the hash.
+    pub arm: String,
+    /// Values of the sweep's axes, by name: labels, not part of the hash.
+    pub axes: Vec<(String, String)>,
+    /// What the arm declares to be different, key and value: labels, not part of the hash.
+    pub declared: Vec<(String, String)>,
+    /// The network.
+    pub network: Graph,
+    /// What is sent over it.
+    pub traffic: Vec<Traffic>,
+    /// When and how long.
+    pub schedule: Schedule,
+    /// What is sampled.
+    pub sampling: Sampling,
+}
+
+/// When a run ends and what of it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Schedule {
+    /// No flow starts at or after this.
+    pub end: Time,
+    /// Started flows may go on so long after `end`; then the run stops and they stay unfinished.
+    pub drain: Span,
+    /// Flows that start before this, and port counters until then, do not count.
+    pub warmup: Span,
+}
+
+/// What is sampled while a run goes on, and how often; zero spans sample nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Sampling {
+    /// Backlog of every watched port.
+    pub queues: Span,
+    /// Window and pacing rate of long-lived connections.
+    pub windows: Span,
+    /// Goodput of long-lived flows, in bins of this width.
+    pub goodput: Span,
+}
+
+/// A network: nodes and directed links. Indices into these lists are the identifiers that drivers and results use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Graph {
+    /// Hosts first, in the order of their names in the topology, then switches.
+    pub nodes: Vec<Node>,
+    /// Every link, one entry per direction.
+    pub links: Vec<Link>,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeKind {
+    /// Has exactly one link out and one in.
+    Host,
+    /// Forwards.
+    Switch,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Node {
+    /// Unique: `a1-3`, `tor-a1`, `border-a`.
+    pub name: String,
+    /// Host or switch.
+    pub kind: NodeKind,
+    /// The datacenter it stands in; 0 where there is only one.
+    pub site: u16,
+    /// The rack it stands in, unique over all sites; 0 where there are none.
+    pub rack: u16,
+    /// Memory that its ports with `pooled` share.
+    pub pool: Option<PoolConfig>,
+}
+
+/// One direction of a link, and the port that feeds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Link {
+    /// `from->to`.
+    pub name: String,
+    /// Index of the node whose port this is.
+    pub from: u32,
+    /// Index of the node at the other end.
+    pub to: u32,
+    /// Line rate.
+    pub rate: Rate,
+    /// From the last bit sent to the handling at the other end: propagation, and the stack delay of a host on either end.
+    pub delay: Span,
+    /// What the port is for: `host` (a host's own), `edge` (towards a host), `fabric`, `wan`.
+    pub role: Role,
+    /// The port's own limit.
+    pub limit: Limit,
+    /// Whether it also draws on its node's pool.
+    pub pooled: bool,
+    /// Its marking law.
+    pub aqm: Option<AqmConfig>,
+    /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
+    pub loss: u32,
+    /// Whether its backlog is sampled.
+    pub watched: bool,
+}
+
+/// What a port is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// A host's own port: a FIFO that never drops its own host's packets.
+    Host,
+    /// A switch's port towards a host.
+    Edge,
+    /// Between switches inside a datacenter.
+    Fabric,
+    /// Between datacenters.
+    Wan,
+}
+
+/// A kind of traffic: who sends what to whom, over which stack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Traffic {
+    /// Unique; the name of its random streams.
+    pub name: String,
+    /// The controller.
+    pub controller: ControllerChoice,
+    /// The hosts' stack.
+    pub profile: Profile,
+    /// Fresh or persistent connections.
+    pub connections: Connections,
+    /// Who sends what, when.
+    pub pattern: Pattern,
+}
+
+/// A controller and its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ControllerChoice {
+    /// Its name in the registry.
+    pub name: String,
+    /// One value for each parameter of its spec, in that order.
+    pub values: Vec<Value>,
+    /// Its packets are ECN-capable: always for a controller that needs it, on request for others (classic ECN).
+    pub ecn: bool,
+}
+
+/// How flows use connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// A connection for each flow; its handshake is part of the completion time.
+    Fresh,
+    /// A connection for each flow, open when the flow begins.
+    FreshEstablished,
+    /// An idle connection of the same pair if there is one, else a new one. A pair begins with this many, established.
+    Persistent {
+        /// Established connections per pair at the start.
+        pool: u32,
+    },
+}
+
+/// Who sends what, when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Flows arrive at random, whatever became of the earlier ones.
+    Open(Open),
+    /// Flows stated one by one.
+    List(Vec<FlowStart>),
+    /// A client asks many servers at once, waits for all, and asks again.
+    Incast(Incast),
+}
+
+/// Flows that arrive at random.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Open {
+    /// Mean time between two flows of this traffic, over all pairs.
+    pub mean_interarrival: Span,
+    /// The sizes.
+    pub sizes: SizeDistribution,
+    /// Who may send to whom.
+    pub pairs: Pairs,
+    /// Sizes drawn stratified and arrivals scaled, so that a short run offers exactly what it says.
+    pub exact: bool,
+    /// The receiver asks for each flow with a request of this size; `None`: the sender begins by itself.
+    pub request: Option<Bytes>,
+}
+
+/// Who may send to whom. Never a host to itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairs {
+    /// Source uniform over the first list, destination uniform over the second; drawn again while they are equal.
+    Between {
+        /// Nodes that send the flow's bytes.
+        sources: Vec<u32>,
+        /// Nodes that receive them.
+        destinations: Vec<u32>,
+    },
+    /// One of these ordered pairs, uniformly.
+    Listed(Vec<(u32, u32)>),
+}
+
+/// A distribution of sizes: cumulative probability at sizes, linear in between.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SizeDistribution {
+    /// Its name: `web-search`, or the file's.
+    pub name: String,
+    /// `(bytes, cumulative probability)`, both ascending; begins at probability 0 and ends at 1.
+    pub points: Vec<(u64, f64)>,
+}
+
+/// One flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FlowStart {
+    /// When it is offered (or its request sent).
+    pub at: Time,
+    /// The node that sends its bytes.
+    pub source: u32,
+    /// The node that receives them.
+    pub destination: u32,
+    /// Its size; `None` goes on until `stop` or the run's end.
+    pub size: Option<Bytes>,
+    /// When a flow without a size stops offering data.
+    pub stop: Option<Time>,
+    /// Size of the request that the destination sends first.
+    pub request: Option<Bytes>,
+}
+
+/// Scatter and gather by one client, in a closed loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Incast {
+    /// The node that asks.
+    pub client: u32,
+    /// The nodes that answer.
+    pub servers: Vec<u32>,
+    /// Size of each request.
+    pub request: Bytes,
+    /// Size of each server's response.
+    pub response: Bytes,
+    /// Rounds of asking all servers and waiting for all.
+    pub repeats: u32,
+    /// When the first round begins.
+    pub start: Time,
+    /// Each server waits a uniformly random time up to this before it answers.
+    pub jitter: Span,
+}
