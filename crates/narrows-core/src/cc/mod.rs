@@ -191,8 +191,9 @@ pub trait CongestionControl {
     /// With [`Owner::Transport`], [`window`](Self::window) then states where the reduction leads.
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path);
 
-    /// The retransmission timer expired: everything outstanding counts as lost [RFC 5681 §3.1].
-    fn on_timeout(&mut self, now: Time, path: &Path);
+    /// The retransmission timer expired: everything outstanding counts as lost, the window collapses. `repeated` if the
+    /// same window of data already had its loss answered: then the threshold stays [RFC 5681 §3.1].
+    fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path);
 
     /// A segment left.
     fn on_sent(&mut self, _now: Time, _sent: &Sent, _path: &Path) {}
@@ -300,8 +301,8 @@ macro_rules! registry {
                 match self { $(Controller::$controller(c) => c.on_congestion(now, cause, path),)* }
             }
             /// See [`CongestionControl::on_timeout`].
-            pub fn on_timeout(&mut self, now: Time, path: &Path) {
-                match self { $(Controller::$controller(c) => c.on_timeout(now, path),)* }
+            pub fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
+                match self { $(Controller::$controller(c) => c.on_timeout(now, repeated, path),)* }
             }
             /// See [`CongestionControl::on_sent`].
             pub fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {

@@ -42,8 +42,9 @@ impl CongestionControl for NewReno {
         self.window.cut(self.window.packets / 2);
     }
 
-    fn on_timeout(&mut self, _now: Time, _path: &Path) {
-        self.window.collapse(self.window.packets / 2);
+    fn on_timeout(&mut self, _now: Time, repeated: bool, _path: &Path) {
+        let to = if repeated { self.window.threshold } else { self.window.packets / 2 };
+        self.window.collapse(to);
     }
 
     fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {

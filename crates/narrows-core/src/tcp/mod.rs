@@ -1,3 +1,71 @@
-//! Both ends of a TCP connection.
+//! Both ends of a TCP connection: what Linux does and results depend on.
+//!
+//! [`Endpoint`] is the machine that a driver holds: one end, with a sending and a receiving half. Drive it so:
+//! `handle_segment` or `handle_timeout`, then `poll_event` until `None`, then `poll_transmit` until `None`, then read
+//! [`Endpoint::deadline`] and [`Endpoint::pacing_deadline`]. Every call is handed the time and the [`Stack`] of its host.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | `sender` | what to send next; what an acknowledgement means |
+//! | `scoreboard` | which outstanding segments are delivered, lost, sent again |
+//! | `reduction` | the window during recovery (PRR) |
+//! | `rtt` | smoothed and least round trip, the retransmission timeout |
+//! | `rate` | delivery-rate samples |
+//! | `pacer` | when the next piece may leave |
+//! | `receiver` | order, acknowledgements, the echo of marks |
+//! | `offload` | which arriving segments reach the stack as one |
+//! | `profile` | every constant, by the name of a real stack |
 
+mod endpoint;
+mod offload;
+mod pacer;
 pub mod profile;
+mod rate;
+mod receiver;
+mod reduction;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub use endpoint::{Endpoint, Event, Tallies, initial_path};
+
+use crate::packet::{FULL_PAYLOAD, HEADER_BYTES};
+use crate::units::{Bytes, Rate};
+use profile::Profile;
+
+/// How a connection uses ECN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EcnMode {
+    /// Not at all.
+    #[default]
+    Off,
+    /// An echo until the sender confirms, one reduction per window [RFC 3168].
+    Classic,
+    /// The exact runs of marks [RFC 8257 §3.2].
+    Exact,
+}
+
+/// What a connection's end takes from its host and its controller's needs; one value serves many connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// The constants.
+    pub profile: Profile,
+    /// Use of ECN, on both ends alike.
+    pub ecn: EcnMode,
+    /// Line rate of the host's port.
+    pub line_rate: Rate,
+    /// The controller reads delivery-rate samples.
+    pub delivery_rate: bool,
+}
+
+impl Stack {
+    /// Payload of a full segment, bytes.
+    pub(crate) const fn mss(&self) -> u64 {
+        FULL_PAYLOAD as u64
+    }
+
+    /// IP bytes of a full segment.
+    pub(crate) const fn packet(&self) -> Bytes {
+        Bytes::new(FULL_PAYLOAD as u64 + HEADER_BYTES)
+    }
+}

@@ -6,9 +6,11 @@ use crate::units::{Packets, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum LossDetection {
-    /// Three segments delivered above a hole [RFC 6675 §4].
+    /// Three segments delivered above a hole [RFC 6675 §4]; a lost retransmission waits for the timer.
     DuplicateAcks,
-    /// By time, with an adaptive reordering window [RFC 8985].
+    /// As `DuplicateAcks`, and a retransmission is lost once something sent later was delivered (Linux 4.4 to 4.17).
+    DuplicateAcksThenTime,
+    /// By time alone, with an adaptive reordering window and a timer [RFC 8985].
     Rack,
 }
 
@@ -65,7 +67,7 @@ impl Profile {
         initial_rto: Span::from_secs(1),
         max_rto: Span::from_secs(120),
         min_rto_is_total: false,
-        loss_detection: LossDetection::DuplicateAcks,
+        loss_detection: LossDetection::DuplicateAcksThenTime,
         tail_loss_probe: true,
         early_retransmit: true,
         undo: true,
@@ -90,6 +92,7 @@ impl Profile {
         initial_window: Packets::new(2),
         min_rto: Span::from_ms(300),
         min_rto_is_total: true,
+        loss_detection: LossDetection::DuplicateAcks,
         tail_loss_probe: false,
         early_retransmit: false,
         delayed_ack: Span::from_ms(1),

@@ -1,0 +1,369 @@
+//! One end of a connection: handshake, the two halves, and the segments between them.
+
+use super::offload::ReceiveOffload;
+use super::receiver::{AckFields, Receiver, arrival};
+use super::sender::{Outgoing, Sender};
+use super::{EcnMode, Stack};
+use crate::cc::{Controller, Path, Phase};
+use crate::packet::{Ecn, Flags, Segment, Seq, Tag, timestamp};
+use crate::units::{Bytes, Packets, Rate, Span, Time};
+
+/// What the application hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is complete.
+    Established,
+    /// A message arrived whole and in order.
+    Delivered(Tag),
+}
+
+/// Where the handshake stands [RFC 9293 §3.3.2].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handshake {
+    /// Not begun.
+    Closed,
+    /// A SYN is to be sent, or was sent at this time for the last time.
+    SynSent {
+        at: Option<Time>,
+        tries: u8,
+    },
+    /// A SYN came; a SYN-ACK is to be sent, or was sent at this time.
+    SynReceived {
+        at: Option<Time>,
+        tries: u8,
+    },
+    Established,
+}
+
+/// What a connection's end has counted since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tallies {
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u32,
+    /// Sum of the round-trip samples.
+    pub rtt_sum: Span,
+    /// Number of round-trip samples.
+    pub rtt_count: u64,
+    /// Payload bytes that arrived here marked.
+    pub marked_bytes: u64,
+    /// Payload bytes that arrived here in order.
+    pub delivered_bytes: u64,
+    /// Payload bytes of ours that the peer acknowledged.
+    pub acknowledged_bytes: u64,
+}
+
+/// One end of a connection. See the module's documentation for how to drive it.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    handshake: Handshake,
+    /// Tells the application once.
+    announce: bool,
+    handshake_timer: Time,
+    /// Tag of the SYN: what the opener says of the connection.
+    syn_tag: Tag,
+    sender: Sender,
+    receiver: Receiver,
+    offload: ReceiveOffload,
+}
+
+impl Endpoint {
+    /// An end whose handshake has not begun. Either side calls [`Endpoint::open`], or a SYN arrives.
+    pub fn closed(controller: Controller, stack: &Stack) -> Endpoint {
+        Endpoint {
+            handshake: Handshake::Closed,
+            announce: false,
+            handshake_timer: Time::NEVER,
+            syn_tag: Tag::default(),
+            sender: Sender::new(controller, initial_path(stack)),
+            receiver: Receiver::new(stack),
+            offload: ReceiveOffload::default(),
+        }
+    }
+
+    /// An end of a connection that both sides already know to be open. It has no round-trip sample yet.
+    pub fn established(controller: Controller, stack: &Stack) -> Endpoint {
+        Endpoint { handshake: Handshake::Established, ..Endpoint::closed(controller, stack) }
+    }
+
+    /// Begins the handshake; the SYN carries `tag`.
+    pub fn open(&mut self, tag: Tag) {
+        if self.handshake == Handshake::Closed {
+            self.handshake = Handshake::SynSent { at: None, tries: 0 };
+            self.syn_tag = tag;
+        }
+    }
+
+    /// Puts a message of `bytes` into the stream; may be called before the handshake is complete.
+    pub fn offer(&mut self, bytes: Bytes, tag: Tag) {
+        if bytes > Bytes::ZERO {
+            self.sender.offer(bytes.get(), tag);
+        }
+    }
+
+    /// Takes back what is offered but not yet sent.
+    pub fn stop(&mut self) {
+        self.sender.stop();
+    }
+
+    /// A segment arrived.
+    pub fn handle_segment(&mut self, now: Time, segment: &Segment, stack: &Stack) {
+        if segment.flags.contains(Flags::SYN) {
+            self.handle_syn(now, segment, stack);
+            return;
+        }
+        if let Handshake::SynReceived { at, tries } = self.handshake {
+            self.establish(now, at.filter(|_| tries == 1), stack);
+        }
+        if self.handshake != Handshake::Established {
+            return;
+        }
+        if segment.length == 0 {
+            // A bare acknowledgement may not overtake the data that the offload still holds.
+            self.flush_offload(now, stack);
+        } else {
+            let piece = arrival(segment, self.receiver.next_expected());
+            let receiver = &mut self.receiver;
+            self.offload.handle(now, piece, stack, |run| receiver.handle(now, run, stack));
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.sender.handle_ack(now, segment, stack);
+        }
+    }
+
+    fn handle_syn(&mut self, now: Time, segment: &Segment, stack: &Stack) {
+        self.receiver.learn_timestamp(segment.timestamp);
+        self.sender.allow(Seq::FIRST, segment.window);
+        let answers = segment.flags.contains(Flags::ACK);
+        match self.handshake {
+            Handshake::Closed if !answers => {
+                self.handshake = Handshake::SynReceived { at: None, tries: 0 };
+                self.syn_tag = segment.tag;
+            }
+            // The SYN came again: our SYN-ACK was lost.
+            Handshake::SynReceived { tries, .. } if !answers => {
+                self.handshake = Handshake::SynReceived { at: None, tries };
+            }
+            Handshake::SynSent { at, tries } if answers => {
+                self.establish(now, at.filter(|_| tries == 1), stack);
+                // The third step of the handshake, unless data goes first.
+                self.receiver.acknowledge_now();
+            }
+            // A repeated SYN-ACK: our acknowledgement of it was lost.
+            Handshake::Established if answers => self.receiver.acknowledge_now(),
+            _ => {}
+        }
+    }
+
+    /// `sent_once` is when our SYN or SYN-ACK left, if only one did: the first round-trip sample.
+    fn establish(&mut self, now: Time, sent_once: Option<Time>, stack: &Stack) {
+        self.handshake = Handshake::Established;
+        self.handshake_timer = Time::NEVER;
+        self.announce = true;
+        if let Some(at) = sent_once {
+            self.sender.sample_handshake(now, now.since(at), stack);
+        }
+    }
+
+    fn flush_offload(&mut self, now: Time, stack: &Stack) {
+        if let Some(run) = self.offload.flush() {
+            self.receiver.handle(now, run, stack);
+        }
+    }
+
+    /// A deadline may have passed; calling early does nothing.
+    pub fn handle_timeout(&mut self, now: Time, stack: &Stack) {
+        if self.offload.deadline(stack) <= now {
+            self.flush_offload(now, stack);
+        }
+        self.receiver.handle_timeout(now);
+        if self.handshake_timer <= now {
+            self.handshake_timer = Time::NEVER;
+            match self.handshake {
+                Handshake::SynSent { tries, .. } => self.handshake = Handshake::SynSent { at: None, tries },
+                Handshake::SynReceived { tries, .. } => self.handshake = Handshake::SynReceived { at: None, tries },
+                Handshake::Closed | Handshake::Established => {}
+            }
+        }
+        if self.handshake == Handshake::Established && self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, stack);
+        }
+    }
+
+    /// What happened since the last call.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        if core::mem::take(&mut self.announce) {
+            return Some(Event::Established);
+        }
+        self.receiver.poll_completed().map(Event::Delivered)
+    }
+
+    /// The next segment to send now.
+    pub fn poll_transmit(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
+        match self.handshake {
+            Handshake::Closed => None,
+            Handshake::SynSent { at: None, tries } => {
+                self.handshake = Handshake::SynSent { at: Some(now), tries: tries.saturating_add(1) };
+                Some(self.handshake_segment(now, Flags::SYN, tries, stack))
+            }
+            Handshake::SynReceived { at: None, tries } => {
+                self.handshake = Handshake::SynReceived { at: Some(now), tries: tries.saturating_add(1) };
+                Some(self.handshake_segment(now, Flags::SYN.with(Flags::ACK), tries, stack))
+            }
+            Handshake::SynSent { .. } | Handshake::SynReceived { .. } => None,
+            Handshake::Established => self.poll_established(now, stack),
+        }
+    }
+
+    fn handshake_segment(&mut self, now: Time, flags: Flags, earlier_tries: u8, stack: &Stack) -> Segment {
+        let wait = stack.profile.initial_rto.saturating_mul(1 << earlier_tries.min(16)).min(stack.profile.max_rto);
+        self.handshake_timer = now + wait;
+        let fields = self.receiver.take_ack(stack);
+        Segment {
+            seq: Seq::SYN.wire(),
+            ack: Seq::FIRST.wire(),
+            flags,
+            window: fields.window,
+            timestamp: timestamp(now),
+            timestamp_echo: fields.timestamp_echo,
+            tag: self.syn_tag,
+            ..Segment::default()
+        }
+    }
+
+    fn poll_established(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
+        if let Some(fields) = self.receiver.take_before_change(stack) {
+            return Some(self.acknowledgement(now, fields));
+        }
+        if let Some(outgoing) = self.sender.next(now, stack) {
+            let fields = self.receiver.take_ack(stack);
+            return Some(self.data(now, outgoing, fields, stack));
+        }
+        if self.receiver.must_acknowledge() {
+            let fields = self.receiver.take_ack(stack);
+            return Some(self.acknowledgement(now, fields));
+        }
+        None
+    }
+
+    fn acknowledgement(&self, now: Time, fields: AckFields) -> Segment {
+        Segment {
+            seq: self.sender.next_seq().wire(),
+            ack: fields.ack.wire(),
+            flags: Flags::ACK.with_if(Flags::ECE, fields.ece),
+            window: fields.window,
+            timestamp: timestamp(now),
+            timestamp_echo: fields.timestamp_echo,
+            sack: fields.sack,
+            ..Segment::default()
+        }
+    }
+
+    fn data(&self, now: Time, outgoing: Outgoing, fields: AckFields, stack: &Stack) -> Segment {
+        // Classic ECN leaves retransmissions unmarked by rule [RFC 3168 §6.1.5]; DCTCP's are capable [RFC 8257 §3.6].
+        let capable = match stack.ecn {
+            EcnMode::Off => false,
+            EcnMode::Classic => !outgoing.resent,
+            EcnMode::Exact => true,
+        };
+        Segment {
+            length: outgoing.length,
+            seq: outgoing.start.wire(),
+            flags: Flags::ACK
+                .with_if(Flags::ECE, fields.ece)
+                .with_if(Flags::PSH, outgoing.ends_message)
+                .with_if(Flags::CWR, outgoing.announces_reduction),
+            ecn: if capable { Ecn::Capable } else { Ecn::NotCapable },
+            tag: outgoing.tag,
+            ..self.acknowledgement(now, fields)
+        }
+    }
+
+    /// The earliest timer but pacing's; [`Time::NEVER`] for none. Retransmission, delayed acknowledgement, receive
+    /// offload and handshake share it: they are far away, or rare.
+    pub fn deadline(&self, stack: &Stack) -> Time {
+        let sender = self.sender.deadline();
+        sender.min(self.receiver.deadline()).min(self.offload.deadline(stack)).min(self.handshake_timer)
+    }
+
+    /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
+    pub fn pacing_deadline(&self) -> Time {
+        self.sender.pacing_deadline()
+    }
+
+    /// Most bytes of this connection that may wait in its host's port before the driver stops asking for more.
+    pub fn small_queue_limit(&self, stack: &Stack) -> Bytes {
+        self.sender.small_queue_limit(stack)
+    }
+
+    /// Whether the handshake is complete.
+    pub fn is_established(&self) -> bool {
+        self.handshake == Handshake::Established
+    }
+
+    /// Whether everything offered here has been acknowledged.
+    pub fn is_idle(&self) -> bool {
+        self.sender.is_idle()
+    }
+
+    /// The congestion window in force.
+    pub fn window(&self) -> Packets {
+        Packets::new(self.sender.window())
+    }
+
+    /// The pacing rate in force.
+    pub fn pacing(&self, stack: &Stack) -> Option<Rate> {
+        self.sender.pacing_rate(stack)
+    }
+
+    /// Where the sending half stands.
+    pub fn phase(&self) -> Phase {
+        self.sender.phase()
+    }
+
+    /// Segments sent and not acknowledged.
+    pub fn outstanding(&self) -> u32 {
+        self.sender.outstanding()
+    }
+
+    /// The controller, for observation.
+    pub fn controller(&self) -> &Controller {
+        self.sender.controller()
+    }
+
+    /// Tag of the SYN that opened the connection.
+    pub fn syn_tag(&self) -> Tag {
+        self.syn_tag
+    }
+
+    /// What has been counted.
+    pub fn tallies(&self) -> Tallies {
+        Tallies {
+            retransmitted_bytes: self.sender.retransmitted_bytes,
+            timeouts: self.sender.timeouts,
+            rtt_sum: self.sender.rtt_sum,
+            rtt_count: self.sender.rtt_count,
+            marked_bytes: self.receiver.marked_bytes(),
+            delivered_bytes: self.receiver.delivered(),
+            acknowledged_bytes: self.sender.una().since(Seq::FIRST),
+        }
+    }
+}
+
+/// The path as a controller first sees it, before any sample.
+pub fn initial_path(stack: &Stack) -> Path {
+    Path {
+        mss: Bytes::new(stack.mss()),
+        packet: stack.packet(),
+        initial_window: stack.profile.initial_window,
+        line_rate: stack.line_rate,
+        srtt: None,
+        min_rtt: None,
+        rto: stack.profile.initial_rto,
+        burst: Packets::new(u64::from(stack.profile.offload_segments)),
+        una: Seq::FIRST,
+        nxt: Seq::FIRST,
+        in_flight: Packets::ZERO,
+    }
+}

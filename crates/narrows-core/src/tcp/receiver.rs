@@ -1,0 +1,329 @@
+//! The receiving half: puts the stream in order, decides when to acknowledge, and echoes congestion marks.
+
+use alloc::collections::VecDeque;
+
+use super::{EcnMode, Stack};
+use crate::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag};
+use crate::units::Time;
+
+/// One or more segments in a row that the host's receive offload hands up as one [Linux GRO].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrival {
+    pub(super) start: Seq,
+    pub(super) end: Seq,
+    pub(super) marked: bool,
+    pub(super) flags: Flags,
+    pub(super) timestamp: u32,
+    pub(super) tag: Tag,
+}
+
+/// What must be sent back, and how soon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Pending {
+    #[default]
+    Nothing,
+    /// When the delayed-acknowledgement timer expires.
+    Delayed(Time),
+    Now,
+}
+
+/// Everything an acknowledgement says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AckFields {
+    pub(super) ack: Seq,
+    pub(super) sack: SackBlocks,
+    pub(super) ece: bool,
+    pub(super) timestamp_echo: u32,
+    pub(super) window: u16,
+}
+
+/// The state of the receiving half.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// Next byte expected.
+    next: Seq,
+    /// `next` as last acknowledged.
+    acknowledged: Seq,
+    /// Ranges that arrived beyond a hole, ascending, apart from each other.
+    beyond: VecDeque<(Seq, Seq)>,
+    beyond_bytes: u64,
+    /// The ranges to report, most recently touched first (Linux `selective_acks`).
+    recent: [(Seq, Seq); 4],
+    recent_count: usize,
+    duplicate: Option<(Seq, Seq)>,
+    /// Ends of messages that lie beyond `next`, ascending.
+    message_ends: VecDeque<(Seq, Tag)>,
+    /// Messages delivered whole and in order, not yet told.
+    completed: VecDeque<Tag>,
+    pending: Pending,
+    quick_acks: u8,
+    /// The timestamp to echo: of the earliest segment not yet acknowledged [RFC 7323 §4.3].
+    timestamp: u32,
+    /// The last data segment was marked (DCTCP), or a mark awaits its CWR (classic).
+    congestion: bool,
+    /// An acknowledgement for the state before the last change of marks, due before any other [RFC 8257 §3.2].
+    before_change: Option<(Seq, bool)>,
+    marked_bytes: u64,
+}
+
+impl Receiver {
+    pub(super) fn new(stack: &Stack) -> Receiver {
+        Receiver {
+            next: Seq::FIRST,
+            acknowledged: Seq::FIRST,
+            beyond: VecDeque::new(),
+            beyond_bytes: 0,
+            recent: [(Seq::SYN, Seq::SYN); 4],
+            recent_count: 0,
+            duplicate: None,
+            message_ends: VecDeque::new(),
+            completed: VecDeque::new(),
+            pending: Pending::Nothing,
+            quick_acks: stack.profile.quick_acks,
+            timestamp: 0,
+            congestion: false,
+            before_change: None,
+            marked_bytes: 0,
+        }
+    }
+
+    /// Bytes delivered in order.
+    pub(super) fn delivered(&self) -> u64 {
+        self.next.since(Seq::FIRST)
+    }
+
+    /// Payload bytes that arrived marked.
+    pub(super) fn marked_bytes(&self) -> u64 {
+        self.marked_bytes
+    }
+
+    /// The next byte expected: what incoming wire numbers are near to.
+    pub(super) fn next_expected(&self) -> Seq {
+        self.next
+    }
+
+    /// A message that became whole since the last call.
+    pub(super) fn poll_completed(&mut self) -> Option<Tag> {
+        self.completed.pop_front()
+    }
+
+    /// The peer's first timestamp, from its SYN or SYN-ACK.
+    pub(super) fn learn_timestamp(&mut self, timestamp: u32) {
+        self.timestamp = timestamp;
+    }
+
+    pub(super) fn handle(&mut self, now: Time, arrival: Arrival, stack: &Stack) {
+        let length = arrival.end.since(arrival.start);
+        if length == 0 {
+            return;
+        }
+        if arrival.marked {
+            self.marked_bytes += length;
+        }
+        self.echo_marks(arrival, stack);
+        if arrival.start <= self.acknowledged {
+            self.timestamp = arrival.timestamp;
+        }
+        if arrival.flags.contains(Flags::PSH) && arrival.end > self.next {
+            let place = self.message_ends.partition_point(|&(end, _)| end < arrival.end);
+            if self.message_ends.get(place).is_none_or(|&(end, _)| end != arrival.end) {
+                self.message_ends.insert(place, (arrival.end, arrival.tag));
+            }
+        }
+        if arrival.end <= self.next {
+            // All of it was here before: say which, so that the sender can undo a needless reduction [RFC 2883 §4].
+            self.duplicate = Some((arrival.start, arrival.end));
+            self.pending = Pending::Now;
+            return;
+        }
+        if arrival.start > self.next {
+            self.store(arrival.start, arrival.end);
+            self.pending = Pending::Now;
+            return;
+        }
+        let filled_hole = !self.beyond.is_empty();
+        self.next = arrival.end;
+        self.advance_over_stored();
+        let whole_message = self.complete_messages();
+        self.schedule(now, filled_hole, whole_message, stack);
+    }
+
+    /// The state machine of marks: run-exact for DCTCP, latched until CWR for classic ECN.
+    fn echo_marks(&mut self, arrival: Arrival, stack: &Stack) {
+        match stack.ecn {
+            EcnMode::Off => {}
+            EcnMode::Classic => {
+                if arrival.flags.contains(Flags::CWR) {
+                    self.congestion = false;
+                }
+                if arrival.marked && !self.congestion {
+                    self.congestion = true;
+                    self.quick_acks = self.quick_acks.max(2);
+                }
+            }
+            EcnMode::Exact => {
+                if arrival.marked != self.congestion {
+                    if matches!(self.pending, Pending::Delayed(_)) {
+                        self.before_change = Some((self.next, self.congestion));
+                    }
+                    self.congestion = arrival.marked;
+                    self.pending = Pending::Now;
+                }
+            }
+        }
+    }
+
+    fn schedule(&mut self, now: Time, filled_hole: bool, whole_message: bool, stack: &Stack) {
+        if self.pending == Pending::Now {
+            return;
+        }
+        let unacknowledged = self.next.since(self.acknowledged);
+        let patience = u64::from(stack.profile.ack_every.saturating_sub(1)) * stack.mss();
+        let at_once = unacknowledged > patience || filled_hole || whole_message || self.quick_acks > 0;
+        if at_once {
+            self.quick_acks = self.quick_acks.saturating_sub(1);
+            self.pending = Pending::Now;
+        } else if self.pending == Pending::Nothing {
+            self.pending = Pending::Delayed(now + stack.profile.delayed_ack);
+        }
+    }
+
+    fn store(&mut self, start: Seq, end: Seq) {
+        let place = self.beyond.partition_point(|&(_, to)| to < start);
+        let (mut from, mut to) = (start, end);
+        let mut overlap = 0;
+        let mut touched = 0;
+        while let Some(&(other_from, other_to)) = self.beyond.get(place + touched) {
+            if other_from > to {
+                break;
+            }
+            if other_from <= start && end <= other_to {
+                self.duplicate = Some((start, end));
+            }
+            overlap += other_to.since(other_from);
+            from = from.min(other_from);
+            to = to.max(other_to);
+            touched += 1;
+        }
+        match touched {
+            0 => self.beyond.insert(place, (from, to)),
+            1 => self.beyond[place] = (from, to),
+            _ => {
+                self.beyond[place] = (from, to);
+                self.beyond.drain(place + 1..place + touched);
+            }
+        }
+        self.beyond_bytes += to.since(from) - overlap;
+        // The range just touched goes to the front; those it swallowed leave the list [RFC 2018 §4].
+        let mut kept = [(Seq::SYN, Seq::SYN); 4];
+        kept[0] = (from, to);
+        let mut count = 1;
+        for &(start, end) in &self.recent[..self.recent_count] {
+            if (end < from || start > to) && count < kept.len() {
+                kept[count] = (start, end);
+                count += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_count = count;
+    }
+
+    fn advance_over_stored(&mut self) {
+        while let Some(&(from, to)) = self.beyond.front() {
+            if from > self.next {
+                break;
+            }
+            self.next = self.next.max(to);
+            self.beyond_bytes -= to.since(from);
+            self.beyond.pop_front();
+        }
+        if self.recent_count > 0 {
+            let mut count = 0;
+            for index in 0..self.recent_count {
+                if self.recent[index].0 > self.next {
+                    self.recent[count] = self.recent[index];
+                    count += 1;
+                }
+            }
+            self.recent_count = count;
+        }
+    }
+
+    fn complete_messages(&mut self) -> bool {
+        let before = self.completed.len();
+        while let Some(&(end, tag)) = self.message_ends.front() {
+            if end > self.next {
+                break;
+            }
+            self.message_ends.pop_front();
+            self.completed.push_back(tag);
+        }
+        self.completed.len() > before
+    }
+
+    /// When the delayed acknowledgement is due; [`Time::NEVER`] if none is.
+    pub(super) fn deadline(&self) -> Time {
+        if let Pending::Delayed(at) = self.pending { at } else { Time::NEVER }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        if matches!(self.pending, Pending::Delayed(at) if at <= now) {
+            self.pending = Pending::Now;
+        }
+    }
+
+    /// Something other than data asks for an acknowledgement.
+    pub(super) fn acknowledge_now(&mut self) {
+        self.pending = Pending::Now;
+    }
+
+    /// An acknowledgement is due even if there is no data to carry it.
+    pub(super) fn must_acknowledge(&self) -> bool {
+        self.pending == Pending::Now
+    }
+
+    /// The acknowledgement for the marks before the last change, if one is due.
+    pub(super) fn take_before_change(&mut self, stack: &Stack) -> Option<AckFields> {
+        let (ack, ece) = self.before_change.take()?;
+        self.acknowledged = self.acknowledged.max(ack);
+        Some(AckFields { ack, sack: SackBlocks::NONE, ece, timestamp_echo: self.timestamp, window: self.window(stack) })
+    }
+
+    /// What any segment sent now says; nothing is pending afterwards.
+    pub(super) fn take_ack(&mut self, stack: &Stack) -> AckFields {
+        self.pending = Pending::Nothing;
+        self.acknowledged = self.next;
+        let mut sack = SackBlocks::NONE;
+        if let Some((start, end)) = self.duplicate.take() {
+            sack.push(start, end);
+        }
+        for &(start, end) in &self.recent[..self.recent_count] {
+            sack.push(start, end);
+        }
+        AckFields {
+            ack: self.next,
+            sack,
+            ece: self.congestion && stack.ecn != EcnMode::Off,
+            timestamp_echo: self.timestamp,
+            window: self.window(stack),
+        }
+    }
+
+    fn window(&self, stack: &Stack) -> u16 {
+        let free = stack.profile.receive_buffer.saturating_sub(self.beyond_bytes);
+        u16::try_from(free >> 10).unwrap_or(u16::MAX)
+    }
+}
+
+/// An arrival of one segment.
+pub(super) fn arrival(segment: &Segment, near: Seq) -> Arrival {
+    let start = Seq::expand(segment.seq, near);
+    Arrival {
+        start,
+        end: start.plus(u64::from(segment.length)),
+        marked: segment.ecn == Ecn::Marked,
+        flags: segment.flags,
+        timestamp: segment.timestamp,
+        tag: segment.tag,
+    }
+}

@@ -1,0 +1,451 @@
+//! What was sent and not yet acknowledged: one record per segment, and which of them are delivered, lost or sent again.
+//!
+//! Work per acknowledgement does not grow with the window: records leave from the front, a selective acknowledgement
+//! touches only what the previous one did not already report, and each loss detector keeps a place from which it goes on.
+
+use alloc::collections::VecDeque;
+
+use super::rate::Stamp;
+use crate::packet::{FULL_PAYLOAD, Seq};
+use crate::units::{Span, Time};
+
+/// Delivered out of order, as the receiver reported.
+const SACKED: u8 = 1;
+/// Thought lost.
+const LOST: u8 = 2;
+/// Sent again, and that transmission is thought to be in the network.
+const RESENT: u8 = 4;
+/// Was sent again at least once: its acknowledgement gives no round trip [Karn 1987].
+const EVER_RESENT: u8 = 8;
+
+/// One segment: 16 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// First byte, low 32 bits.
+    start: u32,
+    length: u16,
+    state: u8,
+    /// Of its last transmission.
+    sent_at: Time,
+}
+
+impl Record {
+    const fn is(self, state: u8) -> bool {
+        self.state & state != 0
+    }
+}
+
+/// What one acknowledgement delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delivered {
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
+    /// When the oldest segment acknowledged in order that was sent only once left: the sample for the timeout.
+    pub(super) oldest: Option<Time>,
+    /// When the newest segment that was sent only once left, and its first byte: the sample for the controller.
+    pub(super) newest: Option<(Time, Seq)>,
+    /// The latest transmission among the delivered: its time, end, and whether it was a retransmission [RFC 8985 §6.2].
+    pub(super) latest: Option<(Time, Seq, bool)>,
+    /// A retransmitted segment is among them.
+    pub(super) resent: bool,
+    /// The rate stamp of the latest transmission.
+    pub(super) stamp: Option<(Stamp, Time)>,
+    /// A segment sent once arrived after a later one, by so many segments.
+    pub(super) reordered_by: u32,
+}
+
+/// The outstanding segments of one sender.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    records: VecDeque<Record>,
+    /// One per record where delivery rates are wanted, else empty.
+    stamps: VecDeque<Stamp>,
+    /// Number of the first record; segments are numbered from the connection's beginning.
+    first: u64,
+    sacked: u32,
+    lost: u32,
+    resent: u32,
+    /// Number after the highest record reported delivered; at most `first` if there is none.
+    sacked_end: u64,
+    /// Where the duplicate-count detector goes on, and how many delivered records lie below.
+    scan: u64,
+    sacked_below_scan: u32,
+    /// Where the detector by time goes on among segments sent once.
+    time_scan: u64,
+    /// Lost and to be sent again, in order.
+    to_resend: VecDeque<u64>,
+    /// Sent again, in the order of sending, with that time.
+    resends: VecDeque<(u64, Time)>,
+    /// Blocks of the last acknowledgement.
+    seen: [(Seq, Seq); 3],
+}
+
+impl Scoreboard {
+    /// Segments outstanding, whatever became of them.
+    pub(super) fn outstanding(&self) -> u32 {
+        u32::try_from(self.records.len()).expect("a window is far below 2³² segments")
+    }
+
+    /// Segments thought to be in the network [RFC 6675 §4, Linux `tcp_packets_in_flight`].
+    pub(super) fn in_flight(&self) -> u32 {
+        self.outstanding() - self.sacked - self.lost + self.resent
+    }
+
+    /// Segments delivered out of order.
+    pub(super) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments thought lost, sent again or not.
+    pub(super) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Whether a lost segment waits to be sent again.
+    pub(super) fn wants_resend(&mut self) -> bool {
+        self.next_to_resend().is_some()
+    }
+
+    /// When the oldest outstanding segment was last sent.
+    pub(super) fn oldest_sent_at(&self) -> Option<Time> {
+        self.records.front().map(|record| record.sent_at)
+    }
+
+    /// Takes note of a new segment.
+    pub(super) fn push(&mut self, now: Time, start: Seq, length: u16, stamp: Option<Stamp>) {
+        self.records.push_back(Record { start: start.wire(), length, state: 0, sent_at: now });
+        if let Some(stamp) = stamp {
+            self.stamps.push_back(stamp);
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.first + self.records.len() as u64
+    }
+
+    fn index(&self, number: u64) -> usize {
+        usize::try_from(number - self.first).expect("numbers at or after the first record")
+    }
+
+    /// Everything up to `ack` is delivered.
+    pub(super) fn acknowledge(&mut self, una: Seq, ack: Seq, delivered: &mut Delivered) {
+        while let Some(&record) = self.records.front() {
+            let start = Seq::expand(record.start, una);
+            let end = start.plus(u64::from(record.length));
+            if end > ack {
+                break;
+            }
+            self.records.pop_front();
+            let stamp = self.stamps.pop_front();
+            if record.is(SACKED) {
+                self.sacked -= 1;
+                if self.first < self.scan {
+                    self.sacked_below_scan -= 1;
+                }
+            } else {
+                self.count_delivery(record, start, stamp, self.first, true, delivered);
+            }
+            self.forget_loss(record);
+            self.first += 1;
+        }
+        if self.scan < self.first {
+            self.scan = self.first;
+            self.sacked_below_scan = 0;
+        }
+        self.time_scan = self.time_scan.max(self.first);
+    }
+
+    /// `[start, end)` was delivered out of order.
+    pub(super) fn sack(&mut self, start: Seq, end: Seq, una: Seq, delivered: &mut Delivered) {
+        // What the last acknowledgement reported with an overlapping block needs no second look: only what lies to the
+        // left and to the right of it.
+        let seen = self.seen.iter().copied().find(|&(from, to)| from < end && start < to);
+        match seen {
+            Some((from, to)) => {
+                self.sack_range(start, from.min(end), una, delivered);
+                self.sack_range(to.max(start), end, una, delivered);
+            }
+            None => self.sack_range(start, end, una, delivered),
+        }
+    }
+
+    /// Remembers the blocks of this acknowledgement for the next.
+    pub(super) fn remember_blocks(&mut self, blocks: [(Seq, Seq); 3]) {
+        self.seen = blocks;
+    }
+
+    fn sack_range(&mut self, from: Seq, to: Seq, una: Seq, delivered: &mut Delivered) {
+        if from >= to {
+            return;
+        }
+        let mut number = self.first_at_or_after(from, una);
+        while number < self.end() {
+            let index = self.index(number);
+            let record = self.records[index];
+            let start = Seq::expand(record.start, una);
+            if start.plus(u64::from(record.length)) > to {
+                break;
+            }
+            if !record.is(SACKED) {
+                let stamp = self.stamps.get(index).copied();
+                self.count_delivery(record, start, stamp, number, false, delivered);
+                self.forget_loss(record);
+                self.records[index].state = (record.state | SACKED) & !(LOST | RESENT);
+                self.sacked += 1;
+                if number < self.scan {
+                    self.sacked_below_scan += 1;
+                }
+                self.sacked_end = self.sacked_end.max(number + 1);
+            }
+            number += 1;
+        }
+    }
+
+    /// Number of the first record that starts at or after `seq`.
+    fn first_at_or_after(&self, seq: Seq, una: Seq) -> u64 {
+        let before = |record: &Record| Seq::expand(record.start, una) < seq;
+        // Nearly all segments are full: guess the place, and search only if the guess is off.
+        let guess = usize::try_from(seq.since(una) / u64::from(FULL_PAYLOAD)).unwrap_or(usize::MAX);
+        for index in guess.saturating_sub(1)..=guess.saturating_add(1) {
+            let here = self.records.get(index).is_some_and(|record| !before(record));
+            let below = index == 0 || self.records.get(index - 1).is_some_and(before);
+            if here && below {
+                return self.first + index as u64;
+            }
+        }
+        self.first + self.records.partition_point(before) as u64
+    }
+
+    fn count_delivery(
+        &self,
+        record: Record,
+        start: Seq,
+        stamp: Option<Stamp>,
+        number: u64,
+        in_order: bool,
+        delivered: &mut Delivered,
+    ) {
+        delivered.packets += 1;
+        delivered.bytes += u64::from(record.length);
+        let once = !record.is(EVER_RESENT);
+        let end = start.plus(u64::from(record.length));
+        if once {
+            if in_order && delivered.oldest.is_none_or(|oldest| record.sent_at < oldest) {
+                delivered.oldest = Some(record.sent_at);
+            }
+            if delivered.newest.is_none_or(|(newest, _)| record.sent_at >= newest) {
+                delivered.newest = Some((record.sent_at, start));
+            }
+            if number + 1 < self.sacked_end {
+                let distance = u32::try_from(self.sacked_end - number - 1).unwrap_or(u32::MAX);
+                delivered.reordered_by = delivered.reordered_by.max(distance);
+            }
+        } else {
+            delivered.resent = true;
+        }
+        if delivered.latest.is_none_or(|(sent, last, _)| (record.sent_at, end) > (sent, last)) {
+            delivered.latest = Some((record.sent_at, end, !once));
+        }
+        if let Some(stamp) = stamp
+            && delivered.stamp.is_none_or(|(best, _)| stamp.delivered >= best.delivered)
+        {
+            delivered.stamp = Some((stamp, record.sent_at));
+        }
+    }
+
+    fn forget_loss(&mut self, record: Record) {
+        if record.is(LOST) {
+            self.lost -= 1;
+        }
+        if record.is(RESENT) {
+            self.resent -= 1;
+        }
+    }
+
+    /// A segment is lost if at least `threshold` segments above it are delivered [RFC 6675 §4 IsLost]. Returns how many
+    /// were found.
+    pub(super) fn lose_by_count(&mut self, threshold: u32) -> u32 {
+        let mut found = 0;
+        while self.scan < self.end() {
+            let index = self.index(self.scan);
+            if self.records[index].is(SACKED) {
+                self.sacked_below_scan += 1;
+            } else if self.sacked - self.sacked_below_scan < threshold {
+                break;
+            } else if !self.records[index].is(LOST) {
+                self.mark_lost(self.scan);
+                found += 1;
+            }
+            self.scan += 1;
+        }
+        found
+    }
+
+    /// A segment sent at least `wait` ago and before `latest`, the latest transmission known delivered, is lost
+    /// [RFC 8985 §6.2 step 5]; with `only_resent`, only retransmissions are judged. Returns how many were found, and when
+    /// the next one may be.
+    pub(super) fn lose_by_time(
+        &mut self,
+        now: Time,
+        latest: (Time, Seq),
+        wait: Span,
+        only_resent: bool,
+        una: Seq,
+    ) -> (u32, Option<Time>) {
+        let mut found = 0;
+        let mut next = None;
+        while let Some(&(number, sent_at)) = self.resends.front() {
+            let current = number >= self.first && {
+                let record = self.records[self.index(number)];
+                record.is(RESENT) && record.sent_at == sent_at
+            };
+            if current {
+                let record = self.records[self.index(number)];
+                let end = Seq::expand(record.start, una).plus(u64::from(record.length));
+                if (sent_at, end) >= latest {
+                    break;
+                }
+                if sent_at + wait > now {
+                    next = Some(sent_at + wait);
+                    break;
+                }
+                let index = self.index(number);
+                self.records[index].state &= !RESENT;
+                self.resent -= 1;
+                self.to_resend.push_front(number);
+                found += 1;
+            }
+            self.resends.pop_front();
+        }
+        if only_resent {
+            return (found, next);
+        }
+        while self.time_scan < self.end() {
+            let record = self.records[self.index(self.time_scan)];
+            if record.state & (SACKED | LOST | EVER_RESENT) == 0 {
+                let end = Seq::expand(record.start, una).plus(u64::from(record.length));
+                if (record.sent_at, end) >= latest {
+                    break;
+                }
+                if record.sent_at + wait > now {
+                    next = Some(next.map_or(record.sent_at + wait, |time: Time| time.min(record.sent_at + wait)));
+                    break;
+                }
+                self.mark_lost(self.time_scan);
+                found += 1;
+            }
+            self.time_scan += 1;
+        }
+        (found, next)
+    }
+
+    fn mark_lost(&mut self, number: u64) {
+        let index = self.index(number);
+        let record = &mut self.records[index];
+        debug_assert!(!record.is(SACKED) && !record.is(LOST));
+        record.state |= LOST;
+        self.lost += 1;
+        self.to_resend.push_back(number);
+    }
+
+    /// Everything not known delivered is lost, earlier retransmissions too [RFC 5681 §3.1, RFC 6298 §5].
+    pub(super) fn lose_all(&mut self) -> u32 {
+        self.to_resend.clear();
+        self.resends.clear();
+        self.resent = 0;
+        let mut found = 0;
+        for index in 0..self.records.len() {
+            let record = &mut self.records[index];
+            record.state &= !RESENT;
+            if !record.is(SACKED) {
+                if !record.is(LOST) {
+                    record.state |= LOST;
+                    self.lost += 1;
+                    found += 1;
+                }
+                self.to_resend.push_back(self.first + index as u64);
+            }
+        }
+        self.scan = self.end();
+        self.sacked_below_scan = self.sacked;
+        self.time_scan = self.end();
+        found
+    }
+
+    /// The losses were not: nothing waits to be sent again any more.
+    pub(super) fn forget_losses(&mut self) {
+        self.to_resend.clear();
+        for record in &mut self.records {
+            record.state &= !LOST;
+        }
+        self.lost = 0;
+        // Retransmissions already in the network stay counted in `resent` only with their loss: both copies of such a
+        // segment are one outstanding segment now.
+        for record in &mut self.records {
+            record.state &= !RESENT;
+        }
+        self.resent = 0;
+        self.resends.clear();
+        self.scan = self.first;
+        self.sacked_below_scan = 0;
+        self.time_scan = self.first;
+    }
+
+    fn next_to_resend(&mut self) -> Option<u64> {
+        while let Some(&number) = self.to_resend.front() {
+            if number >= self.first {
+                let record = self.records[self.index(number)];
+                if record.is(LOST) && !record.is(RESENT) {
+                    return Some(number);
+                }
+            }
+            self.to_resend.pop_front();
+        }
+        None
+    }
+
+    /// Takes the next lost segment to send again now: its first byte and length.
+    pub(super) fn resend(&mut self, now: Time, una: Seq, stamp: Option<Stamp>) -> Option<(Seq, u16)> {
+        let number = self.next_to_resend()?;
+        self.to_resend.pop_front();
+        Some(self.sent_again(number, now, una, stamp))
+    }
+
+    /// Sends the last segment again as a probe of the tail [RFC 8985 §7.3], lost or not.
+    pub(super) fn resend_last(&mut self, now: Time, una: Seq, stamp: Option<Stamp>) -> Option<(Seq, u16)> {
+        let number = self.end().checked_sub(1).filter(|&number| number >= self.first)?;
+        if self.records[self.index(number)].is(SACKED) {
+            return None;
+        }
+        Some(self.sent_again(number, now, una, stamp))
+    }
+
+    fn sent_again(&mut self, number: u64, now: Time, una: Seq, stamp: Option<Stamp>) -> (Seq, u16) {
+        let index = self.index(number);
+        let record = &mut self.records[index];
+        if !record.is(RESENT) {
+            self.resent += 1;
+        }
+        record.state |= RESENT | EVER_RESENT;
+        record.sent_at = now;
+        let segment = (Seq::expand(record.start, una), record.length);
+        if let Some(stamp) = stamp {
+            self.stamps[index] = stamp;
+        }
+        self.resends.push_back((number, now));
+        segment
+    }
+
+    /// Whether the counters agree with the records; for tests.
+    #[cfg(test)]
+    pub(super) fn is_consistent(&self) -> bool {
+        let count = |state| self.records.iter().filter(|record| record.is(state)).count() as u32;
+        let both = self.records.iter().all(|record| !(record.is(SACKED) && record.is(LOST | RESENT)));
+        let below = self.records.iter().take(self.index(self.scan.max(self.first)).min(self.records.len()));
+        let below = below.filter(|record| record.is(SACKED)).count() as u32;
+        both && count(SACKED) == self.sacked
+            && count(LOST) == self.lost
+            && count(RESENT) == self.resent
+            && below == self.sacked_below_scan
+    }
+}

@@ -1,0 +1,831 @@
+//! The sending half: what an acknowledgement means, and what to send next.
+
+use alloc::collections::VecDeque;
+
+use super::pacer::Pacer;
+use super::profile::LossDetection;
+use super::rate::{RateEstimator, Stamp};
+use super::reduction::Reduction;
+use super::rtt::RttEstimator;
+use super::scoreboard::{Delivered, Scoreboard};
+use super::{EcnMode, Stack};
+use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RttSample, Sent};
+use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
+use crate::units::{Bytes, Packets, Rate, Span, Time};
+
+/// Linux's bound on the reordering degree (`tcp_max_reordering`).
+const MOST_REORDERING: u32 = 300;
+/// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
+const DUPLICATE_THRESHOLD: u32 = 3;
+/// Linux's least tail-loss-probe timeout.
+const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
+/// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
+const WORST_DELAYED_ACK: Span = Span::from_ms(200);
+/// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
+const TICK: Span = Span::from_ms(1);
+/// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
+const OFFLOAD_WINDOW_DIVISOR: u64 = 3;
+
+/// A segment to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outgoing {
+    pub(super) start: Seq,
+    pub(super) length: u16,
+    pub(super) tag: Tag,
+    pub(super) ends_message: bool,
+    pub(super) resent: bool,
+    /// Carries the flag that tells the receiver of the reduction [RFC 3168 §6.1.2].
+    pub(super) announces_reduction: bool,
+}
+
+/// How a reduction or timeout may still turn out to have been needless.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// Timestamp of the first retransmission; an echo of an earlier one proves that the original arrived [RFC 3522].
+    resent_at: Option<u32>,
+    /// Retransmissions whose duplicate the receiver has not reported.
+    unreported: u32,
+}
+
+/// The state of the sending half.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    controller: Controller,
+    path: Path,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    rate: RateEstimator,
+    pacer: Pacer,
+    /// First byte not acknowledged.
+    una: Seq,
+    /// First byte not sent.
+    nxt: Seq,
+    /// End of what the application offered.
+    offered: Seq,
+    /// End of what the receiver allows.
+    allowed: Seq,
+    /// Ends of the messages not wholly acknowledged, ascending.
+    messages: VecDeque<(Seq, Tag)>,
+
+    phase: Phase,
+    /// `nxt` when the episode began.
+    recovery_point: Seq,
+    reduction: Reduction,
+    doubt: Option<Doubt>,
+    announce_reduction: bool,
+
+    /// The retransmission timer: a timeout, or a probe of the tail if `probing`.
+    timer: Time,
+    probing: bool,
+    probe_now: bool,
+    /// `nxt` when the last probe went out as a retransmission; until that is acknowledged no other goes.
+    probe: Option<Seq>,
+    backoff: u8,
+    /// When the detector by time must look again.
+    reorder_timer: Time,
+    /// The latest transmission known delivered, and its round trip.
+    latest: (Time, Seq),
+    latest_rtt: Span,
+    reordering: u32,
+
+    round_end: Seq,
+    /// Most segments outstanding since `usage_until` was set, and what limited the sender at that moment.
+    most_outstanding: u32,
+    usage_until: Seq,
+    limited_by: Limit,
+    sent_since_hold: bool,
+    waits_for_pacing: bool,
+    burst_left: u64,
+    last_sent: Time,
+
+    pub(super) retransmitted_bytes: u64,
+    pub(super) timeouts: u32,
+    pub(super) rtt_sum: Span,
+    pub(super) rtt_count: u64,
+}
+
+impl Sender {
+    pub(super) fn new(controller: Controller, path: Path) -> Sender {
+        Sender {
+            controller,
+            path,
+            board: Scoreboard::default(),
+            rtt: RttEstimator::new(),
+            rate: RateEstimator::default(),
+            pacer: Pacer::default(),
+            una: Seq::FIRST,
+            nxt: Seq::FIRST,
+            offered: Seq::FIRST,
+            allowed: Seq::FIRST.plus(u64::from(u16::MAX)),
+            messages: VecDeque::new(),
+            phase: Phase::Open,
+            recovery_point: Seq::FIRST,
+            reduction: Reduction::default(),
+            doubt: None,
+            announce_reduction: false,
+            timer: Time::NEVER,
+            probing: false,
+            probe_now: false,
+            probe: None,
+            backoff: 0,
+            reorder_timer: Time::NEVER,
+            latest: (Time::ZERO, Seq::SYN),
+            latest_rtt: Span::ZERO,
+            reordering: DUPLICATE_THRESHOLD,
+            round_end: Seq::FIRST,
+            most_outstanding: 0,
+            usage_until: Seq::FIRST,
+            limited_by: Limit::Application,
+            sent_since_hold: false,
+            waits_for_pacing: false,
+            burst_left: 0,
+            last_sent: Time::ZERO,
+            retransmitted_bytes: 0,
+            timeouts: 0,
+            rtt_sum: Span::ZERO,
+            rtt_count: 0,
+        }
+    }
+
+    /// The congestion window in force: the reduction's while it goes on, else the controller's.
+    pub(super) fn window(&self) -> u64 {
+        match self.phase {
+            Phase::Recovery | Phase::EcnReduction if self.controller.recovery() == Owner::Transport => {
+                self.reduction.window()
+            }
+            _ => self.controller.window().get(),
+        }
+    }
+
+    pub(super) fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// First byte not sent.
+    pub(super) fn next_seq(&self) -> Seq {
+        self.nxt
+    }
+
+    pub(super) fn una(&self) -> Seq {
+        self.una
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(super) fn outstanding(&self) -> u32 {
+        self.board.outstanding()
+    }
+
+    /// Everything offered is acknowledged.
+    pub(super) fn is_idle(&self) -> bool {
+        self.una == self.offered
+    }
+
+    /// The receiver allows `window` KiB beyond `ack`.
+    pub(super) fn allow(&mut self, ack: Seq, window: u16) {
+        self.allowed = self.allowed.max(ack.plus(u64::from(window) << 10));
+    }
+
+    /// A round trip measured by the handshake.
+    pub(super) fn sample_handshake(&mut self, now: Time, span: Span, stack: &Stack) {
+        self.rtt.sample(span, true, &stack.profile);
+        self.rtt.sample_min(now, span);
+        self.refresh_path(stack);
+    }
+
+    pub(super) fn offer(&mut self, bytes: u64, tag: Tag) {
+        self.offered = self.offered.plus(bytes);
+        self.messages.push_back((self.offered, tag));
+    }
+
+    /// Takes back what is offered but not yet sent; the last segment sent does not end its message.
+    pub(super) fn stop(&mut self) {
+        self.offered = self.nxt;
+        self.messages.retain(|&(end, _)| end <= self.nxt);
+    }
+
+    fn refresh_path(&mut self, stack: &Stack) {
+        self.path.srtt = self.rtt.smoothed();
+        self.path.min_rtt = self.rtt.min();
+        self.path.rto = self.rtt.timeout(&stack.profile);
+        self.path.una = self.una;
+        self.path.nxt = self.nxt;
+        self.path.in_flight = Packets::new(u64::from(self.board.in_flight()));
+    }
+
+    // ---- acknowledgements -------------------------------------------------------------------------------------------
+
+    pub(super) fn handle_ack(&mut self, now: Time, segment: &Segment, stack: &Stack) {
+        let ack = Seq::expand(segment.ack, self.una);
+        if ack > self.nxt {
+            return;
+        }
+        self.allow(ack.max(self.una), segment.window);
+        let advanced = ack > self.una;
+        let prior_in_flight = self.board.in_flight();
+        let mut delivered = Delivered::default();
+        let duplicate = self.take_sack(segment, ack, &mut delivered);
+        if advanced {
+            self.board.acknowledge(self.una, ack, &mut delivered);
+            self.una = ack;
+            while self.messages.front().is_some_and(|&(end, _)| end <= ack) {
+                self.messages.pop_front();
+            }
+        }
+        let ece = segment.flags.contains(Flags::ECE) && stack.ecn != EcnMode::Off;
+        if delivered.packets == 0 && !ece && !duplicate && !advanced {
+            return;
+        }
+
+        let round_ended = advanced && self.una >= self.round_end;
+        if round_ended {
+            self.round_end = self.nxt;
+        }
+        let rtt = self.take_round_trip(now, segment, advanced, round_ended, &delivered, stack);
+        let stamp = if stack.delivery_rate { delivered.stamp } else { None };
+        let delivery = self.rate.sample(now, delivered.packets, stamp, self.rtt.min());
+        self.notice_latest(now, &delivered);
+        let lost = self.find_losses(now, stack);
+
+        if advanced && self.was_needless(segment) {
+            self.undo();
+        }
+        self.leave_finished_episode();
+        let probe_repaired_loss = self.judge_probe(duplicate);
+        let began = self.enter_episode(ece, probe_repaired_loss, stack);
+
+        self.refresh_path(stack);
+        if delivered.packets > 0 || ece {
+            let acked = Packets::new(u64::from(delivered.packets));
+            let facts = Ack {
+                now,
+                acked,
+                acked_bytes: Bytes::new(delivered.bytes),
+                marked: if ece { acked } else { Packets::ZERO },
+                lost: Packets::new(u64::from(lost)),
+                ece,
+                rtt,
+                delivery,
+                delivered: Packets::new(self.rate.delivered()),
+                una: self.una,
+                nxt: self.nxt,
+                in_flight: self.path.in_flight,
+                prior_in_flight: Packets::new(u64::from(prior_in_flight)),
+                max_in_flight: Packets::new(u64::from(self.most_outstanding)),
+                phase: self.phase,
+                round_ended,
+                limited_by: self.limited_by,
+            };
+            self.controller.on_ack(&facts, &self.path);
+        }
+        if let Some(cause) = began {
+            self.begin_reduction(now, cause, u64::from(prior_in_flight));
+        }
+        if matches!(self.phase, Phase::Recovery | Phase::EcnReduction) {
+            let clean = advanced && lost == 0;
+            self.reduction.on_ack(u64::from(delivered.packets), u64::from(self.board.in_flight()), clean);
+        }
+        self.rearm_after_ack(now, advanced, stack);
+    }
+
+    /// Reads the blocks; returns whether the first reported a duplicate.
+    fn take_sack(&mut self, segment: &Segment, ack: Seq, delivered: &mut Delivered) -> bool {
+        if segment.sack.is_empty() {
+            return false;
+        }
+        let mut blocks = [(Seq::SYN, Seq::SYN); 3];
+        for (block, (start, end)) in blocks.iter_mut().zip(segment.sack.iter()) {
+            *block = (Seq::expand(start, self.una), Seq::expand(end, self.una));
+        }
+        let (first, second) = (blocks[0], blocks[1]);
+        let duplicate = first.1 <= ack || (second.1 > second.0 && second.0 <= first.0 && first.1 <= second.1);
+        if duplicate {
+            if let Some(doubt) = &mut self.doubt {
+                doubt.unreported = doubt.unreported.saturating_sub(1);
+            }
+            blocks[0] = (Seq::SYN, Seq::SYN);
+        }
+        for (start, end) in blocks {
+            if start < end && start >= self.una && end <= self.nxt {
+                self.board.sack(start, end, self.una, delivered);
+            }
+        }
+        self.board.remember_blocks(blocks);
+        duplicate
+    }
+
+    fn take_round_trip(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        advanced: bool,
+        round_ended: bool,
+        delivered: &Delivered,
+        stack: &Stack,
+    ) -> Option<RttSample> {
+        let newest = delivered.newest.map(|(sent_at, seq)| RttSample { span: now.since(sent_at), seq });
+        let for_timeout = match (delivered.oldest, newest) {
+            (Some(sent_at), _) => Some(now.since(sent_at)),
+            (None, Some(sample)) => Some(sample.span),
+            // Only retransmissions were acknowledged: the timestamp tells which transmission it was [RFC 7323 §4.1].
+            (None, None) if advanced && segment.timestamp_echo != 0 => {
+                let ticks = timestamp(now).wrapping_sub(segment.timestamp_echo);
+                Some(Span::from_ms(u64::from(ticks).max(1)))
+            }
+            (None, None) => None,
+        };
+        if let Some(span) = for_timeout {
+            self.rtt.sample(span, round_ended, &stack.profile);
+            self.backoff = 0;
+        }
+        if let Some(sample) = newest {
+            self.rtt.sample_min(now, sample.span);
+            self.rtt_sum += sample.span;
+            self.rtt_count += 1;
+        }
+        newest
+    }
+
+    /// Remembers the latest transmission known delivered [RFC 8985 §6.2 step 2].
+    fn notice_latest(&mut self, now: Time, delivered: &Delivered) {
+        if delivered.reordered_by > 0 {
+            self.reordering = self.reordering.max(delivered.reordered_by + 1).min(MOST_REORDERING);
+        }
+        let Some((sent_at, end, resent)) = delivered.latest else { return };
+        let span = now.since(sent_at);
+        if resent && self.rtt.min().is_some_and(|least| span < least) {
+            // Too soon to be the answer to the retransmission: it acknowledges the original.
+            return;
+        }
+        if (sent_at, end) > self.latest {
+            self.latest = (sent_at, end);
+            self.latest_rtt = span;
+        }
+    }
+
+    /// Runs the profile's detectors; returns how many segments were newly found lost.
+    fn find_losses(&mut self, now: Time, stack: &Stack) -> u32 {
+        self.reorder_timer = Time::NEVER;
+        if self.board.outstanding() == 0 {
+            return 0;
+        }
+        let profile = &stack.profile;
+        let mut found = 0;
+        if profile.loss_detection != LossDetection::Rack {
+            let outstanding = self.board.outstanding();
+            let nothing_new = self.nxt >= self.offered || self.nxt >= self.allowed;
+            let small = profile.early_retransmit && nothing_new && outstanding <= DUPLICATE_THRESHOLD;
+            // With three or fewer outstanding, all but one delivered is all that can be had [RFC 5827 §3].
+            let threshold = if small { outstanding.saturating_sub(1).max(1) } else { self.reordering };
+            if self.board.sacked() > 0 {
+                found += self.board.lose_by_count(threshold);
+            }
+        }
+        let by_time = profile.loss_detection != LossDetection::DuplicateAcks;
+        if by_time && self.latest_rtt > Span::ZERO {
+            let only_resent = profile.loss_detection == LossDetection::DuplicateAcksThenTime;
+            let wait = self.latest_rtt + self.reordering_window(only_resent);
+            let (late, next) = self.board.lose_by_time(now, self.latest, wait, only_resent, self.una);
+            found += late;
+            if !only_resent && let Some(next) = next {
+                self.reorder_timer = next;
+            }
+        }
+        found
+    }
+
+    /// How long after its peers a segment may still arrive [RFC 8985 §6.2 step 4].
+    fn reordering_window(&self, linux_4: bool) -> Span {
+        let quarter = self.rtt.min().unwrap_or(Span::ZERO).div(4);
+        if linux_4 {
+            return quarter.max(TICK);
+        }
+        let seen = self.reordering > DUPLICATE_THRESHOLD;
+        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if !seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
+            return Span::ZERO;
+        }
+        quarter.min(self.rtt.smoothed().unwrap_or(Span::ZERO))
+    }
+
+    /// The episode's cause was an illusion: an original arrived that was thought lost.
+    fn was_needless(&self, segment: &Segment) -> bool {
+        let Some(doubt) = self.doubt else { return false };
+        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            return false;
+        }
+        let before = |resent: u32| segment.timestamp_echo.wrapping_sub(resent) > u32::MAX / 2;
+        let echo_is_older = segment.timestamp_echo != 0 && doubt.resent_at.is_some_and(before);
+        let all_duplicates = doubt.resent_at.is_some() && doubt.unreported == 0;
+        echo_is_older || all_duplicates
+    }
+
+    fn undo(&mut self) {
+        self.controller.on_undo();
+        self.board.forget_losses();
+        self.phase = Phase::Open;
+        self.doubt = None;
+    }
+
+    fn leave_finished_episode(&mut self) {
+        let finished = match self.phase {
+            Phase::Open => false,
+            Phase::Recovery | Phase::Loss => self.una >= self.recovery_point,
+            // Held until something sent after it is acknowledged, so that the CWR flag has reached the receiver.
+            Phase::EcnReduction => self.una > self.recovery_point,
+        };
+        if finished {
+            self.phase = Phase::Open;
+            self.doubt = None;
+        }
+    }
+
+    /// Whether the tail probe is now known to have repaired a loss [RFC 8985 §7.4].
+    fn judge_probe(&mut self, duplicate: bool) -> bool {
+        let Some(high) = self.probe else { return false };
+        if duplicate && self.una >= high {
+            self.probe = None;
+            return false;
+        }
+        if self.una > high {
+            self.probe = None;
+            return self.phase == Phase::Open;
+        }
+        false
+    }
+
+    /// Enters recovery or an ECN reduction if the facts ask for it; returns what the controller must hear.
+    fn enter_episode(&mut self, ece: bool, probe_repaired_loss: bool, stack: &Stack) -> Option<Cause> {
+        let controller_owns = self.controller.recovery() == Owner::Controller;
+        if self.board.lost() > 0 && matches!(self.phase, Phase::Open | Phase::EcnReduction) {
+            let in_reduction = self.phase == Phase::EcnReduction;
+            self.phase = Phase::Recovery;
+            self.recovery_point = self.nxt;
+            self.doubt = stack.profile.undo.then_some(Doubt { resent_at: None, unreported: 0 });
+            // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
+            let answered = in_reduction && stack.ecn == EcnMode::Classic && !controller_owns;
+            return (!answered).then_some(Cause::Loss);
+        }
+        if probe_repaired_loss {
+            return Some(Cause::Loss);
+        }
+        let transport_cuts = stack.ecn == EcnMode::Classic || !controller_owns;
+        if ece && self.phase == Phase::Open && transport_cuts {
+            self.phase = Phase::EcnReduction;
+            self.recovery_point = self.nxt;
+            self.announce_reduction = stack.ecn == EcnMode::Classic;
+            return Some(Cause::Ecn);
+        }
+        None
+    }
+
+    fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
+        self.controller.on_congestion(now, cause, &self.path);
+        self.reduction = Reduction::begin(flight, self.controller.window().get());
+    }
+
+    // ---- timers -----------------------------------------------------------------------------------------------------
+
+    fn timeout(&self, stack: &Stack) -> Span {
+        self.rtt.timeout(&stack.profile).saturating_mul(1 << self.backoff.min(16)).min(stack.profile.max_rto)
+    }
+
+    fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
+        if self.board.outstanding() == 0 {
+            self.timer = Time::NEVER;
+            self.probing = false;
+        } else if advanced {
+            self.rearm(now, stack);
+        } else if self.probing && self.board.sacked() > 0 {
+            // Acknowledgements speak now: no probe is needed, the timeout stays the last resort.
+            self.probing = false;
+            self.timer = self.board.oldest_sent_at().unwrap_or(now).max(now) + self.timeout(stack);
+        }
+    }
+
+    /// Sets the timer to a probe of the tail if one may help, else to the timeout.
+    fn rearm(&mut self, now: Time, stack: &Stack) {
+        self.timer = now + self.timeout(stack);
+        self.probing = false;
+        let may_probe = stack.profile.tail_loss_probe
+            && self.phase == Phase::Open
+            && self.board.sacked() == 0
+            && self.probe.is_none()
+            && (self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window());
+        if let (true, Some(srtt)) = (may_probe, self.rtt.smoothed()) {
+            let mut wait = srtt * 2;
+            if self.board.outstanding() == 1 {
+                wait = wait.max(srtt + srtt.div(2) + WORST_DELAYED_ACK);
+            }
+            // Where the timeout comes sooner, a probe goes in its place [RFC 8985 §7.2].
+            self.timer = self.timer.min(now + wait.max(MIN_PROBE_TIMEOUT));
+            self.probing = true;
+        }
+    }
+
+    /// The earliest of this half's timers.
+    pub(super) fn deadline(&self) -> Time {
+        self.timer.min(self.reorder_timer)
+    }
+
+    /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
+    pub(super) fn pacing_deadline(&self) -> Time {
+        if self.waits_for_pacing { self.pacer.next() } else { Time::NEVER }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time, stack: &Stack) {
+        if self.reorder_timer <= now {
+            let prior_in_flight = self.board.in_flight();
+            self.find_losses(now, stack);
+            if let Some(cause) = self.enter_episode(false, false, stack) {
+                self.refresh_path(stack);
+                self.begin_reduction(now, cause, u64::from(prior_in_flight));
+            }
+        }
+        if self.timer > now {
+            return;
+        }
+        if self.probing {
+            self.probing = false;
+            self.probe_now = true;
+            self.timer = now + self.timeout(stack);
+        } else {
+            self.time_out(now, stack);
+        }
+    }
+
+    fn time_out(&mut self, now: Time, stack: &Stack) {
+        if self.board.outstanding() == 0 {
+            self.timer = Time::NEVER;
+            return;
+        }
+        self.timeouts += 1;
+        // Linux and [RFC 5681 §3.1]: the threshold falls once per window of data, however often its timer expires.
+        let repeated = match self.phase {
+            Phase::Open | Phase::EcnReduction => false,
+            Phase::Recovery | Phase::Loss => self.una < self.recovery_point,
+        };
+        self.refresh_path(stack);
+        self.controller.on_timeout(now, repeated, &self.path);
+        self.phase = Phase::Loss;
+        self.recovery_point = self.nxt;
+        self.board.lose_all();
+        if !repeated {
+            self.doubt = stack.profile.undo.then_some(Doubt { resent_at: None, unreported: 0 });
+        }
+        self.probe = None;
+        self.burst_left = 0;
+        self.reorder_timer = Time::NEVER;
+        self.backoff = self.backoff.saturating_add(1);
+        self.timer = now + self.timeout(stack);
+    }
+
+    // ---- transmissions ----------------------------------------------------------------------------------------------
+
+    /// The next segment to send now, if any.
+    pub(super) fn next(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
+        if self.probe_now {
+            self.probe_now = false;
+            if let Some(segment) = self.send_probe(now, stack) {
+                return Some(segment);
+            }
+        }
+        if self.board.outstanding() == 0 && self.nxt >= self.offered {
+            return self.hold(Limit::Application);
+        }
+        if self.board.outstanding() == 0 {
+            self.restart_after_idle(now, stack);
+        }
+        let in_flight = u64::from(self.board.in_flight());
+        let window = self.window();
+        if in_flight >= window {
+            return self.hold(Limit::Window);
+        }
+        let pacing = self.pacing_rate(stack);
+        if pacing.is_some() && self.burst_left == 0 && now < self.pacer.next() {
+            return self.hold(Limit::Pacing);
+        }
+        if self.board.wants_resend() {
+            return self.send_again(now, pacing, stack);
+        }
+        if self.nxt >= self.offered {
+            if stack.delivery_rate {
+                self.rate.limited_by_application(self.board.in_flight());
+            }
+            return self.hold(Limit::Application);
+        }
+        let (length, tag, ends_message) = self.next_piece_of_message(stack);
+        if self.nxt.plus(u64::from(length)) > self.allowed {
+            return self.hold(Limit::Receiver);
+        }
+        if self.burst_left == 0 {
+            let room = window - in_flight;
+            match self.burst(now, room, window, stack) {
+                0 => return self.hold(Limit::Window),
+                burst => self.burst_left = burst,
+            }
+        }
+        let segment = Outgoing {
+            start: self.nxt,
+            length,
+            tag,
+            ends_message,
+            resent: false,
+            announces_reduction: core::mem::take(&mut self.announce_reduction),
+        };
+        self.send_new(now, segment, pacing, stack);
+        Some(segment)
+    }
+
+    /// Nothing more goes now, for this `reason`. What limited the sender when most was outstanding in a round is what
+    /// that round was limited by (Linux `tcp_cwnd_validate`).
+    fn hold(&mut self, reason: Limit) -> Option<Outgoing> {
+        self.burst_left = 0;
+        self.waits_for_pacing = reason == Limit::Pacing;
+        if core::mem::take(&mut self.sent_since_hold) {
+            let outstanding = self.board.outstanding();
+            if self.una >= self.usage_until || outstanding > self.most_outstanding {
+                self.most_outstanding = outstanding;
+                self.usage_until = self.nxt;
+                self.limited_by = reason;
+            }
+        }
+        None
+    }
+
+    fn send_probe(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
+        if self.nxt < self.offered {
+            let (length, tag, ends_message) = self.next_piece_of_message(stack);
+            if self.nxt.plus(u64::from(length)) <= self.allowed {
+                let segment =
+                    Outgoing { start: self.nxt, length, tag, ends_message, resent: false, announces_reduction: false };
+                self.send_new(now, segment, None, stack);
+                return Some(segment);
+            }
+        }
+        let stamp = self.stamp(now, stack);
+        let (start, length) = self.board.resend_last(now, self.una, stamp)?;
+        self.probe = Some(self.nxt);
+        Some(self.note_resent(now, start, length, None, stack))
+    }
+
+    fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
+        let stamp = self.stamp(now, stack);
+        let (start, length) = self.board.resend(now, self.una, stamp)?;
+        Some(self.note_resent(now, start, length, pacing, stack))
+    }
+
+    fn note_resent(&mut self, now: Time, start: Seq, length: u16, pacing: Option<Rate>, stack: &Stack) -> Outgoing {
+        self.retransmitted_bytes += u64::from(length);
+        if let Some(doubt) = &mut self.doubt {
+            doubt.resent_at.get_or_insert(timestamp(now));
+            doubt.unreported += 1;
+        }
+        if self.timer == Time::NEVER {
+            self.timer = now + self.timeout(stack);
+        }
+        let (tag, end) = self.message_of(start);
+        self.note_sent(now, length, pacing, None, stack);
+        Outgoing {
+            start,
+            length,
+            tag,
+            ends_message: start.plus(u64::from(length)) == end,
+            resent: true,
+            announces_reduction: false,
+        }
+    }
+
+    fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
+        let stamp = self.stamp(now, stack);
+        let idle = (self.board.outstanding() == 0).then(|| now.since(self.last_sent));
+        self.board.push(now, segment.start, segment.length, stamp);
+        self.nxt = self.nxt.plus(u64::from(segment.length));
+        self.note_sent(now, segment.length, pacing, idle, stack);
+        if self.timer == Time::NEVER || self.probing || (self.phase == Phase::Open && stack.profile.tail_loss_probe) {
+            let timeout_at = self.timer;
+            self.rearm(now, stack);
+            if !self.probing && timeout_at != Time::NEVER {
+                // Sending more does not put off the timeout of what was sent before.
+                self.timer = self.timer.min(timeout_at);
+            }
+        }
+    }
+
+    fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
+        self.burst_left = self.burst_left.saturating_sub(1);
+        self.sent_since_hold = true;
+        self.last_sent = now;
+        self.reduction.on_sent();
+        if let Some(rate) = pacing {
+            let size = Bytes::new(u64::from(length) + stack.packet().get() - stack.mss());
+            self.pacer.on_sent(now, size, rate);
+        }
+        let in_flight = Packets::new(u64::from(self.board.in_flight()));
+        self.path.una = self.una;
+        self.path.nxt = self.nxt;
+        self.path.in_flight = in_flight;
+        self.controller.on_sent(now, &Sent { in_flight, idle }, &self.path);
+    }
+
+    fn stamp(&mut self, now: Time, stack: &Stack) -> Option<Stamp> {
+        stack.delivery_rate.then(|| self.rate.stamp(now, self.board.outstanding()))
+    }
+
+    fn restart_after_idle(&mut self, now: Time, stack: &Stack) {
+        let idle = now.since(self.last_sent);
+        if stack.profile.restart_after_idle && self.last_sent > Time::ZERO && idle > self.rtt.timeout(&stack.profile) {
+            self.refresh_path(stack);
+            self.controller.on_idle_restart(now, idle, &self.path);
+            // Once per idle time, even if the segment itself must wait.
+            self.last_sent = now;
+        }
+    }
+
+    /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
+    fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
+        let (tag, end) = self.message_of(self.nxt);
+        let left = end.since(self.nxt);
+        let length = left.min(stack.mss());
+        (u16::try_from(length).expect("at most one MSS"), tag, length == left)
+    }
+
+    /// The tag and end of the message that the byte at `seq` belongs to; what was offered and then taken back has none.
+    fn message_of(&self, seq: Seq) -> (Tag, Seq) {
+        let place = self.messages.partition_point(|&(end, _)| end <= seq);
+        self.messages.get(place).map_or((Tag::default(), Seq::new(u64::MAX)), |&(end, tag)| (tag, end))
+    }
+
+    /// The rate that transmissions are paced at: the controller's, or the host's if it paces everyone.
+    pub(super) fn pacing_rate(&self, stack: &Stack) -> Option<Rate> {
+        if let Some(rate) = self.controller.pacing() {
+            return Some(rate);
+        }
+        stack.profile.host_pacing.and_then(|gains| self.window_rate(gains, stack))
+    }
+
+    /// Window over round trip times a gain in percent: Linux's `sk_pacing_rate`, also of senders that do not pace.
+    fn window_rate(&self, (slow_start, avoidance): (u16, u16), stack: &Stack) -> Option<Rate> {
+        let srtt = self.rtt.smoothed()?;
+        let window = self.window();
+        // Linux: the slow-start gain holds up to half the threshold, where growth still doubles the window each round.
+        let percent = if window < self.controller.slow_start_threshold().get() / 2 { slow_start } else { avoidance };
+        let bytes = Packets::new(window.max(u64::from(self.board.outstanding()))).bytes(stack.packet());
+        Some(Rate::of(bytes, srtt).scaled(u64::from(percent), 100))
+    }
+
+    /// Most bytes of this connection that may wait in its host's port: a millisecond's worth, at least two segments
+    /// [Linux TCP small queues].
+    pub(super) fn small_queue_limit(&self, stack: &Stack) -> Bytes {
+        let two = Bytes::new(2 * stack.packet().get());
+        let rate = self.controller.pacing().or_else(|| self.window_rate((200, 120), stack));
+        rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue)).max(two)
+    }
+
+    /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least two
+    /// (`tcp_tso_autosize`).
+    fn offload_goal(&self, stack: &Stack) -> u64 {
+        let most = u64::from(stack.profile.offload_segments).max(1);
+        if most == 1 {
+            return 1;
+        }
+        let rate = self.controller.pacing().or_else(|| self.window_rate((200, 120), stack));
+        let sized = rate.map_or(most, |rate| rate.bytes_in(TICK).get() / stack.mss());
+        sized.clamp(2, most)
+    }
+
+    /// How many segments to hand over in one piece now; 0 to wait for more room (Linux `tcp_tso_should_defer`).
+    fn burst(&mut self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
+        let goal = match self.controller.burst() {
+            Some(burst) if self.controller.pacing().is_some() => burst.get().max(1),
+            _ => self.offload_goal(stack),
+        };
+        if goal <= 1 {
+            return 1;
+        }
+        let left = self.offered.since(self.nxt).div_ceil(stack.mss());
+        let burst = goal.min(room).min(left);
+        let head_is_young = |srtt: Span| {
+            let sent_at = self.board.oldest_sent_at().unwrap_or(now);
+            now.since(sent_at) < srtt.div(2)
+        };
+        let at_once = burst >= goal
+            || burst == left
+            || room * OFFLOAD_WINDOW_DIVISOR >= window
+            || self.phase != Phase::Open
+            || now.since(self.last_sent) > TICK
+            // No acknowledgement is due soon: waiting would cost more than it brings.
+            || self.rtt.smoothed().is_none_or(head_is_young)
+            || self.board.in_flight() == 0;
+        if at_once { burst } else { 0 }
+    }
+}
+
+#[cfg(test)]
+impl Sender {
+    pub(super) fn is_consistent(&self) -> bool {
+        self.board.is_consistent()
+    }
+}

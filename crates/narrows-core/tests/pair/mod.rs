@@ -1,0 +1,199 @@
+//! Two ends on a virtual clock with a path between them that a test may make as bad as it likes.
+
+use narrows_core::cc::{Context, Controller, Settings, spec};
+use narrows_core::packet::{Ecn, Segment, Tag};
+use narrows_core::rng::{SmallStream, Stream};
+use narrows_core::tcp::profile::Profile;
+use narrows_core::tcp::{EcnMode, Endpoint, Event, Stack, initial_path};
+use narrows_core::units::{Bytes, Rate, Span, Time};
+
+/// What may happen to a segment on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    /// Of a thousand segments so many are lost, marked, sent twice, or late by up to `late`.
+    pub lost: u64,
+    pub marked: u64,
+    pub doubled: u64,
+    pub delayed: u64,
+    pub late: Span,
+}
+
+/// A path in each direction: one-way delay, an optional bottleneck at the sender's side, and weather.
+pub struct Pair {
+    pub now: Time,
+    pub ends: [Endpoint; 2],
+    pub stack: Stack,
+    pub delay: Span,
+    pub rate: Option<Rate>,
+    /// Room at the bottleneck in front of end 0's path, packets.
+    pub room: usize,
+    pub weather: Weather,
+    pub delivered: [Vec<Tag>; 2],
+    pub dropped: usize,
+    pub sent: Vec<(Time, usize, Segment)>,
+    pub keep_sent: bool,
+    /// Drops the segment if this says so: (end, ordinal of the segment that end sent, segment).
+    pub drop_if: Option<Box<dyn Fn(usize, usize, &Segment) -> bool>>,
+    ordinal: [usize; 2],
+    free_at: [Time; 2],
+    departures: [Vec<Time>; 2],
+    air: Vec<(Time, u64, usize, Segment)>,
+    order: u64,
+    random: Stream,
+}
+
+pub fn stack_for(controller: &str, profile: Profile, ecn: EcnMode) -> Stack {
+    let spec = spec(controller).expect("a registered controller");
+    Stack { profile, ecn, line_rate: Rate::from_gbps(1), delivery_rate: spec.needs_delivery_rate }
+}
+
+pub fn build(controller: &str, stack: &Stack, seed: u64) -> Controller {
+    let spec = spec(controller).expect("a registered controller");
+    let values: Vec<_> = spec.parameters.iter().map(|parameter| parameter.default).collect();
+    let context = Context {
+        settings: Settings::new(spec.parameters, &values),
+        path: &initial_path(stack),
+        random: SmallStream::new(seed),
+    };
+    Controller::build(controller, &context).expect("a registered controller")
+}
+
+impl Pair {
+    pub fn new(controller: &str, stack: Stack, delay: Span, seed: u64) -> Pair {
+        let ends = [
+            Endpoint::closed(build(controller, &stack, seed), &stack),
+            Endpoint::closed(build(controller, &stack, seed + 1), &stack),
+        ];
+        Pair {
+            now: Time::ZERO,
+            ends,
+            stack,
+            delay,
+            rate: None,
+            room: usize::MAX,
+            weather: Weather::default(),
+            delivered: [Vec::new(), Vec::new()],
+            dropped: 0,
+            sent: Vec::new(),
+            keep_sent: false,
+            drop_if: None,
+            ordinal: [0; 2],
+            free_at: [Time::ZERO; 2],
+            departures: [Vec::new(), Vec::new()],
+            air: Vec::new(),
+            order: 0,
+            random: Stream::named(seed, "pair"),
+        }
+    }
+
+    pub fn open(&mut self) {
+        self.ends[0].open(Tag(0));
+        self.settle();
+    }
+
+    pub fn offer(&mut self, end: usize, bytes: u64, tag: u32) {
+        self.ends[end].offer(Bytes::new(bytes), Tag(tag));
+        self.settle();
+    }
+
+    /// Lets both ends speak at the present moment.
+    pub fn settle(&mut self) {
+        for end in 0..2 {
+            while let Some(event) = self.ends[end].poll_event() {
+                if let Event::Delivered(tag) = event {
+                    self.delivered[end].push(tag);
+                }
+            }
+            while let Some(segment) = self.ends[end].poll_transmit(self.now, &self.stack) {
+                self.transmit(end, segment);
+            }
+        }
+    }
+
+    fn happens(&mut self, per_mille: u64) -> bool {
+        per_mille > 0 && self.random.below(1000) < per_mille
+    }
+
+    fn transmit(&mut self, end: usize, mut segment: Segment) {
+        if self.keep_sent {
+            self.sent.push((self.now, end, segment));
+        }
+        let ordinal = self.ordinal[end];
+        self.ordinal[end] += 1;
+        if self.drop_if.as_ref().is_some_and(|drop| drop(end, ordinal, &segment)) || self.happens(self.weather.lost) {
+            self.dropped += 1;
+            return;
+        }
+        let mut leaves = self.now;
+        if let Some(rate) = self.rate {
+            let now = self.now;
+            self.departures[end].retain(|&at| at > now);
+            if end == 0 && self.departures[end].len() >= self.room {
+                self.dropped += 1;
+                return;
+            }
+            leaves = self.free_at[end].max(now) + rate.time_for(Bytes::new(segment.ip_bytes().get() + 38));
+            self.free_at[end] = leaves;
+            self.departures[end].push(leaves);
+        }
+        if segment.ecn == Ecn::Capable && self.happens(self.weather.marked) {
+            segment.ecn = Ecn::Marked;
+        }
+        let mut arrives = leaves + self.delay;
+        if self.happens(self.weather.delayed) {
+            arrives += Span::from_ps(self.random.below(self.weather.late.as_ps().max(1)));
+        }
+        let copies = if self.happens(self.weather.doubled) { 2 } else { 1 };
+        for copy in 0..copies {
+            self.order += 1;
+            self.air.push((arrives + Span::from_us(copy * 7), self.order, 1 - end, segment));
+        }
+    }
+
+    fn next_moment(&self) -> Time {
+        let in_air = self.air.iter().map(|entry| entry.0).min().unwrap_or(Time::NEVER);
+        let timers = self.ends.iter().map(|end| end.deadline(&self.stack).min(end.pacing_deadline())).min();
+        in_air.min(timers.unwrap_or(Time::NEVER))
+    }
+
+    /// Runs one moment; false when nothing will ever happen again or the next moment lies beyond `until`.
+    pub fn step(&mut self, until: Time) -> bool {
+        let moment = self.next_moment();
+        if moment == Time::NEVER || moment > until {
+            return false;
+        }
+        self.now = self.now.max(moment);
+        let now = self.now;
+        let mut due: Vec<_> = self.air.iter().copied().filter(|entry| entry.0 <= now).collect();
+        self.air.retain(|entry| entry.0 > now);
+        due.sort_by_key(|entry| (entry.0, entry.1));
+        for (_, _, end, segment) in due {
+            self.ends[end].handle_segment(now, &segment, &self.stack);
+            self.settle();
+        }
+        for end in &mut self.ends {
+            if end.deadline(&self.stack) <= now {
+                end.handle_timeout(now, &self.stack);
+            }
+        }
+        self.settle();
+        true
+    }
+
+    pub fn run_until(&mut self, until: Time) {
+        while self.step(until) {}
+        self.now = self.now.max(until);
+    }
+
+    /// Until both ends are idle, or `until`.
+    pub fn run_until_idle(&mut self, until: Time) -> bool {
+        loop {
+            if self.ends.iter().all(|end| end.is_idle()) && self.air.is_empty() {
+                return true;
+            }
+            if !self.step(until) {
+                return self.ends.iter().all(|end| end.is_idle());
+            }
+        }
+    }
+}
