@@ -43,8 +43,11 @@ impl CongestionControl for NewReno {
     }
 
     fn on_timeout(&mut self, _now: Time, repeated: bool, _path: &Path) {
-        let to = if repeated { self.window.threshold } else { self.window.packets / 2 };
-        self.window.collapse(to);
+        if repeated {
+            self.window.collapse_again();
+        } else {
+            self.window.collapse(self.window.packets / 2);
+        }
     }
 
     fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {

@@ -435,17 +435,116 @@ impl Scoreboard {
         self.resends.push_back((number, now));
         segment
     }
+}
 
-    /// Whether the counters agree with the records; for tests.
-    #[cfg(test)]
-    pub(super) fn is_consistent(&self) -> bool {
-        let count = |state| self.records.iter().filter(|record| record.is(state)).count() as u32;
-        let both = self.records.iter().all(|record| !(record.is(SACKED) && record.is(LOST | RESENT)));
-        let below = self.records.iter().take(self.index(self.scan.max(self.first)).min(self.records.len()));
-        let below = below.filter(|record| record.is(SACKED)).count() as u32;
-        both && count(SACKED) == self.sacked
-            && count(LOST) == self.lost
-            && count(RESENT) == self.resent
-            && below == self.sacked_below_scan
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    const MSS: u64 = 1448;
+
+    fn seq(segment: u64) -> Seq {
+        Seq::FIRST.plus(segment * MSS)
+    }
+
+    impl Scoreboard {
+        /// The counters agree with the records.
+        fn check(&self) {
+            let count = |state| self.records.iter().filter(|record| record.is(state)).count();
+            assert!(self.records.iter().all(|record| !(record.is(SACKED) && record.is(LOST | RESENT))));
+            assert_eq!(count(SACKED), self.sacked as usize);
+            assert_eq!(count(LOST), self.lost as usize);
+            assert_eq!(count(RESENT), self.resent as usize);
+            let below = self.records.iter().take(self.index(self.scan)).filter(|record| record.is(SACKED)).count();
+            assert_eq!(below, self.sacked_below_scan as usize);
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Op {
+        Send,
+        Acknowledge(u64),
+        Sack(u64, u64),
+        LoseByCount,
+        LoseByTime(u64),
+        LoseAll,
+        Resend,
+        ResendLast,
+        Forget,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            8 => Just(Op::Send),
+            3 => (0u64..6).prop_map(Op::Acknowledge),
+            4 => (0u64..12, 1u64..6).prop_map(|(from, count)| Op::Sack(from, count)),
+            3 => Just(Op::LoseByCount),
+            2 => (0u64..20).prop_map(Op::LoseByTime),
+            1 => Just(Op::LoseAll),
+            5 => Just(Op::Resend),
+            1 => Just(Op::ResendLast),
+            1 => Just(Op::Forget),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn counters_agree_with_records_and_each_segment_is_delivered_once(ops in prop::collection::vec(op(), 1..200)) {
+            let mut board = Scoreboard::default();
+            let (mut una, mut sent, mut total) = (0u64, 0u64, 0u64);
+            let mut known: Vec<bool> = Vec::new();
+            for (tick, op) in ops.into_iter().enumerate() {
+                let now = Time::ZERO + Span::from_us(tick as u64);
+                let mut delivered = Delivered::default();
+                match op {
+                    Op::Send => {
+                        board.push(now, seq(sent), 1448, None);
+                        known.push(false);
+                        sent += 1;
+                    }
+                    Op::Acknowledge(count) => {
+                        let to = (una + count).min(sent);
+                        board.acknowledge(seq(una), seq(to), &mut delivered);
+                        una = to;
+                        known[..usize::try_from(una).unwrap()].fill(true);
+                    }
+                    Op::Sack(from, count) => {
+                        let (from, to) = ((una + 1 + from).min(sent), (una + 1 + from + count).min(sent));
+                        board.sack(seq(from), seq(to), seq(una), &mut delivered);
+                        board.remember_blocks([(seq(from), seq(to)), (Seq::SYN, Seq::SYN), (Seq::SYN, Seq::SYN)]);
+                        known[usize::try_from(from).unwrap()..usize::try_from(to).unwrap()].fill(true);
+                    }
+                    Op::LoseByCount => { board.lose_by_count(3); }
+                    Op::LoseByTime(wait) => {
+                        board.lose_by_time(now, (now, seq(sent)), Span::from_us(wait), false, seq(una));
+                    }
+                    Op::LoseAll => { board.lose_all(); }
+                    Op::Resend => { board.resend(now, seq(una), None); }
+                    Op::ResendLast => { board.resend_last(now, seq(una), None); }
+                    Op::Forget => board.forget_losses(),
+                }
+                total += u64::from(delivered.packets);
+                board.check();
+                prop_assert_eq!(total, known.iter().filter(|&&known| known).count() as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn a_segment_is_lost_once_three_above_it_are_delivered() {
+        let mut board = Scoreboard::default();
+        for n in 0..10 {
+            board.push(Time::from_ns(n), seq(n), 1448, None);
+        }
+        let mut delivered = Delivered::default();
+        board.sack(seq(1), seq(3), seq(0), &mut delivered);
+        assert_eq!(board.lose_by_count(3), 0);
+        board.sack(seq(5), seq(6), seq(0), &mut delivered);
+        // Three above segment 0; only one above 3 and 4.
+        assert_eq!(board.lose_by_count(3), 1);
+        assert_eq!(board.resend(Time::from_ns(20), seq(0), None), Some((seq(0), 1448)));
+        assert_eq!(board.in_flight(), 10 - 3);
     }
 }

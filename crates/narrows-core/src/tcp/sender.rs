@@ -822,10 +822,3 @@ impl Sender {
         if at_once { burst } else { 0 }
     }
 }
-
-#[cfg(test)]
-impl Sender {
-    pub(super) fn is_consistent(&self) -> bool {
-        self.board.is_consistent()
-    }
-}

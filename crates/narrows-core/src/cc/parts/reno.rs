@@ -84,6 +84,13 @@ impl Window {
         self.packets = 1;
     }
 
+    /// After a timeout in a window whose loss was already answered: one packet, the threshold stays, and so does what an
+    /// undo would restore.
+    pub fn collapse_again(&mut self) {
+        self.packets = 1;
+        self.credit = 0;
+    }
+
     /// Window and threshold as before the last cut, if they were larger.
     pub fn undo(&mut self) {
         if let Some((packets, threshold)) = self.before.take() {
