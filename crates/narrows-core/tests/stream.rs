@@ -127,7 +127,7 @@ fn a_lost_tail_is_probed_where_the_profile_probes_and_times_out_elsewhere() {
         pair.drop_if = Some(Box::new(|end, _, segment| {
             end == 0 && segment.seq == 1 + 4 * 1448 && {
                 static ONCE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-                ONCE.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2 == 0
+                ONCE.fetch_add(1, std::sync::atomic::Ordering::Relaxed).is_multiple_of(2)
             }
         }));
         pair.open();

@@ -99,7 +99,7 @@ mod tests {
                 let sent: (Stamp, Time) = stamps.pop_front().unwrap();
                 last = rate.sample(now, 1, Some(sent), Some(Span::from_ms(1)));
             }
-            stamps.push_back((rate.stamp(now, stamps.len() as u32), now));
+            stamps.push_back((rate.stamp(now, u32::try_from(stamps.len()).unwrap()), now));
         }
         let sample = last.unwrap();
         assert_eq!(sample.delivered.get() as f64 / sample.interval.as_us() as f64, 0.01);

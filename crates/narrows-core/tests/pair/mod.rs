@@ -18,6 +18,9 @@ pub struct Weather {
     pub late: Span,
 }
 
+/// Decides over the segment that an end sent as its n-th.
+pub type DropIf = Box<dyn Fn(usize, usize, &Segment) -> bool>;
+
 /// A path in each direction: one-way delay, an optional bottleneck at the sender's side, and weather.
 pub struct Pair {
     pub now: Time,
@@ -33,7 +36,7 @@ pub struct Pair {
     pub sent: Vec<(Time, usize, Segment)>,
     pub keep_sent: bool,
     /// Drops the segment if this says so: (end, ordinal of the segment that end sent, segment).
-    pub drop_if: Option<Box<dyn Fn(usize, usize, &Segment) -> bool>>,
+    pub drop_if: Option<DropIf>,
     ordinal: [usize; 2],
     free_at: [Time; 2],
     departures: [Vec<Time>; 2],
