@@ -240,6 +240,17 @@ impl Endpoint {
             let fields = self.receiver.take_ack(stack);
             return Some(self.data(now, outgoing, fields, stack));
         }
+        self.poll_acknowledgement(now, stack)
+    }
+
+    /// The next segment that carries no data: what may still go while the host's port holds enough of this connection.
+    pub fn poll_acknowledgement(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
+        if self.handshake != Handshake::Established {
+            return None;
+        }
+        if let Some(fields) = self.receiver.take_before_change(stack) {
+            return Some(self.acknowledgement(now, fields));
+        }
         if self.receiver.must_acknowledge() {
             let fields = self.receiver.take_ack(stack);
             return Some(self.acknowledgement(now, fields));
@@ -300,6 +311,11 @@ impl Endpoint {
     /// Whether the handshake is complete.
     pub fn is_established(&self) -> bool {
         self.handshake == Handshake::Established
+    }
+
+    /// Whether the handshake has begun on neither side.
+    pub fn is_closed(&self) -> bool {
+        self.handshake == Handshake::Closed
     }
 
     /// Whether everything offered here has been acknowledged.
