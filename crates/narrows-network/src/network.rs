@@ -13,7 +13,7 @@
 //! identifier: the link's, or the one the driver gave its entity. A packet that leaves a queue at `t` has left when
 //! another arrives there at `t`.
 
-use crate::agenda::{Agenda, Class, Entity};
+use crate::agenda::{Agenda, Due, Entity};
 use crate::port::{Counters, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::probe::Probe;
@@ -129,12 +129,12 @@ impl<P: Payload> Network<P> {
     #[inline]
     pub fn next(&mut self, until: Time, probe: &mut impl Probe) -> Option<(Time, Event<P>)> {
         loop {
-            let (now, entity) = self.agenda.pop(until)?;
+            let (now, due) = self.agenda.pop(until)?;
             self.events += 1;
-            if entity.class() != Class::Arrival {
-                return Some((now, Event::Due(entity)));
-            }
-            let link = entity.link();
+            let link = match due {
+                Due::Arrival(link) => link,
+                Due::Entity(entity) => return Some((now, Event::Due(entity))),
+            };
             let (packet, next) = self.ports.arrive(now, link, probe);
             if let Some(at) = next {
                 self.agenda.arm_link(link, at);
