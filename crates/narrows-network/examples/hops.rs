@@ -107,7 +107,7 @@ fn fat_tree(name: &'static str, k: u32, window: u32, end: Time) -> Work {
     let (rate, delay, half) = (Rate::from_gbps(10), Span::from_us(1), k / 2);
     let hosts: Vec<u32> = (0..k * half * half).map(|_| add_node(&mut graph, NodeKind::Host)).collect();
     let cores: Vec<u32> = (0..half * half).map(|_| add_node(&mut graph, NodeKind::Switch)).collect();
-    let mut join = |graph: &mut Graph, a, b| connect(graph, a, b, rate, delay, 450, Some(65));
+    let join = |graph: &mut Graph, a, b| connect(graph, a, b, rate, delay, 450, Some(65));
     for pod in 0..k {
         let upper: Vec<u32> = (0..half).map(|_| add_node(&mut graph, NodeKind::Switch)).collect();
         for (i, &switch) in (0..).zip(&upper) {
