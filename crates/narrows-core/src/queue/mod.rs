@@ -1,7 +1,30 @@
 //! Who may enter a port's buffer, and with which mark. Deciding only: the packets themselves are stored by the driver.
+//!
+//! The driver keeps a port's [`Backlog`] and asks three machines about every arrival: the port's marking law
+//! ([`aqm::Aqm`]), its own [`Limit`], and its switch's shared [`Pool`]. All three are monotone where it matters: what
+//! they grant for a backlog they also grant for a smaller one. A driver that only knows an upper bound of the backlog
+//! may therefore act on a "yes" at once, and needs the exact figure only to be sure of a "no".
 
 pub mod aqm;
 pub mod limits;
 
-pub use aqm::AqmConfig;
-pub use limits::{Limit, PoolConfig};
+use crate::units::{Bytes, Packets};
+
+pub use aqm::{Aqm, AqmConfig};
+pub use limits::{Limit, Pool, PoolConfig};
+
+/// What a port holds. The packet in service counts until its last bit has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Backlog {
+    /// IP bytes.
+    pub bytes: Bytes,
+    /// Packets.
+    pub packets: Packets,
+}
+
+impl Backlog {
+    /// An empty port.
+    pub const EMPTY: Backlog = Backlog { bytes: Bytes::ZERO, packets: Packets::ZERO };
+    /// More than any port holds.
+    pub const MAX: Backlog = Backlog { bytes: Bytes::new(u64::MAX), packets: Packets::new(u64::MAX) };
+}

@@ -1,0 +1,294 @@
+//! Random early detection [Floyd and Jacobson 1993; RFC 2309 §3], with the "gentle" slope [Floyd 2000], in fixed point.
+//!
+//! On each arrival the average moves towards the instantaneous queue by `w = 2^−weight_shift`; an arrival at an empty
+//! port instead lets it decay as if one small queue sample of zero had come per packet time of idleness. Between `min`
+//! and `max` a packet is chosen with probability `p_b = max_p · (avg − min) / (max − min)`, spaced by the number of
+//! packets since the last choice: `p_a = p_b / (1 − count · p_b)`, which makes the distance between two choices uniform
+//! over `1 ..= 1/p_b` [Floyd and Jacobson 1993 §7]. (The pseudo-code of their figure 2 increments `count` first, which
+//! shortens every distance by one; we keep the derived distribution.) A chosen packet is marked if it is ECN-capable
+//! and the law may mark, else dropped.
+//!
+//! Invariants: `average` lies between the smallest and the largest queue seen; `count · p_b < 1` before each draw, or the
+//! packet is chosen without one.
+
+use super::{AqmConfig, Arrival, Context, Size, Verdict};
+use crate::queue::Backlog;
+use crate::rng::SmallStream;
+use crate::units::{Bytes, Span, Time};
+
+/// Fraction bits of queue sizes.
+const QUEUE_BITS: u32 = 16;
+/// Fraction bits of probabilities.
+const PROBABILITY_BITS: u32 = 32;
+const ONE: u64 = 1 << PROBABILITY_BITS;
+/// The line's time for this much stands for one arrival while the port is idle: a full frame with its framing.
+const TYPICAL_FRAME: Bytes = Bytes::new(1_538);
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Red {
+    /// Tells packets from bytes; thresholds and average are in that unit with [`QUEUE_BITS`] fraction bits.
+    unit: Size,
+    min: u128,
+    max: u128,
+    /// `max_p`, [`PROBABILITY_BITS`] fraction bits, at most [`ONE`].
+    max_probability: u64,
+    weight_shift: u32,
+    gentle: bool,
+    ecn: bool,
+    /// The average, times 2^`weight_shift`: the recurrence then loses nothing that its next step would need.
+    average: u128,
+    /// The average already accounts for idleness until here.
+    decayed_until: Time,
+    slot: Span,
+    /// Packets that passed since the last one chosen, or since the average came above `min`.
+    count: u64,
+    stream: SmallStream,
+}
+
+impl Red {
+    pub(super) fn build(config: &AqmConfig, context: &Context) -> Option<Red> {
+        let AqmConfig::Red { min, max, max_probability, weight_shift, gentle, ecn } = *config else {
+            return None;
+        };
+        assert!(
+            matches!((min, max), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_))),
+            "RED's thresholds count in one unit"
+        );
+        assert!(weight_shift <= 32, "RED's weight is at least 2⁻³²");
+        Some(Red {
+            unit: min,
+            min: u128::from(min.get()) << QUEUE_BITS,
+            max: u128::from(max.get()) << QUEUE_BITS,
+            max_probability: (u64::from(max_probability) << (PROBABILITY_BITS - 16)).min(ONE),
+            weight_shift: u32::from(weight_shift),
+            gentle,
+            ecn,
+            average: 0,
+            decayed_until: Time::ZERO,
+            slot: context.rate.time_for(TYPICAL_FRAME),
+            count: 0,
+            stream: context.stream,
+        })
+    }
+
+    pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        self.update_average(arrival);
+        if !self.chooses() {
+            return Verdict::Pass;
+        }
+        if self.ecn && arrival.ecn_capable { Verdict::Mark } else { Verdict::Drop }
+    }
+
+    /// Never: every arrival moves the average.
+    pub(super) fn indifferent_up_to(&self) -> Option<Backlog> {
+        None
+    }
+
+    /// The average queue in packets or bytes, rounded down.
+    pub fn average(&self) -> u128 {
+        self.average >> (self.weight_shift + QUEUE_BITS)
+    }
+
+    fn update_average(&mut self, arrival: &Arrival) {
+        if arrival.backlog == Backlog::EMPTY {
+            // A packet that is dropped leaves the port idle: do not count the same idleness twice.
+            let from = arrival.idle_since.max(self.decayed_until);
+            let slots = arrival.now.since(from).as_ps() / self.slot.as_ps().max(1);
+            let kept = power(ONE - (ONE >> self.weight_shift), slots);
+            self.average = (self.average * u128::from(kept)) >> PROBABILITY_BITS;
+            self.decayed_until = from + self.slot * slots;
+        } else {
+            let queue = u128::from(self.unit.counted(arrival.backlog)) << QUEUE_BITS;
+            self.average = self.average + queue - (self.average >> self.weight_shift);
+        }
+    }
+
+    /// Draws whether this packet is the one to be marked or dropped.
+    fn chooses(&mut self) -> bool {
+        let average = self.average >> self.weight_shift;
+        let p = self.probability(average);
+        if p == 0 {
+            // Below `min`, a new count begins; at `min` exactly nothing is chosen either.
+            self.count = 0;
+            return false;
+        }
+        // r < p / (1 − count·p), without the division.
+        let remaining = u128::from(ONE).saturating_sub(u128::from(self.count) * u128::from(p));
+        let draw = u128::from(self.stream.next_u64() >> PROBABILITY_BITS);
+        let chosen = draw * remaining < u128::from(p) << PROBABILITY_BITS;
+        self.count = if chosen { 0 } else { self.count + 1 };
+        chosen
+    }
+
+    /// `p_b` at this average, [`PROBABILITY_BITS`] fraction bits, rounded down.
+    fn probability(&self, average: u128) -> u64 {
+        let p = u128::from(self.max_probability);
+        let one = u128::from(ONE);
+        let p_b = if average < self.min {
+            0
+        } else if average < self.max {
+            p * (average - self.min) / (self.max - self.min)
+        } else if self.gentle && average < 2 * self.max {
+            p + (one - p) * (average - self.max) / self.max
+        } else {
+            one
+        };
+        u64::try_from(p_b).expect("a probability is at most one")
+    }
+}
+
+/// `base` to the `exponent`, for a `base` of at most one with [`PROBABILITY_BITS`] fraction bits. Rounded down at each
+/// squaring, so that the relative error stays below `exponent` · 2⁻³².
+fn power(base: u64, mut exponent: u64) -> u64 {
+    let times = |a: u64, b: u64| {
+        u64::try_from((u128::from(a) * u128::from(b)) >> PROBABILITY_BITS).expect("both are at most one")
+    };
+    let (mut square, mut result) = (base, ONE);
+    while exponent > 0 && result > 0 {
+        if exponent & 1 == 1 {
+            result = times(result, square);
+        }
+        square = times(square, square);
+        exponent >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+#[allow(clippy::float_arithmetic, clippy::cast_possible_truncation, reason = "the papers' equations, as a reference")]
+mod tests {
+    use super::*;
+    use crate::units::{Packets, Rate};
+    use proptest::prelude::*;
+
+    fn red(min: u64, max: u64, max_p: f64, weight_shift: u8, gentle: bool, ecn: bool) -> Red {
+        let config = AqmConfig::Red {
+            min: Size::Packets(Packets::new(min)),
+            max: Size::Packets(Packets::new(max)),
+            max_probability: (max_p * 65_536.0) as u32,
+            weight_shift,
+            gentle,
+            ecn,
+        };
+        let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(1) };
+        Red::build(&config, &context).unwrap()
+    }
+
+    fn arrival(packets: u64, ecn_capable: bool) -> Arrival {
+        let backlog = Backlog { bytes: Bytes::new(1_500 * packets), packets: Packets::new(packets) };
+        Arrival { now: Time::ZERO, backlog, idle_since: Time::ZERO, ecn_capable }
+    }
+
+    /// An arrival at an empty port, idle since `since` packet times, at `now` packet times.
+    fn idle(red: &Red, since: u64, now: u64) -> Arrival {
+        let at = |slots| Time::ZERO + red.slot * slots;
+        Arrival { now: at(now), backlog: Backlog::EMPTY, idle_since: at(since), ecn_capable: true }
+    }
+
+    fn average(red: &Red) -> f64 {
+        red.average as f64 / f64::from(1u32 << (red.weight_shift + QUEUE_BITS))
+    }
+
+    /// Distances between chosen packets at a constant queue, the average settled there.
+    fn distances(red: &mut Red, packets: u64, number: usize) -> std::vec::Vec<u64> {
+        red.average = u128::from(packets) << (QUEUE_BITS + red.weight_shift);
+        let mut distances = std::vec::Vec::new();
+        let mut distance = 0;
+        while distances.len() < number {
+            distance += 1;
+            if red.decide(&arrival(packets, true)) != Verdict::Pass {
+                distances.push(distance);
+                distance = 0;
+            }
+        }
+        distances
+    }
+
+    #[test]
+    fn distances_between_marks_are_uniform() {
+        // avg halfway, max_p = 1/10: p_b = 1/20, distances uniform over 1 ..= 20 with mean 10.5
+        // [Floyd and Jacobson 1993 §7].
+        let mut red = red(10, 30, 0.1, 9, false, true);
+        let number = 40_000;
+        let mut histogram = [0u32; 22];
+        for distance in distances(&mut red, 20, number) {
+            histogram[distance as usize] += 1;
+        }
+        // max_p is floored to 2⁻¹⁶, hence a rare 21.
+        assert!(histogram[21] < 100, "{histogram:?}");
+        for (distance, &n) in histogram.iter().enumerate().take(21).skip(1) {
+            assert!((1_750..2_250).contains(&n), "{n} times {distance}");
+        }
+    }
+
+    #[test]
+    fn the_slope_is_that_of_the_papers() {
+        let red = red(10, 30, 0.1, 9, true, true);
+        let p = |packets: f64| red.probability((packets * 65_536.0) as u128) as f64 / ONE as f64;
+        for (packets, expected) in
+            [(9.9, 0.0), (10.0, 0.0), (20.0, 0.05), (29.9, 0.0995), (30.0, 0.1), (45.0, 0.55), (60.0, 1.0), (99.0, 1.0)]
+        {
+            assert!((p(packets) - expected).abs() < 2e-5, "p({packets}) = {}", p(packets));
+        }
+        let hard = super::tests::red(10, 30, 0.1, 9, false, true);
+        assert_eq!(hard.probability(30 << 16), ONE);
+    }
+
+    #[test]
+    fn nothing_is_chosen_below_min_and_everything_beyond_the_slope() {
+        let mut red = red(10, 30, 0.1, 0, false, true);
+        assert!((0..1_000).all(|_| red.decide(&arrival(9, true)) == Verdict::Pass));
+        assert!((0..1_000).all(|_| red.decide(&arrival(30, true)) == Verdict::Mark));
+    }
+
+    #[test]
+    fn it_marks_only_what_understands_ecn_and_only_if_told_to() {
+        for (ecn, capable, expected) in
+            [(true, true, Verdict::Mark), (true, false, Verdict::Drop), (false, true, Verdict::Drop)]
+        {
+            assert_eq!(red(1, 2, 1.0, 0, false, ecn).decide(&arrival(9, capable)), expected);
+        }
+    }
+
+    #[test]
+    fn idleness_lets_the_average_decay() {
+        let mut red = red(1_000, 2_000, 0.1, 9, false, true);
+        red.average = 100 << (QUEUE_BITS + red.weight_shift);
+        red.decide(&idle(&red, 0, 700));
+        let expected = 100.0 * (1.0 - 1.0 / 512.0_f64).powi(700);
+        assert!((average(&red) - expected).abs() < 1e-3, "{} instead of {expected}", average(&red));
+    }
+
+    #[test]
+    fn the_same_idleness_counts_once() {
+        let mut twice = red(1_000, 2_000, 0.1, 9, false, true);
+        twice.average = 100 << (QUEUE_BITS + twice.weight_shift);
+        let mut once = twice.clone();
+        twice.decide(&idle(&twice, 0, 300));
+        twice.decide(&idle(&twice, 0, 700));
+        once.decide(&idle(&once, 0, 700));
+        assert!((average(&twice) - average(&once)).abs() < 1e-3);
+    }
+
+    proptest! {
+        #[test]
+        fn the_average_follows_its_recurrence(queues in prop::collection::vec(1u64..10_000, 1..300), shift in 0u8..13) {
+            let mut red = red(1, 2, 0.1, shift, false, true);
+            let (mut reference, weight) = (0.0, 0.5f64.powi(i32::from(shift)));
+            for queue in queues {
+                red.decide(&arrival(queue, true));
+                reference += weight * (queue as f64 - reference);
+                prop_assert!((average(&red) - reference).abs() < 1e-2, "{} {reference}", average(&red));
+            }
+        }
+
+        #[test]
+        fn powers_are_within_their_stated_error(base in 0u64..=ONE, exponent in 0u64..100_000) {
+            let exact = (base as f64 / ONE as f64).powf(exponent as f64);
+            let ours = power(base, exponent) as f64 / ONE as f64;
+            prop_assert!(ours <= exact + 1e-9);
+            prop_assert!(ours >= exact * (1.0 - 2.0 * exponent as f64 / ONE as f64) - 64.0 / ONE as f64);
+        }
+    }
+}

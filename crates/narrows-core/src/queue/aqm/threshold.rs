@@ -1,0 +1,66 @@
+//! Marking on the instantaneous queue [DCTCP §3.1]: what DCTCP, GEMINI and most datacenter controllers are given.
+//!
+//! A packet that arrives while the queue is above K is marked if it is ECN-capable. The queue is what the port holds
+//! just before, the packet in service included and the arriving one not. The law never drops: what does not understand
+//! ECN passes unmarked.
+
+use super::{AqmConfig, Arrival, Context, Size, Verdict};
+use crate::queue::Backlog;
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug)]
+pub struct Threshold {
+    mark_at: Size,
+}
+
+impl Threshold {
+    pub(super) fn build(config: &AqmConfig, _context: &Context) -> Option<Threshold> {
+        let AqmConfig::Threshold { mark_at } = *config else {
+            return None;
+        };
+        Some(Threshold { mark_at })
+    }
+
+    #[inline]
+    pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        let above = self.mark_at.counted(arrival.backlog) > self.mark_at.get();
+        if above && arrival.ecn_capable { Verdict::Mark } else { Verdict::Pass }
+    }
+
+    pub(super) fn indifferent_up_to(&self) -> Option<Backlog> {
+        Some(match self.mark_at {
+            Size::Packets(packets) => Backlog { packets, ..Backlog::MAX },
+            Size::Bytes(bytes) => Backlog { bytes, ..Backlog::MAX },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Aqm;
+    use crate::rng::SmallStream;
+    use crate::units::{Bytes, Packets, Rate, Time};
+
+    fn verdict(mark_at: Size, bytes: u64, packets: u64, ecn_capable: bool) -> Verdict {
+        let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(0) };
+        let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(packets) };
+        let arrival = Arrival { now: Time::ZERO, backlog, idle_since: Time::ZERO, ecn_capable };
+        Aqm::new(&AqmConfig::Threshold { mark_at }, &context).decide(&arrival)
+    }
+
+    #[test]
+    fn a_packet_is_marked_above_the_threshold_and_not_at_it() {
+        let k = Size::Packets(Packets::new(20));
+        assert_eq!(verdict(k, 90_000, 20, true), Verdict::Pass);
+        assert_eq!(verdict(k, 900, 21, true), Verdict::Mark);
+        let k = Size::Bytes(Bytes::new(30_000));
+        assert_eq!(verdict(k, 30_000, 90, true), Verdict::Pass);
+        assert_eq!(verdict(k, 30_001, 1, true), Verdict::Mark);
+    }
+
+    #[test]
+    fn what_does_not_understand_ecn_passes() {
+        assert_eq!(verdict(Size::Packets(Packets::ZERO), 90_000, 90, false), Verdict::Pass);
+    }
+}

@@ -1,0 +1,165 @@
+//! Packets in a port's queue or on its wire: one ring for each link, in pooled chunks.
+//!
+//! A record is written when a port accepts a packet and read when the packet arrives at the far end. In between, the
+//! ring's front part is on the wire and its rear part in the queue; where the one ends and the other begins depends on
+//! the time, and [`Ring::settled`] is a lower bound of it that its port moves on when an answer needs it.
+//!
+//! Rings share their memory, so that it follows what the whole network holds rather than the sum of every link's
+//! maximum, and a ring that runs empty starts again on the same cache lines.
+//!
+//! Invariants: a ring's records have ascending times; `settled` is never before the front; chunks are either in exactly
+//! one ring or free.
+
+use narrows_core::units::Time;
+
+/// Records per chunk: a power of two. An idle link keeps one chunk, a long one wastes at most two.
+const CHUNK: usize = 8;
+const NONE: u32 = u32::MAX;
+
+/// A packet on its way, and when it arrives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<P> {
+    pub(crate) at: Time,
+    pub(crate) packet: P,
+}
+
+/// One link's packets, oldest first. Positions are indices into the [`Store`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ring {
+    front: u32,
+    settled: u32,
+    back: u32,
+    len: u32,
+}
+
+/// The memory of all rings.
+#[derive(Clone, Debug)]
+pub(crate) struct Store<P> {
+    records: Vec<Record<P>>,
+    /// For each chunk, the one that follows it in its ring, or in the list of free ones.
+    next: Vec<u32>,
+    free: u32,
+}
+
+impl Ring {
+    pub(crate) const EMPTY: Ring = Ring { front: NONE, settled: NONE, back: NONE, len: 0 };
+
+    /// Number of records.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a run with 2³² packets in flight would not fit into memory")]
+impl<P: Copy> Store<P> {
+    pub(crate) fn new() -> Store<P> {
+        Store { records: Vec::new(), next: Vec::new(), free: NONE }
+    }
+
+    /// Appends `record` to `ring`.
+    #[inline]
+    pub(crate) fn push(&mut self, ring: &mut Ring, record: Record<P>) {
+        if ring.back == NONE {
+            let start = self.take_chunk(record) * CHUNK as u32;
+            *ring = Ring { front: start, settled: start, back: start, len: 0 };
+        }
+        self.records[ring.back as usize] = record;
+        ring.len += 1;
+        if (ring.back + 1).is_multiple_of(CHUNK as u32) {
+            let chunk = self.take_chunk(record);
+            self.next[ring.back as usize / CHUNK] = chunk;
+            ring.back = chunk * CHUNK as u32;
+            // A position at the end of the old chunk means the first of the new one: keep to one spelling.
+        } else {
+            ring.back += 1;
+        }
+    }
+
+    /// The oldest record.
+    #[inline]
+    pub(crate) fn front(&self, ring: &Ring) -> Option<&Record<P>> {
+        if ring.len == 0 { None } else { Some(&self.records[ring.front as usize]) }
+    }
+
+    /// Removes the oldest record. `unsettled` says that no record has been settled that is not gone: then the settled
+    /// position moves along.
+    #[inline]
+    pub(crate) fn pop(&mut self, ring: &mut Ring, unsettled: bool) {
+        debug_assert!(ring.len > 0);
+        let old = ring.front;
+        ring.front = self.after(old);
+        ring.len -= 1;
+        if unsettled {
+            ring.settled = ring.front;
+        }
+        if (old + 1).is_multiple_of(CHUNK as u32) {
+            let chunk = old / CHUNK as u32;
+            self.next[chunk as usize] = self.free;
+            self.free = chunk;
+        }
+        if ring.len == 0 {
+            let start = ring.front & !(CHUNK as u32 - 1);
+            *ring = Ring { front: start, settled: start, back: start, len: 0 };
+        }
+    }
+
+    /// The first record that is not settled. Only for a ring that has one.
+    #[inline]
+    pub(crate) fn first_unsettled(&self, ring: &Ring) -> &Record<P> {
+        &self.records[ring.settled as usize]
+    }
+
+    /// Counts the first record that is not settled as settled.
+    #[inline]
+    pub(crate) fn settle_one(&self, ring: &mut Ring) {
+        ring.settled = self.after(ring.settled);
+    }
+
+    /// Counts every record as settled.
+    #[inline]
+    pub(crate) fn settle_all(&self, ring: &mut Ring) {
+        ring.settled = ring.back;
+    }
+
+    /// The last `number` records, oldest first: those not settled, if their number is given.
+    pub(crate) fn unsettled<'a>(&'a self, ring: &Ring, number: u64) -> impl Iterator<Item = &'a Record<P>> {
+        let mut position = ring.settled;
+        (0..number).map(move |_| {
+            let record = &self.records[position as usize];
+            position = self.after(position);
+            record
+        })
+    }
+
+    #[inline]
+    fn after(&self, position: u32) -> u32 {
+        if (position + 1).is_multiple_of(CHUNK as u32) {
+            self.next[position as usize / CHUNK] * CHUNK as u32
+        } else {
+            position + 1
+        }
+    }
+
+    #[inline]
+    fn take_chunk(&mut self, filler: Record<P>) -> u32 {
+        if self.free == NONE {
+            self.grow(filler);
+        }
+        let chunk = self.free;
+        self.free = self.next[chunk as usize];
+        chunk
+    }
+
+    /// Half as much memory again, all of it free.
+    #[cold]
+    fn grow(&mut self, filler: Record<P>) {
+        let old = self.next.len();
+        let new = old + (old / 2).max(64);
+        self.records.reserve_exact((new - old) * CHUNK);
+        self.records.resize(new * CHUNK, filler);
+        self.next.reserve_exact(new - old);
+        // Low chunks first, so that what is in use stays together.
+        self.next.extend((old..new).map(|chunk| if chunk + 1 < new { chunk as u32 + 1 } else { self.free }));
+        self.free = old as u32;
+    }
+}

@@ -1,0 +1,193 @@
+//! The whole network: built from a plan's graph, stepped by its driver.
+//!
+//! # Driving it
+//! 1. Offer packets to the hosts' ports ([`Network::offer`]) and arm entities of your own ([`Network::arm`]).
+//! 2. Call [`Network::next`] until it returns `None`: each event is a packet at its host or an entity that is due.
+//!    Answer it with more of 1. What switches do happens inside.
+//! 3. Read ports ([`Network::backlog`], [`Network::counters`]) whenever an event is being handled, or at the end.
+//!
+//! Time never goes back: every call carries a time that is not before the last event's.
+//!
+//! # Order
+//! Events come in the order of their times; equal times by class (arrivals, timers, starts, samples), then by
+//! identifier: the link's, or the one the driver gave its entity. A packet that leaves a queue at `t` has left when
+//! another arrives there at `t`.
+
+use crate::agenda::{Agenda, Due, Entity};
+use crate::port::{Counters, Offered, Ports};
+use crate::route::{GraphError, Routes, switch_indices};
+use narrows_core::probe::Probe;
+use narrows_core::units::{Bytes, Packets, Time};
+use narrows_scenario::plan::{Graph, NodeKind};
+
+/// What a network must know of a packet. Up to 32 bytes keep a record within 40.
+pub trait Payload: Copy {
+    /// Size of the IP packet, at most 65,535 bytes: what queues, limits and thresholds count.
+    fn ip_bytes(&self) -> u32;
+    /// The host it is for: an index into the graph's nodes.
+    fn destination(&self) -> u32;
+    /// A number that all packets of a flow share: they take one path.
+    fn flow_hash(&self) -> u32;
+    /// Whether a queue may mark it: ECT(0), ECT(1), or marked already.
+    fn ecn_capable(&self) -> bool;
+    /// Sets the congestion mark.
+    fn mark(&mut self);
+}
+
+/// What the driver hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<P> {
+    /// A packet reached a host.
+    Arrival {
+        /// The host: an index into the graph's nodes.
+        host: u32,
+        /// The packet.
+        packet: P,
+    },
+    /// An entity that the driver armed is due. It is not armed any more.
+    Due(Entity),
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Network<P> {
+    agenda: Agenda,
+    ports: Ports<P>,
+    routes: Routes,
+    /// By link.
+    far_ends: Vec<FarEnd>,
+    /// By node; [`NONE`] for a switch.
+    host_links: Vec<u32>,
+    packet_hops: u64,
+    events: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum FarEnd {
+    /// A node.
+    Host(u32),
+    /// An index among the switches.
+    Switch(u32),
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<P: Payload> Network<P> {
+    /// A network at rest. `seed` decides which of several equal paths a flow takes, which packets a lossy wire loses,
+    /// and what random laws draw.
+    pub fn new(graph: &Graph, seed: u64) -> Result<Network<P>, GraphError> {
+        let routes = Routes::new(graph, seed)?;
+        let ports = Ports::new(graph, seed)?;
+        let switches = switch_indices(graph);
+        let far_ends = (graph.links.iter())
+            .map(|link| match graph.nodes[link.to as usize].kind {
+                NodeKind::Host => FarEnd::Host(link.to),
+                NodeKind::Switch => FarEnd::Switch(switches[link.to as usize]),
+            })
+            .collect();
+        let mut host_links = vec![NONE; graph.nodes.len()];
+        for (id, link) in (0..).zip(&graph.links) {
+            if graph.nodes[link.from as usize].kind == NodeKind::Host {
+                host_links[link.from as usize] = id;
+            }
+        }
+        Ok(Network { agenda: Agenda::new(graph), ports, routes, far_ends, host_links, packet_hops: 0, events: 0 })
+    }
+
+    /// The one link out of a host.
+    pub fn host_link(&self, host: u32) -> u32 {
+        let link = self.host_links[host as usize];
+        assert!(link != NONE, "node {host} is a switch");
+        link
+    }
+
+    /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
+    #[inline]
+    pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
+        let (offered, arrival) = self.ports.offer(now, link, packet, probe);
+        if let Some(at) = arrival {
+            self.agenda.arm_link(link, at);
+        }
+        self.packet_hops += u64::from(matches!(offered, Offered::Accepted { .. }));
+        offered
+    }
+
+    /// Makes `entity` due at `at`, and only then: an earlier appointment of it is forgotten. Moving an appointment to a
+    /// later time costs next to nothing.
+    #[inline]
+    pub fn arm(&mut self, entity: Entity, at: Time) {
+        self.agenda.arm(entity, at);
+    }
+
+    /// Forgets the appointment of `entity`, if there is one.
+    pub fn disarm(&mut self, entity: Entity) {
+        self.agenda.disarm(entity);
+    }
+
+    /// The next event for the driver up to and including `until`. After `None` nothing is left up to there, and time
+    /// stands at `until`.
+    #[inline]
+    pub fn next(&mut self, until: Time, probe: &mut impl Probe) -> Option<(Time, Event<P>)> {
+        loop {
+            let (now, due) = self.agenda.pop(until)?;
+            self.events += 1;
+            let link = match due {
+                Due::Arrival(link) => link,
+                Due::Entity(entity) => return Some((now, Event::Due(entity))),
+            };
+            let (packet, next) = self.ports.arrive(now, link, probe);
+            if let Some(at) = next {
+                self.agenda.arm_link(link, at);
+            }
+            let Some(packet) = packet else { continue };
+            match self.far_ends[link as usize] {
+                FarEnd::Host(host) => return Some((now, Event::Arrival { host, packet })),
+                FarEnd::Switch(switch) => {
+                    let onward = self.routes.next_link(switch, packet.destination(), packet.flow_hash());
+                    self.offer(now, onward, packet, probe);
+                }
+            }
+        }
+    }
+
+    /// What a port holds, the packet in service included.
+    pub fn backlog(&mut self, now: Time, link: u32) -> (Bytes, Packets) {
+        let backlog = self.ports.backlog(now, link);
+        (backlog.bytes, backlog.packets)
+    }
+
+    /// What a port has done since the counters were last reset, exact at `now`.
+    pub fn counters(&mut self, now: Time, link: u32) -> Counters {
+        self.ports.counters(now, link)
+    }
+
+    /// Every port begins to count anew: the end of the warm-up. What is queued now is carried over.
+    pub fn reset_counters(&mut self, now: Time) {
+        self.ports.reset_counters(now);
+    }
+
+    /// Every port's counters at the end of the run, by link, means and integrals cut at `now`.
+    ///
+    /// # Panics
+    /// If a port has lost track of a packet.
+    pub fn finish(&mut self, now: Time) -> Vec<Counters> {
+        (0..)
+            .zip(&self.far_ends)
+            .map(|(link, _)| {
+                let counters = self.ports.counters(now, link);
+                assert!(counters.conserved(), "link {link} lost track of a packet: {counters:?}");
+                counters
+            })
+            .collect()
+    }
+
+    /// Packets that ports accepted: each will be serialised once.
+    pub fn packet_hops(&self) -> u64 {
+        self.packet_hops
+    }
+
+    /// Entries handled: arrivals anywhere and the driver's own.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+}

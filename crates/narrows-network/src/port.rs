@@ -1,0 +1,469 @@
+//! Ports whose departures are computed: a single-class FIFO knows on arrival when a packet will leave, so that nothing
+//! happens at the end of a service.
+//!
+//! The packet in service counts towards limit, marking threshold and pool until its last bit has left, and a departure
+//! at `t` frees its place before an arrival at `t`. Which packets have left is only looked up when an answer depends on
+//! it: [`Port::held`] is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
+//! the truth. *Settling* walks the ring past departures that are due, each packet once in its life.
+//!
+//! A port of another kind (several classes, pausable, changing rate) would stand beside [`Port`] and share its rules and
+//! counters.
+//!
+//! Invariants: accepted departures are never taken back; what is carried over or accepted has been sent or is queued;
+//! every offered packet is accepted or dropped for exactly one reason.
+
+use crate::link::{Record, Ring, Store};
+use crate::network::Payload;
+use crate::route::GraphError;
+use narrows_core::probe::{DropReason, Fact, Probe};
+use narrows_core::queue::aqm::{self, Aqm, Verdict};
+use narrows_core::queue::{Backlog, Limit, Pool};
+use narrows_core::rng::{SmallStream, Stream};
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_scenario::plan::{Graph, Link};
+
+/// Framing around an IP packet on the wire: Ethernet header and check, preamble, gap.
+const FRAMING_BYTES: u64 = 38;
+/// The shortest frame with its preamble and gap.
+const MIN_WIRE_BYTES: u64 = 84;
+const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
+
+/// What a port has done since the counters were last reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Held when the counters were reset.
+    pub carried: Backlog,
+    /// Offered to the port.
+    pub offered: Backlog,
+    /// Left the port, last bit included. What is then lost on the wire counts as sent.
+    pub sent: Backlog,
+    /// Held now.
+    pub queued: Backlog,
+    /// Dropped, by reason in the order of [`DropReason::ALL`]. Impairments act on the wire, after the port.
+    pub dropped: [Packets; DropReason::ALL.len()],
+    /// Accepted with a congestion mark that the port's law asked for.
+    pub marked: Packets,
+    /// The largest backlog just after an arrival, or at the reset.
+    pub queue_max: Bytes,
+    /// The integral of the backlog over time, byte-picoseconds: divided by the time since the reset, the mean.
+    pub queue_integral: u128,
+    /// When the counters were reset.
+    pub since: Time,
+}
+
+impl Counters {
+    /// Packets dropped for this reason.
+    pub const fn dropped_for(&self, reason: DropReason) -> Packets {
+        self.dropped[reason as usize]
+    }
+
+    /// Time-weighted mean backlog up to `now`, the moment at which these counters were read; rounded down.
+    pub fn queue_mean(&self, now: Time) -> Bytes {
+        let mean = self.queue_integral / u128::from(now.since(self.since).as_ps().max(1));
+        Bytes::new(u64::try_from(mean).expect("a mean is at most the largest backlog"))
+    }
+
+    /// Offered or carried over = sent + dropped by the port + queued.
+    pub fn conserved(&self) -> bool {
+        let port_drops = [DropReason::Limit, DropReason::Pool, DropReason::Aqm].map(|reason| self.dropped_for(reason));
+        let dropped: Packets = port_drops.into_iter().sum();
+        self.carried.packets + self.offered.packets == self.sent.packets + self.queued.packets + dropped
+    }
+}
+
+/// How long a line takes for a packet. Rounded up to a picosecond, exact for every rate and free of 128-bit division.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// Whole picoseconds per byte.
+    whole: u64,
+    /// What is left over per byte, in units of one picosecond divided by `rate`.
+    rest: u64,
+    rate: u64,
+}
+
+impl Line {
+    fn new(rate: Rate) -> Line {
+        let rate = rate.as_bps();
+        Line { whole: 8 * PICOS_PER_SECOND / rate, rest: 8 * PICOS_PER_SECOND % rate, rate }
+    }
+
+    /// The time for a packet of so many IP bytes.
+    #[inline]
+    fn time_for(&self, ip_bytes: u32) -> Span {
+        let bytes = (u64::from(ip_bytes) + FRAMING_BYTES).max(MIN_WIRE_BYTES);
+        let whole = bytes * self.whole;
+        // Common rates divide 8 · 10¹². The product fits: `rest` is below 2⁴³, a packet below 2²⁰ bytes.
+        Span::from_ps(if self.rest == 0 { whole } else { whole + (bytes * self.rest).div_ceil(self.rate) })
+    }
+}
+
+/// What became of a packet that was offered to a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// It is in the queue or in service.
+    Accepted {
+        /// When its last bit leaves the port.
+        departure: Time,
+        /// Whether the port's law marked it.
+        marked: bool,
+    },
+    /// The port refused it.
+    Dropped(DropReason),
+}
+
+/// What every accepted packet touches.
+#[derive(Clone, Debug)]
+struct Port {
+    ring: Ring,
+    /// When the last accepted packet's last bit leaves.
+    free_at: Time,
+    line: Line,
+    /// From a departure to the arrival at the far end.
+    delay: Span,
+    /// Accepted and not yet seen to have left: at least what the port holds.
+    held: Backlog,
+    /// Up to this, packet included, neither law nor limit has anything to say.
+    calm: Backlog,
+    queue_max: Bytes,
+    accepted: Backlog,
+    /// Σ size · (departure − arrival) over accepted packets, and what was held at the reset.
+    queue_integral: u128,
+    /// Index of the pool it draws on.
+    pool: Option<u32>,
+    /// Whether its wire loses packets.
+    lossy: bool,
+}
+
+/// What a packet touches only where there is doubt.
+#[derive(Clone, Debug)]
+struct Rules {
+    limit: Limit,
+    aqm: Option<Aqm>,
+    carried: Backlog,
+    refused: Backlog,
+    dropped: [Packets; DropReason::ALL.len()],
+    marked: Packets,
+    since: Time,
+    /// Packets lost on the wire, in units of 2⁻³².
+    loss: u32,
+    losses: SmallStream,
+}
+
+/// A switch's shared memory and the ports that draw on it. What the pool believes to be in use is the sum of its ports'
+/// `held`: an upper bound, as they are.
+#[derive(Clone, Debug)]
+struct SharedPool {
+    pool: Pool,
+    links: Vec<u32>,
+}
+
+/// Every port of a network, by link, with the packets in their queues and on their wires.
+#[derive(Clone, Debug)]
+pub(crate) struct Ports<P> {
+    ports: Vec<Port>,
+    rules: Vec<Rules>,
+    pools: Vec<SharedPool>,
+    store: Store<P>,
+}
+
+impl Port {
+    /// Whether a packet of `size` may come in without asking law and limit.
+    #[inline]
+    fn is_calm(&self, size: Bytes) -> bool {
+        self.held.packets <= self.calm.packets && self.held.bytes + size <= self.calm.bytes
+    }
+}
+
+/// The largest backlog, arriving packet included in its bytes, at which neither `limit` nor `aqm` has a say.
+fn calm(limit: Limit, aqm: Option<&Aqm>) -> Backlog {
+    let within_limit = match limit {
+        Limit::Unlimited => Backlog::MAX,
+        Limit::Packets(Packets::ZERO) => Backlog::EMPTY,
+        Limit::Packets(most) => Backlog { packets: most - Packets::new(1), ..Backlog::MAX },
+        Limit::Bytes(bytes) => Backlog { bytes, ..Backlog::MAX },
+    };
+    let within_law = aqm.map_or(Backlog::MAX, |aqm| aqm.indifferent_up_to().unwrap_or(Backlog::EMPTY));
+    Backlog { bytes: within_limit.bytes.min(within_law.bytes), packets: within_limit.packets.min(within_law.packets) }
+}
+
+impl<P: Payload> Ports<P> {
+    pub(crate) fn new(graph: &Graph, seed: u64) -> Result<Ports<P>, GraphError> {
+        let mut pools = Vec::new();
+        let pool_of: Vec<Option<u32>> = (graph.nodes.iter())
+            .map(|node| {
+                let config = node.pool?;
+                pools.push(SharedPool { pool: Pool::new(config), links: Vec::new() });
+                Some(index(pools.len() - 1))
+            })
+            .collect();
+        let mut ports = Ports { ports: Vec::new(), rules: Vec::new(), pools, store: Store::new() };
+        for (id, link) in graph.links.iter().enumerate() {
+            let id = index(id);
+            if link.rate == Rate::from_bps(0) {
+                return Err(GraphError::ZeroRate { link: id });
+            }
+            let pool = match (link.pooled, pool_of[link.from as usize]) {
+                (false, _) => None,
+                (true, None) => return Err(GraphError::NoPool { link: id }),
+                (true, Some(pool)) => {
+                    ports.pools[pool as usize].links.push(id);
+                    Some(pool)
+                }
+            };
+            ports.add(link, pool, seed);
+        }
+        Ok(ports)
+    }
+
+    fn add(&mut self, link: &Link, pool: Option<u32>, seed: u64) {
+        let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
+        let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
+        self.ports.push(Port {
+            ring: Ring::EMPTY,
+            free_at: Time::ZERO,
+            line: Line::new(link.rate),
+            delay: link.delay,
+            held: Backlog::EMPTY,
+            calm: calm(link.limit, aqm.as_ref()),
+            queue_max: Bytes::ZERO,
+            accepted: Backlog::EMPTY,
+            queue_integral: 0,
+            pool,
+            lossy: link.loss > 0,
+        });
+        self.rules.push(Rules {
+            limit: link.limit,
+            aqm,
+            carried: Backlog::EMPTY,
+            refused: Backlog::EMPTY,
+            dropped: [Packets::ZERO; DropReason::ALL.len()],
+            marked: Packets::ZERO,
+            since: Time::ZERO,
+            loss: link.loss,
+            losses: small("loss"),
+        });
+    }
+
+    /// A packet arrives at the port. If it is accepted while the link is empty, the second value says when it will
+    /// reach the far end: the link's entry in the agenda.
+    #[inline]
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        link: u32,
+        mut packet: P,
+        probe: &mut impl Probe,
+    ) -> (Offered, Option<Time>) {
+        let ip_bytes = packet.ip_bytes();
+        let size = Bytes::new(u64::from(ip_bytes));
+        let mut marked = false;
+        if !self.ports[link as usize].is_calm(size) {
+            match self.judge(now, link, size, packet.ecn_capable()) {
+                Ok(mark) => marked = mark,
+                Err(reason) => return (self.refuse(now, link, reason, size, probe), None),
+            }
+        }
+        if let Some(pool) = self.ports[link as usize].pool {
+            if !self.pool_admits(now, link, pool, size) {
+                return (self.refuse(now, link, DropReason::Pool, size, probe), None);
+            }
+            self.pools[pool as usize].pool.take(size);
+        }
+        if marked {
+            packet.mark();
+            self.rules[link as usize].marked += Packets::new(1);
+            probe.observe(now, Fact::Marked { port: link });
+        }
+
+        let port = &mut self.ports[link as usize];
+        let departure = now.max(port.free_at) + port.line.time_for(ip_bytes);
+        port.free_at = departure;
+        port.held.bytes += size;
+        port.held.packets += Packets::new(1);
+        port.accepted.bytes += size;
+        port.accepted.packets += Packets::new(1);
+        port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
+        let at = departure + port.delay;
+        let first = port.ring.len() == 0;
+        self.store.push(&mut port.ring, Record { at, packet });
+        if port.held.bytes > port.queue_max {
+            self.raise_max(now, link);
+        }
+        (Offered::Accepted { departure, marked }, first.then_some(at))
+    }
+
+    /// The first packet of `link` reaches the far end; with it, when the next one will. `None` if the wire lost it.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Time, link: u32, probe: &mut impl Probe) -> (Option<P>, Option<Time>) {
+        let port = &mut self.ports[link as usize];
+        let record = *self.store.front(&port.ring).expect("a link is on the agenda only while it carries packets");
+        debug_assert_eq!(record.at, now);
+        let unsettled = port.held.packets.get() == u64::from(port.ring.len());
+        if unsettled {
+            let size = Bytes::new(u64::from(record.packet.ip_bytes()));
+            port.held.bytes -= size;
+            port.held.packets -= Packets::new(1);
+            if let Some(pool) = port.pool {
+                self.pools[pool as usize].pool.give_back(size);
+            }
+        }
+        self.store.pop(&mut port.ring, unsettled);
+        let next = self.store.front(&port.ring).map(|record| record.at);
+        let lost = port.lossy && self.loses(now, link, &record.packet, probe);
+        (if lost { None } else { Some(record.packet) }, next)
+    }
+
+    /// What the port holds.
+    pub(crate) fn backlog(&mut self, now: Time, link: u32) -> Backlog {
+        self.settle(now, link);
+        self.ports[link as usize].held
+    }
+
+    /// What the port has done since the last reset, as of `now`.
+    pub(crate) fn counters(&mut self, now: Time, link: u32) -> Counters {
+        self.settle(now, link);
+        let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
+        let with = |a: Backlog, b: Backlog| Backlog { bytes: a.bytes + b.bytes, packets: a.packets + b.packets };
+        let taken = with(rules.carried, port.accepted);
+        Counters {
+            carried: rules.carried,
+            offered: with(port.accepted, rules.refused),
+            sent: Backlog { bytes: taken.bytes - port.held.bytes, packets: taken.packets - port.held.packets },
+            queued: port.held,
+            dropped: rules.dropped,
+            marked: rules.marked,
+            queue_max: port.queue_max,
+            queue_integral: port.queue_integral - self.outstanding(now, link),
+            since: rules.since,
+        }
+    }
+
+    /// Begins to count anew. What is held now is carried over.
+    pub(crate) fn reset_counters(&mut self, now: Time) {
+        for link in 0..index(self.ports.len()) {
+            self.settle(now, link);
+            let outstanding = self.outstanding(now, link);
+            let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
+            port.queue_integral = outstanding;
+            port.queue_max = port.held.bytes;
+            port.accepted = Backlog::EMPTY;
+            rules.carried = port.held;
+            rules.refused = Backlog::EMPTY;
+            rules.dropped = Default::default();
+            rules.marked = Packets::ZERO;
+            rules.since = now;
+        }
+    }
+
+    /// Law and limit on a packet that they may object to: whether it is to be marked, or why it is dropped.
+    #[inline(never)]
+    fn judge(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
+        self.settle(now, link);
+        let (port, rules) = (&self.ports[link as usize], &mut self.rules[link as usize]);
+        if port.is_calm(size) {
+            return Ok(false);
+        }
+        let backlog = port.held;
+        let verdict = rules.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
+            aqm.decide(&aqm::Arrival { now, backlog, idle_since: port.free_at, ecn_capable })
+        });
+        if verdict == Verdict::Drop {
+            Err(DropReason::Aqm)
+        } else if !rules.limit.admits(backlog, size) {
+            Err(DropReason::Limit)
+        } else {
+            Ok(verdict == Verdict::Mark)
+        }
+    }
+
+    /// Whether the pool takes a packet of `size` for this port. A yes to stale totals is a yes; before a no, first what
+    /// left this port and then what left the whole switch is given back.
+    #[inline]
+    fn pool_admits(&mut self, now: Time, link: u32, pool: u32, size: Bytes) -> bool {
+        let admits = |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held.bytes, size);
+        if admits(self) {
+            return true;
+        }
+        self.settle(now, link);
+        if admits(self) {
+            return true;
+        }
+        for i in 0..self.pools[pool as usize].links.len() {
+            self.settle(now, self.pools[pool as usize].links[i]);
+        }
+        admits(self)
+    }
+
+    #[cold]
+    fn refuse(&mut self, now: Time, link: u32, reason: DropReason, size: Bytes, probe: &mut impl Probe) -> Offered {
+        let rules = &mut self.rules[link as usize];
+        rules.refused.bytes += size;
+        rules.refused.packets += Packets::new(1);
+        rules.dropped[reason as usize] += Packets::new(1);
+        probe.observe(now, Fact::Dropped { port: link, reason, size });
+        Offered::Dropped(reason)
+    }
+
+    /// Draws whether the wire loses a packet that would now arrive.
+    #[cold]
+    fn loses(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> bool {
+        let rules = &mut self.rules[link as usize];
+        let lost = rules.losses.below(1 << 32) < u64::from(rules.loss);
+        if lost {
+            rules.dropped[DropReason::Impairment as usize] += Packets::new(1);
+            let size = Bytes::new(u64::from(packet.ip_bytes()));
+            probe.observe(now, Fact::Dropped { port: link, reason: DropReason::Impairment, size });
+        }
+        lost
+    }
+
+    /// Makes `held` exact: gives up what has left by `now`, departures at `now` included.
+    fn settle(&mut self, now: Time, link: u32) {
+        let port = &mut self.ports[link as usize];
+        let before = port.held.bytes;
+        if port.free_at <= now {
+            self.store.settle_all(&mut port.ring);
+            port.held = Backlog::EMPTY;
+        } else {
+            // Ends at the latest at the last packet, which leaves at `free_at`.
+            let horizon = now + port.delay;
+            loop {
+                let record = self.store.first_unsettled(&port.ring);
+                if record.at > horizon {
+                    break;
+                }
+                port.held.bytes -= Bytes::new(u64::from(record.packet.ip_bytes()));
+                port.held.packets -= Packets::new(1);
+                self.store.settle_one(&mut port.ring);
+            }
+        }
+        if let Some(pool) = port.pool {
+            self.pools[pool as usize].pool.give_back(before - port.held.bytes);
+        }
+    }
+
+    /// The bound of the backlog is above the largest backlog so far; perhaps the backlog is.
+    #[inline(never)]
+    fn raise_max(&mut self, now: Time, link: u32) {
+        self.settle(now, link);
+        let port = &mut self.ports[link as usize];
+        port.queue_max = port.queue_max.max(port.held.bytes);
+    }
+
+    /// Σ size · (departure − now) over what a settled port holds.
+    fn outstanding(&self, now: Time, link: u32) -> u128 {
+        let port = &self.ports[link as usize];
+        self.store
+            .unsettled(&port.ring, port.held.packets.get())
+            .map(|record| {
+                let left = record.at - (now + port.delay);
+                u128::from(record.packet.ip_bytes()) * u128::from(left.as_ps())
+            })
+            .sum()
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "identifiers of nodes and links are 32-bit in the plan")]
+fn index(position: usize) -> u32 {
+    position as u32
+}

@@ -1,0 +1,249 @@
+//! Which link a packet takes next: shortest paths by hops, all equal ones kept.
+//!
+//! Every host hangs on one switch, so the table is kept by (switch, switch of the destination) and the last hop comes
+//! from the destination itself. Among several next links a packet takes the one that its flow's hash selects, mixed
+//! with a salt of the switch, so that a flow keeps its path and two switches in a row choose independently.
+//!
+//! Built once, from the graph; packets only read it.
+
+use narrows_core::rng::{Stream, mix};
+use narrows_scenario::plan::{Graph, NodeKind};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+/// Why a graph is not a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GraphError {
+    /// A link names a node that does not exist.
+    UnknownNode {
+        /// The link.
+        link: u32,
+    },
+    /// A link never finishes serialising.
+    ZeroRate {
+        /// The link.
+        link: u32,
+    },
+    /// A host has not exactly one link out and one in.
+    HostLinks {
+        /// The host.
+        node: u32,
+    },
+    /// A port draws on a pool that its node does not have.
+    NoPool {
+        /// The port's link.
+        link: u32,
+    },
+    /// There is no path between two hosts.
+    Unreachable {
+        /// The host that would send.
+        from: u32,
+        /// The host that it cannot reach.
+        to: u32,
+    },
+}
+
+impl fmt::Display for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GraphError::UnknownNode { link } => write!(f, "link {link} begins or ends at a node that does not exist"),
+            GraphError::ZeroRate { link } => write!(f, "link {link} has a rate of zero"),
+            GraphError::HostLinks { node } => write!(f, "host {node} must have exactly one link out and one link in"),
+            GraphError::NoPool { link } => write!(f, "link {link} draws on a pool that its node does not have"),
+            GraphError::Unreachable { from, to } => write!(f, "host {from} has no path to host {to}"),
+        }
+    }
+}
+
+impl std::error::Error for GraphError {}
+
+const NONE: u32 = u32::MAX;
+/// Set in a table entry that names a group of equal links rather than a link.
+const GROUP: u32 = 1 << 31;
+
+/// Where a host hangs.
+#[derive(Clone, Copy, Debug)]
+struct Attachment {
+    /// Index among switches of the node that feeds it; [`NONE`] for a switch, or a host fed by a host.
+    switch: u32,
+    /// Index of that switch among those with hosts: the table's column.
+    edge: u32,
+    /// The link that ends at the host.
+    down: u32,
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(crate) struct Routes {
+    /// By node.
+    attachments: Vec<Attachment>,
+    /// By switch, then by edge switch: a link, a group, or [`NONE`].
+    table: Vec<u32>,
+    edges: usize,
+    /// First link and number of links of each group.
+    groups: Vec<(u32, u32)>,
+    members: Vec<u32>,
+    /// By switch.
+    salts: Vec<u64>,
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "identifiers of nodes and links are 32-bit in the plan")]
+impl Routes {
+    /// `switches` gives each node's index among switches, [`NONE`] for hosts.
+    pub(crate) fn new(graph: &Graph, seed: u64) -> Result<Routes, GraphError> {
+        let switches = switch_indices(graph);
+        let mut attachments = vec![Attachment { switch: NONE, edge: NONE, down: NONE }; graph.nodes.len()];
+        let mut uplinks = vec![NONE; graph.nodes.len()];
+        for (id, link) in graph.links.iter().enumerate() {
+            let id = id as u32;
+            if link.from as usize >= graph.nodes.len() || link.to as usize >= graph.nodes.len() {
+                return Err(GraphError::UnknownNode { link: id });
+            }
+            for (node, place) in
+                [(link.to, &mut attachments[link.to as usize].down), (link.from, &mut uplinks[link.from as usize])]
+            {
+                if graph.nodes[node as usize].kind == NodeKind::Host && std::mem::replace(place, id) != NONE {
+                    return Err(GraphError::HostLinks { node });
+                }
+            }
+        }
+        let mut edges = Vec::new();
+        for (node, attachment) in attachments.iter_mut().enumerate() {
+            if graph.nodes[node].kind == NodeKind::Switch {
+                continue;
+            }
+            if attachment.down == NONE || uplinks[node] == NONE {
+                return Err(GraphError::HostLinks { node: node as u32 });
+            }
+            let feeder = graph.links[attachment.down as usize].from;
+            attachment.switch = switches[feeder as usize];
+            if attachment.switch != NONE {
+                let edge = edges.iter().position(|&edge| edge == feeder).unwrap_or_else(|| {
+                    edges.push(feeder);
+                    edges.len() - 1
+                });
+                attachment.edge = edge as u32;
+            }
+        }
+        let mut routes = Routes {
+            attachments,
+            table: Vec::new(),
+            edges: edges.len(),
+            groups: Vec::new(),
+            members: Vec::new(),
+            salts: Vec::new(),
+        };
+        routes.fill(graph, &switches, &edges);
+        for node in graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch) {
+            routes.salts.push(Stream::named(seed, &format!("ecmp/{}", node.name)).next_u64());
+        }
+        routes.check_reachability(graph, &switches, &uplinks)?;
+        Ok(routes)
+    }
+
+    fn fill(&mut self, graph: &Graph, switches: &[u32], edges: &[u32]) {
+        let count = switches.iter().filter(|&&switch| switch != NONE).count();
+        // Links between switches, by the node they end at and by the node they begin at.
+        let mut into = vec![Vec::new(); graph.nodes.len()];
+        let mut out_of = vec![Vec::new(); graph.nodes.len()];
+        for (id, link) in graph.links.iter().enumerate() {
+            if switches[link.from as usize] != NONE && switches[link.to as usize] != NONE {
+                into[link.to as usize].push(link.from);
+                out_of[link.from as usize].push((id as u32, link.to));
+            }
+        }
+        self.table = vec![NONE; count * edges.len()];
+        let mut known = BTreeMap::new();
+        for (column, &edge) in edges.iter().enumerate() {
+            let mut hops = vec![NONE; graph.nodes.len()];
+            hops[edge as usize] = 0;
+            let mut frontier = VecDeque::from([edge]);
+            while let Some(node) = frontier.pop_front() {
+                for &neighbour in &into[node as usize] {
+                    if hops[neighbour as usize] == NONE {
+                        hops[neighbour as usize] = hops[node as usize] + 1;
+                        frontier.push_back(neighbour);
+                    }
+                }
+            }
+            for (node, &switch) in switches.iter().enumerate() {
+                if switch == NONE || hops[node] == NONE || hops[node] == 0 {
+                    continue;
+                }
+                let nearer: Vec<u32> = out_of[node]
+                    .iter()
+                    .filter(|(_, to)| hops[*to as usize] != NONE && hops[*to as usize] + 1 == hops[node])
+                    .map(|&(link, _)| link)
+                    .collect();
+                self.table[switch as usize * edges.len() + column] = match nearer[..] {
+                    [link] => link,
+                    _ => *known.entry(nearer).or_insert_with_key(|links| {
+                        self.groups.push((self.members.len() as u32, links.len() as u32));
+                        self.members.extend_from_slice(links);
+                        GROUP | (self.groups.len() - 1) as u32
+                    }),
+                };
+            }
+        }
+    }
+
+    fn check_reachability(&self, graph: &Graph, switches: &[u32], uplinks: &[u32]) -> Result<(), GraphError> {
+        let hosts = || (0..graph.nodes.len()).filter(|&node| graph.nodes[node].kind == NodeKind::Host);
+        // Hosts that send into one switch reach the same hosts.
+        let mut entries: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for host in hosts() {
+            entries.entry(graph.links[uplinks[host] as usize].to).or_default().push(host);
+        }
+        for (&entry, senders) in &entries {
+            for to in hosts() {
+                let Some(&from) = senders.iter().find(|&&from| from != to) else { continue };
+                let attachment = self.attachments[to];
+                let reached = match switches[entry as usize] {
+                    NONE => entry as usize == to,
+                    switch if switch == attachment.switch => true,
+                    _ if attachment.switch == NONE => false,
+                    switch => self.table[switch as usize * self.edges + attachment.edge as usize] != NONE,
+                };
+                if !reached {
+                    return Err(GraphError::Unreachable { from: from as u32, to: to as u32 });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The link that a packet to host `destination` takes out of the switch with this index.
+    #[inline]
+    pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: u32) -> u32 {
+        let attachment = self.attachments[destination as usize];
+        if attachment.switch == switch {
+            return attachment.down;
+        }
+        let entry = self.table[switch as usize * self.edges + attachment.edge as usize];
+        if entry & GROUP == 0 { entry } else { self.choose(entry & !GROUP, switch, flow_hash) }
+    }
+
+    #[inline]
+    fn choose(&self, group: u32, switch: u32, flow_hash: u32) -> u32 {
+        let (first, number) = self.groups[group as usize];
+        let hash = mix(u64::from(flow_hash) ^ self.salts[switch as usize]) >> 32;
+        self.members[(first + ((hash * u64::from(number)) >> 32) as u32) as usize]
+    }
+}
+
+/// Each node's index among the switches, [`NONE`] for a host.
+#[allow(clippy::cast_possible_truncation, reason = "identifiers of nodes are 32-bit in the plan")]
+pub(crate) fn switch_indices(graph: &Graph) -> Vec<u32> {
+    let mut switches = 0;
+    graph
+        .nodes
+        .iter()
+        .map(|node| match node.kind {
+            NodeKind::Host => NONE,
+            NodeKind::Switch => {
+                switches += 1;
+                switches - 1
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,325 @@
+//! The explicit port, with an event per departure and nothing clever, against the computed one: on random small networks
+//! both must give the same arrivals, drops, marks, backlogs and counters.
+
+mod support;
+
+use narrows_core::probe::{DropReason, Fact, Probe};
+use narrows_core::queue::aqm::Size;
+use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_network::{Entity, Event, Network};
+use narrows_scenario::plan::{Graph, NodeKind};
+use proptest::prelude::*;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use support::{Packet, connect, graph};
+
+/// 84 bytes at 1 Gbit/s. Delays, injections and most service times are multiples, so that times often tie.
+const TICK: u64 = 672_000;
+
+/// Everything that both models must agree on, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Arrived(u64, u32, Packet),
+    Dropped(u64, u32, DropReason),
+    Marked(u64, u32),
+    Backlog(u64, u32, u64, u64),
+    /// Sent packets and bytes, largest backlog, integral of the backlog.
+    Counters(u32, u64, u64, u64, u128),
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    graph: Graph,
+    /// When, where, what.
+    packets: Vec<(u64, u32, Packet)>,
+    samples: Vec<u64>,
+    reset: u64,
+    end: u64,
+    /// Steps in which the driver asks for events.
+    windows: Vec<u64>,
+}
+
+// --- The explicit model ---------------------------------------------------------------------------------------------
+
+#[derive(Default)]
+struct Port {
+    queue: VecDeque<(Packet, u64)>,
+    wire: VecDeque<Packet>,
+    sent: (u64, u64),
+    max: u64,
+    integral: u128,
+    touched: u64,
+}
+
+impl Port {
+    fn bytes(&self) -> u64 {
+        self.queue.iter().map(|(packet, _)| u64::from(packet.size)).sum()
+    }
+    /// Adds the time since the last change to the integral.
+    fn pass(&mut self, now: u64) {
+        self.integral += u128::from(self.bytes()) * u128::from(now - self.touched);
+        self.touched = now;
+    }
+}
+
+struct Explicit<'a> {
+    case: &'a Case,
+    ports: Vec<Port>,
+    /// Time, class (service end, arrival, start, sample), identifier.
+    events: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    seen: Vec<Seen>,
+}
+
+impl Explicit<'_> {
+    fn offer(&mut self, now: u64, link: u32, mut packet: Packet) {
+        let description = &self.case.graph.links[link as usize];
+        let (bytes, packets) = (self.ports[link as usize].bytes(), self.ports[link as usize].queue.len() as u64);
+        let size = u64::from(packet.size);
+        let fits = match description.limit {
+            Limit::Unlimited => true,
+            Limit::Packets(most) => packets < most.get(),
+            Limit::Bytes(most) => bytes + size <= most.get(),
+        };
+        if !fits {
+            return self.seen.push(Seen::Dropped(now, link, DropReason::Limit));
+        }
+        if description.pooled {
+            let pool = self.case.graph.nodes[description.from as usize].pool.unwrap();
+            let ports = self.ports.iter().zip(&self.case.graph.links);
+            let used: u64 =
+                ports.filter(|(_, l)| l.pooled && l.from == description.from).map(|(port, _)| port.bytes()).sum();
+            let free = pool.size.get() - used;
+            if size > free || (bytes + size) * 65_536 > u64::from(pool.alpha) * free {
+                return self.seen.push(Seen::Dropped(now, link, DropReason::Pool));
+            }
+        }
+        let above = match description.aqm {
+            Some(AqmConfig::Threshold { mark_at: Size::Packets(k) }) => packets > k.get(),
+            Some(AqmConfig::Threshold { mark_at: Size::Bytes(k) }) => bytes > k.get(),
+            _ => false,
+        };
+        if above && packet.capable {
+            packet.marked = true;
+            self.seen.push(Seen::Marked(now, link));
+        }
+        let service = description.rate.time_for(Bytes::new((size + 38).max(84))).as_ps();
+        let port = &mut self.ports[link as usize];
+        port.pass(now);
+        port.queue.push_back((packet, service));
+        port.max = port.max.max(port.bytes());
+        if port.queue.len() == 1 {
+            self.events.push(Reverse((now + service, 0, link)));
+        }
+    }
+
+    fn service_ends(&mut self, now: u64, link: u32) {
+        let port = &mut self.ports[link as usize];
+        port.pass(now);
+        let (packet, _) = port.queue.pop_front().unwrap();
+        port.sent.0 += 1;
+        port.sent.1 += u64::from(packet.size);
+        port.wire.push_back(packet);
+        if let Some((_, service)) = port.queue.front() {
+            self.events.push(Reverse((now + service, 0, link)));
+        }
+        self.events.push(Reverse((now + self.case.graph.links[link as usize].delay.as_ps(), 1, link)));
+    }
+
+    fn run(mut self) -> Vec<Seen> {
+        let graph = &self.case.graph;
+        self.events.extend((0..).zip(&self.case.packets).map(|(i, packet)| Reverse((packet.0, 2, i))));
+        self.events.extend((0..).zip(&self.case.samples).map(|(i, &at)| Reverse((at, 3, i))));
+        self.events.push(Reverse((self.case.reset, 3, u32::MAX)));
+        while let Some(Reverse((now, class, id))) = self.events.pop() {
+            if now > self.case.end {
+                break;
+            }
+            match class {
+                0 => self.service_ends(now, id),
+                1 => {
+                    let packet = self.ports[id as usize].wire.pop_front().unwrap();
+                    let node = graph.links[id as usize].to;
+                    match graph.nodes[node as usize].kind {
+                        NodeKind::Host => self.seen.push(Seen::Arrived(now, node, packet)),
+                        NodeKind::Switch => self.offer(now, towards(graph, node, packet.destination), packet),
+                    }
+                }
+                2 => {
+                    let (_, host, packet) = self.case.packets[id as usize];
+                    self.offer(now, towards(graph, host, packet.destination), packet);
+                }
+                _ if id == u32::MAX => {
+                    for port in &mut self.ports {
+                        (port.sent, port.max, port.integral, port.touched) = ((0, 0), port.bytes(), 0, now);
+                    }
+                }
+                _ => {
+                    for (link, port) in (0..).zip(&self.ports) {
+                        self.seen.push(Seen::Backlog(now, link, port.bytes(), port.queue.len() as u64));
+                    }
+                }
+            }
+        }
+        for (link, port) in (0..).zip(&mut self.ports) {
+            port.pass(self.case.end);
+            self.seen.push(Seen::Counters(link, port.sent.0, port.sent.1, port.max, port.integral));
+        }
+        self.seen
+    }
+}
+
+/// The link towards `destination` in a tree: the one behind which it can be found.
+fn towards(graph: &Graph, from: u32, destination: u32) -> u32 {
+    fn leads(graph: &Graph, link: usize, destination: u32) -> bool {
+        let (back, here) = (graph.links[link].from, graph.links[link].to);
+        here == destination
+            || (0..graph.links.len()).any(|next| {
+                graph.links[next].from == here && graph.links[next].to != back && leads(graph, next, destination)
+            })
+    }
+    let link = (0..graph.links.len()).find(|&link| graph.links[link].from == from && leads(graph, link, destination));
+    u32::try_from(link.unwrap()).unwrap()
+}
+
+// --- The model under test -------------------------------------------------------------------------------------------
+
+struct Watch<'a>(&'a mut Vec<Seen>);
+
+impl Probe for Watch<'_> {
+    fn observe(&mut self, now: Time, fact: Fact) {
+        self.0.push(match fact {
+            Fact::Dropped { port, reason, .. } => Seen::Dropped(now.as_ps(), port, reason),
+            Fact::Marked { port } => Seen::Marked(now.as_ps(), port),
+            other => panic!("a network does not know of {other:?}"),
+        });
+    }
+}
+
+fn computed(case: &Case) -> Vec<Seen> {
+    let mut network: Network<Packet> = Network::new(&case.graph, 7).unwrap();
+    let mut seen = Vec::new();
+    for (slot, &(at, ..)) in (0..).zip(&case.packets) {
+        network.arm(Entity::start(u64::from(slot), slot), Time::from_ps(at));
+    }
+    for (slot, &at) in (0..).zip(&case.samples) {
+        network.arm(Entity::sample(u64::from(slot), slot), Time::from_ps(at));
+    }
+    let reset = Entity::sample(u64::from(u32::MAX), u32::try_from(case.samples.len()).unwrap());
+    network.arm(reset, Time::from_ps(case.reset));
+    let mut windows = case.windows.iter().cycle();
+    let mut until = 0;
+    while until < case.end {
+        until = case.end.min(until + windows.next().unwrap());
+        while let Some((now, event)) = network.next(Time::from_ps(until), &mut Watch(&mut seen)) {
+            match event {
+                Event::Arrival { host, packet } => seen.push(Seen::Arrived(now.as_ps(), host, packet)),
+                Event::Due(entity) if entity == reset => network.reset_counters(now),
+                Event::Due(entity) if entity == Entity::sample(entity.id(), entity.slot()) => {
+                    for link in 0..u32::try_from(case.graph.links.len()).unwrap() {
+                        let (bytes, packets) = network.backlog(now, link);
+                        seen.push(Seen::Backlog(now.as_ps(), link, bytes.get(), packets.get()));
+                    }
+                }
+                Event::Due(entity) => {
+                    let (_, host, packet) = case.packets[entity.slot() as usize];
+                    network.offer(now, network.host_link(host), packet, &mut Watch(&mut seen));
+                }
+            }
+        }
+    }
+    for (link, counters) in (0..).zip(network.finish(Time::from_ps(case.end))) {
+        let (sent, max) = (counters.sent, counters.queue_max.get());
+        seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, counters.queue_integral));
+    }
+    seen
+}
+
+// --- Random cases ---------------------------------------------------------------------------------------------------
+
+#[derive(Clone, Debug)]
+struct Wire {
+    rate: u64,
+    delay: u64,
+    limit: Limit,
+    pooled: bool,
+    aqm: Option<AqmConfig>,
+}
+
+fn wire() -> impl Strategy<Value = Wire> {
+    let rate = prop_oneof![4 => Just(1_000_000_000u64), 1 => Just(10_000_000_000), 1 => 100_000_000u64..3_000_000_000];
+    let delay = prop_oneof![3 => (0u64..20).prop_map(|ticks| ticks * TICK), 1 => 0u64..20 * TICK];
+    let limit = prop_oneof![
+        Just(Limit::Unlimited),
+        (0u64..12).prop_map(|most| Limit::Packets(Packets::new(most))),
+        (0u64..15_000).prop_map(|most| Limit::Bytes(Bytes::new(most))),
+    ];
+    let mark_at = prop_oneof![
+        (0u64..8).prop_map(|k| Size::Packets(Packets::new(k))),
+        (0u64..9_000).prop_map(|k| Size::Bytes(Bytes::new(k))),
+    ];
+    let aqm = prop::option::of(mark_at.prop_map(|mark_at| AqmConfig::Threshold { mark_at }));
+    (rate, delay, limit, any::<bool>(), aqm).prop_map(|(rate, delay, limit, pooled, aqm)| Wire {
+        rate,
+        delay,
+        limit,
+        pooled,
+        aqm,
+    })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let tick = prop_oneof![3 => (0u64..150).prop_map(|ticks| ticks * TICK), 1 => 0u64..150 * TICK];
+    // 84, 168, 1538 and odd numbers of bytes on the wire.
+    let size = prop_oneof![Just(46u32), Just(20), Just(130), Just(1_500), 20u32..1_500];
+    let packet = (tick.clone(), any::<u32>(), any::<u32>(), size, prop::bool::weighted(0.8));
+    (
+        (prop::collection::vec(any::<u32>(), 1..4), prop::collection::vec(any::<u32>(), 2..7)),
+        prop::collection::vec(wire(), 1..20),
+        prop::collection::vec((0u64..40_000, 0u32..4 * 65_536), 4),
+        prop::collection::vec(packet, 1..200),
+        prop::collection::vec(tick.clone(), 0..10),
+        (tick, 1u64..300, prop::collection::vec(prop_oneof![1u64..TICK, 1u64..100 * TICK], 1..5)),
+    )
+        .prop_map(|((parents, places), wires, pools, packets, samples, (reset, end, windows))| {
+            let (hosts, switches) = (places.len(), parents.len());
+            let mut graph = graph(hosts, switches);
+            let id = |index: usize| u32::try_from(index).unwrap();
+            for (switch, parent) in parents.iter().enumerate().skip(1) {
+                let parent = hosts + *parent as usize % switch;
+                connect(&mut graph, id(hosts + switch), id(parent), Rate::from_bps(1), Span::ZERO);
+            }
+            for (host, place) in places.iter().enumerate() {
+                connect(&mut graph, id(host), id(hosts + *place as usize % switches), Rate::from_bps(1), Span::ZERO);
+            }
+            for (switch, &(size, alpha)) in pools.iter().enumerate().take(switches) {
+                graph.nodes[hosts + switch].pool = Some(PoolConfig { size: Bytes::new(size), alpha });
+            }
+            for (link, wire) in graph.links.iter_mut().zip(wires.iter().cycle()) {
+                link.rate = Rate::from_bps(wire.rate);
+                link.delay = Span::from_ps(wire.delay);
+                (link.limit, link.aqm) = (wire.limit, wire.aqm);
+                link.pooled = wire.pooled && link.from as usize >= hosts;
+            }
+            let packets = (0..)
+                .zip(packets)
+                .map(|(id, (at, from, to, size, capable))| {
+                    let from = from % u32::try_from(hosts).unwrap();
+                    let to = (from + 1 + to % u32::try_from(hosts - 1).unwrap()) % u32::try_from(hosts).unwrap();
+                    (at, from, Packet { id, destination: to, flow: id, size, capable, marked: false })
+                })
+                .collect();
+            let end = end * TICK;
+            Case { graph, packets, samples, reset: reset.min(end), end, windows }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #[test]
+    fn computed_departures_equal_explicit_ones(case in case()) {
+        let ports = (0..case.graph.links.len()).map(|_| Port::default()).collect();
+        let explicit = Explicit { case: &case, ports, events: BinaryHeap::new(), seen: Vec::new() }.run();
+        prop_assert_eq!(computed(&case), explicit);
+    }
+}

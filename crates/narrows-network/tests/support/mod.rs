@@ -1,0 +1,77 @@
+//! Small graphs and a small packet for the tests.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use narrows_core::queue::aqm::Size;
+use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::units::{Packets, Rate, Span};
+use narrows_network::Payload;
+use narrows_scenario::plan::{Graph, Link, Node, NodeKind, Role};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Packet {
+    pub(crate) id: u32,
+    pub(crate) destination: u32,
+    pub(crate) flow: u32,
+    pub(crate) size: u32,
+    pub(crate) capable: bool,
+    pub(crate) marked: bool,
+}
+
+impl Packet {
+    pub(crate) fn to(destination: u32, size: u32) -> Packet {
+        Packet { id: 0, destination, flow: 0, size, capable: true, marked: false }
+    }
+}
+
+impl Payload for Packet {
+    fn ip_bytes(&self) -> u32 {
+        self.size
+    }
+    fn destination(&self) -> u32 {
+        self.destination
+    }
+    fn flow_hash(&self) -> u32 {
+        self.flow
+    }
+    fn ecn_capable(&self) -> bool {
+        self.capable
+    }
+    fn mark(&mut self) {
+        self.marked = true;
+    }
+}
+
+pub(crate) fn graph(hosts: usize, switches: usize) -> Graph {
+    let node = |index: usize| Node {
+        name: format!("n{index}"),
+        kind: if index < hosts { NodeKind::Host } else { NodeKind::Switch },
+        site: 0,
+        rack: 0,
+        pool: None,
+    };
+    Graph { nodes: (0..hosts + switches).map(node).collect(), links: Vec::new() }
+}
+
+/// Adds both directions, unlimited and unmarked; the index of the first, `a` to `b`.
+pub(crate) fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span) -> usize {
+    for (from, to) in [(a, b), (b, a)] {
+        graph.links.push(Link {
+            name: format!("n{from}->n{to}"),
+            from,
+            to,
+            rate,
+            delay,
+            role: Role::Fabric,
+            limit: Limit::Unlimited,
+            pooled: false,
+            aqm: None,
+            loss: 0,
+            watched: false,
+        });
+    }
+    graph.links.len() - 2
+}
+
+pub(crate) fn threshold(packets: u64) -> Option<AqmConfig> {
+    Some(AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) })
+}
