@@ -22,7 +22,7 @@ pub mod network;
 pub mod port;
 pub mod route;
 
-pub use agenda::Entity;
+pub use agenda::{Class, Entity};
 pub use network::{Event, Network, Payload};
 pub use port::{Counters, Offered};
 pub use route::GraphError;

@@ -44,6 +44,11 @@ pub enum Event<P> {
         /// The packet.
         packet: P,
     },
+    /// A switch's port refused the packet, or a wire lost it: the driver may have more of it to put away.
+    Dropped {
+        /// The packet.
+        packet: P,
+    },
     /// An entity that the driver armed is due. It is not armed any more.
     Due(Entity),
 }
@@ -101,6 +106,15 @@ impl<P: Payload> Network<P> {
         link
     }
 
+    /// The links that a packet of a flow takes from one host to another, in order.
+    pub fn path(&self, from: u32, to: u32, flow_hash: u32) -> Vec<u32> {
+        let mut links = vec![self.host_link(from)];
+        while let FarEnd::Switch(switch) = self.far_ends[links[links.len() - 1] as usize] {
+            links.push(self.routes.next_link(switch, to, flow_hash));
+        }
+        links
+    }
+
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
     #[inline]
     pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
@@ -139,12 +153,17 @@ impl<P: Payload> Network<P> {
             if let Some(at) = next {
                 self.agenda.arm_link(link, at);
             }
-            let Some(packet) = packet else { continue };
+            let packet = match packet {
+                Ok(packet) => packet,
+                Err(packet) => return Some((now, Event::Dropped { packet })),
+            };
             match self.far_ends[link as usize] {
                 FarEnd::Host(host) => return Some((now, Event::Arrival { host, packet })),
                 FarEnd::Switch(switch) => {
                     let onward = self.routes.next_link(switch, packet.destination(), packet.flow_hash());
-                    self.offer(now, onward, packet, probe);
+                    if let Offered::Dropped(_) = self.offer(now, onward, packet, probe) {
+                        return Some((now, Event::Dropped { packet }));
+                    }
                 }
             }
         }

@@ -292,9 +292,10 @@ impl<P: Payload> Ports<P> {
         (Offered::Accepted { departure, marked }, first.then_some(at))
     }
 
-    /// The first packet of `link` reaches the far end; with it, when the next one will. `None` if the wire lost it.
+    /// The first packet of `link` reaches the far end; with it, when the next one will. An error holds the
+    /// packet that the wire lost.
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Time, link: u32, probe: &mut impl Probe) -> (Option<P>, Option<Time>) {
+    pub(crate) fn arrive(&mut self, now: Time, link: u32, probe: &mut impl Probe) -> (Result<P, P>, Option<Time>) {
         let port = &mut self.ports[link as usize];
         let record = *self.store.front(&port.ring).expect("a link is on the agenda only while it carries packets");
         debug_assert_eq!(record.at, now);
@@ -310,7 +311,7 @@ impl<P: Payload> Ports<P> {
         self.store.pop(&mut port.ring, unsettled);
         let next = self.store.front(&port.ring).map(|record| record.at);
         let lost = port.lossy && self.loses(now, link, &record.packet, probe);
-        (if lost { None } else { Some(record.packet) }, next)
+        (if lost { Err(record.packet) } else { Ok(record.packet) }, next)
     }
 
     /// What the port holds.

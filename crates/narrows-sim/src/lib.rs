@@ -1,1 +1,23 @@
-//! The fast driver.
+//! The fast driver: model hosts on a network, and a recorder.
+//!
+//! ```text
+//! Plan + seed ─▶ Simulation ──advance──▶ … ──finish──▶ Results (rows, in the order of the plan's identifiers)
+//! ```
+//!
+//! A host is its port, its connections' ends ([`narrows_core::tcp::Endpoint`]) and the applications that feed them. What
+//! happens is decided in `narrows-core` and `narrows-network`; this crate moves segments between the two and takes notes.
+//! Nothing here draws on clocks, entropy or the order of memory: the same plan and seed give the same results.
+#![forbid(unsafe_code)]
+
+mod calibrate;
+mod connections;
+mod flows;
+mod hosts;
+mod ideal;
+mod packet;
+mod results;
+mod simulation;
+
+pub use calibrate::{hold_ns, thread_cpu_ns};
+pub use results::{FlowRow, PortRow, RequestRow, Results, SeriesRow};
+pub use simulation::{Progress, SimError, Simulation};

@@ -1,0 +1,190 @@
+//! Connections by number, and the ends that live.
+//!
+//! A connection's number is its opener's node and a count of that node's own (12 and 20 bits): it comes from the plan and
+//! from what the opener saw, never from a shared counter, so that it is the same however a run is split.
+
+use std::collections::VecDeque;
+
+use narrows_core::tcp::{Endpoint, Tallies};
+use narrows_core::units::{Bytes, Time};
+use narrows_network::Offered;
+
+/// Connections that one host may open.
+pub(crate) const MOST_PER_HOST: u32 = 1 << 20;
+/// Hosts that a numbering of this kind can tell apart.
+pub(crate) const MOST_HOSTS: u32 = 1 << 12;
+
+/// The slot of no end.
+const NONE: u32 = u32::MAX;
+
+/// The node that opened a connection.
+pub(crate) const fn opener(connection: u32) -> u32 {
+    connection / MOST_PER_HOST
+}
+
+/// Which end of a connection: the opener's or the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Opener = 0,
+    Other = 1,
+}
+
+impl Side {
+    /// The side that stands on `host`.
+    pub(crate) const fn on(host: u32, connection: u32) -> Side {
+        if opener(connection) == host { Side::Opener } else { Side::Other }
+    }
+}
+
+/// A flow that an end is sending or awaiting, and the tallies when it began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Current {
+    pub(crate) flow: u32,
+    pub(crate) base: Tallies,
+}
+
+/// One end of a connection on its host.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) connection: u32,
+    pub(crate) host: u32,
+    pub(crate) peer: u32,
+    /// The host's port.
+    pub(crate) port: u32,
+    /// Index of the plan's traffic entry.
+    pub(crate) traffic: u32,
+    /// Index of the stack.
+    pub(crate) stack: u32,
+    /// The flow whose bytes this end sends.
+    pub(crate) sending: Option<Current>,
+    /// The flow whose bytes this end awaits.
+    pub(crate) receiving: Option<Current>,
+    /// What of this connection waits in the host's port: departures and IP bytes.
+    waiting: VecDeque<(Time, u32)>,
+    waiting_bytes: u64,
+    /// What the agenda was last told, to tell it only of changes.
+    pub(crate) armed_timer: Time,
+    pub(crate) armed_pacing: Time,
+}
+
+impl End {
+    /// A data packet was accepted by the host's port.
+    pub(crate) fn note_waiting(&mut self, offered: Offered, ip_bytes: u32) {
+        if let Offered::Accepted { departure, .. } = offered {
+            self.waiting.push_back((departure, ip_bytes));
+            self.waiting_bytes += u64::from(ip_bytes);
+        }
+    }
+
+    /// When the port holds less of this connection than `limit`: [`Time::ZERO`] if it does so now.
+    pub(crate) fn port_has_room(&mut self, now: Time, limit: Bytes) -> Time {
+        while let Some(&(departure, bytes)) = self.waiting.front() {
+            if departure > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+        }
+        if self.waiting_bytes < limit.get() {
+            return Time::ZERO;
+        }
+        self.waiting.front().map_or(Time::ZERO, |&(departure, _)| departure)
+    }
+}
+
+/// All connections of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Connections {
+    /// By opener, then count: the slots of both ends.
+    numbered: Vec<Vec<[u32; 2]>>,
+    ends: Vec<Option<End>>,
+    free: Vec<u32>,
+}
+
+impl Connections {
+    pub(crate) fn new(nodes: usize) -> Connections {
+        Connections { numbered: vec![Vec::new(); nodes], ends: Vec::new(), free: Vec::new() }
+    }
+
+    /// The number of the next connection that `host` opens; `None` if it has opened as many as there are numbers.
+    pub(crate) fn open(&mut self, host: u32) -> Option<u32> {
+        let own = &mut self.numbered[host as usize];
+        let count = u32::try_from(own.len()).ok().filter(|&count| count < MOST_PER_HOST)?;
+        own.push([NONE, NONE]);
+        Some(host * MOST_PER_HOST + count)
+    }
+
+    fn entry(&mut self, connection: u32) -> &mut [u32; 2] {
+        &mut self.numbered[opener(connection) as usize][(connection % MOST_PER_HOST) as usize]
+    }
+
+    /// The slot of an end, if it lives.
+    #[inline]
+    pub(crate) fn slot(&self, connection: u32, side: Side) -> Option<u32> {
+        let slot = self.numbered[opener(connection) as usize][(connection % MOST_PER_HOST) as usize][side as usize];
+        (slot != NONE).then_some(slot)
+    }
+
+    pub(crate) fn insert(
+        &mut self,
+        endpoint: Endpoint,
+        connection: u32,
+        side: Side,
+        (host, peer): (u32, u32),
+        port: u32,
+        traffic: u32,
+        stack: u32,
+    ) -> u32 {
+        let end = End {
+            endpoint,
+            connection,
+            host,
+            peer,
+            port,
+            traffic,
+            stack,
+            sending: None,
+            receiving: None,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            armed_timer: Time::NEVER,
+            armed_pacing: Time::NEVER,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.ends[slot as usize] = Some(end);
+                slot
+            }
+            None => {
+                self.ends.push(Some(end));
+                u32::try_from(self.ends.len() - 1).expect("slots are bounded by connection numbers")
+            }
+        };
+        self.entry(connection)[side as usize] = slot;
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let end = self.ends[slot as usize].take().expect("only a living end is removed");
+        let side = Side::on(end.host, end.connection);
+        self.entry(end.connection)[side as usize] = NONE;
+        self.free.push(slot);
+    }
+
+    #[inline]
+    pub(crate) fn end(&mut self, slot: u32) -> &mut End {
+        self.ends[slot as usize].as_mut().expect("slots in use hold an end")
+    }
+
+    /// The end, or `None` if it is gone.
+    pub(crate) fn end_if_alive(&mut self, slot: u32) -> Option<&mut End> {
+        self.ends[slot as usize].as_mut()
+    }
+
+    /// Every living end, by number of its connection, opener's first.
+    pub(crate) fn living_slots(&self) -> Vec<u32> {
+        let slots = self.numbered.iter().flatten().flatten().copied();
+        slots.filter(|&slot| slot != NONE).collect()
+    }
+}

@@ -1,0 +1,106 @@
+//! How long a transfer takes on an empty network: store-and-forward at every hop, framing and the request included.
+
+use std::collections::BTreeMap;
+
+use narrows_core::packet::{FULL_PAYLOAD, HEADER_BYTES};
+use narrows_core::units::{Bytes, Rate, Span};
+use narrows_scenario::plan::Graph;
+
+/// Ethernet framing around an IP packet, and the shortest frame with it: as the ports serialise.
+const FRAMING_BYTES: u64 = 38;
+const LEAST_WIRE_BYTES: u64 = 84;
+
+fn wire(payload: u64) -> Bytes {
+    Bytes::new((payload + HEADER_BYTES + FRAMING_BYTES).max(LEAST_WIRE_BYTES))
+}
+
+/// The hops of one path.
+#[derive(Clone, Debug)]
+struct Hops {
+    rates: Vec<Rate>,
+    delay: Span,
+}
+
+/// Ideal completion times over one network, remembered by pair.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ideal {
+    hops: BTreeMap<(u32, u32), Hops>,
+}
+
+impl Ideal {
+    /// The time from the offer of `size` bytes at `source` (or of the request at `destination`) to their last byte at
+    /// `destination`. `path` gives the links from one host to another.
+    pub(crate) fn completion(
+        &mut self,
+        graph: &Graph,
+        (source, destination): (u32, u32),
+        size: Bytes,
+        request: Option<Bytes>,
+        path: impl Fn(u32, u32) -> Vec<u32>,
+    ) -> Span {
+        let mut leg = |from: u32, to: u32, size: Bytes| {
+            let hops = self.hops.entry((from, to)).or_insert_with(|| {
+                let links: Vec<_> = path(from, to).iter().map(|&link| &graph.links[link as usize]).collect();
+                Hops {
+                    rates: links.iter().map(|link| link.rate).collect(),
+                    delay: links.iter().map(|link| link.delay).sum(),
+                }
+            });
+            hops.transfer(size)
+        };
+        let there = request.map_or(Span::ZERO, |request| leg(destination, source, request));
+        there + leg(source, destination, size)
+    }
+}
+
+impl Hops {
+    /// A train of full segments and a last one, offered back to back.
+    fn transfer(&self, size: Bytes) -> Span {
+        let full = u64::from(FULL_PAYLOAD);
+        let full_segments = size.get().saturating_sub(1) / full;
+        let last = size.get() - full_segments * full;
+        let mut first_leaves = Span::ZERO;
+        let mut slowest = Span::ZERO;
+        let mut last_leaves = Span::ZERO;
+        for rate in &self.rates {
+            if full_segments > 0 {
+                // The last full segment follows the first at the pace of the slowest hop so far.
+                let each = rate.time_for(wire(full));
+                first_leaves += each;
+                slowest = slowest.max(each);
+                last_leaves = last_leaves.max(first_leaves + slowest * (full_segments - 1));
+            }
+            last_leaves += rate.time_for(wire(last));
+        }
+        last_leaves + self.delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hops(gbps: &[u64], delay: Span) -> Hops {
+        Hops { rates: gbps.iter().map(|&rate| Rate::from_gbps(rate)).collect(), delay }
+    }
+
+    #[test]
+    fn one_small_packet_is_serialised_at_each_hop() {
+        // 100 B + 52 + 38 = 190 B: 1.52 us at 1 Gbps, three times, and 200 us of delay.
+        assert_eq!(hops(&[1, 1, 1], Span::from_us(200)).transfer(Bytes::new(100)), Span::from_ns(204_560));
+    }
+
+    #[test]
+    fn a_long_train_takes_the_bottlenecks_time_and_one_packet_per_other_hop() {
+        // 1,000 full segments over 10, 1 and 10 Gbps: 1,000 × 12.304 us at the bottleneck, 1.2304 us before and after.
+        let time = hops(&[10, 1, 10], Span::ZERO).transfer(Bytes::new(1_448_000));
+        assert_eq!(time, Span::from_ps(1_000 * 12_304_000 + 2 * 1_230_400));
+    }
+
+    #[test]
+    fn a_short_last_segment_waits_behind_the_full_one() {
+        // Two hops at 1 Gbps: the full segment leaves at 24.608 us, then 90 + 10 B take 0.8 us.
+        let time = hops(&[1, 1], Span::ZERO).transfer(Bytes::new(1_458));
+        assert_eq!(time, Span::from_ns(24_608 + 800));
+    }
+}

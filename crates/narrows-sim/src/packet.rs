@@ -1,0 +1,165 @@
+//! The simulator's packet: 32 bytes by value, with what few packets carry kept aside.
+
+use narrows_core::packet::{Ecn, Flags, SackBlocks, Segment, Tag};
+use narrows_core::rng::mix;
+use narrows_network::Payload;
+
+/// A segment on the wire of the simulated network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// The connection; see [`crate::connections`].
+    pub(crate) connection: u32,
+    seq: u32,
+    ack: u32,
+    timestamp: u32,
+    timestamp_echo: u32,
+    /// A slot of the side pool if the packet has SACK blocks, else its tag.
+    extra: u32,
+    /// The host it is for.
+    destination: u16,
+    length: u16,
+    window: u16,
+    flags: u8,
+    /// ECN bits, and above them the number of SACK blocks.
+    ecn_and_blocks: u8,
+}
+
+const _: () = assert!(size_of::<Packet>() == 32);
+
+/// SACK blocks (and, rarely, a tag beside them) of the packets under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SidePool {
+    slots: Vec<(SackBlocks, Tag)>,
+    free: Vec<u32>,
+}
+
+impl SidePool {
+    fn keep(&mut self, sack: SackBlocks, tag: Tag) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = (sack, tag);
+            return slot;
+        }
+        self.slots.push((sack, tag));
+        u32::try_from(self.slots.len() - 1).expect("fewer packets under way than 2³²")
+    }
+
+    fn take(&mut self, slot: u32) -> (SackBlocks, Tag) {
+        self.free.push(slot);
+        self.slots[slot as usize]
+    }
+}
+
+impl Packet {
+    pub(crate) fn pack(segment: &Segment, connection: u32, destination: u32, pool: &mut SidePool) -> Packet {
+        let blocks = u8::try_from(segment.sack.len()).expect("at most three blocks");
+        let extra = if blocks > 0 { pool.keep(segment.sack, segment.tag) } else { segment.tag.0 };
+        Packet {
+            connection,
+            seq: segment.seq,
+            ack: segment.ack,
+            timestamp: segment.timestamp,
+            timestamp_echo: segment.timestamp_echo,
+            extra,
+            destination: u16::try_from(destination).expect("hosts come first and are fewer than 2¹⁶"),
+            length: segment.length,
+            window: segment.window,
+            flags: segment.flags.bits(),
+            ecn_and_blocks: segment.ecn as u8 | blocks << 2,
+        }
+    }
+
+    /// The segment; its place in the pool is free afterwards. A dropped packet is unpacked too, to free its place.
+    pub(crate) fn unpack(self, pool: &mut SidePool) -> Segment {
+        let (sack, tag) =
+            if self.ecn_and_blocks >> 2 > 0 { pool.take(self.extra) } else { (SackBlocks::NONE, Tag(self.extra)) };
+        Segment {
+            seq: self.seq,
+            ack: self.ack,
+            length: self.length,
+            flags: Flags::from_bits(self.flags),
+            ecn: match self.ecn_and_blocks & 3 {
+                0 => Ecn::NotCapable,
+                1 => Ecn::Capable1,
+                2 => Ecn::Capable,
+                _ => Ecn::Marked,
+            },
+            window: self.window,
+            timestamp: self.timestamp,
+            timestamp_echo: self.timestamp_echo,
+            sack,
+            tag,
+        }
+    }
+}
+
+impl Payload for Packet {
+    #[inline]
+    fn ip_bytes(&self) -> u32 {
+        let flags = Flags::from_bits(self.flags);
+        let mut sack = SackBlocks::NONE;
+        for _ in 0..self.ecn_and_blocks >> 2 {
+            sack.push(narrows_core::packet::Seq::SYN, narrows_core::packet::Seq::SYN);
+        }
+        let size = Segment { length: self.length, flags, sack, ..Segment::default() }.ip_bytes();
+        u32::try_from(size.get()).expect("a packet is below 64 KiB")
+    }
+
+    #[inline]
+    fn destination(&self) -> u32 {
+        u32::from(self.destination)
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "any 32 bits of the hash will do")]
+    fn flow_hash(&self) -> u32 {
+        // Both directions of a connection may take different paths, as the addresses swap.
+        mix(u64::from(self.connection) << 16 | u64::from(self.destination)) as u32
+    }
+
+    #[inline]
+    fn ecn_capable(&self) -> bool {
+        self.ecn_and_blocks & 3 != 0
+    }
+
+    #[inline]
+    fn mark(&mut self) {
+        self.ecn_and_blocks |= 3;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_core::packet::Seq;
+
+    #[test]
+    fn a_segment_survives_packing() {
+        let mut pool = SidePool::default();
+        let mut sack = SackBlocks::NONE;
+        sack.push(Seq::new(5), Seq::new(9));
+        for segment in [
+            Segment {
+                seq: 7,
+                length: 1448,
+                flags: Flags::ACK.with(Flags::PSH),
+                ecn: Ecn::Capable,
+                tag: Tag(9),
+                ..Segment::default()
+            },
+            Segment {
+                ack: 3,
+                flags: Flags::ACK.with(Flags::ECE),
+                window: 77,
+                sack,
+                timestamp: 1,
+                timestamp_echo: 2,
+                ..Segment::default()
+            },
+        ] {
+            let packet = Packet::pack(&segment, 4, 5, &mut pool);
+            assert_eq!(u64::from(packet.ip_bytes()), segment.ip_bytes().get());
+            assert_eq!(packet.unpack(&mut pool), segment);
+        }
+        assert_eq!(pool.free.len(), pool.slots.len());
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run leaves behind: plain rows, in the order of the plan's identifiers. Columns and files are made elsewhere.
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRow {
+    /// Number of the flow, in the order in which flows began.
+    pub flow: u32,
+    /// The connection that carried it.
+    pub connection: u32,
+    /// The query that it answers, if any.
+    pub request: Option<u32>,
+    /// Index of the node that sent its bytes.
+    pub source: u32,
+    /// Index of the node that received them.
+    pub destination: u32,
+    /// Whether the two stand in different datacenters.
+    pub inter: bool,
+    /// Index of the plan's traffic entry.
+    pub traffic: u32,
+    /// Bytes of payload; for a flow without a size, what was delivered.
+    pub size_bytes: u64,
+    /// When it was offered, or its request sent.
+    pub start_ns: u64,
+    /// From then to the last byte in order at the destination; `None` if it did not finish.
+    pub fct_ns: Option<u64>,
+    /// The same transfer on an empty network.
+    pub ideal_fct_ns: u64,
+    /// Mean of the sender's round-trip samples during the flow; `None` without a sample.
+    pub rtt_mean_ns: Option<u64>,
+    /// Payload bytes sent again during the flow.
+    pub retransmitted_bytes: u64,
+    /// Expiries of the sender's retransmission timer during the flow.
+    pub timeouts: u32,
+    /// Payload bytes that arrived marked during the flow.
+    pub marked_bytes: u64,
+    /// Payload bytes delivered in order after the warm-up.
+    pub delivered_after_warmup_bytes: u64,
+}
+
+/// One query of a scatter-and-gather client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestRow {
+    /// Number of the query.
+    pub request: u32,
+    /// Index of the client's node.
+    pub client: u32,
+    /// When its first request was offered.
+    pub start_ns: u64,
+    /// Until the last answer was whole; `None` if the run ended before.
+    pub completion_ns: Option<u64>,
+    /// Answers.
+    pub responses: u32,
+}
+
+/// One port, from the end of the warm-up to the end of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PortRow {
+    /// Index of the link.
+    pub port: u32,
+    /// Packets whose last bit left.
+    pub sent_packets: u64,
+    /// Their IP bytes.
+    pub sent_bytes: u64,
+    /// Dropped for the port's own limit.
+    pub dropped_limit_packets: u64,
+    /// Dropped for the switch's pool.
+    pub dropped_pool_packets: u64,
+    /// Dropped by the marking law.
+    pub dropped_aqm_packets: u64,
+    /// Lost on the wire.
+    pub dropped_impairment_packets: u64,
+    /// Marked.
+    pub marked_packets: u64,
+    /// Time-weighted mean backlog, IP bytes.
+    pub queue_mean_bytes: f64,
+    /// Median of the sampled backlog; `None` where it is not sampled.
+    pub queue_p50_bytes: Option<u64>,
+    /// 99th percentile of the sampled backlog.
+    pub queue_p99_bytes: Option<u64>,
+    /// Largest backlog.
+    pub queue_max_bytes: u64,
+    /// Share of the time in which the line was busy.
+    pub utilisation: f64,
+    /// Length of the time measured.
+    pub measured_ns: u64,
+}
+
+/// What a series measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Backlog of a port, IP bytes.
+    QueueBytes,
+    /// A sender's congestion window, packets.
+    WindowPackets,
+    /// Payload delivered in order per second, over the bin that ends now.
+    GoodputBps,
+}
+
+impl Quantity {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Quantity::QueueBytes => "queue_bytes",
+            Quantity::WindowPackets => "window_packets",
+            Quantity::GoodputBps => "goodput_bps",
+        }
+    }
+}
+
+/// One sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeriesRow {
+    /// When.
+    pub time_ns: u64,
+    /// Index of the link for a queue, number of the flow otherwise.
+    pub entity: u32,
+    /// Of what.
+    pub quantity: Quantity,
+    /// How much.
+    pub value: f64,
+}
+
+/// Everything a run leaves behind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// By number.
+    pub flows: Vec<FlowRow>,
+    /// By number.
+    pub requests: Vec<RequestRow>,
+    /// By index of the link.
+    pub ports: Vec<PortRow>,
+    /// By time, then quantity, then entity.
+    pub series: Vec<SeriesRow>,
+    /// Packets serialised out of a port, warm-up included.
+    pub packet_hops: u64,
+    /// Entries of the agenda handled.
+    pub events: u64,
+    /// When the run ended.
+    pub ended_ns: u64,
+}

@@ -1,0 +1,111 @@
+//! Small plans, built by hand.
+
+use narrows_core::cc::spec;
+use narrows_core::queue::aqm::Size;
+use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::tcp::profile::Profile;
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_scenario::plan::*;
+use narrows_sim::{Results, Simulation};
+
+pub fn at(span: Span) -> Time {
+    Time::ZERO + span
+}
+
+/// Senders 0..n, receivers n..2n, and a bottleneck between their two switches.
+pub struct Dumbbell {
+    pub pairs: u32,
+    pub access: Rate,
+    pub rate: Rate,
+    /// Without queueing and serialisation.
+    pub rtt: Span,
+    pub limit: u64,
+    pub mark_at: Option<u64>,
+    pub profile: Profile,
+}
+
+impl Default for Dumbbell {
+    fn default() -> Dumbbell {
+        Dumbbell {
+            pairs: 1,
+            access: Rate::from_gbps(10),
+            rate: Rate::from_gbps(1),
+            rtt: Span::from_ms(10),
+            limit: 1000,
+            mark_at: None,
+            profile: smooth(Profile::LINUX_4_9),
+        }
+    }
+}
+
+/// Neither offload nor delayed acknowledgements: what closed forms assume.
+pub fn smooth(profile: Profile) -> Profile {
+    Profile { offload_segments: 1, receive_offload_segments: 1, ack_every: 1, ..profile }
+}
+
+impl Dumbbell {
+    pub fn graph(&self) -> Graph {
+        let n = self.pairs;
+        let node = |name: String, kind| Node { name, kind, site: 0, rack: 0, pool: None };
+        let mut nodes: Vec<Node> = (0..2 * n).map(|host| node(format!("h{host}"), NodeKind::Host)).collect();
+        nodes.push(node("left".into(), NodeKind::Switch));
+        nodes.push(node("right".into(), NodeKind::Switch));
+        let aqm = self.mark_at.map(|k| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(k)) });
+        let mut links = Vec::new();
+        let mut link = |from: u32, to: u32, rate, delay, role, limit, aqm| {
+            let name = format!("{from}->{to}");
+            let watched = role == Role::Fabric;
+            links.push(Link { name, from, to, rate, delay, role, limit, pooled: false, aqm, loss: 0, watched });
+        };
+        for host in 0..2 * n {
+            let switch = 2 * n + u32::from(host >= n);
+            link(host, switch, self.access, Span::ZERO, Role::Host, Limit::Unlimited, None);
+            link(switch, host, self.access, Span::ZERO, Role::Edge, Limit::Unlimited, None);
+        }
+        let limit = Limit::Packets(Packets::new(self.limit));
+        link(2 * n, 2 * n + 1, self.rate, self.rtt.div(2), Role::Fabric, limit, aqm);
+        link(2 * n + 1, 2 * n, self.rate, self.rtt.div(2), Role::Fabric, limit, aqm);
+        Graph { nodes, links }
+    }
+
+    /// The port that is the bottleneck for data.
+    pub fn bottleneck(&self) -> usize {
+        4 * self.pairs as usize
+    }
+
+    /// A long flow for each pair, all from the start.
+    pub fn long(&self, controller: &str, ecn: bool, end: Span) -> Plan {
+        let flows = (0..self.pairs).map(|pair| flow(Span::from_us(u64::from(pair) * 137), pair, self.pairs + pair, None));
+        self.plan(controller, ecn, end, Pattern::List(flows.collect()))
+    }
+
+    pub fn plan(&self, controller: &str, ecn: bool, end: Span, pattern: Pattern) -> Plan {
+        let values = spec(controller).unwrap().parameters.iter().map(|parameter| parameter.default).collect();
+        Plan {
+            experiment: "test".into(),
+            arm: controller.into(),
+            axes: vec![],
+            declared: vec![],
+            network: self.graph(),
+            traffic: vec![Traffic {
+                name: "test".into(),
+                controller: ControllerChoice { name: controller.into(), values, ecn },
+                profile: self.profile,
+                connections: Connections::Fresh,
+                pattern,
+            }],
+            schedule: Schedule { end: at(end), drain: Span::from_secs(5), warmup: end.div(4) },
+            sampling: Sampling { queues: Span::from_us(500), windows: Span::from_ms(1), goodput: Span::from_ms(100) },
+        }
+    }
+}
+
+pub fn flow(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
+    FlowStart { at: at(start), source, destination, size: size.map(Bytes::new), stop: None, request: None }
+}
+
+pub fn run(plan: &Plan, seed: u64) -> Results {
+    let mut simulation = Simulation::new(plan, seed).unwrap();
+    while simulation.advance(1 << 20) {}
+    simulation.finish()
+}
