@@ -19,5 +19,5 @@ mod results;
 mod simulation;
 
 pub use calibrate::{hold_ns, thread_cpu_ns};
-pub use results::{FlowRow, PortRow, RequestRow, Results, SeriesRow};
+pub use results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
 pub use simulation::{Progress, SimError, Simulation};

@@ -1,0 +1,143 @@
+//! Experiment files: expansion, the schema, and what controllers there are.
+
+use std::path::Path;
+
+use narrows_core::cc::{EcnUse, Kind, Parameter, SPECS, Value};
+use narrows_core::units::{Bytes, Packets, Rate, Span};
+use narrows_scenario::differences::differences;
+use narrows_scenario::summary::Summary;
+use narrows_scenario::{Limits, Overrides, json_schema, load};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Value as Json, json};
+
+pyo3::create_exception!(_native, BadInput, PyValueError, "The whole rendered error: where, what, and what to do.");
+
+/// What a packet-hop is taken to cost where only an estimate is asked for, nanoseconds.
+const ESTIMATED_NS_PER_HOP: u64 = 100;
+
+/// The version of the package.
+#[pyfunction]
+pub(crate) fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Every controller and its parameters, as JSON.
+#[pyfunction]
+pub(crate) fn controllers() -> String {
+    let list: Vec<Json> = SPECS
+        .iter()
+        .map(|spec| {
+            json!({
+                "name": spec.name,
+                "title": spec.title,
+                "about": spec.about,
+                "source": spec.source,
+                "ecn": match spec.ecn { EcnUse::Optional => "optional", EcnUse::Exact => "exact" },
+                "parameters": spec.parameters.iter().map(parameter).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    Json::from(list).to_string()
+}
+
+fn parameter(parameter: &Parameter) -> Json {
+    let kind = match parameter.kind {
+        Kind::Switch => "switch",
+        Kind::Count => "count",
+        Kind::Real { .. } => "real",
+        Kind::Span => "span",
+        Kind::Rate => "rate",
+        Kind::Packets => "packets",
+        Kind::Choice(_) => "choice",
+    };
+    let choices = if let Kind::Choice(names) = parameter.kind { names } else { &[] };
+    json!({
+        "name": parameter.name,
+        "kind": kind,
+        "choices": choices,
+        "default": text(parameter.kind, parameter.default),
+        "range": parameter.range.map(|(least, most)| [bound(parameter.kind, least), bound(parameter.kind, most)]),
+        "about": parameter.about,
+    })
+}
+
+/// A value as an experiment writes it.
+fn text(kind: Kind, value: Value) -> String {
+    match value {
+        Value::Auto => "auto".into(),
+        Value::Switch(on) => on.to_string(),
+        Value::Count(count) => count.to_string(),
+        Value::Real(scaled) => real(kind, scaled),
+        Value::Span(span) => span.to_string(),
+        Value::Rate(rate) => rate.to_string(),
+        Value::Packets(packets) => packets.to_string(),
+        Value::Choice(chosen) => match kind {
+            Kind::Choice(names) => names[usize::from(chosen)].into(),
+            _ => chosen.to_string(),
+        },
+    }
+}
+
+fn bound(kind: Kind, value: u64) -> String {
+    match kind {
+        Kind::Switch | Kind::Count | Kind::Choice(_) => value.to_string(),
+        Kind::Real { .. } => real(kind, value),
+        Kind::Span => Span::from_ps(value).to_string(),
+        Kind::Rate => Rate::from_bps(value).to_string(),
+        Kind::Packets => Packets::new(value).to_string(),
+    }
+}
+
+/// A scaled real number to six significant digits, exponents where they are shorter.
+#[allow(clippy::cast_precision_loss, reason = "shown to six digits")]
+fn real(kind: Kind, scaled: u64) -> String {
+    let Kind::Real { bits } = kind else { return scaled.to_string() };
+    let value = scaled as f64 / 2f64.powi(i32::from(bits));
+    let short: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    if short != 0.0 && short < 1e-3 { format!("{short:e}") } else { short.to_string() }
+}
+
+/// The JSON Schema of experiment files.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    json_schema().to_string()
+}
+
+/// An experiment file, expanded into plans, as JSON.
+#[pyfunction]
+#[pyo3(signature = (path, *, sets=Vec::new(), quick=false, seeds=None, memory_limit_bytes=None))]
+pub(crate) fn expand(
+    path: &str,
+    sets: Vec<(String, String)>,
+    quick: bool,
+    seeds: Option<String>,
+    memory_limit_bytes: Option<u64>,
+) -> PyResult<String> {
+    let limits = memory_limit_bytes.map_or(Limits::default(), |bytes| Limits { memory: Bytes::new(bytes) });
+    let overrides = Overrides { sets, quick, seeds };
+    let experiment =
+        load(Path::new(path), &overrides, &limits).map_err(|error| BadInput::new_err(error.render()))?;
+    let plans: Vec<Json> = experiment
+        .plans
+        .iter()
+        .map(|plan| {
+            json!({
+                "hash": plan.hash(),
+                "arm": plan.arm,
+                "axes": plan.axes,
+                "declared": plan.declared,
+                "plan": plan,
+                "summary": Summary::of(plan, ESTIMATED_NS_PER_HOP),
+            })
+        })
+        .collect();
+    let expanded = json!({
+        "name": experiment.name,
+        "title": experiment.title.clone().unwrap_or_else(|| experiment.name.clone()),
+        "seeds": experiment.seeds,
+        "plans": plans,
+        "differences": differences(&experiment.plans),
+    });
+    Ok(expanded.to_string())
+}

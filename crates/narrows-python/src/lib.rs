@@ -1,0 +1,25 @@
+//! `narrows._native`: what Python may ask of the scenario and the simulator. Text goes in and comes out as JSON, results
+//! as Arrow; nothing is decided here. Python's side of this page is `python/narrows/_native.pyi`.
+
+mod experiments;
+mod run;
+mod tables;
+
+use pyo3::prelude::*;
+
+/// The simulator's half of the lab.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("BadInput", py.get_type::<experiments::BadInput>())?;
+    module.add("Cancelled", py.get_type::<run::Cancelled>())?;
+    module.add_class::<run::Run>()?;
+    module.add_class::<run::Outcome>()?;
+    module.add_function(wrap_pyfunction!(experiments::version, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::controllers, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::schema, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::expand, module)?)?;
+    module.add_function(wrap_pyfunction!(run::start, module)?)?;
+    module.add_function(wrap_pyfunction!(run::calibrate, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! A run as a handle: it goes on in a thread of its own; Python polls, cancels or joins.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use narrows_scenario::plan::Plan;
+use narrows_sim::{Results, Simulation, hold_ns, thread_cpu_ns};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::tables::{Table, table};
+
+pyo3::create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
+
+/// Events between two looks at the cancel flag: some tens of milliseconds.
+const EVENTS_PER_LOOK: u64 = 200_000;
+
+/// What the two threads share.
+#[derive(Debug, Default)]
+struct Shared {
+    cancelled: AtomicBool,
+    now_ns: AtomicU64,
+    end_ns: AtomicU64,
+    packet_hops: AtomicU64,
+}
+
+/// A finished run.
+#[pyclass(frozen, name = "Results")]
+pub(crate) struct Outcome {
+    plan: Plan,
+    results: Results,
+    manifest: String,
+}
+
+#[pymethods]
+impl Outcome {
+    /// A table of the results: `flows`, `requests`, `ports` or `series`.
+    fn table(&self, name: &str) -> PyResult<Table> {
+        table(name, &self.plan, &self.results)
+    }
+
+    /// What the run was and what it cost, as JSON.
+    fn manifest(&self) -> &str {
+        &self.manifest
+    }
+}
+
+type Worker = JoinHandle<Result<Option<Outcome>, String>>;
+
+/// A run that goes on.
+#[pyclass(frozen)]
+pub(crate) struct Run {
+    shared: Arc<Shared>,
+    worker: Mutex<Option<Worker>>,
+}
+
+#[pymethods]
+impl Run {
+    /// Simulated nanoseconds, nanoseconds at the end, packets serialised so far.
+    fn progress(&self) -> (u64, u64, u64) {
+        let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        (read(&self.shared.now_ns), read(&self.shared.end_ns), read(&self.shared.packet_hops))
+    }
+
+    /// Asks the run to stop soon.
+    fn cancel(&self) {
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the end, the interpreter released.
+    fn join(&self, py: Python<'_>) -> PyResult<Outcome> {
+        let worker = self.worker.lock().expect("no thread panics while it holds this").take();
+        let worker = worker.ok_or_else(|| PyRuntimeError::new_err("a run is joined once"))?;
+        match py.detach(|| worker.join()) {
+            Ok(Ok(Some(outcome))) => Ok(outcome),
+            Ok(Ok(None)) => Err(Cancelled::new_err("the run was cancelled")),
+            Ok(Err(refused)) => Err(PyValueError::new_err(refused)),
+            Err(_) => Err(PyRuntimeError::new_err("the simulator failed; the message is on standard error")),
+        }
+    }
+}
+
+/// Starts a run of a plan, given as JSON.
+#[pyfunction]
+pub(crate) fn start(plan_json: &str, seed: u64) -> PyResult<Run> {
+    let plan: Plan = serde_json::from_str(plan_json)
+        .map_err(|error| PyValueError::new_err(format!("the plan is not one of this version: {error}")))?;
+    let shared = Arc::new(Shared::default());
+    let for_worker = Arc::clone(&shared);
+    let worker = thread::Builder::new()
+        .name("simulation".into())
+        .spawn(move || simulate(plan, seed, &for_worker))
+        .map_err(|error| PyRuntimeError::new_err(format!("no thread for the run: {error}")))?;
+    Ok(Run { shared, worker: Mutex::new(Some(worker)) })
+}
+
+/// Nanoseconds per hold on this machine, now.
+#[pyfunction]
+pub(crate) fn calibrate(py: Python<'_>) -> f64 {
+    py.detach(hold_ns)
+}
+
+fn simulate(plan: Plan, seed: u64, shared: &Shared) -> Result<Option<Outcome>, String> {
+    let (wall, cpu) = (Instant::now(), thread_cpu_ns());
+    let mut simulation = Simulation::new(&plan, seed).map_err(|error| error.to_string())?;
+    loop {
+        let progress = simulation.progress();
+        shared.now_ns.store(progress.now.as_ns(), Ordering::Relaxed);
+        shared.end_ns.store(progress.end.as_ns(), Ordering::Relaxed);
+        shared.packet_hops.store(progress.packet_hops, Ordering::Relaxed);
+        if shared.cancelled.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if !simulation.advance(EVENTS_PER_LOOK) {
+            break;
+        }
+    }
+    let results = simulation.finish();
+    let wall_ns = u64::try_from(wall.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let cpu_ns = thread_cpu_ns().zip(cpu).map_or(wall_ns, |(after, before)| after - before);
+    shared.now_ns.store(results.ended_ns, Ordering::Relaxed);
+    shared.packet_hops.store(results.packet_hops, Ordering::Relaxed);
+    let hold = hold_ns();
+    let per_hop = real(cpu_ns) / real(results.packet_hops.max(1));
+    let manifest = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "plan_hash": plan.hash(),
+        "seed": seed,
+        "simulated_ns": results.ended_ns,
+        "packet_hops": results.packet_hops,
+        "events": results.events,
+        "cpu_ns": cpu_ns,
+        "wall_ns": wall_ns,
+        "hold_ns": hold,
+        "ns_per_packet_hop": per_hop,
+        "holds_per_packet_hop": per_hop / hold,
+    });
+    Ok(Some(Outcome { manifest: manifest.to_string(), plan, results }))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts stay below 2⁵³")]
+fn real(value: u64) -> f64 {
+    value as f64
+}
