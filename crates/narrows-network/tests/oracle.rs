@@ -1,5 +1,6 @@
 //! The explicit port, with an event per departure and nothing clever, against the computed one: on random small networks
 //! both must give the same arrivals, drops, marks, backlogs and counters.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod support;
 
