@@ -14,8 +14,8 @@
 //! another arrives there at `t`.
 
 use crate::agenda::{Agenda, Due, Entity};
-use crate::port::{Counters, Offered, Ports};
-use crate::route::{GraphError, Routes, switch_indices};
+use crate::port::{Counters, FarEnd, Offered, Ports};
+use crate::route::{GraphError, Routes};
 use narrows_core::probe::Probe;
 use narrows_core::units::{Bytes, Packets, Time};
 use narrows_scenario::plan::{Graph, NodeKind};
@@ -59,20 +59,10 @@ pub struct Network<P> {
     agenda: Agenda,
     ports: Ports<P>,
     routes: Routes,
-    /// By link.
-    far_ends: Vec<FarEnd>,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
     packet_hops: u64,
     events: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum FarEnd {
-    /// A node.
-    Host(u32),
-    /// An index among the switches.
-    Switch(u32),
 }
 
 const NONE: u32 = u32::MAX;
@@ -83,20 +73,13 @@ impl<P: Payload> Network<P> {
     pub fn new(graph: &Graph, seed: u64) -> Result<Network<P>, GraphError> {
         let routes = Routes::new(graph, seed)?;
         let ports = Ports::new(graph, seed)?;
-        let switches = switch_indices(graph);
-        let far_ends = (graph.links.iter())
-            .map(|link| match graph.nodes[link.to as usize].kind {
-                NodeKind::Host => FarEnd::Host(link.to),
-                NodeKind::Switch => FarEnd::Switch(switches[link.to as usize]),
-            })
-            .collect();
         let mut host_links = vec![NONE; graph.nodes.len()];
         for (id, link) in (0..).zip(&graph.links) {
             if graph.nodes[link.from as usize].kind == NodeKind::Host {
                 host_links[link.from as usize] = id;
             }
         }
-        Ok(Network { agenda: Agenda::new(graph), ports, routes, far_ends, host_links, packet_hops: 0, events: 0 })
+        Ok(Network { agenda: Agenda::new(graph), ports, routes, host_links, packet_hops: 0, events: 0 })
     }
 
     /// The one link out of a host.
@@ -108,9 +91,11 @@ impl<P: Payload> Network<P> {
 
     /// The links that a packet of a flow takes from one host to another, in order.
     pub fn path(&self, from: u32, to: u32, flow_hash: u32) -> Vec<u32> {
-        let mut links = vec![self.host_link(from)];
-        while let FarEnd::Switch(switch) = self.far_ends[links[links.len() - 1] as usize] {
-            links.push(self.routes.next_link(switch, to, flow_hash));
+        let mut link = self.host_link(from);
+        let mut links = vec![link];
+        while let FarEnd::Switch(switch) = self.ports.far_end(link) {
+            link = self.routes.next_link(switch, to, flow_hash);
+            links.push(link);
         }
         links
     }
@@ -149,15 +134,15 @@ impl<P: Payload> Network<P> {
                 Due::Arrival(link) => link,
                 Due::Entity(entity) => return Some((now, Event::Due(entity))),
             };
-            let (packet, next) = self.ports.arrive(now, link, probe);
-            if let Some(at) = next {
+            let arrived = self.ports.arrive(now, link, probe);
+            if let Some(at) = arrived.next {
                 self.agenda.arm_link(link, at);
             }
-            let packet = match packet {
+            let packet = match arrived.packet {
                 Ok(packet) => packet,
                 Err(packet) => return Some((now, Event::Dropped { packet })),
             };
-            match self.far_ends[link as usize] {
+            match arrived.far_end {
                 FarEnd::Host(host) => return Some((now, Event::Arrival { host, packet })),
                 FarEnd::Switch(switch) => {
                     let onward = self.routes.next_link(switch, packet.destination(), packet.flow_hash());
@@ -190,9 +175,8 @@ impl<P: Payload> Network<P> {
     /// # Panics
     /// If a port has lost track of a packet.
     pub fn finish(&mut self, now: Time) -> Vec<Counters> {
-        (0..)
-            .zip(&self.far_ends)
-            .map(|(link, _)| {
+        (0..self.ports.len())
+            .map(|link| {
                 let counters = self.ports.counters(now, link);
                 assert!(counters.conserved(), "link {link} lost track of a packet: {counters:?}");
                 counters

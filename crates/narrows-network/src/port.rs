@@ -14,7 +14,7 @@
 
 use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
-use crate::route::GraphError;
+use crate::route::{GraphError, switch_indices};
 use narrows_core::probe::{DropReason, Fact, Probe};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, Limit, Pool};
@@ -26,7 +26,8 @@ use narrows_scenario::plan::{Graph, Link};
 const FRAMING_BYTES: u64 = 38;
 /// The shortest frame with its preamble and gap.
 const MIN_WIRE_BYTES: u64 = 84;
-const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
+/// A byte at one bit per second.
+const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
 
 /// What a port has done since the counters were last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,30 +72,24 @@ impl Counters {
     }
 }
 
-/// How long a line takes for a packet. Rounded up to a picosecond, exact for every rate and free of 128-bit division.
+/// What a byte takes on a line beyond whole picoseconds, in units of one picosecond divided by `rate`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
-    /// Whole picoseconds per byte.
-    whole: u64,
-    /// What is left over per byte, in units of one picosecond divided by `rate`.
+struct LineRest {
     rest: u64,
     rate: u64,
 }
 
-impl Line {
-    fn new(rate: Rate) -> Line {
-        let rate = rate.as_bps();
-        Line { whole: 8 * PICOS_PER_SECOND / rate, rest: 8 * PICOS_PER_SECOND % rate, rate }
+impl LineRest {
+    /// Picoseconds for so many bytes, rounded up. The product fits: `rest` is below 2⁴³, and a packet below 2²⁰ bytes.
+    fn time_for(self, bytes: u64) -> u64 {
+        (bytes * self.rest).div_ceil(self.rate)
     }
+}
 
-    /// The time for a packet of so many IP bytes.
-    #[inline]
-    fn time_for(&self, ip_bytes: u32) -> Span {
-        let bytes = (u64::from(ip_bytes) + FRAMING_BYTES).max(MIN_WIRE_BYTES);
-        let whole = bytes * self.whole;
-        // Common rates divide 8 · 10¹². The product fits: `rest` is below 2⁴³, a packet below 2²⁰ bytes.
-        Span::from_ps(if self.rest == 0 { whole } else { whole + (bytes * self.rest).div_ceil(self.rate) })
-    }
+/// Bytes that an IP packet of this size occupies on the wire.
+#[inline]
+fn wire_bytes(ip_bytes: u32) -> u64 {
+    (u64::from(ip_bytes) + FRAMING_BYTES).max(MIN_WIRE_BYTES)
 }
 
 /// What became of a packet that was offered to a port.
@@ -111,27 +106,55 @@ pub enum Offered {
     Dropped(DropReason),
 }
 
-/// What every accepted packet touches.
+/// What every packet touches. The order of the fields is for the cache: what an arrival at the far end needs lies in
+/// one line, what else an offer needs in the next.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 struct Port {
     ring: Ring,
-    /// When the last accepted packet's last bit leaves.
-    free_at: Time,
-    line: Line,
-    /// From a departure to the arrival at the far end.
-    delay: Span,
     /// Accepted and not yet seen to have left: at least what the port holds.
     held: Backlog,
-    /// Up to this, packet included, neither law nor limit has anything to say.
+    /// From a departure to the arrival at the far end.
+    delay: Span,
+    /// When the last accepted packet's last bit leaves.
+    free_at: Time,
+    /// Index of the pool it draws on; [`NONE`] for none.
+    pool: u32,
+    /// Whether its wire loses packets.
+    lossy: bool,
+    /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹².
+    exact: bool,
+    far_end: FarEnd,
+
+    /// Σ size · (departure − arrival) over accepted packets, and what was held at the reset.
+    queue_integral: u128,
+    /// Whole picoseconds per byte: no packet pays for a 128-bit division.
+    ps_per_byte: u64,
+    /// Up to this, the packet's bytes included, neither law nor limit has anything to say.
     calm: Backlog,
     queue_max: Bytes,
     accepted: Backlog,
-    /// Σ size · (departure − arrival) over accepted packets, and what was held at the reset.
-    queue_integral: u128,
-    /// Index of the pool it draws on.
-    pool: Option<u32>,
-    /// Whether its wire loses packets.
-    lossy: bool,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Where a link leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FarEnd {
+    /// To this node.
+    Host(u32),
+    /// To the switch with this index among the switches.
+    Switch(u32),
+}
+
+/// A packet at its link's far end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived<P> {
+    /// The packet; an error holds one that the wire has lost.
+    pub(crate) packet: Result<P, P>,
+    pub(crate) far_end: FarEnd,
+    /// When the link's next packet arrives.
+    pub(crate) next: Option<Time>,
 }
 
 /// What a packet touches only where there is doubt.
@@ -139,6 +162,7 @@ struct Port {
 struct Rules {
     limit: Limit,
     aqm: Option<Aqm>,
+    line_rest: LineRest,
     carried: Backlog,
     refused: Backlog,
     dropped: [Packets; DropReason::ALL.len()],
@@ -196,6 +220,7 @@ impl<P: Payload> Ports<P> {
                 Some(index(pools.len() - 1))
             })
             .collect();
+        let switches = switch_indices(graph);
         let mut ports = Ports { ports: Vec::new(), rules: Vec::new(), pools, store: Store::new() };
         for (id, link) in graph.links.iter().enumerate() {
             let id = index(id);
@@ -210,20 +235,27 @@ impl<P: Payload> Ports<P> {
                     Some(pool)
                 }
             };
-            ports.add(link, pool, seed);
+            let far_end = match switches[link.to as usize] {
+                NONE => FarEnd::Host(link.to),
+                switch => FarEnd::Switch(switch),
+            };
+            ports.add(link, far_end, pool.unwrap_or(NONE), seed);
         }
         Ok(ports)
     }
 
-    fn add(&mut self, link: &Link, pool: Option<u32>, seed: u64) {
+    fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, seed: u64) {
         let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
+        let line_rest = LineRest { rest: PS_PER_BYTE_AT_1_BPS % link.rate.as_bps(), rate: link.rate.as_bps() };
         self.ports.push(Port {
             ring: Ring::EMPTY,
             free_at: Time::ZERO,
-            line: Line::new(link.rate),
             delay: link.delay,
             held: Backlog::EMPTY,
+            far_end,
+            ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(),
+            exact: line_rest.rest == 0,
             calm: calm(link.limit, aqm.as_ref()),
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
@@ -234,6 +266,7 @@ impl<P: Payload> Ports<P> {
         self.rules.push(Rules {
             limit: link.limit,
             aqm,
+            line_rest,
             carried: Backlog::EMPTY,
             refused: Backlog::EMPTY,
             dropped: [Packets::ZERO; DropReason::ALL.len()],
@@ -263,7 +296,8 @@ impl<P: Payload> Ports<P> {
                 Err(reason) => return (self.refuse(now, link, reason, size, probe), None),
             }
         }
-        if let Some(pool) = self.ports[link as usize].pool {
+        let pool = self.ports[link as usize].pool;
+        if pool != NONE {
             if !self.pool_admits(now, link, pool, size) {
                 return (self.refuse(now, link, DropReason::Pool, size, probe), None);
             }
@@ -276,7 +310,12 @@ impl<P: Payload> Ports<P> {
         }
 
         let port = &mut self.ports[link as usize];
-        let departure = now.max(port.free_at) + port.line.time_for(ip_bytes);
+        let wire_bytes = wire_bytes(ip_bytes);
+        let mut service = wire_bytes * port.ps_per_byte;
+        if !port.exact {
+            service += self.rules[link as usize].line_rest.time_for(wire_bytes);
+        }
+        let departure = now.max(port.free_at) + Span::from_ps(service);
         port.free_at = departure;
         port.held.bytes += size;
         port.held.packets += Packets::new(1);
@@ -292,10 +331,14 @@ impl<P: Payload> Ports<P> {
         (Offered::Accepted { departure, marked }, first.then_some(at))
     }
 
-    /// The first packet of `link` reaches the far end; with it, when the next one will. An error holds the
-    /// packet that the wire lost.
+    /// Where a link leads.
+    pub(crate) fn far_end(&self, link: u32) -> FarEnd {
+        self.ports[link as usize].far_end
+    }
+
+    /// The first packet of `link` reaches the far end.
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Time, link: u32, probe: &mut impl Probe) -> (Result<P, P>, Option<Time>) {
+    pub(crate) fn arrive(&mut self, now: Time, link: u32, probe: &mut impl Probe) -> Arrived<P> {
         let port = &mut self.ports[link as usize];
         let record = *self.store.front(&port.ring).expect("a link is on the agenda only while it carries packets");
         debug_assert_eq!(record.at, now);
@@ -304,14 +347,20 @@ impl<P: Payload> Ports<P> {
             let size = Bytes::new(u64::from(record.packet.ip_bytes()));
             port.held.bytes -= size;
             port.held.packets -= Packets::new(1);
-            if let Some(pool) = port.pool {
-                self.pools[pool as usize].pool.give_back(size);
+            if port.pool != NONE {
+                self.pools[port.pool as usize].pool.give_back(size);
             }
         }
         self.store.pop(&mut port.ring, unsettled);
         let next = self.store.front(&port.ring).map(|record| record.at);
+        let far_end = port.far_end;
         let lost = port.lossy && self.loses(now, link, &record.packet, probe);
-        (if lost { Err(record.packet) } else { Ok(record.packet) }, next)
+        Arrived { packet: if lost { Err(record.packet) } else { Ok(record.packet) }, far_end, next }
+    }
+
+    /// Number of ports.
+    pub(crate) fn len(&self) -> u32 {
+        index(self.ports.len())
     }
 
     /// What the port holds.
@@ -341,7 +390,7 @@ impl<P: Payload> Ports<P> {
 
     /// Begins to count anew. What is held now is carried over.
     pub(crate) fn reset_counters(&mut self, now: Time) {
-        for link in 0..index(self.ports.len()) {
+        for link in 0..self.len() {
             self.settle(now, link);
             let outstanding = self.outstanding(now, link);
             let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
@@ -438,8 +487,8 @@ impl<P: Payload> Ports<P> {
                 self.store.settle_one(&mut port.ring);
             }
         }
-        if let Some(pool) = port.pool {
-            self.pools[pool as usize].pool.give_back(before - port.held.bytes);
+        if port.pool != NONE {
+            self.pools[port.pool as usize].pool.give_back(before - port.held.bytes);
         }
     }
 

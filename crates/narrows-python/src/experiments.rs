@@ -116,8 +116,7 @@ pub(crate) fn expand(
 ) -> PyResult<String> {
     let limits = memory_limit_bytes.map_or(Limits::default(), |bytes| Limits { memory: Bytes::new(bytes) });
     let overrides = Overrides { sets, quick, seeds };
-    let experiment =
-        load(Path::new(path), &overrides, &limits).map_err(|error| BadInput::new_err(error.render()))?;
+    let experiment = load(Path::new(path), &overrides, &limits).map_err(|error| BadInput::new_err(error.render()))?;
     let plans: Vec<Json> = experiment
         .plans
         .iter()

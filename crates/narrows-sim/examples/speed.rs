@@ -12,5 +12,10 @@ fn main() {
     let results = plans::run(&plan, 1);
     let cpu = (narrows_sim::thread_cpu_ns().unwrap() - start) as f64 / results.packet_hops as f64;
     let hold = narrows_sim::hold_ns();
-    println!("{cpu:.1} ns per packet-hop, {:.2} holds of {hold:.1} ns; {} hops, {} events", cpu / hold, results.packet_hops, results.events);
+    println!(
+        "{cpu:.1} ns per packet-hop, {:.2} holds of {hold:.1} ns; {} hops, {} events",
+        cpu / hold,
+        results.packet_hops,
+        results.events
+    );
 }

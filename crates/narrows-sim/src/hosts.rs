@@ -30,8 +30,8 @@ impl Stacks {
     }
 
     #[inline]
-    pub(crate) fn get(&self, index: u32) -> Stack {
-        self.stacks[index as usize]
+    pub(crate) fn get(&self, index: u32) -> &Stack {
+        &self.stacks[index as usize]
     }
 }
 

@@ -266,7 +266,7 @@ impl<'a> Simulation<'a> {
         };
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.stack);
-        end.endpoint.handle_segment(now, &segment, &stack);
+        end.endpoint.handle_segment(now, &segment, stack);
         self.serve(now, slot);
     }
 
@@ -294,9 +294,9 @@ impl<'a> Simulation<'a> {
         let stack_index = self.stacks.index(traffic, self.rates[host as usize]);
         let stack = self.stacks.get(stack_index);
         let entry = &self.plan.traffic[traffic as usize];
-        let controller = controller(entry, &stack, self.random, connection, side as u32);
+        let controller = controller(entry, stack, self.random, connection, side as u32);
         let endpoint =
-            if established { Endpoint::established(controller, &stack) } else { Endpoint::closed(controller, &stack) };
+            if established { Endpoint::established(controller, stack) } else { Endpoint::closed(controller, stack) };
         let port = self.network.host_link(host);
         self.connections.insert(endpoint, connection, side, (host, peer), port, traffic, stack_index)
     }
@@ -347,13 +347,13 @@ impl<'a> Simulation<'a> {
         let stack = self.stacks.get(end.stack);
         let mut room_at = Time::NEVER;
         loop {
-            let limit = end.endpoint.small_queue_limit(&stack);
+            let limit = end.endpoint.small_queue_limit(stack);
             let full_until = end.port_has_room(now, limit);
             let segment = if full_until > now {
                 room_at = full_until;
-                end.endpoint.poll_acknowledgement(now, &stack)
+                end.endpoint.poll_acknowledgement(now, stack)
             } else {
-                end.endpoint.poll_transmit(now, &stack)
+                end.endpoint.poll_transmit(now, stack)
             };
             let Some(segment) = segment else { break };
             let packet = Packet::pack(&segment, end.connection, end.peer, &mut self.pool);
@@ -363,7 +363,7 @@ impl<'a> Simulation<'a> {
             }
         }
         let id = (u64::from(end.connection) << 1 | Side::on(end.host, end.connection) as u64) << 1;
-        let timer = end.endpoint.deadline(&stack);
+        let timer = end.endpoint.deadline(stack);
         if timer != end.armed_timer {
             end.armed_timer = timer;
             self.network.arm(Entity::timer(id, slot << 1), timer);
@@ -384,8 +384,8 @@ impl<'a> Simulation<'a> {
             end.armed_pacing = Time::NEVER;
         }
         let stack = self.stacks.get(end.stack);
-        if end.endpoint.deadline(&stack) <= now {
-            end.endpoint.handle_timeout(now, &stack);
+        if end.endpoint.deadline(stack) <= now {
+            end.endpoint.handle_timeout(now, stack);
         }
         self.serve(now, slot);
     }

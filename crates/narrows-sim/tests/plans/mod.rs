@@ -75,7 +75,8 @@ impl Dumbbell {
 
     /// A long flow for each pair, all from the start.
     pub fn long(&self, controller: &str, ecn: bool, end: Span) -> Plan {
-        let flows = (0..self.pairs).map(|pair| flow(Span::from_us(u64::from(pair) * 137), pair, self.pairs + pair, None));
+        let flows =
+            (0..self.pairs).map(|pair| flow(Span::from_us(u64::from(pair) * 137), pair, self.pairs + pair, None));
         self.plan(controller, ecn, end, Pattern::List(flows.collect()))
     }
 

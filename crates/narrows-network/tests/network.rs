@@ -1,0 +1,373 @@
+//! Closed forms, and promises about order, routes and impairments.
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test may")]
+
+mod support;
+
+use narrows_core::probe::{DropReason, Fact, NoProbe, Probe};
+use narrows_core::queue::aqm::Size;
+use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::rng::{SmallStream, mix};
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
+use narrows_scenario::plan::Graph;
+use support::{Packet, connect, graph, threshold};
+
+const GBPS: Rate = Rate::from_gbps(1);
+/// 1500 bytes at 1 Gbit/s.
+const FRAME: Span = Span::from_ns(12_304);
+
+/// Host 0 and host 1, back to back at 1 Gbit/s.
+fn pair() -> Graph {
+    let mut graph = graph(2, 0);
+    connect(&mut graph, 0, 1, GBPS, Span::from_us(3));
+    graph
+}
+
+fn run(network: &mut Network<Packet>, until: Time) -> Vec<(Time, Event<Packet>)> {
+    std::iter::from_fn(|| network.next(until, &mut NoProbe)).collect()
+}
+
+fn accepted(offered: Offered) -> Time {
+    match offered {
+        Offered::Accepted { departure, .. } => departure,
+        Offered::Dropped(reason) => panic!("dropped: {reason:?}"),
+    }
+}
+
+#[test]
+fn a_packet_takes_its_service_and_the_delay() {
+    let mut network = Network::new(&pair(), 0).unwrap();
+    let link = network.host_link(0);
+    let (full, short) = (Packet::to(1, 1_500), Packet::to(1, 20));
+    assert_eq!(accepted(network.offer(Time::ZERO, link, full, &mut NoProbe)), Time::ZERO + FRAME);
+    // 84 bytes on the wire at least.
+    let departure = Time::ZERO + FRAME + Span::from_ns(672);
+    assert_eq!(accepted(network.offer(Time::ZERO, link, short, &mut NoProbe)), departure);
+    let expected = [(Time::ZERO + FRAME, full), (departure, short)]
+        .map(|(at, packet)| (at + Span::from_us(3), Event::Arrival { host: 1, packet }));
+    assert_eq!(run(&mut network, Time::NEVER), expected);
+    assert_eq!((network.packet_hops(), network.events()), (2, 2));
+}
+
+#[test]
+fn a_periodic_queue_has_its_exact_mean() {
+    // Three packets at once each period of five service times: 3 + 2 + 1 packet-services in 5.
+    let mut network = Network::new(&pair(), 0).unwrap();
+    let (periods, link) = (100, network.host_link(0));
+    for period in 0..periods {
+        let now = Time::ZERO + FRAME * (5 * period);
+        run(&mut network, now);
+        for _ in 0..3 {
+            network.offer(now, link, Packet::to(1, 1_500), &mut NoProbe);
+        }
+    }
+    let end = Time::ZERO + FRAME * (5 * periods);
+    let counters = network.finish(end)[link as usize];
+    assert_eq!(counters.queue_mean(end), Bytes::new(1_500 * 6 / 5));
+    assert_eq!(counters.queue_max, Bytes::new(4_500));
+    assert_eq!(counters.sent.packets, Packets::new(300));
+}
+
+#[test]
+fn means_are_cut_at_the_reset_and_at_the_end() {
+    let mut network = Network::new(&pair(), 0).unwrap();
+    let link = network.host_link(0);
+    for _ in 0..10 {
+        network.offer(Time::ZERO, link, Packet::to(1, 1_500), &mut NoProbe);
+    }
+    // From the middle of the third service to the middle of the fifth: 8 for half a service, 7 for one, 6 for a half.
+    let at = |halves: u64| Time::ZERO + FRAME.div(2) * halves;
+    network.reset_counters(at(5));
+    let counters = network.counters(at(9), link);
+    assert_eq!(counters.queue_mean(at(9)), Bytes::new(7 * 1_500));
+    assert_eq!((counters.carried.packets, counters.sent.packets), (Packets::new(8), Packets::new(2)));
+    assert_eq!((counters.queued.packets, counters.queue_max), (Packets::new(6), Bytes::new(12_000)));
+    assert!(counters.conserved());
+}
+
+#[test]
+fn random_arrivals_queue_as_in_an_m_d_1_system() {
+    // Pollaczek and Khinchine: ρ + ρ² / (2 (1 − ρ)) packets in the system.
+    for (load, tolerance) in [(0.5, 0.01), (0.9, 0.04)] {
+        let mut network = Network::new(&pair(), 0).unwrap();
+        let (mut stream, link, mut now) = (SmallStream::new(3), network.host_link(0), Time::ZERO);
+        for _ in 0..1_000_000 {
+            let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            let gap = -(1.0 - uniform).ln() / load * FRAME.as_ps() as f64;
+            now += Span::from_ps(gap as u64);
+            while network.next(now, &mut NoProbe).is_some() {}
+            network.offer(now, link, Packet::to(1, 1_500), &mut NoProbe);
+        }
+        let mean = network.counters(now, link).queue_mean(now).get() as f64 / 1_500.0;
+        let expected = load + load * load / (2.0 * (1.0 - load));
+        assert!((mean / expected - 1.0).abs() < tolerance, "load {load}: {mean} instead of {expected}");
+    }
+}
+
+/// `senders` hosts at 10 Gbit/s into one switch; each sends `packets` at once to the host after them, over 1 Gbit/s.
+fn incast(senders: u32, packets: u32, prepare: impl Fn(&mut Graph, usize)) -> (Network<Packet>, usize) {
+    let mut graph = graph(senders as usize + 1, 1);
+    for host in 0..senders {
+        connect(&mut graph, host, senders + 1, Rate::from_gbps(10), Span::from_us(1));
+    }
+    let port = connect(&mut graph, senders + 1, senders, GBPS, Span::from_us(1));
+    prepare(&mut graph, port);
+    let mut network = Network::new(&graph, 0).unwrap();
+    for host in 0..senders {
+        let link = network.host_link(host);
+        for _ in 0..packets {
+            network.offer(Time::ZERO, link, Packet::to(senders, 1_500), &mut NoProbe);
+        }
+    }
+    (network, port)
+}
+
+#[test]
+fn a_hot_port_ends_at_its_share_of_the_pool() {
+    // α·B / (1 + α), within a packet.
+    for (alpha, share) in [(1 << 16, 500_000), (13_107, 166_666), (1 << 18, 800_000)] {
+        let (mut network, port) = incast(4, 1_000, |graph, port| {
+            graph.nodes[5].pool = Some(PoolConfig { size: Bytes::new(1_000_000), alpha });
+            graph.links[port].pooled = true;
+        });
+        run(&mut network, Time::NEVER);
+        let counters = network.finish(Time::from_ns(100_000_000))[port];
+        let max = counters.queue_max.get();
+        assert!(max.abs_diff(share) <= 1_500, "α = {alpha}/65536: {max} instead of {share}");
+        let dropped = counters.dropped_for(DropReason::Pool);
+        assert_eq!(dropped + counters.sent.packets, Packets::new(4_000));
+    }
+}
+
+#[test]
+fn a_full_port_drops_and_a_long_one_marks() {
+    let (mut network, port) = incast(2, 500, |graph, port| {
+        graph.links[port].limit = Limit::Packets(Packets::new(100));
+        graph.links[port].aqm = threshold(20);
+    });
+    let mut marked = 0;
+    let mut events = run(&mut network, Time::NEVER);
+    let all = events.len();
+    events.retain(|(_, event)| matches!(event, Event::Arrival { .. }));
+    let returned = all - events.len();
+    for (_, event) in &events {
+        let Event::Arrival { packet, .. } = event else { unreachable!("only arrivals are kept") };
+        marked += u64::from(packet.marked);
+    }
+    let counters = network.finish(Time::from_ns(100_000_000))[port];
+    assert_eq!(counters.queue_max, Bytes::new(150_000));
+    // What the port refused came back to the driver.
+    assert_eq!(counters.dropped_for(DropReason::Limit), Packets::new(returned as u64));
+    assert_eq!(counters.marked, Packets::new(marked));
+    // Unmarked are the first 21, and what replaces the one or two of them that leave meanwhile.
+    let unmarked = events.len() as u64 - marked;
+    assert!((21..=23).contains(&unmarked), "{unmarked}");
+    assert_eq!(counters.sent.packets.get(), events.len() as u64);
+    assert_eq!(counters.dropped_for(DropReason::Limit).get(), 1_000 - events.len() as u64);
+}
+
+#[test]
+fn red_keeps_the_average_near_its_slope() {
+    let (min, max) = (Size::Packets(Packets::new(20)), Size::Packets(Packets::new(60)));
+    let (mut network, port) = incast(3, 3_000, |graph, port| {
+        graph.links[port].aqm =
+            Some(AqmConfig::Red { min, max, max_probability: 65_536, weight_shift: 5, gentle: false, ecn: false });
+    });
+    run(&mut network, Time::NEVER);
+    let counters = network.finish(Time::from_ns(1_000_000_000))[port];
+    // Offered 30 times what leaves: the queue must settle where 29 of 30 are dropped, close below `max`.
+    let mean = counters.queue_integral / u128::from(counters.sent.bytes.get() / 1_500) / u128::from(FRAME.as_ps());
+    assert!((45 * 1_500..70 * 1_500).contains(&mean), "{mean} bytes");
+    assert!(counters.dropped_for(DropReason::Aqm) > Packets::new(7_000));
+}
+
+#[test]
+fn a_link_never_beats_its_rate() {
+    // 7 bit/s short of a round number: every service is rounded up.
+    let rate = Rate::from_bps(999_999_993);
+    let mut graph = graph(2, 0);
+    connect(&mut graph, 0, 1, rate, Span::ZERO);
+    let mut network = Network::new(&graph, 0).unwrap();
+    let (mut stream, link, mut wire_bytes) = (SmallStream::new(1), network.host_link(0), 0);
+    for _ in 0..10_000 {
+        let size = 20 + u32::try_from(stream.below(9_000)).unwrap();
+        wire_bytes += u64::from(size + 38).max(84);
+        let departure = accepted(network.offer(Time::ZERO, link, Packet::to(1, size), &mut NoProbe));
+        let (sent, exact) = (rate.bytes_in(departure - Time::ZERO), rate.time_for(Bytes::new(wire_bytes)));
+        assert!(sent.get() >= wire_bytes && departure - Time::ZERO < exact + Span::from_ns(10), "{departure}");
+    }
+}
+
+/// Host 0 — switch — `paths` switches — switch — host 1.
+fn parallel(paths: u32) -> Graph {
+    let mut graph = graph(2, paths as usize + 2);
+    let ten = Rate::from_gbps(10);
+    connect(&mut graph, 0, 2, ten, Span::ZERO);
+    connect(&mut graph, 1, 3, ten, Span::ZERO);
+    for middle in 4..4 + paths {
+        connect(&mut graph, 2, middle, ten, Span::ZERO);
+        connect(&mut graph, middle, 3, ten, Span::ZERO);
+    }
+    graph
+}
+
+fn flows_over(graph: &Graph, seed: u64, flows: u32, packets: u32) -> (Vec<(Time, Event<Packet>)>, Vec<Counters>) {
+    let mut network = Network::new(graph, seed).unwrap();
+    for _ in 0..packets {
+        for flow in 0..flows {
+            let hash = u32::try_from(mix(u64::from(flow)) >> 32).unwrap();
+            let packet = Packet { id: flow, flow: hash, ..Packet::to(1, 100) };
+            network.offer(Time::ZERO, network.host_link(0), packet, &mut NoProbe);
+        }
+    }
+    let events = run(&mut network, Time::NEVER);
+    let end = events.last().unwrap().0;
+    (events, network.finish(end))
+}
+
+#[test]
+fn flows_spread_evenly_over_equal_paths() {
+    let (paths, flows) = (4, 8_000);
+    let graph = parallel(paths);
+    let (_, counters) = flows_over(&graph, 5, flows, 1);
+    for (link, counters) in graph.links.iter().zip(counters).filter(|(link, _)| link.from == 2 && link.to >= 4) {
+        let sent = counters.sent.packets.get();
+        assert!(sent.abs_diff(u64::from(flows / paths)) < 150, "{sent} over {}", link.name);
+    }
+}
+
+#[test]
+fn a_flow_keeps_to_one_path() {
+    let graph = parallel(5);
+    for flow_packets in [1, 7] {
+        let (_, counters) = flows_over(&graph, 5, 1, flow_packets);
+        let used = graph.links.iter().zip(&counters).filter(|(link, counters)| {
+            link.from == 2 && link.to >= 4 && counters.sent.packets == Packets::new(u64::from(flow_packets))
+        });
+        assert_eq!(used.count(), 1);
+    }
+}
+
+#[test]
+fn switches_in_a_row_choose_independently() {
+    // 2 -> {3, 4} -> 5 -> {6, 7} -> 8, and a longer way from 6 over 9.
+    let mut graph = graph(2, 8);
+    for (a, b) in [(0, 2), (2, 3), (2, 4), (3, 5), (4, 5), (5, 6), (5, 7), (6, 8), (7, 8), (6, 9), (9, 8), (8, 1)] {
+        connect(&mut graph, a, b, GBPS, Span::ZERO);
+    }
+    let (events, counters) = flows_over(&graph, 1, 4_000, 1);
+    assert_eq!(events.len(), 4_000);
+    let sent = |from, to| {
+        let link = graph.links.iter().position(|link| (link.from, link.to) == (from, to)).unwrap();
+        counters[link].sent.packets.get()
+    };
+    assert!(sent(2, 3).abs_diff(2_000) < 120 && sent(5, 6).abs_diff(2_000) < 120);
+    assert_eq!(sent(6, 9), 0);
+    // Of the flows over 3, half go over 6: as a stage chooses by a salt of its own, both stages together halve twice.
+    let hashes = (0..4_000u64).map(|flow| u32::try_from(mix(flow) >> 32).unwrap());
+    let over_three_and_six = hashes
+        .filter(|&flow| {
+            let mut network = Network::new(&graph, 1).unwrap();
+            network.offer(Time::ZERO, 0, Packet { flow, ..Packet::to(1, 100) }, &mut NoProbe);
+            let end = run(&mut network, Time::NEVER)[0].0;
+            network.counters(end, 2).sent.packets == Packets::new(1)
+                && network.counters(end, 10).sent.packets == Packets::new(1)
+        })
+        .count();
+    assert!(over_three_and_six.abs_diff(1_000) < 100, "{over_three_and_six}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_one_other_paths() {
+    let mut graph = parallel(3);
+    for link in &mut graph.links {
+        link.loss = 1 << 28;
+    }
+    let run = |seed| flows_over(&graph, seed, 300, 10);
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).0, run(2).0);
+}
+
+#[test]
+fn the_wire_loses_what_it_is_told_to() {
+    #[derive(Default)]
+    struct Losses(u64);
+    impl Probe for Losses {
+        fn observe(&mut self, _now: Time, fact: Fact) {
+            assert!(matches!(fact, Fact::Dropped { port: 0, reason: DropReason::Impairment, .. }));
+            self.0 += 1;
+        }
+    }
+    let mut graph = pair();
+    graph.links[0].loss = 1 << 28;
+    let mut network = Network::new(&graph, 1).unwrap();
+    let (offered, mut delivered, mut losses) = (100_000, 0, Losses::default());
+    for _ in 0..offered {
+        network.offer(Time::ZERO, 0, Packet::to(1, 100), &mut losses);
+    }
+    let mut end = Time::ZERO;
+    let mut returned = 0;
+    while let Some((now, event)) = network.next(Time::from_ns(10_000_000_000), &mut losses) {
+        end = now;
+        match event {
+            Event::Dropped { .. } => returned += 1,
+            _ => delivered += 1,
+        }
+    }
+    assert_eq!(returned, losses.0);
+    // One in sixteen, standard deviation 77.
+    assert!(losses.0.abs_diff(offered / 16) < 300, "{}", losses.0);
+    assert_eq!(delivered + losses.0, offered);
+    let counters = network.finish(end)[0];
+    assert_eq!(counters.sent.packets, Packets::new(offered));
+    assert_eq!(counters.dropped_for(DropReason::Impairment), Packets::new(losses.0));
+}
+
+#[test]
+fn equal_times_come_as_arrivals_timers_starts_samples() {
+    let mut network = Network::new(&pair(), 0).unwrap();
+    let arrival = Time::ZERO + FRAME + Span::from_us(3);
+    let armed = [Entity::sample(0, 0), Entity::start(0, 0), Entity::timer(1, 1), Entity::timer(0, 2)];
+    for entity in armed {
+        network.arm(entity, arrival);
+    }
+    let packet = Packet::to(1, 1_500);
+    network.offer(Time::ZERO, 0, packet, &mut NoProbe);
+    let events: Vec<Event<Packet>> = run(&mut network, arrival).into_iter().map(|(_, event)| event).collect();
+    let mut expected = vec![Event::Arrival { host: 1, packet }];
+    expected.extend(armed.into_iter().rev().map(Event::Due));
+    assert_eq!(events, expected);
+}
+
+#[test]
+fn a_graph_that_is_no_network_is_refused() {
+    let refused = |graph: &Graph| Network::<Packet>::new(graph, 0).err();
+
+    let mut unknown = pair();
+    unknown.links[1].to = 9;
+    assert_eq!(refused(&unknown), Some(GraphError::UnknownNode { link: 1 }));
+
+    let mut slow = pair();
+    slow.links[1].rate = Rate::from_bps(0);
+    assert_eq!(refused(&slow), Some(GraphError::ZeroRate { link: 1 }));
+
+    let mut unpooled = pair();
+    unpooled.links[0].pooled = true;
+    assert_eq!(refused(&unpooled), Some(GraphError::NoPool { link: 0 }));
+
+    let mut two = graph(3, 0);
+    connect(&mut two, 0, 1, GBPS, Span::ZERO);
+    connect(&mut two, 0, 2, GBPS, Span::ZERO);
+    assert_eq!(refused(&two), Some(GraphError::HostLinks { node: 0 }));
+    assert_eq!(refused(&graph(1, 0)), Some(GraphError::HostLinks { node: 0 }));
+
+    let mut islands = graph(4, 2);
+    for host in 0..4 {
+        connect(&mut islands, host, 4 + host / 2, GBPS, Span::ZERO);
+    }
+    let error = refused(&islands).unwrap();
+    assert_eq!(error, GraphError::Unreachable { from: 0, to: 2 });
+    assert_eq!(error.to_string(), "host 0 has no path to host 2");
+    connect(&mut islands, 4, 5, GBPS, Span::ZERO);
+    assert_eq!(refused(&islands), None);
+}
