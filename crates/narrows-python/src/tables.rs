@@ -29,7 +29,7 @@ impl Table {
         // The schema is ours to choose: the protocol lets a producer ignore the request.
         drop(requested_schema);
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
-        PyCapsule::new(py, FFI_ArrowArrayStream::new(Box::new(batches)), Some(c"arrow_array_stream".into()))
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 }
 

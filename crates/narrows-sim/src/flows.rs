@@ -11,10 +11,7 @@ pub(crate) type Arrivals<'a> = Peekable<Box<dyn Iterator<Item = FlowStart> + Sen
 /// The flows that this entry begins by itself; a closed loop begins none.
 pub(crate) fn arrivals<'a>(traffic: &'a Traffic, seed: u64, schedule: &'a Schedule) -> Arrivals<'a> {
     let flows: Box<dyn Iterator<Item = FlowStart> + Send + 'a> = match &traffic.pattern {
-        Pattern::Open(_) => {
-            let _ = (seed, schedule);
-            Box::new(std::iter::empty())
-        } // TEMP
+        Pattern::Open(open) => Box::new(open.flows(seed, &traffic.name, schedule)),
         Pattern::List(list) => {
             let mut list = list.clone();
             list.sort_by_key(|flow| flow.at);

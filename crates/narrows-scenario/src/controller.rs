@@ -1,0 +1,169 @@
+//! A controller as written becomes one value for each parameter of its spec.
+
+use narrows_core::cc::settings::{Kind, Parameter, Value};
+use narrows_core::cc::{EcnUse, Spec};
+use narrows_core::units::{Packets, Rate, Span};
+
+use crate::error::{Judged, Problem};
+use crate::experiment::located::Located;
+use crate::experiment::quantity::Fraction;
+use crate::experiment::selector::{Controller, Scalar};
+use crate::plan::ControllerChoice;
+use crate::units;
+
+/// The choice, with the spec's defaults where nothing is said.
+pub(crate) fn resolve(
+    written: &Located<Controller>,
+    ecn: Option<&Located<bool>>,
+    specs: &'static [&'static Spec],
+) -> Judged<ControllerChoice> {
+    let Some(spec) = specs.iter().find(|spec| spec.name == written.name) else {
+        let known = specs.iter().map(|spec| spec.name.to_owned()).collect();
+        let span = if written.name_span.is_empty() { &written.span } else { &written.name_span };
+        return Err(Problem::UnknownName { what: "controller", name: written.name.clone(), known }.at(span));
+    };
+    let mut values: Vec<Value> = spec.parameters.iter().map(|parameter| parameter.default).collect();
+    for (name, scalar) in &written.parameters {
+        let Some(index) = spec.parameters.iter().position(|parameter| parameter.name == name.value) else {
+            let known = spec.parameters.iter().map(|parameter| parameter.name.to_owned()).collect();
+            return Err(Problem::UnknownName { what: "parameter", name: name.value.clone(), known }.at(&name.span));
+        };
+        values[index] = value(spec, &spec.parameters[index], scalar)?;
+    }
+    let ecn = match (spec.ecn, ecn) {
+        (EcnUse::Exact, Some(denied)) if !denied.value => {
+            return Err(Problem::NeedsEcn { controller: spec.name }.at(&denied.span));
+        }
+        (EcnUse::Exact, _) => true,
+        (EcnUse::Optional, wanted) => wanted.is_some_and(|wanted| wanted.value),
+    };
+    Ok(ControllerChoice { name: spec.name.to_owned(), values, ecn })
+}
+
+/// A value of the parameter's kind, and within its range.
+fn value(spec: &'static Spec, parameter: &'static Parameter, written: &Located<Scalar>) -> Judged<Value> {
+    let wrong = || {
+        let expected = describe(parameter.kind);
+        Problem::WrongKind { controller: spec.name, parameter: parameter.name, expected }.at(&written.span)
+    };
+    let quantity = |error: units::UnitError| {
+        Problem::Malformed { sentence: error.to_string(), help: Some(error.help()) }.at(&written.span)
+    };
+    if written.value == Scalar::Text("auto".to_owned()) && parameter.default == Value::Auto {
+        return Ok(Value::Auto);
+    }
+    let (value, integer) = match (parameter.kind, &written.value) {
+        (Kind::Switch, Scalar::Switch(on)) => return Ok(Value::Switch(*on)),
+        (Kind::Count, Scalar::Whole(count)) => {
+            let count = u64::try_from(*count).map_err(|_| out_of_range(spec, parameter, written, count.to_string()))?;
+            (Value::Count(count), count)
+        }
+        (Kind::Real { bits }, Scalar::Whole(_) | Scalar::Real(_)) => {
+            #[expect(clippy::cast_precision_loss, reason = "a parameter written as a whole number is small")]
+            let real = match written.value {
+                Scalar::Whole(whole) => whole as f64,
+                Scalar::Real(real) => real,
+                _ => unreachable!("matched above"),
+            };
+            if !real.is_finite() || real < 0.0 {
+                return Err(out_of_range(spec, parameter, written, real.to_string()));
+            }
+            let scaled = Fraction(real).scaled(bits);
+            (Value::Real(scaled), scaled)
+        }
+        (Kind::Span, Scalar::Text(text)) => {
+            let span = units::parse::<Span>(text).map_err(quantity)?;
+            (Value::Span(span), span.as_ps())
+        }
+        (Kind::Span, Scalar::Whole(number)) => return Err(quantity(units::bare::<Span>(number))),
+        (Kind::Span, Scalar::Real(number)) => return Err(quantity(units::bare::<Span>(number))),
+        (Kind::Rate, Scalar::Text(text)) => {
+            let rate = units::parse::<Rate>(text).map_err(quantity)?;
+            (Value::Rate(rate), rate.as_bps())
+        }
+        (Kind::Rate, Scalar::Whole(number)) => return Err(quantity(units::bare::<Rate>(number))),
+        (Kind::Packets, Scalar::Text(text)) => {
+            let packets = units::parse::<Packets>(text).map_err(quantity)?;
+            (Value::Packets(packets), packets.get())
+        }
+        (Kind::Packets, Scalar::Whole(number)) => return Err(quantity(units::bare::<Packets>(number))),
+        (Kind::Choice(names), Scalar::Text(text)) => {
+            let Some(chosen) = names.iter().position(|name| name == text) else {
+                let known = names.iter().map(|name| (*name).to_owned()).collect();
+                return Err(Problem::UnknownName { what: "choice", name: text.clone(), known }.at(&written.span));
+            };
+            return Ok(Value::Choice(u8::try_from(chosen).expect("a choice has few names")));
+        }
+        _ => return Err(wrong()),
+    };
+    match parameter.range {
+        Some((least, most)) if !(least..=most).contains(&integer) => {
+            let shown = match &written.value {
+                Scalar::Text(text) => text.clone(),
+                Scalar::Whole(number) => number.to_string(),
+                Scalar::Real(number) => number.to_string(),
+                Scalar::Switch(_) => unreachable!("a switch has no range"),
+            };
+            Err(out_of_range(spec, parameter, written, shown))
+        }
+        _ => Ok(value),
+    }
+}
+
+fn out_of_range(
+    spec: &Spec,
+    parameter: &Parameter,
+    written: &Located<Scalar>,
+    value: String,
+) -> Box<crate::error::Fault> {
+    let (least, most) = parameter.range.unwrap_or((0, u64::MAX));
+    let what = format!("`{}` of `{}`", parameter.name, spec.name);
+    let (least, most) = (shown(parameter.kind, least), shown(parameter.kind, most));
+    Problem::OutOfRange { what, value, least, most }.at(&written.span)
+}
+
+/// An integer of a kind, as one writes it.
+fn shown(kind: Kind, integer: u64) -> String {
+    match kind {
+        Kind::Real { bits } => {
+            #[expect(clippy::cast_precision_loss, reason = "shown to people")]
+            let real = libm::ldexp(integer as f64, -i32::from(bits));
+            // Six significant digits hide what scaling to 2^bits added.
+            let places = 6_i32.saturating_sub(libm::floor(libm::log10(real.max(1e-9))) as i32 + 1).clamp(0, 12);
+            let text = format!("{real:.*}", usize::try_from(places).unwrap_or(0));
+            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        }
+        Kind::Span => Span::from_ps(integer).to_string(),
+        Kind::Rate => Rate::from_bps(integer).to_string(),
+        Kind::Packets => Packets::new(integer).to_string(),
+        Kind::Switch | Kind::Count | Kind::Choice(_) => integer.to_string(),
+    }
+}
+
+/// A value as one writes it, for disclosures and labels.
+pub(crate) fn describe_value(parameter: &Parameter, value: Value) -> String {
+    match value {
+        Value::Auto => "auto".to_owned(),
+        Value::Switch(on) => on.to_string(),
+        Value::Count(integer) | Value::Real(integer) => shown(parameter.kind, integer),
+        Value::Span(span) => span.to_string(),
+        Value::Rate(rate) => rate.to_string(),
+        Value::Packets(packets) => packets.to_string(),
+        Value::Choice(chosen) => match parameter.kind {
+            Kind::Choice(names) => names.get(usize::from(chosen)).copied().unwrap_or("?").to_owned(),
+            _ => chosen.to_string(),
+        },
+    }
+}
+
+fn describe(kind: Kind) -> String {
+    match kind {
+        Kind::Switch => "true or false".to_owned(),
+        Kind::Count => "a whole number".to_owned(),
+        Kind::Real { .. } => "a number".to_owned(),
+        Kind::Span => "a length of time such as \"5ms\"".to_owned(),
+        Kind::Rate => "a rate such as \"1Gbps\"".to_owned(),
+        Kind::Packets => "a number of packets such as \"50pkt\"".to_owned(),
+        Kind::Choice(names) => format!("one of {}", names.join(", ")),
+    }
+}

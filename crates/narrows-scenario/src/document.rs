@@ -1,0 +1,260 @@
+//! The text as a tree of located values, and dotted paths into it.
+//!
+//! An arm is the file with some values replaced, so replacing happens here, before anything is judged: what stands at a
+//! path then goes through the same reading as if it had been written there, and an error in it points at the place that
+//! set it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Judged, Problem};
+use crate::experiment::File;
+use crate::experiment::quantity::HELP;
+
+/// A value of the text and where it stands.
+pub(crate) type Value<'i> = Spanned<DeValue<'i>>;
+
+/// A path as written, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) text: String,
+    pub(crate) span: Range<usize>,
+}
+
+/// A whole experiment file.
+#[derive(Clone, Debug)]
+pub(crate) struct Document<'i> {
+    root: Value<'i>,
+}
+
+/// Keys of the file that a path may begin with; any other beginning is looked up in the topology.
+const ROOTS: &[&str] = &["topology", "traffic", "run", "sample", "cc", "ecn"];
+
+fn key<'i>(text: &str, span: &Range<usize>) -> Spanned<Cow<'i, str>> {
+    Spanned::new(span.clone(), Cow::Owned(text.to_owned()))
+}
+
+fn child<'a, 'i>(value: &'a Value<'i>, name: &str) -> Option<&'a Value<'i>> {
+    match value.get_ref() {
+        DeValue::Table(table) => table.get(name),
+        _ => None,
+    }
+}
+
+impl<'i> Document<'i> {
+    /// Reads TOML.
+    pub(crate) fn parse(text: &'i str) -> Judged<Document<'i>> {
+        let root = DeTable::parse(text).map_err(|error| translate(&error))?;
+        let span = root.span();
+        Ok(Document { root: Spanned::new(span, DeValue::Table(root.into_inner())) })
+    }
+
+    /// The file's shape, checked.
+    pub(crate) fn file(&self) -> Judged<File> {
+        let DeValue::Table(table) = self.root.get_ref().clone() else { unreachable!("a document is a table") };
+        let deserializer = toml::Deserializer::from(Spanned::new(self.root.span(), table));
+        serde::Deserialize::deserialize(deserializer).map_err(|error| translate(&error))
+    }
+
+    /// The value at these keys.
+    pub(crate) fn value(&self, keys: &[&str]) -> Option<&Value<'i>> {
+        keys.iter().try_fold(&self.root, |value, name| child(value, name))
+    }
+
+    /// The entries of the table at these keys, in the order of the text.
+    pub(crate) fn entries(&self, keys: &[&str]) -> Vec<(Path, Value<'i>)> {
+        self.value(keys).map(entries).unwrap_or_default()
+    }
+
+    /// The elements of the array at this key.
+    pub(crate) fn elements(&self, name: &str) -> Vec<Value<'i>> {
+        match self.value(&[name]).map(Spanned::get_ref) {
+            Some(DeValue::Array(array)) => array.iter().cloned().collect(),
+            _ => vec![],
+        }
+    }
+
+    /// Puts a value at a path of keys, making tables on the way.
+    pub(crate) fn put(&mut self, keys: &[&str], span: &Range<usize>, value: Value<'i>) {
+        let mut place = &mut self.root;
+        for name in keys {
+            if !matches!(place.get_ref(), DeValue::Table(_)) {
+                *place = Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
+            }
+            let DeValue::Table(table) = place.get_mut() else { unreachable!("made above") };
+            place = table
+                .entry(key(name, span))
+                .or_insert_with(|| Spanned::new(span.clone(), DeValue::Table(DeTable::new())));
+        }
+        *place = value;
+    }
+
+    /// Puts a value at a dotted path as `set` writes it: into the topology, or from one of the file's own keys.
+    pub(crate) fn set(&mut self, path: &Path, value: &Value<'i>) -> Judged<()> {
+        let segments: Vec<&str> = path.text.split('.').map(str::trim).collect();
+        if segments.iter().any(|segment| segment.is_empty()) || segments.len() > 12 {
+            let problem = Problem::Malformed {
+                sentence: format!("`{}` is not a dotted path", path.text),
+                help: Some("write it like \"fabric.aqm.threshold.mark-at\"".to_owned()),
+            };
+            return Err(problem.at(&path.span));
+        }
+        let (place, rest, what) = if ROOTS.contains(&segments[0]) {
+            (&mut self.root, &segments[..], "the file".to_owned())
+        } else {
+            // The topology is a table of one entry, the named topology.
+            let place = match self.root.get_mut() {
+                DeValue::Table(root) => root.get_mut("topology"),
+                _ => None,
+            };
+            let named = place.and_then(|topology| match topology.get_mut() {
+                DeValue::Table(table) if table.len() == 1 => table.iter_mut().next(),
+                _ => None,
+            });
+            match named {
+                Some((name, place)) => {
+                    let what = format!("[topology.{}]", name.get_ref());
+                    (place, &segments[..], what)
+                }
+                // The file has no usable topology: say so where the topology should be.
+                None => return Ok(()),
+            }
+        };
+        descend(place, rest, what, path, value)
+    }
+
+    /// Whether the path goes into a controller other than the one that stands there: then it does not apply.
+    pub(crate) fn is_of_another_controller(&self, path: &Path) -> bool {
+        let segments: Vec<&str> = path.text.split('.').map(str::trim).collect();
+        let Some(at) = segments.iter().position(|segment| *segment == "cc") else { return false };
+        let Some(wanted) = segments.get(at + 1) else { return false };
+        let mut place = &self.root;
+        for segment in &segments[..=at] {
+            let next = match place.get_ref() {
+                DeValue::Array(array) => element(array.iter(), segment).and_then(|index| array.get(index)),
+                _ => child(place, segment),
+            };
+            match next {
+                Some(next) => place = next,
+                None => return true,
+            }
+        }
+        match place.get_ref() {
+            DeValue::String(name) => name != wanted,
+            DeValue::Table(table) => !table.contains_key(*wanted),
+            _ => false,
+        }
+    }
+
+    /// Gives every traffic that arrives at random `exact = true`.
+    pub(crate) fn make_exact(&mut self, span: &Range<usize>, value: bool) {
+        let DeValue::Table(root) = self.root.get_mut() else { return };
+        let Some(DeValue::Array(traffic)) = root.get_mut("traffic").map(Spanned::get_mut) else { return };
+        for entry in traffic.iter_mut() {
+            if let DeValue::Table(entry) = entry.get_mut()
+                && entry.contains_key("arrivals")
+            {
+                entry.insert(key("exact", span), Spanned::new(span.clone(), DeValue::Boolean(value)));
+            }
+        }
+    }
+}
+
+/// The entries of a table, in the order of the text.
+pub(crate) fn entries<'i>(value: &Value<'i>) -> Vec<(Path, Value<'i>)> {
+    let DeValue::Table(table) = value.get_ref() else { return vec![] };
+    let mut entries: Vec<_> = table
+        .iter()
+        .map(|(key, value)| (Path { text: key.get_ref().to_string(), span: key.span() }, value.clone()))
+        .collect();
+    entries.sort_by_key(|(path, _)| path.span.start);
+    entries
+}
+
+/// Position of the element of an array that a segment names: by its `name`, or `traffic-3` for the third without one.
+fn element<'a, 'i: 'a>(items: impl Iterator<Item = &'a Value<'i>>, segment: &str) -> Option<usize> {
+    let mut by_place = None;
+    for (index, item) in items.enumerate() {
+        match child(item, "name").map(Spanned::get_ref) {
+            Some(DeValue::String(name)) if name == segment => return Some(index),
+            Some(_) => {}
+            None if segment == format!("traffic-{}", index + 1) => by_place = Some(index),
+            None => {}
+        }
+    }
+    by_place
+}
+
+fn descend<'i>(
+    mut place: &mut Value<'i>,
+    segments: &[&str],
+    mut what: String,
+    path: &Path,
+    value: &Value<'i>,
+) -> Judged<()> {
+    for (depth, segment) in segments.iter().enumerate() {
+        // `cc = "gemini"` and `cc = { gemini = {} }` are the same; a path goes through the second.
+        if depth > 0
+            && segments[depth - 1] == "cc"
+            && let DeValue::String(name) = place.get_ref()
+        {
+            let mut table = DeTable::new();
+            let empty = Spanned::new(place.span(), DeValue::Table(DeTable::new()));
+            table.insert(key(name, &place.span()), empty);
+            *place.get_mut() = DeValue::Table(table);
+        }
+        if let DeValue::Array(array) = place.get_ref() {
+            let Some(index) = element(array.iter(), segment) else {
+                let name = |(index, item): (usize, &Value<'i>)| match child(item, "name").map(Spanned::get_ref) {
+                    Some(DeValue::String(name)) => name.to_string(),
+                    _ => format!("traffic-{}", index + 1),
+                };
+                let known = array.iter().enumerate().map(name).collect();
+                let (path_text, segment) = (path.text.clone(), (*segment).to_owned());
+                return Err(Problem::UnknownPath { path: path_text, what, segment, known }.at(&path.span));
+            };
+            let DeValue::Array(array) = place.get_mut() else { unreachable!("seen above") };
+            place = array.get_mut(index).expect("the position of one of its elements");
+        } else {
+            if !matches!(place.get_ref(), DeValue::Table(_)) {
+                let (path_text, segment) = (path.text.clone(), (*segment).to_owned());
+                return Err(Problem::UnknownPath { path: path_text, what, segment, known: vec![] }.at(&path.span));
+            }
+            let DeValue::Table(table) = place.get_mut() else { unreachable!("seen above") };
+            place = table
+                .entry(key(segment, &path.span))
+                .or_insert_with(|| Spanned::new(path.span.clone(), DeValue::Table(DeTable::new())));
+        }
+        what = format!("`{segment}`");
+    }
+    *place = value.clone();
+    Ok(())
+}
+
+/// The reader's error as a problem. Serde carries text only: the sentences about unknown keys and names are its own and
+/// stable (`serde::de::Error::unknown_field`), ours separate sentence and help by [`HELP`].
+fn translate(error: &toml::de::Error) -> Box<crate::error::Fault> {
+    let span = error.span().unwrap_or(0..0);
+    let message = error.message();
+    let quoted = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    if let Some((sentence, help)) = message.split_once(HELP) {
+        let problem = Problem::Malformed { sentence: sentence.to_owned(), help: Some(help.to_owned()) };
+        return problem.at(&span);
+    }
+    for (start, is_key) in [("unknown field `", true), ("unknown variant `", false)] {
+        let Some((name, rest)) = message.strip_prefix(start).and_then(|rest| rest.split_once('`')) else { continue };
+        let (name, known) = (name.to_owned(), quoted(rest));
+        return match is_key {
+            true => Problem::UnknownKey { key: name, known },
+            false => Problem::UnknownName { what: "choice", name, known },
+        }
+        .at(&span);
+    }
+    let mut lines = message.lines();
+    let sentence = lines.next().unwrap_or_default().trim_end_matches(':').to_owned();
+    let help = sentence.strip_prefix("missing field ").map(|field| format!("add {field}"));
+    Problem::Malformed { sentence, help }.at(&span)
+}

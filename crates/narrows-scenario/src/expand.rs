@@ -1,0 +1,483 @@
+//! Experiment × arms × sweep → plans.
+//!
+//! Every plan is made from its own copy of the file: the file, then what `run.quick` says in a quick run, then the arm,
+//! then the values of the axes, then the caller's overrides; later ones replace earlier ones at their path. An axis into
+//! a controller (`cc.gemini.beta`) is left out for arms that run another.
+
+use std::ops::Range;
+use std::path::Path as FilePath;
+
+use narrows_core::cc::Spec;
+use narrows_core::tcp::profile::Profile;
+use narrows_core::units::{Span, Time};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::document::{Document, Path, Value};
+use crate::error::{Judged, Problem, Source};
+use crate::experiment::located::Located;
+use crate::experiment::quantity::Quantity;
+use crate::experiment::{Arm, File, Sample, Seeds};
+use crate::plan::{Graph, Plan, Role, Sampling, Schedule};
+use crate::route::Routes;
+use crate::summary::Summary;
+use crate::traffic::{self, Scene};
+use crate::units::Decimal;
+use crate::{Limits, Overrides, select, stack, topology};
+
+/// Most plans of one experiment: arms × combinations of the axes.
+pub const MOST_PLANS: u64 = 10_000;
+/// Most links of all plans together.
+const MOST_LINKS_IN_ALL: u64 = 50_000_000;
+/// Longest run.
+const LONGEST: Span = Span::from_secs(86_400);
+
+/// What the text is expanded with.
+pub(crate) struct Settings<'a> {
+    pub(crate) overrides: &'a Overrides,
+    pub(crate) limits: &'a Limits,
+    pub(crate) controllers: &'static [&'static Spec],
+    /// The experiment's folder, if it has one.
+    pub(crate) folder: Option<&'a FilePath>,
+    /// The experiment's name where it states none.
+    pub(crate) name: &'a str,
+}
+
+/// What comes out.
+pub(crate) struct Expanded {
+    pub(crate) name: String,
+    pub(crate) title: Option<String>,
+    pub(crate) seeds: Vec<u64>,
+    pub(crate) plans: Vec<Plan>,
+}
+
+/// An axis of the sweep.
+struct Axis<'i> {
+    path: Path,
+    values: Vec<AxisValue<'i>>,
+}
+
+/// A value of an axis: it stands in the text, or a range makes it.
+enum AxisValue<'i> {
+    Written(Value<'i>),
+    Made(String, Range<usize>),
+}
+
+pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expanded> {
+    let text = &source.text[..source.overrides];
+    let written = Document::parse(text)?;
+    let quick = if settings.overrides.quick { quick(&written) } else { Quick::default() };
+    let padded = padded_overrides(source, settings)?;
+    let overrides = padded.iter().map(Override::value).collect::<Judged<Vec<_>>>()?;
+
+    let mut base = written.clone();
+    for (path, value) in &quick.sets {
+        base.set(path, value)?;
+    }
+    if let Some((exact, span)) = &quick.exact {
+        base.make_exact(span, *exact);
+    }
+    let mut whole = base.clone();
+    for (path, value) in &overrides {
+        whole.set(path, value)?;
+    }
+    let file = whole.file()?;
+    let name = file.name.as_ref().map_or(settings.name, |name| &name.value).to_owned();
+    if let Some(stated) = &file.name {
+        plain_name("an experiment", &stated.value, &stated.span)?;
+    }
+    check_arms(&file.arm)?;
+    let arms = written.elements("arm");
+
+    let overridden = |path: &Path| overrides.iter().any(|(over, _)| over.text == path.text);
+    let mut axes = vec![];
+    for (path, value) in written.entries(&["sweep"]) {
+        let replaced = quick.sweep.iter().find(|(quick, _)| quick.text == path.text);
+        let value = replaced.map_or(&value, |(_, value)| value);
+        if !overridden(&path) {
+            axes.push(Axis { values: axis_values(value)?, path });
+        }
+    }
+    if let Some((path, _)) = quick.sweep.iter().find(|(path, _)| !axes.iter().any(|axis| axis.path.text == path.text))
+        && !overridden(path)
+    {
+        let known = axes.iter().map(|axis| axis.path.text.clone()).collect();
+        return Err(Problem::UnknownName { what: "axis", name: path.text.clone(), known }.at(&path.span));
+    }
+    let axes: Vec<(&Path, Vec<(String, Value<'_>)>)> =
+        axes.iter().map(|axis| Ok((&axis.path, axis.parsed(text)?))).collect::<Judged<_>>()?;
+    let combinations = axes.iter().try_fold(arms.len() as u64, |all, (_, values)| all.checked_mul(values.len() as u64));
+    let count = combinations.unwrap_or(u64::MAX);
+    if count > MOST_PLANS {
+        let span = axes.first().map_or(0..0, |(path, _)| path.span.clone());
+        return Err(
+            Problem::TooMany { what: "arms times combinations of the sweep", value: count, most: MOST_PLANS }.at(&span)
+        );
+    }
+
+    let mut plans: Vec<Plan> = vec![];
+    let mut links = 0;
+    for (arm, element) in file.arm.iter().zip(&arms) {
+        let mut of_arm = base.clone();
+        let mut declared = vec![];
+        let said = |name: &str| crate::document::entries(element).into_iter().find(|(path, _)| path.text == name);
+        for name in ["cc", "ecn"] {
+            if let Some((path, value)) = said(name) {
+                declared.push((path.text.clone(), label(&value, text)));
+                of_arm.set(&path, &value)?;
+            }
+        }
+        for (path, value) in said("set").map(|(_, sets)| crate::document::entries(&sets)).unwrap_or_default() {
+            declared.push((path.text.clone(), label(&value, text)));
+            of_arm.set(&path, &value)?;
+        }
+        let axes: Vec<_> = axes.iter().filter(|(path, _)| !of_arm.is_of_another_controller(path)).collect();
+        let points = axes.iter().map(|(_, values)| values.len()).product::<usize>();
+        for point in 0..points {
+            let mut document = of_arm.clone();
+            let mut labels = vec![];
+            // The last axis turns fastest.
+            let mut rest = point;
+            let mut chosen = vec![];
+            for (path, values) in axes.iter().rev() {
+                chosen.push((path, &values[rest % values.len()]));
+                rest /= values.len();
+            }
+            for (path, (label, value)) in chosen.into_iter().rev() {
+                document.set(path, value)?;
+                labels.push((path.text.clone(), label.clone()));
+            }
+            for (path, value) in &overrides {
+                if !document.is_of_another_controller(path) {
+                    document.set(path, value)?;
+                }
+            }
+            let file = document.file()?;
+            let named = Labels {
+                experiment: name.clone(),
+                arm: arm.name.value.clone(),
+                axes: labels,
+                declared: declared.clone(),
+            };
+            let plan = plan(&file, named, &arm.span, settings)?;
+            links += plan.network.links.len() as u64;
+            if links > MOST_LINKS_IN_ALL {
+                let (what, most) = ("links of all plans together", MOST_LINKS_IN_ALL);
+                return Err(Problem::TooMany { what, value: links, most }.at(&arm.span));
+            }
+            plans.push(plan);
+        }
+    }
+    let seeds = match &settings.overrides.seeds {
+        Some(text) => Seeds::parse(text).ok_or_else(|| {
+            let expected = "a range of seeds such as 1..=10, of at most 10000";
+            Problem::BadOverride { text: text.clone(), expected }.at(&(0..0))
+        })?,
+        None => file.run.value.seeds.map_or_else(|| Seeds((1..=10).collect()), |seeds| seeds.value),
+    };
+    Ok(Expanded { name, title: file.title, seeds: seeds.0, plans })
+}
+
+/// What a quick run changes.
+#[derive(Default)]
+struct Quick<'i> {
+    sets: Vec<(Path, Value<'i>)>,
+    exact: Option<(bool, Range<usize>)>,
+    sweep: Vec<(Path, Value<'i>)>,
+}
+
+/// The document's own `run.quick`. Its shape is judged with the rest of the file.
+fn quick<'i>(document: &Document<'i>) -> Quick<'i> {
+    let mut quick = Quick::default();
+    for (path, value) in document.entries(&["run", "quick"]) {
+        match (path.text.as_str(), value.get_ref()) {
+            ("exact", DeValue::Boolean(exact)) => quick.exact = Some((*exact, value.span())),
+            ("set", _) => quick.sets.extend(crate::document::entries(&value)),
+            ("sweep", _) => quick.sweep = crate::document::entries(&value),
+            (key @ ("end" | "drain" | "warmup" | "seeds"), _) => {
+                quick.sets.push((Path { text: format!("run.{key}"), span: path.span }, value));
+            }
+            _ => {}
+        }
+    }
+    quick
+}
+
+/// One `--set`, as text in which it stands where it stands in the source.
+struct Override {
+    path: Path,
+    /// `v = value` after as much blank space as stands before it in the source.
+    text: String,
+    value: Range<usize>,
+}
+
+fn padded_overrides(source: &Source, settings: &Settings<'_>) -> Judged<Vec<Override>> {
+    let mut at = source.overrides;
+    let mut overrides = vec![];
+    for (path, value) in &settings.overrides.sets {
+        let start = at + path.len() + 1;
+        let end = start + value.len();
+        if value.contains('\n') || path.contains('\n') {
+            let expected = "a path and a value on one line";
+            return Err(Problem::BadOverride { text: path.clone(), expected }.at(&(0..0)));
+        }
+        let text = format!("{}v = {value}", "\n".repeat(start.saturating_sub(4)));
+        overrides.push(Override {
+            path: Path { text: path.clone(), span: at..at + path.len() },
+            text,
+            value: start..end,
+        });
+        at = end + 1;
+    }
+    Ok(overrides)
+}
+
+impl Override {
+    /// The value as TOML; text that is not TOML, such as `10Gbps`, stands for itself.
+    fn value(&self) -> Judged<(Path, Value<'_>)> {
+        let parsed = Document::parse(&self.text).ok().and_then(|document| document.value(&["v"]).cloned());
+        let value = parsed.unwrap_or_else(|| {
+            let text = self.text.rsplit("\nv = ").next().unwrap_or_default();
+            let text = text.strip_prefix("v = ").unwrap_or(text);
+            Spanned::new(self.value.clone(), DeValue::String(text.into()))
+        });
+        Ok((self.path.clone(), value))
+    }
+}
+
+/// The values of an axis: a list, a range of whole numbers `"1..=40"`, or `{ from = "1ms", to = "5ms", step = "1ms" }`.
+fn axis_values<'i>(value: &Value<'i>) -> Judged<Vec<AxisValue<'i>>> {
+    let span = value.span();
+    let made = |text: String| AxisValue::Made(text, span.clone());
+    let values: Vec<AxisValue<'i>> = match value.get_ref() {
+        DeValue::Array(list) => list.iter().cloned().map(AxisValue::Written).collect(),
+        DeValue::String(text) => {
+            let Some(Seeds(numbers)) = text.contains("..").then(|| Seeds::parse(text)).flatten() else {
+                return Err(bad_axis(&span));
+            };
+            numbers.iter().map(|number| made(number.to_string())).collect()
+        }
+        DeValue::Table(table) if table.len() == 3 => {
+            let part = |name: &str| -> Option<String> {
+                match table.get(name)?.get_ref() {
+                    DeValue::String(text) => Some(text.to_string()),
+                    DeValue::Integer(number) => Some(number.to_string()),
+                    DeValue::Float(number) => Some(number.to_string()),
+                    _ => None,
+                }
+            };
+            let (Some(from), Some(to), Some(step)) = (part("from"), part("to"), part("step")) else {
+                return Err(bad_axis(&span));
+            };
+            let steps = range(&from, &to, &step).ok_or_else(|| bad_axis(&span))?;
+            steps.into_iter().map(made).collect()
+        }
+        _ => return Err(bad_axis(&span)),
+    };
+    if values.is_empty() { Err(bad_axis(&span)) } else { Ok(values) }
+}
+
+fn bad_axis(span: &Range<usize>) -> Box<crate::error::Fault> {
+    let sentence = "an axis is a list of values, or a range of at most 10000 values in one unit".to_owned();
+    let help =
+        "write [\"20pkt\", \"40pkt\"], \"1..=40\", or { from = \"1ms\", to = \"5ms\", step = \"1ms\" }".to_owned();
+    Problem::Malformed { sentence, help: Some(help) }.at(span)
+}
+
+/// `from`, `from + step`, … up to `to`, exactly; all in the same unit, or all without one.
+fn range(from: &str, to: &str, step: &str) -> Option<Vec<String>> {
+    let ((from, unit), (to, unit_of_to), (step, unit_of_step)) =
+        (Decimal::read(from.trim())?, Decimal::read(to.trim())?, Decimal::read(step.trim())?);
+    if unit != unit_of_to || unit != unit_of_step {
+        return None;
+    }
+    let mut values = vec![];
+    for index in 0..=u32::try_from(MOST_PLANS).ok()? {
+        let value = from.stepped(step, index)?;
+        if !value.at_most(to) {
+            return Some(values);
+        }
+        // A number must be TOML, a quantity is text.
+        values.push(if unit.is_empty() { value.to_string() } else { format!("\"{value}{unit}\"") });
+    }
+    None
+}
+
+impl<'i> Axis<'i> {
+    /// Each value with its label.
+    fn parsed<'a>(&'a self, text: &str) -> Judged<Vec<(String, Value<'a>)>>
+    where
+        'i: 'a,
+    {
+        let parse = |value: &'a AxisValue<'i>| match value {
+            AxisValue::Written(value) => Ok((label(value, text), value.clone())),
+            AxisValue::Made(made, span) => {
+                let parsed = DeValue::parse(made).map_err(|_| bad_axis(span))?;
+                Ok((made.trim_matches('"').to_owned(), Spanned::new(span.clone(), parsed.into_inner())))
+            }
+        };
+        self.values.iter().map(parse).collect()
+    }
+}
+
+/// A value as people read it.
+fn label(value: &Value<'_>, text: &str) -> String {
+    match value.get_ref() {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(value) => value.to_string(),
+        _ => text.get(value.span()).unwrap_or("…").to_owned(),
+    }
+}
+
+fn check_arms(arms: &[Located<Arm>]) -> Judged<()> {
+    if arms.is_empty() {
+        return Err(Problem::NoArms.at(&(0..0)));
+    }
+    for (index, arm) in arms.iter().enumerate() {
+        let name = &arm.name;
+        if name.trim().is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
+            let sentence = "an arm's name has 1 to 64 characters".to_owned();
+            return Err(Problem::Malformed { sentence, help: None }.at(&name.span));
+        }
+        if arms[..index].iter().any(|earlier| earlier.name.value == name.value) {
+            return Err(Problem::Duplicate { what: "arms", name: name.value.clone() }.at(&name.span));
+        }
+    }
+    Ok(())
+}
+
+/// Letters, digits and a few signs: names stand in paths, streams and folders.
+fn plain_name(what: &'static str, name: &str, span: &Range<usize>) -> Judged<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+');
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(plain) {
+        return Ok(());
+    }
+    let sentence = format!("`{}` cannot name {what}", name.chars().take(64).collect::<String>());
+    let help = Some("use letters, digits, `-`, `_` and `+`, at most 64".to_owned());
+    Err(Problem::Malformed { sentence, help }.at(span))
+}
+
+/// Names of a plan.
+struct Labels {
+    experiment: String,
+    arm: String,
+    axes: Vec<(String, String)>,
+    declared: Vec<(String, String)>,
+}
+
+/// One copy of the file, judged and resolved.
+fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>) -> Judged<Plan> {
+    let schedule = schedule(file)?;
+    let mut network = topology::resolve(&file.topology)?;
+    let sampling = sampling(&file.sample, &mut network, &schedule)?;
+    let profile = stack::resolve(topology::host(&file.topology), Profile::LINUX_4_9)?;
+    if file.traffic.is_empty() {
+        let problem = Problem::Missing { key: "traffic", example: "[[traffic]]" };
+        return Err(problem.at(&(0..0)));
+    }
+    let routes = Routes::new(&network);
+    let scene = Scene {
+        graph: &network,
+        routes: &routes,
+        profile,
+        cc: file.cc.as_ref(),
+        ecn: file.ecn.as_ref(),
+        controllers: settings.controllers,
+        folder: settings.folder,
+        end: schedule.end,
+        arm,
+    };
+    let mut traffic = vec![];
+    let mut names: Vec<String> = vec![];
+    for (index, written) in file.traffic.iter().enumerate() {
+        let name = match &written.name {
+            Some(name) => {
+                plain_name("a traffic", &name.value, &name.span)?;
+                name.value.clone()
+            }
+            None => format!("traffic-{}", index + 1),
+        };
+        if names.contains(&name) {
+            let span = written.name.as_ref().map_or(&written.span, |name| &name.span);
+            return Err(Problem::Duplicate { what: "kinds of traffic", name }.at(span));
+        }
+        traffic.extend(traffic::resolve(&name, written, &scene)?);
+        names.push(name);
+    }
+    let Labels { experiment, arm: arm_name, axes, declared } = labels;
+    let plan = Plan { experiment, arm: arm_name, axes, declared, network, traffic, schedule, sampling };
+    let needed = Summary::of(&plan, 0).memory;
+    if needed > settings.limits.memory {
+        let (arm_name, needed, allowed) = (plan.arm, rounded(needed), rounded(settings.limits.memory));
+        return Err(Problem::TooLargeForMemory { arm: arm_name, needed, allowed }.at(arm));
+    }
+    Ok(plan)
+}
+
+/// A size as people read it: whole megabytes, rounded up.
+fn rounded(bytes: narrows_core::units::Bytes) -> String {
+    format!("{} MB", bytes.get().div_ceil(1_000_000))
+}
+
+fn schedule(file: &File) -> Judged<Schedule> {
+    let run = &file.run;
+    let end = run.end.value.0;
+    if end == Time::ZERO {
+        return Err(Problem::Zero { what: "the run's end" }.at(&run.end.span));
+    }
+    let within = |what: &str, at: &Located<Quantity<Span>>, most: Span| {
+        if at.value.0 <= most {
+            return Ok(at.value.0);
+        }
+        let (what, value, most) = (what.to_owned(), at.value.0.to_string(), most.to_string());
+        Err(Problem::OutOfRange { what, value, least: "0s".to_owned(), most }.at(&at.span))
+    };
+    if end.since(Time::ZERO) > LONGEST {
+        let (what, value, most) = ("the run's end".to_owned(), end.to_string(), LONGEST.to_string());
+        return Err(Problem::OutOfRange { what, value, least: "1ps".to_owned(), most }.at(&run.end.span));
+    }
+    let drain = run.drain.as_ref().map_or(Ok(Span::from_secs(10)), |drain| within("drain", drain, LONGEST))?;
+    let warmup =
+        run.warmup.as_ref().map_or(Ok(Span::ZERO), |warmup| within("warmup", warmup, end.since(Time::ZERO)))?;
+    Ok(Schedule { end, drain, warmup })
+}
+
+/// Most samples of one kind and place.
+const MOST_SAMPLES: u64 = 100_000_000;
+
+fn sampling(sample: &Sample, network: &mut Graph, schedule: &Schedule) -> Judged<Sampling> {
+    let every = |what: &'static str, at: Option<&Located<Quantity<Span>>>| -> Judged<Span> {
+        let Some(at) = at else { return Ok(Span::ZERO) };
+        let span = at.value.0;
+        if span == Span::ZERO {
+            return Err(Problem::Zero { what }.at(&at.span));
+        }
+        let samples = schedule.end.since(Time::ZERO).as_ps() / span.as_ps();
+        if samples > MOST_SAMPLES {
+            return Err(Problem::TooMany { what: "samples", value: samples, most: MOST_SAMPLES }.at(&at.span));
+        }
+        Ok(span)
+    };
+    let sampling = Sampling {
+        queues: every("the time between samples", sample.queues.as_ref())?,
+        windows: every("the time between samples", sample.windows.as_ref())?,
+        goodput: every("the width of a bin", sample.goodput.as_ref())?,
+    };
+    if let Some(watch) = &sample.watch {
+        for pattern in &watch.value.0 {
+            let span = if pattern.span.is_empty() { watch.span.clone() } else { pattern.span.clone() };
+            for link in select::links(network, &Located { value: pattern.value.clone(), span })? {
+                network.links[link].watched = true;
+            }
+        }
+    } else if sampling.queues > Span::ZERO {
+        let between = |role: Role| matches!(role, Role::Fabric | Role::Wan);
+        let any = network.links.iter().any(|link| between(link.role));
+        for link in &mut network.links {
+            link.watched = if any { between(link.role) } else { link.role == Role::Edge };
+        }
+    }
+    Ok(sampling)
+}

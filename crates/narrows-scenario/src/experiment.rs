@@ -1,0 +1,190 @@
+//! The experiment as it is written: the shape of the file and nothing more. Unknown keys are refused here; what values
+//! mean together is judged in [`crate::expand`].
+
+use std::borrow::Cow;
+
+use narrows_core::units::{Span, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+pub mod host;
+pub mod located;
+pub mod network;
+pub mod quantity;
+pub mod selector;
+pub mod traffic;
+
+use located::Located;
+use network::{Sets, Topology};
+use quantity::Quantity;
+use selector::{Anything, Controller, Selector};
+use traffic::Traffic;
+
+/// An experiment file.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct File {
+    /// Stable name; the folder's where nothing is said.
+    pub name: Option<Located<String>>,
+    /// One line for reports.
+    pub title: Option<String>,
+    /// The network.
+    pub topology: Located<Topology>,
+    /// What is sent.
+    #[serde(default)]
+    pub traffic: Vec<Located<Traffic>>,
+    /// The controller of all traffic that names none; each arm may name its own.
+    pub cc: Option<Located<Controller>>,
+    /// Classic ECN for controllers that do not need ECN.
+    pub ecn: Option<Located<bool>>,
+    /// What is compared.
+    #[serde(default)]
+    pub arm: Vec<Located<Arm>>,
+    /// Axes: dotted paths and the values each takes; every combination is run with every arm.
+    #[serde(default)]
+    pub sweep: std::collections::BTreeMap<String, Anything>,
+    /// When and how often.
+    pub run: Located<Run>,
+    /// What is sampled.
+    #[serde(default)]
+    pub sample: Sample,
+}
+
+/// One of the things compared, and all that it declares to be different.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Arm {
+    /// Unique; as in figures.
+    pub name: Located<String>,
+    /// Its controller.
+    pub cc: Option<Located<Controller>>,
+    /// Classic ECN.
+    pub ecn: Option<Located<bool>>,
+    /// Values by dotted path.
+    #[serde(default)]
+    pub set: Sets,
+}
+
+/// When a run ends and how many there are.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Run {
+    /// No flow starts at or after this.
+    pub end: Located<Quantity<Time>>,
+    /// Started flows may go on so long after `end`; `"10s"` where nothing is said.
+    pub drain: Option<Located<Quantity<Span>>>,
+    /// What starts before this does not count; none where nothing is said.
+    pub warmup: Option<Located<Quantity<Span>>>,
+    /// `"1..=10"` or a list; `"1..=10"` where nothing is said.
+    pub seeds: Option<Located<Seeds>>,
+    /// What differs in a quick run.
+    #[serde(default)]
+    pub quick: Quick,
+}
+
+/// What differs in a quick run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Quick {
+    /// See [`Run::end`].
+    pub end: Option<Located<Quantity<Time>>>,
+    /// See [`Run::drain`].
+    pub drain: Option<Located<Quantity<Span>>>,
+    /// See [`Run::warmup`].
+    pub warmup: Option<Located<Quantity<Span>>>,
+    /// See [`Run::seeds`].
+    pub seeds: Option<Located<Seeds>>,
+    /// `exact` for every traffic that arrives at random.
+    pub exact: Option<bool>,
+    /// Values by dotted path.
+    #[serde(default)]
+    pub set: Sets,
+    /// Axes that take other values.
+    #[serde(default)]
+    pub sweep: Sets,
+}
+
+/// What is sampled, and how often.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Sample {
+    /// Backlog of every watched port, so often.
+    pub queues: Option<Located<Quantity<Span>>>,
+    /// Roles or links whose ports are watched, globs allowed; ports between switches where nothing is said, or towards
+    /// hosts where there are none.
+    pub watch: Option<Located<Selector>>,
+    /// Window and pacing rate of long-lived connections, so often.
+    pub windows: Option<Located<Quantity<Span>>>,
+    /// Goodput of long-lived flows in bins of this width.
+    pub goodput: Option<Located<Quantity<Span>>>,
+}
+
+/// Seeds: `"1..=10"`, `"1..11"`, `"7"`, or a list of numbers. At most 10 000, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seeds(pub Vec<u64>);
+
+/// Most seeds of one experiment.
+pub const MOST_SEEDS: u64 = 10_000;
+
+impl Seeds {
+    /// Reads the text form.
+    pub fn parse(text: &str) -> Option<Seeds> {
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let (first, beyond) = match text.split_once("..") {
+            Some((first, last)) => match last.strip_prefix('=') {
+                Some(last) => (number(first)?, number(last)?.checked_add(1)?),
+                None => (number(first)?, number(last)?),
+            },
+            None => (number(text)?, number(text)?.checked_add(1)?),
+        };
+        (first < beyond && beyond - first <= MOST_SEEDS).then(|| Seeds((first..beyond).collect()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Seeds {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::{Error, SeqAccess, Visitor};
+        const SHAPE: &str = "seeds are a range such as \"1..=10\" or a list of different numbers, at most 10000";
+        struct TextOrList;
+        impl<'de> Visitor<'de> for TextOrList {
+            type Value = Seeds;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("seeds such as \"1..=10\" or [1, 2, 3]")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Seeds, E> {
+                Seeds::parse(text).ok_or_else(|| E::custom(SHAPE))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Seeds, A::Error> {
+                let mut seeds = vec![];
+                while let Some(seed) = items.next_element::<u64>()? {
+                    if seeds.contains(&seed) || seeds.len() as u64 == MOST_SEEDS {
+                        return Err(A::Error::custom(SHAPE));
+                    }
+                    seeds.push(seed);
+                }
+                if seeds.is_empty() { Err(A::Error::custom(SHAPE)) } else { Ok(Seeds(seeds)) }
+            }
+        }
+        deserializer.deserialize_any(TextOrList)
+    }
+}
+
+impl JsonSchema for Seeds {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "seeds".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "string", "pattern": r"^\s*[0-9]+\s*(\.\.=?\s*[0-9]+)?\s*$", "examples": ["1..=10"] },
+            { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1, "uniqueItems": true },
+        ] })
+    }
+}
+
+/// The JSON Schema of an experiment file, for editors.
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(File).to_value()
+}

@@ -1,0 +1,130 @@
+//! The hosts as an experiment writes them: a named profile, and what differs from it.
+
+use narrows_core::tcp::profile::{LossDetection, Profile};
+use narrows_core::units::{Bytes, Packets, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::located::Located;
+use super::quantity::Quantity;
+
+/// A host's stack: a named profile and overrides of its fields.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Host {
+    /// `"linux-4.9"`, `"linux-6"`, `"dctcp-2010"`; `linux-4.9` where nothing is said.
+    pub profile: Option<Located<String>>,
+    /// Time in the stack, per direction. It is added to the delay of the host's links, outgoing and incoming.
+    pub stack_delay: Option<Located<StackDelay>>,
+    /// Initial window, packets.
+    pub initial_window: Option<Located<Quantity<Packets>>>,
+    /// Floor of the retransmission timeout.
+    pub min_rto: Option<Located<Quantity<Span>>>,
+    /// Timeout before the first sample.
+    pub initial_rto: Option<Located<Quantity<Span>>>,
+    /// Ceiling of the backed-off timeout.
+    pub max_rto: Option<Located<Quantity<Span>>>,
+    /// Whether the floor is of the whole timeout (true) or of its variance term (false, Linux).
+    pub min_rto_is_total: Option<bool>,
+    /// `"duplicate-acks"` or `"rack"`.
+    pub loss_detection: Option<Detection>,
+    /// Tail loss probes.
+    pub tail_loss_probe: Option<bool>,
+    /// Early retransmit.
+    pub early_retransmit: Option<bool>,
+    /// Undo of spurious reductions.
+    pub undo: Option<bool>,
+    /// Full segments per delayed acknowledgement.
+    pub ack_every: Option<Located<u8>>,
+    /// Least wait before a lone segment is acknowledged.
+    pub delayed_ack: Option<Located<Quantity<Span>>>,
+    /// Segments acknowledged at once at the start.
+    pub quick_acks: Option<Located<u8>>,
+    /// Whether the window shrinks after idling.
+    pub restart_after_idle: Option<bool>,
+    /// Most segments handed to the port in one piece; 1 turns segmentation offload off.
+    pub offload_segments: Option<Located<u8>>,
+    /// Most segments merged on receipt; 1 turns receive offload off.
+    pub receive_offload_segments: Option<Located<u8>>,
+    /// Receive offload gives up waiting after this.
+    pub receive_offload_gap: Option<Located<Quantity<Span>>>,
+    /// Pacing of every sender by the host (fq), percent of window per round trip.
+    pub host_pacing: Option<Located<HostPacing>>,
+    /// Most unsent data of a connection in its host's port, as time at its pacing rate.
+    pub small_queue: Option<Located<Quantity<Span>>>,
+    /// Receive buffer.
+    pub receive_buffer: Option<Located<Quantity<Bytes>>>,
+}
+
+/// Time that a packet spends in a host's stack.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct StackDelay {
+    /// On the way out.
+    pub tx: Located<Quantity<Span>>,
+    /// On the way in.
+    pub rx: Located<Quantity<Span>>,
+}
+
+/// Pacing by the host, whole percents.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct HostPacing {
+    /// In slow start; Linux 200.
+    pub slow_start: Located<u16>,
+    /// In congestion avoidance; Linux 120.
+    pub avoidance: Located<u16>,
+}
+
+/// How losses are found.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Detection {
+    /// Three segments above a hole.
+    DuplicateAcks,
+    /// By time.
+    Rack,
+}
+
+impl Host {
+    /// `base` with what is said here.
+    pub fn over(&self, base: Profile) -> Profile {
+        macro_rules! quantity {
+            ($field:ident) => {
+                self.$field.as_ref().map_or(base.$field, |said| said.value.0)
+            };
+        }
+        macro_rules! plain {
+            ($field:ident) => {
+                self.$field.as_ref().map_or(base.$field, |said| said.value)
+            };
+        }
+        Profile {
+            initial_window: quantity!(initial_window),
+            min_rto: quantity!(min_rto),
+            initial_rto: quantity!(initial_rto),
+            max_rto: quantity!(max_rto),
+            min_rto_is_total: self.min_rto_is_total.unwrap_or(base.min_rto_is_total),
+            loss_detection: self.loss_detection.map_or(base.loss_detection, |said| match said {
+                Detection::DuplicateAcks => LossDetection::DuplicateAcks,
+                Detection::Rack => LossDetection::Rack,
+            }),
+            tail_loss_probe: self.tail_loss_probe.unwrap_or(base.tail_loss_probe),
+            early_retransmit: self.early_retransmit.unwrap_or(base.early_retransmit),
+            undo: self.undo.unwrap_or(base.undo),
+            ack_every: plain!(ack_every),
+            delayed_ack: quantity!(delayed_ack),
+            quick_acks: plain!(quick_acks),
+            restart_after_idle: self.restart_after_idle.unwrap_or(base.restart_after_idle),
+            offload_segments: plain!(offload_segments),
+            receive_offload_segments: plain!(receive_offload_segments),
+            receive_offload_gap: quantity!(receive_offload_gap),
+            host_pacing: self
+                .host_pacing
+                .as_ref()
+                .map_or(base.host_pacing, |said| Some((said.slow_start.value, said.avoidance.value))),
+            small_queue: quantity!(small_queue),
+            receive_buffer: self.receive_buffer.as_ref().map_or(base.receive_buffer, |said| said.value.0.get()),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The traffic as an experiment writes it.
+
+use narrows_core::units::{Bytes, Span, Time};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::host::Host;
+use super::located::Located;
+use super::quantity::{Fraction, Quantity};
+use super::selector::{Controller, Selector};
+use crate::units::Frequency;
+
+/// One kind of traffic: exactly one of `arrivals`, `long`, `incast` and `flows` says when.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Traffic {
+    /// Unique; names its random streams. `traffic-1` and so on where nothing is said.
+    pub name: Option<Located<String>>,
+    /// Its controller, where it is not the arm's.
+    pub cc: Option<Located<Controller>>,
+    /// Classic ECN for a controller that does not need ECN.
+    pub ecn: Option<Located<bool>>,
+    /// What differs from the topology's `host` for this traffic.
+    #[serde(default)]
+    pub host: Host,
+    /// `"fresh"`, `"fresh-established"` or `{ persistent = { pool = 5 } }`.
+    pub connections: Option<Located<Connections>>,
+    /// Who sends to whom, by where they stand.
+    pub between: Option<Located<Between>>,
+    /// Hosts that send the flows' bytes.
+    pub from: Option<Located<Selector>>,
+    /// Hosts that receive them.
+    pub to: Option<Located<Selector>>,
+    /// Of each rack only the first so many hosts take part.
+    pub active: Option<Located<u32>>,
+    /// Flows that arrive at random.
+    pub arrivals: Option<Located<Arrivals>>,
+    /// Sizes of flows that arrive at random.
+    pub size: Option<Located<Sizes>>,
+    /// The receiver asks for each flow with a request of this size.
+    pub request: Option<Located<Quantity<Bytes>>>,
+    /// Stratified sizes and scaled arrivals: a short run offers exactly what it says.
+    pub exact: Option<Located<bool>>,
+    /// Long-lived flows.
+    pub long: Option<Located<Long>>,
+    /// Scatter and gather in a closed loop.
+    pub incast: Option<Located<Incast>>,
+    /// Flows one by one.
+    pub flows: Option<Located<Flows>>,
+}
+
+/// Who sends to whom, by where they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Between {
+    /// Every flow crosses from one datacenter to another; every direction alike.
+    Datacenters,
+    /// Every flow stays in its datacenter and leaves its rack.
+    Racks,
+    /// Any host to any other.
+    All,
+    /// Each host sends to one other and receives from one: a fixed permutation.
+    Permutation,
+}
+
+/// How flows use connections.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// A connection for each flow, handshake included.
+    Fresh,
+    /// A connection for each flow, already open.
+    FreshEstablished,
+    /// Idle connections are used again.
+    Persistent(Persistent),
+}
+
+/// How many connections a pair begins with.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Persistent {
+    /// Established connections of each pair at the start.
+    pub pool: u32,
+}
+
+/// An arrival process.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Exponential times between flows.
+    Poisson(Poisson),
+}
+
+/// The intensity of a Poisson process: a load of a link, or a rate.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Poisson {
+    /// Share of the busiest of the links `of` that the flows' wire bytes take.
+    pub load: Option<Located<Fraction>>,
+    /// A role, `"wan"`, `"fabric"`, `"edge"`, `"host"`, or a link, `"tor-a1->border-a"`, globs allowed.
+    pub of: Option<Located<String>>,
+    /// Flows per second, over all pairs.
+    pub rate: Option<Located<Quantity<Frequency>>>,
+}
+
+/// Sizes of flows.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sizes {
+    /// A built-in distribution: `"web-search"`, `"data-mining"`, `"cache"`.
+    Cdf(Located<String>),
+    /// A file beside the experiment: lines of size in bytes and cumulative probability, 0–1 or 0–100.
+    File(Located<String>),
+    /// One size for all.
+    Fixed(Located<Quantity<Bytes>>),
+}
+
+/// Long-lived flows.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Long {
+    /// How many; where nothing is said, one per sender.
+    pub flows: Option<Located<u32>>,
+    /// When the first starts; at once where nothing is said.
+    pub start: Option<Located<Quantity<Time>>>,
+    /// Each starts so much later than the one before.
+    pub stagger: Option<Located<Quantity<Span>>>,
+    /// When the first stops offering data; at the run's end where nothing is said.
+    pub stop: Option<Located<Quantity<Time>>>,
+    /// Each stops so much later than the one before.
+    pub stop_stagger: Option<Located<Quantity<Span>>>,
+    /// A size for each instead of a stop.
+    pub size: Option<Located<Quantity<Bytes>>>,
+}
+
+/// A client asks many servers at once, waits for all, and asks again.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Incast {
+    /// Who asks; several clients each keep a loop of their own.
+    pub clients: Located<Selector>,
+    /// Who answers; a client never asks itself.
+    pub servers: Located<Selector>,
+    /// Only the first so many of the servers.
+    pub count: Option<Located<u32>>,
+    /// Size of each request.
+    pub request: Option<Located<Quantity<Bytes>>>,
+    /// Size of each response.
+    pub response: Option<Located<Quantity<Bytes>>>,
+    /// Size of all responses together, shared evenly and rounded up to a byte.
+    pub total: Option<Located<Quantity<Bytes>>>,
+    /// Rounds.
+    pub repeats: Located<u32>,
+    /// When the first round begins.
+    pub start: Option<Located<Quantity<Time>>>,
+    /// Each server waits up to this before it answers.
+    pub jitter: Option<Located<Quantity<Span>>>,
+}
+
+/// Flows one by one: in the text, or in a file.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flows {
+    /// In the text.
+    List(Vec<Located<Flow>>),
+    /// A file beside the experiment: `source destination priority port bytes start-seconds` per line, hosts by number.
+    File(Located<String>),
+}
+
+/// One flow.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Flow {
+    /// The host that sends its bytes.
+    pub from: Located<String>,
+    /// The host that receives them.
+    pub to: Located<String>,
+    /// When; at once where nothing is said.
+    pub at: Option<Located<Quantity<Time>>>,
+    /// Its size; without it the flow goes on until `stop` or the run's end.
+    pub size: Option<Located<Quantity<Bytes>>>,
+    /// When a flow without a size stops offering data.
+    pub stop: Option<Located<Quantity<Time>>>,
+    /// The receiver asks for it with a request of this size.
+    pub request: Option<Located<Quantity<Bytes>>>,
+}

@@ -1,0 +1,51 @@
+//! Reading files that are not ours: bounded, UTF-8, and only beside the experiment.
+
+use std::io::Read;
+use std::path::{Component, Path};
+
+use crate::error::{Judged, Problem};
+use crate::experiment::located::Located;
+
+/// Largest file that is read, bytes.
+const LARGEST: u64 = 64 << 20;
+/// Largest experiment, bytes.
+pub(crate) const LARGEST_EXPERIMENT: u64 = 4 << 20;
+
+/// The text of a file of at most so many bytes.
+pub(crate) fn read(path: &Path, most: u64) -> Result<String, Problem> {
+    let unreadable = |kind| Problem::Unreadable { path: path.to_owned(), kind };
+    let file = std::fs::File::open(path).map_err(|error| unreadable(error.kind()))?;
+    let mut bytes = vec![];
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.kind()))?;
+    if bytes.len() as u64 > most {
+        return Err(unreadable(std::io::ErrorKind::FileTooLarge));
+    }
+    String::from_utf8(bytes).map_err(|_| Problem::NotUtf8 { path: path.to_owned() })
+}
+
+/// The text of a file beside the experiment, or in a folder beside it. Links that lead out of the folder are refused.
+pub(crate) fn beside(folder: Option<&Path>, reference: &Located<String>) -> Judged<String> {
+    let outside = || Problem::OutsideFolder { path: reference.value.clone() }.at(&reference.span);
+    let relative = Path::new(&reference.value);
+    let plain = |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
+    let Some(folder) = folder else { return Err(outside()) };
+    if !relative.components().all(plain) {
+        return Err(outside());
+    }
+    let path = folder.join(relative);
+    let unreadable = |error: std::io::Error| {
+        Problem::Unreadable { path: relative.to_owned(), kind: error.kind() }.at(&reference.span)
+    };
+    let (home, target) = (folder.canonicalize().map_err(unreadable)?, path.canonicalize().map_err(unreadable)?);
+    if !target.starts_with(&home) {
+        return Err(outside());
+    }
+    read(&target, LARGEST).map_err(|problem| {
+        match problem {
+            Problem::Unreadable { kind, .. } => Problem::Unreadable { path: relative.to_owned(), kind },
+            Problem::NotUtf8 { .. } => Problem::NotUtf8 { path: relative.to_owned() },
+            other => other,
+        }
+        .at(&reference.span)
+    })
+}

@@ -1,0 +1,118 @@
+//! Hosts and links by name, glob or role.
+
+use crate::error::{Judged, Problem};
+use crate::experiment::located::Located;
+use crate::experiment::selector::Selector;
+use crate::plan::{Graph, NodeKind, Role};
+
+/// Whether `text` matches a pattern in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+fn host_names(graph: &Graph) -> Vec<String> {
+    graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).map(|node| node.name.clone()).collect()
+}
+
+/// The host of this name.
+pub(crate) fn host(graph: &Graph, name: &Located<String>) -> Judged<u32> {
+    let found = (0_u32..).zip(&graph.nodes).find(|(_, node)| node.kind == NodeKind::Host && node.name == name.value);
+    found
+        .map(|(index, _)| index)
+        .ok_or_else(|| Problem::NoSuchHost { pattern: name.value.clone(), known: host_names(graph) }.at(&name.span))
+}
+
+/// The hosts that a selector names, each once, in its order.
+pub(crate) fn hosts(graph: &Graph, selector: &Located<Selector>) -> Judged<Vec<u32>> {
+    let (mut hosts, mut chosen) = (vec![], vec![false; graph.nodes.len()]);
+    for pattern in &selector.value.0 {
+        let mut any = false;
+        for (index, node) in (0_u32..).zip(&graph.nodes) {
+            if node.kind == NodeKind::Host && matches(&pattern.value, &node.name) {
+                any = true;
+                if !std::mem::replace(&mut chosen[index as usize], true) {
+                    hosts.push(index);
+                }
+            }
+        }
+        if !any {
+            let span = if pattern.span.is_empty() { &selector.span } else { &pattern.span };
+            return Err(Problem::NoSuchHost { pattern: pattern.value.clone(), known: host_names(graph) }.at(span));
+        }
+    }
+    if hosts.is_empty() {
+        return Err(Problem::NoPairs { why: "the list of hosts is empty" }.at(&selector.span));
+    }
+    Ok(hosts)
+}
+
+/// The role of this name.
+fn role(name: &str) -> Option<Role> {
+    match name {
+        "host" => Some(Role::Host),
+        "edge" => Some(Role::Edge),
+        "fabric" => Some(Role::Fabric),
+        "wan" => Some(Role::Wan),
+        _ => None,
+    }
+}
+
+/// A role as it is written.
+pub(crate) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Host => "host",
+        Role::Edge => "edge",
+        Role::Fabric => "fabric",
+        Role::Wan => "wan",
+    }
+}
+
+/// The links of a role, or whose names match; at least one.
+pub(crate) fn links(graph: &Graph, pattern: &Located<String>) -> Judged<Vec<usize>> {
+    let wanted = role(&pattern.value);
+    let found: Vec<usize> = (0..graph.links.len())
+        .filter(|index| {
+            let link = &graph.links[*index];
+            wanted.map_or_else(|| matches(&pattern.value, &link.name), |role| link.role == role)
+        })
+        .collect();
+    if found.is_empty() {
+        let names = ["wan", "fabric", "edge", "host"].map(str::to_owned).into_iter();
+        let known = names.chain(graph.links.iter().map(|link| link.name.clone())).collect();
+        return Err(Problem::NoSuchLink { pattern: pattern.value.clone(), known }.at(&pattern.span));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text, expected) in [
+            ("a1-*", "a1-12", true),
+            ("a1-*", "a2-1", false),
+            ("*", "x", true),
+            ("a1-1", "a1-12", false),
+            ("*-1", "a1-1", true),
+            ("a*-*2", "a1-12", true),
+            ("a*a", "a", false),
+            ("a*b*c", "abc", true),
+            ("", "", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

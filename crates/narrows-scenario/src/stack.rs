@@ -1,0 +1,75 @@
+//! A named profile with overrides becomes a profile that a host can run.
+
+use narrows_core::tcp::profile::Profile;
+use narrows_core::units::{Packets, Span};
+
+use crate::error::{Judged, Problem};
+use crate::experiment::host::Host;
+use crate::experiment::located::Located;
+
+/// What `host` says over `base`, judged.
+pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
+    let base = match &host.profile {
+        None => base,
+        Some(name) => match Profile::NAMED.iter().find(|(known, _)| *known == name.value) {
+            Some((_, profile)) => *profile,
+            None => {
+                let known = Profile::NAMED.iter().map(|(known, _)| (*known).to_owned()).collect();
+                return Err(Problem::UnknownName { what: "profile", name: name.value.clone(), known }.at(&name.span));
+            }
+        },
+    };
+    for (what, written) in [
+        ("ack-every", &host.ack_every),
+        ("offload-segments", &host.offload_segments),
+        ("receive-offload-segments", &host.receive_offload_segments),
+    ] {
+        in_range(what, written.as_ref(), |value| (1..=64).contains(&value), "1", "64")?;
+    }
+    if let Some(window) = &host.initial_window {
+        let range = Packets::new(1)..=Packets::new(65_535);
+        refuse_unless(range.contains(&window.value.0), "initial-window", window, window.value.0, "1pkt", "65535pkt")?;
+    }
+    for (what, written) in [("min-rto", &host.min_rto), ("initial-rto", &host.initial_rto), ("max-rto", &host.max_rto)]
+    {
+        if let Some(span) = written {
+            let range = Span::from_us(1)..=Span::from_secs(3_600);
+            refuse_unless(range.contains(&span.value.0), what, span, span.value.0, "1us", "3600s")?;
+        }
+    }
+    if let Some(pacing) = &host.host_pacing {
+        for share in [&pacing.slow_start, &pacing.avoidance] {
+            refuse_unless((1..=1_000).contains(&share.value), "host-pacing", share, share.value, "1", "1000")?;
+        }
+    }
+    if let Some(buffer) = &host.receive_buffer {
+        let bytes = buffer.value.0.get();
+        refuse_unless((3_000..=1 << 32).contains(&bytes), "receive-buffer", buffer, buffer.value.0, "3KB", "4GiB")?;
+    }
+    Ok(host.over(base))
+}
+
+fn in_range(
+    what: &str,
+    written: Option<&Located<u8>>,
+    holds: impl Fn(u8) -> bool,
+    least: &str,
+    most: &str,
+) -> Judged<()> {
+    written.map_or(Ok(()), |at| refuse_unless(holds(at.value), what, at, at.value, least, most))
+}
+
+fn refuse_unless<T>(
+    holds: bool,
+    what: &str,
+    at: &Located<T>,
+    value: impl std::fmt::Display,
+    least: &str,
+    most: &str,
+) -> Judged<()> {
+    if holds {
+        return Ok(());
+    }
+    let (what, value, least, most) = (what.to_owned(), value.to_string(), least.to_owned(), most.to_owned());
+    Err(Problem::OutOfRange { what, value, least, most }.at(&at.span))
+}

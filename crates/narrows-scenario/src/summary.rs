@@ -1,0 +1,284 @@
+//! What `narrows check` prints: how large a plan is, what it offers where, and what running it costs. Estimates, not
+//! promises.
+
+use narrows_core::queue::Limit;
+use narrows_core::units::{Bytes, Span, Time};
+use serde::Serialize;
+
+use crate::load;
+use crate::plan::{Connections, Graph, NodeKind, Pairs, Pattern, Plan, Role};
+use crate::route::Routes;
+use crate::select::role_name;
+
+/// Payload of a full packet, bytes.
+const PAYLOAD: f64 = 1_448.0;
+/// Bytes on the wire of a full packet.
+const WIRE: f64 = 1_538.0;
+/// One acknowledgement for so many packets of data.
+const PACKETS_PER_ACK: f64 = 2.0;
+/// Memory of one packet in a port or on a wire, bytes.
+const MEMORY_OF_A_PACKET: u64 = 40;
+/// Memory of one connection: two ends, their scoreboard and controller, bytes.
+const MEMORY_OF_A_CONNECTION: u64 = 2_048;
+/// Memory of one finished flow's row, bytes.
+const MEMORY_OF_A_FLOW: u64 = 128;
+/// Memory of a host or a switch, bytes.
+const MEMORY_OF_A_NODE: u64 = 512;
+/// Memory of a link and its counters, bytes.
+const MEMORY_OF_A_LINK: u64 = 512;
+
+/// A plan in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Hosts.
+    pub hosts: usize,
+    /// Switches.
+    pub switches: usize,
+    /// Links, each direction counted.
+    pub links: usize,
+    /// Each kind of traffic.
+    pub traffic: Vec<TrafficSummary>,
+    /// Offered load by what ports are for.
+    pub roles: Vec<RoleSummary>,
+    /// The most loaded links, most loaded first: of flows at random by offered load, and where long-lived flows meet.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// Packets of data and acknowledgements, whole run.
+    pub packets: f64,
+    /// The same, each counted on every link it crosses.
+    pub packet_hops: f64,
+    /// Memory of a run, bytes.
+    pub memory: Bytes,
+    /// Time that a run takes on one core, if a packet-hop costs what the caller says.
+    pub cpu_time: Span,
+}
+
+/// A kind of traffic in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrafficSummary {
+    /// Its name.
+    pub name: String,
+    /// Its controller.
+    pub controller: String,
+    /// Where its sizes come from, if they are random.
+    pub sizes: Option<String>,
+    /// Mean size of a flow, bytes; none if it is long-lived.
+    pub mean_size_bytes: Option<f64>,
+    /// Flows per second, if they arrive at random.
+    pub flows_per_second: Option<f64>,
+    /// Flows expected, or listed; responses of a closed loop.
+    pub flows: f64,
+}
+
+/// Offered load of the ports of one role.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoleSummary {
+    /// `host`, `edge`, `fabric` or `wan`.
+    pub role: &'static str,
+    /// How many ports.
+    pub ports: usize,
+    /// Mean share of the rate that is offered.
+    pub mean_load: f64,
+    /// Largest.
+    pub max_load: f64,
+}
+
+/// A link that will be busy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// Its name.
+    pub link: String,
+    /// Share of its rate that flows at random offer.
+    pub load: f64,
+    /// Long-lived flows that cross it, expected.
+    pub long_flows: f64,
+}
+
+/// How many bottlenecks are listed.
+const BOTTLENECKS: usize = 5;
+
+impl Summary {
+    /// The plan in numbers; a packet-hop costs `ns_per_hop` nanoseconds of one core.
+    ///
+    /// # Panics
+    /// If traffic of the plan has no path: a plan made by this crate has.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "estimates: positive, and saturating"
+    )]
+    pub fn of(plan: &Plan, ns_per_hop: u64) -> Summary {
+        let graph = &plan.network;
+        let routes = Routes::new(graph);
+        let crossing = |pairs: &Pairs| routes.crossing(pairs).expect("a plan's traffic has paths");
+        let seconds = plan.schedule.end.as_ps() as f64 / 1e12;
+        let mut offered = vec![0.0; graph.links.len()];
+        let mut long = vec![0.0; graph.links.len()];
+        let mut traffic = vec![];
+        let (mut data, mut data_hops, mut connections, mut rows) = (0.0, 0.0, 0.0, 0.0);
+        // Long-lived flows and when each runs, for the estimate of what they carry.
+        let mut elastic: Vec<(Pairs, f64, f64)> = vec![];
+        for kind in &plan.traffic {
+            let (flows, mean, rate, sizes);
+            match &kind.pattern {
+                Pattern::Open(open) => {
+                    let shares = crossing(&open.pairs);
+                    load::add(open, &shares, graph, &mut offered);
+                    let hops: f64 = shares.iter().sum();
+                    let per_second = load::flows_per_second(open);
+                    (flows, mean, rate, sizes) = (
+                        per_second * seconds,
+                        Some(open.sizes.mean()),
+                        Some(per_second),
+                        Some(open.sizes.name.clone()),
+                    );
+                    let packets = flows * (open.sizes.mean() / PAYLOAD).max(1.0);
+                    data += packets;
+                    data_hops += packets * hops;
+                    if let Connections::Persistent { pool } = kind.connections {
+                        connections += f64::from(pool) * pairs_of(&open.pairs);
+                    }
+                    // A flow's connection lives about as long as a tenth of the run, at most 30 s.
+                    connections += flows * (1.0 / seconds.max(1.0)).min(0.1) * 3.0;
+                }
+                Pattern::List(list) => {
+                    (flows, rate, sizes) = (list.len() as f64, None, None);
+                    let sized: Vec<u64> = list.iter().filter_map(|flow| flow.size).map(Bytes::get).collect();
+                    mean = (!sized.is_empty()).then(|| sized.iter().sum::<u64>() as f64 / sized.len() as f64);
+                    connections += flows;
+                    let pairs = |long: bool| -> Vec<(u32, u32)> {
+                        let wanted = list.iter().filter(|flow| flow.size.is_none() == long);
+                        wanted.map(|flow| (flow.source, flow.destination)).collect()
+                    };
+                    if !sized.is_empty() {
+                        let packets: f64 = sized.iter().map(|size| (*size as f64 / PAYLOAD).max(1.0)).sum();
+                        data += packets;
+                        data_hops += packets * crossing(&Pairs::Listed(pairs(false))).iter().sum::<f64>();
+                    }
+                    let lasting = pairs(true);
+                    if !lasting.is_empty() {
+                        let until = |stop: Option<Time>| stop.unwrap_or(plan.schedule.end).min(plan.schedule.end);
+                        let lasts: f64 = list
+                            .iter()
+                            .filter(|flow| flow.size.is_none())
+                            .map(|flow| until(flow.stop).since(flow.at).as_ps() as f64 / 1e12)
+                            .sum();
+                        let count = lasting.len() as f64;
+                        elastic.push((Pairs::Listed(lasting), count, lasts / count));
+                    }
+                }
+                Pattern::Incast(incast) => {
+                    let responses = f64::from(incast.repeats) * incast.servers.len() as f64;
+                    (flows, mean, rate, sizes) = (responses, Some(incast.response.get() as f64), None, None);
+                    let listed = incast.servers.iter().map(|server| (*server, incast.client)).collect();
+                    let packets = responses * (incast.response.get() as f64 / PAYLOAD).max(1.0);
+                    data += packets;
+                    data_hops += packets * crossing(&Pairs::Listed(listed)).iter().sum::<f64>();
+                    connections += incast.servers.len() as f64;
+                }
+            }
+            rows += flows;
+            traffic.push(TrafficSummary {
+                name: kind.name.clone(),
+                controller: kind.controller.name.clone(),
+                sizes,
+                mean_size_bytes: mean,
+                flows_per_second: rate,
+                flows,
+            });
+        }
+        let shares: Vec<Vec<f64>> = elastic.iter().map(|(pairs, _, _)| crossing(pairs)).collect();
+        for ((_, count, _), shares) in elastic.iter().zip(&shares) {
+            long.iter_mut().zip(shares).for_each(|(long, share)| *long += count * share);
+        }
+        // A long-lived flow gets what the most contended link on its way leaves; all of a list are taken to be alike.
+        for ((_, count, lasts), shares) in elastic.iter().zip(&shares) {
+            let per_flow = (0..graph.links.len())
+                .filter(|link| shares[*link] > 0.0)
+                .map(|link| {
+                    graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]).max(0.05) / long[link].max(1.0)
+                })
+                .fold(f64::INFINITY, f64::min);
+            let packets = count * lasts * per_flow / (8.0 * WIRE);
+            data += packets;
+            data_hops += packets * shares.iter().sum::<f64>();
+        }
+        let with_acks = 1.0 + 1.0 / PACKETS_PER_ACK;
+        let packet_hops = data_hops * with_acks;
+        let memory = memory(graph, connections, rows);
+        Summary {
+            hosts: graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(),
+            switches: graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count(),
+            links: graph.links.len(),
+            traffic,
+            roles: roles(graph, &offered),
+            bottlenecks: bottlenecks(graph, &offered, &long),
+            packets: data * with_acks,
+            packet_hops,
+            memory,
+            cpu_time: Span::from_ps((packet_hops * ns_per_hop as f64 * 1_000.0) as u64),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
+fn pairs_of(pairs: &Pairs) -> f64 {
+    match pairs {
+        Pairs::Listed(listed) => listed.len() as f64,
+        Pairs::Between { sources, destinations } => sources.len() as f64 * destinations.len() as f64,
+    }
+}
+
+/// Memory of a run: full buffers and wires, nodes, links, connections and rows of results.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "estimates: positive, and saturating")]
+fn memory(graph: &Graph, connections: f64, rows: f64) -> Bytes {
+    let packets_in = |bytes: u64| bytes / 1_500 + 1;
+    let buffers: u64 = graph
+        .links
+        .iter()
+        .map(|link| {
+            let on_wire = packets_in(link.rate.bytes_in(link.delay).get());
+            let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+            let queued = match (link.limit, pool) {
+                (Limit::Packets(packets), _) => packets.get(),
+                (Limit::Bytes(bytes), _) => packets_in(bytes.get()),
+                // A hot port of a pool tops out at its own share of what is free.
+                (Limit::Unlimited, Some(pool)) => packets_in(pool.size.get()) / 2,
+                (Limit::Unlimited, None) => 1_000,
+            };
+            (on_wire.saturating_add(queued)).saturating_mul(MEMORY_OF_A_PACKET).saturating_add(MEMORY_OF_A_LINK)
+        })
+        .fold(0, u64::saturating_add);
+    let nodes = graph.nodes.len() as u64 * MEMORY_OF_A_NODE;
+    let connections = (connections as u64).saturating_mul(MEMORY_OF_A_CONNECTION);
+    let rows = (rows as u64).saturating_mul(MEMORY_OF_A_FLOW);
+    Bytes::new(buffers.saturating_add(nodes).saturating_add(connections).saturating_add(rows))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of links are far below 2^53")]
+fn roles(graph: &Graph, offered: &[f64]) -> Vec<RoleSummary> {
+    let of = |role: Role| {
+        let loads: Vec<f64> =
+            graph.links.iter().zip(offered).filter(|(link, _)| link.role == role).map(|(_, load)| *load).collect();
+        (!loads.is_empty()).then(|| RoleSummary {
+            role: role_name(role),
+            ports: loads.len(),
+            mean_load: loads.iter().sum::<f64>() / loads.len() as f64,
+            max_load: loads.iter().copied().fold(0.0, f64::max),
+        })
+    };
+    [Role::Host, Role::Edge, Role::Fabric, Role::Wan].into_iter().filter_map(of).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
+fn bottlenecks(graph: &Graph, offered: &[f64], long: &[f64]) -> Vec<Bottleneck> {
+    // What a further flow would get: the free rate shared with the long-lived flows.
+    let left = |link: usize| graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]) / (1.0 + long[link]);
+    let mut busy: Vec<usize> =
+        (0..graph.links.len()).filter(|link| offered[*link] > 0.0 || long[*link] > 0.0).collect();
+    busy.sort_by(|a, b| left(*a).total_cmp(&left(*b)).then(a.cmp(b)));
+    busy.truncate(BOTTLENECKS);
+    let bottleneck =
+        |link: usize| Bottleneck { link: graph.links[link].name.clone(), load: offered[link], long_flows: long[link] };
+    busy.into_iter().map(bottleneck).collect()
+}

@@ -1,0 +1,1 @@
+//! Every refusal as people see it.

@@ -1,0 +1,300 @@
+//! Named topologies become graphs. One file each; all are made of the same three moves: a host, a switch, a link.
+
+use narrows_core::queue::aqm::Size;
+use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::units::{Bytes, Packets, Rate, Span};
+
+use crate::error::{Judged, Problem};
+use crate::experiment::host::Host;
+use crate::experiment::located::Located;
+use crate::experiment::network::{Aqm, LinkClass, Pool, Topology};
+use crate::experiment::quantity::{Quantity, Room};
+use crate::plan::{Graph, Link, Node, NodeKind, Role};
+
+mod dumbbell;
+mod fat_tree;
+mod graph;
+mod star;
+mod two_datacenters;
+
+/// Most hosts of one network.
+pub const MOST_HOSTS: u64 = 65_536;
+/// Most links, counting each direction.
+pub const MOST_LINKS: u64 = 1_048_576;
+/// Size of a full IP packet, bytes: what a buffer must hold at least.
+const FULL_PACKET: u64 = 1_500;
+
+/// The network that is written, resolved.
+pub(crate) fn resolve(topology: &Topology) -> Judged<Graph> {
+    match topology {
+        Topology::TwoDatacenters(written) => two_datacenters::resolve(written),
+        Topology::Dumbbell(written) => dumbbell::resolve(written),
+        Topology::Star(written) => star::resolve(written),
+        Topology::FatTree(written) => fat_tree::resolve(written),
+        Topology::Graph(written) => graph::resolve(written),
+    }
+}
+
+/// The hosts' stack of a topology.
+pub(crate) fn host(topology: &Topology) -> &Host {
+    match topology {
+        Topology::TwoDatacenters(written) => &written.host,
+        Topology::Dumbbell(written) => &written.host,
+        Topology::Star(written) => &written.host,
+        Topology::FatTree(written) => &written.host,
+        Topology::Graph(written) => &written.host,
+    }
+}
+
+/// What a class of links resolves to.
+#[derive(Clone, Copy, Debug)]
+struct LinkSpec {
+    rate: Rate,
+    delay: Span,
+    limit: Limit,
+    /// Memory of the switch that its ports draw on.
+    pool: Option<PoolConfig>,
+    aqm: Option<AqmConfig>,
+    /// In units of 2⁻³².
+    loss: u32,
+}
+
+impl LinkSpec {
+    /// Tail drop without bound, at this rate and delay.
+    const fn plain(rate: Rate, delay: Span) -> LinkSpec {
+        LinkSpec { rate, delay, limit: Limit::Unlimited, pool: None, aqm: None, loss: 0 }
+    }
+
+    /// This, with what a class says.
+    fn with(self, class: &LinkClass) -> Judged<LinkSpec> {
+        let mut spec = self;
+        if let Some(rate) = &class.rate {
+            spec.rate = rate.value.0;
+            if spec.rate.as_bps() == 0 {
+                return Err(Problem::Zero { what: "the rate of a link" }.at(&rate.span));
+            }
+            bounded("the rate of a link", rate, spec.rate, Rate::from_gbps(100_000))?;
+        }
+        if let Some(delay) = &class.delay {
+            spec.delay = delay.value.0;
+            bounded("the delay of a link", delay, spec.delay, Span::from_secs(60))?;
+        }
+        if let Some(limit) = &class.limit {
+            spec.limit = limit_of(limit)?;
+            spec.pool = None;
+        }
+        if let Some(pool) = &class.pool {
+            spec.pool = Some(pool_of(pool)?);
+        }
+        if let Some(aqm) = &class.aqm {
+            spec.aqm = aqm_of(aqm)?;
+        }
+        if let Some(loss) = &class.loss {
+            if loss.0 >= 1.0 {
+                let (least, most) = ("0".to_owned(), "below 1".to_owned());
+                let value = loss.0.to_string();
+                return Err(
+                    Problem::OutOfRange { what: "the loss of a link".to_owned(), value, least, most }.at(&loss.span)
+                );
+            }
+            spec.loss = u32::try_from(loss.scaled(32)).unwrap_or(u32::MAX);
+        }
+        Ok(spec)
+    }
+}
+
+/// Refuses a pool where ports share none of their own.
+fn without_pool<'a>(class: &'a LinkClass, place: &'static str) -> Judged<&'a LinkClass> {
+    match &class.pool {
+        Some(pool) => Err(Problem::NotHere { key: "pool", place }.at(&pool.span)),
+        None => Ok(class),
+    }
+}
+
+fn bounded<T: PartialOrd + std::fmt::Display, W>(what: &str, at: &Located<W>, value: T, most: T) -> Judged<()> {
+    if value <= most {
+        return Ok(());
+    }
+    let (what, value, most) = (what.to_owned(), value.to_string(), most.to_string());
+    Err(Problem::OutOfRange { what, value, least: "0".to_owned(), most }.at(&at.span))
+}
+
+fn limit_of(room: &Located<Room>) -> Judged<Limit> {
+    match room.value {
+        Room::Unlimited => Ok(Limit::Unlimited),
+        Room::Packets(packets) if packets == Packets::ZERO => {
+            Err(Problem::Zero { what: "the limit of a port" }.at(&room.span))
+        }
+        Room::Packets(packets) => {
+            bounded("the limit of a port", room, packets, Packets::new(1 << 32))?;
+            Ok(Limit::Packets(packets))
+        }
+        Room::Bytes(bytes) if bytes.get() < FULL_PACKET => {
+            Err(Problem::NoRoomForAPacket { what: "a buffer", bytes: bytes.get() }.at(&room.span))
+        }
+        Room::Bytes(bytes) => {
+            bounded("the limit of a port", room, bytes, Bytes::new(1 << 42))?;
+            Ok(Limit::Bytes(bytes))
+        }
+    }
+}
+
+fn pool_of(pool: &Located<Pool>) -> Judged<PoolConfig> {
+    let size = pool.size.value.0;
+    if size.get() < FULL_PACKET {
+        return Err(Problem::NoRoomForAPacket { what: "a pool", bytes: size.get() }.at(&pool.size.span));
+    }
+    bounded("the size of a pool", &pool.size, size, Bytes::new(1 << 42))?;
+    let alpha = pool.alpha.scaled(16);
+    let Some(alpha) = u32::try_from(alpha).ok().filter(|alpha| *alpha > 0) else {
+        let (what, value) = ("alpha".to_owned(), pool.alpha.0.to_string());
+        let (least, most) = ("0.00002".to_owned(), "65535".to_owned());
+        return Err(Problem::OutOfRange { what, value, least, most }.at(&pool.alpha.span));
+    };
+    // One hot port tops out at α/(1+α) of the pool [Choudhury and Hahne 1998].
+    let hot = u128::from(size.get()) * u128::from(alpha) / (u128::from(alpha) + (1 << 16));
+    if hot < u128::from(FULL_PACKET) {
+        let bytes = u64::try_from(hot).unwrap_or(u64::MAX);
+        return Err(Problem::NoRoomForAPacket { what: "a port's share of the pool", bytes }.at(&pool.span));
+    }
+    Ok(PoolConfig { size, alpha })
+}
+
+fn size_of(room: &Located<Room>) -> Judged<Size> {
+    match room.value {
+        Room::Packets(packets) => Ok(Size::Packets(packets)),
+        Room::Bytes(bytes) => Ok(Size::Bytes(bytes)),
+        Room::Unlimited => {
+            let sentence = "a marking threshold is a size, not \"unlimited\"".to_owned();
+            let help = Some("write `aqm = \"none\"` for no marking".to_owned());
+            Err(Problem::Malformed { sentence, help }.at(&room.span))
+        }
+    }
+}
+
+fn aqm_of(aqm: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
+    Ok(match &aqm.value {
+        Aqm::None => None,
+        Aqm::Threshold(threshold) => Some(AqmConfig::Threshold { mark_at: size_of(&threshold.mark_at)? }),
+        Aqm::Red(red) => {
+            let (min, max) = (size_of(&red.min)?, size_of(&red.max)?);
+            let ordered = match (min, max) {
+                (Size::Packets(min), Size::Packets(max)) => min < max,
+                (Size::Bytes(min), Size::Bytes(max)) => min < max,
+                _ => false,
+            };
+            if !ordered {
+                let sentence = "RED needs `min` below `max`, both in packets or both in bytes".to_owned();
+                return Err(Problem::Malformed { sentence, help: None }.at(&red.max.span));
+            }
+            let probability = red.max_probability.0;
+            if !(0.0..=1.0).contains(&probability) {
+                let (what, value) = ("max-probability".to_owned(), probability.to_string());
+                let (least, most) = ("0".to_owned(), "1".to_owned());
+                return Err(Problem::OutOfRange { what, value, least, most }.at(&red.max_probability.span));
+            }
+            let weight_shift = match &red.weight_shift {
+                Some(shift) => {
+                    bounded("weight-shift", shift, shift.value, 16)?;
+                    shift.value
+                }
+                None => 9,
+            };
+            Some(AqmConfig::Red {
+                min,
+                max,
+                max_probability: u32::try_from(red.max_probability.scaled(16)).unwrap_or(u32::MAX),
+                weight_shift,
+                gentle: red.gentle.unwrap_or(false),
+                ecn: red.ecn.unwrap_or(true),
+            })
+        }
+    })
+}
+
+/// A number of things, within 1 and `most`.
+fn count(what: &'static str, written: Option<&Located<u32>>, default: u32, most: u32) -> Judged<u32> {
+    match written {
+        None => Ok(default),
+        Some(written) if (1..=most).contains(&written.value) => Ok(written.value),
+        Some(written) => Err(Problem::OutOfRange {
+            what: what.to_owned(),
+            value: written.value.to_string(),
+            least: "1".to_owned(),
+            most: most.to_string(),
+        }
+        .at(&written.span)),
+    }
+}
+
+/// Stack delays of the hosts, out and in.
+#[derive(Clone, Copy, Debug)]
+struct Stack {
+    tx: Span,
+    rx: Span,
+}
+
+impl Stack {
+    fn of(host: &Host, default_us: u64) -> Judged<Stack> {
+        let Some(said) = &host.stack_delay else {
+            return Ok(Stack { tx: Span::from_us(default_us), rx: Span::from_us(default_us) });
+        };
+        let checked = |delay: &Located<Quantity<Span>>| {
+            bounded("a stack delay", delay, delay.value.0, Span::from_secs(1)).map(|()| delay.value.0)
+        };
+        Ok(Stack { tx: checked(&said.tx)?, rx: checked(&said.rx)? })
+    }
+}
+
+/// A graph in the making: all hosts first, then switches, then links.
+#[derive(Debug)]
+struct Builder {
+    graph: Graph,
+    stack: Stack,
+}
+
+impl Builder {
+    fn new(stack: Stack) -> Builder {
+        Builder { graph: Graph { nodes: vec![], links: vec![] }, stack }
+    }
+
+    fn node(&mut self, name: String, kind: NodeKind, site: u16, rack: u16, pool: Option<PoolConfig>) -> u32 {
+        let index = u32::try_from(self.graph.nodes.len()).expect("nodes are bounded far below 2^32");
+        self.graph.nodes.push(Node { name, kind, site, rack, pool });
+        index
+    }
+
+    fn host(&mut self, name: String, site: u16, rack: u16) -> u32 {
+        assert!(
+            self.graph.nodes.last().is_none_or(|node| node.kind == NodeKind::Host),
+            "hosts come before switches: their indices are their numbers"
+        );
+        self.node(name, NodeKind::Host, site, rack, None)
+    }
+
+    fn switch(&mut self, name: String, site: u16, rack: u16, pool: Option<PoolConfig>) -> u32 {
+        self.node(name, NodeKind::Switch, site, rack, pool)
+    }
+
+    fn link(&mut self, from: u32, to: u32, role: Role, spec: &LinkSpec) {
+        let name = |node: u32| &self.graph.nodes[node as usize].name;
+        let name = format!("{}->{}", name(from), name(to));
+        let LinkSpec { rate, delay, limit, pool, aqm, loss } = *spec;
+        let pooled = pool.is_some();
+        self.graph.links.push(Link { name, from, to, rate, delay, role, limit, pooled, aqm, loss, watched: false });
+    }
+
+    /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port is an unbounded FIFO.
+    fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
+        let own =
+            LinkSpec { delay: spec.delay + self.stack.tx, loss: spec.loss, ..LinkSpec::plain(spec.rate, Span::ZERO) };
+        self.link(host, switch, Role::Host, &own);
+        self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + self.stack.rx, ..*spec });
+    }
+
+    /// Joins two switches, both directions alike.
+    fn join(&mut self, one: u32, other: u32, role: Role, spec: &LinkSpec) {
+        self.link(one, other, role, spec);
+        self.link(other, one, role, spec);
+    }
+}

@@ -1,0 +1,86 @@
+//! A three-level fat tree of k-port switches [Al-Fares 2008 §3]: k pods of k/2 edge and k/2 aggregation switches, k²/4
+//! core switches, k³/4 hosts. Aggregation switch i of every pod reaches the core switches i·k/2 … (i+1)·k/2 − 1.
+//!
+//! Names: hosts `p1e2-3` (pod, edge switch, host), switches `edge-p1e2`, `aggregation-p1a1`, `core-1`. Racks count from
+//! 1 over all pods.
+
+use narrows_core::queue::Limit;
+use narrows_core::units::{Packets, Rate, Span};
+
+use super::{Builder, LinkSpec, Stack, without_pool};
+use crate::error::{Judged, Problem};
+use crate::experiment::network::FatTree;
+use crate::plan::{Graph, Role};
+
+/// 64³/4 is the most hosts that a network may have.
+const MOST_PORTS: u32 = 64;
+
+pub(super) fn resolve(written: &FatTree) -> Judged<Graph> {
+    let k = written.k.as_ref().map_or(4, |k| k.value);
+    if let Some(at) = &written.k
+        && (k < 2 || k > MOST_PORTS || !k.is_multiple_of(2))
+    {
+        let (what, value) = ("k (even)".to_owned(), k.to_string());
+        return Err(
+            Problem::OutOfRange { what, value, least: "2".to_owned(), most: MOST_PORTS.to_string() }.at(&at.span)
+        );
+    }
+    let half = k / 2;
+    let base =
+        LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(10), Span::from_us(1)) };
+    let fabric = base.with(&written.fabric)?;
+    let edge_spec =
+        fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+    let mut builder = Builder::new(Stack::of(&written.host, 0)?);
+    let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 2048 racks");
+    for pod in 1..=k {
+        for edge in 1..=half {
+            for host in 1..=half {
+                builder.host(format!("p{pod}e{edge}-{host}"), 0, rack(pod, edge));
+            }
+        }
+    }
+    let cores: Vec<u32> =
+        (1..=half * half).map(|core| builder.switch(format!("core-{core}"), 0, 0, fabric.pool)).collect();
+    let mut host = 0;
+    for pod in 1..=k {
+        let edges: Vec<u32> = (1..=half)
+            .map(|edge| builder.switch(format!("edge-p{pod}e{edge}"), 0, rack(pod, edge), fabric.pool))
+            .collect();
+        let aggregations: Vec<u32> =
+            (1..=half).map(|own| builder.switch(format!("aggregation-p{pod}a{own}"), 0, 0, fabric.pool)).collect();
+        for edge in &edges {
+            for _ in 0..half {
+                builder.attach(host, *edge, &edge_spec);
+                host += 1;
+            }
+            for aggregation in &aggregations {
+                builder.join(*edge, *aggregation, Role::Fabric, &fabric);
+            }
+        }
+        for (index, aggregation) in aggregations.iter().enumerate() {
+            for core in &cores[index * half as usize..(index + 1) * half as usize] {
+                builder.join(*aggregation, *core, Role::Fabric, &fabric);
+            }
+        }
+    }
+    Ok(builder.graph)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::NodeKind;
+
+    #[test]
+    fn four_ports_make_sixteen_hosts_and_twenty_switches() {
+        let graph = resolve(&FatTree::default()).unwrap();
+        assert_eq!(graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 16);
+        assert_eq!(graph.nodes.len(), 36);
+        assert_eq!(graph.links.len(), 2 * (16 + 16 + 16));
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let ports = graph.links.iter().filter(|link| link.from as usize == index).count();
+            assert_eq!(ports, if node.kind == NodeKind::Host { 1 } else { 4 }, "{}", node.name);
+        }
+    }
+}

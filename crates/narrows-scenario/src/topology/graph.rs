@@ -1,0 +1,108 @@
+//! Any network, node by node: switches, hosts that hang on them, links between switches.
+
+use std::collections::BTreeMap;
+
+use narrows_core::queue::Limit;
+use narrows_core::units::{Packets, Rate, Span};
+
+use super::{Builder, LinkSpec, MOST_HOSTS, MOST_LINKS, Stack, count, pool_of, without_pool};
+use crate::error::{Judged, Problem};
+use crate::experiment::located::Located;
+use crate::experiment::network::{Graph as Written, SwitchRole};
+use crate::plan::{Graph, Role};
+
+/// Longest name of a node.
+const LONGEST_NAME: usize = 64;
+
+pub(super) fn resolve(written: &Written) -> Judged<Graph> {
+    let base =
+        LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
+    let fabric = base.with(&written.fabric)?;
+    let edge_class = without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?;
+    let wan = LinkSpec {
+        limit: Limit::Packets(Packets::new(10_000)),
+        ..LinkSpec::plain(Rate::from_gbps(1), Span::from_ms(5))
+    }
+    .with(without_pool(&written.wan, "on a wide-area link")?)?;
+    let mut builder = Builder::new(Stack::of(&written.host, 0)?);
+    let mut names: BTreeMap<String, u32> = BTreeMap::new();
+    let mut take = |name: &str, at: &Located<String>| -> Judged<()> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) {
+            let sentence = format!("`{}` cannot name a node", name.chars().take(LONGEST_NAME).collect::<String>());
+            let help = Some("use letters, digits, `-` and `_`, at most 64".to_owned());
+            return Err(Problem::Malformed { sentence, help }.at(&at.span));
+        }
+        match names.insert(name.to_owned(), 0) {
+            None => Ok(()),
+            Some(_) => Err(Problem::Duplicate { what: "nodes", name: name.to_owned() }.at(&at.span)),
+        }
+    };
+    let switch_names: Vec<String> = written.switches.iter().map(|switch| switch.name.value.clone()).collect();
+    let switch_at = |name: &Located<String>| -> Judged<usize> {
+        switch_names.iter().position(|known| *known == name.value).ok_or_else(|| {
+            let (name_text, known) = (name.value.clone(), switch_names.clone());
+            Problem::UnknownName { what: "switch", name: name_text, known }.at(&name.span)
+        })
+    };
+
+    // A pool stated at a switch is that of all its fabric ports; a link's own limit then takes its port out of it.
+    let fabric_at = |home: usize| -> Judged<LinkSpec> {
+        let pool = written.switches[home].pool.as_ref().map(pool_of).transpose()?;
+        Ok(LinkSpec { pool: pool.or(fabric.pool), ..fabric })
+    };
+
+    let mut homes = vec![];
+    for group in &written.hosts {
+        let home = switch_at(&group.switch)?;
+        let spec = fabric_at(home)?.with(edge_class)?.with(without_pool(&group.link, "on a host's link")?)?;
+        let many = count("count", group.count.as_ref(), 1, 65_536)?;
+        let switch = &written.switches[home];
+        for index in 1..=many {
+            let name =
+                if group.count.is_some() { format!("{}-{index}", group.name.value) } else { group.name.value.clone() };
+            take(&name, &group.name)?;
+            if homes.len() as u64 == MOST_HOSTS {
+                let value = homes.len() as u64 + 1;
+                return Err(Problem::TooMany { what: "hosts", value, most: MOST_HOSTS }.at(&group.span));
+            }
+            builder.host(name, switch.site, switch.rack);
+            homes.push((home, spec));
+        }
+    }
+    if let (true, Some(last)) = (2 * (homes.len() + written.links.len()) as u64 > MOST_LINKS, written.links.last()) {
+        let value = 2 * (homes.len() + written.links.len()) as u64;
+        return Err(Problem::TooMany { what: "links", value, most: MOST_LINKS }.at(&last.span));
+    }
+    let mut switches = vec![];
+    for switch in &written.switches {
+        take(&switch.name.value, &switch.name)?;
+        let pool = fabric_at(switches.len())?.pool;
+        switches.push(builder.switch(switch.name.value.clone(), switch.site, switch.rack, pool));
+    }
+    for (host, (home, spec)) in homes.iter().enumerate() {
+        let host = u32::try_from(host).expect("hosts are bounded");
+        builder.attach(host, switches[*home], spec);
+    }
+    for link in &written.links {
+        let (one, other) = (switch_at(&link.ends.value.0)?, switch_at(&link.ends.value.1)?);
+        if one == other {
+            let sentence = format!("a link joins `{}` to itself", switch_names[one]);
+            return Err(Problem::Malformed { sentence, help: None }.at(&link.ends.span));
+        }
+        let crosses = written.switches[one].site != written.switches[other].site;
+        let role = match link.role.as_ref().map(|role| role.value) {
+            Some(SwitchRole::Wan) => Role::Wan,
+            Some(SwitchRole::Fabric) => Role::Fabric,
+            None if crosses => Role::Wan,
+            None => Role::Fabric,
+        };
+        for (from, to, differs) in [(one, other, &link.forward), (other, one, &link.backward)] {
+            let class = if role == Role::Wan { wan } else { fabric_at(from)? };
+            let both = class.with(without_pool(&link.both, "on one link: it is the switch's")?)?;
+            let spec = both.with(without_pool(differs, "on one link: it is the switch's")?)?;
+            builder.link(switches[from], switches[to], role, &spec);
+        }
+    }
+    Ok(builder.graph)
+}

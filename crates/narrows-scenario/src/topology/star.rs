@@ -1,0 +1,29 @@
+//! A star: hosts `h1`, `h2` … on the one switch `switch` [DCTCP §4]. With nothing said: 1 Gbps, a base round trip of
+//! 100 µs, and 4 MB of shared memory of which one hot port gets about 700 KB.
+
+use narrows_core::queue::PoolConfig;
+use narrows_core::units::{Bytes, Rate, Span};
+
+use super::{Builder, LinkSpec, Stack, count, without_pool};
+use crate::error::Judged;
+use crate::experiment::network::Star;
+use crate::plan::Graph;
+
+/// α = 0.21: α/(1+α) of 4 MB is 694 KB [DCTCP §4.1: "around 700KB"].
+const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_763 };
+
+pub(super) fn resolve(written: &Star) -> Judged<Graph> {
+    let hosts = count("hosts", written.hosts.as_ref(), 3, 65_536)?;
+    let base = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
+    let fabric = base.with(&written.fabric)?;
+    let edge = fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+    let mut builder = Builder::new(Stack::of(&written.host, 20)?);
+    for host in 1..=hosts {
+        builder.host(format!("h{host}"), 0, 1);
+    }
+    let switch = builder.switch("switch".to_owned(), 0, 1, fabric.pool);
+    for host in 0..hosts {
+        builder.attach(host, switch, &edge);
+    }
+    Ok(builder.graph)
+}

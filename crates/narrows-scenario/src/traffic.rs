@@ -1,0 +1,285 @@
+//! Traffic as written becomes traffic that a driver can generate: pairs of hosts, times, sizes, stacks, controllers.
+
+use std::path::Path;
+
+use narrows_core::cc::Spec;
+use narrows_core::tcp::profile::Profile;
+use narrows_core::units::{Bytes, Span, Time};
+
+use crate::controller;
+use crate::error::{Judged, Problem};
+use crate::experiment::located::Located;
+use crate::experiment::selector::Controller;
+use crate::experiment::traffic::{Arrivals, Connections as Written, Poisson, Sizes, Traffic as WrittenTraffic};
+use crate::files;
+use crate::plan::{Connections, ControllerChoice, Graph, Open, Pairs, Pattern, SizeDistribution, Traffic};
+use crate::route::{NoPath, Routes};
+use crate::select;
+use crate::stack;
+
+pub mod arrivals;
+pub mod flows;
+mod incast;
+mod listed;
+mod long;
+mod pairs;
+pub mod sizes;
+
+pub(crate) use pairs::Group;
+
+/// Most flows of one traffic, expected or listed.
+pub const MOST_FLOWS: u64 = 100_000_000;
+/// Largest flow.
+const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
+
+/// What traffic is judged against.
+pub(crate) struct Scene<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) routes: &'a Routes<'a>,
+    /// The hosts' stack where a traffic says nothing.
+    pub(crate) profile: Profile,
+    /// The controller of traffic that names none.
+    pub(crate) cc: Option<&'a Located<Controller>>,
+    pub(crate) ecn: Option<&'a Located<bool>>,
+    pub(crate) controllers: &'static [&'static Spec],
+    /// Where files are looked for; nowhere for an experiment without a folder.
+    pub(crate) folder: Option<&'a Path>,
+    pub(crate) end: Time,
+    /// Where the arm stands, for what it lacks.
+    pub(crate) arm: &'a std::ops::Range<usize>,
+}
+
+impl Scene<'_> {
+    pub(crate) fn name(&self, node: u32) -> &str {
+        &self.graph.nodes[node as usize].name
+    }
+
+    /// Refuses pairs without a path, at this place.
+    pub(crate) fn reachable(
+        &self,
+        pairs: impl Iterator<Item = (u32, u32)>,
+        span: &std::ops::Range<usize>,
+    ) -> Judged<()> {
+        let pairs: Vec<(u32, u32)> = pairs.collect();
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        self.routes.crossing(&Pairs::Listed(pairs)).map(|_| ()).map_err(|no| self.unreachable(no, span))
+    }
+
+    /// A path that does not exist, said of this place.
+    pub(crate) fn unreachable(&self, no: NoPath, span: &std::ops::Range<usize>) -> Box<crate::error::Fault> {
+        let (from, to) = (self.name(no.from).to_owned(), self.name(no.to).to_owned());
+        Problem::Unreachable { from, to }.at(span)
+    }
+}
+
+/// The kinds of traffic that one entry makes: one, or one per direction or client.
+pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Scene<'_>) -> Judged<Vec<Traffic>> {
+    let kinds = [written.arrivals.is_some(), written.long.is_some(), written.incast.is_some(), written.flows.is_some()];
+    if kinds.iter().filter(|kind| **kind).count() != 1 {
+        let keys = &["arrivals", "long", "incast", "flows"];
+        return Err(Problem::OneOf { what: "a [[traffic]]", keys }.at(&written.span));
+    }
+    if let Some(delay) = &written.host.stack_delay {
+        return Err(Problem::NotHere { key: "stack-delay", place: "in a [[traffic]]: it is the topology's host's" }
+            .at(&delay.span));
+    }
+    let profile = stack::resolve(&written.host, scene.profile)?;
+    let controller = choose(name, written, scene)?;
+    let make = |name: String, connections, pattern| Traffic {
+        name,
+        controller: controller.clone(),
+        profile,
+        connections,
+        pattern,
+    };
+    if let Some(arrivals) = &written.arrivals {
+        let Arrivals::Poisson(poisson) = &arrivals.value;
+        let connections = connections(written, Connections::Fresh)?;
+        let groups = pairs::groups(name, written, scene)?;
+        let opens = open(written, poisson, &arrivals.span, &groups, scene)?;
+        return Ok(groups
+            .into_iter()
+            .zip(opens)
+            .map(|(g, open)| make(g.name, connections, Pattern::Open(open)))
+            .collect());
+    }
+    for (key, present) in
+        [("size", written.size.as_ref().map(|at| &at.span)), ("exact", written.exact.as_ref().map(|at| &at.span))]
+    {
+        if let Some(span) = present {
+            return Err(Problem::NotHere { key, place: "without `arrivals`" }.at(span));
+        }
+    }
+    if let Some(long) = &written.long {
+        let connections = connections(written, Connections::Fresh)?;
+        let groups = pairs::groups(name, written, scene)?;
+        let request = written.request.as_ref().map(positive("a request")).transpose()?;
+        let flows = long::resolve(long, &groups, request, scene)?;
+        return Ok(vec![make(name.to_owned(), connections, Pattern::List(flows))]);
+    }
+    let stray = [
+        ("between", written.between.as_ref().map(|at| &at.span)),
+        ("from", written.from.as_ref().map(|at| &at.span)),
+        ("to", written.to.as_ref().map(|at| &at.span)),
+        ("active", written.active.as_ref().map(|at| &at.span)),
+        ("request", written.request.as_ref().map(|at| &at.span)),
+    ];
+    if let Some((key, Some(span))) = stray.into_iter().find(|(_, span)| span.is_some()) {
+        return Err(
+            Problem::NotHere { key, place: "beside `incast` or `flows`, which name their hosts themselves" }.at(span)
+        );
+    }
+    if let Some(written_incast) = &written.incast {
+        let connections = connections(written, Connections::Persistent { pool: 1 })?;
+        let loops = incast::resolve(name, written_incast, scene)?;
+        return Ok(loops.into_iter().map(|(name, incast)| make(name, connections, Pattern::Incast(incast))).collect());
+    }
+    let flows = written.flows.as_ref().expect("one of the four kinds is there");
+    let connections = connections(written, Connections::Fresh)?;
+    Ok(vec![make(name.to_owned(), connections, Pattern::List(listed::resolve(flows, scene)?))])
+}
+
+fn choose(name: &str, written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<ControllerChoice> {
+    match (&written.cc, scene.cc) {
+        (Some(own), _) => controller::resolve(own, written.ecn.as_ref(), scene.controllers),
+        (None, Some(default)) => controller::resolve(default, written.ecn.as_ref().or(scene.ecn), scene.controllers),
+        (None, None) => Err(Problem::NoController { traffic: name.to_owned() }.at(scene.arm)),
+    }
+}
+
+fn connections(written: &WrittenTraffic, default: Connections) -> Judged<Connections> {
+    let Some(said) = &written.connections else { return Ok(default) };
+    Ok(match said.value {
+        Written::Fresh => Connections::Fresh,
+        Written::FreshEstablished => Connections::FreshEstablished,
+        Written::Persistent(persistent) if persistent.pool > 1_000 => {
+            return Err(Problem::TooMany { what: "connections of a pair", value: persistent.pool.into(), most: 1_000 }
+                .at(&said.span));
+        }
+        Written::Persistent(persistent) => Connections::Persistent { pool: persistent.pool },
+    })
+}
+
+/// A size above zero and within reason.
+fn positive(what: &'static str) -> impl Fn(&Located<crate::experiment::quantity::Quantity<Bytes>>) -> Judged<Bytes> {
+    move |size| match size.value.0 {
+        Bytes::ZERO => Err(Problem::Zero { what }.at(&size.span)),
+        bytes if bytes > LARGEST_FLOW => {
+            let (value, least, most) = (bytes.to_string(), "1B".to_owned(), LARGEST_FLOW.to_string());
+            Err(Problem::OutOfRange { what: what.to_owned(), value, least, most }.at(&size.span))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+fn sizes(written: &WrittenTraffic, at: &Located<WrittenTraffic>, scene: &Scene<'_>) -> Judged<SizeDistribution> {
+    let Some(size) = &written.size else {
+        return Err(Problem::Missing { key: "size", example: "size = { cdf = \"web-search\" }" }.at(&at.span));
+    };
+    match &size.value {
+        Sizes::Cdf(name) => SizeDistribution::built_in(&name.value).ok_or_else(|| {
+            let known = sizes::built_in_names();
+            Problem::UnknownName { what: "distribution", name: name.value.clone(), known }.at(&name.span)
+        }),
+        Sizes::File(path) => {
+            let text = files::beside(scene.folder, path)?;
+            SizeDistribution::parse(&path.value, &text).map_err(|problem| problem.at(&path.span))
+        }
+        Sizes::Fixed(size) => Ok(SizeDistribution::fixed(positive("a size")(size)?)),
+    }
+}
+
+/// One process for each group of pairs; together they offer what is stated.
+fn open(
+    written: &Located<WrittenTraffic>,
+    poisson: &Poisson,
+    at: &std::ops::Range<usize>,
+    groups: &[Group],
+    scene: &Scene<'_>,
+) -> Judged<Vec<Open>> {
+    let sizes = sizes(written, written, scene)?;
+    let request = written.request.as_ref().map(positive("a request")).transpose()?;
+    let exact = written.exact.as_ref().is_some_and(|exact| exact.value);
+    let shares: Vec<Vec<f64>> = groups
+        .iter()
+        .map(|group| scene.routes.crossing(&group.pairs).map_err(|no| scene.unreachable(no, &written.span)))
+        .collect::<Judged<_>>()?;
+    let (total, intervals): (f64, Vec<Span>) = match (&poisson.load, &poisson.rate) {
+        (Some(load), None) => {
+            let Some(of) = &poisson.of else {
+                return Err(Problem::Missing { key: "of", example: "poisson = { load = 0.9, of = \"wan\" }" }.at(at));
+            };
+            if load.0 == 0.0 {
+                return Err(Problem::Zero { what: "the load" }.at(&load.span));
+            }
+            if load.0 > 1.0 {
+                let (what, value) = ("the load".to_owned(), load.0.to_string());
+                return Err(
+                    Problem::OutOfRange { what, value, least: "0".to_owned(), most: "1".to_owned() }.at(&load.span)
+                );
+            }
+            let total = at_load(load.0, of, &sizes, groups, &shares, scene)?;
+            (total, groups.iter().map(|group| arrivals::interval(total * group.weight)).collect())
+        }
+        (None, Some(rate)) => {
+            if let Some(of) = &poisson.of {
+                return Err(Problem::NotHere { key: "of", place: "beside `rate`" }.at(&of.span));
+            }
+            let Some(interval) = rate.value.0.interval() else {
+                return Err(Problem::Zero { what: "the rate of arrivals" }.at(&rate.span));
+            };
+            let total = rate.value.0.per_second();
+            let part =
+                |group: &Group| if groups.len() == 1 { interval } else { arrivals::interval(total * group.weight) };
+            (total, groups.iter().map(part).collect())
+        }
+        _ => return Err(Problem::OneOf { what: "poisson", keys: &["load", "rate"] }.at(at)),
+    };
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let expected = total * (scene.end.as_ps() as f64 / 1e12);
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate, positive"
+    )]
+    if expected > MOST_FLOWS as f64 {
+        return Err(Problem::TooMany { what: "flows", value: expected as u64, most: MOST_FLOWS }.at(at));
+    }
+    Ok(groups
+        .iter()
+        .zip(intervals)
+        .map(|(group, mean_interarrival)| Open {
+            mean_interarrival,
+            sizes: sizes.clone(),
+            pairs: group.pairs.clone(),
+            exact,
+            request,
+        })
+        .collect())
+}
+
+/// Flows per second, over all groups, that bring the busiest of the links `of` to this load.
+#[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
+fn at_load(
+    load: f64,
+    of: &Located<String>,
+    sizes: &SizeDistribution,
+    groups: &[Group],
+    shares: &[Vec<f64>],
+    scene: &Scene<'_>,
+) -> Judged<f64> {
+    let crossing =
+        |link: usize| -> f64 { groups.iter().zip(shares).map(|(group, share)| group.weight * share[link]).sum() };
+    let links = select::links(scene.graph, of)?;
+    let busiest = links
+        .into_iter()
+        .map(|link| (crossing(link), scene.graph.links[link].rate))
+        .max_by(|a, b| (a.0 / a.1.as_bps() as f64).total_cmp(&(b.0 / b.1.as_bps() as f64)));
+    match busiest {
+        Some((share, rate)) if share > 0.0 => Ok(arrivals::flows_per_second(load, rate, sizes.mean(), share)),
+        _ => Err(Problem::NotCrossed { of: of.value.clone() }.at(&of.span)),
+    }
+}

@@ -1,0 +1,170 @@
+//! A process of arrivals becomes flows, in the order of time, from the seed and the traffic's name alone.
+//!
+//! Times, sizes and pairs come from three streams of their own, `traffic/<name>/arrivals`, `…/sizes` and `…/pairs`, so
+//! that a change of the sizes does not move the arrivals. A pair is drawn anew, both ends, while they are equal: uniform
+//! over ordered pairs.
+
+use narrows_core::rng::Stream;
+use narrows_core::units::{Bytes, Span, Time};
+
+use super::arrivals::{exponential, uniform};
+use crate::plan::{FlowStart, Open, Pairs, Schedule};
+
+impl Open {
+    /// The flows of a run, in the order of time, all before the schedule's end.
+    pub fn flows(&self, seed: u64, name: &str, schedule: &Schedule) -> Flows<'_> {
+        let stream = |what: &str| Stream::named(seed, &format!("traffic/{name}/{what}"));
+        let (mut arrivals, mut sizes) = (stream("arrivals"), stream("sizes"));
+        let ready = self.exact.then(|| {
+            let (chosen, window) = self.exact_sizes(&mut sizes, schedule.end.since(Time::ZERO));
+            let times = uniform(chosen.len(), window, &mut arrivals);
+            times.into_iter().zip(chosen).collect::<Vec<_>>().into_iter()
+        });
+        Flows { open: self, end: schedule.end, clock: Time::ZERO, arrivals, sizes, pairs: stream("pairs"), ready }
+    }
+
+    /// Stratified sizes for the flows expected until `end`, and the window over which they offer exactly the stated
+    /// bytes per second: at most `end`, and short of it by a few mean times between flows.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts and sums are below 2^53; the product is positive and saturating"
+    )]
+    fn exact_sizes(&self, stream: &mut Stream, end: Span) -> (Vec<Bytes>, Span) {
+        let between = self.mean_interarrival.as_ps() as f64;
+        let expected = libm::round(end.as_ps() as f64 / between) as usize;
+        let mut count = expected.max(1);
+        loop {
+            let sizes = self.sizes.stratified(count, &mut stream.clone());
+            let offered: Bytes = sizes.iter().copied().sum();
+            let window = Span::from_ps(libm::round(offered.get() as f64 / self.sizes.mean() * between) as u64);
+            if window <= end || count == 1 {
+                return (sizes, window.min(end));
+            }
+            count -= 1;
+        }
+    }
+
+    fn pair(&self, stream: &mut Stream) -> (u32, u32) {
+        let mut any = |length: usize| usize::try_from(stream.below(length as u64)).expect("below a usize");
+        match &self.pairs {
+            Pairs::Listed(pairs) => pairs[any(pairs.len())],
+            Pairs::Between { sources, destinations } => loop {
+                let pair = (sources[any(sources.len())], destinations[any(destinations.len())]);
+                if pair.0 != pair.1 {
+                    return pair;
+                }
+            },
+        }
+    }
+}
+
+/// See [`Open::flows`].
+#[derive(Debug)]
+pub struct Flows<'a> {
+    open: &'a Open,
+    end: Time,
+    clock: Time,
+    arrivals: Stream,
+    sizes: Stream,
+    pairs: Stream,
+    /// Times and sizes, where they are drawn together.
+    ready: Option<std::vec::IntoIter<(Time, Bytes)>>,
+}
+
+impl Iterator for Flows<'_> {
+    type Item = FlowStart;
+
+    fn next(&mut self) -> Option<FlowStart> {
+        let (at, size) = match &mut self.ready {
+            Some(ready) => ready.next()?,
+            None => {
+                self.clock = self.clock + exponential(self.open.mean_interarrival, &mut self.arrivals);
+                if self.clock >= self.end {
+                    return None;
+                }
+                (self.clock, self.open.sizes.sample(&mut self.sizes))
+            }
+        };
+        let (source, destination) = self.open.pair(&mut self.pairs);
+        Some(FlowStart { at, source, destination, size: Some(size), stop: None, request: self.open.request })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::SizeDistribution;
+
+    fn open(exact: bool) -> Open {
+        Open {
+            mean_interarrival: Span::from_us(16_149),
+            sizes: SizeDistribution::built_in("web-search").unwrap(),
+            pairs: Pairs::Between { sources: vec![0, 1, 2], destinations: vec![2, 3] },
+            exact,
+            request: None,
+        }
+    }
+
+    fn schedule(seconds: u64) -> Schedule {
+        Schedule { end: Time::ZERO + Span::from_secs(seconds), drain: Span::ZERO, warmup: Span::ZERO }
+    }
+
+    #[test]
+    fn flows_come_in_order_before_the_end_and_never_to_their_own_host() {
+        for exact in [false, true] {
+            let (open, schedule) = (open(exact), schedule(100));
+            let flows: Vec<FlowStart> = open.flows(1, "t", &schedule).collect();
+            assert!(flows.windows(2).all(|pair| pair[0].at <= pair[1].at));
+            assert!(flows.iter().all(|flow| flow.at < schedule.end && flow.source != flow.destination));
+            assert_eq!(flows, open.flows(1, "t", &schedule).collect::<Vec<_>>());
+            assert_ne!(flows, open.flows(2, "t", &schedule).collect::<Vec<_>>());
+            assert_ne!(flows, open.flows(1, "u", &schedule).collect::<Vec<_>>());
+            // Five ordered pairs, each a fifth of some 6192 flows.
+            for pair in [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+                let count = flows.iter().filter(|flow| (flow.source, flow.destination) == pair).count();
+                assert!((1_110..1_370).contains(&count), "{pair:?}: {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn poisson_counts_and_loads_stay_within_four_standard_errors() {
+        let (open, schedule) = (open(false), schedule(1_000));
+        let flows: Vec<FlowStart> = open.flows(5, "t", &schedule).collect();
+        let expected = 1e9 / 16_149.0;
+        assert!((flows.len() as f64 - expected).abs() < 4.0 * libm::sqrt(expected), "{}", flows.len());
+        let bytes: f64 = flows.iter().map(|flow| flow.size.unwrap().get() as f64).sum();
+        let mean = open.sizes.mean();
+        let error = libm::sqrt(expected * (open.sizes.variance() + mean * mean));
+        assert!((bytes - expected * mean).abs() < 4.0 * error);
+    }
+
+    #[test]
+    fn exact_flows_offer_what_is_stated() {
+        let (open, schedule) = (open(true), schedule(4));
+        for seed in 0..20 {
+            let (sizes, window) =
+                open.exact_sizes(&mut Stream::named(seed, "traffic/t/sizes"), schedule.end.since(Time::ZERO));
+            let bytes: u64 = sizes.iter().map(|size| size.get()).sum();
+            let stated = open.sizes.mean() / open.mean_interarrival.as_ps() as f64;
+            let offered = bytes as f64 / window.as_ps() as f64;
+            assert!((offered / stated - 1.0).abs() < 1e-9, "{offered} {stated}");
+            // The window falls short of four seconds by a few of the 248 mean times between flows.
+            assert!(
+                window <= Span::from_secs(4) && window + open.mean_interarrival * 8 >= Span::from_secs(4),
+                "{window}"
+            );
+            assert_eq!(open.flows(seed, "t", &schedule).count(), sizes.len());
+        }
+    }
+
+    #[test]
+    fn sizes_do_not_move_arrivals() {
+        let (one, schedule) = (open(false), schedule(10));
+        let other = Open { sizes: SizeDistribution::fixed(Bytes::new(1_000)), ..one.clone() };
+        let times = |open: &Open| open.flows(1, "t", &schedule).map(|flow| (flow.at, flow.source)).collect::<Vec<_>>();
+        assert_eq!(times(&one), times(&other));
+    }
+}

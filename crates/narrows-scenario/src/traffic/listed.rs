@@ -1,0 +1,108 @@
+//! Flows one by one, in the text or in a file.
+
+use narrows_core::units::{Bytes, Span, Time};
+
+use super::{LARGEST_FLOW, Scene, positive};
+use crate::error::{FlowFault, Judged, Problem};
+use crate::experiment::located::Located;
+use crate::experiment::traffic::{Flow, Flows};
+use crate::files;
+use crate::plan::{FlowStart, NodeKind};
+use crate::select;
+use crate::units;
+
+/// Most flows of a file.
+const MOST: usize = 1_000_000;
+
+pub(super) fn resolve(flows: &Located<Flows>, scene: &Scene<'_>) -> Judged<Vec<FlowStart>> {
+    let mut list = match &flows.value {
+        Flows::List(list) => list.iter().map(|flow| one(flow, scene)).collect::<Judged<Vec<_>>>()?,
+        Flows::File(path) => {
+            let hosts = scene.graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+            let text = files::beside(scene.folder, path)?;
+            let list = parse(&path.value, &text, hosts).map_err(|problem| problem.at(&path.span))?;
+            scene.reachable(list.iter().map(|flow| (flow.source, flow.destination)), &path.span)?;
+            list
+        }
+    };
+    list.sort_by_key(|flow| flow.at);
+    Ok(list)
+}
+
+fn one(flow: &Located<Flow>, scene: &Scene<'_>) -> Judged<FlowStart> {
+    let (source, destination) = (select::host(scene.graph, &flow.from)?, select::host(scene.graph, &flow.to)?);
+    if source == destination {
+        return Err(Problem::NoPairs { why: "a flow would go to its own host" }.at(&flow.to.span));
+    }
+    let at = flow.at.as_ref().map_or(Time::ZERO, |at| at.value.0);
+    let size = flow.size.as_ref().map(positive("a size")).transpose()?;
+    if let (Some(_), Some(stop)) = (size, &flow.stop) {
+        return Err(Problem::NotHere { key: "stop", place: "beside `size`" }.at(&stop.span));
+    }
+    let stop = flow.stop.as_ref().map(|stop| stop.value.0);
+    if let (Some(stop), Some(written)) = (stop, &flow.stop)
+        && stop <= at
+    {
+        let (start, end) = (at.to_string(), stop.to_string());
+        return Err(Problem::EndsBeforeStart { what: "a flow", start, end }.at(&written.span));
+    }
+    scene.reachable(std::iter::once((source, destination)), &flow.span)?;
+    let request = flow.request.as_ref().map(positive("a request")).transpose()?;
+    Ok(FlowStart { at, source, destination, size, stop, request })
+}
+
+/// Reads `source destination priority port bytes start-seconds` per line after a line with their number: the format of
+/// the HPCC simulator. Priority and port mean nothing here.
+fn parse(file: &str, text: &str, hosts: usize) -> Result<Vec<FlowStart>, Problem> {
+    let fail = |line: usize, fault| Problem::FlowLine { file: file.to_owned(), line, fault };
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let count = lines.next().and_then(|(_, line)| line.trim().parse::<usize>().ok()).filter(|count| *count <= MOST);
+    let count = count.ok_or_else(|| fail(1, FlowFault::Count))?;
+    let mut flows = vec![];
+    for (number, line) in lines {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [source, destination, _, _, bytes, start] = columns[..] else {
+            return Err(fail(number, FlowFault::Columns));
+        };
+        let host = |text: &str| text.parse::<u32>().ok().filter(|host| (*host as usize) < hosts);
+        let (Some(source), Some(destination)) = (host(source), host(destination)) else {
+            return Err(fail(number, FlowFault::Hosts));
+        };
+        if source == destination {
+            return Err(fail(number, FlowFault::Hosts));
+        }
+        let bytes = bytes.parse::<u64>().ok().map(Bytes::new);
+        let size = bytes.filter(|bytes| *bytes > Bytes::ZERO && *bytes <= LARGEST_FLOW);
+        let at =
+            units::parse::<Time>(&format!("{start}s")).ok().filter(|at| at.since(Time::ZERO) < Span::from_secs(86_400));
+        let (Some(size), Some(at)) = (size, at) else { return Err(fail(number, FlowFault::Columns)) };
+        flows.push(FlowStart { at, source, destination, size: Some(size), stop: None, request: None });
+    }
+    if flows.len() == count { Ok(flows) } else { Err(fail(1, FlowFault::Count)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_another_simulator_is_read() {
+        let flows = parse("flow.txt", "2\n0 3 3 100 30000 2.005\n3 1 3 101 7 2.1\n", 4).unwrap();
+        assert_eq!(flows[0].at, Time::from_ns(2_005_000_000));
+        assert_eq!((flows[1].source, flows[1].destination, flows[1].size), (3, 1, Some(Bytes::new(7))));
+    }
+
+    #[test]
+    fn broken_lists_are_refused_by_line() {
+        let fault = |text| match parse("f", text, 4) {
+            Err(Problem::FlowLine { line, fault, .. }) => (line, fault),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(fault("x"), (1, FlowFault::Count));
+        assert_eq!(fault("2\n0 1 3 1 1 0\n"), (1, FlowFault::Count));
+        assert_eq!(fault("1\n0 4 3 1 1 0\n"), (2, FlowFault::Hosts));
+        assert_eq!(fault("1\n1 1 3 1 1 0\n"), (2, FlowFault::Hosts));
+        assert_eq!(fault("1\n0 1 1 1 0\n"), (2, FlowFault::Columns));
+        assert_eq!(fault("1\n0 1 3 1 1 -1\n"), (2, FlowFault::Columns));
+    }
+}
