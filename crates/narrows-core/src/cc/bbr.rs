@@ -134,17 +134,21 @@ pub struct Bbr {
     /// Samples of packets sent at these delivered counts were taken in ProbeRoundTrip and count as application-limited.
     muted: Option<(u64, u64)>,
 
+    /// Bandwidth when it last grew by a quarter, and the rounds since; once there are three, the pipe stays full.
     full_bandwidth: u64,
     full_rounds: u32,
+    pipe_is_full: bool,
 
     phase: Phase,
     conserving: bool,
+    /// Over the connection's life, packets.
+    delivered: u64,
     lost: u64,
 }
 
 /// `bandwidth`·`gain` in bits per second of IP packets of this size.
 fn rate_of(bandwidth: u64, gain: u64, packet: Bytes) -> Rate {
-    let bits = u128::from(bandwidth) * u128::from(packet.get() * 8) * u128::from(gain) >> 8;
+    let bits = (u128::from(bandwidth) * u128::from(packet.get() * 8) * u128::from(gain)) >> 8;
     Rate::from_bps(u64::try_from((bits * 1_000_000) >> 24).unwrap_or(u64::MAX))
 }
 
@@ -153,8 +157,7 @@ impl Bbr {
     pub fn new(context: &Context<'_>) -> Bbr {
         let path = context.path;
         let initial_window = path.initial_window.get().max(1);
-        let version =
-            if context.settings.choice("version") == "linux-6" { Version::Linux6 } else { Version::Linux49 };
+        let version = if context.settings.choice("version") == "linux-6" { Version::Linux6 } else { Version::Linux49 };
         let mut bbr = Bbr {
             version,
             random: context.random,
@@ -179,8 +182,10 @@ impl Bbr {
             muted: None,
             full_bandwidth: 0,
             full_rounds: 0,
+            pipe_is_full: false,
             phase: Phase::Open,
             conserving: false,
+            delivered: 0,
             lost: 0,
         };
         bbr.pace_by_round_trip(path);
@@ -190,10 +195,6 @@ impl Bbr {
     /// The bandwidth in use: the policer's, if there seems to be one.
     fn bandwidth(&self) -> u64 {
         self.long_term.rate().unwrap_or(self.bandwidth.value())
-    }
-
-    fn pipe_is_full(&self) -> bool {
-        self.full_rounds >= FULL_ROUNDS
     }
 
     fn pacing_gain(&self) -> u64 {
@@ -248,7 +249,7 @@ impl Bbr {
         if self.version == Version::Linux49 && self.round_trip_us.is_none() {
             return packets;
         }
-        if self.version == Version::Linux6 && self.pipe_is_full() {
+        if self.version == Version::Linux6 && self.pipe_is_full {
             packets = packets.saturating_add(self.aggregation.allowance(bandwidth));
         }
         self.with_quanta(packets)
@@ -271,23 +272,27 @@ impl Bbr {
             self.round_started = true;
             self.conserving = false;
         }
-        let facts = Facts {
-            now: ack.now,
-            round_started: self.round_started,
-            losses: ack.lost.get(),
-            app_limited: sample.app_limited,
-            probing_bandwidth: matches!(self.mode, Mode::ProbeBandwidth { .. }),
-            delivered: ack.delivered.get(),
-            lost: self.lost,
-            packet: self.packet,
-        };
-        if self.long_term.update(&facts) {
-            self.probe_bandwidth(ack.now);
-        }
+        self.update_long_term(ack.now, ack.lost.get(), sample.app_limited);
         let bandwidth = sample.delivered.get().saturating_mul(BANDWIDTH_ONE) / sample.interval.as_us();
         // A sample that the application limited can only be too low.
         if !sample.app_limited || bandwidth >= self.bandwidth.value() {
             self.bandwidth.update(self.rounds, bandwidth);
+        }
+    }
+
+    fn update_long_term(&mut self, now: Time, losses: u64, app_limited: bool) {
+        let given_up = self.long_term.update(&Facts {
+            now,
+            round_started: self.round_started,
+            losses,
+            app_limited,
+            probing_bandwidth: matches!(self.mode, Mode::ProbeBandwidth { .. }),
+            delivered: self.delivered,
+            lost: self.lost,
+            packet: self.packet,
+        });
+        if given_up {
+            self.probe_bandwidth(now);
         }
     }
 
@@ -319,7 +324,7 @@ impl Bbr {
     }
 
     fn check_full_pipe(&mut self, app_limited: bool) {
-        if self.pipe_is_full() || !self.round_started || app_limited {
+        if self.pipe_is_full || !self.round_started || app_limited {
             return;
         }
         let bandwidth = self.bandwidth.value();
@@ -328,11 +333,12 @@ impl Bbr {
             self.full_rounds = 0;
         } else {
             self.full_rounds += 1;
+            self.pipe_is_full = self.full_rounds >= FULL_ROUNDS;
         }
     }
 
     fn check_drain(&mut self, ack: &Ack) {
-        if self.mode == Mode::Startup && self.pipe_is_full() {
+        if self.mode == Mode::Startup && self.pipe_is_full {
             self.mode = Mode::Drain;
         }
         if self.mode == Mode::Drain && ack.in_flight.get() <= self.inflight(GAIN_ONE) {
@@ -376,7 +382,7 @@ impl Bbr {
                 if *round_passed && ack.now > *until {
                     self.round_trip_at = Some(ack.now);
                     self.restore_window = true;
-                    if self.pipe_is_full() {
+                    if self.pipe_is_full {
                         self.probe_bandwidth(ack.now);
                     } else {
                         self.mode = Mode::Startup;
@@ -400,6 +406,10 @@ impl Bbr {
     /// True if the window is thereby settled.
     fn recover_or_restore(&mut self, ack: &Ack) -> bool {
         let recovering = |phase| matches!(phase, Phase::Recovery | Phase::Loss);
+        if ack.phase == Phase::Recovery && !recovering(self.phase) {
+            // `on_congestion` follows, too late for the window that this acknowledgement is about to change.
+            self.save_window();
+        }
         self.window = self.window.saturating_sub(ack.lost.get()).max(1);
         let held = ack.in_flight.get() + ack.acked.get();
         if ack.phase == Phase::Recovery && self.phase != Phase::Recovery {
@@ -424,7 +434,7 @@ impl Bbr {
         let acked = ack.acked.get();
         if acked > 0 && !self.recover_or_restore(ack) {
             let target = self.target();
-            if self.pipe_is_full() {
+            if self.pipe_is_full {
                 self.window = (self.window + acked).min(target);
             } else if self.window < target || ack.delivered.get() < FIRST_PACKETS {
                 self.window += acked;
@@ -452,7 +462,7 @@ impl Bbr {
             // 1 % less than the path carries lets a queue drain over time.
             rate = rate.scaled(99, 100);
         }
-        if self.pipe_is_full() || self.pacing.is_none_or(|now| rate > now) {
+        if self.pipe_is_full || self.pacing.is_none_or(|now| rate > now) {
             self.pacing = Some(rate.max(Rate::from_bps(1)));
         }
         self.size_bursts(path);
@@ -474,6 +484,7 @@ impl CongestionControl for Bbr {
         if !self.paced_by_round_trip && path.srtt.is_some() {
             self.pace_by_round_trip(path);
         }
+        self.delivered = ack.delivered.get();
         self.lost = self.lost.saturating_add(ack.lost.get());
         self.round_started = false;
         let sample = self.sample(ack);
@@ -499,22 +510,25 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn on_timeout(&mut self, _now: Time, path: &Path) {
+    /// One packet; the pipe may be another now, and for the policer's model this is a loss that ends a round.
+    fn on_timeout(&mut self, now: Time, path: &Path) {
         self.save_window();
         self.lost = self.lost.saturating_add(path.in_flight.get());
         self.phase = Phase::Loss;
         self.full_bandwidth = 0;
         self.conserving = false;
         self.window = 1;
+        self.round_started = true;
+        self.update_long_term(now, 1, false);
     }
 
-    fn on_sent(&mut self, _now: Time, sent: &Sent, path: &Path) {
+    fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
         if !self.paced_by_round_trip && path.srtt.is_some() {
             self.pace_by_round_trip(path);
         }
         if sent.idle.is_some() {
             self.restarting_from_idle = true;
-            self.aggregation = Aggregation::default();
+            self.aggregation.begin_epoch(now);
             if matches!(self.mode, Mode::ProbeBandwidth { .. }) {
                 // The queue is empty: the bandwidth itself refills the path.
                 self.pace(self.bandwidth(), GAIN_ONE, path);
@@ -522,14 +536,14 @@ impl CongestionControl for Bbr {
         }
     }
 
-    /// The loss was none: the window is restored, and what it taught is forgotten.
+    /// The loss was none: the window is restored, and later kernels forget what it taught.
     fn on_undo(&mut self) {
         self.window = self.window.max(self.prior_window);
-        self.full_bandwidth = 0;
-        if !matches!(self.mode, Mode::ProbeBandwidth { .. } | Mode::Drain) {
+        if self.version == Version::Linux6 {
+            self.full_bandwidth = 0;
             self.full_rounds = 0;
+            self.long_term.reset();
         }
-        self.long_term.reset();
     }
 
     fn window(&self) -> Packets {

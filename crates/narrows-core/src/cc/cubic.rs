@@ -402,15 +402,16 @@ mod tests {
     #[test]
     #[allow(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "compared with the equation")]
     fn on_short_paths_it_grows_as_reno_would() {
-        let rtt = Span::from_us(500);
+        let rtt = Span::from_ms(10);
         let mut drive = cut_from(40, &[NO_HYSTART]);
         let before = drive.window() as f64;
-        for _ in 0..40 {
+        for _ in 0..60 {
             drive.round(rtt, false);
         }
-        // 3·(1−β)/(1+β) = 0.529 packets per round trip [RFC 9438 §4.3]; 8/15 in the kernel's integers.
+        // 3·(1−β)/(1+β) = 0.529 packets per round trip [RFC 9438 §4.3]; 8/15 in the kernel's integers. The pace is
+        // recomputed every 1/32 s, so the window may trail by three rounds' growth and catch up.
         let grown = drive.window() as f64 - before;
-        assert!((grown - 40.0 * 8.0 / 15.0).abs() < 2.5, "{grown}");
+        assert!((grown - 60.0 * 8.0 / 15.0).abs() < 4.0, "{grown}");
     }
 
     #[test]
@@ -493,8 +494,8 @@ mod tests {
             drive.ack(1, Some(rtt), false);
             (!drive.cc.window.in_slow_start()).then_some(drive.window())
         });
-        // 51 acknowledgements at 100 µs are more than 5 ms: the window that outlasts them is left.
-        assert!(ended_at.is_some_and(|window| (51..=110).contains(&window)), "{ended_at:?}");
+        // 51 acknowledgements at 100 µs last more than 5 ms. A round of 40 has fewer, one of 80 has them.
+        assert_eq!(ended_at, Some(80 + 51));
         let mut without = cubic(&[NO_HYSTART]);
         for _ in 0..10_000 {
             without.now += Span::from_us(100);

@@ -219,6 +219,6 @@ mod tests {
         drive.ack(1, Some(RTT), false);
         drive.congestion(Cause::Ecn);
         assert_eq!(drive.cc.alpha, 960);
-        assert_eq!(drive.window(), 100 - (100 * 960 >> 11));
+        assert_eq!(drive.window(), 100 - 46);
     }
 }

@@ -39,13 +39,18 @@ impl Aggregation {
         }
         let mut expected = bandwidth.saturating_mul(now.since(self.epoch_start).as_us()) / BANDWIDTH_ONE;
         if self.epoch_acked <= expected || self.epoch_acked + acked >= EPOCH_PACKETS {
-            self.epoch_acked = 0;
-            self.epoch_start = now;
+            self.begin_epoch(now);
             expected = 0;
         }
         self.epoch_acked = (self.epoch_acked + acked).min(EPOCH_PACKETS - 1);
         let excess = self.epoch_acked.saturating_sub(expected).min(window);
         self.present = self.present.max(excess);
+    }
+
+    /// After a pause nothing is expected of the time before.
+    pub(super) fn begin_epoch(&mut self, now: Time) {
+        self.epoch_start = now;
+        self.epoch_acked = 0;
     }
 
     /// Packets to add to the window.

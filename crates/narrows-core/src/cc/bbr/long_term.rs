@@ -108,8 +108,8 @@ impl LongTerm {
             return self.reset();
         }
         // An interval ends at a loss too, when the tokens have run out again.
-        let lost = facts.lost - interval.lost;
-        let delivered = facts.delivered - interval.delivered;
+        let lost = facts.lost.saturating_sub(interval.lost);
+        let delivered = facts.delivered.saturating_sub(interval.delivered);
         let span_us = facts.now.since(interval.start).as_us();
         if facts.losses == 0 || delivered == 0 || lost << 8 < LOSS_THRESHOLD * delivered || span_us < 1_000 {
             return;
