@@ -1,4 +1,4 @@
-//! The long-term model: a policer shows as heavy loss at a constant rate [BBR §Appendix; Linux `tcp_bbr.c`].
+//! The long-term model: a policer shows as heavy loss at a constant rate [BBR; Linux `tcp_bbr.c`].
 //!
 //! ```text
 //! Idle ──loss──▶ Sampling ──4..=16 rounds, ended by a loss, lost/delivered ≥ 50/256──▶ next interval

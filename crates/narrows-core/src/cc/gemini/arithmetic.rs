@@ -18,7 +18,7 @@ pub const fn bandwidth_delay_bits(capacity_bps: u64, rtt_us: u64) -> u64 {
     capacity_bps.saturating_mul(rtt_us) / 1_000_000
 }
 
-/// F = 4K/(C·RTT + K) [GEMINI §III-C, Theorem 1]: `k` in packets, the product in bits, hence K·`packet_bits`.
+/// F = 4K/(C·RTT + K) [GEMINI Theorem 1]: `k` in packets, the product in bits, hence K·`packet_bits`.
 pub const fn scale_factor(k: u64, bandwidth_delay_bits: u64, packet_bits: u64) -> u64 {
     let k_bits = k.saturating_mul(packet_bits);
     let whole = bandwidth_delay_bits.saturating_add(k_bits);
