@@ -1,4 +1,5 @@
-//! BBR version 1: send at the measured bandwidth, with a window of twice the measured bandwidth-delay product [BBR].
+//! BBR version 1: send at the measured bandwidth, with a window of twice the measured bandwidth-delay product
+//! [BBR, Linux `tcp_bbr.c`].
 //!
 //! ```text
 //!            full pipe            in flight ≤ BDP
@@ -218,7 +219,7 @@ impl Bbr {
         }
     }
 
-    /// gain·BtlBw·RTprop, rounded up [BBR]; the initial window before there was a round trip.
+    /// gain·BtlBw·RTprop, rounded up [Linux `tcp_bbr.c`]; the initial window before there was a round trip.
     fn product(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(round_trip_us) = self.round_trip_us else { return self.initial_window };
         let product = (u128::from(bandwidth) * u128::from(round_trip_us) * u128::from(gain)) >> 8;

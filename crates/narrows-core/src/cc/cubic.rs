@@ -504,6 +504,20 @@ mod tests {
         assert!(without.cc.window.in_slow_start());
     }
 
+    #[test]
+    fn the_integers_hold_400_gigabits_times_one_second() {
+        let mut drive = cut_from(33_333_333, &[NO_HYSTART]);
+        let (start, cut) = (drive.now, drive.window());
+        assert_eq!(cut, 33_333_333 * 717 / 1_024);
+        for _ in 0..400 {
+            drive.now += Span::from_secs(1);
+            drive.ack(20_000_000, Some(Span::from_secs(1)), false);
+        }
+        // K is ∛(10⁷/0.4), 292 s; 108 s later the cubic has passed W_max by half a million.
+        assert!(drive.now.since(start) == Span::from_secs(400));
+        assert!((33_600_000..=34_000_000).contains(&drive.window()), "{}", drive.window());
+    }
+
     proptest! {
         #[test]
         fn cube_roots_are_exact(x in any::<u128>(), shift in 0u32..128) {

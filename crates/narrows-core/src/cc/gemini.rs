@@ -1,4 +1,4 @@
-//! GEMINI: one window for two kinds of network [GEMINI].
+//! GEMINI: one window for two kinds of network [GEMINI §III].
 //!
 //! Inside a datacenter congestion shows as ECN marks, across the wide area as delay. GEMINI listens to both, answers the
 //! stronger at most once per round trip, scales the answer to ECN by F (long paths are cut gently) and the growth by h

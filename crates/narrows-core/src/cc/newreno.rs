@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_loss_halves_the_window() {
-        for (window, left) in [(100, 50), (5, 2), (3, 2), (2, 2)] {
+        for (window, left) in [(100, 50), (5, 2), (3, 2), (2, 2), (1, 1)] {
             let mut drive = newreno(window);
             drive.congestion(Cause::Loss);
             assert_eq!(drive.window(), left);

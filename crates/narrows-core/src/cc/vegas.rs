@@ -1,4 +1,4 @@
-//! Vegas: keeps between α and β packets of its own in the queues [Vegas].
+//! Vegas: keeps between α and β packets of its own in the queues [Vegas §3.2].
 //!
 //! Once per round trip the sender compares what it got with what an empty path would give: the difference, counted in
 //! packets, is what it keeps queued. The rules are those of Linux `tcp_vegas.c`, times in microseconds.

@@ -428,3 +428,16 @@ fn the_first_rate_is_the_initial_window_per_round_trip() {
     cc.on_sent(Time::ZERO, &Sent { in_flight: Packets::new(1), idle: None }, &path);
     assert_eq!(cc.pacing().unwrap().as_bps() / 1_000_000, 34);
 }
+
+#[test]
+fn the_integers_hold_400_gigabits_times_one_second() {
+    let mut cc = bbr(1);
+    // 33.3 packets per microsecond, 33.3 million in flight.
+    cc.bandwidth.reset(0, BANDWIDTH_ONE * 100 / 3);
+    cc.round_trip_us = Some(1_000_000);
+    cc.pipe_is_full = true;
+    let rate = rate_of(cc.bandwidth(), GAIN_ONE, Bytes::new(1_500));
+    assert!(rate.as_bps().abs_diff(400_000_000_000) < 100_000, "{rate}");
+    assert!(cc.product(cc.bandwidth(), HIGH_GAIN).abs_diff(33_333_333 * 739 / 256) < 100);
+    assert!(cc.target() > 33_333_333);
+}
