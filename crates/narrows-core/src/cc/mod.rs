@@ -17,9 +17,16 @@ use crate::packet::Seq;
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
+pub mod bbr;
+pub mod cubic;
+pub mod dctcp;
+pub mod gemini;
+#[cfg(test)]
+mod harness;
 pub mod newreno;
 pub mod parts;
 pub mod settings;
+pub mod vegas;
 
 pub use settings::{Kind, Parameter, Settings, Value};
 
@@ -115,7 +122,8 @@ pub struct Ack {
     pub acked_bytes: Bytes,
     /// How many of `acked` the receiver reported as marked: all or none, by the ECE flag, as Linux counts.
     pub marked: Packets,
-    /// Packets newly declared lost.
+    /// Packets declared lost since the previous acknowledgement, by this one or by RACK's timer; what a retransmission
+    /// timeout gave up is not among them.
     pub lost: Packets,
     /// The ECN echo flag was set and ECN is in use.
     pub ece: bool,
@@ -338,6 +346,11 @@ macro_rules! registry {
 
 registry! {
     newreno::NewReno,
+    cubic::Cubic,
+    vegas::Vegas,
+    bbr::Bbr,
+    dctcp::Dctcp,
+    gemini::Gemini,
 }
 
 /// The [`Spec`] of the controller with this name.

@@ -66,3 +66,73 @@ impl CongestionControl for NewReno {
         Packets::new(self.window.threshold)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::harness::{Drive, build, path};
+    use crate::cc::{Limit, Phase};
+
+    const RTT: Span = Span::from_ms(10);
+
+    fn newreno(window: u64) -> Drive<NewReno> {
+        let path = path();
+        let mut drive = Drive::new(build(&SPEC, NewReno::new, &path, &[]), path);
+        drive.cc.window.packets = window;
+        drive.cc.window.threshold = window;
+        drive.path.nxt = drive.path.una;
+        drive.fill();
+        drive
+    }
+
+    #[test]
+    fn slow_start_doubles_every_round() {
+        let path = path();
+        let mut drive = Drive::new(build(&SPEC, NewReno::new, &path, &[]), path);
+        for window in [20, 40, 80] {
+            drive.round(RTT, false);
+            assert_eq!(drive.window(), window);
+        }
+    }
+
+    #[test]
+    fn a_window_acknowledged_adds_one_packet() {
+        let mut drive = newreno(100);
+        for window in 101..110 {
+            drive.round(RTT, false);
+            assert_eq!(drive.window(), window);
+        }
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut drive = newreno(100);
+        drive.limited_by = Limit::Application;
+        drive.round(RTT, false);
+        assert_eq!(drive.window(), 100);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window() {
+        for (window, left) in [(100, 50), (5, 2), (3, 2), (2, 2), (1, 1)] {
+            let mut drive = newreno(window);
+            drive.congestion(Cause::Loss);
+            assert_eq!(drive.window(), left);
+            drive.phase = Phase::Recovery;
+            drive.ack(1, Some(RTT), false);
+            assert_eq!(drive.window(), left);
+            drive.cc.on_undo();
+            assert_eq!(drive.window(), window);
+        }
+    }
+
+    #[test]
+    fn idling_halves_the_window_per_timeout_down_to_the_initial_one() {
+        for (ms, left) in [(100, 100), (300, 50), (500, 25), (10_000, 10)] {
+            let mut drive = newreno(100);
+            let (now, path) = (drive.now, drive.path);
+            drive.cc.on_idle_restart(now, Span::from_ms(ms), &path);
+            assert_eq!((drive.window(), drive.cc.slow_start_threshold()), (left, Packets::new(100)));
+        }
+    }
+}

@@ -1,3 +1,4 @@
 //! Bricks that two or more controllers share.
 
 pub mod reno;
+pub mod windowed;

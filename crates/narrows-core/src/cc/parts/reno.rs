@@ -29,11 +29,12 @@ impl Window {
     }
 
     /// Whether the last round used the window: otherwise it must not grow (Linux `tcp_is_cwnd_limited`; [RFC 7661]).
+    /// A host that paces a window-based sender derives the rate from the window, so waiting for the pacer is using it.
     pub fn was_used(&self, ack: &Ack) -> bool {
         if self.in_slow_start() {
             return self.packets < 2 * ack.max_in_flight.get();
         }
-        matches!(ack.limited_by, Limit::Window)
+        matches!(ack.limited_by, Limit::Window | Limit::Pacing)
     }
 
     /// One packet more for each acknowledged, up to the threshold; returns the acknowledged packets left over
@@ -70,11 +71,11 @@ impl Window {
         }
     }
 
-    /// Cuts threshold and window to `to`, at least 2, and remembers both for an undo.
+    /// Cuts threshold and window to `to`, at least 2, and remembers both for an undo. A window of one packet stays so.
     pub fn cut(&mut self, to: u64) {
         self.before = Some((self.packets, self.threshold));
         self.threshold = to.max(MIN_WINDOW.get());
-        self.packets = self.threshold;
+        self.packets = self.packets.min(self.threshold);
         self.credit = 0;
     }
 

@@ -1,0 +1,600 @@
+//! GEMINI: one window for two kinds of network [GEMINI §III].
+//!
+//! Inside a datacenter congestion shows as ECN marks, across the wide area as delay. GEMINI listens to both, answers the
+//! stronger at most once per round trip, scales the answer to ECN by F (long paths are cut gently) and the growth by h
+//! (long paths grow faster), and paces every packet.
+//!
+//! ```text
+//! acknowledgement ─▶ measure: α, RTT_min of the window, RTT_base
+//!                 ─▶ detect:  ECN echo?   RTT_min of the previous window > RTT_base + T?
+//!                 ─▶ react:   either ─▶ W ← W·(1 − max(α·F, β))   once per round trip
+//!                             neither ─▶ W ← W + h/W per packet, or slow start
+//! ```
+//!
+//! The controller owns its window in every phase ([`Owner::Controller`]): the kernel runs it as a `cong_control` module.
+//! The arithmetic is in [`arithmetic`], all in 64-bit integers.
+
+use super::parts::windowed::WindowedMin;
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Limit, Owner, Parameter, Path, Phase, Spec, Value};
+use crate::packet::Seq;
+use crate::units::{Packets, Rate, Span, Time};
+
+pub mod arithmetic;
+#[cfg(test)]
+mod tests;
+
+use arithmetic::{MAX_WINDOW, MIN_WINDOW, ONE_Q10, ONE_Q20};
+
+/// What an experiment may know and set.
+pub const SPEC: Spec = Spec {
+    name: "gemini",
+    title: "GEMINI",
+    about: "Reacts to ECN marks inside datacenters and to delay across the wide area, with steps scaled by the round trip.",
+    source: "GEMINI",
+    ecn: EcnUse::Exact,
+    needs_delivery_rate: false,
+    parameters: &[
+        Parameter {
+            name: "capacity",
+            kind: Kind::Rate,
+            default: Value::Auto,
+            range: Some((1_000, 400_000_000_000)),
+            about: "C, the bandwidth in F and h; left out, the line rate of the sending host's port.",
+        },
+        Parameter {
+            name: "k",
+            kind: Kind::Packets,
+            default: Value::Auto,
+            range: Some((1, 1 << 20)),
+            about: "K, the marking threshold of the switches; left out, 50 packets per Gbit/s of capacity [GEMINI Table IV].",
+        },
+        Parameter {
+            name: "t",
+            kind: Kind::Span,
+            default: Value::Span(Span::from_ms(5)),
+            range: Some((0, Span::from_secs(10).as_ps())),
+            about: "T, the queueing delay above the base round trip that counts as congestion [GEMINI Table IV].",
+        },
+        Parameter {
+            name: "beta",
+            kind: Kind::Real { bits: 20 },
+            default: Value::Real(209_715),
+            range: Some((0, ONE_Q20)),
+            about: "β, the relative cut on delay; 0.2 [GEMINI Table IV].",
+        },
+        Parameter {
+            name: "h",
+            kind: Kind::Real { bits: 36 },
+            default: Value::Real(8_246),
+            range: Some((0, 1 << 36)),
+            about: "H, packets of growth per round trip and bit of bandwidth-delay product; 1.2e-7 [GEMINI Table IV].",
+        },
+        Parameter {
+            name: "h-min",
+            kind: Kind::Real { bits: 10 },
+            default: Value::Real(102),
+            range: Some((0, 1 << 20)),
+            about: "Least growth h, packets per round trip; 0.1 [GEMINI §III-B].",
+        },
+        Parameter {
+            name: "h-max",
+            kind: Kind::Real { bits: 10 },
+            default: Value::Real(5 * ONE_Q10),
+            range: Some((0, 1 << 20)),
+            about: "Greatest growth h, packets per round trip; 5 [GEMINI §III-B].",
+        },
+        Parameter {
+            name: "g-shift",
+            kind: Kind::Count,
+            default: Value::Count(4),
+            range: Some((0, 16)),
+            about: "α's gain g as a power of one half; 4 is DCTCP's 1/16, which GEMINI adopts [RFC 8257 §4.2].",
+        },
+        Parameter {
+            name: "initial-alpha",
+            kind: Kind::Real { bits: 20 },
+            default: Value::Real(ONE_Q20),
+            range: Some((0, ONE_Q20)),
+            about: "α before the first window of data; 1, the cautious choice [RFC 8257 §3.3].",
+        },
+        Parameter {
+            name: "f",
+            kind: Kind::Real { bits: 10 },
+            default: Value::Auto,
+            range: Some((0, 1 << 20)),
+            about: "A fixed scale factor F instead of 4K/(C·RTT + K); for tests of the theorem [GEMINI §III-C].",
+        },
+        Parameter {
+            name: "f-max",
+            kind: Kind::Real { bits: 10 },
+            default: Value::Auto,
+            range: Some((0, 1 << 20)),
+            about: "Upper limit of F itself; left out, none. An ablation: it breaks the balance of F and h on short paths.",
+        },
+        Parameter {
+            name: "f-dcn-max",
+            kind: Kind::Real { bits: 20 },
+            default: Value::Real(ONE_Q20 / 2),
+            range: Some((0, ONE_Q20)),
+            about: "Upper limit of the cut α·F on ECN; 0.5, the largest cut of DCTCP and of standard TCP.",
+        },
+        Parameter {
+            name: "ecn",
+            kind: Kind::Switch,
+            default: Value::Switch(true),
+            range: None,
+            about: "Whether ECN echoes count; off, α is never updated and only delay acts.",
+        },
+        Parameter {
+            name: "delay",
+            kind: Kind::Switch,
+            default: Value::Switch(true),
+            range: None,
+            about: "Whether delay counts; off, only ECN and losses act.",
+        },
+        Parameter {
+            name: "grow-during-cut-round",
+            kind: Kind::Switch,
+            default: Value::Switch(true),
+            range: None,
+            about: "Whether acknowledgements without a signal grow the window in the round after a cut [GEMINI Algorithm 1]; off, as in Linux's CWR state.",
+        },
+        Parameter {
+            name: "gate",
+            kind: Kind::Choice(&["seq", "timer-base"]),
+            default: Value::Choice(0),
+            range: None,
+            about: "What separates two cuts: all data outstanding at the first is acknowledged, or the base round trip has passed.",
+        },
+        Parameter {
+            name: "delay-window",
+            kind: Kind::Choice(&["fresh", "literal"]),
+            default: Value::Choice(0),
+            range: None,
+            about: "Whether samples of packets sent before a delay cut are left out of the next decision, or kept [GEMINI Algorithm 1].",
+        },
+        Parameter {
+            name: "loss-response",
+            kind: Kind::Choice(&["reno", "linux49"]),
+            default: Value::Choice(0),
+            range: None,
+            about: "The cut on a loss: half, or the cut of the signals that stand, as a module derived from Linux 4.9's DCTCP does.",
+        },
+        Parameter {
+            name: "rtt-base-window",
+            kind: Kind::Span,
+            default: Value::Span(Span::from_secs(300)),
+            range: Some((Span::from_ms(1).as_ps(), Span::from_secs(100_000).as_ps())),
+            about: "How long RTT_base remembers its least sample; 300 s, Linux's tcp_min_rtt_wlen.",
+        },
+        Parameter {
+            name: "route-change-after",
+            kind: Kind::Count,
+            default: Value::Count(8),
+            range: Some((0, 1_000_000)),
+            about: "Delay cuts in a row, or windows at the floor, that do not end the delay before RTT_base follows it; 0 for never.",
+        },
+        Parameter {
+            name: "pacing",
+            kind: Kind::Switch,
+            default: Value::Switch(true),
+            range: None,
+            about: "Whether every packet is paced [GEMINI §IV-A].",
+        },
+        Parameter {
+            name: "pacing-gain-slow-start",
+            kind: Kind::Real { bits: 10 },
+            default: Value::Real(2 * ONE_Q10),
+            range: Some((ONE_Q10 / 4, 16 * ONE_Q10)),
+            about: "Pacing rate in slow start, in windows per smoothed round trip; 2 as Linux's tcp_pacing_ss_ratio.",
+        },
+        Parameter {
+            name: "pacing-gain",
+            kind: Kind::Real { bits: 10 },
+            default: Value::Real(1_229),
+            range: Some((ONE_Q10 / 4, 16 * ONE_Q10)),
+            about: "Pacing rate otherwise, in windows per smoothed round trip; 1.2 as Linux's tcp_pacing_ca_ratio.",
+        },
+    ],
+};
+
+/// The parameters, resolved.
+#[derive(Clone, Copy, Debug)]
+struct Config {
+    capacity_bps: u64,
+    k: u64,
+    t_us: u64,
+    beta: u64,
+    h: u64,
+    h_least: u64,
+    h_most: u64,
+    g_shift: u64,
+    fixed_factor: Option<u64>,
+    factor_most: u64,
+    ecn_cut_most: u64,
+    ecn: bool,
+    delay: bool,
+    grow_during_cut_round: bool,
+    gate_by_timer: bool,
+    fresh_samples: bool,
+    halve_on_loss: bool,
+    route_change_after: u64,
+    pacing: bool,
+    gain_slow_start: u64,
+    gain: u64,
+    packet_bits: u64,
+}
+
+/// Which kinds of congestion an acknowledgement finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Signal {
+    ecn: bool,
+    delay: bool,
+}
+
+/// The state of one GEMINI sender.
+#[derive(Clone, Debug)]
+pub struct Gemini {
+    config: Config,
+    /// CWND, Q10 packets.
+    window: u64,
+    /// Slow-start threshold, Q10 packets; `u64::MAX` where there is none yet.
+    threshold: u64,
+    /// Remainder of additive increases, in units of 1/window.
+    credit: u64,
+    /// α, Q20.
+    alpha: u64,
+    acked: u64,
+    marked: u64,
+    /// End of the window of data over which α and RTT_min are measured.
+    window_end: Seq,
+    /// RTT_min so far in this window and of the window before, microseconds.
+    rtt_current: Option<u64>,
+    rtt_previous: Option<u64>,
+    /// RTT_base, microseconds, on a clock of microseconds.
+    rtt_base: WindowedMin,
+    /// F and h at the present RTT_base, both Q10.
+    factor: u64,
+    step: u64,
+    /// The next cut waits until this is acknowledged.
+    cut_end: Seq,
+    last_cut: Option<Time>,
+    last_cut_was_loss: bool,
+    /// Delay samples count only on packets from here on.
+    fresh_from: Seq,
+    /// Delay cuts since the delay was last seen below its threshold, and windows at the floor since the window was last
+    /// above it: the route may have become longer.
+    futile_cuts: u64,
+    futile_windows: u64,
+    pacing: Option<Rate>,
+    /// Window and threshold before the last loss, for an undo.
+    before: Option<(u64, u64)>,
+}
+
+impl Gemini {
+    /// A sender in slow start.
+    pub fn new(context: &Context<'_>) -> Gemini {
+        let settings = &context.settings;
+        let capacity_bps = settings.rate("capacity").unwrap_or(context.path.line_rate).as_bps();
+        let config = Config {
+            capacity_bps,
+            // 50 packets per Gbit/s are one packet per 20 Mbit/s.
+            k: settings.packets("k").map_or((capacity_bps / 20_000_000).max(1), Packets::get),
+            t_us: settings.span("t").unwrap_or(Span::ZERO).as_us(),
+            beta: settings.real("beta").unwrap_or(0),
+            h: settings.real("h").unwrap_or(0),
+            h_least: settings.real("h-min").unwrap_or(0),
+            h_most: settings.real("h-max").unwrap_or(u64::MAX),
+            g_shift: settings.count("g-shift").unwrap_or(4),
+            fixed_factor: settings.real("f"),
+            factor_most: settings.real("f-max").unwrap_or(u64::MAX),
+            ecn_cut_most: settings.real("f-dcn-max").unwrap_or(ONE_Q20),
+            ecn: settings.switch("ecn"),
+            delay: settings.switch("delay"),
+            grow_during_cut_round: settings.switch("grow-during-cut-round"),
+            gate_by_timer: settings.choice("gate") == "timer-base",
+            fresh_samples: settings.choice("delay-window") == "fresh",
+            halve_on_loss: settings.choice("loss-response") == "reno",
+            route_change_after: settings.count("route-change-after").unwrap_or(0),
+            pacing: settings.switch("pacing"),
+            gain_slow_start: settings.real("pacing-gain-slow-start").unwrap_or(2 * ONE_Q10),
+            gain: settings.real("pacing-gain").unwrap_or(ONE_Q10),
+            packet_bits: context.path.packet.get() * 8,
+        };
+        let initial = context.path.initial_window.get().clamp(1, MAX_WINDOW / ONE_Q10) * ONE_Q10;
+        let window = settings.span("rtt-base-window").unwrap_or(Span::MAX).as_us();
+        let mut gemini = Gemini {
+            config,
+            window: initial,
+            threshold: u64::MAX,
+            credit: 0,
+            alpha: settings.real("initial-alpha").unwrap_or(ONE_Q20),
+            acked: 0,
+            marked: 0,
+            window_end: Seq::SYN,
+            rtt_current: None,
+            rtt_previous: None,
+            rtt_base: WindowedMin::new(window),
+            factor: 0,
+            step: 0,
+            cut_end: Seq::SYN,
+            last_cut: None,
+            last_cut_was_loss: false,
+            fresh_from: Seq::SYN,
+            futile_cuts: 0,
+            futile_windows: 0,
+            pacing: None,
+            before: None,
+        };
+        gemini.follow_base();
+        gemini.pace(context.path);
+        gemini
+    }
+
+    /// α, Q20.
+    pub fn alpha(&self) -> u64 {
+        self.alpha
+    }
+
+    /// The window with its fraction, Q10 packets.
+    pub fn window_q10(&self) -> u64 {
+        self.window
+    }
+
+    /// RTT_base in microseconds, once there was a sample.
+    pub fn base_round_trip_us(&self) -> Option<u64> {
+        self.rtt_base.value()
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.window < self.threshold
+    }
+
+    /// Takes the acknowledgement's samples and, at the end of a window of data, closes the books on it.
+    fn measure(&mut self, ack: &Ack, path: &Path) {
+        let now_us = ack.now.as_us();
+        // The handshake's round trip is a sample too; the transport's minimum holds it [Linux `tcp_min_rtt`].
+        let first = if self.rtt_base.value().is_none() { path.min_rtt } else { None };
+        let known = self.rtt_base.value();
+        for span in first.into_iter().chain(ack.rtt.map(|sample| sample.span)) {
+            self.rtt_base.update(now_us, span.as_us());
+        }
+        if let Some(sample) = ack.rtt
+            && sample.seq >= self.fresh_from
+        {
+            let least = self.rtt_current.unwrap_or(u64::MAX).min(sample.span.as_us());
+            self.rtt_current = Some(least);
+        }
+        self.acked = self.acked.saturating_add(ack.acked.get());
+        self.marked = self.marked.saturating_add(ack.marked.get());
+        if ack.una >= self.window_end {
+            if self.config.ecn {
+                let fraction = arithmetic::marked_fraction(self.marked, self.acked);
+                self.alpha = arithmetic::average(self.alpha, fraction, self.config.g_shift);
+            }
+            self.rtt_previous = self.rtt_current;
+            self.begin_window(ack.nxt);
+            self.watch_route(now_us);
+        }
+        if self.rtt_base.value() != known {
+            self.follow_base();
+        }
+    }
+
+    /// Starts counting and measuring afresh, over the data outstanding now.
+    fn begin_window(&mut self, nxt: Seq) {
+        self.acked = 0;
+        self.marked = 0;
+        self.rtt_current = None;
+        self.window_end = nxt;
+    }
+
+    /// F and h depend on RTT_base alone.
+    fn follow_base(&mut self) {
+        let config = &self.config;
+        let bits = arithmetic::bandwidth_delay_bits(config.capacity_bps, self.rtt_base.value().unwrap_or(0));
+        let factor = arithmetic::scale_factor(config.k, bits, config.packet_bits);
+        self.factor = config.fixed_factor.unwrap_or(factor).min(config.factor_most);
+        self.step = arithmetic::additive_step(config.h, bits, config.h_least, config.h_most);
+    }
+
+    /// The delay signal: RTT_min of the previous window above RTT_base + T [GEMINI Algorithm 1].
+    fn delayed(&self) -> bool {
+        match (self.rtt_previous, self.rtt_base.value()) {
+            (Some(previous), Some(base)) => self.config.delay && previous > base.saturating_add(self.config.t_us),
+            _ => false,
+        }
+    }
+
+    /// A delay that outlives many cuts is not our queue: the path became longer, and RTT_base follows it. The paper has
+    /// no rule for it; without one a flow would starve until its window of minimum round trips has passed.
+    fn watch_route(&mut self, now_us: u64) {
+        let patience = self.config.route_change_after;
+        self.futile_windows = if self.window <= MIN_WINDOW { self.futile_windows + 1 } else { 0 };
+        let Some(previous) = self.rtt_previous else { return };
+        if !self.delayed() {
+            self.futile_cuts = 0;
+            self.futile_windows = 0;
+        } else if patience > 0 && self.futile_cuts.max(self.futile_windows) >= patience {
+            self.rtt_base.reset(now_us, previous);
+            self.futile_cuts = 0;
+            self.futile_windows = 0;
+        }
+    }
+
+    /// Whether a cut is allowed: at most one per round trip.
+    fn may_cut(&self, ack: &Ack) -> bool {
+        if !self.config.gate_by_timer {
+            return ack.una >= self.cut_end;
+        }
+        let base = Span::from_us(self.rtt_base.value().unwrap_or(0));
+        self.last_cut.is_none_or(|last| ack.now.since(last) > base)
+    }
+
+    /// max(f_dcn, f_wan) [GEMINI Algorithm 1], Q20.
+    fn relative_cut(&self, signal: Signal) -> u64 {
+        let ecn = arithmetic::ecn_cut(self.alpha, self.factor, self.config.ecn_cut_most);
+        let ecn = if signal.ecn { ecn } else { 0 };
+        ecn.max(if signal.delay { self.config.beta } else { 0 })
+    }
+
+    fn cut(&mut self, signal: Signal, ack: &Ack) {
+        self.window = arithmetic::reduce(self.window, self.relative_cut(signal));
+        self.threshold = self.window;
+        self.begin_cut_round(ack.now, ack.nxt, false);
+        if signal.delay {
+            self.futile_cuts += 1;
+            if self.config.fresh_samples {
+                self.forget_delay(ack.nxt);
+            }
+        }
+    }
+
+    fn begin_cut_round(&mut self, now: Time, nxt: Seq, loss: bool) {
+        self.credit = 0;
+        self.cut_end = nxt;
+        self.last_cut = Some(now);
+        self.last_cut_was_loss = loss;
+    }
+
+    /// What was sent before a delay cut says nothing about the window after it. A cut on ECN alone forgets nothing: a
+    /// flow marked in every round would never see the delay.
+    fn forget_delay(&mut self, nxt: Seq) {
+        self.fresh_from = nxt;
+        self.rtt_current = None;
+        self.rtt_previous = None;
+    }
+
+    /// Whether the sender used its window. Pacing derives from the window, so waiting for it counts as use.
+    fn window_was_used(&self, ack: &Ack) -> bool {
+        if self.in_slow_start() {
+            return self.window / ONE_Q10 < ack.max_in_flight.get().saturating_mul(2);
+        }
+        matches!(ack.limited_by, Limit::Window | Limit::Pacing)
+    }
+
+    /// Slow start up to the threshold; what is left of `acked` then grows the window by h per round trip.
+    fn grow(&mut self, acked: u64) {
+        let mut left = acked;
+        if self.in_slow_start() {
+            let room = self.threshold.min(MAX_WINDOW).saturating_sub(self.window);
+            let grown = acked.saturating_mul(ONE_Q10).min(room);
+            self.window += grown;
+            left = acked - grown.div_ceil(ONE_Q10);
+        }
+        if left > 0 {
+            (self.window, self.credit) = arithmetic::increase(self.window, self.credit, left, self.step);
+        }
+    }
+
+    /// gain·CWND/SRTT in IP bytes, the window's fraction included.
+    fn pace(&mut self, path: &Path) {
+        self.pacing = None;
+        if let (true, Some(srtt)) = (self.config.pacing, path.srtt) {
+            let gain = if self.in_slow_start() { self.config.gain_slow_start } else { self.config.gain };
+            let bits = u128::from(self.window) * u128::from(gain) * u128::from(path.packet.get() * 8);
+            let bps = bits * 1_000_000_000_000 / (u128::from(srtt.as_ps().max(1)) << 20);
+            self.pacing = Some(Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1)));
+        }
+    }
+}
+
+impl CongestionControl for Gemini {
+    const RECOVERY: Owner = Owner::Controller;
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        self.measure(ack, path);
+        let signal = Signal { ecn: ack.ece && self.config.ecn, delay: self.delayed() };
+        match ack.phase {
+            // The loss was answered already, and a timeout's repair is slow start as in any TCP [RFC 5681 §3.1].
+            Phase::Recovery => {}
+            Phase::Loss => {
+                if self.window_was_used(ack) {
+                    self.grow(ack.acked.get());
+                }
+            }
+            Phase::Open | Phase::EcnReduction if signal.ecn || signal.delay => {
+                // Congested but cut already in this round: neither more nor less.
+                if self.may_cut(ack) {
+                    self.cut(signal, ack);
+                }
+            }
+            Phase::Open | Phase::EcnReduction => {
+                let frozen = !self.config.grow_during_cut_round && !self.may_cut(ack);
+                if !frozen && self.window_was_used(ack) {
+                    self.grow(ack.acked.get());
+                }
+            }
+        }
+        self.pace(path);
+    }
+
+    /// Echoes of ECN were answered in `on_ack`. A loss halves the window once per window of data, whatever ECN and delay
+    /// did in it [RFC 8257 §3.5]; α stays.
+    fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
+        if cause == Cause::Ecn || (self.last_cut_was_loss && path.una < self.cut_end) {
+            return;
+        }
+        self.before = Some((self.window, self.threshold));
+        let signals = Signal { ecn: self.config.ecn, delay: self.delayed() };
+        let cut = if self.config.halve_on_loss { ONE_Q20 / 2 } else { self.relative_cut(signals) };
+        self.window = arithmetic::reduce(self.window, cut);
+        self.threshold = self.window.max(MIN_WINDOW);
+        self.begin_cut_round(now, path.nxt, true);
+        self.forget_delay(path.nxt);
+        self.pace(path);
+    }
+
+    /// One packet, and slow start up to half of what there was [RFC 5681 §3.1].
+    fn on_timeout(&mut self, now: Time, path: &Path) {
+        self.before = Some((self.window, self.threshold));
+        self.threshold = (self.window / 2).max(MIN_WINDOW);
+        self.window = ONE_Q10;
+        self.begin_window(path.nxt);
+        self.begin_cut_round(now, path.nxt, true);
+        self.forget_delay(path.nxt);
+        self.pace(path);
+    }
+
+    fn on_sent(&mut self, _now: Time, _sent: &super::Sent, path: &Path) {
+        // The first flight after the handshake is paced as well: its round trip is known by then.
+        if self.pacing.is_none() {
+            self.pace(path);
+        }
+    }
+
+    /// Back to the initial window, as measurements of the window are stale; RTT_base is not.
+    fn on_idle_restart(&mut self, _now: Time, _idle: Span, path: &Path) {
+        let initial = path.initial_window.get().clamp(1, MAX_WINDOW / ONE_Q10) * ONE_Q10;
+        // Three quarters of the old window stay as the threshold [RFC 2861 §3.2].
+        self.threshold = self.threshold.max(self.window / 2 + self.window / 4);
+        self.window = self.window.min(initial);
+        self.credit = 0;
+        self.begin_window(path.nxt);
+        self.forget_delay(path.nxt);
+        self.pace(path);
+    }
+
+    fn on_undo(&mut self) {
+        if let Some((window, threshold)) = self.before.take() {
+            self.window = self.window.max(window);
+            self.threshold = self.threshold.max(threshold);
+        }
+    }
+
+    fn window(&self) -> Packets {
+        Packets::new(self.window / ONE_Q10)
+    }
+
+    fn slow_start_threshold(&self) -> Packets {
+        Packets::new(if self.threshold == u64::MAX { u64::MAX } else { self.threshold / ONE_Q10 })
+    }
+
+    fn pacing(&self) -> Option<Rate> {
+        self.pacing
+    }
+
+    fn burst(&self) -> Option<Packets> {
+        self.config.pacing.then_some(Packets::new(1))
+    }
+}

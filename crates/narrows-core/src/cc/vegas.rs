@@ -1,0 +1,290 @@
+//! Vegas: keeps between α and β packets of its own in the queues [Vegas §3.2].
+//!
+//! Once per round trip the sender compares what it got with what an empty path would give: the difference, counted in
+//! packets, is what it keeps queued. The rules are those of Linux `tcp_vegas.c`, times in microseconds.
+
+use super::Value;
+use super::parts::reno::Window;
+use super::{
+    Ack, Cause, CongestionControl, Context, EcnUse, Kind, MIN_WINDOW, Owner, Parameter, Path, Phase, Sent, Spec,
+};
+use crate::packet::Seq;
+use crate::units::{Packets, Span, Time};
+
+/// What an experiment may know and set.
+pub const SPEC: Spec = Spec {
+    name: "vegas",
+    title: "Vegas",
+    about: "Keeps a few packets of its own in the queues, measured by the growth of the round trip.",
+    source: "Vegas",
+    ecn: EcnUse::Optional,
+    needs_delivery_rate: false,
+    parameters: &[
+        Parameter {
+            name: "alpha",
+            kind: Kind::Packets,
+            default: Value::Packets(Packets::new(2)),
+            range: Some((0, 1 << 20)),
+            about: "α: with fewer packets queued the window grows by one per round trip; 2 (Linux).",
+        },
+        Parameter {
+            name: "beta",
+            kind: Kind::Packets,
+            default: Value::Packets(Packets::new(4)),
+            range: Some((0, 1 << 20)),
+            about: "β: with more packets queued the window shrinks by one per round trip; 4 (Linux).",
+        },
+        Parameter {
+            name: "gamma",
+            kind: Kind::Packets,
+            default: Value::Packets(Packets::new(1)),
+            range: Some((0, 1 << 20)),
+            about: "γ: with more packets queued slow start ends; 1 (Linux).",
+        },
+    ],
+};
+
+/// The state of one Vegas sender.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    alpha: u64,
+    beta: u64,
+    gamma: u64,
+    window: Window,
+    /// Whether the sender judges queues: not from a congestion episode until it is over.
+    active: bool,
+    phase: Phase,
+    /// The present round ends when data beyond this is acknowledged.
+    round_end: Seq,
+    /// Least round trip since the start or the last idle period, microseconds plus one so that it is never 0.
+    base_us: u64,
+    /// Least round trip of this round, likewise, and the number of its samples.
+    least_us: u64,
+    samples: u64,
+}
+
+impl Vegas {
+    /// A sender in slow start.
+    pub fn new(context: &Context<'_>) -> Vegas {
+        let packets = |name, default| context.settings.packets(name).map_or(default, Packets::get);
+        Vegas {
+            alpha: packets("alpha", 2),
+            beta: packets("beta", 4),
+            gamma: packets("gamma", 1),
+            window: Window::new(context.path.initial_window),
+            active: true,
+            phase: Phase::Open,
+            round_end: Seq::SYN,
+            base_us: u64::MAX,
+            least_us: u64::MAX,
+            samples: 0,
+        }
+    }
+
+    /// Begins a round over the data outstanding now.
+    fn begin_round(&mut self, nxt: Seq) {
+        self.round_end = nxt;
+        self.least_us = u64::MAX;
+        self.samples = 0;
+    }
+
+    /// An idle path may have changed: even the base round trip is measured anew (Linux `tcp_vegas_cwnd_event`).
+    fn restart(&mut self, nxt: Seq) {
+        self.base_us = u64::MAX;
+        self.active = self.phase == Phase::Open;
+        self.begin_round(nxt);
+    }
+
+    /// Sampling stops when an episode begins and starts afresh when it is over.
+    fn follow(&mut self, ack: &Ack) {
+        if ack.phase != self.phase {
+            self.phase = ack.phase;
+            self.active = ack.phase == Phase::Open;
+            if self.active {
+                self.begin_round(ack.nxt);
+            }
+        }
+    }
+
+    /// The once-per-round decision [Vegas §3.2].
+    fn decide(&mut self, ack: &Ack) {
+        let window = &mut self.window;
+        if self.samples <= 2 {
+            // Too few samples to trust: one of them may be a delayed acknowledgement.
+            if window.was_used(ack) {
+                window.grow(ack.acked.get());
+            }
+            return;
+        }
+        let packets = window.packets;
+        let share = u128::from(packets) * u128::from(self.base_us) / u128::from(self.least_us);
+        let target = u64::try_from(share).unwrap_or(u64::MAX);
+        let extra = u128::from(self.least_us.saturating_sub(self.base_us));
+        let queued = u64::try_from(u128::from(packets) * extra / u128::from(self.base_us)).unwrap_or(u64::MAX);
+        if window.in_slow_start() {
+            if queued > self.gamma {
+                window.packets = packets.min(target + 1);
+                window.threshold = window.threshold.min(window.packets);
+            } else {
+                // At the threshold the rest of the acknowledgement is not used: growth is decided once per round.
+                let _ = window.slow_start(ack.acked.get());
+            }
+        } else if queued > self.beta {
+            window.packets -= 1;
+            window.threshold = window.threshold.min(window.packets);
+        } else if queued < self.alpha {
+            window.packets += 1;
+        }
+        window.packets = window.packets.max(MIN_WINDOW.get());
+        window.threshold = window.threshold.max((window.packets >> 1) + (window.packets >> 2));
+    }
+}
+
+impl CongestionControl for Vegas {
+    const RECOVERY: Owner = Owner::Transport;
+
+    fn on_ack(&mut self, ack: &Ack, _path: &Path) {
+        if let Some(sample) = ack.rtt {
+            let us = sample.span.as_us().saturating_add(1);
+            self.base_us = self.base_us.min(us);
+            self.least_us = self.least_us.min(us);
+            self.samples += 1;
+        }
+        self.follow(ack);
+        if !ack.phase.may_grow() {
+            return;
+        }
+        if !self.active {
+            if self.window.was_used(ack) {
+                self.window.grow(ack.acked.get());
+            }
+        } else if ack.una > self.round_end {
+            self.decide(ack);
+            self.begin_round(ack.nxt);
+        } else if self.window.in_slow_start() {
+            let _ = self.window.slow_start(ack.acked.get());
+        }
+    }
+
+    /// Losses and echoes halve the window as Reno does.
+    fn on_congestion(&mut self, _now: Time, _cause: Cause, _path: &Path) {
+        self.window.cut(self.window.packets / 2);
+    }
+
+    fn on_timeout(&mut self, _now: Time, _path: &Path) {
+        self.window.collapse(self.window.packets / 2);
+        self.active = false;
+        self.phase = Phase::Loss;
+    }
+
+    fn on_sent(&mut self, _now: Time, sent: &Sent, path: &Path) {
+        if sent.idle.is_some() {
+            self.restart(path.nxt);
+        }
+    }
+
+    fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {
+        self.window.restart_after_idle(idle, path);
+        self.restart(path.nxt);
+    }
+
+    fn on_undo(&mut self) {
+        self.window.undo();
+    }
+
+    fn window(&self) -> Packets {
+        Packets::new(self.window.packets)
+    }
+
+    fn slow_start_threshold(&self) -> Packets {
+        Packets::new(self.window.threshold)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::harness::{Drive, build, path};
+
+    /// A path of 100 packets per base round trip of 10 ms whose queue holds what does not fit.
+    fn round_trip(window: u64) -> Span {
+        Span::from_us(10_000 + window.saturating_sub(100) * 100)
+    }
+
+    fn vegas(alpha: u64, beta: u64) -> Drive<Vegas> {
+        let packets = |n| Value::Packets(Packets::new(n));
+        let path = path();
+        let mut drive =
+            Drive::new(build(&SPEC, Vegas::new, &path, &[("alpha", packets(alpha)), ("beta", packets(beta))]), path);
+        drive.ack(1, Some(round_trip(0)), false);
+        drive
+    }
+
+    fn run(drive: &mut Drive<Vegas>, rounds: usize) {
+        for _ in 0..rounds {
+            let rtt = round_trip(drive.window());
+            drive.round(rtt, false);
+        }
+    }
+
+    #[test]
+    fn the_queue_settles_between_alpha_and_beta() {
+        for (alpha, beta) in [(2, 4), (20, 40), (40, 80)] {
+            let mut drive = vegas(alpha, beta);
+            run(&mut drive, 300);
+            let mut above = vegas(alpha, beta);
+            above.cc.window.packets = 400;
+            above.cc.window.threshold = 400;
+            run(&mut above, 600);
+            for drive in [drive, above] {
+                let queued = drive.window() - 100;
+                // Equal or just below counts as "between": the integer quotient rounds the queue down.
+                assert!((alpha..=beta + 1).contains(&queued), "α {alpha}, β {beta}: {queued}");
+            }
+        }
+    }
+
+    #[test]
+    fn slow_start_ends_before_the_queue_is_long() {
+        let mut drive = vegas(2, 4);
+        run(&mut drive, 12);
+        assert!(!drive.cc.window.in_slow_start());
+        // The queue shows once the window passes 100, is judged a round later, and the excess is dropped at once.
+        assert!(drive.window() <= 400, "{}", drive.window());
+    }
+
+    #[test]
+    fn two_samples_are_too_few() {
+        let mut drive = vegas(2, 4);
+        drive.cc.window.packets = 50;
+        drive.cc.window.threshold = 50;
+        drive.cc.begin_round(drive.path.una);
+        drive.ack(1, Some(Span::from_ms(90)), false);
+        assert_eq!(drive.window(), 50, "Reno's growth, not a cut");
+    }
+
+    #[test]
+    fn idling_measures_the_path_anew() {
+        let mut drive = vegas(2, 4);
+        run(&mut drive, 20);
+        let sent = Sent { in_flight: Packets::new(1), idle: Some(Span::from_ms(50)) };
+        drive.cc.on_sent(drive.now, &sent, &drive.path);
+        assert_eq!((drive.cc.base_us, drive.cc.samples), (u64::MAX, 0));
+    }
+
+    #[test]
+    fn an_episode_suspends_the_judgement() {
+        let mut drive = vegas(2, 4);
+        run(&mut drive, 100);
+        let before = drive.window();
+        drive.congestion(Cause::Loss);
+        drive.phase = Phase::Recovery;
+        drive.round(round_trip(before), false);
+        assert_eq!(drive.window(), before / 2);
+        drive.phase = Phase::Open;
+        drive.ack(1, Some(round_trip(0)), false);
+        assert!(drive.cc.active && drive.cc.samples <= 1);
+        run(&mut drive, 200);
+        assert!((102..=105).contains(&drive.window()));
+    }
+}

@@ -1,0 +1,4 @@
+//! What every registered controller owes the transport ([`contract`]), and its readers ([`pages`]).
+
+mod contract;
+mod pages;

@@ -1,0 +1,124 @@
+//! Each controller has its page, each citation its reference, each deviation its test.
+
+use narrows_core::cc::SPECS;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn page(name: &str) -> String {
+    read(&repository().join("docs/algorithms").join(name).with_extension("md"))
+}
+
+/// Every file below `folder`, in order.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a readable folder") {
+            let path = entry.expect("a readable entry").path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn controllers() -> Vec<PathBuf> {
+    files_below(&repository().join("crates/narrows-core/src/cc"))
+}
+
+/// The keys of `docs/references.toml`: its table names.
+fn reference_keys() -> Vec<String> {
+    let text = read(&repository().join("docs/references.toml"));
+    let keys = text.lines().filter_map(|line| line.strip_prefix("[\"")?.strip_suffix("\"]"));
+    keys.map(str::to_owned).collect()
+}
+
+/// Citations such as `RFC 9438 §4.2`: what stands in brackets, is no link, and begins like a name.
+fn citations(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (position, _) in text.match_indices('[') {
+        let Some(length) = text[position..].find(']') else { continue };
+        let inner = &text[position + 1..position + length];
+        let is_link = text[position + length + 1..].starts_with('(');
+        let is_name = inner.starts_with(|c: char| c.is_uppercase()) || inner.starts_with("draft-");
+        if is_name && !is_link && !inner.contains('[') {
+            let pieces = inner.split([',', ';']).map(str::trim).filter(|piece| !piece.starts_with('§'));
+            found.extend(pieces.map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// The parts of a source that speak: comments and texts of parameters.
+fn words(source: &str) -> String {
+    let spoken = source.lines().map(str::trim).filter(|line| line.starts_with("//") || line.starts_with("about:"));
+    spoken.map(|line| line.trim_start_matches(['/', '!']).trim()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_citation_resolves() {
+    let keys = reference_keys();
+    let check = |citation: &str, place: &str| {
+        let known = keys.iter().filter_map(|key| citation.strip_prefix(key.as_str()));
+        assert!(known.into_iter().any(|rest| rest.is_empty() || rest.starts_with(' ')), "{place} cites {citation}");
+    };
+    for spec in SPECS {
+        let page = page(spec.name);
+        assert!(!citations(&page).is_empty(), "{}.md cites nothing", spec.name);
+        for citation in citations(&page).iter().map(String::as_str).chain(spec.source.split(", ")) {
+            check(citation, spec.name);
+        }
+    }
+    for source in controllers() {
+        for citation in citations(&words(&read(&source))) {
+            check(&citation, &source.display().to_string());
+        }
+    }
+}
+
+#[test]
+fn every_reference_says_what_and_where() {
+    let text = read(&repository().join("docs/references.toml"));
+    for entry in text.split("\n[\"").skip(1) {
+        for field in ["\ntitle = ", "\nauthors = ", "\nyear = ", "\nwhere = "] {
+            assert!(entry.contains(field), "no{field}in [\"{entry}");
+        }
+    }
+}
+
+#[test]
+fn every_controller_has_a_page_that_names_its_parameters() {
+    for spec in SPECS {
+        let page = page(spec.name);
+        assert!(page.starts_with(&format!("# {}\n", spec.title)), "{}", spec.name);
+        for parameter in spec.parameters {
+            assert!(page.contains(&format!("| `{}` |", parameter.name)), "{}: {}", spec.name, parameter.name);
+        }
+        let rows = page.lines().filter(|line| line.starts_with("| `")).count();
+        assert_eq!(rows, spec.parameters.len(), "{}: the table has a row for each parameter and no other", spec.name);
+    }
+}
+
+#[test]
+fn every_deviation_is_pinned_by_a_test() {
+    let text = read(&repository().join("docs/deviations.toml"));
+    let crates = files_below(&repository().join("crates"));
+    let code: String =
+        crates.iter().filter(|path| path.extension().is_some_and(|e| e == "rs")).map(|p| read(p)).collect();
+    for entry in text.split("[[deviation]]").skip(1) {
+        for field in ["\nsource = ", "\ndifference = ", "\nreason = "] {
+            assert!(entry.contains(field), "no{field}in {entry}");
+        }
+        let test = entry.lines().find_map(|line| line.strip_prefix("test = \"")?.strip_suffix('"'));
+        let test = test.expect("each deviation names its test");
+        assert!(code.contains(&format!("fn {test}(")), "no test {test}");
+    }
+}
