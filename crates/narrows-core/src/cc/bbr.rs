@@ -512,7 +512,7 @@ impl CongestionControl for Bbr {
     }
 
     /// One packet; the pipe may be another now, and for the policer's model this is a loss that ends a round.
-    fn on_timeout(&mut self, now: Time, path: &Path) {
+    fn on_timeout(&mut self, now: Time, _repeated: bool, path: &Path) {
         self.save_window();
         self.lost = self.lost.saturating_add(path.in_flight.get());
         self.phase = Phase::Loss;

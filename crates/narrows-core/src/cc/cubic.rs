@@ -309,9 +309,13 @@ impl CongestionControl for Cubic {
     }
 
     /// Everything learnt is forgotten but the threshold (Linux `bictcp_reset`).
-    fn on_timeout(&mut self, now: Time, path: &Path) {
-        let reduced = self.reduced();
-        self.window.collapse(reduced);
+    fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
+        if repeated {
+            self.window.collapse_again();
+        } else {
+            let reduced = self.reduced();
+            self.window.collapse(reduced);
+        }
         self.last_maximum = 0;
         self.computed = None;
         self.per_packet = 1;

@@ -112,8 +112,12 @@ impl CongestionControl for Dctcp {
         });
     }
 
-    fn on_timeout(&mut self, _now: Time, path: &Path) {
-        self.window.collapse(self.window.packets / 2);
+    fn on_timeout(&mut self, _now: Time, repeated: bool, path: &Path) {
+        if repeated {
+            self.window.collapse_again();
+        } else {
+            self.window.collapse(self.window.packets / 2);
+        }
         self.begin_window(path.nxt);
     }
 

@@ -546,9 +546,11 @@ impl CongestionControl for Gemini {
     }
 
     /// One packet, and slow start up to half of what there was [RFC 5681 §3.1].
-    fn on_timeout(&mut self, now: Time, path: &Path) {
-        self.before = Some((self.window, self.threshold));
-        self.threshold = (self.window / 2).max(MIN_WINDOW);
+    fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
+        if !repeated {
+            self.before = Some((self.window, self.threshold));
+            self.threshold = (self.window / 2).max(MIN_WINDOW);
+        }
         self.window = ONE_Q10;
         self.begin_window(path.nxt);
         self.begin_cut_round(now, path.nxt, true);

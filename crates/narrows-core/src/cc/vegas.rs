@@ -171,8 +171,12 @@ impl CongestionControl for Vegas {
         self.window.cut(self.window.packets / 2);
     }
 
-    fn on_timeout(&mut self, _now: Time, _path: &Path) {
-        self.window.collapse(self.window.packets / 2);
+    fn on_timeout(&mut self, _now: Time, repeated: bool, _path: &Path) {
+        if repeated {
+            self.window.collapse_again();
+        } else {
+            self.window.collapse(self.window.packets / 2);
+        }
         self.active = false;
         self.phase = Phase::Loss;
     }
