@@ -127,6 +127,6 @@ impl<C: CongestionControl> Drive<C> {
     }
 
     pub(super) fn timeout(&mut self) {
-        self.cc.on_timeout(self.now, &self.path);
+        self.cc.on_timeout(self.now, false, &self.path);
     }
 }

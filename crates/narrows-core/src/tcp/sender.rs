@@ -87,6 +87,8 @@ pub(super) struct Sender {
     latest: (Time, Seq),
     latest_rtt: Span,
     reordering: u32,
+    /// Losses that the timer found and no acknowledgement has told the controller yet.
+    lost_unheard: u32,
 
     round_end: Seq,
     /// Most segments outstanding since `usage_until` was set, and what limited the sender at that moment.
@@ -132,6 +134,7 @@ impl Sender {
             latest: (Time::ZERO, Seq::SYN),
             latest_rtt: Span::ZERO,
             reordering: DUPLICATE_THRESHOLD,
+            lost_unheard: 0,
             round_end: Seq::FIRST,
             most_outstanding: 0,
             usage_until: Seq::FIRST,
@@ -247,7 +250,8 @@ impl Sender {
         let stamp = if stack.delivery_rate { delivered.stamp } else { None };
         let delivery = self.rate.sample(now, delivered.packets, stamp, self.rtt.min());
         self.notice_latest(now, &delivered);
-        let lost = self.find_losses(now, stack);
+        let found = self.find_losses(now, stack);
+        let lost = found + core::mem::take(&mut self.lost_unheard);
 
         if advanced && self.was_needless(segment) {
             self.undo();
@@ -284,7 +288,7 @@ impl Sender {
             self.begin_reduction(now, cause, u64::from(prior_in_flight));
         }
         if matches!(self.phase, Phase::Recovery | Phase::EcnReduction) {
-            let clean = advanced && lost == 0;
+            let clean = advanced && found == 0;
             self.reduction.on_ack(u64::from(delivered.packets), u64::from(self.board.in_flight()), clean);
         }
         self.rearm_after_ack(now, advanced, stack);
@@ -538,7 +542,7 @@ impl Sender {
     pub(super) fn handle_timeout(&mut self, now: Time, stack: &Stack) {
         if self.reorder_timer <= now {
             let prior_in_flight = self.board.in_flight();
-            self.find_losses(now, stack);
+            self.lost_unheard += self.find_losses(now, stack);
             if let Some(cause) = self.enter_episode(false, false, stack) {
                 self.refresh_path(stack);
                 self.begin_reduction(now, cause, u64::from(prior_in_flight));
@@ -576,6 +580,7 @@ impl Sender {
             self.doubt = stack.profile.undo.then_some(Doubt { resent_at: None, unreported: 0 });
         }
         self.probe = None;
+        self.lost_unheard = 0;
         self.burst_left = 0;
         self.reorder_timer = Time::NEVER;
         self.backoff = self.backoff.saturating_add(1);

@@ -138,7 +138,14 @@ impl Transport {
                 }
             }
             Op::Timeout => {
-                self.reduce(|cc, now, path| cc.on_timeout(now, path));
+                let answered = matches!(self.phase, Phase::Recovery | Phase::Loss);
+                let repeated = answered && self.path.una < self.recovery_point;
+                let threshold = self.cc.slow_start_threshold();
+                self.reduce(|cc, now, path| cc.on_timeout(now, repeated, path));
+                assert!(
+                    !repeated || self.cc.slow_start_threshold() == threshold,
+                    "one window of data is answered once"
+                );
                 assert_eq!(self.window(), 1, "a timeout leaves one packet");
                 self.in_flight = 0;
                 self.path.in_flight = Packets::ZERO;

@@ -358,7 +358,7 @@ fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
 fn a_timeout_leaves_one_packet_and_its_repair_restores_the_window() {
     let mut cc = cruising(2);
     cc.window = 150;
-    cc.on_timeout(Time::ZERO, &path());
+    cc.on_timeout(Time::ZERO, false, &path());
     assert_eq!(cc.window, 1);
     cc.on_ack(&Ack { phase: Phase::Loss, ..ack(Time::ZERO) }, &path());
     assert_eq!(cc.window, 4);
