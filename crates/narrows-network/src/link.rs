@@ -23,6 +23,8 @@ pub(crate) struct Record<P> {
     pub(crate) packet: P,
 }
 
+const _: () = assert!(size_of::<Record<[u64; 4]>>() == 40, "a payload of 32 bytes makes a record of 40");
+
 /// One link's packets, oldest first. Positions are indices into the [`Store`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {

@@ -136,6 +136,8 @@ struct Port {
     accepted: Backlog,
 }
 
+const _: () = assert!(size_of::<Port>() == 128, "a port is two cache lines");
+
 const NONE: u32 = u32::MAX;
 
 /// Where a link leads.
