@@ -4,7 +4,7 @@
 //! the network without TCP. Every figure is also given in *holds*, the time in which a binary heap with 10,000 pending
 //! 16-byte entries gives up its first and takes it back for a random later time: a unit that moves with the machine.
 //!
-//! `cargo run --release -p narrows-network --example hops`
+//! `cargo run --release -p narrows-network --example hops [NAME]`: the works whose name contains `NAME`, or all.
 
 use narrows_core::probe::NoProbe;
 use narrows_core::queue::aqm::Size;
@@ -191,7 +191,8 @@ fn main() {
         fat_tree("W3-like: fat-tree k = 8", 8, 24, Time::from_ns(20_000_000)),
         fat_tree("W4-like: fat-tree k = 16", 16, 24, Time::from_ns(3_000_000)),
     ];
-    for work in &works {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    for work in works.iter().filter(|work| work.name.contains(&wanted)) {
         let mut last = (0.0, 0, 0, 0);
         let ns = best(5, || {
             last = run(work);

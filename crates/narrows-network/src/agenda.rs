@@ -17,7 +17,7 @@ mod wheel;
 
 use narrows_core::units::Time;
 use narrows_scenario::plan::Graph;
-use wheel::{Shape, Wheel};
+use wheel::Wheel;
 
 const SLOT_BITS: u32 = 24;
 const ID_BITS: u32 = 36;
@@ -135,7 +135,7 @@ impl Agenda {
     pub(crate) fn new(graph: &Graph) -> Agenda {
         let frames: u64 = graph.links.iter().map(|link| link.rate.as_bps() / FULL_FRAME_BITS).sum();
         Agenda {
-            pending: Wheel::new(Shape::of(graph.links.len(), frames)),
+            pending: Wheel::new(wheel::width_bits(frames)),
             timers: Slots::default(),
             starts: Slots::default(),
             samples: Slots::default(),

@@ -9,7 +9,7 @@
 //! | [`network`] | the whole: built from a plan's graph, stepped by its driver |
 //! | [`agenda`] | what is due when, in an order that comes from the network alone |
 //! | [`port`] | who may enter a queue, when each packet leaves it, and the counters |
-//! | [`link`] | packets in a queue or on a wire, stored in pooled rings |
+//! | `link` | packets in a queue or on a wire, stored in pooled rings |
 //! | [`route`] | shortest paths and the choice among equal ones |
 //!
 //! Invariants: the same graph, seed and calls give the same results, bit for bit; integers only; one agenda entry for
@@ -17,7 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agenda;
-pub mod link;
+mod link;
 pub mod network;
 pub mod port;
 pub mod route;

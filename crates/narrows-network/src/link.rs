@@ -2,7 +2,7 @@
 //!
 //! A record is written when a port accepts a packet and read when the packet arrives at the far end. In between, the
 //! ring's front part is on the wire and its rear part in the queue; where the one ends and the other begins depends on
-//! the time, and [`Ring::settled`] is a lower bound of it that its port moves on when an answer needs it.
+//! the time, and `Ring::settled` is a lower bound of it that its port moves on when an answer needs it.
 //!
 //! Rings share their memory, so that it follows what the whole network holds rather than the sum of every link's
 //! maximum, and a ring that runs empty starts again on the same cache lines.
@@ -13,7 +13,7 @@
 use narrows_core::units::Time;
 
 /// Records per chunk: a power of two. An idle link keeps one chunk, a long one wastes at most two.
-const CHUNK: usize = 8;
+const CHUNK: usize = 16;
 const NONE: u32 = u32::MAX;
 
 /// A packet on its way, and when it arrives.
@@ -22,6 +22,8 @@ pub(crate) struct Record<P> {
     pub(crate) at: Time,
     pub(crate) packet: P,
 }
+
+const _: () = assert!(size_of::<Record<[u64; 4]>>() == 40, "a payload of 32 bytes makes a record of 40");
 
 /// One link's packets, oldest first. Positions are indices into the [`Store`].
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +52,7 @@ impl Ring {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a run with 2³² packets in flight would not fit into memory")]
+#[allow(clippy::cast_possible_truncation, reason = "2³² packets in flight would not fit into memory")]
 impl<P: Copy> Store<P> {
     pub(crate) fn new() -> Store<P> {
         Store { records: Vec::new(), next: Vec::new(), free: NONE }
@@ -69,7 +71,6 @@ impl<P: Copy> Store<P> {
             let chunk = self.take_chunk(record);
             self.next[ring.back as usize / CHUNK] = chunk;
             ring.back = chunk * CHUNK as u32;
-            // A position at the end of the old chunk means the first of the new one: keep to one spelling.
         } else {
             ring.back += 1;
         }
@@ -161,5 +162,50 @@ impl<P: Copy> Store<P> {
         // Low chunks first, so that what is in use stays together.
         self.next.extend((old..new).map(|chunk| if chunk + 1 < new { chunk as u32 + 1 } else { self.free }));
         self.free = old as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        /// Three rings in one store, against three queues of their own.
+        #[test]
+        fn rings_that_share_a_store_are_queues(ops in prop::collection::vec((0usize..3, 0u8..5), 1..2_000)) {
+            let mut store = Store::new();
+            let mut rings = [Ring::EMPTY; 3];
+            let mut queues = [const { VecDeque::new() }; 3];
+            let mut settled = [0; 3];
+            for (turn, (ring, op)) in ops.into_iter().enumerate() {
+                let (queue, settled, ring) = (&mut queues[ring], &mut settled[ring], &mut rings[ring]);
+                match op {
+                    0 if *settled < queue.len() => {
+                        store.settle_one(ring);
+                        *settled += 1;
+                    }
+                    1 if !queue.is_empty() => {
+                        store.pop(ring, *settled == 0);
+                        queue.pop_front();
+                        *settled = settled.saturating_sub(1);
+                    }
+                    2 if turn % 50 == 0 => {
+                        store.settle_all(ring);
+                        *settled = queue.len();
+                    }
+                    _ => {
+                        store.push(ring, Record { at: Time::from_ps(turn as u64), packet: turn });
+                        queue.push_back(turn);
+                    }
+                }
+                prop_assert_eq!(ring.len() as usize, queue.len());
+                prop_assert_eq!(store.front(ring).map(|record| record.packet), queue.front().copied());
+                let rest = queue.len() - *settled;
+                let unsettled = store.unsettled(ring, rest as u64).map(|record| record.packet);
+                prop_assert!(unsettled.eq(queue.iter().copied().skip(*settled)));
+            }
+        }
     }
 }

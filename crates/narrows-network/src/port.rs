@@ -3,10 +3,10 @@
 //!
 //! The packet in service counts towards limit, marking threshold and pool until its last bit has left, and a departure
 //! at `t` frees its place before an arrival at `t`. Which packets have left is only looked up when an answer depends on
-//! it: [`Port::held`] is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
+//! it: `Port::held` is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
 //! the truth. *Settling* walks the ring past departures that are due, each packet once in its life.
 //!
-//! A port of another kind (several classes, pausable, changing rate) would stand beside [`Port`] and share its rules and
+//! A port of another kind (several classes, pausable, changing rate) would stand beside `Port` and share its rules and
 //! counters.
 //!
 //! Invariants: accepted departures are never taken back; what is carried over or accepted has been sent or is queued;
@@ -135,6 +135,8 @@ struct Port {
     queue_max: Bytes,
     accepted: Backlog,
 }
+
+const _: () = assert!(size_of::<Port>() == 128, "a port is two cache lines");
 
 const NONE: u32 = u32::MAX;
 

@@ -6,7 +6,7 @@ mod support;
 use narrows_core::probe::NoProbe;
 use narrows_core::queue::{Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_network::{Entity, Event, Network};
+use narrows_network::{Class, Entity, Event, Network};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Packet, connect, graph, threshold};
@@ -44,7 +44,7 @@ const WINDOW: u32 = 60;
 fn step(network: &mut Network<Packet>, until: Time) {
     while let Some((now, event)) = network.next(until, &mut NoProbe) {
         let (host, packets) = match event {
-            Event::Due(entity) if entity == Entity::start(entity.id(), entity.slot()) => (entity.slot(), WINDOW),
+            Event::Due(entity) if entity.class() == Class::Start => (entity.slot(), WINDOW),
             Event::Due(entity) => {
                 network.arm(entity, now + Span::from_ms(200));
                 continue;

@@ -8,7 +8,7 @@ use narrows_core::probe::{DropReason, Fact, Probe};
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_network::{Entity, Event, Network};
+use narrows_network::{Class, Entity, Event, Network};
 use narrows_scenario::plan::{Graph, NodeKind};
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -218,7 +218,7 @@ fn computed(case: &Case) -> Vec<Seen> {
                 // The probe has seen it too, with the reason.
                 Event::Dropped { .. } => {}
                 Event::Due(entity) if entity == reset => network.reset_counters(now),
-                Event::Due(entity) if entity == Entity::sample(entity.id(), entity.slot()) => {
+                Event::Due(entity) if entity.class() == Class::Sample => {
                     for link in 0..u32::try_from(case.graph.links.len()).unwrap() {
                         let (bytes, packets) = network.backlog(now, link);
                         seen.push(Seen::Backlog(now.as_ps(), link, bytes.get(), packets.get()));

@@ -8,10 +8,10 @@
 //! [`Wheel::pop`] opens no bucket that begins after `until`: what its caller adds next may be due before it.
 //!
 //! # Width
-//! A bucket should hold about one entry when all is busy, and a page should be longer than the usual time from adding an
-//! entry to its turn, so that few entries pass through two lists. A busy link adds its next arrival one frame's time
-//! ahead, and `links` busy links of one rate turn that time into `links` entries. [`Shape::of`] therefore takes the mean
-//! distance of arrivals with every link busy as the width, and at least eight buckets a page for each link.
+//! What costs is touching many lists and moving entries from page to page; a few entries in a bucket cost little to sort.
+//! A busy link adds its next arrival one frame's time ahead, and `n` busy links of one rate turn that time into `n`
+//! entries: so [`width_bits`] takes a few times the mean distance of arrivals with every link busy. In practice most
+//! links are not, and buckets hold about one entry.
 //!
 //! Invariants: every entry in `near`, `far` or `beyond` belongs to a bucket at or after `horizon`; `open` is sorted, latest
 //! first, and holds all others; a page's far list is moved to `near` before any of its buckets is opened.
@@ -25,33 +25,24 @@ use std::collections::BinaryHeap;
 pub(super) type Entry = (u64, u64);
 
 const NONE: u32 = u32::MAX;
-/// Pages in the far level.
-const FAR: u64 = 4_096;
+/// Lists in a level, buckets in a page, pages in the far level: the square of 64, so that one word tells which words of
+/// a [`Bits`] to look at.
+const PLACES: usize = 4_096;
+const PAGE_BITS: u32 = PLACES.ilog2();
+const FAR: u64 = PLACES as u64;
 
-/// How a wheel cuts time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// A bucket is 2^`width_bits` picoseconds wide.
-    pub(super) width_bits: u32,
-    /// A page is 2^`page_bits` buckets long.
-    pub(super) page_bits: u32,
-}
-
-impl Shape {
-    /// For `links` links that together carry so many full frames per second. See the module's documentation.
-    pub(super) fn of(links: usize, frames_per_second: u64) -> Shape {
-        let distance = 1_000_000_000_000 / frames_per_second.max(1);
-        Shape {
-            width_bits: distance.max(1).ilog2().clamp(4, 36),
-            page_bits: (8 * links).next_power_of_two().ilog2().clamp(10, 14),
-        }
-    }
+/// The width of a bucket, as a power of two in picoseconds, where links together carry so many full frames per second.
+/// See the module's documentation.
+pub(super) fn width_bits(frames_per_second: u64) -> u32 {
+    let distance = 1_000_000_000_000 / frames_per_second.max(1);
+    (distance.max(1).ilog2() + 3).clamp(4, 36)
 }
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
-    shape: Shape,
+    /// A bucket is 2^`width_bits` picoseconds wide.
+    width_bits: u32,
     open: Vec<Entry>,
     /// The first bucket that has not been opened.
     horizon: u64,
@@ -72,19 +63,19 @@ struct Node {
 /// Lists of nodes, and which of them are not empty.
 #[derive(Clone, Debug)]
 struct Level {
-    heads: Vec<u32>,
+    heads: Box<[u32; PLACES]>,
     occupied: Bits,
 }
 
 impl Wheel {
-    pub(super) fn new(shape: Shape) -> Wheel {
+    pub(super) fn new(width_bits: u32) -> Wheel {
         Wheel {
-            shape,
+            width_bits,
             open: Vec::with_capacity(64),
             horizon: 0,
             page: 0,
-            near: Level::new(1 << shape.page_bits),
-            far: Level::new(FAR as usize),
+            near: Level::new(),
+            far: Level::new(),
             beyond: BinaryHeap::new(),
             nodes: Vec::new(),
             free: NONE,
@@ -93,7 +84,7 @@ impl Wheel {
 
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
-        if entry.0 >> self.shape.width_bits >= self.horizon {
+        if entry.0 >> self.width_bits >= self.horizon {
             self.file(entry);
         } else {
             let place = self.open.iter().rposition(|later| *later > entry).map_or(0, |later| later + 1);
@@ -112,25 +103,30 @@ impl Wheel {
                 self.open.pop();
                 return Some(first);
             }
-            let place = self.horizon & ((1 << self.shape.page_bits) - 1);
-            let in_page = self.horizon >> self.shape.page_bits == self.page;
-            let bucket = if in_page { self.near.occupied.next(place as usize) } else { None };
-            match bucket {
-                Some(bucket) => {
-                    let number = self.page << self.shape.page_bits | bucket as u64;
-                    if number << self.shape.width_bits > until {
-                        return None;
-                    }
-                    self.horizon = number + 1;
-                    self.open_bucket(bucket);
+            if !self.open_next(until) {
+                return None;
+            }
+        }
+    }
+
+    /// Opens the next bucket with entries, unless it begins after `until`.
+    #[inline]
+    fn open_next(&mut self, until: u64) -> bool {
+        loop {
+            let in_page = self.horizon >> PAGE_BITS == self.page;
+            let bucket = if in_page { self.near.occupied.next(self.horizon as usize % PLACES) } else { None };
+            if let Some(bucket) = bucket {
+                let number = self.page << PAGE_BITS | bucket as u64;
+                if number << self.width_bits > until {
+                    return false;
                 }
-                None => {
-                    let page = self.next_page()?;
-                    if page << self.shape.page_bits << self.shape.width_bits > until {
-                        return None;
-                    }
-                    self.turn_to(page);
-                }
+                self.horizon = number + 1;
+                self.open_bucket(bucket);
+                return true;
+            }
+            match self.next_page() {
+                Some(page) if page << PAGE_BITS << self.width_bits <= until => self.turn_to(page),
+                _ => return false,
             }
         }
     }
@@ -138,8 +134,8 @@ impl Wheel {
     /// Puts an entry of a bucket that has not been opened into its list.
     #[inline]
     fn file(&mut self, entry: Entry) {
-        let bucket = entry.0 >> self.shape.width_bits;
-        let ahead = (bucket >> self.shape.page_bits) - self.page;
+        let bucket = entry.0 >> self.width_bits;
+        let ahead = (bucket >> PAGE_BITS) - self.page;
         if ahead >= FAR {
             self.beyond.push(Reverse(entry));
             return;
@@ -158,15 +154,10 @@ impl Wheel {
 
     #[inline]
     fn link(&mut self, node: u32, bucket: u64, ahead: u64) {
-        let (level, place) = if ahead == 0 {
-            (&mut self.near, bucket & ((1 << self.shape.page_bits) - 1))
-        } else {
-            (&mut self.far, (bucket >> self.shape.page_bits) & (FAR - 1))
-        };
-        let head = &mut level.heads[place as usize];
-        if *head == NONE {
-            level.occupied.set(place as usize);
-        }
+        let (level, place) = if ahead == 0 { (&mut self.near, bucket) } else { (&mut self.far, bucket >> PAGE_BITS) };
+        let place = place as usize % PLACES;
+        let head = &mut level.heads[place];
+        level.occupied.set(place);
         self.nodes[node as usize].next = *head;
         *head = node;
     }
@@ -191,8 +182,9 @@ impl Wheel {
     }
 
     /// The next page with entries.
+    #[inline(never)]
     fn next_page(&self) -> Option<u64> {
-        let start = ((self.page + 1) & (FAR - 1)) as usize;
+        let start = (self.page + 1) as usize % PLACES;
         let far = self.far.occupied.next(start).or_else(|| self.far.occupied.next(0));
         let far = far.map(|place| self.page + 1 + ((place as u64).wrapping_sub(start as u64) & (FAR - 1)));
         let beyond = self.beyond.peek().map(|Reverse(entry)| self.page_of(*entry));
@@ -203,19 +195,20 @@ impl Wheel {
     }
 
     fn page_of(&self, entry: Entry) -> u64 {
-        entry.0 >> self.shape.width_bits >> self.shape.page_bits
+        entry.0 >> self.width_bits >> PAGE_BITS
     }
 
     /// Makes `page` the current one and moves its entries to the near level.
+    #[inline(never)]
     fn turn_to(&mut self, page: u64) {
         self.page = page;
-        self.horizon = page << self.shape.page_bits;
-        let place = (page & (FAR - 1)) as usize;
+        self.horizon = page << PAGE_BITS;
+        let place = page as usize % PLACES;
         if self.far.heads[place] != NONE {
             let mut node = self.far.take(place);
             while node != NONE {
                 let Node { entry, next } = self.nodes[node as usize];
-                self.link(node, entry.0 >> self.shape.width_bits, 0);
+                self.link(node, entry.0 >> self.width_bits, 0);
                 node = next;
             }
         }
@@ -230,8 +223,8 @@ impl Wheel {
 }
 
 impl Level {
-    fn new(places: usize) -> Level {
-        Level { heads: vec![NONE; places], occupied: Bits::new(places) }
+    fn new() -> Level {
+        Level { heads: Box::new([NONE; PLACES]), occupied: Bits::new() }
     }
 
     /// Empties a list that is not empty; its first node.
@@ -242,32 +235,30 @@ impl Level {
     }
 }
 
-/// A set of small numbers that finds its next member fast: one bit each, and a summary bit for each word.
+/// A set of numbers below [`PLACES`] that finds its next member fast: one bit each, and one for each word of these.
 #[derive(Clone, Debug)]
 struct Bits {
-    words: Vec<u64>,
-    summary: Vec<u64>,
+    words: [u64; PLACES / 64],
+    summary: u64,
 }
 
 impl Bits {
-    fn new(size: usize) -> Bits {
-        let words = size.div_ceil(64);
-        Bits { words: vec![0; words], summary: vec![0; words.div_ceil(64)] }
+    fn new() -> Bits {
+        Bits { words: [0; PLACES / 64], summary: 0 }
     }
 
     #[inline]
     fn set(&mut self, member: usize) {
-        let word = member / 64;
-        self.words[word] |= 1 << (member % 64);
-        self.summary[word / 64] |= 1 << (word % 64);
+        self.words[member / 64] |= 1 << (member % 64);
+        self.summary |= 1 << (member / 64);
     }
 
     #[inline]
     fn clear(&mut self, member: usize) {
-        let word = member / 64;
-        self.words[word] &= !(1 << (member % 64));
-        if self.words[word] == 0 {
-            self.summary[word / 64] &= !(1 << (word % 64));
+        let word = &mut self.words[member / 64];
+        *word &= !(1 << (member % 64));
+        if *word == 0 {
+            self.summary &= !(1 << (member / 64));
         }
     }
 
@@ -275,23 +266,16 @@ impl Bits {
     #[inline]
     fn next(&self, from: usize) -> Option<usize> {
         let word = from / 64;
-        let rest = self.words.get(word)? & (!0 << (from % 64));
+        let rest = self.words[word] & (!0 << (from % 64));
         if rest != 0 {
             return Some(word * 64 + rest.trailing_zeros() as usize);
         }
-        let mut mask = (!0u64 << (word % 64)) << 1;
-        if word % 64 == 63 {
-            mask = 0;
+        let words = self.summary & (!1 << word);
+        if words == 0 {
+            return None;
         }
-        for summary in word / 64..self.summary.len() {
-            let words = self.summary[summary] & mask;
-            if words != 0 {
-                let word = summary * 64 + words.trailing_zeros() as usize;
-                return Some(word * 64 + self.words[word].trailing_zeros() as usize);
-            }
-            mask = !0;
-        }
-        None
+        let word = words.trailing_zeros() as usize % 64;
+        Some(word * 64 + self.words[word].trailing_zeros() as usize)
     }
 }
 
@@ -322,9 +306,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_wheel_pops_what_a_heap_pops(
-            ops in prop::collection::vec(op(), 1..300), width_bits in 0u32..12, page_bits in 1u32..13,
+            ops in prop::collection::vec(op(), 1..300), width_bits in 0u32..16,
         ) {
-            let mut wheel = Wheel::new(Shape { width_bits, page_bits });
+            let mut wheel = Wheel::new(width_bits);
             let mut heap = BinaryHeap::new();
             let mut now = 0;
             for op in ops {
@@ -355,9 +339,9 @@ mod tests {
 
         #[test]
         fn the_next_member_is_the_smallest_from_there_on(
-            members in prop::collection::btree_set(0usize..16_384, 0..20), from in 0usize..16_500,
+            members in prop::collection::btree_set(0..PLACES, 0..20), from in 0..PLACES,
         ) {
-            let mut bits = Bits::new(16_384);
+            let mut bits = Bits::new();
             for &member in &members {
                 bits.set(member);
             }
@@ -371,15 +355,16 @@ mod tests {
 
     #[test]
     fn no_bucket_beyond_until_is_opened() {
-        let mut wheel = Wheel::new(Shape { width_bits: 4, page_bits: 10 });
+        let mut wheel = Wheel::new(4);
         wheel.push((1_000_000, 1));
         assert_eq!(wheel.pop(999), None);
         assert!(wheel.horizon << 4 <= 999);
     }
 
     #[test]
-    fn a_busy_fat_tree_gets_narrow_buckets_and_long_pages() {
-        assert_eq!(Shape::of(42, 42 * 81_274), Shape { width_bits: 18, page_bits: 10 });
-        assert_eq!(Shape::of(5_120, 5_120 * 812_743), Shape { width_bits: 7, page_bits: 14 });
+    fn a_bucket_is_a_few_arrivals_wide() {
+        // 42 links at 1 Gbit/s: an arrival each 293 ns if all are busy. 6,144 links at 10 Gbit/s: five each ns.
+        assert_eq!(width_bits(42 * 81_274), 21);
+        assert_eq!(width_bits(6_144 * 812_743), 10);
     }
 }
