@@ -368,7 +368,8 @@ impl<'a> Simulation<'a> {
             end.armed_timer = timer;
             self.network.arm(Entity::timer(id, slot << 1), timer);
         }
-        let pacing = end.endpoint.pacing_deadline().min(room_at);
+        // While the port is full the sender is not asked, and what it said of pacing may be of the past.
+        let pacing = if room_at == Time::NEVER { end.endpoint.pacing_deadline() } else { room_at };
         if pacing != end.armed_pacing {
             end.armed_pacing = pacing;
             self.network.arm(Entity::timer(id | 1, slot << 1 | 1), pacing);
