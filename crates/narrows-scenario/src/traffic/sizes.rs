@@ -187,7 +187,7 @@ mod tests {
         let ones = SizeDistribution::parse("t", "10000 0.15\n20000 0.2\n30000 1\n").unwrap();
         let hundreds = SizeDistribution::parse("t", "# bytes percent\n0 0\n10000 15\n20000 20\n30000 100\n").unwrap();
         assert_eq!(ones, hundreds);
-        assert_eq!(ones.quantile(0.175), Bytes::new(15_000));
+        assert_eq!(ones.quantile(0.6), Bytes::new(25_000));
         assert_eq!(ones.quantile(0.0), Bytes::new(1));
         assert_eq!(ones.quantile(1.0), Bytes::new(30_000));
     }
