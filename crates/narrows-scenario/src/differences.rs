@@ -37,7 +37,8 @@ pub(crate) fn of(plans: &[&Plan], controllers: &[&'static Spec]) -> Vec<Differen
     let mut paths: Vec<&String> = facts.iter().flat_map(BTreeMap::keys).collect();
     paths.sort();
     paths.dedup();
-    let value = |facts: &BTreeMap<String, String>, path: &String| facts.get(path).map_or("–", String::as_str).to_owned();
+    let value =
+        |facts: &BTreeMap<String, String>, path: &String| facts.get(path).map_or("–", String::as_str).to_owned();
     let differing = paths.into_iter().filter_map(|path| {
         let values: Vec<String> = facts.iter().map(|facts| value(facts, path)).collect();
         if values.windows(2).all(|pair| pair[0] == pair[1]) {
@@ -54,7 +55,9 @@ pub(crate) fn of(plans: &[&Plan], controllers: &[&'static Spec]) -> Vec<Differen
 /// Whether a plan's arm or axes name this fact, or something above or below it.
 fn declares(plan: &Plan, path: &str) -> bool {
     let keys = plan.declared.iter().chain(&plan.axes).map(|(key, _)| key.as_str());
-    let within = |outer: &str, inner: &str| inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'));
+    let within = |outer: &str, inner: &str| {
+        inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
+    };
     let touches = |key: &str, path: &str| within(key, path) || within(path, key);
     // `traffic.web/1-2.cc` is of the traffic that is written as `web`.
     let written = match path.strip_prefix("traffic.").and_then(|rest| rest.split_once('.')) {
@@ -85,12 +88,15 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
     for (name, every) in
         [("queues", plan.sampling.queues), ("windows", plan.sampling.windows), ("goodput", plan.sampling.goodput)]
     {
-        facts.insert(format!("sample.{name}"), if every == Span::ZERO { "never".to_owned() } else { every.to_string() });
+        facts
+            .insert(format!("sample.{name}"), if every == Span::ZERO { "never".to_owned() } else { every.to_string() });
     }
-    let watched: Vec<&str> = plan.network.links.iter().filter(|link| link.watched).map(|link| link.name.as_str()).collect();
+    let watched: Vec<&str> =
+        plan.network.links.iter().filter(|link| link.watched).map(|link| link.name.as_str()).collect();
     facts.insert("sample.watch".to_owned(), watched.join(" "));
 
-    let of_each: Vec<BTreeMap<String, String>> = plan.traffic.iter().map(|traffic| stack(traffic, controllers)).collect();
+    let of_each: Vec<BTreeMap<String, String>> =
+        plan.traffic.iter().map(|traffic| stack(traffic, controllers)).collect();
     for (traffic, own) in plan.traffic.iter().zip(&of_each) {
         for (path, value) in own {
             // What all traffic agrees on is told once, without a name.
@@ -147,7 +153,15 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
         tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));
         tell("pool.alpha", &|link| pool(link).map(|pool| format!("{:.5}", f64::from(pool.alpha) / 65_536.0)));
-        for parameter in ["threshold.mark-at", "red.min", "red.max", "red.max-probability", "red.weight-shift", "red.gentle", "red.ecn"] {
+        for parameter in [
+            "threshold.mark-at",
+            "red.min",
+            "red.max",
+            "red.max-probability",
+            "red.weight-shift",
+            "red.gentle",
+            "red.ecn",
+        ] {
             tell(&format!("aqm.{parameter}"), &|link| aqm(link.aqm?, parameter));
         }
     }
@@ -195,7 +209,9 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
             facts.insert(format!("cc.{}.{}", spec.name, parameter.name), describe_value(parameter, *value));
         }
     }
-    let Ok(Value::Object(fields)) = serde_json::to_value(traffic.profile) else { unreachable!("a profile is an object") };
+    let Ok(Value::Object(fields)) = serde_json::to_value(traffic.profile) else {
+        unreachable!("a profile is an object")
+    };
     /// Fields that JSON holds as picoseconds.
     const SPANS: &[&str] = &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue"];
     for (key, value) in fields {
@@ -286,7 +302,10 @@ mod tests {
 
     #[test]
     fn what_no_arm_declares_is_told_as_such() {
-        let (one, other) = (plans(TEXT), plans(&TEXT.replace("[topology.dumbbell]", "[topology.dumbbell]\nfabric = { limit = \"50pkt\" }")));
+        let (one, other) = (
+            plans(TEXT),
+            plans(&TEXT.replace("[topology.dumbbell]", "[topology.dumbbell]\nfabric = { limit = \"50pkt\" }")),
+        );
         insta::assert_snapshot!(table(&[&one[0], &other[0]]));
     }
 

@@ -295,7 +295,9 @@ impl Problem {
         match self {
             Problem::Unreadable { .. } => Some("check the path and the rights".to_owned()),
             Problem::NotUtf8 { .. } => Some("save it as UTF-8".to_owned()),
-            Problem::OutsideFolder { .. } => Some("put the file beside the experiment and name it relatively".to_owned()),
+            Problem::OutsideFolder { .. } => {
+                Some("put the file beside the experiment and name it relatively".to_owned())
+            }
             Problem::Malformed { help, .. } => help.clone(),
             Problem::UnknownKey { key, known } => or_list(key, known, "what may stand here"),
             Problem::UnknownName { name, known, .. } => or_list(name, known, "there are"),
@@ -318,7 +320,9 @@ impl Problem {
             Problem::FlowLine { .. } => Some("write it like `0 5 3 100 1000000 0.01`".to_owned()),
             Problem::NoSuchHost { pattern, known } => or_list(pattern, known, "hosts"),
             Problem::NoSuchLink { pattern, known } => or_list(pattern, known, "links"),
-            Problem::NoPairs { .. } => Some("choose senders and receivers with `between`, or with `from` and `to`".to_owned()),
+            Problem::NoPairs { .. } => {
+                Some("choose senders and receivers with `between`, or with `from` and `to`".to_owned())
+            }
             Problem::Unreachable { .. } => Some("add a link between their switches".to_owned()),
             Problem::NotCrossed { .. } => Some("name links that its flows cross".to_owned()),
             Problem::Duplicate { .. } => Some("rename one of them".to_owned()),
@@ -445,8 +449,7 @@ impl Error {
             let width = text.get(start..marked_end).map_or(1, |marked| marked.chars().count()).max(1);
             let number = number.to_string();
             let gutter = " ".repeat(number.len());
-            let indent: String =
-                line.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let indent: String = line.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             let _ = writeln!(out, "{gutter} |\n{number} | {line}\n{gutter} | {indent}{}", "^".repeat(width));
         }
         if let Some(help) = self.problem.help() {

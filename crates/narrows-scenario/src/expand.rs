@@ -18,7 +18,7 @@ use crate::error::{Judged, Problem, Source};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
 use crate::experiment::{Arm, File, Sample, Seeds};
-use crate::plan::{Graph, Plan, Role, Sampling, Schedule};
+use crate::plan::{Graph, Pairs, Pattern, Plan, Role, Sampling, Schedule};
 use crate::route::Routes;
 use crate::summary::Summary;
 use crate::traffic::{self, Scene};
@@ -27,8 +27,10 @@ use crate::{Limits, Overrides, select, stack, topology};
 
 /// Most plans of one experiment: arms × combinations of the axes.
 pub const MOST_PLANS: u64 = 10_000;
-/// Most links of all plans together.
-const MOST_LINKS_IN_ALL: u64 = 50_000_000;
+/// Most parts of all plans together: nodes, links, listed flows, pairs and hosts, points of distributions.
+const MOST_PARTS: u64 = 10_000_000;
+/// Most text that is read again for each plan, bytes of all plans together.
+const MOST_TEXT: u64 = 1 << 30;
 /// Longest run.
 const LONGEST: Span = Span::from_secs(86_400);
 
@@ -104,16 +106,25 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         let known = axes.iter().map(|axis| axis.path.text.clone()).collect();
         return Err(Problem::UnknownName { what: "axis", name: path.text.clone(), known }.at(&path.span));
     }
-    let axes: Vec<(&Path, Vec<(String, Value<'_>)>)> = axes.iter().map(|axis| Ok((&axis.path, axis.parsed(text)?))).collect::<Judged<_>>()?;
+    let axes: Vec<(&Path, Vec<(String, Value<'_>)>)> =
+        axes.iter().map(|axis| Ok((&axis.path, axis.parsed(text)?))).collect::<Judged<_>>()?;
     let combinations = axes.iter().try_fold(arms.len() as u64, |all, (_, values)| all.checked_mul(values.len() as u64));
     let count = combinations.unwrap_or(u64::MAX);
     if count > MOST_PLANS {
         let span = axes.first().map_or(0..0, |(path, _)| path.span.clone());
-        return Err(Problem::TooMany { what: "arms times combinations of the sweep", value: count, most: MOST_PLANS }.at(&span));
+        return Err(
+            Problem::TooMany { what: "arms times combinations of the sweep", value: count, most: MOST_PLANS }.at(&span)
+        );
+    }
+
+    let read = count * source.text.len() as u64;
+    if read > MOST_TEXT {
+        let span = axes.first().map_or(0..0, |(path, _)| path.span.clone());
+        return Err(Problem::TooMany { what: "bytes of text, times plans", value: read, most: MOST_TEXT }.at(&span));
     }
 
     let mut plans: Vec<Plan> = vec![];
-    let mut links = 0;
+    let mut parts = 0;
     for (arm, element) in file.arm.iter().zip(&arms) {
         let mut of_arm = base.clone();
         let mut declared = vec![];
@@ -150,12 +161,17 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
                 }
             }
             let file = document.file()?;
-            let named = Labels { experiment: name.clone(), arm: arm.name.value.clone(), axes: labels, declared: declared.clone() };
+            let named = Labels {
+                experiment: name.clone(),
+                arm: arm.name.value.clone(),
+                axes: labels,
+                declared: declared.clone(),
+            };
             let plan = plan(&file, named, &arm.span, settings)?;
-            links += plan.network.links.len() as u64;
-            if links > MOST_LINKS_IN_ALL {
-                let (what, most) = ("links of all plans together", MOST_LINKS_IN_ALL);
-                return Err(Problem::TooMany { what, value: links, most }.at(&arm.span));
+            parts += size(&plan);
+            if parts > MOST_PARTS {
+                let what = "nodes, links and listed flows of all plans";
+                return Err(Problem::TooMany { what, value: parts, most: MOST_PARTS }.at(&arm.span));
             }
             plans.push(plan);
         }
@@ -214,7 +230,11 @@ fn padded_overrides(source: &Source, settings: &Settings<'_>) -> Judged<Vec<Over
             return Err(Problem::BadOverride { text: path.clone(), expected }.at(&(0..0)));
         }
         let text = format!("{}v = {value}", "\n".repeat(start.saturating_sub(4)));
-        overrides.push(Override { path: Path { text: path.clone(), span: at..at + path.len() }, text, value: start..end });
+        overrides.push(Override {
+            path: Path { text: path.clone(), span: at..at + path.len() },
+            text,
+            value: start..end,
+        });
         at = end + 1;
     }
     Ok(overrides)
@@ -267,7 +287,8 @@ fn axis_values<'i>(value: &Value<'i>) -> Judged<Vec<AxisValue<'i>>> {
 
 fn bad_axis(span: &Range<usize>) -> Box<crate::error::Fault> {
     let sentence = "an axis is a list of values, or a range of at most 10000 values in one unit".to_owned();
-    let help = "write [\"20pkt\", \"40pkt\"], \"1..=40\", or { from = \"1ms\", to = \"5ms\", step = \"1ms\" }".to_owned();
+    let help =
+        "write [\"20pkt\", \"40pkt\"], \"1..=40\", or { from = \"1ms\", to = \"5ms\", step = \"1ms\" }".to_owned();
     Problem::Malformed { sentence, help: Some(help) }.at(span)
 }
 
@@ -403,6 +424,23 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     Ok(plan)
 }
 
+/// How many parts a plan has.
+fn size(plan: &Plan) -> u64 {
+    let of_pattern = |pattern: &Pattern| match pattern {
+        Pattern::Open(open) => {
+            open.sizes.points.len()
+                + match &open.pairs {
+                    Pairs::Listed(listed) => listed.len(),
+                    Pairs::Between { sources, destinations } => sources.len() + destinations.len(),
+                }
+        }
+        Pattern::List(list) => list.len(),
+        Pattern::Incast(incast) => incast.servers.len(),
+    };
+    let traffic: usize = plan.traffic.iter().map(|traffic| of_pattern(&traffic.pattern)).sum();
+    (plan.network.nodes.len() + plan.network.links.len() + traffic) as u64
+}
+
 /// A size as people read it: whole megabytes, rounded up.
 fn rounded(bytes: narrows_core::units::Bytes) -> String {
     format!("{} MB", bytes.get().div_ceil(1_000_000))
@@ -426,7 +464,8 @@ fn schedule(file: &File) -> Judged<Schedule> {
         return Err(Problem::OutOfRange { what, value, least: "1ps".to_owned(), most }.at(&run.end.span));
     }
     let drain = run.drain.as_ref().map_or(Ok(Span::from_secs(10)), |drain| within("drain", drain, LONGEST))?;
-    let warmup = run.warmup.as_ref().map_or(Ok(Span::ZERO), |warmup| within("warmup", warmup, end.since(Time::ZERO)))?;
+    let warmup =
+        run.warmup.as_ref().map_or(Ok(Span::ZERO), |warmup| within("warmup", warmup, end.since(Time::ZERO)))?;
     Ok(Schedule { end, drain, warmup })
 }
 

@@ -84,6 +84,9 @@ mod tests {
             write_canonical(&serde_json::from_str(json).unwrap(), &mut text);
             text
         };
-        assert_eq!(text(r#"{"b": [1, 0.15, null], "a": {"d": true, "c": "x\"y"}}"#), r#"{"a":{"c":"x\"y","d":true},"b":[1,0.15,null]}"#);
+        assert_eq!(
+            text(r#"{"b": [1, 0.15, null], "a": {"d": true, "c": "x\"y"}}"#),
+            r#"{"a":{"c":"x\"y","d":true},"b":[1,0.15,null]}"#
+        );
     }
 }

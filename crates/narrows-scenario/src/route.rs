@@ -159,7 +159,8 @@ impl<'a> Routes<'a> {
         }
         for (exit, (destination, entries)) in towards {
             self.spread(exit, &entries, &mut share).map_err(|switch| {
-                let link = self.into[switch as usize].iter().find(|link| self.is_host(self.graph.links[**link as usize].from));
+                let link =
+                    self.into[switch as usize].iter().find(|link| self.is_host(self.graph.links[**link as usize].from));
                 NoPath { from: link.map_or(switch, |link| self.graph.links[*link as usize].from), to: destination }
             })?;
         }

@@ -28,9 +28,9 @@ fn host_names(graph: &Graph) -> Vec<String> {
 /// The host of this name.
 pub(crate) fn host(graph: &Graph, name: &Located<String>) -> Judged<u32> {
     let found = (0_u32..).zip(&graph.nodes).find(|(_, node)| node.kind == NodeKind::Host && node.name == name.value);
-    found.map(|(index, _)| index).ok_or_else(|| {
-        Problem::NoSuchHost { pattern: name.value.clone(), known: host_names(graph) }.at(&name.span)
-    })
+    found
+        .map(|(index, _)| index)
+        .ok_or_else(|| Problem::NoSuchHost { pattern: name.value.clone(), known: host_names(graph) }.at(&name.span))
 }
 
 /// The hosts that a selector names, each once, in its order.

@@ -30,8 +30,7 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
         let range = Packets::new(1)..=Packets::new(65_535);
         refuse_unless(range.contains(&window.value.0), "initial-window", window, window.value.0, "1pkt", "65535pkt")?;
     }
-    for (what, written) in
-        [("min-rto", &host.min_rto), ("initial-rto", &host.initial_rto), ("max-rto", &host.max_rto)]
+    for (what, written) in [("min-rto", &host.min_rto), ("initial-rto", &host.initial_rto), ("max-rto", &host.max_rto)]
     {
         if let Some(span) = written {
             let range = Span::from_us(1)..=Span::from_secs(3_600);
@@ -47,7 +46,12 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
         let bytes = buffer.value.0.get();
         refuse_unless((3_000..=1 << 32).contains(&bytes), "receive-buffer", buffer, buffer.value.0, "3KB", "4GiB")?;
     }
-    Ok(host.over(base))
+    let profile = host.over(base);
+    if let (true, Some(at)) = (profile.min_rto > profile.max_rto, host.min_rto.as_ref().or(host.max_rto.as_ref())) {
+        let sentence = format!("min-rto is {}, above max-rto of {}", profile.min_rto, profile.max_rto);
+        return Err(Problem::Malformed { sentence, help: Some("lower min-rto".to_owned()) }.at(&at.span));
+    }
+    Ok(profile)
 }
 
 fn in_range(

@@ -5,7 +5,7 @@ use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Span, Time};
 use serde::Serialize;
 
-use crate::load;
+use crate::offered;
 use crate::plan::{Connections, Graph, NodeKind, Pairs, Pattern, Plan, Role};
 use crate::route::Routes;
 use crate::select::role_name;
@@ -123,19 +123,24 @@ impl Summary {
             match &kind.pattern {
                 Pattern::Open(open) => {
                     let shares = crossing(&open.pairs);
-                    load::add(open, &shares, graph, &mut offered);
+                    offered::add(open, &shares, graph, &mut offered);
                     let hops: f64 = shares.iter().sum();
-                    let per_second = load::flows_per_second(open);
-                    (flows, mean, rate, sizes) =
-                        (per_second * seconds, Some(open.sizes.mean()), Some(per_second), Some(open.sizes.name.clone()));
+                    let per_second = offered::flows_per_second(open);
+                    (flows, mean, rate, sizes) = (
+                        per_second * seconds,
+                        Some(open.sizes.mean()),
+                        Some(per_second),
+                        Some(open.sizes.name.clone()),
+                    );
                     let packets = flows * (open.sizes.mean() / PAYLOAD).max(1.0);
                     data += packets;
                     data_hops += packets * hops;
                     if let Connections::Persistent { pool } = kind.connections {
                         connections += f64::from(pool) * pairs_of(&open.pairs);
                     }
-                    // A flow's connection lives about as long as a tenth of the run, at most 30 s.
-                    connections += flows * (1.0 / seconds.max(1.0)).min(0.1) * 3.0;
+                    // Little's law: a flow lives about 200 ms and twenty times its time on the slowest link.
+                    let slowest = graph.links.iter().map(|link| link.rate.as_bps()).min().unwrap_or(1) as f64;
+                    connections += per_second * (0.2 + 20.0 * 8.0 * open.sizes.mean() / slowest).min(seconds);
                 }
                 Pattern::List(list) => {
                     (flows, rate, sizes) = (list.len() as f64, None, None);
@@ -191,7 +196,9 @@ impl Summary {
         for ((_, count, lasts), shares) in elastic.iter().zip(&shares) {
             let per_flow = (0..graph.links.len())
                 .filter(|link| shares[*link] > 0.0)
-                .map(|link| graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]).max(0.05) / long[link].max(1.0))
+                .map(|link| {
+                    graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]).max(0.05) / long[link].max(1.0)
+                })
                 .fold(f64::INFINITY, f64::min);
             let packets = count * lasts * per_flow / (8.0 * WIRE);
             data += packets;
@@ -268,7 +275,8 @@ fn roles(graph: &Graph, offered: &[f64]) -> Vec<RoleSummary> {
 fn bottlenecks(graph: &Graph, offered: &[f64], long: &[f64]) -> Vec<Bottleneck> {
     // What a further flow would get: the free rate shared with the long-lived flows.
     let left = |link: usize| graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]) / (1.0 + long[link]);
-    let mut busy: Vec<usize> = (0..graph.links.len()).filter(|link| offered[*link] > 0.0 || long[*link] > 0.0).collect();
+    let mut busy: Vec<usize> =
+        (0..graph.links.len()).filter(|link| offered[*link] > 0.0 || long[*link] > 0.0).collect();
     busy.sort_by(|a, b| left(*a).total_cmp(&left(*b)).then(a.cmp(b)));
     busy.truncate(BOTTLENECKS);
     let bottleneck =

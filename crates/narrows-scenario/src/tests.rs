@@ -63,7 +63,13 @@ const GEMINI: &[Parameter] = &[
     },
     Parameter { name: "k", kind: Kind::Packets, default: Value::Auto, range: Some((1, 100_000)), about: "" },
     Parameter { name: "delay", kind: Kind::Switch, default: Value::Switch(true), range: None, about: "" },
-    Parameter { name: "growth", kind: Kind::Choice(&["fresh", "frozen"]), default: Value::Choice(0), range: None, about: "" },
+    Parameter {
+        name: "growth",
+        kind: Kind::Choice(&["fresh", "frozen"]),
+        default: Value::Choice(0),
+        range: None,
+        about: "",
+    },
 ];
 
 /// Expands with the tests' controllers.

@@ -93,7 +93,9 @@ impl LinkSpec {
             if loss.0 >= 1.0 {
                 let (least, most) = ("0".to_owned(), "below 1".to_owned());
                 let value = loss.0.to_string();
-                return Err(Problem::OutOfRange { what: "the loss of a link".to_owned(), value, least, most }.at(&loss.span));
+                return Err(
+                    Problem::OutOfRange { what: "the loss of a link".to_owned(), value, least, most }.at(&loss.span)
+                );
             }
             spec.loss = u32::try_from(loss.scaled(32)).unwrap_or(u32::MAX);
         }
@@ -284,7 +286,8 @@ impl Builder {
 
     /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port is an unbounded FIFO.
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
-        let own = LinkSpec { delay: spec.delay + self.stack.tx, loss: spec.loss, ..LinkSpec::plain(spec.rate, Span::ZERO) };
+        let own =
+            LinkSpec { delay: spec.delay + self.stack.tx, loss: spec.loss, ..LinkSpec::plain(spec.rate, Span::ZERO) };
         self.link(host, switch, Role::Host, &own);
         self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + self.stack.rx, ..*spec });
     }

@@ -29,6 +29,8 @@ pub(crate) use pairs::Group;
 
 /// Most flows of one traffic, expected or listed.
 pub const MOST_FLOWS: u64 = 100_000_000;
+/// Most expected flows of a traffic that is `exact`: they are drawn together.
+pub const MOST_EXACT_FLOWS: u64 = 10_000_000;
 /// Largest flow.
 const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
 
@@ -55,7 +57,11 @@ impl Scene<'_> {
     }
 
     /// Refuses pairs without a path, at this place.
-    pub(crate) fn reachable(&self, pairs: impl Iterator<Item = (u32, u32)>, span: &std::ops::Range<usize>) -> Judged<()> {
+    pub(crate) fn reachable(
+        &self,
+        pairs: impl Iterator<Item = (u32, u32)>,
+        span: &std::ops::Range<usize>,
+    ) -> Judged<()> {
         let pairs: Vec<(u32, u32)> = pairs.collect();
         if pairs.is_empty() {
             return Ok(());
@@ -78,7 +84,8 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         return Err(Problem::OneOf { what: "a [[traffic]]", keys }.at(&written.span));
     }
     if let Some(delay) = &written.host.stack_delay {
-        return Err(Problem::NotHere { key: "stack-delay", place: "in a [[traffic]]: it is the topology's host's" }.at(&delay.span));
+        return Err(Problem::NotHere { key: "stack-delay", place: "in a [[traffic]]: it is the topology's host's" }
+            .at(&delay.span));
     }
     let profile = stack::resolve(&written.host, scene.profile)?;
     let controller = choose(name, written, scene)?;
@@ -94,9 +101,15 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         let connections = connections(written, Connections::Fresh)?;
         let groups = pairs::groups(name, written, scene)?;
         let opens = open(written, poisson, &arrivals.span, &groups, scene)?;
-        return Ok(groups.into_iter().zip(opens).map(|(g, open)| make(g.name, connections, Pattern::Open(open))).collect());
+        return Ok(groups
+            .into_iter()
+            .zip(opens)
+            .map(|(g, open)| make(g.name, connections, Pattern::Open(open)))
+            .collect());
     }
-    for (key, present) in [("size", written.size.as_ref().map(|at| &at.span)), ("exact", written.exact.as_ref().map(|at| &at.span))] {
+    for (key, present) in
+        [("size", written.size.as_ref().map(|at| &at.span)), ("exact", written.exact.as_ref().map(|at| &at.span))]
+    {
         if let Some(span) = present {
             return Err(Problem::NotHere { key, place: "without `arrivals`" }.at(span));
         }
@@ -108,11 +121,17 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         let flows = long::resolve(long, &groups, request, scene)?;
         return Ok(vec![make(name.to_owned(), connections, Pattern::List(flows))]);
     }
-    let stray = [("between", written.between.as_ref().map(|at| &at.span)), ("from", written.from.as_ref().map(|at| &at.span)),
-        ("to", written.to.as_ref().map(|at| &at.span)), ("active", written.active.as_ref().map(|at| &at.span)),
-        ("request", written.request.as_ref().map(|at| &at.span))];
+    let stray = [
+        ("between", written.between.as_ref().map(|at| &at.span)),
+        ("from", written.from.as_ref().map(|at| &at.span)),
+        ("to", written.to.as_ref().map(|at| &at.span)),
+        ("active", written.active.as_ref().map(|at| &at.span)),
+        ("request", written.request.as_ref().map(|at| &at.span)),
+    ];
     if let Some((key, Some(span))) = stray.into_iter().find(|(_, span)| span.is_some()) {
-        return Err(Problem::NotHere { key, place: "beside `incast` or `flows`, which name their hosts themselves" }.at(span));
+        return Err(
+            Problem::NotHere { key, place: "beside `incast` or `flows`, which name their hosts themselves" }.at(span)
+        );
     }
     if let Some(written_incast) = &written.incast {
         let connections = connections(written, Connections::Persistent { pool: 1 })?;
@@ -138,7 +157,8 @@ fn connections(written: &WrittenTraffic, default: Connections) -> Judged<Connect
         Written::Fresh => Connections::Fresh,
         Written::FreshEstablished => Connections::FreshEstablished,
         Written::Persistent(persistent) if persistent.pool > 1_000 => {
-            return Err(Problem::TooMany { what: "connections of a pair", value: persistent.pool.into(), most: 1_000 }.at(&said.span));
+            return Err(Problem::TooMany { what: "connections of a pair", value: persistent.pool.into(), most: 1_000 }
+                .at(&said.span));
         }
         Written::Persistent(persistent) => Connections::Persistent { pool: persistent.pool },
     })
@@ -198,7 +218,9 @@ fn open(
             }
             if load.0 > 1.0 {
                 let (what, value) = ("the load".to_owned(), load.0.to_string());
-                return Err(Problem::OutOfRange { what, value, least: "0".to_owned(), most: "1".to_owned() }.at(&load.span));
+                return Err(
+                    Problem::OutOfRange { what, value, least: "0".to_owned(), most: "1".to_owned() }.at(&load.span)
+                );
             }
             let total = at_load(load.0, of, &sizes, groups, &shares, scene)?;
             (total, groups.iter().map(|group| arrivals::interval(total * group.weight)).collect())
@@ -211,16 +233,23 @@ fn open(
                 return Err(Problem::Zero { what: "the rate of arrivals" }.at(&rate.span));
             };
             let total = rate.value.0.per_second();
-            let part = |group: &Group| if groups.len() == 1 { interval } else { arrivals::interval(total * group.weight) };
+            let part =
+                |group: &Group| if groups.len() == 1 { interval } else { arrivals::interval(total * group.weight) };
             (total, groups.iter().map(part).collect())
         }
         _ => return Err(Problem::OneOf { what: "poisson", keys: &["load", "rate"] }.at(at)),
     };
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let expected = total * (scene.end.as_ps() as f64 / 1e12);
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, positive")]
-    if expected > MOST_FLOWS as f64 {
-        return Err(Problem::TooMany { what: "flows", value: expected as u64, most: MOST_FLOWS }.at(at));
+    let most = if exact { MOST_EXACT_FLOWS } else { MOST_FLOWS };
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate, positive"
+    )]
+    if expected > most as f64 {
+        return Err(Problem::TooMany { what: "flows", value: expected as u64, most }.at(at));
     }
     Ok(groups
         .iter()
@@ -245,7 +274,8 @@ fn at_load(
     shares: &[Vec<f64>],
     scene: &Scene<'_>,
 ) -> Judged<f64> {
-    let crossing = |link: usize| -> f64 { groups.iter().zip(shares).map(|(group, share)| group.weight * share[link]).sum() };
+    let crossing =
+        |link: usize| -> f64 { groups.iter().zip(shares).map(|(group, share)| group.weight * share[link]).sum() };
     let links = select::links(scene.graph, of)?;
     let busiest = links
         .into_iter()

@@ -185,8 +185,7 @@ impl UnitError {
             Fault::TooLarge | Fault::TooFine | Fault::NotANumber | Fault::WrongUnit => {
                 // One spelling of each size.
                 let first = |at: usize| !self.units[..at].iter().any(|(_, size)| *size == self.units[at].1);
-                let units: Vec<_> =
-                    (0..self.units.len()).filter(|at| first(*at)).map(|at| self.units[at].0).collect();
+                let units: Vec<_> = (0..self.units.len()).filter(|at| first(*at)).map(|at| self.units[at].0).collect();
                 format!("write it like \"{}\"; units: {}", self.example, units.join(", "))
             }
         }

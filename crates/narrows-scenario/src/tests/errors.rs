@@ -102,7 +102,10 @@ fn names() {
         ("[run]", "[[arm]]\nname = \"GEMINI\"\ncc = \"dctcp\"\n[run]"),
         ("[[arm]]", "[[traffic]]\nname = \"web\"\nlong = {}\nbetween = \"all\"\n[[arm]]"),
         ("name = \"web\"", "name = \"w.b\""),
-        ("[[arm]]\nname = \"GEMINI\"\ncc = { gemini = { beta = 0.2 } }\nset = { \"fabric.aqm.threshold.mark-at\" = \"50pkt\" }\n", ""),
+        (
+            "[[arm]]\nname = \"GEMINI\"\ncc = { gemini = { beta = 0.2 } }\nset = { \"fabric.aqm.threshold.mark-at\" = \"50pkt\" }\n",
+            ""
+        ),
     ]));
 }
 
@@ -150,7 +153,8 @@ fn sizes_of_things() {
 
 #[test]
 fn overrides_are_shown_as_they_were_given() {
-    let set = |path: &str, value: &str| Overrides { sets: vec![(path.to_owned(), value.to_owned())], ..Overrides::default() };
+    let set =
+        |path: &str, value: &str| Overrides { sets: vec![(path.to_owned(), value.to_owned())], ..Overrides::default() };
     let mut all = String::new();
     for (path, value) in [("fabric.rate", "10G"), ("fabric.rats", "10Gbps"), ("servers", "four"), ("a..b", "1")] {
         let _ = writeln!(all, "{}", expand(RIGHT, &set(path, value)).unwrap_err().render());
@@ -198,7 +202,14 @@ end = "1s"
 #[test]
 fn memory_is_bounded_by_the_caller() {
     let limits = &Limits { memory: Bytes::new(1_000_000) };
-    let loader = Loader { file: "experiment.toml", name: "test", folder: None, overrides: &Overrides::default(), limits, controllers: CONTROLLERS };
+    let loader = Loader {
+        file: "experiment.toml",
+        name: "test",
+        folder: None,
+        overrides: &Overrides::default(),
+        limits,
+        controllers: CONTROLLERS,
+    };
     insta::assert_snapshot!(loader.expand(RIGHT.to_owned()).unwrap_err().render());
 }
 
@@ -209,8 +220,14 @@ fn files_stand_beside_the_experiment() {
     for file in ["down.cdf", "short.cdf", "absent.cdf", "../../Cargo.toml", "/etc/hostname", "not-utf8.cdf"] {
         let text = RIGHT.replacen("cdf = \"web-search\"", &format!("file = \"{file}\""), 1);
         let (overrides, limits) = (&Overrides::default(), &Limits::default());
-        let loader =
-            Loader { file: "experiment.toml", name: "test", folder: Some(&folder), overrides, limits, controllers: CONTROLLERS };
+        let loader = Loader {
+            file: "experiment.toml",
+            name: "test",
+            folder: Some(&folder),
+            overrides,
+            limits,
+            controllers: CONTROLLERS,
+        };
         let _ = writeln!(all, "{}", loader.expand(text).unwrap_err().render());
     }
     insta::assert_snapshot!(all);

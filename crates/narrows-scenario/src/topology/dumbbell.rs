@@ -10,7 +10,8 @@ use crate::plan::{Graph, Role};
 
 pub(super) fn resolve(written: &Dumbbell) -> Judged<Graph> {
     let pairs = count("pairs", written.pairs.as_ref(), 2, 32_768)?;
-    let base = LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
+    let base =
+        LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
     let fabric = base.with(&written.fabric)?;
     let edge = fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
     let mut builder = Builder::new(Stack::of(&written.host, 0)?);

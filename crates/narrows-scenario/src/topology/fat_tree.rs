@@ -18,15 +18,19 @@ const MOST_PORTS: u32 = 64;
 pub(super) fn resolve(written: &FatTree) -> Judged<Graph> {
     let k = written.k.as_ref().map_or(4, |k| k.value);
     if let Some(at) = &written.k
-        && (k < 2 || k > MOST_PORTS || !k.is_multiple_of(2))
+        && (!(2..=MOST_PORTS).contains(&k) || !k.is_multiple_of(2))
     {
         let (what, value) = ("k (even)".to_owned(), k.to_string());
-        return Err(Problem::OutOfRange { what, value, least: "2".to_owned(), most: MOST_PORTS.to_string() }.at(&at.span));
+        return Err(
+            Problem::OutOfRange { what, value, least: "2".to_owned(), most: MOST_PORTS.to_string() }.at(&at.span)
+        );
     }
     let half = k / 2;
-    let base = LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(10), Span::from_us(1)) };
+    let base =
+        LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(10), Span::from_us(1)) };
     let fabric = base.with(&written.fabric)?;
-    let edge_spec = fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+    let edge_spec =
+        fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
     let mut builder = Builder::new(Stack::of(&written.host, 0)?);
     let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 2048 racks");
     for pod in 1..=k {

@@ -15,11 +15,15 @@ use crate::plan::{Graph, Role};
 const LONGEST_NAME: usize = 64;
 
 pub(super) fn resolve(written: &Written) -> Judged<Graph> {
-    let base = LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
+    let base =
+        LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
     let fabric = base.with(&written.fabric)?;
     let edge_class = without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?;
-    let wan = LinkSpec { limit: Limit::Packets(Packets::new(10_000)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_ms(5)) }
-        .with(without_pool(&written.wan, "on a wide-area link")?)?;
+    let wan = LinkSpec {
+        limit: Limit::Packets(Packets::new(10_000)),
+        ..LinkSpec::plain(Rate::from_gbps(1), Span::from_ms(5))
+    }
+    .with(without_pool(&written.wan, "on a wide-area link")?)?;
     let mut builder = Builder::new(Stack::of(&written.host, 0)?);
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
     let mut take = |name: &str, at: &Located<String>| -> Judged<()> {
@@ -55,7 +59,8 @@ pub(super) fn resolve(written: &Written) -> Judged<Graph> {
         let many = count("count", group.count.as_ref(), 1, 65_536)?;
         let switch = &written.switches[home];
         for index in 1..=many {
-            let name = if group.count.is_some() { format!("{}-{index}", group.name.value) } else { group.name.value.clone() };
+            let name =
+                if group.count.is_some() { format!("{}-{index}", group.name.value) } else { group.name.value.clone() };
             take(&name, &group.name)?;
             if homes.len() as u64 == MOST_HOSTS {
                 let value = homes.len() as u64 + 1;

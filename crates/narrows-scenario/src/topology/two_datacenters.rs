@@ -26,8 +26,9 @@ pub(super) fn resolve(written: &TwoDatacenters) -> Judged<Graph> {
     let gigabit = Rate::from_gbps(1);
     let fabric = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(gigabit, Span::from_us(5)) }.with(&written.fabric)?;
     let edge = fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
-    let wan = LinkSpec { limit: Limit::Packets(Packets::new(10_000)), ..LinkSpec::plain(gigabit, Span::from_us(4_890)) }
-        .with(without_pool(&written.wan, "on a wide-area link")?)?;
+    let wan =
+        LinkSpec { limit: Limit::Packets(Packets::new(10_000)), ..LinkSpec::plain(gigabit, Span::from_us(4_890)) }
+            .with(without_pool(&written.wan, "on a wide-area link")?)?;
 
     let mut builder = Builder::new(Stack::of(&written.host, 45)?);
     let sites = [(1, 'a'), (2, 'b')];

@@ -61,7 +61,9 @@ fn parse(file: &str, text: &str, hosts: usize) -> Result<Vec<FlowStart>, Problem
     let mut flows = vec![];
     for (number, line) in lines {
         let columns: Vec<&str> = line.split_whitespace().collect();
-        let [source, destination, _, _, bytes, start] = columns[..] else { return Err(fail(number, FlowFault::Columns)) };
+        let [source, destination, _, _, bytes, start] = columns[..] else {
+            return Err(fail(number, FlowFault::Columns));
+        };
         let host = |text: &str| text.parse::<u32>().ok().filter(|host| (*host as usize) < hosts);
         let (Some(source), Some(destination)) = (host(source), host(destination)) else {
             return Err(fail(number, FlowFault::Hosts));
@@ -71,7 +73,8 @@ fn parse(file: &str, text: &str, hosts: usize) -> Result<Vec<FlowStart>, Problem
         }
         let bytes = bytes.parse::<u64>().ok().map(Bytes::new);
         let size = bytes.filter(|bytes| *bytes > Bytes::ZERO && *bytes <= LARGEST_FLOW);
-        let at = units::parse::<Time>(&format!("{start}s")).ok().filter(|at| at.since(Time::ZERO) < Span::from_secs(86_400));
+        let at =
+            units::parse::<Time>(&format!("{start}s")).ok().filter(|at| at.since(Time::ZERO) < Span::from_secs(86_400));
         let (Some(size), Some(at)) = (size, at) else { return Err(fail(number, FlowFault::Columns)) };
         flows.push(FlowStart { at, source, destination, size: Some(size), stop: None, request: None });
     }

@@ -32,7 +32,11 @@ pub(super) fn groups(name: &str, written: &Located<Traffic>, scene: &Scene<'_>) 
     let side = |said: Option<&Located<_>>| -> Judged<Vec<u32>> {
         let mut hosts = match said {
             Some(selector) => select::hosts(scene.graph, selector)?,
-            None => (0_u32..).zip(&scene.graph.nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(i, _)| i).collect(),
+            None => (0_u32..)
+                .zip(&scene.graph.nodes)
+                .filter(|(_, node)| node.kind == NodeKind::Host)
+                .map(|(i, _)| i)
+                .collect(),
         };
         hosts.retain(|host| active[*host as usize]);
         Ok(hosts)
@@ -52,7 +56,9 @@ pub(super) fn groups(name: &str, written: &Located<Traffic>, scene: &Scene<'_>) 
             }
             for one in &sites {
                 for other in sites.iter().filter(|other| *other != one) {
-                    let of = |hosts: &[u32], site: u16| hosts.iter().copied().filter(|host| node(*host).site == site).collect();
+                    let of = |hosts: &[u32], site: u16| {
+                        hosts.iter().copied().filter(|host| node(*host).site == site).collect()
+                    };
                     parts.push((format!("/{one}-{other}"), of(&sources, *one), of(&destinations, *other)));
                 }
             }
@@ -73,7 +79,9 @@ pub(super) fn groups(name: &str, written: &Located<Traffic>, scene: &Scene<'_>) 
             hosts.retain(|host| receives[*host as usize]);
             let pairs = permutation(name, &hosts);
             if pairs.is_empty() {
-                return Err(Problem::NoPairs { why: "a permutation needs two hosts that may both send and receive" }.at(span));
+                return Err(
+                    Problem::NoPairs { why: "a permutation needs two hosts that may both send and receive" }.at(span)
+                );
             }
             return Ok(vec![Group { name: name.to_owned(), pairs: Pairs::Listed(pairs), weight: 1.0 }]);
         }
@@ -119,7 +127,9 @@ fn active(written: &Located<Traffic>, scene: &Scene<'_>) -> Judged<Vec<bool>> {
     let largest = seen.values().copied().max().unwrap_or(0);
     if most.value == 0 || most.value > largest {
         let (what, value) = ("active".to_owned(), most.value.to_string());
-        return Err(Problem::OutOfRange { what, value, least: "1".to_owned(), most: largest.to_string() }.at(&most.span));
+        return Err(
+            Problem::OutOfRange { what, value, least: "1".to_owned(), most: largest.to_string() }.at(&most.span)
+        );
     }
     Ok(active)
 }

@@ -148,7 +148,7 @@ fn whole_bytes(text: &str) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
     text.parse::<u64>().ok().or_else(|| {
         let value = text.parse::<f64>().ok()?;
-        (value >= 0.0 && value < 1e15 && libm::floor(value) == value).then_some(value as u64)
+        ((0.0..1e15).contains(&value) && libm::floor(value) == value).then_some(value as u64)
     })
 }
 
