@@ -1,8 +1,8 @@
 //! What a plan offers to each link.
 
-use crate::plan::{Graph, Open, Pattern, Plan};
+use crate::plan::{Graph, Open, Pairs, Pattern, Plan};
 use crate::route::{NoPath, Routes};
-use crate::traffic::arrivals::load_of;
+use crate::traffic::arrivals::GOODPUT_OVER_WIRE;
 
 /// Flows per second of a process.
 #[expect(clippy::cast_precision_loss, reason = "a mean time is known to 53 bits")]
@@ -17,19 +17,24 @@ pub(crate) fn flows_per_second(open: &Open) -> f64 {
 /// # Errors
 /// If the plan's traffic has no path; a plan made by this crate has.
 pub fn offered_load(plan: &Plan) -> Result<Vec<f64>, NoPath> {
-    let routes = Routes::new(&plan.network);
-    let mut load = vec![0.0; plan.network.links.len()];
-    for traffic in &plan.traffic {
-        let Pattern::Open(open) = &traffic.pattern else { continue };
-        add(open, &routes.crossing(&open.pairs)?, &plan.network, &mut load);
-    }
-    Ok(load)
+    of(plan, &Routes::new(&plan.network))
 }
 
-/// Adds what one process puts on each link.
-pub(crate) fn add(open: &Open, shares: &[f64], graph: &Graph, load: &mut [f64]) {
-    let (rate, mean) = (flows_per_second(open), open.sizes.mean());
-    for ((link, share), load) in graph.links.iter().zip(shares).zip(load) {
-        *load += load_of(rate, link.rate, mean, *share);
-    }
+/// The same, over known routes.
+pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
+    let opens = plan.traffic.iter().filter_map(|traffic| match &traffic.pattern {
+        Pattern::Open(open) => Some(open),
+        _ => None,
+    });
+    let bytes: Vec<(&Pairs, f64)> =
+        opens.map(|open| (&open.pairs, flows_per_second(open) * open.sizes.mean())).collect();
+    Ok(shares_of_rates(&plan.network, &routes.carried(&bytes)?))
+}
+
+/// Application bytes per second as shares of the links' rates.
+#[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
+fn shares_of_rates(graph: &Graph, bytes_per_second: &[f64]) -> Vec<f64> {
+    let share =
+        |(link, bytes): (&crate::plan::Link, &f64)| bytes * 8.0 / (link.rate.as_bps() as f64 * GOODPUT_OVER_WIRE);
+    graph.links.iter().zip(bytes_per_second).map(share).collect()
 }
