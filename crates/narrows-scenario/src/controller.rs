@@ -128,9 +128,8 @@ fn shown(kind: Kind, integer: u64) -> String {
         Kind::Real { bits } => {
             #[expect(clippy::cast_precision_loss, reason = "shown to people")]
             let real = libm::ldexp(integer as f64, -i32::from(bits));
-            // Six significant digits hide what scaling to 2^bits added.
-            let places = 6_i32.saturating_sub(libm::floor(libm::log10(real.max(1e-9))) as i32 + 1).clamp(0, 12);
-            let text = format!("{real:.*}", usize::try_from(places).unwrap_or(0));
+            // Six digits hide what scaling to 2^bits added.
+            let text = format!("{real:.6}");
             if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
         }
         Kind::Span => Span::from_ps(integer).to_string(),

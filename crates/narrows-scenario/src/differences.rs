@@ -1,1 +1,318 @@
-//! Differences between plans.
+//! What differs between plans, all of it, and whether an arm says so: the disclosure of a report.
+//!
+//! A plan is told as facts: a dotted path, as an experiment writes it, and a value as one writes it. Links are told by
+//! role, so that one changed threshold is one difference and not two hundred. Plans that differ in what no fact tells
+//! (two networks wired differently) differ in the fact `network`.
+
+use std::collections::BTreeMap;
+
+use narrows_core::cc::{SPECS, Spec};
+use narrows_core::queue::aqm::Size;
+use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::units::{Bytes, Span};
+use serde_json::Value;
+
+use crate::controller::describe_value;
+use crate::plan::{Connections, Graph, Link, NodeKind, Open, Pairs, Pattern, Plan, Role, Traffic};
+use crate::select::role_name;
+
+/// One fact that is not the same in all plans.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Difference {
+    /// What, as a dotted path.
+    pub path: String,
+    /// Its value in each plan, in the order given; `–` where a plan has no such thing.
+    pub values: Vec<String>,
+    /// Whether the plans that do not declare it agree on it.
+    pub declared: bool,
+}
+
+/// Every fact that is not the same in all of these plans, sorted by path.
+pub fn differences(plans: &[&Plan]) -> Vec<Difference> {
+    of(plans, SPECS)
+}
+
+pub(crate) fn of(plans: &[&Plan], controllers: &[&'static Spec]) -> Vec<Difference> {
+    let facts: Vec<BTreeMap<String, String>> = plans.iter().map(|plan| facts(plan, controllers)).collect();
+    let mut paths: Vec<&String> = facts.iter().flat_map(BTreeMap::keys).collect();
+    paths.sort();
+    paths.dedup();
+    let value =
+        |facts: &BTreeMap<String, String>, path: &String| facts.get(path).map_or("–", String::as_str).to_owned();
+    let differing = paths.into_iter().filter_map(|path| {
+        let values: Vec<String> = facts.iter().map(|facts| value(facts, path)).collect();
+        if values.windows(2).all(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        let silent = plans.iter().zip(&values).filter(|(plan, _)| !declares(plan, path)).map(|(_, value)| value);
+        let silent: Vec<&String> = silent.collect();
+        let declared = silent.windows(2).all(|pair| pair[0] == pair[1]);
+        Some(Difference { path: path.clone(), values, declared })
+    });
+    differing.collect()
+}
+
+/// Whether a plan's arm or axes name this fact, or something above or below it.
+fn declares(plan: &Plan, path: &str) -> bool {
+    let keys = plan.declared.iter().chain(&plan.axes).map(|(key, _)| key.as_str());
+    let within = |outer: &str, inner: &str| {
+        inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let touches = |key: &str, path: &str| within(key, path) || within(path, key);
+    // `traffic.web/1-2.cc` is of the traffic that is written as `web`.
+    let written = match path.strip_prefix("traffic.").and_then(|rest| rest.split_once('.')) {
+        Some((name, rest)) => format!("traffic.{}.{rest}", name.split('/').next().unwrap_or(name)),
+        None => path.to_owned(),
+    };
+    let bare = written.strip_prefix("traffic.").and_then(|rest| rest.split_once('.')).map(|(_, rest)| rest);
+    keys.into_iter().any(|key| {
+        let short = key.strip_prefix("traffic.").and_then(|rest| rest.split_once('.')).map(|(_, rest)| rest);
+        touches(key, &written)
+            // Said for all traffic, told of one; or said of one, told for all because all agree.
+            || bare.is_some_and(|bare| touches(key, bare))
+            || short.is_some_and(|short| bare.is_none() && touches(short, path))
+            // Hosts' links inherit from the fabric's; a controller brings its use of ECN.
+            || key.strip_prefix("fabric.").is_some_and(|rest| ["edge", "host-link"].iter().any(|role| touches(&format!("{role}.{rest}"), path)))
+            || (key == "cc" || key.ends_with(".cc")) && (path == "ecn" || path.ends_with(".ecn"))
+    })
+}
+
+/// A plan as facts.
+fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    network(&plan.network, &mut facts);
+    let schedule = &plan.schedule;
+    facts.insert("run.end".to_owned(), schedule.end.to_string());
+    facts.insert("run.drain".to_owned(), schedule.drain.to_string());
+    facts.insert("run.warmup".to_owned(), schedule.warmup.to_string());
+    for (name, every) in
+        [("queues", plan.sampling.queues), ("windows", plan.sampling.windows), ("goodput", plan.sampling.goodput)]
+    {
+        facts
+            .insert(format!("sample.{name}"), if every == Span::ZERO { "never".to_owned() } else { every.to_string() });
+    }
+    let watched: Vec<&str> =
+        plan.network.links.iter().filter(|link| link.watched).map(|link| link.name.as_str()).collect();
+    facts.insert("sample.watch".to_owned(), watched.join(" "));
+
+    let of_each: Vec<BTreeMap<String, String>> =
+        plan.traffic.iter().map(|traffic| stack(traffic, controllers)).collect();
+    for (traffic, own) in plan.traffic.iter().zip(&of_each) {
+        for (path, value) in own {
+            // What all traffic agrees on is told once, without a name.
+            if of_each.iter().all(|other| other.get(path) == Some(value)) {
+                facts.insert(path.clone(), value.clone());
+            } else {
+                facts.insert(format!("traffic.{}.{path}", traffic.name), value.clone());
+            }
+        }
+        for (path, value) in pattern(&traffic.pattern) {
+            facts.insert(format!("traffic.{}.{path}", traffic.name), value);
+        }
+        let connections = match traffic.connections {
+            Connections::Fresh => "fresh".to_owned(),
+            Connections::FreshEstablished => "fresh-established".to_owned(),
+            Connections::Persistent { pool } => format!("persistent, {pool} at the start"),
+        };
+        facts.insert(format!("traffic.{}.connections", traffic.name), connections);
+    }
+    facts
+}
+
+fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
+    let count = |kind: NodeKind| graph.nodes.iter().filter(|node| node.kind == kind).count();
+    facts.insert("network.hosts".to_owned(), count(NodeKind::Host).to_string());
+    facts.insert("network.switches".to_owned(), count(NodeKind::Switch).to_string());
+    facts.insert("network.links".to_owned(), graph.links.len().to_string());
+    // What is told below is left out here: the rest is who is wired to whom, and the order of things.
+    let wiring: Vec<_> = graph.links.iter().map(|link| (&link.name, link.from, link.to)).collect();
+    let places: Vec<_> = graph.nodes.iter().map(|node| (&node.name, node.site, node.rack)).collect();
+    facts.insert("network".to_owned(), digest(&(wiring, places)));
+    for role in [Role::Host, Role::Edge, Role::Fabric, Role::Wan] {
+        let links: Vec<&Link> = graph.links.iter().filter(|link| link.role == role).collect();
+        if links.is_empty() {
+            continue;
+        }
+        let name = if role == Role::Host { "host-link" } else { role_name(role) };
+        let mut tell = |what: &str, of: &dyn Fn(&Link) -> Option<String>| {
+            let values: Vec<Option<String>> = links.iter().map(|link| of(link)).collect();
+            if let Some(value) = grouped(&values) {
+                facts.insert(format!("{name}.{what}"), value);
+            }
+        };
+        tell("rate", &|link| Some(link.rate.to_string()));
+        tell("delay", &|link| Some(link.delay.to_string()));
+        tell("loss", &|link| (link.loss > 0).then(|| format!("{}/2^32", link.loss)));
+        tell("limit", &|link| {
+            Some(match link.limit {
+                Limit::Unlimited => "unlimited".to_owned(),
+                Limit::Packets(packets) => packets.to_string(),
+                Limit::Bytes(bytes) => bytes.to_string(),
+            })
+        });
+        let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+        tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));
+        tell("pool.alpha", &|link| pool(link).map(|pool| format!("{:.5}", f64::from(pool.alpha) / 65_536.0)));
+        for parameter in [
+            "threshold.mark-at",
+            "red.min",
+            "red.max",
+            "red.max-probability",
+            "red.weight-shift",
+            "red.gentle",
+            "red.ecn",
+        ] {
+            tell(&format!("aqm.{parameter}"), &|link| aqm(link.aqm?, parameter));
+        }
+    }
+}
+
+/// One value if all agree; otherwise each distinct one with how often it occurs, or nothing if none has one.
+fn grouped(values: &[Option<String>]) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value.as_deref().unwrap_or("–")).or_default() += 1;
+    }
+    match counts.len() {
+        1 => values[0].clone(),
+        _ => Some(counts.into_iter().map(|(value, count)| format!("{value} ×{count}")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn aqm(aqm: AqmConfig, parameter: &str) -> Option<String> {
+    let size = |size: Size| match size {
+        Size::Packets(packets) => packets.to_string(),
+        Size::Bytes(bytes) => bytes.to_string(),
+    };
+    match (aqm, parameter) {
+        (AqmConfig::Threshold { mark_at }, "threshold.mark-at") => Some(size(mark_at)),
+        (AqmConfig::Red { min, .. }, "red.min") => Some(size(min)),
+        (AqmConfig::Red { max, .. }, "red.max") => Some(size(max)),
+        (AqmConfig::Red { max_probability, .. }, "red.max-probability") => {
+            Some(format!("{:.5}", f64::from(max_probability) / 65_536.0))
+        }
+        (AqmConfig::Red { weight_shift, .. }, "red.weight-shift") => Some(weight_shift.to_string()),
+        (AqmConfig::Red { gentle, .. }, "red.gentle") => Some(gentle.to_string()),
+        (AqmConfig::Red { ecn, .. }, "red.ecn") => Some(ecn.to_string()),
+        _ => None,
+    }
+}
+
+/// Controller and hosts of a traffic.
+fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    let choice = &traffic.controller;
+    facts.insert("cc".to_owned(), choice.name.clone());
+    facts.insert("ecn".to_owned(), choice.ecn.to_string());
+    if let Some(spec) = controllers.iter().find(|spec| spec.name == choice.name) {
+        for (parameter, value) in spec.parameters.iter().zip(&choice.values) {
+            facts.insert(format!("cc.{}.{}", spec.name, parameter.name), describe_value(parameter, *value));
+        }
+    }
+    let Ok(Value::Object(fields)) = serde_json::to_value(traffic.profile) else {
+        unreachable!("a profile is an object")
+    };
+    /// Fields that JSON holds as picoseconds.
+    const SPANS: &[&str] = &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue"];
+    for (key, value) in fields {
+        let text = match (&value, value.as_u64()) {
+            (_, Some(picoseconds)) if SPANS.contains(&key.as_str()) => Span::from_ps(picoseconds).to_string(),
+            (_, Some(bytes)) if key == "receive-buffer" => Bytes::new(bytes).to_string(),
+            (Value::String(text), _) => text.clone(),
+            _ => value.to_string(),
+        };
+        facts.insert(format!("host.{key}"), text);
+    }
+    facts
+}
+
+fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
+    let fact = |path: &str, value: String| (path.to_owned(), value);
+    match pattern {
+        Pattern::Open(open) => {
+            let Open { mean_interarrival, sizes, pairs, exact, request } = open;
+            let pairs_told = match pairs {
+                Pairs::Listed(listed) => format!("{} pairs {}", listed.len(), digest(listed)),
+                Pairs::Between { sources, destinations } => {
+                    format!("{} to {} hosts {}", sources.len(), destinations.len(), digest(pairs))
+                }
+            };
+            vec![
+                fact("arrivals", format!("every {mean_interarrival} on average")),
+                fact("size", format!("{} {}", sizes.name, digest(sizes))),
+                fact("between", pairs_told),
+                fact("exact", exact.to_string()),
+                fact("request", request.map_or("none".to_owned(), |request| request.to_string())),
+            ]
+        }
+        Pattern::List(list) => vec![fact("flows", format!("{} {}", list.len(), digest(list)))],
+        Pattern::Incast(incast) => vec![
+            fact("incast.clients", incast.client.to_string()),
+            fact("incast.servers", format!("{} {}", incast.servers.len(), digest(&incast.servers))),
+            fact("incast.request", incast.request.to_string()),
+            fact("incast.response", incast.response.to_string()),
+            fact("incast.repeats", incast.repeats.to_string()),
+            fact("incast.start", incast.start.to_string()),
+            fact("incast.jitter", incast.jitter.to_string()),
+        ],
+    }
+}
+
+/// Eight digits that differ where things too long to tell differ.
+fn digest(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).expect("parts of a plan are JSON");
+    format!("#{:08x}", crate::hash::of_json(&value) >> 96)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{CONTROLLERS, plans};
+
+    /// Two arms, of which one shortens the other's buffers by the way.
+    const TEXT: &str = r#"
+        [topology.dumbbell]
+        [[traffic]]
+        long = {}
+        from = "left-*"
+        to = "right-*"
+        [[arm]]
+        name = "cubic"
+        cc = "cubic"
+        [[arm]]
+        name = "dctcp"
+        cc = "dctcp"
+        set = { "fabric.aqm.threshold.mark-at" = "20pkt", "host.min-rto" = "10ms" }
+        [run]
+        end = "1s"
+    "#;
+
+    fn table(plans: &[&crate::plan::Plan]) -> String {
+        let line = |difference: super::Difference| {
+            let super::Difference { path, values, declared } = difference;
+            format!("{path}: {}{}", values.join(" | "), if declared { "" } else { "  (undeclared)" })
+        };
+        super::of(plans, CONTROLLERS).into_iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn what_arms_declare_is_told_and_what_follows_from_it() {
+        let plans = plans(TEXT);
+        insta::assert_snapshot!(table(&[&plans[0], &plans[1]]));
+    }
+
+    #[test]
+    fn what_no_arm_declares_is_told_as_such() {
+        let (one, other) = (
+            plans(TEXT),
+            plans(&TEXT.replace("[topology.dumbbell]", "[topology.dumbbell]\nfabric = { limit = \"50pkt\" }")),
+        );
+        insta::assert_snapshot!(table(&[&one[0], &other[0]]));
+    }
+
+    #[test]
+    fn equal_plans_do_not_differ() {
+        let plans = plans(TEXT);
+        assert!(super::of(&[&plans[0], &plans[0].clone()], CONTROLLERS).is_empty());
+        assert!(super::of(&[], CONTROLLERS).is_empty());
+    }
+}

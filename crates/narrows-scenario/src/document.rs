@@ -77,21 +77,6 @@ impl<'i> Document<'i> {
         }
     }
 
-    /// Puts a value at a path of keys, making tables on the way.
-    pub(crate) fn put(&mut self, keys: &[&str], span: &Range<usize>, value: Value<'i>) {
-        let mut place = &mut self.root;
-        for name in keys {
-            if !matches!(place.get_ref(), DeValue::Table(_)) {
-                *place = Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
-            }
-            let DeValue::Table(table) = place.get_mut() else { unreachable!("made above") };
-            place = table
-                .entry(key(name, span))
-                .or_insert_with(|| Spanned::new(span.clone(), DeValue::Table(DeTable::new())));
-        }
-        *place = value;
-    }
-
     /// Puts a value at a dotted path as `set` writes it: into the topology, or from one of the file's own keys.
     pub(crate) fn set(&mut self, path: &Path, value: &Value<'i>) -> Judged<()> {
         let segments: Vec<&str> = path.text.split('.').map(str::trim).collect();
@@ -253,8 +238,40 @@ fn translate(error: &toml::de::Error) -> Box<crate::error::Fault> {
         }
         .at(&span);
     }
-    let mut lines = message.lines();
-    let sentence = lines.next().unwrap_or_default().trim_end_matches(':').to_owned();
-    let help = sentence.strip_prefix("missing field ").map(|field| format!("add {field}"));
+    let sentence = message.lines().next().unwrap_or_default().trim_end_matches(':');
+    let (sentence, help) = if let Some(field) = sentence.strip_prefix("missing field ") {
+        (format!("{field} is missing"), Some(format!("add {field}")))
+    } else if let Some((found, expected)) =
+        sentence.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+    {
+        (format!("{} stands where {} belongs", plainly(found), plainly(expected)), None)
+    } else if let Some((found, expected)) =
+        sentence.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "))
+    {
+        (format!("{} is out of range where {} belongs", plainly(found), plainly(expected)), None)
+    } else if sentence.contains("must be quoted") {
+        (sentence.to_owned(), Some("put texts and quantities in quotes: \"10s\"".to_owned()))
+    } else {
+        (sentence.to_owned(), None)
+    };
     Problem::Malformed { sentence, help }.at(&span)
+}
+
+/// Serde's words for kinds of values, in a user's words.
+fn plainly(words: &str) -> String {
+    match words {
+        "u8" | "u16" | "u32" | "u64" => "a whole number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a string" => "a text".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" | "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        _ => match words.split_once(' ') {
+            Some(("string", value)) => format!("the text {value}"),
+            Some(("integer" | "boolean", value)) => value.to_owned(),
+            Some(("floating", value)) => value.strip_prefix("point ").unwrap_or(value).to_owned(),
+            Some(("struct", _)) => "a table".to_owned(),
+            _ => words.to_owned(),
+        },
+    }
 }

@@ -293,7 +293,7 @@ impl Problem {
             None => Some(format!("{what}: {}", shortened(known))),
         };
         match self {
-            Problem::Unreadable { .. } => Some("give the path of an experiment file".to_owned()),
+            Problem::Unreadable { .. } => Some("check the path and the rights".to_owned()),
             Problem::NotUtf8 { .. } => Some("save it as UTF-8".to_owned()),
             Problem::OutsideFolder { .. } => {
                 Some("put the file beside the experiment and name it relatively".to_owned())
@@ -303,14 +303,12 @@ impl Problem {
             Problem::UnknownName { name, known, .. } => or_list(name, known, "there are"),
             Problem::UnknownPath { segment, known, .. } => or_list(segment, known, "it has"),
             Problem::Missing { example, .. } => Some(format!("write `{example}`")),
-            Problem::OneOf { .. } => Some("keep one of them".to_owned()),
+            Problem::OneOf { .. } => Some("write one of them and no other".to_owned()),
             Problem::NotHere { .. } => Some("take it away".to_owned()),
             Problem::OutOfRange { least, most, .. } => Some(format!("choose a value from {least} to {most}")),
             Problem::TooMany { .. } => Some("make the experiment smaller, or split it".to_owned()),
             Problem::Zero { .. } => Some("choose a value above zero".to_owned()),
-            Problem::NoRoomForAPacket { .. } => {
-                Some("give it at least 1500B, or count it in packets: \"1pkt\"".to_owned())
-            }
+            Problem::NoRoomForAPacket { .. } => Some("make it larger; a useful one holds many packets".to_owned()),
             Problem::WrongKind { .. } => None,
             Problem::Distribution { fault, .. } => Some(
                 match fault {

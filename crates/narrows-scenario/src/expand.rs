@@ -18,7 +18,7 @@ use crate::error::{Judged, Problem, Source};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
 use crate::experiment::{Arm, File, Sample, Seeds};
-use crate::plan::{Graph, Plan, Role, Sampling, Schedule};
+use crate::plan::{Graph, Pairs, Pattern, Plan, Role, Sampling, Schedule};
 use crate::route::Routes;
 use crate::summary::Summary;
 use crate::traffic::{self, Scene};
@@ -27,8 +27,10 @@ use crate::{Limits, Overrides, select, stack, topology};
 
 /// Most plans of one experiment: arms × combinations of the axes.
 pub const MOST_PLANS: u64 = 10_000;
-/// Most links of all plans together.
-const MOST_LINKS_IN_ALL: u64 = 50_000_000;
+/// Most parts of all plans together: nodes, links, listed flows, pairs and hosts, points of distributions.
+const MOST_PARTS: u64 = 10_000_000;
+/// Most text that is read again for each plan, bytes of all plans together.
+const MOST_TEXT: u64 = 1 << 30;
 /// Longest run.
 const LONGEST: Span = Span::from_secs(86_400);
 
@@ -115,8 +117,14 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         );
     }
 
+    let read = count * source.text.len() as u64;
+    if read > MOST_TEXT {
+        let span = axes.first().map_or(0..0, |(path, _)| path.span.clone());
+        return Err(Problem::TooMany { what: "bytes of text, times plans", value: read, most: MOST_TEXT }.at(&span));
+    }
+
     let mut plans: Vec<Plan> = vec![];
-    let mut links = 0;
+    let mut parts = 0;
     for (arm, element) in file.arm.iter().zip(&arms) {
         let mut of_arm = base.clone();
         let mut declared = vec![];
@@ -160,10 +168,10 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
                 declared: declared.clone(),
             };
             let plan = plan(&file, named, &arm.span, settings)?;
-            links += plan.network.links.len() as u64;
-            if links > MOST_LINKS_IN_ALL {
-                let (what, most) = ("links of all plans together", MOST_LINKS_IN_ALL);
-                return Err(Problem::TooMany { what, value: links, most }.at(&arm.span));
+            parts += size(&plan);
+            if parts > MOST_PARTS {
+                let what = "nodes, links and listed flows of all plans";
+                return Err(Problem::TooMany { what, value: parts, most: MOST_PARTS }.at(&arm.span));
             }
             plans.push(plan);
         }
@@ -414,6 +422,23 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
         return Err(Problem::TooLargeForMemory { arm: arm_name, needed, allowed }.at(arm));
     }
     Ok(plan)
+}
+
+/// How many parts a plan has.
+fn size(plan: &Plan) -> u64 {
+    let of_pattern = |pattern: &Pattern| match pattern {
+        Pattern::Open(open) => {
+            open.sizes.points.len()
+                + match &open.pairs {
+                    Pairs::Listed(listed) => listed.len(),
+                    Pairs::Between { sources, destinations } => sources.len() + destinations.len(),
+                }
+        }
+        Pattern::List(list) => list.len(),
+        Pattern::Incast(incast) => incast.servers.len(),
+    };
+    let traffic: usize = plan.traffic.iter().map(|traffic| of_pattern(&traffic.pattern)).sum();
+    (plan.network.nodes.len() + plan.network.links.len() + traffic) as u64
 }
 
 /// A size as people read it: whole megabytes, rounded up.

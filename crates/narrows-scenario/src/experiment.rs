@@ -1,5 +1,5 @@
 //! The experiment as it is written: the shape of the file and nothing more. Unknown keys are refused here; what values
-//! mean together is judged in [`crate::expand`].
+//! mean together is judged where it is resolved.
 
 use std::borrow::Cow;
 

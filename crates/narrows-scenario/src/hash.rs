@@ -15,17 +15,17 @@ impl Plan {
     /// 32 hexadecimal digits, the same for equal plans whatever they are called, on every machine and in every version
     /// whose plans have the same fields.
     pub fn hash(&self) -> String {
-        format!("{:032x}", fnv1a_128(self.canonical().as_bytes()))
-    }
-
-    /// The text that is hashed.
-    fn canonical(&self) -> String {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else { unreachable!("a plan is a JSON object") };
         fields.retain(|key, _| !LABELS.contains(&key.as_str()));
-        let mut text = String::new();
-        write_canonical(&Value::Object(fields), &mut text);
-        text
+        format!("{:032x}", of_json(&Value::Object(fields)))
     }
+}
+
+/// The hash of a JSON value in its canonical form.
+pub(crate) fn of_json(value: &Value) -> u128 {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    fnv1a_128(text.as_bytes())
 }
 
 /// JSON with sorted keys and no blanks.

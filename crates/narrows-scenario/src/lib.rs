@@ -24,7 +24,7 @@ mod expand;
 pub mod experiment;
 mod files;
 mod hash;
-pub mod load;
+mod offered;
 pub mod plan;
 pub mod route;
 mod select;
@@ -38,6 +38,7 @@ pub mod units;
 pub use error::{CdfFault, Error, FlowFault, Problem};
 pub use expand::MOST_PLANS;
 pub use experiment::json_schema;
+pub use offered::offered_load;
 pub use topology::{MOST_HOSTS, MOST_LINKS};
 
 /// An experiment, expanded.
@@ -100,7 +101,7 @@ pub fn load(path: &Path, overrides: &Overrides, limits: &Limits) -> Result<Exper
 /// Expands an experiment that is not in a file, and so cannot name files.
 ///
 /// # Errors
-/// As [`load`].
+/// As [`load()`].
 pub fn load_str(text: &str, overrides: &Overrides, limits: &Limits) -> Result<Experiment, Box<Error>> {
     let (file, name) = ("experiment.toml", "experiment");
     Loader { file, name, folder: None, overrides, limits, controllers: SPECS }.expand(text.to_owned())

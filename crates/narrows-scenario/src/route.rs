@@ -1,7 +1,7 @@
 //! Where flows go, as expected shares: shortest paths by hops, and at every switch an even split over the links that
 //! lie on one. Used to state loads; drivers route packets themselves, by the same rule.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::plan::{Graph, NodeKind, Pairs};
 
@@ -18,166 +18,241 @@ pub struct NoPath {
 #[derive(Debug)]
 pub struct Routes<'a> {
     graph: &'a Graph,
-    /// Links out of each node.
-    out: Vec<Vec<u32>>,
-    /// Links into each node.
+    /// How many nodes are hosts: they come first.
+    hosts: u32,
+    /// Each host's link out and link in.
+    access: Vec<(u32, u32)>,
+    /// Of each switch, links to other switches and where they lead, both counted from the first switch.
+    out: Vec<Vec<(u32, u32)>>,
+    /// Of each switch, the switches that have a link to it, once for each link.
     into: Vec<Vec<u32>>,
 }
 
-/// A share of all flows, entering the fabric at a switch.
-type Entry = (u32, f64);
+/// Amounts that enter the fabric at switches, on their way to one switch.
+#[derive(Debug, Default)]
+struct Towards {
+    /// A host on the switch that they go to, for messages.
+    receiver: u32,
+    /// Amount by switch of entry.
+    entries: BTreeMap<u32, f64>,
+}
+
+/// What a search from a switch needs, kept to be used again.
+#[derive(Debug)]
+struct Search {
+    /// Hops to the target from each switch; `u32::MAX` where there is no way.
+    distance: Vec<u32>,
+    /// Switches in the order of their distance.
+    order: Vec<u32>,
+    /// Amount at each switch.
+    here: Vec<f64>,
+}
 
 impl<'a> Routes<'a> {
-    /// Prepares a graph.
+    /// Prepares a graph whose hosts come first and have one link each way.
     pub fn new(graph: &'a Graph) -> Routes<'a> {
-        let mut routes = Routes { graph, out: vec![vec![]; graph.nodes.len()], into: vec![vec![]; graph.nodes.len()] };
+        let hosts = graph.nodes.iter().take_while(|node| node.kind == NodeKind::Host).count();
+        let switches = graph.nodes.len() - hosts;
+        let hosts = u32::try_from(hosts).expect("hosts are bounded far below 2^32");
+        let mut routes = Routes {
+            graph,
+            hosts,
+            access: vec![(0, 0); hosts as usize],
+            out: vec![vec![]; switches],
+            into: vec![vec![]; switches],
+        };
         for (index, link) in (0_u32..).zip(&graph.links) {
-            routes.out[link.from as usize].push(index);
-            routes.into[link.to as usize].push(index);
+            match (link.from < hosts, link.to < hosts) {
+                (true, _) => routes.access[link.from as usize].0 = index,
+                (_, true) => routes.access[link.to as usize].1 = index,
+                _ => {
+                    let (from, to) = (link.from - hosts, link.to - hosts);
+                    routes.out[from as usize].push((index, to));
+                    routes.into[to as usize].push(from);
+                }
+            }
         }
         routes
     }
 
-    fn is_host(&self, node: u32) -> bool {
-        self.graph.nodes[node as usize].kind == NodeKind::Host
-    }
-
-    /// The switch a host hangs on, and the links to and from it.
+    /// The switch that a host hangs on, counted from the first switch, and the links to and from it.
     fn home(&self, host: u32) -> (u32, u32, u32) {
-        let (up, down) = (self.out[host as usize][0], self.into[host as usize][0]);
-        (self.graph.links[up as usize].to, up, down)
+        let (up, down) = self.access[host as usize];
+        (self.graph.links[up as usize].to - self.hosts, up, down)
     }
 
-    /// Hops from every switch to this one, hosts never in between; `u32::MAX` where there is no way.
-    fn distances(&self, target: u32) -> (Vec<u32>, Vec<u32>) {
-        let mut distance = vec![u32::MAX; self.graph.nodes.len()];
-        let mut order = vec![];
-        let mut queue = VecDeque::from([target]);
-        distance[target as usize] = 0;
-        while let Some(node) = queue.pop_front() {
-            order.push(node);
-            for link in &self.into[node as usize] {
-                let from = self.graph.links[*link as usize].from;
-                if !self.is_host(from) && distance[from as usize] == u32::MAX {
-                    distance[from as usize] = distance[node as usize] + 1;
-                    queue.push_back(from);
+    fn search(&self) -> Search {
+        let switches = self.out.len();
+        Search { distance: vec![u32::MAX; switches], order: vec![], here: vec![0.0; switches] }
+    }
+
+    /// Finds the hops from every switch to this one.
+    fn aim(&self, target: u32, search: &mut Search) {
+        search.distance.fill(u32::MAX);
+        search.order.clear();
+        search.distance[target as usize] = 0;
+        search.order.push(target);
+        let mut next = 0;
+        while let Some(switch) = search.order.get(next).copied() {
+            next += 1;
+            let hops = search.distance[switch as usize] + 1;
+            for from in &self.into[switch as usize] {
+                if search.distance[*from as usize] == u32::MAX {
+                    search.distance[*from as usize] = hops;
+                    search.order.push(*from);
                 }
             }
         }
-        (distance, order)
     }
 
-    /// Links out of a node that bring one a hop nearer.
-    fn nearer<'b>(&'b self, node: u32, distance: &'b [u32]) -> impl Iterator<Item = u32> + 'b {
-        self.out[node as usize].iter().copied().filter(move |link| {
-            let to = self.graph.links[*link as usize].to as usize;
-            distance[to] != u32::MAX && distance[to] + 1 == distance[node as usize]
-        })
-    }
-
-    /// Adds to `share` what flows from these switches towards `target` put on each link between switches. Returns the
-    /// first switch without a way.
-    fn spread(&self, target: u32, entries: &[Entry], share: &mut [f64]) -> Result<(), u32> {
-        let (distance, order) = self.distances(target);
-        let mut here = vec![0.0; self.graph.nodes.len()];
-        for (switch, weight) in entries {
+    /// Adds to `carried` what goes `towards` this switch. Returns the first switch of entry without a way.
+    fn spread(&self, target: u32, towards: &Towards, search: &mut Search, carried: &mut [f64]) -> Result<(), u32> {
+        self.aim(target, search);
+        let Search { distance, order, here } = search;
+        here.fill(0.0);
+        for (switch, amount) in &towards.entries {
             if distance[*switch as usize] == u32::MAX {
                 return Err(*switch);
             }
-            here[*switch as usize] += weight;
+            here[*switch as usize] += amount;
         }
-        for node in order.into_iter().rev() {
-            let weight = here[node as usize];
-            if weight == 0.0 || node == target {
+        // From the farthest inwards; the target itself is the first of the order.
+        for switch in order.iter().skip(1).rev() {
+            let amount = here[*switch as usize];
+            if amount == 0.0 {
                 continue;
             }
+            let nearer = |to: u32| distance[to as usize] < distance[*switch as usize];
+            let links = &self.out[*switch as usize];
             #[expect(clippy::cast_precision_loss, reason = "links of one switch are few")]
-            let part = weight / self.nearer(node, &distance).count() as f64;
-            let links: Vec<u32> = self.nearer(node, &distance).collect();
-            for link in links {
-                share[link as usize] += part;
-                here[self.graph.links[link as usize].to as usize] += part;
+            let part = amount / links.iter().filter(|(_, to)| nearer(*to)).count() as f64;
+            for (link, to) in links.iter().filter(|(_, to)| nearer(*to)) {
+                carried[*link as usize] += part;
+                here[*to as usize] += part;
             }
         }
         Ok(())
     }
 
     /// For every link, the share of flows between these pairs that crosses it.
-    #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
+    ///
+    /// # Errors
+    /// If two of the pairs' hosts have no path between them.
     pub fn crossing(&self, pairs: &Pairs) -> Result<Vec<f64>, NoPath> {
-        let mut share = vec![0.0; self.graph.links.len()];
-        // Towards each switch: which share of the flows enters where. And one receiver there, for messages.
-        let mut towards: BTreeMap<u32, (u32, Vec<Entry>)> = BTreeMap::new();
-        match pairs {
-            Pairs::Listed(listed) => {
-                let one = 1.0 / listed.len() as f64;
-                let mut counts: BTreeMap<(u32, u32), (u32, u32)> = BTreeMap::new();
-                for (source, destination) in listed {
-                    let (entry, up, _) = self.home(*source);
-                    let (exit, _, down) = self.home(*destination);
-                    share[up as usize] += one;
-                    share[down as usize] += one;
-                    counts.entry((exit, entry)).or_insert((0, *destination)).0 += 1;
+        self.carried(&[(pairs, 1.0)])
+    }
+
+    /// For every link, what it carries of amounts that are spread evenly over their pairs: flows per second, bytes, or
+    /// whatever the amounts count.
+    ///
+    /// # Errors
+    /// If two of the pairs' hosts have no path between them.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of pairs are far below 2^53")]
+    pub fn carried(&self, amounts: &[(&Pairs, f64)]) -> Result<Vec<f64>, NoPath> {
+        let mut carried = vec![0.0; self.graph.links.len()];
+        let mut towards: BTreeMap<u32, Towards> = BTreeMap::new();
+        for (pairs, amount) in amounts {
+            match pairs {
+                Pairs::Listed(listed) => {
+                    let one = amount / listed.len() as f64;
+                    for (source, destination) in listed {
+                        self.add(*source, *destination, one, &mut towards, &mut carried);
+                    }
                 }
-                for ((exit, entry), (count, destination)) in counts {
-                    towards.entry(exit).or_insert((destination, vec![])).1.push((entry, f64::from(count) * one));
-                }
-            }
-            Pairs::Between { sources, destinations } => {
-                let nodes = self.graph.nodes.len();
-                let (mut sends, mut receives) = (vec![false; nodes], vec![false; nodes]);
-                sources.iter().for_each(|host| sends[*host as usize] = true);
-                destinations.iter().for_each(|host| receives[*host as usize] = true);
-                let both = sources.iter().filter(|host| receives[**host as usize]).count() as f64;
-                let total = sources.len() as f64 * destinations.len() as f64 - both;
-                // Per switch: senders, receivers, hosts that are both.
-                let mut at: BTreeMap<u32, (f64, f64, f64, u32)> = BTreeMap::new();
-                for source in sources {
-                    let (switch, up, _) = self.home(*source);
-                    let others = destinations.len() as f64 - f64::from(receives[*source as usize]);
-                    share[up as usize] += others / total;
-                    let here = at.entry(switch).or_default();
-                    here.0 += 1.0;
-                    here.2 += f64::from(receives[*source as usize]);
-                }
-                for destination in destinations {
-                    let (switch, _, down) = self.home(*destination);
-                    let others = sources.len() as f64 - f64::from(sends[*destination as usize]);
-                    share[down as usize] += others / total;
-                    let here = at.entry(switch).or_default();
-                    here.1 += 1.0;
-                    here.3 = *destination;
-                }
-                for (exit, (_, receivers, _, destination)) in at.iter().filter(|(_, here)| here.1 > 0.0) {
-                    let entries = at.iter().filter(|(_, here)| here.0 > 0.0).map(|(entry, here)| {
-                        let own = if entry == exit { here.2 } else { 0.0 };
-                        (*entry, (here.0 * receivers - own) / total)
-                    });
-                    towards.insert(*exit, (*destination, entries.collect()));
+                Pairs::Between { sources, destinations } => {
+                    self.add_between(sources, destinations, *amount, &mut towards, &mut carried);
                 }
             }
         }
-        for (exit, (destination, entries)) in towards {
-            self.spread(exit, &entries, &mut share).map_err(|switch| {
-                let link =
-                    self.into[switch as usize].iter().find(|link| self.is_host(self.graph.links[**link as usize].from));
-                NoPath { from: link.map_or(switch, |link| self.graph.links[*link as usize].from), to: destination }
+        let mut search = self.search();
+        for (target, towards) in &towards {
+            self.spread(*target, towards, &mut search, &mut carried).map_err(|switch| {
+                let from = (0..self.hosts).find(|host| self.home(*host).0 == switch);
+                NoPath { from: from.unwrap_or(self.hosts + switch), to: towards.receiver }
             })?;
         }
-        Ok(share)
+        Ok(carried)
+    }
+
+    /// One pair's amount.
+    fn add(&self, from: u32, to: u32, amount: f64, towards: &mut BTreeMap<u32, Towards>, carried: &mut [f64]) {
+        let ((entry, up, _), (exit, _, down)) = (self.home(from), self.home(to));
+        carried[up as usize] += amount;
+        carried[down as usize] += amount;
+        let towards = towards.entry(exit).or_default();
+        towards.receiver = to;
+        *towards.entries.entry(entry).or_default() += amount;
+    }
+
+    /// An amount uniform over ordered pairs of a sender and a receiver that differ.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
+    fn add_between(
+        &self,
+        sources: &[u32],
+        destinations: &[u32],
+        amount: f64,
+        towards: &mut BTreeMap<u32, Towards>,
+        carried: &mut [f64],
+    ) {
+        /// Of one switch.
+        #[derive(Default)]
+        struct At {
+            senders: f64,
+            receivers: f64,
+            both: f64,
+            receiver: u32,
+        }
+        let mut sends = vec![false; self.hosts as usize];
+        let mut receives = sends.clone();
+        sources.iter().for_each(|host| sends[*host as usize] = true);
+        destinations.iter().for_each(|host| receives[*host as usize] = true);
+        let both = sources.iter().filter(|host| receives[**host as usize]).count() as f64;
+        let one = amount / (sources.len() as f64 * destinations.len() as f64 - both);
+        let mut at: BTreeMap<u32, At> = BTreeMap::new();
+        for source in sources {
+            let (switch, up, _) = self.home(*source);
+            let own = f64::from(receives[*source as usize]);
+            carried[up as usize] += one * (destinations.len() as f64 - own);
+            let at = at.entry(switch).or_default();
+            at.senders += 1.0;
+            at.both += own;
+        }
+        for destination in destinations {
+            let (switch, _, down) = self.home(*destination);
+            carried[down as usize] += one * (sources.len() as f64 - f64::from(sends[*destination as usize]));
+            let at = at.entry(switch).or_default();
+            at.receivers += 1.0;
+            at.receiver = *destination;
+        }
+        for (exit, there) in at.iter().filter(|(_, there)| there.receivers > 0.0) {
+            let towards = towards.entry(*exit).or_default();
+            towards.receiver = there.receiver;
+            for (entry, here) in at.iter().filter(|(_, here)| here.senders > 0.0) {
+                let own = if entry == exit { here.both } else { 0.0 };
+                *towards.entries.entry(*entry).or_default() += one * (here.senders * there.receivers - own);
+            }
+        }
     }
 
     /// One shortest path between two different hosts, link by link: at every switch the first of the links.
+    ///
+    /// # Errors
+    /// If there is none.
     pub fn path(&self, source: u32, destination: u32) -> Result<Vec<u32>, NoPath> {
-        let (entry, up, _) = self.home(source);
-        let (exit, _, down) = self.home(destination);
-        let (distance, _) = self.distances(exit);
+        let ((entry, up, _), (exit, _, down)) = (self.home(source), self.home(destination));
+        let mut search = self.search();
+        self.aim(exit, &mut search);
+        if search.distance[entry as usize] == u32::MAX {
+            return Err(NoPath { from: source, to: destination });
+        }
         let mut links = vec![up];
-        let mut node = entry;
-        while node != exit {
-            let link = self.nearer(node, &distance).next().ok_or(NoPath { from: source, to: destination })?;
-            links.push(link);
-            node = self.graph.links[link as usize].to;
+        let mut switch = entry;
+        while switch != exit {
+            let distance = search.distance[switch as usize];
+            let nearer = self.out[switch as usize].iter().find(|(_, to)| search.distance[*to as usize] < distance);
+            let (link, to) = nearer.expect("a switch with a distance has a nearer neighbour");
+            links.push(*link);
+            switch = *to;
         }
         links.push(down);
         Ok(links)

@@ -46,7 +46,12 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
         let bytes = buffer.value.0.get();
         refuse_unless((3_000..=1 << 32).contains(&bytes), "receive-buffer", buffer, buffer.value.0, "3KB", "4GiB")?;
     }
-    Ok(host.over(base))
+    let profile = host.over(base);
+    if let (true, Some(at)) = (profile.min_rto > profile.max_rto, host.min_rto.as_ref().or(host.max_rto.as_ref())) {
+        let sentence = format!("min-rto is {}, above max-rto of {}", profile.min_rto, profile.max_rto);
+        return Err(Problem::Malformed { sentence, help: Some("lower min-rto".to_owned()) }.at(&at.span));
+    }
+    Ok(profile)
 }
 
 fn in_range(

@@ -1,11 +1,13 @@
 //! What `narrows check` prints: how large a plan is, what it offers where, and what running it costs. Estimates, not
 //! promises.
 
+use std::borrow::Cow;
+
 use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Span, Time};
 use serde::Serialize;
 
-use crate::load;
+use crate::offered;
 use crate::plan::{Connections, Graph, NodeKind, Pairs, Pattern, Plan, Role};
 use crate::route::Routes;
 use crate::select::role_name;
@@ -112,34 +114,32 @@ impl Summary {
         let routes = Routes::new(graph);
         let crossing = |pairs: &Pairs| routes.crossing(pairs).expect("a plan's traffic has paths");
         let seconds = plan.schedule.end.as_ps() as f64 / 1e12;
-        let mut offered = vec![0.0; graph.links.len()];
+        let offered = offered::of(plan, &routes).expect("a plan's traffic has paths");
         let mut long = vec![0.0; graph.links.len()];
         let mut traffic = vec![];
-        let (mut data, mut data_hops, mut connections, mut rows) = (0.0, 0.0, 0.0, 0.0);
+        let (mut connections, mut rows) = (0.0, 0.0);
+        // Packets of data, and who exchanges them.
+        let mut data: Vec<(Cow<'_, Pairs>, f64)> = vec![];
         // Long-lived flows and when each runs, for the estimate of what they carry.
         let mut elastic: Vec<(Pairs, f64, f64)> = vec![];
         for kind in &plan.traffic {
             let (flows, mean, rate, sizes);
             match &kind.pattern {
                 Pattern::Open(open) => {
-                    let shares = crossing(&open.pairs);
-                    load::add(open, &shares, graph, &mut offered);
-                    let hops: f64 = shares.iter().sum();
-                    let per_second = load::flows_per_second(open);
+                    let per_second = offered::flows_per_second(open);
                     (flows, mean, rate, sizes) = (
                         per_second * seconds,
                         Some(open.sizes.mean()),
                         Some(per_second),
                         Some(open.sizes.name.clone()),
                     );
-                    let packets = flows * (open.sizes.mean() / PAYLOAD).max(1.0);
-                    data += packets;
-                    data_hops += packets * hops;
+                    data.push((Cow::Borrowed(&open.pairs), flows * (open.sizes.mean() / PAYLOAD).max(1.0)));
                     if let Connections::Persistent { pool } = kind.connections {
                         connections += f64::from(pool) * pairs_of(&open.pairs);
                     }
-                    // A flow's connection lives about as long as a tenth of the run, at most 30 s.
-                    connections += flows * (1.0 / seconds.max(1.0)).min(0.1) * 3.0;
+                    // Little's law: a flow lives about 200 ms and twenty times its time on the slowest link.
+                    let slowest = graph.links.iter().map(|link| link.rate.as_bps()).min().unwrap_or(1) as f64;
+                    connections += per_second * (0.2 + 20.0 * 8.0 * open.sizes.mean() / slowest).min(seconds);
                 }
                 Pattern::List(list) => {
                     (flows, rate, sizes) = (list.len() as f64, None, None);
@@ -152,8 +152,7 @@ impl Summary {
                     };
                     if !sized.is_empty() {
                         let packets: f64 = sized.iter().map(|size| (*size as f64 / PAYLOAD).max(1.0)).sum();
-                        data += packets;
-                        data_hops += packets * crossing(&Pairs::Listed(pairs(false))).iter().sum::<f64>();
+                        data.push((Cow::Owned(Pairs::Listed(pairs(false))), packets));
                     }
                     let lasting = pairs(true);
                     if !lasting.is_empty() {
@@ -172,8 +171,7 @@ impl Summary {
                     (flows, mean, rate, sizes) = (responses, Some(incast.response.get() as f64), None, None);
                     let listed = incast.servers.iter().map(|server| (*server, incast.client)).collect();
                     let packets = responses * (incast.response.get() as f64 / PAYLOAD).max(1.0);
-                    data += packets;
-                    data_hops += packets * crossing(&Pairs::Listed(listed)).iter().sum::<f64>();
+                    data.push((Cow::Owned(Pairs::Listed(listed)), packets));
                     connections += incast.servers.len() as f64;
                 }
             }
@@ -192,17 +190,18 @@ impl Summary {
             long.iter_mut().zip(shares).for_each(|(long, share)| *long += count * share);
         }
         // A long-lived flow gets what the most contended link on its way leaves; all of a list are taken to be alike.
-        for ((_, count, lasts), shares) in elastic.iter().zip(&shares) {
+        for ((pairs, count, lasts), shares) in elastic.iter().zip(&shares) {
             let per_flow = (0..graph.links.len())
                 .filter(|link| shares[*link] > 0.0)
                 .map(|link| {
                     graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]).max(0.05) / long[link].max(1.0)
                 })
                 .fold(f64::INFINITY, f64::min);
-            let packets = count * lasts * per_flow / (8.0 * WIRE);
-            data += packets;
-            data_hops += packets * shares.iter().sum::<f64>();
+            data.push((Cow::Borrowed(pairs), count * lasts * per_flow / (8.0 * WIRE)));
         }
+        let amounts: Vec<(&Pairs, f64)> = data.iter().map(|(pairs, packets)| (&**pairs, *packets)).collect();
+        let packets: f64 = amounts.iter().map(|(_, packets)| packets).sum();
+        let data_hops: f64 = routes.carried(&amounts).expect("a plan's traffic has paths").iter().sum();
         let with_acks = 1.0 + 1.0 / PACKETS_PER_ACK;
         let packet_hops = data_hops * with_acks;
         let memory = memory(graph, connections, rows);
@@ -213,7 +212,7 @@ impl Summary {
             traffic,
             roles: roles(graph, &offered),
             bottlenecks: bottlenecks(graph, &offered, &long),
-            packets: data * with_acks,
+            packets: packets * with_acks,
             packet_hops,
             memory,
             cpu_time: Span::from_ps((packet_hops * ns_per_hop as f64 * 1_000.0) as u64),

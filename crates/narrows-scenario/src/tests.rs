@@ -10,7 +10,7 @@ mod errors;
 mod experiments;
 
 /// Controllers of these tests: names and parameters as in the papers, so that the tests do not move with the registry.
-static CONTROLLERS: &[&Spec] = &[
+pub(crate) static CONTROLLERS: &[&Spec] = &[
     &Spec { name: "newreno", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
     &Spec { name: "cubic", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
     &Spec { name: "vegas", ecn: EcnUse::Optional, parameters: VEGAS, ..PLAIN },
@@ -73,13 +73,13 @@ const GEMINI: &[Parameter] = &[
 ];
 
 /// Expands with the tests' controllers.
-fn expand(text: &str, overrides: &Overrides) -> Result<Experiment, Box<Error>> {
+pub(crate) fn expand(text: &str, overrides: &Overrides) -> Result<Experiment, Box<Error>> {
     let limits = &Limits::default();
     Loader { file: "experiment.toml", name: "test", folder: None, overrides, limits, controllers: CONTROLLERS }
         .expand(text.to_owned())
 }
 
 /// The same, of a text that is right.
-fn plans(text: &str) -> Vec<plan::Plan> {
+pub(crate) fn plans(text: &str) -> Vec<plan::Plan> {
     expand(text, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render())).plans
 }

@@ -29,6 +29,8 @@ pub(crate) use pairs::Group;
 
 /// Most flows of one traffic, expected or listed.
 pub const MOST_FLOWS: u64 = 100_000_000;
+/// Most expected flows of a traffic that is `exact`: they are drawn together.
+pub const MOST_EXACT_FLOWS: u64 = 10_000_000;
 /// Largest flow.
 const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
 
@@ -202,10 +204,8 @@ fn open(
     let sizes = sizes(written, written, scene)?;
     let request = written.request.as_ref().map(positive("a request")).transpose()?;
     let exact = written.exact.as_ref().is_some_and(|exact| exact.value);
-    let shares: Vec<Vec<f64>> = groups
-        .iter()
-        .map(|group| scene.routes.crossing(&group.pairs).map_err(|no| scene.unreachable(no, &written.span)))
-        .collect::<Judged<_>>()?;
+    let weighted: Vec<(&Pairs, f64)> = groups.iter().map(|group| (&group.pairs, group.weight)).collect();
+    let shares = scene.routes.carried(&weighted).map_err(|no| scene.unreachable(no, &written.span))?;
     let (total, intervals): (f64, Vec<Span>) = match (&poisson.load, &poisson.rate) {
         (Some(load), None) => {
             let Some(of) = &poisson.of else {
@@ -220,7 +220,7 @@ fn open(
                     Problem::OutOfRange { what, value, least: "0".to_owned(), most: "1".to_owned() }.at(&load.span)
                 );
             }
-            let total = at_load(load.0, of, &sizes, groups, &shares, scene)?;
+            let total = at_load(load.0, of, &sizes, &shares, scene)?;
             (total, groups.iter().map(|group| arrivals::interval(total * group.weight)).collect())
         }
         (None, Some(rate)) => {
@@ -239,14 +239,15 @@ fn open(
     };
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let expected = total * (scene.end.as_ps() as f64 / 1e12);
+    let most = if exact { MOST_EXACT_FLOWS } else { MOST_FLOWS };
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "an estimate, positive"
     )]
-    if expected > MOST_FLOWS as f64 {
-        return Err(Problem::TooMany { what: "flows", value: expected as u64, most: MOST_FLOWS }.at(at));
+    if expected > most as f64 {
+        return Err(Problem::TooMany { what: "flows", value: expected as u64, most }.at(at));
     }
     Ok(groups
         .iter()
@@ -261,22 +262,19 @@ fn open(
         .collect())
 }
 
-/// Flows per second, over all groups, that bring the busiest of the links `of` to this load.
+/// Flows per second that bring the busiest of the links `of` to this load, if these shares of them cross each link.
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
 fn at_load(
     load: f64,
     of: &Located<String>,
     sizes: &SizeDistribution,
-    groups: &[Group],
-    shares: &[Vec<f64>],
+    shares: &[f64],
     scene: &Scene<'_>,
 ) -> Judged<f64> {
-    let crossing =
-        |link: usize| -> f64 { groups.iter().zip(shares).map(|(group, share)| group.weight * share[link]).sum() };
     let links = select::links(scene.graph, of)?;
     let busiest = links
         .into_iter()
-        .map(|link| (crossing(link), scene.graph.links[link].rate))
+        .map(|link| (shares[link], scene.graph.links[link].rate))
         .max_by(|a, b| (a.0 / a.1.as_bps() as f64).total_cmp(&(b.0 / b.1.as_bps() as f64)));
     match busiest {
         Some((share, rate)) if share > 0.0 => Ok(arrivals::flows_per_second(load, rate, sizes.mean(), share)),

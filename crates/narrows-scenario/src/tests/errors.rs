@@ -1,1 +1,253 @@
 //! Every refusal as people see it.
+
+use std::fmt::Write;
+
+use super::*;
+
+/// An experiment that is right; each case below breaks one line of it.
+const RIGHT: &str = r#"[topology.two-datacenters]
+servers = 4
+fabric = { rate = "1Gbps", delay = "5us", pool = { size = "4MB", alpha = 0.2 } }
+wan = { limit = "10000pkt" }
+
+[[traffic]]
+name = "web"
+arrivals = { poisson = { load = 0.9, of = "wan" } }
+size = { cdf = "web-search" }
+between = "datacenters"
+
+[[arm]]
+name = "GEMINI"
+cc = { gemini = { beta = 0.2 } }
+set = { "fabric.aqm.threshold.mark-at" = "50pkt" }
+
+[run]
+end = "10s"
+"#;
+
+/// What is said of `RIGHT` with one text replaced by another.
+fn said(from: &str, to: &str) -> String {
+    assert!(RIGHT.contains(from), "nothing to replace: {from}");
+    let text = RIGHT.replacen(from, to, 1);
+    match expand(&text, &Overrides::default()) {
+        Ok(_) => panic!("accepted: {to}"),
+        Err(error) => error.render(),
+    }
+}
+
+fn all_said(cases: &[(&str, &str)]) -> String {
+    cases.iter().fold(String::new(), |mut all, (from, to)| {
+        let _ = writeln!(all, "{}", said(from, to));
+        all
+    })
+}
+
+#[test]
+fn the_experiment_that_is_broken_below_is_right() {
+    assert_eq!(plans(RIGHT).len(), 1);
+}
+
+#[test]
+fn keys_and_shapes() {
+    insta::assert_snapshot!(all_said(&[
+        ("servers = 4", "servrs = 4"),
+        ("two-datacenters]", "two-datacentres]"),
+        ("between = \"datacenters\"", "between = \"datacentres\""),
+        ("servers = 4", "servers = \"four\""),
+        ("[run]\nend = \"10s\"\n", ""),
+        ("end = \"10s\"", ""),
+        ("end = \"10s\"", "end = 10s"),
+        ("size = { cdf = \"web-search\" }\n", ""),
+        ("load = 0.9, of = \"wan\"", ""),
+        ("between = \"datacenters\"\n", ""),
+        ("arrivals =", "long = {}\narrivals ="),
+    ]));
+}
+
+#[test]
+fn quantities() {
+    insta::assert_snapshot!(all_said(&[
+        ("delay = \"5us\"", "delay = 5"),
+        ("rate = \"1Gbps\"", "rate = \"10G\""),
+        ("rate = \"1Gbps\"", "rate = \"0bps\""),
+        ("rate = \"1Gbps\"", "rate = \"1mbps\""),
+        ("\"50pkt\"", "50"),
+        ("\"50pkt\"", "\"50\""),
+        ("limit = \"10000pkt\"", "limit = \"1000B\""),
+        ("limit = \"10000pkt\"", "limit = \"0pkt\""),
+        ("size = \"4MB\"", "size = \"1KB\""),
+        ("alpha = 0.2", "alpha = -1"),
+        ("load = 0.9", "load = 1.7"),
+        ("load = 0.9", "load = 0"),
+        ("load = 0.9", "load = nan"),
+        ("end = \"10s\"", "end = \"0s\""),
+        ("end = \"10s\"", "end = \"100000000000s\""),
+    ]));
+}
+
+#[test]
+fn names() {
+    insta::assert_snapshot!(all_said(&[
+        ("gemini =", "gmini ="),
+        ("cc = { gemini = { beta = 0.2 } }", "cc = \"dctpc\""),
+        ("cc = { gemini = { beta = 0.2 } }", ""),
+        ("beta = 0.2", "betta = 0.2"),
+        ("\"web-search\"", "\"websearch\""),
+        ("of = \"wan\"", "of = \"wn\""),
+        ("between = \"datacenters\"", "from = \"a1-1\"\nto = \"c1-1\""),
+        ("between = \"datacenters\"", "from = [\"a1-1\", \"a1-5\"]\nto = \"b*\""),
+        ("between = \"datacenters\"", "from = \"a1-1\"\nto = \"a1-1\""),
+        ("between = \"datacenters\"", "from = \"a1-1\"\nto = \"a1-2\""),
+        ("servers = 4", "servers = 4\nhost = { profile = \"linux-4.8\" }"),
+        ("[run]", "[[arm]]\nname = \"GEMINI\"\ncc = \"dctcp\"\n[run]"),
+        ("[[arm]]", "[[traffic]]\nname = \"web\"\nlong = {}\nbetween = \"all\"\n[[arm]]"),
+        ("name = \"web\"", "name = \"w.b\""),
+        (
+            "[[arm]]\nname = \"GEMINI\"\ncc = { gemini = { beta = 0.2 } }\nset = { \"fabric.aqm.threshold.mark-at\" = \"50pkt\" }\n",
+            ""
+        ),
+    ]));
+}
+
+#[test]
+fn parameters() {
+    insta::assert_snapshot!(all_said(&[
+        ("beta = 0.2", "beta = 1.5"),
+        ("beta = 0.2", "beta = -0.2"),
+        ("beta = 0.2", "beta = \"5ms\""),
+        ("beta = 0.2", "t = 5"),
+        ("beta = 0.2", "t = \"2s\""),
+        ("beta = 0.2", "growth = \"frsh\""),
+        ("beta = 0.2", "delay = 1"),
+        ("[[arm]]", "[[arm]]\necn = false"),
+    ]));
+}
+
+#[test]
+fn paths() {
+    insta::assert_snapshot!(all_said(&[
+        ("\"fabric.aqm.threshold.mark-at\"", "\"fabrik.aqm.threshold.mark-at\""),
+        ("\"fabric.aqm.threshold.mark-at\"", "\"fabric.aqm.threshold.markat\""),
+        ("\"fabric.aqm.threshold.mark-at\"", "\"traffic.wep.active\""),
+        ("\"fabric.aqm.threshold.mark-at\"", "\"servers.count\""),
+        ("\"fabric.aqm.threshold.mark-at\"", "\"fabric..rate\""),
+        ("[run]", "[sweep]\n\"fabric.delay\" = \"5us\"\n[run]"),
+        ("[run]", "[sweep]\n\"fabric.delay\" = [5]\n[run]"),
+        ("[run]", "[sweep]\n\"servers\" = \"1..=9999\"\n\"wan.delay\" = [\"1ms\", \"2ms\"]\n[run]"),
+    ]));
+}
+
+#[test]
+fn sizes_of_things() {
+    insta::assert_snapshot!(all_said(&[
+        ("servers = 4", "servers = 100000"),
+        ("servers = 4", "servers = 20000"),
+        ("servers = 4", "servers = 0"),
+        ("limit = \"10000pkt\"", "limit = \"4000000000pkt\""),
+        ("size = { cdf = \"web-search\" }", "size = { fixed = \"1B\" }"),
+        ("between = \"datacenters\"", "between = \"datacenters\"\nactive = 5"),
+        ("end = \"10s\"", "end = \"10s\"\nseeds = \"1..=100000\""),
+        ("end = \"10s\"", "end = \"10s\"\nseeds = [1, 1]"),
+    ]));
+}
+
+#[test]
+fn overrides_are_shown_as_they_were_given() {
+    let set =
+        |path: &str, value: &str| Overrides { sets: vec![(path.to_owned(), value.to_owned())], ..Overrides::default() };
+    let mut all = String::new();
+    for (path, value) in [("fabric.rate", "10G"), ("fabric.rats", "10Gbps"), ("servers", "four"), ("a..b", "1")] {
+        let _ = writeln!(all, "{}", expand(RIGHT, &set(path, value)).unwrap_err().render());
+    }
+    let seeds = Overrides { seeds: Some("5..1".to_owned()), ..Overrides::default() };
+    let _ = writeln!(all, "{}", expand(RIGHT, &seeds).unwrap_err().render());
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn graphs() {
+    let graph = r#"
+[topology.graph]
+switches = [{ name = "s1" }, { name = "s2" }]
+hosts = [{ name = "x", count = 2, switch = "s1" }, { name = "y", switch = "s2" }]
+links = [{ ends = ["s1", "s2"] }]
+[[traffic]]
+flows = { list = [{ from = "x-1", to = "y", size = "1MB" }] }
+[[arm]]
+name = "a"
+cc = "cubic"
+[run]
+end = "1s"
+"#;
+    assert_eq!(plans(graph)[0].network.links.len(), 8);
+    let mut all = String::new();
+    for (from, to) in [
+        ("links = [{ ends = [\"s1\", \"s2\"] }]", ""),
+        ("ends = [\"s1\", \"s2\"]", "ends = [\"s1\", \"s3\"]"),
+        ("ends = [\"s1\", \"s2\"]", "ends = [\"s1\", \"s1\"]"),
+        ("{ name = \"s2\" }", "{ name = \"s1\" }"),
+        ("name = \"y\"", "name = \"x-1\""),
+        ("name = \"y\"", "name = \"y y\""),
+        ("to = \"y\"", "to = \"z\""),
+        ("to = \"y\"", "to = \"x-1\""),
+        ("size = \"1MB\"", "size = \"0B\""),
+        ("flows = {", "between = \"all\"\nflows = {"),
+    ] {
+        assert!(graph.contains(from), "{from}");
+        let _ = writeln!(all, "{}", expand(&graph.replacen(from, to, 1), &Overrides::default()).unwrap_err().render());
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn memory_is_bounded_by_the_caller() {
+    let limits = &Limits { memory: Bytes::new(1_000_000) };
+    let loader = Loader {
+        file: "experiment.toml",
+        name: "test",
+        folder: None,
+        overrides: &Overrides::default(),
+        limits,
+        controllers: CONTROLLERS,
+    };
+    insta::assert_snapshot!(loader.expand(RIGHT.to_owned()).unwrap_err().render());
+}
+
+#[test]
+fn files_stand_beside_the_experiment() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/experiments");
+    let mut all = String::new();
+    for file in ["down.cdf", "short.cdf", "absent.cdf", "../../Cargo.toml", "/etc/hostname", "not-utf8.cdf"] {
+        let text = RIGHT.replacen("cdf = \"web-search\"", &format!("file = \"{file}\""), 1);
+        let (overrides, limits) = (&Overrides::default(), &Limits::default());
+        let loader = Loader {
+            file: "experiment.toml",
+            name: "test",
+            folder: Some(&folder),
+            overrides,
+            limits,
+            controllers: CONTROLLERS,
+        };
+        let _ = writeln!(all, "{}", loader.expand(text).unwrap_err().render());
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn an_experiment_that_is_not_there_is_said_so() {
+    let error = load(Path::new("no/such/experiment.toml"), &Overrides::default(), &Limits::default()).unwrap_err();
+    insta::assert_snapshot!(error.render());
+}
+
+proptest::proptest! {
+    /// Broken text is refused, never a panic: any bytes in place of a piece of a right experiment.
+    #[test]
+    fn no_text_makes_the_reader_panic(at in 0..RIGHT.len(), length in 0usize..40, junk in "[a-z0-9 \"{}=.,\\[\\]\n-]{0,20}") {
+        let mut text = RIGHT.to_owned();
+        let end = (at + length).min(text.len());
+        text.replace_range(at..end, &junk);
+        if let Err(error) = expand(&text, &Overrides::default()) {
+            proptest::prop_assert!(!error.render().is_empty());
+        }
+    }
+}

@@ -1,29 +1,347 @@
 //! The papers' set-ups, expanded.
 
+use narrows_core::queue::aqm::Size;
+use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::units::{Rate, Time};
+
 use super::*;
-use crate::load::offered_load;
-use crate::plan::{Pattern, Plan, Role};
+use crate::offered_load;
+use crate::plan::{Connections, FlowStart, NodeKind, Open, Pairs, Pattern, Plan, Role};
+use crate::summary::Summary;
 
-const FIG13: &str = include_str!("../../tests/experiments/gemini-fig13.toml");
+macro_rules! text {
+    ($name:literal) => {
+        include_str!(concat!("../../tests/experiments/", $name, ".toml"))
+    };
+}
 
-fn max_load(plan: &Plan, role: Role) -> f64 {
+/// Largest and smallest load of the links of a role.
+fn loads(plan: &Plan, role: Role) -> (f64, f64) {
     let load = offered_load(plan).unwrap();
-    plan.network.links.iter().zip(load).filter(|(link, _)| link.role == role).map(|(_, load)| load).fold(0.0, f64::max)
+    let of_role = plan.network.links.iter().zip(load).filter(|(link, _)| link.role == role).map(|(_, load)| load);
+    of_role.fold((0.0, f64::INFINITY), |(most, least), load| (most.max(load), least.min(load)))
+}
+
+fn near(value: f64, expected: f64) -> bool {
+    (value - expected).abs() < 1e-7
+}
+
+fn open(traffic: &plan::Traffic) -> &Open {
+    match &traffic.pattern {
+        Pattern::Open(open) => open,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn list(plan: &Plan, traffic: usize) -> &[FlowStart] {
+    match &plan.traffic[traffic].pattern {
+        Pattern::List(list) => list,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn name(plan: &Plan, node: u32) -> &str {
+    &plan.network.nodes[node as usize].name
+}
+
+fn arm<'a>(plans: &'a [Plan], name: &str) -> &'a Plan {
+    plans.iter().find(|plan| plan.arm == name).unwrap()
+}
+
+fn quick() -> Overrides {
+    Overrides { quick: true, ..Overrides::default() }
 }
 
 #[test]
 fn pattern_one_loads_the_wan_ninety_percent_each_way() {
-    let plans = plans(FIG13);
-    for plan in &plans {
-        assert_eq!(plan.traffic.len(), 2);
-        for traffic in &plan.traffic {
-            let Pattern::Open(open) = &traffic.pattern else { panic!("{traffic:?}") };
-            let per_second = 1e12 / open.mean_interarrival.as_ps() as f64;
-            assert!((61.85..61.95).contains(&per_second), "{per_second}");
+    for text in [text!("gemini-fig04"), text!("gemini-fig13")] {
+        for plan in &plans(text) {
+            let names: Vec<&str> = plan.traffic.iter().map(|traffic| traffic.name.as_str()).collect();
+            assert_eq!(names, ["web/1-2", "web/2-1"]);
+            for traffic in &plan.traffic {
+                let per_second = 1e12 / open(traffic).mean_interarrival.as_ps() as f64;
+                assert!((61.85..61.95).contains(&per_second), "{per_second}");
+                let Pairs::Between { sources, destinations } = &open(traffic).pairs else { panic!() };
+                assert_eq!((sources.len(), destinations.len()), (8, 8));
+            }
+            assert!(near(loads(plan, Role::Wan).0, 0.9) && near(loads(plan, Role::Wan).1, 0.9));
+            assert!(near(loads(plan, Role::Fabric).0, 0.45) && near(loads(plan, Role::Fabric).1, 0.45));
+            assert!(near(loads(plan, Role::Host).0, 0.1125));
+            assert!(near(loads(plan, Role::Edge).0, 0.1125));
         }
-        assert!((max_load(plan, Role::Wan) - 0.9).abs() < 1e-9);
-        assert!((max_load(plan, Role::Fabric) - 0.45).abs() < 1e-9);
-        assert!((max_load(plan, Role::Host) - 0.1125).abs() < 1e-9);
-        assert!((max_load(plan, Role::Edge) - 0.1125).abs() < 1e-9);
     }
+}
+
+#[test]
+fn pattern_two_loads_the_racks_as_the_paper_states() {
+    let plans = plans(text!("gemini-fig15"));
+    let plan = &plans[0];
+    let per_second = 1e12 / open(&plan.traffic[0]).mean_interarrival.as_ps() as f64;
+    assert!((242.0..243.0).contains(&per_second), "{per_second}");
+    assert!(near(loads(plan, Role::Wan).0, 0.9));
+    assert!(near(loads(plan, Role::Fabric).0, 0.675) && near(loads(plan, Role::Fabric).1, 0.675));
+}
+
+#[test]
+fn arms_carry_their_controllers_and_thresholds() {
+    let plans = plans(text!("gemini-fig13"));
+    let threshold =
+        |name: &str, role: Role| arm(&plans, name).network.links.iter().find(|link| link.role == role).unwrap().aqm;
+    let at = |packets| Some(AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) });
+    for role in [Role::Edge, Role::Fabric] {
+        assert_eq!(threshold("Cubic", role), None);
+        assert_eq!(threshold("DCTCP", role), at(300));
+        assert_eq!(threshold("GEMINI", role), at(50));
+    }
+    assert_eq!(threshold("GEMINI", Role::Wan), None);
+    assert_eq!(threshold("GEMINI", Role::Host), None);
+    let controller = |name: &str| &arm(&plans, name).traffic[0].controller;
+    assert_eq!((controller("Cubic").ecn, controller("Cubic+ECN").ecn, controller("DCTCP").ecn), (false, true, true));
+    assert_eq!(controller("Vegas-10").values, [Value::Packets(Packets::new(20)), Value::Packets(Packets::new(40))]);
+    assert_eq!(arm(&plans, "BBR").traffic[1].connections, Connections::Persistent { pool: 5 });
+    assert_eq!(arm(&plans, "GEMINI").declared.len(), 2);
+}
+
+#[test]
+fn a_quick_run_is_shorter_and_exact() {
+    let experiment = expand(text!("gemini-fig13"), &quick()).unwrap();
+    assert_eq!(experiment.seeds, [1, 2, 3]);
+    for plan in &experiment.plans {
+        assert_eq!(plan.schedule.end, Time::ZERO + Span::from_secs(10));
+        assert!(plan.traffic.iter().all(|traffic| open(traffic).exact));
+    }
+    assert_eq!(expand(text!("gemini-fig13"), &Overrides::default()).unwrap().seeds.len(), 10);
+}
+
+#[test]
+fn arms_may_differ_in_where_flows_go() {
+    let plans = plans(text!("gemini-fig05"));
+    assert_eq!(plans.len(), 10);
+    let (near, far) = (arm(&plans, "same datacenter"), arm(&plans, "other datacenter"));
+    assert_eq!(name(near, list(near, 0)[9].source), "a1-10");
+    assert_eq!(name(near, list(near, 0)[0].destination), "a2-1");
+    assert_eq!(name(far, list(far, 0)[0].destination), "b1-1");
+    assert_eq!(plans[1].axes, [("fabric.aqm.threshold.mark-at".to_owned(), "40pkt".to_owned())]);
+    let watched: Vec<&str> =
+        near.network.links.iter().filter(|link| link.watched).map(|link| link.name.as_str()).collect();
+    assert_eq!(watched, ["tor-a1->border-a"]);
+}
+
+#[test]
+fn axes_into_a_controller_leave_out_other_arms() {
+    let plans = plans(text!("gemini-fig10"));
+    assert_eq!(plans.iter().filter(|plan| plan.arm == "GEMINI").count(), 21);
+    assert_eq!(plans.iter().filter(|plan| plan.arm == "Cubic").count(), 1);
+    let axes: Vec<&str> = plans[1].axes.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(axes, ["0.2", "0.5ms"]);
+    assert_eq!(plans[1].traffic[0].controller.values[..2], [Value::Real(205), Value::Span(Span::from_us(500))]);
+    let destinations: Vec<&str> = list(&plans[0], 0).iter().map(|flow| name(&plans[0], flow.destination)).collect();
+    assert_eq!(destinations.iter().filter(|name| **name == "b1-1").count(), 5);
+    let bottleneck = &Summary::of(&plans[0], 100).bottlenecks[0];
+    assert_eq!((bottleneck.link.as_str(), bottleneck.long_flows), ("border-a->border-b", 10.0));
+    assert_eq!(expand(text!("gemini-fig10"), &quick()).unwrap().plans.len(), 7);
+}
+
+#[test]
+fn groups_start_and_stop_one_after_the_other() {
+    let plans = plans(text!("gemini-fig11"));
+    let plan = &plans[0];
+    let second = |s| Time::ZERO + Span::from_secs(s);
+    for (group, start, stop) in [(0, 0, 150), (1, 50, 200), (2, 100, 250)] {
+        assert_eq!(list(plan, group).len(), 10);
+        assert!(list(plan, group).iter().all(|flow| flow.at == second(start) && flow.stop == Some(second(stop))));
+    }
+}
+
+#[test]
+fn a_wide_area_delay_makes_the_round_trips_of_the_paper() {
+    let plans = plans(text!("gemini-fig12"));
+    assert_eq!(plans.len(), 10);
+    for (plan, times) in plans.iter().zip([4, 8, 16, 32, 64]) {
+        let delay = |(source, destination)| -> Span {
+            let routes = route::Routes::new(&plan.network);
+            let path = routes.path(source, destination).unwrap();
+            path.iter().map(|link| plan.network.links[*link as usize].delay).sum()
+        };
+        let inter = list(plan, 1)[0];
+        let round_trip = delay((inter.source, inter.destination)) + delay((inter.destination, inter.source));
+        assert_eq!(round_trip, Span::from_us(200) * times);
+    }
+    assert_eq!(plans[0].traffic[0].controller.values[2], Value::Packets(Packets::new(300)));
+    let hot = &Summary::of(&plans[0], 100).bottlenecks[0];
+    assert_eq!((hot.link.as_str(), hot.long_flows), ("tor-a1->border-a", 8.0));
+}
+
+#[test]
+fn an_incast_sweeps_servers_and_timeouts() {
+    let experiment = expand(text!("dctcp-incast"), &Overrides::default()).unwrap();
+    assert_eq!(experiment.plans.len(), 2 * 2 * 40);
+    for (index, plan) in experiment.plans.iter().enumerate() {
+        let Pattern::Incast(incast) = &plan.traffic[0].pattern else { panic!() };
+        let servers = index % 40 + 1;
+        assert_eq!(incast.servers.len(), servers);
+        assert_eq!(incast.response, Bytes::new(1_000_000_u64.div_ceil(servers as u64)));
+        assert_eq!(name(plan, incast.client), "h1");
+        assert_eq!(
+            plan.traffic[0].profile.min_rto,
+            if index % 80 < 40 { Span::from_ms(300) } else { Span::from_ms(10) }
+        );
+        let port = plan.network.links.iter().find(|link| link.name == "switch->h1").unwrap();
+        assert_eq!((port.limit, port.pooled), (Limit::Packets(Packets::new(100)), false));
+    }
+    let quick = expand(text!("dctcp-incast"), &quick()).unwrap();
+    assert_eq!(quick.plans.len(), 2 * 2 * 5);
+    let Pattern::Incast(incast) = &quick.plans[0].traffic[0].pattern else { panic!() };
+    assert_eq!((incast.repeats, incast.servers.len()), (50, 5));
+}
+
+#[test]
+fn a_permutation_uses_every_host_once() {
+    let plans = plans(text!("fat-tree-permutation"));
+    let flows = list(&plans[0], 0);
+    assert_eq!(flows.len(), 16);
+    let mut receivers: Vec<u32> = flows.iter().map(|flow| flow.destination).collect();
+    receivers.sort_unstable();
+    assert_eq!(receivers, (0..16).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_graph_has_two_bottlenecks() {
+    let plans = plans(text!("dctcp-multihop"));
+    let plan = &plans[0];
+    assert_eq!(plan.network.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 61);
+    let summary = Summary::of(plan, 100);
+    let names: Vec<&str> = summary.bottlenecks.iter().map(|bottleneck| bottleneck.link.as_str()).collect();
+    assert_eq!(names[0], "triumph-2->r1");
+    assert!(names.contains(&"triumph-1->scorpion"), "{names:?}");
+}
+
+#[test]
+fn several_controllers_share_a_run() {
+    let text = text!("gemini-fig12").replace("name = \"inter\"", "name = \"inter\"\ncc = \"bbr\"");
+    let plan = &plans(&text)[0];
+    assert_eq!((plan.traffic[0].controller.name.as_str(), plan.traffic[1].controller.name.as_str()), ("gemini", "bbr"));
+    assert_eq!((plan.traffic[0].controller.ecn, plan.traffic[1].controller.ecn), (true, false));
+}
+
+#[test]
+fn even_splits_spread_a_load_over_a_fat_tree() {
+    let text = text!("fat-tree-permutation")
+        .replace(
+            "long = { size = \"2MB\" }",
+            "arrivals = { poisson = { load = 0.5, of = \"host\" } }\nsize = { fixed = \"1MB\" }",
+        )
+        .replace("\"permutation\"", "\"all\"");
+    let plan = &plans(&text)[0];
+    assert!(near(loads(plan, Role::Host).0, 0.5) && near(loads(plan, Role::Edge).1, 0.5));
+    // 14 of 15 other hosts are under another edge switch, 12 in another pod; 2 uplinks for 2 hosts each.
+    let load = offered_load(plan).unwrap();
+    let of =
+        |name: &str| plan.network.links.iter().position(|link| link.name == name).map(|index| load[index]).unwrap();
+    assert!(near(of("edge-p1e1->aggregation-p1a1"), 0.5 * 14.0 / 15.0));
+    assert!(near(of("aggregation-p1a1->core-1"), 0.5 * 12.0 / 15.0));
+    assert!(near(of("core-1->aggregation-p4a1"), 0.5 * 12.0 / 15.0));
+}
+
+#[test]
+fn a_caller_overrides_arms_and_axes() {
+    let set = |path: &str, value: &str| (path.to_owned(), value.to_owned());
+    let overrides = Overrides {
+        sets: vec![set("fabric.rate", "2Gbps"), set("fabric.aqm.threshold.mark-at", "7pkt"), set("run.end", "3s")],
+        seeds: Some("4..6".to_owned()),
+        quick: true,
+    };
+    let experiment = expand(text!("gemini-fig05"), &overrides).unwrap();
+    assert_eq!((experiment.plans.len(), experiment.seeds), (2, vec![4, 5]));
+    let link = experiment.plans[0].network.links.iter().find(|link| link.role == Role::Fabric).unwrap();
+    assert_eq!(link.rate, Rate::from_gbps(2));
+    assert_eq!(link.aqm, Some(AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(7)) }));
+    assert_eq!(experiment.plans[0].schedule.end, Time::ZERO + Span::from_secs(3));
+    let controller = Overrides { sets: vec![set("cc.gemini.beta", "0.5")], ..Overrides::default() };
+    let experiment = expand(text!("gemini-fig13"), &controller).unwrap();
+    assert_eq!(arm(&experiment.plans, "GEMINI").traffic[0].controller.values[0], Value::Real(512));
+    assert_eq!(arm(&experiment.plans, "DCTCP").traffic[0].controller.values, []);
+}
+
+#[test]
+fn plans_are_written_as_json_and_read_back() {
+    for text in [text!("gemini-fig13"), text!("gemini-fig11"), text!("dctcp-incast"), text!("dctcp-multihop")] {
+        for plan in plans(text) {
+            let json = serde_json::to_string(&plan).unwrap();
+            let back: Plan = serde_json::from_str(&json).unwrap();
+            assert_eq!(back, plan);
+            assert_eq!(back.hash(), plan.hash());
+        }
+    }
+}
+
+#[test]
+fn hashes_name_what_is_run_and_not_what_it_is_called() {
+    let plans = plans(text!("gemini-fig13"));
+    let one = arm(&plans, "DCTCP");
+    let mut other = one.clone();
+    other.arm = "renamed".to_owned();
+    other.experiment = "renamed".to_owned();
+    other.axes.push(("a".to_owned(), "b".to_owned()));
+    other.declared.clear();
+    assert_eq!(one.hash(), other.hash());
+    other.schedule.end += Span::from_ps(1);
+    assert_ne!(one.hash(), other.hash());
+    let mut hashes: Vec<String> = plans.iter().map(Plan::hash).collect();
+    hashes.sort();
+    hashes.dedup();
+    assert_eq!(hashes.len(), plans.len());
+}
+
+#[test]
+fn two_figures_of_the_same_set_up_share_their_runs() {
+    let (fig04, fig13) = (plans(text!("gemini-fig04")), plans(text!("gemini-fig13")));
+    assert_eq!(arm(&fig04, "DCTCP").hash(), arm(&fig13, "DCTCP").hash());
+}
+
+#[test]
+fn the_hash_of_a_plan_is_pinned() {
+    // A change here renames all results: it is intended only together with a change of the plan's fields.
+    insta::assert_snapshot!(plans(text!("fat-tree-permutation"))[0].hash());
+}
+
+#[test]
+fn a_summary_tells_size_and_cost() {
+    let plans = plans(text!("gemini-fig13"));
+    let mut summary = Summary::of(arm(&plans, "GEMINI"), 150);
+    // Six digits are enough for people, and the same on every machine.
+    let rounded = |value: &mut f64| *value = format!("{value:.4e}").parse().unwrap();
+    rounded(&mut summary.packets);
+    rounded(&mut summary.packet_hops);
+    for traffic in &mut summary.traffic {
+        traffic
+            .flows_per_second
+            .iter_mut()
+            .chain(&mut traffic.mean_size_bytes)
+            .chain([&mut traffic.flows])
+            .for_each(rounded);
+    }
+    summary.roles.iter_mut().flat_map(|role| [&mut role.mean_load, &mut role.max_load]).for_each(rounded);
+    summary.bottlenecks.iter_mut().for_each(|bottleneck| rounded(&mut bottleneck.load));
+    summary.cpu_time = Span::from_secs(summary.cpu_time.as_ms() / 1_000);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&summary).unwrap());
+}
+
+#[test]
+fn every_field_of_a_profile_can_be_set() {
+    let profile = serde_json::to_value(narrows_core::tcp::profile::Profile::LINUX_4_9).unwrap();
+    let schema = json_schema();
+    let known = schema["$defs"]["Host"]["properties"].as_object().unwrap();
+    for field in profile.as_object().unwrap().keys() {
+        assert!(known.contains_key(field), "{field} cannot be set by an experiment");
+    }
+}
+
+#[test]
+fn the_documents_example_is_an_experiment() {
+    let page = include_str!("../../../../docs/experiment-file.md");
+    let examples: Vec<&str> = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let whole: Vec<&str> = examples.into_iter().filter(|example| example.contains("[run]")).collect();
+    assert_eq!(whole.len(), 1, "one complete example");
+    assert!(!plans(whole[0]).is_empty());
 }

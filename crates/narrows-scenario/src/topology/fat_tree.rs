@@ -18,7 +18,7 @@ const MOST_PORTS: u32 = 64;
 pub(super) fn resolve(written: &FatTree) -> Judged<Graph> {
     let k = written.k.as_ref().map_or(4, |k| k.value);
     if let Some(at) = &written.k
-        && (k < 2 || k > MOST_PORTS || !k.is_multiple_of(2))
+        && (!(2..=MOST_PORTS).contains(&k) || !k.is_multiple_of(2))
     {
         let (what, value) = ("k (even)".to_owned(), k.to_string());
         return Err(

@@ -37,8 +37,8 @@ impl Open {
         let mut count = expected.max(1);
         loop {
             let sizes = self.sizes.stratified(count, &mut stream.clone());
-            let offered: Bytes = sizes.iter().copied().sum();
-            let window = Span::from_ps(libm::round(offered.get() as f64 / self.sizes.mean() * between) as u64);
+            let offered: u128 = sizes.iter().map(|size| u128::from(size.get())).sum();
+            let window = Span::from_ps(libm::round(offered as f64 / self.sizes.mean() * between) as u64);
             if window <= end || count == 1 {
                 return (sizes, window.min(end));
             }
@@ -80,7 +80,7 @@ impl Iterator for Flows<'_> {
         let (at, size) = match &mut self.ready {
             Some(ready) => ready.next()?,
             None => {
-                self.clock = self.clock + exponential(self.open.mean_interarrival, &mut self.arrivals);
+                self.clock += exponential(self.open.mean_interarrival, &mut self.arrivals);
                 if self.clock >= self.end {
                     return None;
                 }

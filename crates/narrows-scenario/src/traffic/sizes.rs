@@ -148,7 +148,7 @@ fn whole_bytes(text: &str) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
     text.parse::<u64>().ok().or_else(|| {
         let value = text.parse::<f64>().ok()?;
-        (value >= 0.0 && value < 1e15 && libm::floor(value) == value).then_some(value as u64)
+        ((0.0..1e15).contains(&value) && libm::floor(value) == value).then_some(value as u64)
     })
 }
 
@@ -187,7 +187,7 @@ mod tests {
         let ones = SizeDistribution::parse("t", "10000 0.15\n20000 0.2\n30000 1\n").unwrap();
         let hundreds = SizeDistribution::parse("t", "# bytes percent\n0 0\n10000 15\n20000 20\n30000 100\n").unwrap();
         assert_eq!(ones, hundreds);
-        assert_eq!(ones.quantile(0.175), Bytes::new(15_000));
+        assert_eq!(ones.quantile(0.6), Bytes::new(25_000));
         assert_eq!(ones.quantile(0.0), Bytes::new(1));
         assert_eq!(ones.quantile(1.0), Bytes::new(30_000));
     }

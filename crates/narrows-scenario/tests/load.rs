@@ -1,0 +1,30 @@
+//! Experiments in files, with the controllers that there are.
+
+use std::path::PathBuf;
+
+use narrows_core::units::{Bytes, Span, Time};
+use narrows_scenario::plan::Pattern;
+use narrows_scenario::{Limits, Overrides, load, load_str};
+
+fn experiment(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/experiments").join(name)
+}
+
+#[test]
+fn files_beside_the_experiment_are_read() {
+    let experiment = load(&experiment("files/experiment.toml"), &Overrides::default(), &Limits::default()).unwrap();
+    assert_eq!(experiment.name, "files");
+    assert_eq!(experiment.seeds, (1..=10).collect::<Vec<u64>>());
+    let Pattern::Open(open) = &experiment.plans[0].traffic[0].pattern else { panic!() };
+    assert_eq!((open.sizes.name.as_str(), open.sizes.mean()), ("small.cdf", 625.0));
+    let Pattern::List(flows) = &experiment.plans[0].traffic[1].pattern else { panic!() };
+    assert_eq!((flows[0].at, flows[0].size), (Time::ZERO + Span::from_ms(10), Some(Bytes::new(20_000))));
+}
+
+#[test]
+fn an_experiment_without_a_file_cannot_name_files() {
+    let text = std::fs::read_to_string(experiment("files/experiment.toml")).unwrap();
+    let error = load_str(&text, &Overrides::default(), &Limits::default()).unwrap_err();
+    assert!(error.to_string().contains("outside the experiment's folder"), "{error}");
+    assert!(error.line_and_column().is_some());
+}
