@@ -17,7 +17,7 @@ fn acknowledgements(marks: &[bool]) -> Vec<(u64, bool)> {
     profile.quick_acks = 0;
     profile.receive_offload_segments = 1;
     let stack = stack_for("newreno", profile, EcnMode::Exact);
-    let mut end = Endpoint::established(build("newreno", &stack, 1), &stack);
+    let mut end = Endpoint::established(build("newreno", &stack, 1), Span::from_us(200), &stack);
     let mut seen = Vec::new();
     for (index, &marked) in marks.iter().enumerate() {
         let now = Time::ZERO + Span::from_us(12 * index as u64);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use narrows_core::cc::{EcnUse, Kind, Parameter, SPECS, Value};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
-// use narrows_scenario::differences::differences;
+use narrows_scenario::differences::differences;
 use narrows_scenario::summary::Summary;
 use narrows_scenario::{Limits, Overrides, json_schema, load};
 use pyo3::exceptions::PyValueError;
@@ -136,7 +136,7 @@ pub(crate) fn expand(
         "title": experiment.title.clone().unwrap_or_else(|| experiment.name.clone()),
         "seeds": experiment.seeds,
         "plans": plans,
-        "differences": [],
+        "differences": differences(&experiment.plans.iter().collect::<Vec<_>>()),
     });
     Ok(expanded.to_string())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::packet::{FULL_PAYLOAD, HEADER_BYTES};
+use narrows_core::packet::{FULL_PAYLOAD, HEADER_BYTES, SYN_BYTES};
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_scenario::plan::Graph;
 
@@ -38,18 +38,36 @@ impl Ideal {
         request: Option<Bytes>,
         path: impl Fn(u32, u32) -> Vec<u32>,
     ) -> Span {
-        let mut leg = |from: u32, to: u32, size: Bytes| {
-            let hops = self.hops.entry((from, to)).or_insert_with(|| {
-                let links: Vec<_> = path(from, to).iter().map(|&link| &graph.links[link as usize]).collect();
-                Hops {
-                    rates: links.iter().map(|link| link.rate).collect(),
-                    delay: links.iter().map(|link| link.delay).sum(),
-                }
-            });
-            hops.transfer(size)
-        };
-        let there = request.map_or(Span::ZERO, |request| leg(destination, source, request));
-        there + leg(source, destination, size)
+        let there = request.map_or(Span::ZERO, |request| self.leg(graph, (destination, source), request, &path));
+        there + self.leg(graph, (source, destination), size, &path)
+    }
+
+    /// A handshake's round trip: a SYN there, its answer back.
+    pub(crate) fn handshake(
+        &mut self,
+        graph: &Graph,
+        (opener, peer): (u32, u32),
+        path: impl Fn(u32, u32) -> Vec<u32>,
+    ) -> Span {
+        let options = Bytes::new(SYN_BYTES - HEADER_BYTES);
+        self.leg(graph, (opener, peer), options, &path) + self.leg(graph, (peer, opener), options, &path)
+    }
+
+    fn leg(
+        &mut self,
+        graph: &Graph,
+        (from, to): (u32, u32),
+        size: Bytes,
+        path: &impl Fn(u32, u32) -> Vec<u32>,
+    ) -> Span {
+        let hops = self.hops.entry((from, to)).or_insert_with(|| {
+            let links: Vec<_> = path(from, to).iter().map(|&link| &graph.links[link as usize]).collect();
+            Hops {
+                rates: links.iter().map(|link| link.rate).collect(),
+                delay: links.iter().map(|link| link.delay).sum(),
+            }
+        });
+        hops.transfer(size)
     }
 }
 

@@ -295,8 +295,15 @@ impl<'a> Simulation<'a> {
         let stack = self.stacks.get(stack_index);
         let entry = &self.plan.traffic[traffic as usize];
         let controller = controller(entry, stack, self.random, connection, side as u32);
-        let endpoint =
-            if established { Endpoint::established(controller, stack) } else { Endpoint::closed(controller, stack) };
+        let endpoint = if established {
+            let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
+            let network = &self.network;
+            let path = |from, to| network.path(from, to, 0);
+            let round_trip = self.ideal.handshake(&self.plan.network, ends, path);
+            Endpoint::established(controller, round_trip, stack)
+        } else {
+            Endpoint::closed(controller, stack)
+        };
         let port = self.network.host_link(host);
         self.connections.insert(endpoint, connection, side, (host, peer), port, traffic, stack_index)
     }

@@ -82,9 +82,11 @@ impl Endpoint {
         }
     }
 
-    /// An end of a connection that both sides already know to be open. It has no round-trip sample yet.
-    pub fn established(controller: Controller, stack: &Stack) -> Endpoint {
-        Endpoint { handshake: Handshake::Established, ..Endpoint::closed(controller, stack) }
+    /// An end of a connection that was opened earlier: its handshake took `round_trip`.
+    pub fn established(controller: Controller, round_trip: Span, stack: &Stack) -> Endpoint {
+        let mut endpoint = Endpoint { handshake: Handshake::Established, ..Endpoint::closed(controller, stack) };
+        endpoint.sender.sample_handshake(Time::ZERO, round_trip, stack);
+        endpoint
     }
 
     /// Begins the handshake; the SYN carries `tag`.
