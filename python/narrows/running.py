@@ -175,7 +175,7 @@ class Batch:
             self._shared.live[job.key] = live
         worker.send({
             "plan": job.plan.body,
-            "labelless": job.plan.unlabelled,
+            "unlabelled": job.plan.unlabelled,
             "hash": job.plan.hash,
             "seed": job.seed,
             "root": str(self._store.root),

@@ -1,6 +1,6 @@
 """One worker process: `python -m narrows.worker` takes jobs as JSON lines on its input and reports on its output.
 
-In:  `{"plan": {…}, "labelless": {…}, "hash": "…", "seed": 1, "root": "runs"}` starts a run; `{"cancel": true}` stops it.
+In:  `{"plan": {…}, "unlabelled": {…}, "hash": "…", "seed": 1, "root": "runs"}` starts a run; `{"cancel": true}` stops it.
 Out: `{"progress": [simulated_ns, end_ns, packet_hops]}`, then one of `{"finished": {manifest}}`, `{"cancelled": true}`,
 `{"failed": "…", "input": bool}`. The end of the input stops the worker, so it does not outlive its parent.
 """
@@ -77,7 +77,7 @@ def _perform(job: Mapping[str, Any], cancelled: threading.Event, reports: TextIO
         if manifest["plan_hash"] != job["hash"]:
             return {"failed": f"the simulator ran plan {manifest['plan_hash']}, not {job['hash']}", "input": False}
         tables = {name: results.table(name) for name in TABLES}
-        Store(Path(job["root"])).write(job["hash"], job["seed"], tables, manifest | {"plan": job["labelless"]})
+        Store(Path(job["root"])).write(job["hash"], job["seed"], tables, manifest | {"plan": job["unlabelled"]})
     except Cancelled:
         return {"cancelled": True}
     except BadInput as error:
