@@ -12,7 +12,7 @@ from pathlib import Path
 import synthetic
 
 _LABELS = ("experiment", "arm", "axes", "declared")
-_KEYS = {"arm", "experiment", "run", "topology", "traffic", "quick", "sampling"}
+_KEYS = {"arm", "cc", "name", "run", "sample", "sweep", "title", "topology", "traffic"}
 
 
 class BadInput(ValueError):
@@ -51,7 +51,7 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
         if key not in _KEYS:
             line = next(number for number, it in enumerate(text.splitlines(), 1) if key in it)
             raise BadInput(f"{path}:{line}:1: error: unknown key `{key}`\n  help: expected one of {', '.join(sorted(_KEYS))}")
-    run = raw["run"] | (raw.get("quick", {}).get("run", {}) if quick else {})
+    run = raw["run"] | (raw["run"].get("quick", {}) if quick else {})
     overrides = dict(sets)
     end_s = float(overrides.get("run.end", run["end"]).removesuffix("s"))
     chosen = _seeds(seeds or run["seeds"])
@@ -59,12 +59,13 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
     for arm in raw["arm"]:
         declared = sorted((key, str(value)) for key, value in arm.get("set", {}).items())
         body = {
-            "experiment": raw["experiment"]["name"],
+            "experiment": raw["name"],
             "arm": arm["name"],
             "axes": [],
             "declared": declared,
             "network": {"nodes": [], "links": []},
-            "traffic": [{"name": "web", "controller": {"name": arm["cc"], "values": [], "ecn": False}, "set": declared}],
+            "traffic": [{"name": "web", "controller": {"name": _controller(arm["cc"]), "values": [], "ecn": arm.get("ecn", False)},
+                         "set": declared}],
             "schedule": {"end": int(end_s * 1e12), "drain": int(1e12), "warmup": int(end_s * 1e11)},
             "sampling": {"queues": 0, "windows": 0, "goodput": 0},
             "arm-for-the-synthesis": arm["name"],
@@ -84,9 +85,13 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
         paced = {arm: "on" if arm in ("bbr", "gemini") else "off" for arm in arms}
         differences.append({"path": "profile.pacing", "values": paced, "declared": False})
     return json.dumps({
-        "name": raw["experiment"]["name"], "title": raw["experiment"].get("title"), "seeds": chosen,
+        "name": raw["name"], "title": raw.get("title"), "seeds": chosen,
         "plans": plans, "differences": differences,
     })  # fmt: skip
+
+
+def _controller(written):
+    return written if isinstance(written, str) else next(iter(written))
 
 
 def start(plan_json, seed):
