@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import atomic
+from narrows import atomic, native
 from narrows.errors import bad_input
 from narrows.experiment import Difference, Experiment, Pairs, case_name, difference_from
+from narrows.parameters import ControllerUse, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,8 +26,8 @@ class Member:
     arm: str
     axes: Pairs
     declared: Pairs
-    controllers: tuple[tuple[str, str], ...]
-    """(traffic, controller) in the order of the file."""
+    controllers: tuple[ControllerUse, ...]
+    """One per traffic entry, in the order of the file."""
     warmup_ns: int
     end_ns: int
 
@@ -60,15 +61,14 @@ class Entry:
 
 def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
     """What the index keeps of an experiment."""
+    registry = native.controllers()
     members = tuple(
         Member(
             hash=plan.hash,
             arm=plan.arm,
             axes=plan.axes,
             declared=plan.declared,
-            controllers=tuple(
-                (str(traffic["name"]), str(traffic["controller"]["name"])) for traffic in plan.body["traffic"]
-            ),
+            controllers=uses_of(plan.body, registry),
             warmup_ns=plan.warmup_ns,
             end_ns=plan.end_ns,
         )
@@ -157,7 +157,10 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
             arm=member["arm"],
             axes=_pairs(member["axes"]),
             declared=_pairs(member["declared"]),
-            controllers=_pairs(member["controllers"]),
+            controllers=tuple(
+                ControllerUse(use["traffic"], use["name"], use["ecn"], _pairs(use["parameters"]))
+                for use in member["controllers"]
+            ),
             warmup_ns=member["warmup_ns"],
             end_ns=member["end_ns"],
         )
