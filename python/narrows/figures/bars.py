@@ -46,7 +46,8 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     data = style.rows(pl.DataFrame([_row(panel, case) for case in cases], infer_schema_length=None))
     axis = alt.Axis(labelFontSize=12, labelColor=style.INK) if labels else None
     y = alt.Y("case:N", sort=list(cases), title=None, axis=axis)
-    x_axis = alt.Axis(tickCount=4, title=panel.unit, format="~s" if panel.unit.startswith("per") else "")
+    empty = all(panel.values.get(case) is None for case in cases)
+    x_axis = None if empty else alt.Axis(tickCount=4, title=panel.unit, format=",~f")
     base = alt.Chart(data).encode(y=y)
     tooltip = [
         alt.Tooltip("case:N", title="arm"),

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     import altair as alt
 
 CLASS_TITLES: Final[dict[SizeClass, str]] = {
-    "small": "small, under 100 KB",
-    "middle": "middle",
-    "large": "large, over 10 MB",
-    "all": "all flows",
+    "small": "Small flows",
+    "middle": "Middle flows",
+    "large": "Large flows",
+    "all": "All flows",
 }
+_STATISTICS: Final[tuple[Literal["mean", "p99"], ...]] = ("mean", "p99")
 
 
 def panel(frames: Frames, size_class: SizeClass, column: Literal["mean", "p99"], title: str) -> bars.Panel:
@@ -33,14 +34,11 @@ def by_class(frames: Frames) -> alt.VConcatChart:
     """Mean above, 99th percentile below; one column per class."""
     return style.stacked(
         bars.draw(
-            [panel(frames, size_class, column, f"{words}: {title}") for size_class, title in CLASS_TITLES.items()],
+            [panel(frames, size_class, column, f"{title}, {column}") for size_class, title in CLASS_TITLES.items()],
             frames.cases,
         )
-        for column, words in _STATISTICS.items()
+        for column in _STATISTICS
     )
-
-
-_STATISTICS: Final[dict[Literal["mean", "p99"], str]] = {"mean": "Mean", "p99": "p99"}
 
 
 def four_panels(frames: Frames, title: str) -> alt.TopLevelMixin:

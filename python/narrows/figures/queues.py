@@ -62,7 +62,6 @@ def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, 
     width = max(86, (style.WIDTH - 70) // len(cases) - 14)
     time_axis = alt.Axis(title="time, s" if last else None, labels=last, ticks=last, tickCount=3, grid=False)
     x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False))
-    bytes_axis = alt.Axis(labelExpr="format(datum.value, '~s') + 'B'", tickCount=3)
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
         alt.Tooltip("time:Q", title="time, s", format=".3~f"),
@@ -70,7 +69,7 @@ def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, 
         alt.Tooltip("max:Q", title="largest, bytes", format=",.0f"),
     ]
     base = alt.Chart().encode(x=x, color=style.colour(cases))
-    area = base.mark_area(opacity=0.22).encode(y=alt.Y("max:Q", title=None, axis=bytes_axis))
+    area = base.mark_area(opacity=0.22).encode(y=alt.Y("max:Q", title=None, axis=style.bytes_axis(3)))
     line = base.mark_line(strokeWidth=1.1).encode(y="mean:Q", opacity=style.visible(1.0, 0.15))
     points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
     header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4)
@@ -78,7 +77,7 @@ def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, 
         alt.layer(area, line, points)
         .properties(width=width, height=76)
         .facet(column=alt.Column("case:N", sort=list(cases), header=header), data=style.rows(data), spacing=10)
-        .properties(title=alt.TitleParams(port, fontSize=12, fontWeight="normal", color=style.FAINT, offset=4))
+        .properties(title=alt.TitleParams(style.port(port), fontSize=12, fontWeight="normal", color=style.FAINT, offset=4))
     )
 
 
@@ -98,8 +97,7 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart:
         for case in frames.cases
         if not (part := samples.filter(pl.col("case") == case)).is_empty()
     ]
-    bytes_axis = alt.Axis(labelExpr="format(datum.value, '~s') + 'B'", tickCount=6)
-    x = alt.X("value:Q", scale=alt.Scale(type="sqrt", nice=False), title="backlog", axis=bytes_axis)
+    x = alt.X("value:Q", scale=alt.Scale(type="sqrt", nice=False), title="backlog", axis=style.bytes_axis(6))
     y = alt.Y("share:Q", title="share of time", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
@@ -107,5 +105,5 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart:
         alt.Tooltip("value:Q", title="at most, bytes", format=",.0f"),
     ]
     chart = curve(style.rows(pl.concat(parts)), frames.cases, x, y, tooltip)
-    title = alt.TitleParams(port, fontSize=12)
+    title = alt.TitleParams(style.port(port), fontSize=12)
     return chart.properties(title=title, width=style.columns(2, label=110), height=190)

@@ -40,8 +40,7 @@ def _panel(table: pl.DataFrame, name: str, present: Sequence[str], cases: Sequen
     data = table.select(
         "case", "size_bytes", "size_from_bytes", "size_to_bytes", "flows", pl.col(name).alias("value")
     ).drop_nulls("value")
-    bytes_axis = alt.Axis(labelExpr="format(datum.value, '~s') + 'B'", tickCount=5)
-    x = alt.X("size_bytes:Q", scale=alt.Scale(type="log", nice=False), title="flow size", axis=bytes_axis)
+    x = alt.X("size_bytes:Q", scale=alt.Scale(type="log", nice=False), title="flow size", axis=style.bytes_axis(5))
     y = alt.Y("value:Q", scale=alt.Scale(type="log"), title="slowdown" if name == present[0] else None)
     tooltip = [
         alt.Tooltip("case:N", title="arm"),

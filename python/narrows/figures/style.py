@@ -40,6 +40,16 @@ _CONFIG: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+def bytes_axis(ticks: int) -> alt.Axis:
+    """An axis of sizes: `50KB`, `15MB`; 1 KB is 1000 B."""
+    return alt.Axis(labelExpr="replace(format(datum.value, '~s'), 'k', 'K') + 'B'", tickCount=ticks)
+
+
+def port(name: str) -> str:
+    """A port's name as it is shown: `border-a → border-b`."""
+    return name.replace("->", " → ")
+
+
 def rows(frame: pl.DataFrame) -> alt.Data:
     """The frame as inline data; floats keep five digits, which no screen shows more of."""
     return alt.Data(values=[{key: _short(value) for key, value in row.items()} for row in frame.iter_rows(named=True)])
