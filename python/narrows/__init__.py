@@ -1,10 +1,10 @@
 """Narrows: congestion control for networks that span datacenters.
 
-    import narrows
+import narrows
 
-    run = narrows.run("experiment.toml", quick=True)   # a handle: progress(), cancel(), join()
-    results = run.join()
-    results.flows                                      # polars, one row per flow, with its arm and seed
+run = narrows.run("experiment.toml", quick=True)   # a handle: progress(), cancel(), join()
+results = run.join()
+results.flows                                      # polars, one row per flow, with its arm and seed
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever lives there
+def __getattr__(name: str) -> Any:
     """Loads what is asked for only then, so that the command starts quickly."""
     if name not in _HOMES:
         raise AttributeError(f"module 'narrows' has no attribute '{name}'")

@@ -14,7 +14,7 @@ class Cancelled(Exception):
 class Results:
     def table(self, name: Literal["flows", "requests", "ports", "series"]) -> _ArrowStream: ...
     def manifest(self) -> str:
-        """JSON: version, plan_hash, seed, packet_hops, events, cpu_ns, wall_ns, hold_ns, ns_per_packet_hop, …"""
+        """JSON: version, plan_hash, seed, packet_hops, events, cpu_ns, wall_ns, hold_ns, ns_per_packet_hop, …."""
 
 class Run:
     def progress(self) -> tuple[int, int, int]:
@@ -38,7 +38,10 @@ def expand(
     seeds: str | None = None,
     memory_limit_bytes: int | None = None,
 ) -> str:
-    """JSON {name, title, seeds, plans: [{hash, arm, axes, declared, plan, summary}], differences: [{path, values, declared}]}."""
+    """JSON {name, title, seeds, plans: [{hash, arm, axes, declared, plan, summary}], differences: [{…}]}.
+
+    A difference is {path, values: {arm: value}, declared}.
+    """
 
 def start(plan_json: str, seed: int) -> Run: ...
 def calibrate() -> float:

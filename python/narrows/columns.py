@@ -46,30 +46,42 @@ FLOWS: Final = Table(
     (
         Column("flow", _U32, "–", "Number of the flow within its run, in the order of its start."),
         Column("connection", _U32, "–", "The connection that carried it; persistent ones carry many flows."),
-        Column("request", _U32, "–", "The request (row of `requests`) it answers, if it is part of one.", nullable=True),
+        Column(
+            "request", _U32, "–", "The request (row of `requests`) it answers, if it is part of one.", nullable=True
+        ),
         Column("source", _STR, "–", "Node that sends the flow's bytes."),
         Column("destination", _STR, "–", "Node that receives them."),
         Column("class", _STR, "–", "`intra`: both ends in one datacenter; `inter`: the flow crosses the WAN."),
         Column("workload", _STR, "–", "Name of the traffic entry that it belongs to."),
         Column("controller", _STR, "–", "Congestion controller of the sender."),
-        Column("size_bytes", _U64, "bytes", "Application bytes to deliver; for a flow without a size, those delivered."),
+        Column(
+            "size_bytes", _U64, "bytes", "Application bytes to deliver; for a flow without a size, those delivered."
+        ),
         Column("start_ns", _U64, "ns", "Simulated time at which its first byte was offered, or its request sent."),
         Column(
-            "fct_ns", _U64, "ns",
+            "fct_ns",
+            _U64,
+            "ns",
             "Flow completion time: from `start_ns` to the last byte delivered in order. Null if unfinished.",
             nullable=True,
         ),
         Column(
-            "ideal_fct_ns", _U64, "ns",
-            "The same transfer on an empty network: store and forward, framing and request leg included.",
+            "ideal_fct_ns",
+            _U64,
+            "ns",
+            "The same transfer on an empty network: store-and-forward, framing, request leg included.",
         ),
         Column("slowdown", _F64, "–", "`fct_ns / ideal_fct_ns`, at least 1. Null if unfinished.", nullable=True),
-        Column("rtt_mean_ns", _U64, "ns", "Mean of the sender's round-trip samples. Null if it took none.", nullable=True),
+        Column(
+            "rtt_mean_ns", _U64, "ns", "Mean of the sender's round-trip samples. Null if it took none.", nullable=True
+        ),
         Column("retransmitted_bytes", _U64, "bytes", "Application bytes that were sent again."),
         Column("timeouts", _U32, "–", "Retransmission timeouts that fired during the flow."),
         Column("marked_bytes", _U64, "bytes", "Acknowledged bytes that the receiver reported as ECN-marked."),
         Column(
-            "delivered_after_warmup_bytes", _U64, "bytes",
+            "delivered_after_warmup_bytes",
+            _U64,
+            "bytes",
             "Bytes delivered in order between the end of the warm-up and the end of the run.",
         ),
         Column("finished", _BOOL, "–", "Whether the last byte was delivered before the run stopped."),
@@ -84,8 +96,10 @@ PORTS: Final = Table(
         Column("name", _STR, "–", "`from->to`."),
         Column("node", _STR, "–", "Node that the port belongs to."),
         Column(
-            "role", _STR, "–",
-            "`host`: a host's own port; `edge`: a switch's port towards a host; `fabric`: between switches of a datacenter; "
+            "role",
+            _STR,
+            "–",
+            "`host`: a host's own port; `edge`: a switch's port towards a host; `fabric`: between its switches; "
             "`wan`: between datacenters.",
         ),
         Column("sent_packets", _U64, "packets", "Packets transmitted, of every kind."),
@@ -113,8 +127,10 @@ SERIES: Final = Table(
         Column("time_ns", _U64, "ns", "Simulated time of the sample; for rates, the end of the bin."),
         Column("entity", _STR, "–", "What was sampled: a port's name, or a flow."),
         Column(
-            "quantity", _STR, "–",
-            "`queue_bytes` (backlog of a port), `window_packets` (congestion window), `goodput_bps` (delivered per bin).",
+            "quantity",
+            _STR,
+            "–",
+            "`queue_bytes` (backlog of a port), `window_packets` (congestion window), `goodput_bps` (of a bin).",
         ),
         Column("value", _F64, "see quantity", "The value, in the unit that ends the quantity's name."),
     ),
@@ -128,8 +144,11 @@ REQUESTS: Final = Table(
         Column("client", _STR, "–", "Node that asked."),
         Column("start_ns", _U64, "ns", "Simulated time at which the client asked."),
         Column(
-            "completion_ns", _U64, "ns",
-            "From `start_ns` to the last byte of the last response. Null if unfinished.", nullable=True,
+            "completion_ns",
+            _U64,
+            "ns",
+            "From `start_ns` to the last byte of the last response. Null if unfinished.",
+            nullable=True,
         ),
         Column("responses", _U32, "–", "Servers asked."),
         Column("timeouts", _U32, "–", "Retransmission timeouts on any of its flows."),
@@ -140,7 +159,7 @@ TABLES: Final[dict[TableName, Table]] = {table.name: table for table in (FLOWS, 
 
 
 def conform(name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with exactly the stated columns and types, in the stated order. A column too few or too many is a defect."""
+    """The frame with exactly the stated columns and types, in order. A column too few or too many is a defect."""
     table = TABLES[name]
     missing = [column for column in table.schema if column not in frame.columns]
     unknown = [column for column in frame.columns if column not in table.schema]
@@ -153,7 +172,14 @@ def document() -> str:
     """The reference of all columns, as it stands in `docs/results.md` after its introduction."""
     lines: list[str] = []
     for table in TABLES.values():
-        lines += [f"## `{table.name}.parquet`", "", table.row, "", "| column | type | unit | meaning |", "|---|---|---|---|"]
+        lines += [
+            f"## `{table.name}.parquet`",
+            "",
+            table.row,
+            "",
+            "| column | type | unit | meaning |",
+            "|---|---|---|---|",
+        ]
         for column in table.columns:
             kind = str(column.dtype()) + (", nullable" if column.nullable else "")
             lines.append(f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |")

@@ -9,7 +9,7 @@ class EnvironmentLacks(RuntimeError):
     """Something must be installed or changed on this machine first."""
 
 
-class Cancelled(Exception):  # noqa: N818 - being cancelled is no error
+class Cancelled(Exception):
     """The work was stopped on request; finished runs are whole."""
 
 

@@ -1,4 +1,4 @@
-"""`runs/index.json`: which plans an experiment consists of, so that figures share runs and results can be found again."""
+"""`runs/index.json`: the plans of each experiment, so that figures share runs and results are found again."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def expand(path: str, *, sets: Sequence[tuple[str, str]], quick: bool, seeds: st
 
 
 def calibrate() -> float:
-    """Nanoseconds that this machine needs for one hold, the unit in which the engine's speed travels between machines."""
+    """Nanoseconds that this machine needs for one hold: the unit in which speed travels between machines."""
     return cast("float", _module().calibrate())
 
 

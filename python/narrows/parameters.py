@@ -30,9 +30,7 @@ def uses_of(plan: Mapping[str, Any], registry: Sequence[Mapping[str, Any]]) -> t
             traffic=str(traffic["name"]),
             name=str(traffic["controller"]["name"]),
             ecn=bool(traffic["controller"]["ecn"]),
-            parameters=_parameters(
-                specs.get(str(traffic["controller"]["name"]), []), traffic["controller"]["values"]
-            ),
+            parameters=_parameters(specs.get(str(traffic["controller"]["name"]), []), traffic["controller"]["values"]),
         )
         for traffic in plan["traffic"]
     )

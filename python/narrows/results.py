@@ -194,7 +194,10 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
 
 
 def plr_by_segment(frames: Frames) -> pl.DataFrame:
-    """Per run and segment (`dcn`: ports of ToRs, fabric and towards hosts; `wan`): packets dropped per packets offered, 1e-5."""
+    """Per run and segment: packets dropped per packet offered to its ports, in 1e-5.
+
+    `dcn` is every port of a switch inside a datacenter, those towards hosts among them; `wan` joins datacenters.
+    """
     segment = (
         pl.when(pl.col("role").is_in(DCN_ROLES)).then(pl.lit("dcn"))
         .when(pl.col("role").is_in(WAN_ROLES)).then(pl.lit("wan"))
@@ -216,7 +219,7 @@ def plr_by_segment(frames: Frames) -> pl.DataFrame:
 
 
 def plr_overall(frames: Frames) -> pl.DataFrame:
-    """Per run: packets dropped anywhere per packet that a host sent, 1e-5. The chance of a packet to be lost on its way."""
+    """Per run: packets dropped anywhere per packet that a host sent, in 1e-5: the chance to be lost on the way."""
     dropped = pl.col("dropped_packets").sum()
     sent = pl.col("sent_packets").filter(pl.col("role") == "host").sum()
     return (
@@ -234,7 +237,9 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
         senders = frames.flows.lazy().select(*frames.keys, pl.col("source").alias("node")).unique()
         ports = ports.join(senders, on=[*frames.keys, "node"], how="semi")
     return (
-        ports.group_by(frames.keys, maintain_order=True).agg(pl.col("utilisation").mean().alias("utilisation")).collect()
+        ports.group_by(frames.keys, maintain_order=True)
+        .agg(pl.col("utilisation").mean().alias("utilisation"))
+        .collect()
     )
 
 
@@ -280,7 +285,7 @@ def slowdown_by_size(frames: Frames, bins: int = 20) -> pl.DataFrame:
 
 
 def jain(frames: Frames, *, from_ns: int = 0, to_ns: int | None = None) -> pl.DataFrame:
-    """Per run: Jain's index (Σx)²/(n·Σx²) over the goodput of all flows in a bin, averaged over the bins of the interval."""
+    """Per run: Jain's index (Σx)²/(n·Σx²) over the goodput of all flows in a bin, averaged over bins."""
     x = pl.col("value")
     samples = frames.series.filter((pl.col("quantity") == "goodput_bps") & (pl.col("time_ns") > from_ns))
     if to_ns is not None:

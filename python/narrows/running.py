@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -137,7 +138,7 @@ class Batch:
         self._shared.stopping.set()
 
     def join(self) -> tuple[Finished, ...]:
-        """Waits for the end. Raises `Cancelled`, `BadInput` or `RunFailed`; otherwise all runs wanted are in the store."""
+        """Waits for the end, when all runs wanted are in the store. Raises `Cancelled`, `BadInput` or `RunFailed`."""
         for thread in self._threads:
             while thread.is_alive():
                 thread.join(0.2)
@@ -173,13 +174,15 @@ class Batch:
         live = _Live(end_ns=job.plan.end_ns)
         with self._shared.lock:
             self._shared.live[job.key] = live
-        worker.send({
-            "plan": job.plan.body,
-            "unlabelled": job.plan.unlabelled,
-            "hash": job.plan.hash,
-            "seed": job.seed,
-            "root": str(self._store.root),
-        })
+        worker.send(
+            {
+                "plan": job.plan.body,
+                "unlabelled": job.plan.unlabelled,
+                "hash": job.plan.hash,
+                "seed": job.seed,
+                "root": str(self._store.root),
+            }
+        )
         asked = False
         while (message := worker.receive()) is not None:
             if "progress" not in message:
@@ -214,10 +217,8 @@ class _Worker:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):
             stdin.close()
-        except BrokenPipeError:
-            pass
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:

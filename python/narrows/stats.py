@@ -1,4 +1,4 @@
-"""Statistics over seeds. A controller is compared with another on the same seeds, so differences and ratios are paired."""
+"""Statistics over seeds. Controllers are compared on the same seeds: differences and ratios are paired."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def estimate(values: Sequence[float]) -> Estimate | None:
 
 def paired_ratio(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Estimate | None:
     """Mean over the common seeds of the ratio within a seed; a seed whose denominator is zero has no ratio."""
-    return estimate([numerator[seed] / denominator[seed] for seed in _common(numerator, denominator) if denominator[seed]])
+    return estimate(
+        [numerator[seed] / denominator[seed] for seed in _common(numerator, denominator) if denominator[seed]]
+    )
 
 
 def paired_difference(left: Mapping[int, float], right: Mapping[int, float]) -> Estimate | None:

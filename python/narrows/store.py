@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import polars as pl
 
-from narrows import atomic
 from narrows.columns import TABLES, conform
 from narrows.errors import bad_input
 
@@ -113,7 +112,7 @@ class Store:
 
 
 def _replace(partial: Path, target: Path) -> None:
-    """Renames a folder into place. What stood there was made by another version, or is the same run by another process."""
+    """Renames a folder into place; what stood there is of another version, or the same run by another process."""
     old = partial.with_suffix(".old")
     with contextlib.suppress(FileNotFoundError):
         target.rename(old)

@@ -43,7 +43,7 @@ def size(value: float) -> str:
 def duration(seconds: float) -> str:
     """`42 s`, `3 min 20 s`, `1 h 5 min`."""
     if seconds < 10:
-        return f"{number(seconds)} s"
+        return f"{float(number(seconds)):g} s"
     rounded = round(seconds)
     if rounded < 60:
         return f"{rounded} s"

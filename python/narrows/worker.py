@@ -1,6 +1,6 @@
 """One worker process: `python -m narrows.worker` takes jobs as JSON lines on its input and reports on its output.
 
-In:  `{"plan": {…}, "unlabelled": {…}, "hash": "…", "seed": 1, "root": "runs"}` starts a run; `{"cancel": true}` stops it.
+In:  `{"plan": {…}, "unlabelled": {…}, "hash": "…", "seed": 1, "root": "…"}` is a run; `{"cancel": true}` stops it.
 Out: `{"progress": [simulated_ns, end_ns, packet_hops]}`, then one of `{"finished": {manifest}}`, `{"cancelled": true}`,
 `{"failed": "…", "input": bool}`. The end of the input stops the worker, so it does not outlive its parent.
 """

@@ -1,4 +1,4 @@
-"""How a claim is measured: the expressions over named measures that stand for it. A paper's folder has one per claim id."""
+"""How a claim is measured: expressions over named measures. A paper's folder has one binding per claim id."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Verdicts. `holds`: the mean over seeds lies in the accepted interval, or every relation holds; `partly`: the interval
-overlaps it, or some relations hold; `fails`; `not-run`: the data are not there, and the reason says which."""
+"""Verdicts on a paper's claims.
+
+`holds`: the mean over seeds lies in the accepted interval, or every relation holds; `partly`: the interval overlaps it,
+or some relations hold; `fails`; `not-run`: the data are not there, and the reason says which.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from narrows.claims.binding import Binding
 from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import (
     Expression,
@@ -28,6 +30,7 @@ from narrows.stats import Estimate, estimate
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from narrows.claims.binding import Binding
     from narrows.claims.catalogue import Claim, Paper
     from narrows.results import Frames
     from narrows.stats import BySeed
@@ -56,6 +59,8 @@ class Verdict:
     reason: str
     parts: tuple[Part, ...] = ()
     also: tuple[Part, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Scenarios of the claim whose runs are not there."""
     quick: bool = False
 
     @property
@@ -97,8 +102,9 @@ class _Judge:
             also = tuple(self._value_part(parse_expression(text), text, present[0]) for text in bound.also)
         except NotUnderstood as error:
             return self._not_run(str(error))
-        word, reason = self._conclude(parts, missing=[item for item in scenarios if item not in present])
-        return Verdict(self.claim, word, reason, tuple(parts), also, self.quick)
+        missing = tuple(item for item in scenarios if item not in present)
+        word, reason = self._conclude(parts, missing)
+        return Verdict(self.claim, word, reason, tuple(parts), also, missing, self.quick)
 
     def _not_run(self, reason: str) -> Verdict:
         return Verdict(self.claim, "not-run", reason, quick=self.quick)
@@ -200,9 +206,9 @@ class _Judge:
         good = [part for part in known if part.outcome == "yes"]
         short = [part for part in parts if part.outcome != "yes"]
         reason = "; ".join(dict.fromkeys(part.detail for part in short)) or "; ".join(part.detail for part in good)
-        incomplete = f" Judged without {', '.join(missing)}." if missing else ""
+        incomplete = f"; judged without {', '.join(missing)}" if missing else ""
         if missing and self.binding.over == "max" and _may_still_rise(known, self.claim):
-            return "not-run", f"{reason}; the other scenarios may be larger.{incomplete}"
+            return "not-run", f"{reason}; the other scenarios may be larger{incomplete}"
         if len(good) == len(parts):
             return ("partly" if missing else "holds"), reason + incomplete
         some = bool(good) or any(part.outcome == "overlaps" for part in known)

@@ -242,14 +242,14 @@ class _Parser:
     def _atom(self) -> Expression:
         if self._match is None:
             raise self._error()
-        kind, token = self._match.lastgroup, self.take()
+        kind, text = self._match.lastgroup, self.take()
         if kind == "number":
-            return Number(float(token))
+            return Number(float(text))
         if kind == "name":
-            return self._call(token)
-        if token == "-":
+            return self._call(text)
+        if text == "-":
             return Binary("-", Number(0.0), self._atom())
-        if token == "(":
+        if text == "(":
             return self._closed(self.sum())
         raise self._error()
 

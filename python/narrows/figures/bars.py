@@ -42,7 +42,7 @@ def draw(panels: Sequence[Panel], cases: Sequence[str], *, width: int = style.WI
     return style.side_by_side(_panel(panel, cases, each, labels=not place) for place, panel in enumerate(panels))
 
 
-def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> alt.LayerChart:
+def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> alt.LayerChart | alt.FacetChart:
     data = style.rows(pl.DataFrame([_row(panel, case) for case in cases], infer_schema_length=None))
     axis = alt.Axis(labelFontSize=12, labelColor=style.INK) if labels else None
     y = alt.Y("case:N", sort=list(cases), title=None, axis=axis)
@@ -68,14 +68,25 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     absent = base.transform_filter("datum.mean === null").mark_text(
         align="left", dx=4, fontSize=11, color=style.FAINT, text="not evaluable"
     ).encode(x=alt.value(0))  # fmt: skip
-    layers = [bar, hollow, interval, absent]
+    layers = [] if empty else [bar, interval]
+    layers += [hollow] if panel.pooled else []
+    layers += [absent] if any(panel.values.get(case) is None for case in cases) else []
     return alt.layer(*layers).properties(title=panel.title, width=width, height=_ROW * len(cases))
 
 
 def _row(panel: Panel, case: str) -> dict[str, object]:
     found = panel.values.get(case)
     if found is None:
-        return {"case": case, "mean": None, "low": None, "high": None, "shown": "", "range": "", "kind": "", "pooled": False}
+        return {
+            "case": case,
+            "mean": None,
+            "low": None,
+            "high": None,
+            "shown": "",
+            "range": "",
+            "kind": "",
+            "pooled": False,
+        }
     pooled = case in panel.pooled
     unit = f" {panel.unit}" if panel.unit else ""
     return {

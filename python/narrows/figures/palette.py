@@ -1,4 +1,4 @@
-"""One colour per controller, everywhere the same; told apart with the common colour deficiencies [Okabe and Ito 2008; Tol 2021]."""
+"""One colour per controller, everywhere the same, and safe for the colour-blind [Okabe and Ito 2008; Tol 2021]."""
 
 from __future__ import annotations
 

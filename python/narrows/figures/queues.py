@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import altair as alt
 import polars as pl
 
 from narrows.figures import style
 from narrows.figures.distribution import curve, quantiles
-from narrows.results import Frames
+
+if TYPE_CHECKING:
+    from narrows.results import Frames
 
 HOTTEST_FABRIC = 2
 MOST_WAN = 2
 BUCKETS = 110
 """Points of a line in time; each stands for the mean and the largest sample of its bucket."""
-_SHARES = tuple(step / 50 for step in range(50)) + (0.99, 0.999, 1.0)
+_SHARES = (*tuple(step / 50 for step in range(50)), 0.99, 0.999, 1.0)
 
 
 def ports_that_matter(frames: Frames) -> list[str]:
@@ -77,16 +81,19 @@ def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, 
         alt.layer(area, line, points)
         .properties(width=width, height=76)
         .facet(column=alt.Column("case:N", sort=list(cases), header=header), data=style.rows(data), spacing=10)
-        .properties(title=alt.TitleParams(style.port(port), fontSize=12, fontWeight="normal", color=style.FAINT, offset=4))
+        .properties(
+            title=alt.TitleParams(style.port(port), fontSize=12, fontWeight="normal", color=style.FAINT, offset=4)
+        )
     )
 
 
-def distributions(frames: Frames, ports: list[str]) -> alt.ConcatChart:
+def distributions(frames: Frames, ports: list[str]) -> alt.VConcatChart:
     """How often the backlog is at most so long: all samples after the start, all seeds; square-root axis."""
-    return alt.concat(*(_distribution(frames, port) for port in ports), columns=2, spacing=26)
+    pairs = [ports[place : place + 2] for place in range(0, len(ports), 2)]
+    return style.stacked(style.side_by_side(_distribution(frames, port) for port in pair) for pair in pairs)
 
 
-def _distribution(frames: Frames, port: str) -> alt.LayerChart:
+def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
     samples = (
         frames.series.filter((pl.col("quantity") == "queue_bytes") & (pl.col("entity") == port))
         .select("case", "value")
@@ -106,4 +113,4 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart:
     ]
     chart = curve(style.rows(pl.concat(parts)), frames.cases, x, y, tooltip)
     title = alt.TitleParams(style.port(port), fontSize=12)
-    return chart.properties(title=title, width=style.columns(2, label=110), height=190)
+    return chart.properties(title=title, width=style.columns(2, label=124), height=190)

@@ -36,12 +36,20 @@ def missing(frames: Frames) -> list[str]:
     return [name for name in ("p50", "p95", "p99") if name not in table.columns or table[name].count() == 0]
 
 
-def _panel(table: pl.DataFrame, name: str, present: Sequence[str], cases: Sequence[str]) -> alt.LayerChart:
+def _panel(
+    table: pl.DataFrame, name: str, present: Sequence[str], cases: Sequence[str]
+) -> alt.LayerChart | alt.FacetChart:
     data = table.select(
         "case", "size_bytes", "size_from_bytes", "size_to_bytes", "flows", pl.col(name).alias("value")
     ).drop_nulls("value")
-    x = alt.X("size_bytes:Q", scale=alt.Scale(type="log", nice=False), title="flow size", axis=style.bytes_axis(5))
-    y = alt.Y("value:Q", scale=alt.Scale(type="log"), title="slowdown" if name == present[0] else None)
+    x = alt.X(
+        "size_bytes:Q",
+        scale=alt.Scale(type="log", nice=False),
+        title="flow size",
+        axis=style.log_axis(data["size_bytes"], sizes=True),
+    )
+    title = "slowdown" if name == present[0] else None
+    y = alt.Y("value:Q", scale=alt.Scale(type="log", nice=False), title=title, axis=style.log_axis(data["value"]))
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
         alt.Tooltip("size_from_bytes:Q", title="from, bytes", format=","),

@@ -18,7 +18,7 @@ FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', A
 INK: Final = "#1f2933"
 FAINT: Final = "#52606d"
 GRID: Final = "#e4e7eb"
-WIDTH: Final = 1010
+WIDTH: Final = 1058
 """Pixels that a report's column offers to a figure on a small laptop."""
 ISOLATE: Final = "isolate"
 """Name of the signal: the cases to be seen; all of them while it is empty."""
@@ -40,9 +40,22 @@ _CONFIG: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+_BYTES: Final = "replace(format(datum.value, '~s'), 'k', 'K') + 'B'"
+
+
 def bytes_axis(ticks: int) -> alt.Axis:
     """An axis of sizes: `50KB`, `15MB`; 1 KB is 1000 B."""
-    return alt.Axis(labelExpr="replace(format(datum.value, '~s'), 'k', 'K') + 'B'", tickCount=ticks)
+    return alt.Axis(labelExpr=_BYTES, tickCount=ticks)
+
+
+def log_axis(values: pl.Series, *, sizes: bool = False) -> alt.Axis:
+    """A logarithmic axis over these values: ticks at 1, 2, 5 of each decade; beyond three decades, at decades only."""
+    present = values.drop_nulls()
+    low, high = (float(present.min()), float(present.max())) if len(present) else (1.0, 10.0)  # type: ignore[arg-type]
+    first, last = math.floor(math.log10(max(low, 1e-9))), math.ceil(math.log10(max(high, 1e-9)))
+    steps = (1, 2, 5) if last - first <= 3 else (1,)
+    ticks = [step * 10.0**decade for decade in range(first, last + 1) for step in steps]
+    return alt.Axis(values=ticks, labelExpr=_BYTES) if sizes else alt.Axis(values=ticks, format=",~r")
 
 
 def port(name: str) -> str:
@@ -50,9 +63,11 @@ def port(name: str) -> str:
     return name.replace("->", " → ")
 
 
-def rows(frame: pl.DataFrame) -> alt.Data:
+def rows(frame: pl.DataFrame) -> alt.InlineData:
     """The frame as inline data; floats keep five digits, which no screen shows more of."""
-    return alt.Data(values=[{key: _short(value) for key, value in row.items()} for row in frame.iter_rows(named=True)])
+    return alt.InlineData(
+        values=[{key: _short(value) for key, value in row.items()} for row in frame.iter_rows(named=True)]
+    )
 
 
 def _short(value: object) -> object:
@@ -68,7 +83,7 @@ def colour(cases: Sequence[str], *, legend: bool = False) -> alt.Color:
     return alt.Color("case:N", scale=scale, title=None, legend=alt.Legend() if legend else None)
 
 
-def visible(strong: float = 1.0, faint: float = 0.07) -> Any:  # noqa: ANN401 - altair's condition has no name of its own
+def visible(strong: float = 1.0, faint: float = 0.07) -> Any:
     """Opacity: faint while others are isolated."""
     test = f"length({ISOLATE}) == 0 || indexof({ISOLATE}, datum.case) >= 0"
     return alt.condition(test, alt.value(strong), alt.value(faint))
@@ -90,9 +105,9 @@ def columns(count: int, width: int = WIDTH, *, gap: int = 30, label: int = 80) -
 
 def side_by_side(charts: Iterable[alt.TopLevelMixin]) -> alt.HConcatChart:
     """Panels in a row."""
-    return alt.hconcat(*charts, spacing=24)
+    return alt.hconcat(*charts, spacing=24)  # type: ignore[arg-type]  # any chart can be concatenated
 
 
 def stacked(charts: Iterable[alt.TopLevelMixin]) -> alt.VConcatChart:
     """Panels above each other."""
-    return alt.vconcat(*charts, spacing=26)
+    return alt.vconcat(*charts, spacing=26)  # type: ignore[arg-type]  # any chart can be concatenated

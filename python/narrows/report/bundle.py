@@ -1,4 +1,4 @@
-"""Scripts of the page: the drawing library and our own, inline, and a policy that lets nothing else run or be fetched."""
+"""The page's scripts, inline, and a policy under which nothing else runs and nothing is fetched."""
 
 from __future__ import annotations
 

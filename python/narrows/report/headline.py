@@ -70,7 +70,9 @@ class Card:
 def table(frames: Frames) -> list[Row]:
     """One row per case, in the order of the file."""
     columns = [_column(frames, quantity) for quantity in COLUMNS]
-    counted = frames.flows.group_by("case").agg(pl.len().alias("flows"), (~pl.col("finished")).sum().alias("unfinished"))
+    counted = frames.flows.group_by("case").agg(
+        pl.len().alias("flows"), (~pl.col("finished")).sum().alias("unfinished")
+    )
     counts = {case: (flows, unfinished) for case, flows, unfinished in counted.iter_rows()}
     return [
         Row(
@@ -87,7 +89,9 @@ def cards(frames: Frames) -> list[Card]:
     """The best arm for small flows, large flows and all flows, and how far the next one is."""
     if len(frames.cases) < 2:
         return []
-    made = [_card(frames, quantity) for quantity in COLUMNS if quantity.measure in ("fct_small_avg", "fct_large", "fct_all")]
+    made = [
+        _card(frames, quantity) for quantity in COLUMNS if quantity.measure in ("fct_small_avg", "fct_large", "fct_all")
+    ]
     return [card for card in made if card is not None]
 
 
@@ -108,7 +112,9 @@ def _column(frames: Frames, quantity: Quantity) -> dict[str, Cell]:
     ranked = quantity.smaller_is_better and len(estimates) > 1
     best = min(estimates, key=lambda case: estimates[case].mean) if ranked else None
     return {
-        case: _cell(estimates.get(case), _rank(case, best, values)) if case in estimates else Cell("–", "not evaluable", "")
+        case: _cell(estimates.get(case), _rank(case, best, values))
+        if case in estimates
+        else Cell("–", "not evaluable", "")
         for case in frames.cases
     }
 
@@ -117,7 +123,9 @@ def _cell(found: Estimate | None, rank: str) -> Cell:
     assert found is not None
     if found.kind == "none":
         return Cell(wording.number(found.mean), "", rank)
-    return Cell(wording.number(found.mean), f"{wording.number(max(0.0, found.low))} – {wording.number(found.high)}", rank)
+    return Cell(
+        wording.number(found.mean), f"{wording.number(max(0.0, found.low))} – {wording.number(found.high)}", rank
+    )
 
 
 def _rank(case: str, best: str | None, values: dict[str, BySeed]) -> str:

@@ -65,8 +65,12 @@ def table(frames: Frames) -> Losses:
             ).sum()
         )
         .with_columns(
-            pl.when(pl.col("offered") > 0).then(pl.col("dropped_packets") / pl.col("offered") / PLR_UNIT).alias("drops"),
-            pl.when(pl.col("sent_packets") > 0).then(100 * pl.col("marked_packets") / pl.col("sent_packets")).alias("marks"),
+            pl.when(pl.col("offered") > 0)
+            .then(pl.col("dropped_packets") / pl.col("offered") / PLR_UNIT)
+            .alias("drops"),
+            pl.when(pl.col("sent_packets") > 0)
+            .then(100 * pl.col("marked_packets") / pl.col("sent_packets"))
+            .alias("marks"),
         )
         .collect()
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,7 +13,7 @@ import jinja2
 import polars as pl
 
 from narrows import atomic, experiments, wording
-from narrows.claims import scorecard
+from narrows.claims import catalogue, scorecard
 from narrows.figures import completion, distribution, queues, recovery, slowdown, style, utilisation
 from narrows.figures.palette import colours
 from narrows.report import bundle, headline, losses
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from narrows.claims import Verdict
+    from narrows.claims import Claim, Verdict
     from narrows.results import Results
     from narrows.store import Store
 
@@ -58,7 +59,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"interval": scorecard.interval}
+    environment.globals |= {"accepted": _accepted, "number": wording.number}
     frames = results.frames
     library, behaviour = bundle.library(), bundle.behaviour()
     return environment.get_template("page.html.j2").render(
@@ -87,12 +88,17 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     )
 
 
+def _accepted(claim: Claim) -> str:
+    low, high = claim.accept or (-math.inf, math.inf)
+    return f"at least {low:g}" if math.isinf(high) else f"{low:g} – {high:g}"
+
+
 def _verdicts(results: Results, store: Store) -> list[Verdict]:
     """Claims of the paper that this figure has a part in."""
     figure = experiments.figure_of(results.entry.file)
     if figure is None or results.entry.sets:
         return []
-    paper = experiments.catalogue.load(figure.paper)
+    paper = catalogue.load(figure.paper)
     return [
         verdict
         for verdict in experiments.verdicts(figure.paper, store, quick=results.entry.quick)
@@ -100,7 +106,7 @@ def _verdicts(results: Results, store: Store) -> list[Verdict]:
     ]
 
 
-def _scenarios(paper: experiments.catalogue.Paper, verdict: Verdict) -> tuple[str, ...]:
+def _scenarios(paper: catalogue.Paper, verdict: Verdict) -> tuple[str, ...]:
     binding = paper.bindings.get(verdict.claim.identifier)
     return (binding.scenarios if binding else ()) or verdict.claim.scenarios
 
@@ -117,7 +123,9 @@ def _charts(results: Results) -> list[Chart]:
         made.append(Chart("slowdown", "Slowdown by flow size", style.finished(by_size)))
     if ports := queues.ports_that_matter(frames):
         made.append(Chart("queue-time", "Backlog over time", style.finished(queues.over_time(frames, ports))))
-        made.append(Chart("queue-share", "Distribution of backlog", style.finished(queues.distributions(frames, ports))))
+        made.append(
+            Chart("queue-share", "Distribution of backlog", style.finished(queues.distributions(frames, ports)))
+        )
     return made
 
 

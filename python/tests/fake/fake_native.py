@@ -50,7 +50,7 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
     for key in raw:
         if key not in _KEYS:
             line = next(number for number, it in enumerate(text.splitlines(), 1) if key in it)
-            raise BadInput(f"{path}:{line}:1: error: unknown key `{key}`\n  help: expected one of {', '.join(sorted(_KEYS))}")
+            raise BadInput(f"{path}:{line}:1: error: unknown key `{key}`\n  help: try {', '.join(sorted(_KEYS))}")
     run = raw["run"] | (raw["run"].get("quick", {}) if quick else {})
     overrides = dict(sets)
     end_s = float(overrides.get("run.end", run["end"]).removesuffix("s"))
@@ -64,8 +64,13 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
             "axes": [],
             "declared": declared,
             "network": {"nodes": [], "links": []},
-            "traffic": [{"name": "web", "controller": {"name": _controller(arm["cc"]), "values": [], "ecn": arm.get("ecn", False)},
-                         "set": declared}],
+            "traffic": [
+                {
+                    "name": "web",
+                    "controller": {"name": _controller(arm["cc"]), "values": [], "ecn": arm.get("ecn", False)},
+                    "set": declared,
+                }
+            ],
             "schedule": {"end": int(end_s * 1e12), "drain": int(1e12), "warmup": int(end_s * 1e11)},
             "sampling": {"queues": 0, "windows": 0, "goodput": 0},
             "arm-for-the-synthesis": arm["name"],

@@ -1,5 +1,6 @@
 """Tables that look like a simulator's: plausible, and the same for the same arm and seed."""
 
+import itertools
 import math
 import random
 
@@ -54,7 +55,7 @@ def links():
 
 
 def _size(draw):
-    for (low, below), (high, up_to) in zip(_CDF, _CDF[1:], strict=False):
+    for (low, below), (high, up_to) in itertools.pairwise(_CDF):
         if draw <= up_to:
             return max(1, round(low + (high - low) * (draw - below) / (up_to - below)))
     return _CDF[-1][0]
@@ -72,7 +73,8 @@ def _flows(arm, character, names, noise, end_s):
         fct = int(ideal + wait + stall + size * 8e3 / rate * noise.uniform(0.6, 1.6))
         finished = now + fct / 1e9 < end_s + 1
         rows.append((
-            number, number % 320, None, names.choice(hosts(there)), names.choice(hosts(back)), "inter", "web", arm, size,
+            number, number % 320, None, names.choice(hosts(there)), names.choice(hosts(back)), "inter", "web", arm,
+            size,
             int(now * 1e9), fct if finished else None, ideal, max(1.0, fct / ideal) if finished else None,
             int(_BASE_NS + wait / 2), int(size * character[2] * noise.random() / 1e4), int(bool(stall)),
             int(size * character[5] / 1e4), size, finished,
