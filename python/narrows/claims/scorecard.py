@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from narrows.stats import Estimate
 
 WORDS: Final[tuple[VerdictWord, ...]] = ("holds", "partly", "fails", "not-run")
+_MARKS: Final = {"yes": "[green]✓[/]", "no": "[red]✗[/]", "overlaps": "[yellow]≈[/]", "unknown": "[dim]?[/]"}
 _STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "not-run": "dim"}
 
 
@@ -27,15 +28,33 @@ def counts(verdicts: Sequence[Verdict]) -> dict[VerdictWord, int]:
 
 def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
     """The claims that were judged; with `everything` also those that were not."""
-    made = Table("claim", "where", "what", "expected", "verdict", "value", "why", title_justify="left")
+    made = Table("claim", "verdict", "what the paper states, what we measured", box=None, header_style="dim")
     for verdict in verdicts:
         if verdict.word == "not-run" and not everything:
             continue
         claim = verdict.claim
         word = f"[{_STYLES[verdict.word]}]{verdict.word}[/]"
-        cells = (claim.identifier, claim.item, claim.metric, claim.expect)
-        made.add_row(*map(escape, cells), word, interval(verdict.estimate), escape(verdict.reason))
+        made.add_row(f"{escape(claim.identifier)}\n[dim]{escape(claim.item)}[/]", word, "\n".join(_story(verdict)))
     return made
+
+
+def _story(verdict: Verdict) -> list[str]:
+    claim = verdict.claim
+    stated = "" if claim.kind == "ordering" else f": {claim.expect}"
+    lines = [f"[bold]{escape(claim.metric)}[/]{escape(stated)}"]
+    if verdict.word == "not-run":
+        return [*lines, escape(verdict.reason)]
+    for part in verdict.parts:
+        shown = f" {interval(part.estimate)}" if part.estimate and claim.kind != "ordering" else ""
+        lines.append(f"{_MARKS[part.outcome]} {escape(part.detail + shown.removeprefix(' ' + _mean(part)))}")
+    lines += [f"· {escape(part.detail)}" for part in verdict.also]
+    if verdict.missing:
+        lines.append(f"– not run: {escape(', '.join(verdict.missing))}")
+    return lines
+
+
+def _mean(part: Part) -> str:
+    return "" if part.estimate is None else _number(part.estimate.mean)
 
 
 def interval(estimate: Estimate | None) -> str:

@@ -59,7 +59,9 @@ def _print_tables(experiment: Experiment) -> None:
     OUT.print(table)
     if experiment.differences:
         arms = [arm for arm, _ in experiment.differences[0].values]
-        differences = Table("difference", *map(escape, arms), "declared", box=None, header_style="dim")
+        differences = Table(box=None, header_style="dim")
+        for heading in ("difference", *arms, "declared"):
+            differences.add_column(escape(heading), overflow="fold")
         for item in experiment.differences:
             style = None if item.declared else "red"
             values = (escape(value) for _, value in item.values)

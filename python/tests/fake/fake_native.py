@@ -30,7 +30,8 @@ def version():
 def controllers():
     window = {"name": "k", "kind": "packets", "default": "50pkt", "range": "1pkt..", "about": "Marking threshold."}
     return json.dumps([
-        {"name": "cubic", "title": "CUBIC", "about": "The default.", "source": "RFC 9438", "ecn": False, "parameters": []},
+        {"name": "cubic", "title": "CUBIC", "about": "The default.", "source": "RFC 9438", "ecn": False,
+         "parameters": []},
         {"name": "gemini", "title": "GEMINI", "about": "Two signals, one window.", "source": "ICNP 2019", "ecn": True,
          "parameters": [window]},
     ])  # fmt: skip
@@ -49,8 +50,9 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
     raw = tomllib.loads(text)
     for key in raw:
         if key not in _KEYS:
+            known = ", ".join(sorted(_KEYS))
             line = next(number for number, it in enumerate(text.splitlines(), 1) if key in it)
-            raise BadInput(f"{path}:{line}:1: error: unknown key `{key}`\n  help: try {', '.join(sorted(_KEYS))}")
+            raise BadInput(f"{path}:{line}:1: error: unknown key `{key}`\n  help: keys are {known}")
     run = raw["run"] | (raw["run"].get("quick", {}) if quick else {})
     overrides = dict(sets)
     end_s = float(overrides.get("run.end", run["end"]).removesuffix("s"))
