@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -185,3 +186,14 @@ def document() -> str:
             lines.append(f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def main() -> None:
+    """Writes the reference into `docs/results.md` of the working directory: `python -m narrows.columns`."""
+    path = Path("docs/results.md")
+    introduction, heading, _ = path.read_text().partition(f"## `{FLOWS.name}.parquet`")
+    path.write_text(introduction + (document() if heading else "\n" + document()))
+
+
+if __name__ == "__main__":
+    main()
