@@ -14,7 +14,7 @@ from narrows import native
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_HASH = re.compile(r"[0-9A-Za-z_-]{4,128}")
+_PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+-]{0,199}")
 _LABELS = ("experiment", "arm", "axes", "declared")
 _PICOSECONDS_PER_NANOSECOND = 1000
 
@@ -103,15 +103,20 @@ def expand(
         seeds=tuple(int(seed) for seed in raw["seeds"]),
         plans=tuple(_plan(plan) for plan in raw["plans"]),
         differences=tuple(difference_from(difference) for difference in raw["differences"]),
-        file=Path(file),
+        file=_shortest(Path(file)),
         quick=quick,
         sets=tuple((key, value) for key, value in sets),
     )
 
 
+def _shortest(path: Path) -> Path:
+    """Relative to the working directory where it lies below it, so that results name no machine's paths."""
+    return path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
+
+
 def _plan(raw: Mapping[str, Any]) -> Plan:
     name = str(raw["hash"])
-    assert _HASH.fullmatch(name), "a plan's hash names a folder"
+    assert is_plain(name), "a plan's hash names a folder"
     return Plan(
         hash=name,
         arm=str(raw["arm"]),
@@ -135,6 +140,12 @@ def difference_from(raw: Mapping[str, Any]) -> Difference:
     )
 
 
+def apart(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:
+    """Differences to be shown, and declared parameters of controllers that only some arms run, which fill pages."""
+    own = [item for item in differences if item.declared and item.path.startswith("cc.")]
+    return [item for item in differences if item not in own], own
+
+
 def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -144,9 +155,14 @@ def case_name(arm: str, axes: Sequence[tuple[str, str]]) -> str:
     return " · ".join([arm, *(f"{key}={value}" for key, value in axes)])
 
 
+def is_plain(name: str) -> bool:
+    """Whether a text may name a file or folder of ours: it leads nowhere else."""
+    return _PLAIN.fullmatch(name) is not None
+
+
 def identifier(name: str, *, quick: bool, sets: Sequence[tuple[str, str]]) -> str:
     """A file name's worth of the experiment's name; quick runs and overridden settings are told apart."""
-    text = re.sub(r"[^0-9A-Za-z._]+", "-", name).strip("-.") or "experiment"
+    text = re.sub(r"[^0-9A-Za-z._]+", "-", name).strip("-.")[:120] or "experiment"
     if quick:
         text += "-quick"
     if sets:

@@ -70,7 +70,7 @@ def root(start: Path | None = None) -> Path:
 def _shortest(path: Path) -> Path:
     """Relative to the working directory where it lies below it: results and reports then name no machine's paths."""
     try:
-        return path.relative_to(Path.cwd())
+        return path.resolve().relative_to(Path.cwd().resolve())
     except ValueError:
         return path
 
@@ -92,9 +92,18 @@ def select(wanted: Sequence[str]) -> list[Figure]:
 
 
 def figure_of(file: str) -> Figure | None:
-    """The figure that an experiment file belongs to; `None` for a file outside a paper's folder."""
-    folder = Path(file).parent
-    return Figure(folder) if (folder.parent / CLAIMS).is_file() and Path(file).name == EXPERIMENT else None
+    """The figure that an experiment file belongs to; `None` for a file outside the papers' folders.
+
+    Code beside an experiment is run only if it is below the project's own `experiments`: other files may be anybody's.
+    """
+    path = Path(file).resolve()
+    try:
+        ours = root().resolve()
+    except BadInput:
+        return None
+    paper = path.parent.parent
+    belongs = path.name == EXPERIMENT and paper.parent == ours and (paper / CLAIMS).is_file()
+    return Figure(_shortest(path.parent)) if belongs else None
 
 
 def verdicts(paper_folder: Path, store: Store, *, quick: bool) -> list[Verdict]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from narrows import atomic, native
 from narrows.errors import bad_input
-from narrows.experiment import Difference, Experiment, Pairs, case_name, difference_from
+from narrows.experiment import Difference, Experiment, Pairs, case_name, difference_from, is_plain
 from narrows.parameters import ControllerUse, uses_of
 
 if TYPE_CHECKING:
@@ -151,6 +151,9 @@ def _raw(entry: Entry) -> dict[str, Any]:
 
 
 def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
+    names = [key, *(member["hash"] for member in raw["members"])]
+    if not all(isinstance(name, str) and is_plain(name) for name in names):
+        raise bad_input(f"the index names a file outside its folder: {key}", "delete index.json and run again")
     members = tuple(
         Member(
             hash=member["hash"],

@@ -48,8 +48,8 @@ def duration(seconds: float) -> str:
     if rounded < 60:
         return f"{rounded} s"
     if rounded < 3600:
-        return f"{rounded // 60} min {rounded % 60} s"
-    return f"{rounded // 3600} h {rounded % 3600 // 60} min"
+        return f"{rounded // 60} min {rounded % 60} s".removesuffix(" 0 s")
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min".removesuffix(" 0 min")
 
 
 def percent(share: float, digits: int = 3) -> str:

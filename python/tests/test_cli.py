@@ -52,7 +52,7 @@ ERRORS = [
     ),
     (
         ("cc", "show", "reno"),
-        "error: no controller is called 'reno'\n  help: there are: cubic, gemini\n",
+        "error: no controller is called 'reno'\n  help: there are: cubic, gemini, vegas\n",
     ),
 ]
 
@@ -104,7 +104,8 @@ def test_seeds_on_the_command_line_include_the_last(two_arms):
 def test_check_shows_units(two_arms):
     done = narrows("check", "two.toml")
     assert "2 plans × 2 seeds = 4 runs" in done.stdout
-    assert "1.71 MB" in done.stdout
+    for words in ("1.71 MB", "wan 90 %", "371"):
+        assert words in done.stdout
     assert done.returncode == 0
 
 
@@ -129,7 +130,7 @@ def test_without_the_native_module_it_is_three(two_arms, monkeypatch):
 
 def test_version_controllers_and_doctor(folder):
     assert narrows("--version").stdout == "narrows 0.0.0-fake\n"
-    assert [item["name"] for item in lines(narrows("cc", "list", "--json"))] == ["cubic", "gemini"]
+    assert [item["name"] for item in lines(narrows("cc", "list", "--json"))] == ["cubic", "gemini", "vegas"]
     assert "Marking threshold." in narrows("cc", "show", "gemini").stdout
     done = narrows("doctor", "--json")
     assert done.returncode == 0

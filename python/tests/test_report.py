@@ -150,7 +150,7 @@ def test_it_says_what_was_compared_and_how_it_was_made(page_path):
     text = page_path.read_text()
     for words in (
         "1 difference is not declared",
-        "profile.pacing",
+        "host.pacing",
         "narrows run experiments/gemini/fig13/experiment.toml --quick",
         "smallest and largest of 3 seeds",
         "quick run",

@@ -105,3 +105,39 @@ def test_every_column_is_described():
             for unit in ("ns", "bytes", "packets", "bps"):
                 if column.name.endswith(f"_{unit}"):
                     assert column.unit == {"bps": "bit/s"}.get(unit, unit)
+
+
+@pytest.mark.parametrize("where", ["key", "hash"])
+def test_an_index_from_elsewhere_leads_nowhere_else(folder, two_arms, where):
+    from narrows import api
+    from narrows.index import Index
+
+    api.run(two_arms).join()
+    path = folder / "runs" / "index.json"
+    raw = json.loads(path.read_text())
+    if where == "key":
+        raw["experiments"]["../../etc/two"] = raw["experiments"].pop("two")
+    else:
+        raw["experiments"]["two"]["members"][0]["hash"] = "../elsewhere"
+    path.write_text(json.dumps(raw))
+    with pytest.raises(BadInput, match="outside its folder"):
+        Index(folder / "runs").find("two")
+
+
+def test_code_beside_a_foreign_experiment_is_not_run(folder, two_arms):
+    from narrows import api, experiments, report
+
+    paper = folder / "downloaded" / "paper"
+    (paper / "fig").mkdir(parents=True)
+    (paper / "claims.toml").write_text("claim = []")
+    (paper / "bindings.py").write_text("raise SystemExit('executed')")
+    two_arms.rename(paper / "fig" / "experiment.toml")
+    results = api.run("downloaded/paper/fig/experiment.toml").join()
+    assert experiments.figure_of(results.entry.file) is None
+    assert report.build(results, Store(api.RUNS)).exists()
+
+
+def test_results_name_no_machines_paths(folder, two_arms):
+    from narrows import api
+
+    assert api.run(two_arms.resolve()).join().entry.file == "two.toml"

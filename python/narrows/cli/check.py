@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -12,8 +12,11 @@ from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
+from narrows.experiment import apart
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from narrows.experiment import Experiment
 
 
@@ -52,38 +55,42 @@ def _print_tables(experiment: Experiment) -> None:
     runs = len(experiment.plans) * len(experiment.seeds)
     OUT.print(f"[bold]{escape(experiment.title)}[/]")
     OUT.print(f"{len(experiment.plans)} plans × {len(experiment.seeds)} seeds = {runs} runs\n")
-    keys = list(dict.fromkeys(key for plan in experiment.plans for key in plan.summary))
-    table = Table("arm", "plan", *(key.replace("_", " ") for key in keys), box=None, header_style="dim")
-    for plan in experiment.plans:
-        table.add_row(escape(plan.case), plan.hash[:12], *(escape(shown(key, plan.summary.get(key))) for key in keys))
+    estimates = [estimate(plan.summary) for plan in experiment.plans]
+    alike = {key for key in estimates[0] if len({numbers[key] for numbers in estimates}) == 1}
+    summary = Table("each run", "", box=None, show_header=False, pad_edge=False)
+    for key in estimates[0]:
+        if key in alike:
+            summary.add_row(f"[dim]{key}[/]", escape(estimates[0][key]))
+    OUT.print(summary)
+    shown, own = apart(experiment.differences)
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for heading in ("arm", "plan", *(key for key in estimates[0] if key not in alike)):
+        table.add_column(heading)
+    for item in shown:
+        table.add_column(escape(item.path), overflow="fold", style=None if item.declared else "red")
+    for plan, numbers in zip(experiment.plans, estimates, strict=True):
+        different = (number for key, number in numbers.items() if key not in alike)
+        values = (dict(item.values).get(plan.case, dict(item.values).get(plan.arm, "–")) for item in shown)
+        table.add_row(*map(escape, (plan.case, plan.hash[:8], *different, *values)))
+    OUT.print()
     OUT.print(table)
-    if experiment.differences:
-        arms = [arm for arm, _ in experiment.differences[0].values]
-        differences = Table(box=None, header_style="dim")
-        for heading in ("difference", *arms, "declared"):
-            differences.add_column(escape(heading), overflow="fold")
-        for item in experiment.differences:
-            style = None if item.declared else "red"
-            values = (escape(value) for _, value in item.values)
-            differences.add_row(escape(item.path), *values, "yes" if item.declared else "no", style=style)
-        OUT.print()
-        OUT.print(differences)
+    if any(not item.declared for item in shown):
+        OUT.print("\n[red]red: not declared by an arm[/]")
+    if own:
+        OUT.print(f"[dim]and {len(own)} parameters of the controllers themselves: narrows cc show NAME[/]")
 
 
-def shown(key: str, value: object) -> str:
-    """A number of the summary, by the unit that ends its name."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return "–" if value is None else str(value)
-    for ending, words in _UNITS.items():
-        if key.endswith(ending):
-            return words(float(value))
-    return wording.number(float(value)) if isinstance(value, float) else wording.whole(value)
-
-
-_UNITS = {
-    "_bytes": wording.size,
-    "_ns": lambda value: wording.duration(value / 1e9),
-    "_seconds": wording.duration,
-    "_s": wording.duration,
-    "load": wording.percent,
-}
+def estimate(summary: Mapping[str, Any]) -> dict[str, str]:
+    """A plan's summary in columns: loads by kind of port, flows, packet-hops, and what a run will cost."""
+    loads = [
+        f"{role['role']} {wording.percent(role['mean_load'], 2)}" for role in summary["roles"] if role["mean_load"]
+    ]
+    sizes = [traffic["mean_size_bytes"] for traffic in summary["traffic"] if traffic["mean_size_bytes"]]
+    return {
+        "offered load": ", ".join(reversed(loads)) or "long-lived flows",
+        "mean size": wording.size(sum(sizes) / len(sizes)) if sizes else "–",
+        "flows": wording.whole(sum(traffic["flows"] for traffic in summary["traffic"])),
+        "packet-hops": wording.number(summary["packet_hops"]),
+        "memory": wording.size(summary["memory"]),
+        "time": wording.duration(summary["cpu_time"] / 1e12),
+    }

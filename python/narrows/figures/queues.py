@@ -63,7 +63,7 @@ def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
 
 
 def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, last: bool) -> alt.FacetChart:
-    width = max(86, (style.WIDTH - 70) // len(cases) - 14)
+    width = max(86, (style.WIDTH - 62) // len(cases) - 12)
     time_axis = alt.Axis(title="time, s" if last else None, labels=last, ticks=last, tickCount=3, grid=False)
     x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False))
     tooltip = [

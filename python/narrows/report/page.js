@@ -14,6 +14,9 @@
     for (const chip of chips) {
       chip.setAttribute("aria-pressed", String(isolated.has(chip.dataset.case)));
     }
+    for (const row of document.querySelectorAll("tr[data-case]")) {
+      row.classList.toggle("dim", cases.length > 0 && !isolated.has(row.dataset.case));
+    }
     legend.classList.toggle("isolating", cases.length > 0);
     reset.hidden = cases.length === 0;
   }

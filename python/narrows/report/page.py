@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import polars as pl
 
 from narrows import atomic, experiments, wording
 from narrows.claims import catalogue, scorecard
+from narrows.experiment import apart
 from narrows.figures import completion, distribution, queues, recovery, slowdown, style, utilisation
 from narrows.figures.palette import colours
 from narrows.report import bundle, headline, losses
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from narrows.claims import Claim, Verdict
+    from narrows.index import Entry
+    from narrows.parameters import ControllerUse
     from narrows.results import Results
     from narrows.store import Store
 
@@ -61,9 +64,13 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     )
     environment.globals |= {"accepted": _accepted, "number": wording.number}
     frames = results.frames
+    shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
     return environment.get_template("page.html.j2").render(
         entry=results.entry,
+        uses=_uses(results.entry),
+        differences=shown,
+        own_differences=own,
         policy=bundle.policy(library, behaviour),
         stylesheet=bundle.stylesheet(),
         library=library,
@@ -86,6 +93,18 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         buckets=queues.BUCKETS,
         first_seed=frames.seeds[0],
     )
+
+
+def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
+    """By case: its controllers, each once, with the traffic entries it serves where there are several controllers."""
+    found: dict[str, list[tuple[ControllerUse, list[str]]]] = {}
+    for member in entry.members:
+        served: dict[ControllerUse, list[str]] = {}
+        for use in member.controllers:
+            served.setdefault(replace(use, traffic=""), []).append(use.traffic)
+        several = len(served) > 1
+        found[member.case] = [(use, traffic if several else []) for use, traffic in served.items()]
+    return found
 
 
 def _accepted(claim: Claim) -> str:

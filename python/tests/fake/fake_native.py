@@ -34,6 +34,8 @@ def controllers():
          "parameters": []},
         {"name": "gemini", "title": "GEMINI", "about": "Two signals, one window.", "source": "ICNP 2019", "ecn": True,
          "parameters": [window]},
+        {"name": "vegas", "title": "Vegas", "about": "Delay.", "source": "SIGCOMM 1994", "ecn": False,
+         "parameters": [{**window, "name": "alpha", "default": "2pkt"}, {**window, "name": "beta", "default": "4pkt"}]},
     ])  # fmt: skip
 
 
@@ -59,46 +61,71 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
     chosen = _seeds(seeds or run["seeds"])
     plans = []
     for arm in raw["arm"]:
-        declared = sorted((key, str(value)) for key, value in arm.get("set", {}).items())
+        declared = [(key, _label(value)) for key, value in arm.items() if key in ("cc", "ecn")]
+        declared += sorted((key, str(value)) for key, value in arm.get("set", {}).items())
+        controller = {"name": _name(arm["cc"]), "values": _values(arm["cc"]), "ecn": arm.get("ecn", False)}
         body = {
             "experiment": raw["name"],
             "arm": arm["name"],
             "axes": [],
             "declared": declared,
             "network": {"nodes": [], "links": []},
-            "traffic": [
-                {
-                    "name": "web",
-                    "controller": {"name": _controller(arm["cc"]), "values": [], "ecn": arm.get("ecn", False)},
-                    "set": declared,
-                }
-            ],
+            "traffic": [{"name": f"web/{way}", "set": declared, "controller": controller} for way in ("1-2", "2-1")],
             "schedule": {"end": int(end_s * 1e12), "drain": int(1e12), "warmup": int(end_s * 1e11)},
             "sampling": {"queues": 0, "windows": 0, "goodput": 0},
             "arm-for-the-synthesis": arm["name"],
         }
         plans.append({
             "hash": _hash(body), "arm": arm["name"], "axes": [], "declared": declared, "plan": body,
-            "summary": {"offered_load": 0.9, "mean_size_bytes": 1_711_250, "flows": round(end_s * 123.8),
-                        "packet_hops": round(end_s * 8e5), "memory_bytes": 48_000_000, "cpu_s": end_s * 0.06},
+            "summary": _summary(end_s),
         })  # fmt: skip
     arms = [plan["arm"] for plan in plans]
-    declared_k = {plan["arm"]: dict(plan["declared"]).get("fabric.aqm.threshold.mark-at", "none") for plan in plans}
+    marked_at = {plan["arm"]: dict(plan["declared"]).get("fabric.aqm.threshold.mark-at", "–") for plan in plans}
+    own = {arm["name"]: str(_parameters(arm["cc"]).get("alpha", "–")) for arm in raw["arm"]}
     differences = [
-        {"path": "traffic.cc", "values": {arm["name"]: arm["cc"] for arm in raw["arm"]}, "declared": True},
-        {"path": "fabric.aqm.threshold.mark-at", "values": declared_k, "declared": True},
+        {"path": "cc", "values": {arm["name"]: _name(arm["cc"]) for arm in raw["arm"]}, "declared": True},
+        {"path": "cc.vegas.alpha", "values": own, "declared": True},
+        {"path": "fabric.aqm.threshold.mark-at", "values": marked_at, "declared": True},
     ]
+    if len(set(own.values())) == 1:
+        del differences[1]
     if "bbr" in arms:
         paced = {arm: "on" if arm in ("bbr", "gemini") else "off" for arm in arms}
-        differences.append({"path": "profile.pacing", "values": paced, "declared": False})
+        differences.append({"path": "host.pacing", "values": paced, "declared": False})
     return json.dumps({
         "name": raw["name"], "title": raw.get("title"), "seeds": chosen,
         "plans": plans, "differences": differences,
     })  # fmt: skip
 
 
-def _controller(written):
+def _name(written):
     return written if isinstance(written, str) else next(iter(written))
+
+
+def _parameters(written):
+    return {} if isinstance(written, str) else next(iter(written.values()))
+
+
+def _values(written):
+    if _name(written) == "gemini":
+        return [{"packets": 50}]
+    return [{"packets": int(value.removesuffix("pkt"))} for value in _parameters(written).values()]
+
+
+def _label(value):
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _summary(end_s):
+    traffic = {"controller": "cubic", "sizes": "web-search", "mean_size_bytes": 1_711_250.0, "flows_per_second": 61.9}
+    roles = {"host": 0.1125, "edge": 0.1125, "fabric": 0.45, "wan": 0.9}
+    return {
+        "hosts": 16, "switches": 6, "links": 42,
+        "traffic": [{"name": f"web/{way}", **traffic, "flows": end_s * 61.9} for way in ("1-2", "2-1")],
+        "roles": [{"role": role, "ports": 8, "mean_load": load, "max_load": load} for role, load in roles.items()],
+        "bottlenecks": [{"link": "border-a->border-b", "load": 0.9, "long_flows": 0.0}],
+        "packets": end_s * 2.2e5, "packet_hops": end_s * 1.1e6, "memory": 7_396_224, "cpu_time": int(end_s * 8.8e10),
+    }  # fmt: skip
 
 
 def start(plan_json, seed):
