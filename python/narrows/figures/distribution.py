@@ -65,5 +65,5 @@ def curve(
     """Lines, and unseen points on them that answer to the pointer."""
     base = alt.Chart(data).encode(x=x, y=y, color=style.colour(cases))
     line = base.mark_line(strokeWidth=1.8, clip=True).encode(order=alt.Order(order), opacity=style.visible())
-    points = base.mark_point(size=70, filled=True, opacity=0, clip=True).encode(tooltip=tooltip)
+    points = base.mark_point(filled=True, opacity=0, clip=True).encode(tooltip=tooltip, size=style.visible(70, 0))
     return alt.layer(line, points)
