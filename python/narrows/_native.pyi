@@ -1,0 +1,48 @@
+"""The native module, by hand: what the Rust side offers and nothing more. `native.py` is the only importer."""
+
+from typing import Literal, Protocol
+
+class _ArrowStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class BadInput(ValueError):
+    """The whole rendered error: file:line:column, a sentence, a help line."""
+
+class Cancelled(Exception):
+    """Raised by `Run.join` after `Run.cancel`."""
+
+class Results:
+    def table(self, name: Literal["flows", "requests", "ports", "series"]) -> _ArrowStream: ...
+    def manifest(self) -> str:
+        """JSON: version, plan_hash, seed, packet_hops, events, cpu_ns, wall_ns, hold_ns, ns_per_packet_hop, …."""
+
+class Run:
+    def progress(self) -> tuple[int, int, int]:
+        """(simulated ns, ns at the end, packet-hops)."""
+    def cancel(self) -> None: ...
+    def join(self) -> Results:
+        """Waits with the interpreter released. Raises `Cancelled`."""
+
+def version() -> str: ...
+def controllers() -> str:
+    """JSON list: name, title, about, source, ecn, parameters [{name, kind, default, range, about}]."""
+
+def schema() -> str:
+    """JSON Schema of experiment files."""
+
+def expand(
+    path: str,
+    *,
+    sets: list[tuple[str, str]] = [],
+    quick: bool = False,
+    seeds: str | None = None,
+    memory_limit_bytes: int | None = None,
+) -> str:
+    """JSON {name, title, seeds, plans: [{hash, arm, axes, declared, plan, summary}], differences: [{…}]}.
+
+    A difference is {path, values: {arm: value}, declared}.
+    """
+
+def start(plan_json: str, seed: int) -> Run: ...
+def calibrate() -> float:
+    """Nanoseconds per hold: one insertion and one removal in the reference queue of events."""

@@ -1,0 +1,83 @@
+"""Running experiments from Python: a run is a handle, polled; frames are polars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from narrows import native
+from narrows.experiment import Experiment, expand
+from narrows.index import Index, entry_of
+from narrows.results import Results
+from narrows.running import Batch, Progress
+from narrows.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from narrows.running import Finished
+
+RUNS = Path("runs")
+"""Where results are kept unless told otherwise."""
+
+
+class Handle:
+    """An experiment under way. Poll `progress`; `cancel` stops it; `join` waits and gives its results."""
+
+    def __init__(self, experiment: Experiment, *, out: Path = RUNS, jobs: int | None = None, command: str = "") -> None:
+        self.experiment = experiment
+        self._store = Store(out)
+        self._command = command or command_for(experiment)
+        self._batch = Batch([experiment], self._store, workers=jobs)
+
+    def progress(self) -> Progress:
+        """A snapshot of how far it is."""
+        return self._batch.progress()
+
+    def done(self) -> bool:
+        """Whether `join` returns at once."""
+        return self._batch.done()
+
+    def cancel(self) -> None:
+        """Stops; finished runs are kept and are not run again."""
+        self._batch.cancel()
+
+    def finish(self) -> tuple[Finished, ...]:
+        """Waits and records the experiment in the index. Raises `Cancelled`, `BadInput` or `RunFailed`."""
+        finished = self._batch.join()
+        entry = entry_of(self.experiment, version=native.version(), command=self._command)
+        Index(self._store.root).record(entry)
+        return finished
+
+    def join(self) -> Results:
+        """Waits for the results. Raises `Cancelled`, `BadInput` or `RunFailed`."""
+        self.finish()
+        return load(self.experiment.identifier, out=self._store.root)
+
+
+def run(
+    file: str | Path,
+    *,
+    quick: bool = False,
+    seeds: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    out: str | Path = RUNS,
+    jobs: int | None = None,
+) -> Handle:
+    """Starts an experiment: every plan with every seed that is not in `out` already. Raises `BadInput`."""
+    experiment = expand(file, sets=tuple((settings or {}).items()), quick=quick, seeds=seeds)
+    return Handle(experiment, out=Path(out), jobs=jobs)
+
+
+def load(name: str, *, out: str | Path = RUNS) -> Results:
+    """Results that are there already, by the experiment's identifier, name, file or folder. Raises `BadInput`."""
+    store = Store(Path(out))
+    return Results(Index(store.root).find(name), store)
+
+
+def command_for(experiment: Experiment) -> str:
+    """The command that makes these results."""
+    options = [f"--set {key}={value}" for key, value in experiment.sets]
+    if experiment.quick:
+        options.insert(0, "--quick")
+    return " ".join(["narrows run", experiment.file.as_posix(), *options])

@@ -1,0 +1,30 @@
+"""A file is whole or absent: written beside its place, then renamed over it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from narrows.errors import bad_input
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces the file. Raises `BadInput` where the folder cannot be written."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replaces the file. Raises `BadInput` where the folder cannot be written."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise bad_input(
+            f"cannot write {path}: {error.strerror}", "choose a folder that can be written with --out"
+        ) from error

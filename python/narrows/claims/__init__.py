@@ -1,0 +1,7 @@
+"""What a paper states, judged from our own runs. A claim is never bent to pass."""
+
+from narrows.claims.binding import Binding
+from narrows.claims.catalogue import Claim, Paper
+from narrows.claims.judge import Part, Verdict, VerdictWord, judge
+
+__all__ = ["Binding", "Claim", "Paper", "Part", "Verdict", "VerdictWord", "judge"]

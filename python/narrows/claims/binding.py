@@ -1,0 +1,31 @@
+"""How a claim is measured: expressions over named measures. A paper's folder has one binding per claim id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The measures of one claim."""
+
+    expressions: tuple[str, ...] = ()
+    """For numbers and ratios: each must lie in the claim's interval. Orderings are read from the claim itself."""
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For orderings: a name in the claim → the measures that it stands for; each is judged."""
+    over: Literal["every", "max"] = "every"
+    """With several scenarios: each must satisfy the claim, or the largest value does ("up to")."""
+    also: tuple[str, ...] = ()
+    """Reported beside the verdict, not judged."""
+    full_only: bool = False
+    """A check of the set-up: short runs of heavy-tailed traffic do not offer what they say."""
+    rank_slack: float = 0.0
+    """A rank is also reached by who is within this share of it."""
+    extreme_slack: float = 0.05
+    """`is minimum` holds within this share of the minimum."""
+    scenarios: tuple[str, ...] = ()
+    """Where the claim's own `scenario` names no experiment."""

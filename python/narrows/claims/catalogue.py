@@ -1,0 +1,108 @@
+"""A paper's folder: its claims, the figures that supply their data, and how each claim is measured."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from narrows.errors import bad_input
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import ModuleType
+
+    from narrows.claims.binding import Binding
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper, as its `claims.toml` has it."""
+
+    identifier: str
+    item: str
+    """Figure, table or section."""
+    scenarios: tuple[str, ...]
+    metric: str
+    schemes: tuple[str, ...]
+    kind: Literal["number", "ratio", "ordering"]
+    expect: str
+    unit: str
+    accept: tuple[float, float] | None
+    order: tuple[str, ...]
+    needs_simulation: bool
+    confidence: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's folder under `experiments`."""
+
+    name: str
+    folder: Path
+    claims: tuple[Claim, ...]
+    bindings: Mapping[str, Binding]
+    figures: Mapping[str, str]
+    """Scenario → name of the figure's folder, which may not exist yet."""
+
+
+def load(folder: Path) -> Paper:
+    """Reads `claims.toml` and `bindings.py`. Raises `BadInput`."""
+    path = folder / "claims.toml"
+    try:
+        raw = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise bad_input(f"cannot read {path}: {error}", "each paper's folder has a claims.toml") from error
+    module = module_from(folder / "bindings.py")
+    return Paper(
+        name=folder.name,
+        folder=folder,
+        claims=tuple(_claim(entry) for entry in raw["claim"]),
+        bindings=getattr(module, "BINDINGS", {}),
+        figures=getattr(module, "FIGURES", {}),
+    )
+
+
+def module_from(path: Path) -> ModuleType | None:
+    """A Python file of the experiments folder, which is ours like the package; `None` if it is absent."""
+    if not path.is_file():
+        return None
+    name = "narrows_experiments_" + "_".join(path.with_suffix("").parts[-3:])
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _claim(raw: Mapping[str, Any]) -> Claim:
+    scenario = str(raw["scenario"])
+    return Claim(
+        identifier=raw["id"],
+        item=raw["item"],
+        scenarios=tuple(part for part in scenario.split("+") if part not in ("-", "")),
+        metric=raw["metric"],
+        schemes=tuple(raw["schemes"]),
+        kind=raw["kind"],
+        expect=raw["expect"],
+        unit=raw.get("unit", ""),
+        accept=_interval(raw.get("accept")),
+        order=tuple(raw.get("order", ())),
+        needs_simulation=raw["needs_simulation"],
+        confidence=raw["confidence"],
+        note=raw.get("note", ""),
+    )
+
+
+def _interval(raw: object) -> tuple[float, float] | None:
+    if raw is None:
+        return None
+    low, high = cast("list[float]", raw)
+    assert not math.isnan(low)
+    assert low <= high
+    return float(low), float(high)

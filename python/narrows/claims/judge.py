@@ -1,0 +1,320 @@
+"""Verdicts on a paper's claims.
+
+`holds`: the mean over seeds lies in the accepted interval, or every relation holds; `partly`: the interval overlaps it,
+or some relations hold; `fails`; `not-run`: the data are not there, and the reason says which.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
+from narrows.claims.relations import (
+    Expression,
+    Extreme,
+    NotUnderstood,
+    Relation,
+    Term,
+    evaluate,
+    holds,
+    parse_expression,
+    parse_order,
+    renamed,
+    terms,
+)
+from narrows.stats import Estimate, estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from narrows.claims.binding import Binding
+    from narrows.claims.catalogue import Claim, Paper
+    from narrows.results import Frames
+    from narrows.stats import BySeed
+
+VerdictWord = Literal["holds", "partly", "fails", "not-run"]
+Outcome = Literal["yes", "overlaps", "no", "unknown"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One relation, or one expression against the accepted interval."""
+
+    text: str
+    outcome: Outcome
+    estimate: Estimate | None = None
+    """Of the expression; for a relation, of left over right within a seed."""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a claim."""
+
+    claim: Claim
+    word: VerdictWord
+    reason: str
+    parts: tuple[Part, ...] = ()
+    also: tuple[Part, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Scenarios of the claim whose runs are not there."""
+    quick: bool = False
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The value that is shown for it: that of the part that decided."""
+        order = {"no": 0, "overlaps": 1, "yes": 2, "unknown": 3}
+        known = [part for part in self.parts if part.estimate is not None]
+        return min(known, key=lambda part: order[part.outcome]).estimate if known else None
+
+
+def judge(paper: Paper, figures: Mapping[str, Frames], *, quick: bool) -> list[Verdict]:
+    """Every claim of a paper, from the frames of the figures that were run."""
+    memory: dict[tuple[str, str, tuple[str, ...]], BySeed | NotEvaluable] = {}
+    return [_Judge(paper, claim, figures, memory, quick=quick).verdict() for claim in paper.claims]
+
+
+@dataclass
+class _Judge:
+    paper: Paper
+    claim: Claim
+    figures: Mapping[str, Frames]
+    memory: dict[tuple[str, str, tuple[str, ...]], BySeed | NotEvaluable]
+    quick: bool
+    binding: Binding = field(init=False)
+
+    def verdict(self) -> Verdict:
+        bound = self.paper.bindings.get(self.claim.identifier)
+        if bound is None:
+            return self._not_run(self._why_unbound())
+        self.binding = bound
+        if bound.full_only and self.quick:
+            return self._not_run("a check of the set-up: judged on full runs, short ones do not offer what they say")
+        scenarios = bound.scenarios or self.claim.scenarios
+        present = [scenario for scenario in scenarios if self.paper.figures.get(scenario) in self.figures]
+        if not present:
+            return self._not_run(self._why_absent(scenarios))
+        try:
+            parts = self._parts(present)
+            also = tuple(self._value_part(parse_expression(text), text, present[0]) for text in bound.also)
+        except NotUnderstood as error:
+            return self._not_run(str(error))
+        missing = tuple(item for item in scenarios if item not in present)
+        word, reason = self._conclude(parts, missing)
+        return Verdict(self.claim, word, reason, tuple(parts), also, missing, self.quick)
+
+    def _not_run(self, reason: str) -> Verdict:
+        return Verdict(self.claim, "not-run", reason, quick=self.quick)
+
+    def _why_unbound(self) -> str:
+        if not self.claim.needs_simulation:
+            return "arithmetic, analysis or a parameter: settled by a test of the code, not by a run"
+        return self._why_absent(self.claim.scenarios)
+
+    def _why_absent(self, scenarios: Sequence[str]) -> str:
+        names = sorted({self.paper.figures[item] for item in scenarios if item in self.paper.figures})
+        existing = [name for name in names if (self.paper.folder / name / "experiment.toml").is_file()]
+        if existing:
+            options = " --quick" if self.quick else ""
+            return f"not run yet: narrows reproduce {self.paper.name}/{existing[0]}{options}"
+        return f"belongs to another figure ({', '.join(names or scenarios) or 'none'})"
+
+    def _parts(self, scenarios: Sequence[str]) -> list[Part]:
+        if self.claim.kind == "ordering":
+            return [part for item in scenarios for text in self.claim.order for part in self._order(text, item)]
+        columns = [
+            [self._value_part(parse_expression(text), self._said(text, item, scenarios), item) for item in scenarios]
+            for text in self.binding.expressions
+        ]
+        if self.binding.over == "max":
+            return [_largest(column) for column in columns]
+        return list(itertools.chain.from_iterable(columns))
+
+    def _said(self, text: str, scenario: str, scenarios: Sequence[str]) -> str:
+        return text if len(scenarios) == 1 else f"{scenario}: {text}"
+
+    def _value_part(self, expression: Expression, text: str, scenario: str) -> Part:
+        """An expression, for every seed, against the accepted interval."""
+        try:
+            values = self._by_seed(expression, scenario)
+        except NotEvaluable as why:
+            return Part(text, "unknown", detail=str(why))
+        found = estimate(values)
+        if found is None:
+            return Part(text, "unknown", detail=f"{text} has no value: nothing to divide by")
+        low, high = self.claim.accept or (-math.inf, math.inf)
+        inside: Outcome = "yes" if low <= found.mean <= high else "no"
+        if inside == "no" and found.low <= high and found.high >= low:
+            inside = "overlaps"
+        return Part(text, inside, found, f"{text} = {_number(found.mean)}{_unit_of(expression)}")
+
+    def _order(self, text: str, scenario: str) -> list[Part]:
+        """An `order` string: one part per relation and per measure that its names stand for."""
+        parsed = parse_order(text)
+        parts: list[Part] = []
+        for names in self._namings(parsed):
+            if isinstance(parsed, Extreme):
+                parts.append(self._extreme(parsed, names, scenario))
+            else:
+                parts += [self._relation(relation, names, scenario) for relation in parsed]
+        return parts
+
+    def _namings(self, parsed: list[Relation] | Extreme) -> list[dict[str, str]]:
+        used = {parsed.term.name} if isinstance(parsed, Extreme) else set().union(*(_names(item) for item in parsed))
+        choices = [[(name, to) for to in self.binding.names.get(name, (name,))] for name in sorted(used)]
+        return [dict(choice) for choice in itertools.product(*choices)]
+
+    def _relation(self, relation: Relation, names: dict[str, str], scenario: str) -> Part:
+        left, right = renamed(relation.left, names), renamed(relation.right, names)
+        text = _retold(relation.text, names)
+        try:
+            means = self._means([*terms(left), *terms(right)], scenario)
+            left_mean, right_mean = evaluate(left, means), evaluate(right, means)
+            ratios = self._ratios(left, right, scenario)
+        except NotEvaluable as why:
+            return Part(text, "unknown", detail=str(why))
+        if math.isnan(left_mean) or math.isnan(right_mean):
+            return Part(text, "unknown", detail=f"{text}: a side has no value")
+        outcome: Outcome = "yes" if holds(left_mean, relation.comparison, right_mean) else "no"
+        unit = _unit_of(left) or _unit_of(right)
+        sides = f"{_number(left_mean)} against {_number(right_mean)}{unit}"
+        return Part(text, outcome, estimate(ratios), f"{text}: {sides}")
+
+    def _extreme(self, extreme: Extreme, names: dict[str, str], scenario: str) -> Part:
+        term = renamed(extreme.term, names)
+        assert isinstance(term, Term)
+        smallest = extreme.extreme == "minimum"
+        try:
+            all_means = {arm: self._mean(Term(term.name, (arm,)), scenario) for arm in self.claim.schemes}
+        except NotEvaluable as why:
+            return Part(extreme.text, "unknown", detail=str(why))
+        best = (min if smallest else max)(all_means, key=lambda arm: all_means[arm])
+        own, bound = all_means[term.arguments[0]], all_means[best]
+        slack = self.binding.extreme_slack * abs(bound)
+        outcome: Outcome = "yes" if (own <= bound + slack if smallest else own >= bound - slack) else "no"
+        ratios = self._ratios(term, Term(term.name, (best,)), scenario)
+        detail = f"{term}: {_number(own)}{_unit_of(term)}; the {extreme.extreme} is {best} with {_number(bound)}"
+        return Part(extreme.text, outcome, estimate(ratios), detail)
+
+    def _conclude(self, parts: Sequence[Part], missing: Sequence[str]) -> tuple[VerdictWord, str]:
+        known = [part for part in parts if part.outcome != "unknown"]
+        if not known:
+            return "not-run", "; ".join(dict.fromkeys(part.detail for part in parts))
+        good = [part for part in known if part.outcome == "yes"]
+        short = [part for part in parts if part.outcome != "yes"]
+        reason = "; ".join(dict.fromkeys(part.detail for part in short)) or "; ".join(part.detail for part in good)
+        incomplete = f"; judged without {', '.join(missing)}" if missing else ""
+        if missing and self.binding.over == "max" and _may_still_rise(known, self.claim):
+            return "not-run", f"{reason}; the other scenarios may be larger{incomplete}"
+        if len(good) == len(parts):
+            return ("partly" if missing else "holds"), reason + incomplete
+        some = bool(good) or any(part.outcome == "overlaps" for part in known)
+        return ("partly" if some else "fails"), reason + incomplete
+
+    def _by_seed(self, expression: Expression, scenario: str) -> list[float]:
+        used = list(terms(expression))
+        columns = {term: self._values(term, scenario) for term in used}
+        seeds = sorted(set.intersection(*(set(column) for column in columns.values())))
+        values = [evaluate(expression, _at(columns, seed)) for seed in seeds]
+        return [value for value in values if not math.isnan(value)]
+
+    def _ratios(self, left: Expression, right: Expression, scenario: str) -> list[float]:
+        """Left over right within each seed; nothing where that has no meaning, as for ranks against numbers."""
+        if not any(True for _ in terms(right)):
+            return self._by_seed(left, scenario)
+        columns = {term: self._values(term, scenario) for term in (*terms(left), *terms(right))}
+        seeds = sorted(set.intersection(*(set(column) for column in columns.values())))
+        pairs = [(evaluate(left, _at(columns, seed)), evaluate(right, _at(columns, seed))) for seed in seeds]
+        return [one / other for one, other in pairs if other and math.isfinite(one)]
+
+    def _means(self, used: Sequence[Term], scenario: str) -> Callable[[Term], float]:
+        """Terms to their means over the seeds that all of them have, so that what is compared is paired."""
+        columns = {term: self._values(term, scenario) for term in used if term.name != "rank"}
+        seeds = set.intersection(*(set(column) for column in columns.values())) if columns else set()
+        if columns and not seeds:
+            raise NotEvaluable("no seed has a value for every arm")
+
+        def mean(term: Term) -> float:
+            if term.name == "rank":
+                return self._mean(term, scenario)
+            return math.fsum(columns[term][seed] for seed in seeds) / len(seeds)
+
+        return mean
+
+    def _mean(self, term: Term, scenario: str) -> float:
+        if term.name == "rank":
+            return self._rank_of_means(term, scenario)
+        column = self._values(term, scenario)
+        return math.fsum(column.values()) / len(column)
+
+    def _rank_of_means(self, term: Term, scenario: str) -> float:
+        """1 for the smallest. Who is within the slack counts as equal."""
+        name, arm = term.arguments
+        means = {other: self._mean(Term(name, (other,)), scenario) for other in self.claim.schemes}
+        return _rank(means, arm, self.binding.rank_slack)
+
+    def _values(self, term: Term, scenario: str) -> BySeed:
+        if term.name == "rank":
+            name, arm = term.arguments
+            columns = {other: self._values(Term(name, (other,)), scenario) for other in self.claim.schemes}
+            seeds = set.intersection(*(set(column) for column in columns.values()))
+            slack = self.binding.rank_slack
+            return {
+                seed: _rank({other: column[seed] for other, column in columns.items()}, arm, slack) for seed in seeds
+            }
+        figure = self.paper.figures[scenario]
+        key = (figure, term.name, term.arguments)
+        if key not in self.memory:
+            try:
+                self.memory[key] = value_by_seed(self.figures[figure], term.name, term.arguments)
+            except NotEvaluable as why:
+                self.memory[key] = why
+        found = self.memory[key]
+        if isinstance(found, NotEvaluable):
+            raise found
+        return found
+
+
+def _rank(values: Mapping[str, float], arm: str, slack: float) -> float:
+    own = values[arm]
+    return 1.0 + sum(other < own * (1.0 - slack) for other in values.values())
+
+
+def _at(columns: Mapping[Term, BySeed], seed: int) -> Callable[[Term], float]:
+    return lambda term: columns[term][seed]
+
+
+def _names(relation: Relation) -> set[str]:
+    used = [*terms(relation.left), *terms(relation.right)]
+    return {term.arguments[0] if term.name == "rank" else term.name for term in used}
+
+
+def _retold(text: str, names: Mapping[str, str]) -> str:
+    for name, other in names.items():
+        if name != other:
+            text = text.replace(f"{name}(", f"{other}(").replace(f"rank({name},", f"rank({other},")
+    return text
+
+
+def _largest(column: Sequence[Part]) -> Part:
+    known = [part for part in column if part.estimate is not None]
+    return max(known, key=lambda part: part.estimate.mean if part.estimate else -math.inf) if known else column[0]
+
+
+def _may_still_rise(parts: Sequence[Part], claim: Claim) -> bool:
+    low = claim.accept[0] if claim.accept else -math.inf
+    return any(part.estimate is not None and part.estimate.mean < low for part in parts)
+
+
+def _unit_of(expression: Expression) -> str:
+    if isinstance(expression, Term) and expression.name in MEASURES and MEASURES[expression.name].unit:
+        unit = MEASURES[expression.name].unit
+        return f" × {unit}" if unit[0].isdigit() else f" {unit}"
+    return ""
+
+
+def _number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"

@@ -1,0 +1,178 @@
+"""The named measures that claims are made of: frames and an arm to one value per seed, tested on tiny frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from narrows import results
+from narrows.results import Frames, SizeClass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from narrows.stats import BySeed
+
+
+class NotEvaluable(Exception):
+    """The runs do not hold what the measure needs; the message says what."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A named quantity."""
+
+    name: str
+    unit: str
+    about: str
+    compute: Callable[[Frames, str], BySeed]
+
+
+MEASURES: Final[dict[str, Measure]] = {}
+
+
+def measure(unit: str) -> Callable[[Callable[[Frames, str], BySeed]], Callable[[Frames, str], BySeed]]:
+    """Registers a measure under its function's name; the docstring is its description."""
+
+    def register(compute: Callable[[Frames, str], BySeed]) -> Callable[[Frames, str], BySeed]:
+        MEASURES[compute.__name__] = Measure(compute.__name__, unit, (compute.__doc__ or "").strip(), compute)
+        return compute
+
+    return register
+
+
+def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
+    """A measure on an arm, or without an arm the mean over all arms, for every seed. Raises `NotEvaluable`."""
+    if name not in MEASURES:
+        raise NotEvaluable(f"there is no measure called {name}")
+    for arm in arms:
+        if arm not in frames.cases:
+            raise NotEvaluable(f"no arm is called {arm}")
+    columns = [MEASURES[name].compute(frames, arm) for arm in arms or frames.cases]
+    common = set.intersection(*(set(column) for column in columns))
+    if not common:
+        raise NotEvaluable(f"{name} has no value in any seed")
+    return {seed: sum(column[seed] for column in columns) / len(columns) for seed in sorted(common)}
+
+
+@measure("ms")
+def fct_small_avg(frames: Frames, arm: str) -> BySeed:
+    """Mean completion time of flows under 100 KB."""
+    return _fct(frames, arm, "small", "mean")
+
+
+@measure("ms")
+def fct_small_p99(frames: Frames, arm: str) -> BySeed:
+    """99th percentile of the completion time of flows under 100 KB."""
+    return _fct(frames, arm, "small", "p99")
+
+
+@measure("ms")
+def fct_large(frames: Frames, arm: str) -> BySeed:
+    """Mean completion time of flows over 10 MB."""
+    return _fct(frames, arm, "large", "mean")
+
+
+@measure("ms")
+def fct_all(frames: Frames, arm: str) -> BySeed:
+    """Mean completion time of all flows."""
+    return _fct(frames, arm, "all", "mean")
+
+
+@measure("Mbit/s")
+def goodput_large(frames: Frames, arm: str) -> BySeed:
+    """Mean over flows above 10 MB of size over completion time."""
+    bits_per_us = 8e3 * pl.col("size_bytes").cast(pl.Float64) / pl.col("fct_ns").cast(pl.Float64)
+    flows = _of(frames.flows, arm).filter(results.in_class("large") & pl.col("finished"))
+    return _by_seed(flows.group_by("seed").agg(bits_per_us.mean().alias("value")), "value")
+
+
+@measure("1e-5")
+def plr(frames: Frames, arm: str) -> BySeed:
+    """Packets dropped anywhere per packet that a host sent."""
+    return _by_seed(results.plr_overall(_only(frames, arm)), "plr")
+
+
+@measure("1e-5")
+def plr_dcn(frames: Frames, arm: str) -> BySeed:
+    """Packets dropped per packets offered at the ports inside the datacenters."""
+    return _segment(frames, arm, "dcn", "plr")
+
+
+@measure("1e-5")
+def plr_wan(frames: Frames, arm: str) -> BySeed:
+    """Packets dropped per packets offered at the WAN ports."""
+    return _segment(frames, arm, "wan", "plr")
+
+
+@measure("")
+def dcn_share_of_losses(frames: Frames, arm: str) -> BySeed:
+    """Of all dropped packets, the share dropped inside the datacenters."""
+    dcn, wan = _segment(frames, arm, "dcn", "dropped"), _segment(frames, arm, "wan", "dropped")
+    shares = {seed: dcn[seed] / (dcn[seed] + wan[seed]) for seed in dcn if dcn[seed] + wan[seed] > 0}
+    if not shares:
+        raise NotEvaluable(f"no packet was lost with {arm}")
+    return shares
+
+
+@measure("")
+def utilisation_wan(frames: Frames, arm: str) -> BySeed:
+    """Mean utilisation of the WAN ports."""
+    return _by_seed(results.utilisation(_only(frames, arm), "wan"), "utilisation")
+
+
+@measure("")
+def utilisation_fabric(frames: Frames, arm: str) -> BySeed:
+    """Mean utilisation of the ports between ToR and border switches."""
+    return _by_seed(results.utilisation(_only(frames, arm), "fabric"), "utilisation")
+
+
+@measure("")
+def utilisation_hosts(frames: Frames, arm: str) -> BySeed:
+    """Mean utilisation of the ports of hosts that sent flows."""
+    return _by_seed(results.utilisation(_only(frames, arm), "host"), "utilisation")
+
+
+@measure("")
+def share_of_small_flows(frames: Frames, arm: str) -> BySeed:
+    """Share of flows under 100 KB."""
+    flows = _of(frames.flows, arm).group_by("seed").agg(results.in_class("small").mean().alias("value"))
+    return _by_seed(flows, "value")
+
+
+@measure("")
+def share_of_bytes_in_largest_tenth(frames: Frames, arm: str) -> BySeed:
+    """Share of bytes in the tenth of flows that are largest."""
+    size = pl.col("size_bytes")
+    largest = size.top_k(pl.len() // 10).sum() / size.sum()
+    return _by_seed(_of(frames.flows, arm).group_by("seed").agg(largest.alias("value")), "value")
+
+
+def _fct(frames: Frames, arm: str, size_class: SizeClass, column: str) -> BySeed:
+    table = results.fct_ms(_only(frames, arm), size_class)
+    values = _by_seed(table, column)
+    if not values:
+        most = int(table["flows"].sum()) // max(1, len(table))
+        need = " (1000 needed for a 99th percentile)" if column == "p99" else ""
+        raise NotEvaluable(f"not evaluable: {most} {size_class} flows per seed{need}")
+    return values
+
+
+def _segment(frames: Frames, arm: str, segment: str, column: str) -> BySeed:
+    table = results.plr_by_segment(_only(frames, arm)).filter(pl.col("segment") == segment)
+    return _by_seed(table, column)
+
+
+def _of(frame: pl.DataFrame, arm: str) -> pl.DataFrame:
+    return frame.filter(pl.col("case") == arm)
+
+
+def _only(frames: Frames, arm: str) -> Frames:
+    return Frames(_of(frames.flows, arm), _of(frames.ports, arm), frames.series, frames.requests, frames.axes)
+
+
+def _by_seed(table: pl.DataFrame, column: str) -> BySeed:
+    rows = table.select("seed", column).drop_nulls().sort("seed").iter_rows()
+    return {int(seed): float(value) for seed, value in rows}

@@ -1,0 +1,108 @@
+"""The verdicts as a table for people and as lines for programs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from narrows.claims.judge import Part, Verdict, VerdictWord
+    from narrows.stats import Estimate
+
+WORDS: Final[tuple[VerdictWord, ...]] = ("holds", "partly", "fails", "not-run")
+_MARKS: Final = {"yes": "[green]✓[/]", "no": "[red]✗[/]", "overlaps": "[yellow]≈[/]", "unknown": "[dim]?[/]"}
+_STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "not-run": "dim"}
+
+
+def counts(verdicts: Sequence[Verdict]) -> dict[VerdictWord, int]:
+    """How many of each."""
+    found = Counter(verdict.word for verdict in verdicts)
+    return {word: found[word] for word in WORDS}
+
+
+def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
+    """The claims that were judged; with `everything` also those that were not."""
+    made = Table("claim", "verdict", "what the paper states, what we measured", box=None, header_style="dim")
+    for verdict in verdicts:
+        if verdict.word == "not-run" and not everything:
+            continue
+        claim = verdict.claim
+        word = f"[{_STYLES[verdict.word]}]{verdict.word}[/]"
+        made.add_row(f"{escape(claim.identifier)}\n[dim]{escape(claim.item)}[/]", word, "\n".join(_story(verdict)))
+    return made
+
+
+def _story(verdict: Verdict) -> list[str]:
+    claim = verdict.claim
+    stated = "" if claim.kind == "ordering" else f": {claim.expect}"
+    lines = [f"[bold]{escape(claim.metric)}[/]{escape(stated)}"]
+    if verdict.word == "not-run":
+        return [*lines, escape(verdict.reason)]
+    for part in verdict.parts:
+        shown = f" {interval(part.estimate)}" if part.estimate and claim.kind != "ordering" else ""
+        lines.append(f"{_MARKS[part.outcome]} {escape(part.detail + shown.removeprefix(' ' + _mean(part)))}")
+    lines += [f"· {escape(part.detail)}" for part in verdict.also]
+    if verdict.missing:
+        lines.append(f"– not run: {escape(', '.join(verdict.missing))}")
+    return lines
+
+
+def _mean(part: Part) -> str:
+    return "" if part.estimate is None else _number(part.estimate.mean)
+
+
+def interval(estimate: Estimate | None) -> str:
+    """`0.53 (0.48–0.58)`."""
+    if estimate is None:
+        return "–"
+    if estimate.kind == "none":
+        return _number(estimate.mean)
+    return f"{_number(estimate.mean)} ({_number(estimate.low)}–{_number(estimate.high)})"
+
+
+def record(verdict: Verdict) -> dict[str, Any]:
+    """One verdict for a program; infinities are null."""
+    claim = verdict.claim
+    return {
+        "id": claim.identifier,
+        "item": claim.item,
+        "metric": claim.metric,
+        "expect": claim.expect,
+        "accept": [_finite(bound) for bound in claim.accept] if claim.accept else None,
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "quick": verdict.quick,
+        **_estimate(verdict.estimate),
+        "parts": [_part(part) for part in verdict.parts],
+        "also": [_part(part) for part in verdict.also],
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {"text": part.text, "outcome": part.outcome, "detail": part.detail, **_estimate(part.estimate)}
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, Any]:
+    if estimate is None:
+        return {"value": None, "low": None, "high": None, "interval": None, "seeds": 0}
+    return {
+        "value": _finite(estimate.mean),
+        "low": _finite(estimate.low),
+        "high": _finite(estimate.high),
+        "interval": estimate.kind,
+        "seeds": estimate.seeds,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _number(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.3g}"

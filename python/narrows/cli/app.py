@@ -1,0 +1,45 @@
+"""The command's root: its verbs, `--version`, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from narrows.cli import cc, check, compare, doctor, report, reproduce, run
+from narrows.cli.exits import codes
+
+app = typer.Typer(
+    help="Congestion control for networks that span datacenters: run experiments, compare, report, reproduce papers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from narrows import native
+
+        with codes():
+            typer.echo(f"narrows {native.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Prints the version.")
+    ] = False,
+) -> None:
+    """Nothing: verbs do the work."""
+
+
+app.command("check")(check.check)
+app.command("run")(run.run)
+app.command("compare")(compare.compare)
+app.command("report")(report.report)
+app.command("reproduce")(reproduce.reproduce)
+app.add_typer(cc.app, name="cc")
+app.command("doctor")(doctor.doctor)

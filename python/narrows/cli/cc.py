@@ -1,0 +1,66 @@
+"""`narrows cc list|show NAME`: the controllers and their parameters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from narrows.cli import options
+from narrows.cli.exits import codes
+from narrows.cli.output import OUT, line
+from narrows.errors import bad_input
+
+app = typer.Typer(help="The controllers and their parameters.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_all(json: options.Json = False) -> None:
+    """Lists every controller."""
+    from narrows import native
+
+    with codes():
+        table = Table("name", "title", "ECN", "about", box=None, header_style="dim")
+        for spec in native.controllers():
+            if json:
+                line(**{key: spec[key] for key in ("name", "title", "about", "source", "ecn")})
+            table.add_row(*(escape(_text(spec[key])) for key in ("name", "title", "ecn", "about")))
+        if not json:
+            OUT.print(table)
+
+
+@app.command("show")
+def show(name: Annotated[str, typer.Argument(help="Its name.")], json: options.Json = False) -> None:
+    """Shows one controller: what it does, where it is from, each parameter with default and range."""
+    from narrows import native
+
+    with codes():
+        spec = _find(name, native.controllers())
+        if json:
+            line(**spec)
+            return
+        OUT.print(f"[bold]{escape(str(spec['title']))}[/] ({escape(name)}), {escape(str(spec['source']))}")
+        OUT.print(escape(str(spec["about"])))
+        if spec["parameters"]:
+            table = Table("parameter", "default", "range", "about", box=None, header_style="dim")
+            for parameter in spec["parameters"]:
+                table.add_row(*(escape(_text(parameter[key])) for key in ("name", "default", "range", "about")))
+            OUT.print()
+            OUT.print(table)
+
+
+def _find(name: str, specs: list[dict[str, Any]]) -> dict[str, Any]:
+    for spec in specs:
+        if spec["name"] == name:
+            return spec
+    raise bad_input(f"no controller is called '{name}'", f"there are: {', '.join(str(spec['name']) for spec in specs)}")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " to ".join(str(item) for item in value)
+    return "–" if value is None else str(value)

@@ -1,0 +1,36 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from narrows.api import RUNS
+from narrows.errors import bad_input
+
+Quick = Annotated[bool, typer.Option("--quick", help="Few seeds and a short time, as the file's `quick` says.")]
+Seeds = Annotated[str | None, typer.Option(metavar="1..10", help="Seeds instead of the file's, last included.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the file.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
+Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Worker processes; one per core if not given.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON lines for programs.")]
+
+DEFAULT_OUT = RUNS
+
+
+def pairs(sets: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """`key=value` texts, split. Raises `BadInput`."""
+    for text in sets or ():
+        if "=" not in text.strip("="):
+            raise bad_input(f"--set {text} has no value", 'write --set key=value, for example --set run.end="20s"')
+    return tuple((key.strip(), value.strip()) for key, _, value in (text.partition("=") for text in sets or ()))
+
+
+def inclusive(seeds: str | None) -> str | None:
+    """`1..10` counts both ends here as `1..=10` does in a file."""
+    if seeds is None or "=" in seeds or ".." not in seeds:
+        return seeds
+    first, _, last = seeds.partition("..")
+    return f"{first}..={last}"

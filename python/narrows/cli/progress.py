@@ -1,0 +1,68 @@
+"""Follows a batch: a bar on a terminal, silence elsewhere. An interrupt stops it and keeps what is finished."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from narrows import wording
+from narrows.cli.output import ERR
+
+if TYPE_CHECKING:
+    from narrows.running import Progress as Snapshot
+
+
+class Followed(Protocol):
+    """What can be followed."""
+
+    def progress(self) -> Snapshot:
+        """How far it is."""
+        ...
+
+    def done(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    def cancel(self) -> None:
+        """Stops it."""
+        ...
+
+
+def follow(work: Followed, label: str) -> None:
+    """Returns when the work has ended; after an interrupt it has been cancelled."""
+    if not ERR.is_terminal:
+        _wait(work)
+        return
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=28),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[runs]}  {task.fields[simulated]} simulated  {task.fields[speed]} packet-hops/s"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=ERR, transient=True) as bar:
+        task = bar.add_task(label, total=1.0, runs="", simulated="", speed="")
+
+        def show() -> None:
+            now = work.progress()
+            bar.update(
+                task,
+                completed=now.fraction,
+                runs=f"{now.finished + now.skipped}/{now.total} runs",
+                simulated=wording.duration(now.simulated_ns / 1e9),
+                speed=wording.number(now.packet_hops_per_second),
+            )
+
+        _wait(work, show)
+
+
+def _wait(work: Followed, show: object = None) -> None:
+    while not work.done():
+        try:
+            if callable(show):
+                show()
+            time.sleep(0.1)
+        except KeyboardInterrupt:
+            work.cancel()

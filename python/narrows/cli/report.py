@@ -1,0 +1,30 @@
+"""`narrows report RUN…`: one offline HTML page each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from narrows.cli import options
+from narrows.cli.exits import codes
+from narrows.cli.output import OUT, line
+
+
+def report(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Results by name, or by their experiment file.")],
+    out: options.Out = options.DEFAULT_OUT,
+    json: options.Json = False,
+) -> None:
+    """Writes an interactive page that opens without a network."""
+    from narrows import api
+    from narrows.report import build
+    from narrows.store import Store
+
+    with codes():
+        for name in runs:
+            path = build(api.load(name, out=out), Store(out))
+            if json:
+                line(event="report", run=name, path=str(path))
+            else:
+                OUT.print(str(path), soft_wrap=True)

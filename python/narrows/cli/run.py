@@ -1,0 +1,127 @@
+"""`narrows run FILE|FOLDER`: makes the runs that are not there yet."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from narrows import wording
+from narrows.cli import options
+from narrows.cli.exits import codes
+from narrows.cli.output import OUT, line
+from narrows.cli.progress import follow
+from narrows.errors import EnvironmentLacks, bad_input
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from narrows.api import Handle
+    from narrows.running import Finished
+
+
+class Backend(StrEnum):
+    """What runs a plan."""
+
+    SIM = "sim"
+    GUEST = "guest"
+    NATIVE = "native"
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="Experiment file, or a folder with such files.")],
+    quick: options.Quick = False,
+    seeds: options.Seeds = None,
+    sets: options.Sets = None,
+    out: options.Out = options.DEFAULT_OUT,
+    jobs: options.Jobs = None,
+    backend: Annotated[Backend, typer.Option(help="What runs the plans.")] = Backend.SIM,
+    json: options.Json = False,
+) -> None:
+    """Runs every plan with every seed; runs that are there already are skipped."""
+    with codes():
+        if backend is not Backend.SIM:
+            raise EnvironmentLacks(f"this build has no backend '{backend.value}'\n  help: use --backend sim")
+        settings = options.pairs(sets)
+        for path in experiment_files(file):
+            perform(path, quick=quick, seeds=seeds, settings=settings, out=out, jobs=jobs, json=json)
+
+
+def experiment_files(path: Path) -> list[Path]:
+    """The file itself, or every experiment file below a folder. Raises `BadInput`."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.rglob("experiment.toml"))
+    if not found:
+        raise bad_input(f"{path} holds no experiment.toml", "give an experiment file, or a folder of such folders")
+    return found
+
+
+def perform(
+    path: Path,
+    *,
+    quick: bool,
+    seeds: str | None,
+    settings: Sequence[tuple[str, str]],
+    out: Path,
+    jobs: int | None,
+    json: bool,
+) -> Handle:
+    """Runs one file to its end and says what it cost."""
+    from narrows import api
+
+    handle = api.run(path, quick=quick, seeds=options.inclusive(seeds), settings=dict(settings), out=out, jobs=jobs)
+    follow(handle, handle.experiment.name)
+    finished = handle.finish()
+    if json:
+        _print_lines(handle, finished)
+    else:
+        OUT.print(summary(handle, finished, out), soft_wrap=True)
+    return handle
+
+
+def summary(handle: Handle, finished: Sequence[Finished], out: Path) -> str:
+    """What was done, what it cost, and what to do next."""
+    made = [item for item in finished if not item.skipped]
+    identifier = handle.experiment.identifier
+    lines = [f"{identifier}: {len(made)} runs made, {len(finished) - len(made)} were there, in {out}"]
+    costs = cost(finished)
+    if costs is not None:
+        per_hop, holds, hops = costs
+        lines.append(
+            f"{wording.number(hops)} packet-hops, {wording.number(per_hop)} ns of processor time each"
+            + (f" ({wording.number(holds)} holds)" if holds is not None else "")
+        )
+    where = "" if out == options.DEFAULT_OUT else f" --out {out}"
+    lines.append(f"next: narrows report {identifier}{where}")
+    return "\n".join(lines)
+
+
+def cost(finished: Sequence[Finished]) -> tuple[float, float | None, int] | None:
+    """(CPU ns per packet-hop, holds per packet-hop, packet-hops) over runs; a hold is the engine's unit of work."""
+    hops = sum(int(item.manifest["packet_hops"]) for item in finished)
+    if not hops:
+        return None
+    per_hop = sum(int(item.manifest["cpu_ns"]) for item in finished) / hops
+    holds = [float(item.manifest["hold_ns"]) for item in finished if item.manifest.get("hold_ns")]
+    return per_hop, per_hop * len(holds) / sum(holds) if holds else None, hops
+
+
+def _print_lines(handle: Handle, finished: Sequence[Finished]) -> None:
+    for item in finished:
+        plan = item.job.plan
+        labels = {"arm": plan.arm, "axes": dict(plan.axes)}
+        manifest = {key: value for key, value in item.manifest.items() if key != "plan"}
+        line(event="run", plan=plan.hash, seed=item.job.seed, **labels, skipped=item.skipped, manifest=manifest)
+    per_hop, holds, hops = cost(finished) or (None, None, 0)
+    line(
+        event="finished",
+        identifier=handle.experiment.identifier,
+        runs=len(finished),
+        skipped=sum(item.skipped for item in finished),
+        packet_hops=hops,
+        cpu_ns_per_packet_hop=per_hop,
+        holds_per_packet_hop=holds,
+    )

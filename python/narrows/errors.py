@@ -1,0 +1,22 @@
+"""What can go wrong that is not our fault, by the decision the caller can take."""
+
+
+class BadInput(ValueError):
+    """The user's file, option or folder is wrong; the message is the whole rendered error."""
+
+
+class EnvironmentLacks(RuntimeError):
+    """Something must be installed or changed on this machine first."""
+
+
+class Cancelled(Exception):
+    """The work was stopped on request; finished runs are whole."""
+
+
+class RunFailed(RuntimeError):
+    """A run ended without results: a defect of ours, or no memory."""
+
+
+def bad_input(sentence: str, help: str) -> BadInput:  # noqa: A002 - the word printed
+    """Builds the lab's own input error in the form that experiment files have."""
+    return BadInput(f"error: {sentence}\n  help: {help}")

@@ -1,0 +1,170 @@
+"""An experiment as the lab sees it: plans × seeds, and what differs between the arms."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from narrows import native
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+-]{0,199}")
+_LABELS = ("experiment", "arm", "axes", "declared")
+_PICOSECONDS_PER_NANOSECOND = 1000
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One network, one traffic, one set of controllers; with a seed it is a run."""
+
+    hash: str
+    """Names the results. Labels are not part of it, so that figures share runs."""
+    arm: str
+    axes: Pairs
+    declared: Pairs
+    body: Mapping[str, Any]
+    """What the simulator is given."""
+    summary: Mapping[str, Any]
+
+    @property
+    def case(self) -> str:
+        """What a chart calls it: the arm, and the values of the sweep's axes if there are any."""
+        return case_name(self.arm, self.axes)
+
+    @property
+    def end_ns(self) -> int:
+        """No flow starts at or after this, simulated ns."""
+        return self._schedule("end")
+
+    @property
+    def warmup_ns(self) -> int:
+        """Flows that start before this do not count, simulated ns."""
+        return self._schedule("warmup")
+
+    @property
+    def unlabelled(self) -> dict[str, Any]:
+        """The body without its labels: the same for every experiment that shares the run."""
+        return {key: value for key, value in self.body.items() if key not in _LABELS}
+
+    def _schedule(self, key: str) -> int:
+        return int(self.body["schedule"][key]) // _PICOSECONDS_PER_NANOSECOND
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting whose value is not the same in all arms."""
+
+    path: str
+    values: tuple[tuple[str, str], ...]
+    """(arm, value)."""
+    declared: bool
+    """Whether the arms that differ say so."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment file, expanded."""
+
+    name: str
+    title: str
+    seeds: tuple[int, ...]
+    plans: tuple[Plan, ...]
+    differences: tuple[Difference, ...]
+    file: Path
+    quick: bool
+    sets: Pairs
+
+    @property
+    def identifier(self) -> str:
+        """What `compare` and `report` call its results; other settings are another identifier."""
+        return identifier(self.name, quick=self.quick, sets=self.sets)
+
+
+def expand(
+    file: str | Path,
+    *,
+    sets: Sequence[tuple[str, str]] = (),
+    quick: bool = False,
+    seeds: str | None = None,
+) -> Experiment:
+    """Reads an experiment file. Raises `BadInput`."""
+    raw = native.expand(str(file), sets=sets, quick=quick, seeds=seeds)
+    return Experiment(
+        name=str(raw["name"]),
+        title=str(raw.get("title") or raw["name"]),
+        seeds=tuple(int(seed) for seed in raw["seeds"]),
+        plans=tuple(_plan(plan) for plan in raw["plans"]),
+        differences=tuple(difference_from(difference) for difference in raw["differences"]),
+        file=_shortest(Path(file)),
+        quick=quick,
+        sets=tuple((key, value) for key, value in sets),
+    )
+
+
+def _shortest(path: Path) -> Path:
+    """Relative to the working directory where it lies below it, so that results name no machine's paths."""
+    return path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
+
+
+def _plan(raw: Mapping[str, Any]) -> Plan:
+    name = str(raw["hash"])
+    assert is_plain(name), "a plan's hash names a folder"
+    return Plan(
+        hash=name,
+        arm=str(raw["arm"]),
+        axes=_pairs(raw["axes"]),
+        declared=_pairs(raw["declared"]),
+        body=raw["plan"],
+        summary=raw.get("summary") or {},
+    )
+
+
+def _pairs(raw: Sequence[Sequence[Any]]) -> Pairs:
+    return tuple((str(key), str(value)) for key, value in raw)
+
+
+def difference_from(raw: Mapping[str, Any]) -> Difference:
+    """A difference from its JSON form."""
+    return Difference(
+        path=str(raw["path"]),
+        values=tuple((str(arm), _text(value)) for arm, value in raw["values"].items()),
+        declared=bool(raw["declared"]),
+    )
+
+
+def apart(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:
+    """Differences to be shown, and declared parameters of controllers that only some arms run, which fill pages."""
+    own = [item for item in differences if item.declared and item.path.startswith("cc.")]
+    return [item for item in differences if item not in own], own
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def case_name(arm: str, axes: Sequence[tuple[str, str]]) -> str:
+    """`dctcp`, or `dctcp · K=20` in a sweep."""
+    return " · ".join([arm, *(f"{key}={value}" for key, value in axes)])
+
+
+def is_plain(name: str) -> bool:
+    """Whether a text may name a file or folder of ours: it leads nowhere else."""
+    return _PLAIN.fullmatch(name) is not None
+
+
+def identifier(name: str, *, quick: bool, sets: Sequence[tuple[str, str]]) -> str:
+    """A file name's worth of the experiment's name; quick runs and overridden settings are told apart."""
+    text = re.sub(r"[^0-9A-Za-z._]+", "-", name).strip("-.")[:120] or "experiment"
+    if quick:
+        text += "-quick"
+    if sets:
+        text += "+" + hashlib.sha256(json.dumps(sorted(sets)).encode()).hexdigest()[:6]
+    return text

@@ -1,0 +1,101 @@
+"""A panel of horizontal bars, one per case: the mean over seeds with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from narrows.figures import style
+from narrows.stats import Estimate, estimate
+from narrows.wording import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_ROW = 22
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What one panel shows."""
+
+    title: str
+    unit: str
+    values: Mapping[str, Estimate | None]
+    """By case; `None` where there is no value, which the panel says."""
+    pooled: frozenset[str] = frozenset()
+    """Cases whose value is of all seeds together and has no interval: drawn hollow."""
+
+
+def by_case(table: pl.DataFrame, column: str) -> dict[str, Estimate | None]:
+    """A column of a table of runs as an estimate for each case."""
+    grouped = table.select("case", column).drop_nulls().group_by("case", maintain_order=True).agg(column)
+    return {case: estimate(values) for case, values in grouped.iter_rows()}
+
+
+def draw(panels: Sequence[Panel], cases: Sequence[str], *, width: int = style.WIDTH) -> alt.HConcatChart:
+    """The panels in a row; the first bears the cases' names."""
+    each = style.columns(len(panels), width)
+    return style.side_by_side(_panel(panel, cases, each, labels=not place) for place, panel in enumerate(panels))
+
+
+def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> alt.LayerChart | alt.FacetChart:
+    data = style.rows(pl.DataFrame([_row(panel, case) for case in cases], infer_schema_length=None))
+    axis = alt.Axis(labelFontSize=12, labelColor=style.INK) if labels else None
+    y = alt.Y("case:N", sort=list(cases), title=None, axis=axis)
+    empty = all(panel.values.get(case) is None for case in cases)
+    x_axis = None if empty else alt.Axis(tickCount=4, title=panel.unit, format=",~f")
+    base = alt.Chart(data).encode(y=y)
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("shown:N", title=panel.title),
+        alt.Tooltip("range:N", title="interval"),
+        alt.Tooltip("kind:N", title="which is"),
+    ]
+    x = alt.X("mean:Q", axis=x_axis, scale=alt.Scale(domainMin=0, nice=True))
+    bar = base.mark_bar(height=13, cornerRadiusEnd=2).encode(
+        x=x, color=style.colour(cases), opacity=style.visible(0.88), tooltip=tooltip
+    )
+    hollow = base.transform_filter("datum.pooled").mark_bar(height=11, fill="white", fillOpacity=0.72).encode(
+        x=x, tooltip=tooltip
+    )  # fmt: skip
+    interval = base.mark_rule(color=style.INK, strokeWidth=1.3).encode(
+        x="low:Q", x2="high:Q", opacity=style.visible(0.9), tooltip=tooltip
+    )
+    absent = base.transform_filter("datum.mean === null").mark_text(
+        align="left", dx=4, fontSize=11, color=style.FAINT, text="not evaluable"
+    ).encode(x=alt.value(0))  # fmt: skip
+    layers = [] if empty else [bar, interval]
+    layers += [hollow] if panel.pooled else []
+    layers += [absent] if any(panel.values.get(case) is None for case in cases) else []
+    return alt.layer(*layers).properties(title=panel.title, width=width, height=_ROW * len(cases))
+
+
+def _row(panel: Panel, case: str) -> dict[str, object]:
+    found = panel.values.get(case)
+    if found is None:
+        return {
+            "case": case,
+            "mean": None,
+            "low": None,
+            "high": None,
+            "shown": "",
+            "range": "",
+            "kind": "",
+            "pooled": False,
+        }
+    pooled = case in panel.pooled
+    unit = f" {panel.unit}" if panel.unit else ""
+    return {
+        "case": case,
+        "mean": found.mean,
+        "low": max(0.0, found.low),
+        "high": found.high,
+        "shown": number(found.mean, 4) + unit,
+        "range": "none" if pooled else f"{number(found.low, 4)} to {number(found.high, 4)}{unit}",
+        "kind": "all seeds together" if pooled else found.kind_words,
+        "pooled": pooled,
+    }

@@ -1,0 +1,52 @@
+"""Flow completion times by size class: mean and 99th percentile, per case, with intervals over seeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from narrows.figures import bars, style
+from narrows.results import Frames, SizeClass, fct_ms
+from narrows.stats import Estimate, estimate
+
+if TYPE_CHECKING:
+    import altair as alt
+
+CLASS_TITLES: Final[dict[SizeClass, str]] = {
+    "small": "Small flows",
+    "middle": "Middle flows",
+    "large": "Large flows",
+    "all": "All flows",
+}
+_STATISTICS: Final[tuple[Literal["mean", "p99"], ...]] = ("mean", "p99")
+
+
+def panel(frames: Frames, size_class: SizeClass, column: Literal["mean", "p99"], title: str) -> bars.Panel:
+    """One panel. A percentile that no seed alone has samples for is taken over all seeds together, and drawn hollow."""
+    values = bars.by_case(fct_ms(frames, size_class), column)
+    pooled: dict[str, Estimate | None] = {}
+    if column == "p99" and len(frames.seeds) > 1:
+        together = fct_ms(frames, size_class, pooled=True).select("case", "p99").drop_nulls()
+        pooled = {case: estimate([value]) for case, value in together.iter_rows() if values.get(case) is None}
+    return bars.Panel(title, "ms", values | pooled, frozenset(pooled))
+
+
+def by_class(frames: Frames) -> alt.VConcatChart:
+    """Mean above, 99th percentile below; one column per class."""
+    return style.stacked(
+        bars.draw(
+            [panel(frames, size_class, column, f"{title}, {column}") for size_class, title in CLASS_TITLES.items()],
+            frames.cases,
+        )
+        for column in _STATISTICS
+    )
+
+
+def four_panels(frames: Frames, title: str) -> alt.TopLevelMixin:
+    """What the papers print: small average, small 99th percentile, large average, all average."""
+    chosen = [
+        panel(frames, "small", "mean", "Small flows, mean"),
+        panel(frames, "small", "p99", "Small flows, p99"),
+        panel(frames, "large", "mean", "Large flows, mean"),
+        panel(frames, "all", "mean", "All flows, mean"),
+    ]
+    return bars.draw(chosen, frames.cases).properties(title=title)

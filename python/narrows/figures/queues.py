@@ -1,0 +1,116 @@
+"""Backlog of the ports that matter: those of the WAN, and the fabric's hottest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from narrows.figures import style
+from narrows.figures.distribution import curve, quantiles
+
+if TYPE_CHECKING:
+    from narrows.results import Frames
+
+HOTTEST_FABRIC = 2
+MOST_WAN = 2
+BUCKETS = 110
+"""Points of a line in time; each stands for the mean and the largest sample of its bucket."""
+_SHARES = (*tuple(step / 50 for step in range(50)), 0.99, 0.999, 1.0)
+
+
+def ports_that_matter(frames: Frames) -> list[str]:
+    """Sampled ports: the WAN's, then the fabric's with most drops, then with the longest queue."""
+    sampled = frames.series.filter(pl.col("quantity") == "queue_bytes").select("entity").unique().collect()
+    ports = (
+        frames.ports.filter(pl.col("name").is_in(sampled["entity"].implode()))
+        .group_by("name", "role")
+        .agg(pl.col("dropped_packets").sum(), pl.col("queue_p99_bytes").max())
+        .sort(["dropped_packets", "queue_p99_bytes", "name"], descending=[True, True, False])
+    )
+    wan = sorted(ports.filter(pl.col("role") == "wan")["name"].to_list())[:MOST_WAN]
+    inside = ports.filter(pl.col("role") != "wan")["name"].to_list()
+    return [*wan, *inside[:HOTTEST_FABRIC]]
+
+
+def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
+    """Small multiples of the first seed: a row per port, a column per case."""
+    seed = frames.seeds[0]
+    samples = (
+        frames.series.filter(
+            (pl.col("quantity") == "queue_bytes") & (pl.col("seed") == seed) & pl.col("entity").is_in(ports)
+        )
+        .select("case", "entity", "time_ns", "value")
+        .collect()
+    )
+    last = samples["time_ns"].max()
+    width_ns = max(1, (int(last) if isinstance(last, int) else 0) // BUCKETS + 1)
+    reduced = (
+        samples.group_by("case", "entity", pl.col("time_ns") // width_ns, maintain_order=True)
+        .agg(pl.col("value").mean().alias("mean"), pl.col("value").max().alias("max"))
+        .with_columns(((pl.col("time_ns") + 0.5) * width_ns / 1e9).alias("time"))
+        .drop("time_ns")
+        .sort("case", "entity", "time")
+    )
+    return alt.vconcat(
+        *(
+            _row(reduced.filter(pl.col("entity") == port), port, frames.cases, first=not place, last=port == ports[-1])
+            for place, port in enumerate(ports)
+        ),
+        spacing=14,
+    )
+
+
+def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, last: bool) -> alt.FacetChart:
+    width = max(86, (style.WIDTH - 62) // len(cases) - 12)
+    time_axis = alt.Axis(title="time, s" if last else None, labels=last, ticks=last, tickCount=3, grid=False)
+    x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False))
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("time:Q", title="time, s", format=".3~f"),
+        alt.Tooltip("mean:Q", title="mean backlog, bytes", format=",.0f"),
+        alt.Tooltip("max:Q", title="largest, bytes", format=",.0f"),
+    ]
+    base = alt.Chart().encode(x=x, color=style.colour(cases))
+    area = base.mark_area(opacity=0.22).encode(y=alt.Y("max:Q", title=None, axis=style.bytes_axis(3)))
+    line = base.mark_line(strokeWidth=1.1).encode(y="mean:Q", opacity=style.visible(1.0, 0.15))
+    points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
+    header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4)
+    return (
+        alt.layer(area, line, points)
+        .properties(width=width, height=76)
+        .facet(column=alt.Column("case:N", sort=list(cases), header=header), data=style.rows(data), spacing=10)
+        .properties(
+            title=alt.TitleParams(style.port(port), fontSize=12, fontWeight="normal", color=style.FAINT, offset=4)
+        )
+    )
+
+
+def distributions(frames: Frames, ports: list[str]) -> alt.VConcatChart:
+    """How often the backlog is at most so long: all samples after the start, all seeds; square-root axis."""
+    pairs = [ports[place : place + 2] for place in range(0, len(ports), 2)]
+    return style.stacked(style.side_by_side(_distribution(frames, port) for port in pair) for pair in pairs)
+
+
+def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
+    samples = (
+        frames.series.filter((pl.col("quantity") == "queue_bytes") & (pl.col("entity") == port))
+        .select("case", "value")
+        .collect()
+    )
+    parts = [
+        quantiles(part["value"], _SHARES).with_columns(pl.lit(case).alias("case"))
+        for case in frames.cases
+        if not (part := samples.filter(pl.col("case") == case)).is_empty()
+    ]
+    x = alt.X("value:Q", scale=alt.Scale(type="sqrt", nice=False), title="backlog", axis=style.bytes_axis(6))
+    y = alt.Y("share:Q", title="share of time", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("share:Q", title="share of time", format=".1%"),
+        alt.Tooltip("value:Q", title="at most, bytes", format=",.0f"),
+    ]
+    chart = curve(style.rows(pl.concat(parts)), frames.cases, x, y, tooltip)
+    title = alt.TitleParams(style.port(port), fontSize=12)
+    return chart.properties(title=title, width=style.columns(2, label=124), height=190)

@@ -1,0 +1,21 @@
+"""What losses cost: bytes sent again and timeouts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from narrows.figures import bars
+from narrows.results import Frames, recovery
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+def draw(frames: Frames) -> alt.HConcatChart:
+    """Retransmitted bytes in % of those asked for, and timeouts per 1000 flows."""
+    table = recovery(frames)
+    panels = [
+        bars.Panel("Bytes sent again", "% of bytes asked for", bars.by_case(table, "retransmitted")),
+        bars.Panel("Timeouts", "per 1000 flows", bars.by_case(table, "timeouts")),
+    ]
+    return bars.draw(panels, frames.cases)

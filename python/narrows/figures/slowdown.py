@@ -1,0 +1,62 @@
+"""Slowdown against flow size: how much longer than on an empty network, for flows of each size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from narrows.figures import style
+from narrows.figures.distribution import curve
+from narrows.results import Frames, slowdown_by_size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def bins_for(frames: Frames) -> int:
+    """As many bins as leave 200 flows in each, which a 95th percentile needs; 4 to 20."""
+    fewest = frames.flows.filter("finished").group_by("case").len()["len"].min()
+    return max(4, min(20, int(fewest or 0) // 200)) if isinstance(fewest, int) else 4
+
+
+def draw(frames: Frames) -> alt.HConcatChart | None:
+    """p50, p95 and p99 side by side, those that are evaluable; `None` without any."""
+    table = slowdown_by_size(frames, bins_for(frames))
+    present = [name for name in ("p50", "p95", "p99") if name in table.columns and table[name].count() > 0]
+    if not present:
+        return None
+    return style.side_by_side(_panel(table, name, present, frames.cases) for name in present)
+
+
+def missing(frames: Frames) -> list[str]:
+    """Percentiles that no bin has samples enough for."""
+    table = slowdown_by_size(frames, bins_for(frames))
+    return [name for name in ("p50", "p95", "p99") if name not in table.columns or table[name].count() == 0]
+
+
+def _panel(
+    table: pl.DataFrame, name: str, present: Sequence[str], cases: Sequence[str]
+) -> alt.LayerChart | alt.FacetChart:
+    data = table.select(
+        "case", "size_bytes", "size_from_bytes", "size_to_bytes", "flows", pl.col(name).alias("value")
+    ).drop_nulls("value")
+    x = alt.X(
+        "size_bytes:Q",
+        scale=alt.Scale(type="log", nice=False),
+        title="flow size",
+        axis=style.log_axis(data["size_bytes"], sizes=True),
+    )
+    title = "slowdown" if name == present[0] else None
+    y = alt.Y("value:Q", scale=alt.Scale(type="log", nice=False), title=title, axis=style.log_axis(data["value"]))
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("size_from_bytes:Q", title="from, bytes", format=","),
+        alt.Tooltip("size_to_bytes:Q", title="to, bytes", format=","),
+        alt.Tooltip("value:Q", title=f"slowdown, {name}", format=".4~r"),
+        alt.Tooltip("flows:Q", title="flows", format=","),
+    ]
+    chart = curve(style.rows(data), cases, x, y, tooltip, order="size_bytes:Q")
+    width = min(480, style.columns(len(present), label=60, gap=60))
+    return chart.properties(title=f"Slowdown, {name}", width=width, height=230)

@@ -1,0 +1,113 @@
+"""What all charts share: fonts, grid, the colour of a case, and how a reader isolates one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import altair as alt
+
+from narrows.figures.palette import colours
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import polars as pl
+
+FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+INK: Final = "#1f2933"
+FAINT: Final = "#52606d"
+GRID: Final = "#e4e7eb"
+WIDTH: Final = 1058
+"""Pixels that a report's column offers to a figure on a small laptop."""
+ISOLATE: Final = "isolate"
+"""Name of the signal: the cases to be seen; all of them while it is empty."""
+
+VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+_CONFIG: Final[dict[str, Any]] = {
+    "font": FONT,
+    "background": "#ffffff",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": FAINT, "titleColor": FAINT, "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 11,
+        "gridColor": GRID, "domainColor": "#9aa5b1", "tickColor": "#9aa5b1", "titlePadding": 8,
+    },
+    "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
+    "header": {"labelColor": INK, "labelFontSize": 12, "labelFontWeight": 600, "titleColor": FAINT},
+    "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start", "subtitleColor": FAINT, "offset": 8},
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "symbolStrokeWidth": 3},
+}  # fmt: skip
+
+
+_BYTES: Final = "replace(format(datum.value, '~s'), 'k', 'K') + 'B'"
+
+
+def bytes_axis(ticks: int) -> alt.Axis:
+    """An axis of sizes: `50KB`, `15MB`; 1 KB is 1000 B."""
+    return alt.Axis(labelExpr=_BYTES, tickCount=ticks)
+
+
+def log_axis(values: pl.Series, *, sizes: bool = False) -> alt.Axis:
+    """A logarithmic axis over these values: ticks at 1, 2, 5 of each decade; beyond three decades, at decades only."""
+    present = values.drop_nulls()
+    low, high = (float(present.min()), float(present.max())) if len(present) else (1.0, 10.0)  # type: ignore[arg-type]
+    first, last = math.floor(math.log10(max(low, 1e-9))), math.ceil(math.log10(max(high, 1e-9)))
+    steps = (1, 2, 5) if last - first <= 3 else (1,)
+    ticks = [step * 10.0**decade for decade in range(first, last + 1) for step in steps]
+    return alt.Axis(values=ticks, labelExpr=_BYTES) if sizes else alt.Axis(values=ticks, format=",~r")
+
+
+def port(name: str) -> str:
+    """A port's name as it is shown: `border-a → border-b`."""
+    return name.replace("->", " → ")
+
+
+def rows(frame: pl.DataFrame) -> alt.InlineData:
+    """The frame as inline data; floats keep five digits, which no screen shows more of."""
+    return alt.InlineData(
+        values=[{key: _short(value) for key, value in row.items()} for row in frame.iter_rows(named=True)]
+    )
+
+
+def _short(value: object) -> object:
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.5g}") if math.isfinite(value) else None
+
+
+def colour(cases: Sequence[str], *, legend: bool = False) -> alt.Color:
+    """The colour of a case."""
+    chosen = colours(cases)
+    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
+    return alt.Color("case:N", scale=scale, title=None, legend=alt.Legend() if legend else None)
+
+
+def visible(strong: float = 1.0, faint: float = 0.07) -> Any:
+    """Opacity: faint while others are isolated."""
+    test = f"length({ISOLATE}) == 0 || indexof({ISOLATE}, datum.case) >= 0"
+    return alt.condition(test, alt.value(strong), alt.value(faint))
+
+
+def finished(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """The specification of a chart: configured, and with the signal that isolates cases."""
+    made: dict[str, Any] = chart.to_dict()
+    made["config"] = _CONFIG
+    made.setdefault("params", []).append({"name": ISOLATE, "value": []})
+    made.pop("$schema", None)
+    return made
+
+
+def columns(count: int, width: int = WIDTH, *, gap: int = 30, label: int = 80) -> int:
+    """Width of each of several panels side by side, when only the first bears labels."""
+    return max(90, (width - label - gap * (count - 1)) // count)
+
+
+def side_by_side(charts: Iterable[alt.TopLevelMixin]) -> alt.HConcatChart:
+    """Panels in a row."""
+    return alt.hconcat(*charts, spacing=24)  # type: ignore[arg-type]  # any chart can be concatenated
+
+
+def stacked(charts: Iterable[alt.TopLevelMixin]) -> alt.VConcatChart:
+    """Panels above each other."""
+    return alt.vconcat(*charts, spacing=26)  # type: ignore[arg-type]  # any chart can be concatenated

@@ -1,0 +1,188 @@
+"""`runs/index.json`: the plans of each experiment, so that figures share runs and results are found again."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from narrows import atomic, native
+from narrows.errors import bad_input
+from narrows.experiment import Difference, Experiment, Pairs, case_name, difference_from, is_plain
+from narrows.parameters import ControllerUse, uses_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@dataclass(frozen=True)
+class Member:
+    """A plan of an experiment, and the labels it bears there."""
+
+    hash: str
+    arm: str
+    axes: Pairs
+    declared: Pairs
+    controllers: tuple[ControllerUse, ...]
+    """One per traffic entry, in the order of the file."""
+    warmup_ns: int
+    end_ns: int
+
+    @property
+    def case(self) -> str:
+        """What a chart calls it."""
+        return case_name(self.arm, self.axes)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An experiment whose runs are in the store."""
+
+    identifier: str
+    name: str
+    title: str
+    file: str
+    quick: bool
+    sets: Pairs
+    seeds: tuple[int, ...]
+    version: str
+    command: str
+    members: tuple[Member, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the sweep's axes."""
+        return tuple(key for key, _ in self.members[0].axes) if self.members else ()
+
+
+def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
+    """What the index keeps of an experiment."""
+    registry = native.controllers()
+    members = tuple(
+        Member(
+            hash=plan.hash,
+            arm=plan.arm,
+            axes=plan.axes,
+            declared=plan.declared,
+            controllers=uses_of(plan.body, registry),
+            warmup_ns=plan.warmup_ns,
+            end_ns=plan.end_ns,
+        )
+        for plan in experiment.plans
+    )
+    return Entry(
+        identifier=experiment.identifier,
+        name=experiment.name,
+        title=experiment.title,
+        file=experiment.file.as_posix(),
+        quick=experiment.quick,
+        sets=experiment.sets,
+        seeds=experiment.seeds,
+        version=version,
+        command=command,
+        members=members,
+        differences=experiment.differences,
+    )
+
+
+class Index:
+    """The index of a store's folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.path = root / "index.json"
+
+    def entries(self) -> dict[str, Entry]:
+        """Every experiment, by identifier."""
+        try:
+            raw = json.loads(self.path.read_text())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise bad_input(
+                f"cannot read {self.path}: {error}", "delete it; running an experiment again writes it anew"
+            ) from error
+        return {key: _entry(key, value) for key, value in raw["experiments"].items()}
+
+    def find(self, wanted: str) -> Entry:
+        """An experiment by identifier, name, file or folder. Raises `BadInput` with what there is."""
+        entries = self.entries()
+        if wanted in entries:
+            return entries[wanted]
+        path = Path(wanted)
+        matches = [
+            entry
+            for entry in entries.values()
+            if wanted == entry.name or path in (Path(entry.file), Path(entry.file).parent)
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        known = ", ".join(sorted(entry.identifier for entry in matches or entries.values()))
+        raise bad_input(
+            f"{'more than one result' if matches else 'no result'} is called '{wanted}' in {self.path.parent}",
+            f"there are: {known}" if known else "there are none yet; `narrows run FILE` makes some",
+        )
+
+    def record(self, entry: Entry) -> None:
+        """Adds or replaces an experiment; safe beside other processes."""
+        with self._locked():
+            entries = self.entries() | {entry.identifier: entry}
+            experiments = {key: _raw(value) for key, value in sorted(entries.items())}
+            atomic.write_text(self.path, json.dumps({"format": 1, "experiments": experiments}, indent=1) + "\n")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_name(".index.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _raw(entry: Entry) -> dict[str, Any]:
+    raw = asdict(entry)
+    del raw["identifier"]
+    raw["differences"] = [
+        {"path": item.path, "values": dict(item.values), "declared": item.declared} for item in entry.differences
+    ]
+    return raw
+
+
+def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
+    names = [key, *(member["hash"] for member in raw["members"])]
+    if not all(isinstance(name, str) and is_plain(name) for name in names):
+        raise bad_input(f"the index names a file outside its folder: {key}", "delete index.json and run again")
+    members = tuple(
+        Member(
+            hash=member["hash"],
+            arm=member["arm"],
+            axes=_pairs(member["axes"]),
+            declared=_pairs(member["declared"]),
+            controllers=tuple(
+                ControllerUse(use["traffic"], use["name"], use["ecn"], _pairs(use["parameters"]))
+                for use in member["controllers"]
+            ),
+            warmup_ns=member["warmup_ns"],
+            end_ns=member["end_ns"],
+        )
+        for member in raw["members"]
+    )
+    return Entry(
+        identifier=key,
+        name=raw["name"],
+        title=raw["title"],
+        file=raw["file"],
+        quick=raw["quick"],
+        sets=_pairs(raw["sets"]),
+        seeds=tuple(raw["seeds"]),
+        version=raw["version"],
+        command=raw["command"],
+        members=members,
+        differences=tuple(difference_from(item) for item in raw["differences"]),
+    )
+
+
+def _pairs(raw: list[list[str]]) -> Pairs:
+    return tuple((key, value) for key, value in raw)

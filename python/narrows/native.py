@@ -1,0 +1,106 @@
+"""The one door to the native module: converts its errors, its JSON and its Arrow tables, and knows nothing else."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from narrows.errors import BadInput, Cancelled, EnvironmentLacks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import ModuleType
+
+    import polars as pl
+
+    from narrows import _native as _Native  # noqa: N812
+
+TableName = Literal["flows", "requests", "ports", "series"]
+
+
+def _module() -> ModuleType:
+    try:
+        from narrows import _native
+    except ImportError as missing:
+        raise EnvironmentLacks(
+            f"the simulator's native module cannot be loaded ({missing})\n"
+            "  help: install the wheel, or run `maturin develop --release` in a checkout"
+        ) from missing
+    return _native
+
+
+@contextmanager
+def _converted() -> Iterator[ModuleType]:
+    module = _module()
+    try:
+        yield module
+    except module.BadInput as error:
+        raise BadInput(str(error)) from None
+
+
+def version() -> str:
+    """The simulator's version; results of another one are run again."""
+    return cast("str", _module().version())
+
+
+def controllers() -> list[dict[str, Any]]:
+    """Every controller: name, title, about, source, ecn, parameters."""
+    return cast("list[dict[str, Any]]", json.loads(_module().controllers()))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of experiment files."""
+    return cast("dict[str, Any]", json.loads(_module().schema()))
+
+
+def expand(path: str, *, sets: Sequence[tuple[str, str]], quick: bool, seeds: str | None) -> dict[str, Any]:
+    """An experiment file as plans and seeds. Raises `BadInput` with the place of the mistake."""
+    with _converted() as module:
+        text = module.expand(path, sets=list(sets), quick=quick, seeds=seeds)
+    return cast("dict[str, Any]", json.loads(text))
+
+
+def calibrate() -> float:
+    """Nanoseconds that this machine needs for one hold: the unit in which speed travels between machines."""
+    return cast("float", _module().calibrate())
+
+
+class Run:
+    """A run on its own thread. Poll `progress`; `join` waits."""
+
+    def __init__(self, plan_json: str, seed: int) -> None:
+        with _converted() as module:
+            self._run: _Native.Run = module.start(plan_json, seed)
+
+    def progress(self) -> tuple[int, int, int]:
+        """(simulated ns, ns at the end, packet-hops)."""
+        return self._run.progress()
+
+    def cancel(self) -> None:
+        """Asks the run to stop; `join` then raises `Cancelled`."""
+        self._run.cancel()
+
+    def join(self) -> RunResults:
+        """Waits for the end. Raises `Cancelled`."""
+        try:
+            return RunResults(self._run.join())
+        except _module().Cancelled:
+            raise Cancelled("run cancelled") from None
+
+
+class RunResults:
+    """Tables and manifest of one finished run."""
+
+    def __init__(self, results: _Native.Results) -> None:
+        self._results = results
+
+    def table(self, name: TableName) -> pl.DataFrame:
+        """A table as the simulator made it, without a copy where polars can."""
+        import polars as pl
+
+        return pl.DataFrame(self._results.table(name))
+
+    def manifest(self) -> dict[str, Any]:
+        """What the run was and what it cost."""
+        return cast("dict[str, Any]", json.loads(self._results.manifest()))

@@ -1,0 +1,5 @@
+"""One offline HTML page per experiment. It opens without a network, and every string in it is escaped."""
+
+from narrows.report.page import build
+
+__all__ = ["build"]

@@ -1,0 +1,59 @@
+"""The page's scripts, inline, and a policy under which nothing else runs and nothing is fetched."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from markupsafe import Markup
+
+from narrows.figures import style
+
+
+@cache
+def library() -> Markup:
+    """Vega, Vega-Lite and vega-embed in one script, as vl-convert carries them."""
+    import vl_convert
+
+    return _script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=style.VEGA_LITE))
+
+
+def behaviour() -> Markup:
+    """Our own script."""
+    return _script(_asset("page.js"))
+
+
+def stylesheet() -> Markup:
+    """The page's style."""
+    return Markup(_asset("page.css"))  # noqa: S704 - our own file
+
+
+def policy(*scripts: Markup) -> str:
+    """The content security policy: these scripts by their hash, inline style, and no other source of anything."""
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def data(specification: dict[str, Any]) -> Markup:
+    """A chart as JSON that cannot end its own element."""
+    text = json.dumps(specification, separators=(",", ":"), ensure_ascii=True)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704 - just escaped
+
+
+def _script(text: str) -> Markup:
+    return Markup(text.replace("</script", "<\\/script"))  # noqa: S704 - ours, and cannot end its element
+
+
+def _digest(script: Markup) -> str:
+    return base64.b64encode(hashlib.sha256(str(script).encode()).digest()).decode()
+
+
+def _asset(name: str) -> str:
+    return files("narrows.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,154 @@
+"""The numbers that a reader looks for first: a table of all arms, and who is best in what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from narrows import wording
+from narrows.claims.measures import NotEvaluable, value_by_seed
+from narrows.stats import BySeed, Estimate, estimate, paired_difference
+
+if TYPE_CHECKING:
+    from narrows.results import Frames
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of the table."""
+
+    title: str
+    unit: str
+    measure: str
+    scale: float = 1.0
+    smaller_is_better: bool = True
+
+
+COLUMNS: Final = (
+    Quantity("Small flows, mean", "ms", "fct_small_avg"),
+    Quantity("Small flows, p99", "ms", "fct_small_p99"),
+    Quantity("Large flows, mean", "ms", "fct_large"),
+    Quantity("All flows, mean", "ms", "fct_all"),
+    Quantity("Loss in DCN", "per 100 000", "plr_dcn"),
+    Quantity("Loss in WAN", "per 100 000", "plr_wan"),
+    Quantity("WAN in use", "%", "utilisation_wan", scale=100.0, smaller_is_better=False),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value, its interval in words, and whether it is the best or not told apart from the best."""
+
+    text: str
+    interval: str
+    rank: str
+    """`best`, `tied` or nothing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """An arm."""
+
+    case: str
+    cells: tuple[Cell, ...]
+    flows: str
+    unfinished: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """Who is best in one thing."""
+
+    title: str
+    winner: str
+    value: str
+    remark: str
+
+
+def table(frames: Frames) -> list[Row]:
+    """One row per case, in the order of the file."""
+    columns = [_column(frames, quantity) for quantity in COLUMNS]
+    counted = frames.flows.group_by("case").agg(
+        pl.len().alias("flows"), (~pl.col("finished")).sum().alias("unfinished")
+    )
+    counts = {case: (flows, unfinished) for case, flows, unfinished in counted.iter_rows()}
+    return [
+        Row(
+            case,
+            tuple(column[case] for column in columns),
+            wording.whole(counts.get(case, (0, 0))[0]),
+            wording.whole(counts.get(case, (0, 0))[1]),
+        )
+        for case in frames.cases
+    ]
+
+
+def cards(frames: Frames) -> list[Card]:
+    """The best arm for small flows, large flows and all flows, and how far the next one is."""
+    if len(frames.cases) < 2:
+        return []
+    made = [
+        _card(frames, quantity) for quantity in COLUMNS if quantity.measure in ("fct_small_avg", "fct_large", "fct_all")
+    ]
+    return [card for card in made if card is not None]
+
+
+def _values(frames: Frames, quantity: Quantity) -> dict[str, BySeed]:
+    found: dict[str, BySeed] = {}
+    for case in frames.cases:
+        try:
+            values = value_by_seed(frames, quantity.measure, (case,))
+        except NotEvaluable:
+            continue
+        found[case] = {seed: quantity.scale * value for seed, value in values.items()}
+    return found
+
+
+def _column(frames: Frames, quantity: Quantity) -> dict[str, Cell]:
+    values = _values(frames, quantity)
+    estimates = {case: made for case, column in values.items() if (made := estimate(list(column.values())))}
+    ranked = quantity.smaller_is_better and len(estimates) > 1
+    best = min(estimates, key=lambda case: estimates[case].mean) if ranked else None
+    return {
+        case: _cell(estimates.get(case), _rank(case, best, values))
+        if case in estimates
+        else Cell("–", "not evaluable", "")
+        for case in frames.cases
+    }
+
+
+def _cell(found: Estimate | None, rank: str) -> Cell:
+    assert found is not None
+    if found.kind == "none":
+        return Cell(wording.number(found.mean), "", rank)
+    return Cell(
+        wording.number(found.mean), f"{wording.number(max(0.0, found.low))} – {wording.number(found.high)}", rank
+    )
+
+
+def _rank(case: str, best: str | None, values: dict[str, BySeed]) -> str:
+    if best is None:
+        return ""
+    return "best" if case == best else "tied" if _tied(values[best], values[case]) else ""
+
+
+def _tied(best: BySeed, other: BySeed) -> bool:
+    """Whether the paired differences do not tell them apart."""
+    difference = paired_difference(other, best)
+    return difference is not None and difference.kind != "none" and difference.low <= 0.0 <= difference.high
+
+
+def _card(frames: Frames, quantity: Quantity) -> Card | None:
+    values = _values(frames, quantity)
+    means = {case: made for case, column in values.items() if (made := estimate(list(column.values())))}
+    if len(means) < 2:
+        return None
+    first, second = sorted(means, key=lambda case: means[case].mean)[:2]
+    gap = means[second].mean / means[first].mean - 1.0 if means[first].mean else 0.0
+    if _tied(values[first], values[second]):
+        remark = f"{second} cannot be told apart: {wording.milliseconds(means[second].mean)}"
+    else:
+        remark = f"next is {second}: {wording.milliseconds(means[second].mean)}, {wording.percent(gap, 2)} longer"
+    return Card(quantity.title, first, wording.milliseconds(means[first].mean), remark)

@@ -1,0 +1,190 @@
+"""Puts the page together: numbers, charts, claims and how it was made, into one file."""
+
+from __future__ import annotations
+
+import math
+import platform
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import altair
+import jinja2
+import polars as pl
+
+from narrows import atomic, experiments, wording
+from narrows.claims import catalogue, scorecard
+from narrows.experiment import apart
+from narrows.figures import completion, distribution, queues, recovery, slowdown, style, utilisation
+from narrows.figures.palette import colours
+from narrows.report import bundle, headline, losses
+from narrows.stats import ENOUGH_SEEDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from narrows.claims import Claim, Verdict
+    from narrows.index import Entry
+    from narrows.parameters import ControllerUse
+    from narrows.results import Results
+    from narrows.store import Store
+
+MOST_BYTES = 8_000_000
+"""A page larger than this is a defect: it is meant to be mailed."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart's place on the page."""
+
+    identifier: str
+    label: str
+    """What it shows, for those who cannot see it."""
+    specification: dict[str, Any]
+
+
+def build(results: Results, store: Store) -> Path:
+    """Writes `reports/report-<experiment>.html` into the store and returns its path."""
+    path = store.root / "reports" / f"report-{results.entry.identifier}.html"
+    page = render(results, _verdicts(results, store))
+    assert len(page) <= MOST_BYTES, f"the report has {len(page)} bytes: reduce its data further"
+    atomic.write_text(path, page)
+    return path
+
+
+def render(results: Results, verdicts: Sequence[Verdict]) -> str:
+    """The page's text."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: files("narrows.report").joinpath(name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"accepted": _accepted, "number": wording.number}
+    frames = results.frames
+    shown, own = apart(results.entry.differences)
+    library, behaviour = bundle.library(), bundle.behaviour()
+    return environment.get_template("page.html.j2").render(
+        entry=results.entry,
+        uses=_uses(results.entry),
+        differences=shown,
+        own_differences=own,
+        policy=bundle.policy(library, behaviour),
+        stylesheet=bundle.stylesheet(),
+        library=library,
+        behaviour=behaviour,
+        colours=colours(frames.cases),
+        facts=_facts(results),
+        interval_words=_interval_words(len(frames.seeds)),
+        cards=headline.cards(frames),
+        headline_columns=headline.COLUMNS,
+        headline_rows=headline.table(frames),
+        charts={chart.identifier: chart for chart in _charts(results)},
+        data=bundle.data,
+        slowdown_missing=slowdown.missing(frames),
+        losses=losses.table(frames),
+        most_ports=losses.MOST_PORTS,
+        verdicts=[verdict for verdict in verdicts if verdict.word != "not-run"],
+        unjudged=[verdict for verdict in verdicts if verdict.word == "not-run"],
+        counts=scorecard.counts(verdicts),
+        made=_made(results),
+        buckets=queues.BUCKETS,
+        first_seed=frames.seeds[0],
+    )
+
+
+def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
+    """By case: its controllers, each once, with the traffic entries it serves where there are several controllers."""
+    found: dict[str, list[tuple[ControllerUse, list[str]]]] = {}
+    for member in entry.members:
+        served: dict[ControllerUse, list[str]] = {}
+        for use in member.controllers:
+            served.setdefault(replace(use, traffic=""), []).append(use.traffic)
+        several = len(served) > 1
+        found[member.case] = [(use, traffic if several else []) for use, traffic in served.items()]
+    return found
+
+
+def _accepted(claim: Claim) -> str:
+    low, high = claim.accept or (-math.inf, math.inf)
+    return f"at least {low:g}" if math.isinf(high) else f"{low:g} – {high:g}"
+
+
+def _verdicts(results: Results, store: Store) -> list[Verdict]:
+    """Claims of the paper that this figure has a part in."""
+    figure = experiments.figure_of(results.entry.file)
+    if figure is None or results.entry.sets:
+        return []
+    paper = catalogue.load(figure.paper)
+    return [
+        verdict
+        for verdict in experiments.verdicts(figure.paper, store, quick=results.entry.quick)
+        if any(paper.figures.get(scenario) == figure.name for scenario in _scenarios(paper, verdict))
+    ]
+
+
+def _scenarios(paper: catalogue.Paper, verdict: Verdict) -> tuple[str, ...]:
+    binding = paper.bindings.get(verdict.claim.identifier)
+    return (binding.scenarios if binding else ()) or verdict.claim.scenarios
+
+
+def _charts(results: Results) -> list[Chart]:
+    frames = results.frames
+    made = [
+        Chart("completion", "Completion times by size class", style.finished(completion.by_class(frames))),
+        Chart("distribution", "Distribution of completion times", style.finished(distribution.completion(frames))),
+        Chart("utilisation", "Utilisation by kind of port", style.finished(utilisation.draw(frames))),
+        Chart("recovery", "Retransmissions and timeouts", style.finished(recovery.draw(frames))),
+    ]
+    if (by_size := slowdown.draw(frames)) is not None:
+        made.append(Chart("slowdown", "Slowdown by flow size", style.finished(by_size)))
+    if ports := queues.ports_that_matter(frames):
+        made.append(Chart("queue-time", "Backlog over time", style.finished(queues.over_time(frames, ports))))
+        made.append(
+            Chart("queue-share", "Distribution of backlog", style.finished(queues.distributions(frames, ports)))
+        )
+    return made
+
+
+def _facts(results: Results) -> list[tuple[str, str]]:
+    entry, manifests = results.entry, results.manifests
+    hops = sum(int(manifest["packet_hops"]) for manifest in manifests)
+    ends = {member.end_ns for member in entry.members}
+    warmups = {member.warmup_ns for member in entry.members}
+    return [
+        ("arms", wording.whole(len(entry.members))),
+        ("seeds", wording.whole(len(entry.seeds))),
+        ("simulated time of a run", " or ".join(wording.duration(end / 1e9) for end in sorted(ends))),
+        ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
+        ("flows counted", wording.whole(results.flows.select(pl.len()).item())),
+        ("packet-hops", wording.number(hops)),
+    ]
+
+
+def _interval_words(seeds: int) -> str:
+    if seeds == 1:
+        return "One seed only: there are no intervals."
+    if seeds < ENOUGH_SEEDS:
+        return f"Intervals are the smallest and largest of {seeds} seeds, too few for a confidence interval."
+    return f"Intervals are 95 % confidence intervals of the mean, Student's t over {seeds} paired seeds."
+
+
+def _made(results: Results) -> dict[str, Any]:
+    manifests = results.manifests
+    cpu = sum(int(manifest["cpu_ns"]) for manifest in manifests)
+    hops = sum(int(manifest["packet_hops"]) for manifest in manifests)
+    return {
+        "versions": [
+            ("narrows", ", ".join(sorted({str(manifest["version"]) for manifest in manifests}))),
+            ("python", platform.python_version()),
+            ("polars", pl.__version__),
+            ("altair", altair.__version__),
+            ("vega-lite", style.VEGA_LITE),
+        ],
+        "cpu": wording.duration(cpu / 1e9),
+        "per_hop": wording.number(cpu / hops) if hops else "–",
+        "command": results.entry.command,
+        "seeds": ", ".join(str(seed) for seed in results.entry.seeds),
+    }

@@ -1,0 +1,300 @@
+"""Results of an experiment as polars frames: every row knows its arm, its seed and the sweep's axes. Metrics on top."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import polars as pl
+
+from narrows.columns import TABLES
+from narrows.errors import bad_input
+
+if TYPE_CHECKING:
+    from narrows.index import Entry, Member
+    from narrows.native import TableName
+    from narrows.store import Store
+
+SizeClass = Literal["small", "middle", "large", "all"]
+Segment = Literal["dcn", "wan"]
+
+SMALL_BELOW_BYTES: Final = 100_000
+LARGE_ABOVE_BYTES: Final = 10_000_000
+"""1 KB is 1000 B [Gemini §II: small < 100 KB, large > 10 MB]."""
+SAMPLES_BEYOND: Final = 10
+"""A percentile is evaluable if so many samples may lie beyond it: 1000 samples for a p99, 200 for a p95."""
+NS_PER_MS: Final = 1e6
+PLR_UNIT: Final = 1e-5
+
+DCN_ROLES: Final = ("edge", "fabric")
+WAN_ROLES: Final = ("wan",)
+SEGMENT_ROLES: Final[dict[Segment, tuple[str, ...]]] = {"dcn": DCN_ROLES, "wan": WAN_ROLES}
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What measures read. `flows` holds the flows that count: those that started after the warm-up."""
+
+    flows: pl.DataFrame
+    ports: pl.DataFrame
+    series: pl.LazyFrame
+    requests: pl.DataFrame
+    axes: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns that name a run: the case, its arm, the axes, the seed."""
+        return ["case", "arm", *self.axes, "seed"]
+
+    @cached_property
+    def cases(self) -> tuple[str, ...]:
+        """Every case, in the order of the experiment file."""
+        return tuple(self.ports["case"].unique(maintain_order=True).to_list())
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """Every seed."""
+        return tuple(sorted(self.ports["seed"].unique().to_list()))
+
+
+class Results:
+    """The runs of one experiment, read from the store when they are asked for."""
+
+    def __init__(self, entry: Entry, store: Store) -> None:
+        self.entry = entry
+        self._store = store
+        missing = [
+            f"{member.case}/{seed}"
+            for member in entry.members
+            for seed in entry.seeds
+            if store.manifest(member.hash, seed) is None
+        ]
+        if missing:
+            raise bad_input(
+                f"{len(missing)} of {len(entry.members) * len(entry.seeds)} runs of '{entry.identifier}' are absent "
+                f"({', '.join(missing[:3])}{', …' if len(missing) > 3 else ''})",
+                f"run it again, finished runs are skipped: {entry.command}",
+            )
+
+    @cached_property
+    def frames(self) -> Frames:
+        """All tables; the series stay lazy."""
+        return Frames(
+            flows=self.counted_flows.collect(),
+            ports=self.scan("ports").collect(),
+            series=self.scan("series"),
+            requests=self.scan("requests").collect(),
+            axes=self.axes,
+        )
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """Flows that started after the warm-up."""
+        return self.frames.flows
+
+    @cached_property
+    def ports(self) -> pl.DataFrame:
+        """Ports of all runs."""
+        return self.frames.ports
+
+    @cached_property
+    def requests(self) -> pl.DataFrame:
+        """Requests of all runs."""
+        return self.frames.requests
+
+    @cached_property
+    def series(self) -> pl.DataFrame:
+        """Samples of all runs; large, `scan("series")` is the lazy form."""
+        return self.scan("series").collect()
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the axis columns; an axis that is called like a column of a table gets a prefix."""
+        taken = {"arm", "case", "seed"} | {column for table in TABLES.values() for column in table.schema}
+        return tuple(f"axis_{name}" if name in taken else name for name in self.entry.axes)
+
+    @property
+    def counted_flows(self) -> pl.LazyFrame:
+        """Flows that started after the warm-up of their plan."""
+        parts = [
+            self._labelled(member, seed, "flows").filter(pl.col("start_ns") >= member.warmup_ns)
+            for member in self.entry.members
+            for seed in self.entry.seeds
+        ]
+        return pl.concat(parts)
+
+    @cached_property
+    def manifests(self) -> list[dict[str, Any]]:
+        """What every run was and cost, with its `case`."""
+        return [
+            {"case": member.case, **(self._store.manifest(member.hash, seed) or {})}
+            for member in self.entry.members
+            for seed in self.entry.seeds
+        ]
+
+    def scan(self, table: TableName) -> pl.LazyFrame:
+        """A table of all runs, lazily."""
+        return pl.concat(
+            [self._labelled(member, seed, table) for member in self.entry.members for seed in self.entry.seeds]
+        )
+
+    def _labelled(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
+        axes = {column: value for column, (_, value) in zip(self.axes, member.axes, strict=True)}
+        labels = {"case": member.case, "arm": member.arm, **axes}
+        return self._store.scan(member.hash, seed, table).select(
+            *(pl.lit(value).alias(name) for name, value in labels.items()),
+            pl.lit(seed, dtype=pl.UInt64).alias("seed"),
+            pl.all(),
+        )
+
+
+def in_class(size_class: SizeClass) -> pl.Expr:
+    """Whether a flow belongs to the size class."""
+    size = pl.col("size_bytes")
+    match size_class:
+        case "small":
+            return size < SMALL_BELOW_BYTES
+        case "middle":
+            return (size >= SMALL_BELOW_BYTES) & (size <= LARGE_ABOVE_BYTES)
+        case "large":
+            return size > LARGE_ABOVE_BYTES
+        case "all":
+            return pl.lit(value=True)
+
+
+def nearest_rank(values: pl.Expr, percent: int) -> pl.Expr:
+    """The ⌈n·p⌉-th smallest value; null where fewer than 10 samples may lie beyond it."""
+    present = values.drop_nulls()
+    count = present.len()
+    rank = (count.cast(pl.Int64) * percent + 99) // 100
+    value = present.sort().get(pl.max_horizontal(rank - 1, pl.lit(0)), null_on_oob=True)
+    return pl.when(count * (100 - percent) >= 100 * SAMPLES_BEYOND).then(value)
+
+
+def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl.DataFrame:
+    """Per run: `mean` and `p99` of the completion time of finished flows, ms; `flows`, `unfinished`.
+
+    `pooled` puts the seeds of a case together, for percentiles that one seed alone has too few samples for.
+    """
+    keys = [key for key in frames.keys if key != "seed"] if pooled else frames.keys
+    fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
+    return (
+        frames.flows.lazy()
+        .filter(in_class(size_class))
+        .group_by(keys, maintain_order=True)
+        .agg(
+            fct.mean().alias("mean"),
+            nearest_rank(fct, 99).alias("p99"),
+            pl.len().alias("flows"),
+            (~pl.col("finished")).sum().alias("unfinished"),
+        )
+        .collect()
+    )
+
+
+def plr_by_segment(frames: Frames) -> pl.DataFrame:
+    """Per run and segment: packets dropped per packet offered to its ports, in 1e-5.
+
+    `dcn` is every port of a switch inside a datacenter, those towards hosts among them; `wan` joins datacenters.
+    """
+    segment = (
+        pl.when(pl.col("role").is_in(DCN_ROLES)).then(pl.lit("dcn"))
+        .when(pl.col("role").is_in(WAN_ROLES)).then(pl.lit("wan"))
+    )  # fmt: skip
+    dropped, offered = pl.col("dropped_packets").sum(), (pl.col("sent_packets") + pl.col("dropped_packets")).sum()
+    return (
+        frames.ports.lazy()
+        .with_columns(segment.alias("segment"))
+        .drop_nulls("segment")
+        .group_by([*frames.keys, "segment"], maintain_order=True)
+        .agg(
+            pl.when(offered > 0).then(dropped / offered / PLR_UNIT).alias("plr"),
+            dropped.alias("dropped"),
+            pl.col("marked_packets").sum().alias("marked"),
+            offered.alias("offered"),
+        )
+        .collect()
+    )
+
+
+def plr_overall(frames: Frames) -> pl.DataFrame:
+    """Per run: packets dropped anywhere per packet that a host sent, in 1e-5: the chance to be lost on the way."""
+    dropped = pl.col("dropped_packets").sum()
+    sent = pl.col("sent_packets").filter(pl.col("role") == "host").sum()
+    return (
+        frames.ports.lazy()
+        .group_by(frames.keys, maintain_order=True)
+        .agg(pl.when(sent > 0).then(dropped / sent / PLR_UNIT).alias("plr"))
+        .collect()
+    )
+
+
+def utilisation(frames: Frames, role: str) -> pl.DataFrame:
+    """Per run: mean share of line rate in use over the ports of a role; of hosts' ports only those that sent flows."""
+    ports = frames.ports.lazy().filter(pl.col("role") == role)
+    if role == "host":
+        senders = frames.flows.lazy().select(*frames.keys, pl.col("source").alias("node")).unique()
+        ports = ports.join(senders, on=[*frames.keys, "node"], how="semi")
+    return (
+        ports.group_by(frames.keys, maintain_order=True)
+        .agg(pl.col("utilisation").mean().alias("utilisation"))
+        .collect()
+    )
+
+
+def recovery(frames: Frames) -> pl.DataFrame:
+    """Per run: `retransmitted` bytes in % of the bytes asked for, `timeouts` per 1000 flows."""
+    return (
+        frames.flows.lazy()
+        .group_by(frames.keys, maintain_order=True)
+        .agg(
+            (100.0 * pl.col("retransmitted_bytes").sum() / pl.col("size_bytes").sum()).alias("retransmitted"),
+            (1000.0 * pl.col("timeouts").sum() / pl.len()).alias("timeouts"),
+        )
+        .collect()
+    )
+
+
+def slowdown_by_size(frames: Frames, bins: int = 20) -> pl.DataFrame:
+    """Per case and size bin: p50, p95, p99 of the slowdown, seeds together. The bins hold equal shares of all flows."""
+    finished = frames.flows.lazy().filter(pl.col("finished"))
+    sizes = finished.select(pl.col("size_bytes").sort()).collect()["size_bytes"]
+    if sizes.is_empty():
+        return pl.DataFrame(schema={"case": pl.String, "size_bytes": pl.UInt64, "flows": pl.UInt32})
+    edges = sorted({int(sizes[(len(sizes) * step) // bins]) for step in range(1, bins)})
+    placed = pl.lit(0, dtype=pl.Int64)
+    for edge in edges:
+        placed += (pl.col("size_bytes") >= edge).cast(pl.Int64)
+    bounds = finished.with_columns(placed.alias("bin")).group_by("bin").agg(
+        pl.col("size_bytes").median().cast(pl.UInt64).alias("size_bytes"),
+        pl.col("size_bytes").min().alias("size_from_bytes"),
+        pl.col("size_bytes").max().alias("size_to_bytes"),
+    )  # fmt: skip
+    return (
+        finished.with_columns(placed.alias("bin"))
+        .group_by(["case", "arm", *frames.axes, "bin"], maintain_order=True)
+        .agg(
+            *(nearest_rank(pl.col("slowdown"), percent).alias(f"p{percent}") for percent in (50, 95, 99)),
+            pl.len().alias("flows"),
+        )
+        .join(bounds, on="bin")
+        .sort("case", "bin")
+        .collect()
+    )
+
+
+def jain(frames: Frames, *, from_ns: int = 0, to_ns: int | None = None) -> pl.DataFrame:
+    """Per run: Jain's index (Σx)²/(n·Σx²) over the goodput of all flows in a bin, averaged over bins."""
+    x = pl.col("value")
+    samples = frames.series.filter((pl.col("quantity") == "goodput_bps") & (pl.col("time_ns") > from_ns))
+    if to_ns is not None:
+        samples = samples.filter(pl.col("time_ns") <= to_ns)
+    return (
+        samples.group_by([*frames.keys, "time_ns"])
+        .agg(pl.when((x * x).sum() > 0).then(x.sum() ** 2 / (pl.len() * (x * x).sum())).alias("jain"))
+        .group_by(frames.keys)
+        .agg(pl.col("jain").mean())
+        .sort(frames.keys)
+        .collect()
+    )

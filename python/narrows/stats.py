@@ -1,0 +1,99 @@
+"""Statistics over seeds. Controllers are compared on the same seeds: differences and ratios are paired."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ENOUGH_SEEDS = 5
+"""Below this many seeds the interval is the smallest and largest value, and says so."""
+
+Kind = Literal["t95", "range", "none"]
+
+BySeed = dict[int, float]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds, and how sure we are of it."""
+
+    mean: float
+    low: float
+    high: float
+    kind: Kind
+    """`t95`: 95 % interval, paired t; `range`: smallest and largest of fewer than 5 seeds; `none`: one seed."""
+    seeds: int
+
+    @property
+    def kind_words(self) -> str:
+        """How a caption calls the interval."""
+        return {
+            "t95": f"95 % interval, t over {self.seeds} seeds",
+            "range": f"smallest and largest of {self.seeds} seeds",
+            "none": "one seed, no interval",
+        }[self.kind]
+
+
+def estimate(values: Sequence[float]) -> Estimate | None:
+    """The mean over seeds with its interval; `None` without values."""
+    count = len(values)
+    if count == 0:
+        return None
+    if any(math.isinf(value) for value in values):
+        return Estimate(math.inf, min(values), math.inf, "range" if count > 1 else "none", count)
+    mean = math.fsum(values) / count
+    if count == 1:
+        return Estimate(mean, mean, mean, "none", 1)
+    if count < ENOUGH_SEEDS:
+        return Estimate(mean, min(values), max(values), "range", count)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    half = t_quantile(count - 1) * math.sqrt(variance / count)
+    return Estimate(mean, mean - half, mean + half, "t95", count)
+
+
+def paired_ratio(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Estimate | None:
+    """Mean over the common seeds of the ratio within a seed; a seed whose denominator is zero has no ratio."""
+    return estimate(
+        [numerator[seed] / denominator[seed] for seed in _common(numerator, denominator) if denominator[seed]]
+    )
+
+
+def paired_difference(left: Mapping[int, float], right: Mapping[int, float]) -> Estimate | None:
+    """Mean over the common seeds of the difference within a seed."""
+    return estimate([left[seed] - right[seed] for seed in _common(left, right)])
+
+
+def _common(left: Mapping[int, float], right: Mapping[int, float]) -> list[int]:
+    return sorted(left.keys() & right.keys())
+
+
+@cache
+def t_quantile(freedom: int, confidence: float = 0.95) -> float:
+    """The t for which |T| < t has this probability, by bisection of the exact distribution function."""
+    low, high = 0.0, 1.0
+    while _t_within(high, freedom) < confidence:
+        high *= 2.0
+    for _ in range(80):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if _t_within(middle, freedom) < confidence else (low, middle)
+    return (low + high) / 2.0
+
+
+def _t_within(t: float, freedom: int) -> float:
+    """P(|T| < t) for Student's t with a whole number of degrees of freedom [Abramowitz and Stegun 26.7.3, 26.7.4]."""
+    angle = math.atan(t / math.sqrt(freedom))
+    square = math.cos(angle) ** 2
+    odd = freedom % 2 == 1
+    term = math.cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for step in range(3 if odd else 2, freedom - 1, 2):
+        term *= square * (step - 1) / step
+        total += term
+    if odd:
+        return 2.0 / math.pi * (angle + math.sin(angle) * total)
+    return math.sin(angle) * total

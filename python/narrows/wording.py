@@ -1,0 +1,57 @@
+"""Numbers as people read them: three digits, a unit, thin spaces between thousands."""
+
+from __future__ import annotations
+
+import math
+
+_THIN = "\u202f"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """`0.0123`, `45.7`, `12 300`; `–` for nothing."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    text = f"{round(value, digits - 1 - size):,.{max(0, digits - 1 - size)}f}"
+    return text.replace(",", _THIN)
+
+
+def whole(value: float) -> str:
+    """`20 427`."""
+    return f"{round(value):,}".replace(",", _THIN)
+
+
+def milliseconds(value: float | None) -> str:
+    """`18.9 ms`, `1.24 s`."""
+    if value is None:
+        return "–"
+    return f"{number(value / 1000)} s" if value >= 1000 else f"{number(value)} ms"
+
+
+def size(value: float) -> str:
+    """`675 KB`; 1 KB is 1000 B."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if value >= scale:
+            return f"{number(value / scale)} {unit}"
+    return f"{whole(value)} B"
+
+
+def duration(seconds: float) -> str:
+    """`42 s`, `3 min 20 s`, `1 h 5 min`."""
+    if seconds < 10:
+        return f"{float(number(seconds)):g} s"
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s".removesuffix(" 0 s")
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min".removesuffix(" 0 min")
+
+
+def percent(share: float, digits: int = 3) -> str:
+    """`90.1 %` of a share between 0 and 1."""
+    return f"{number(100 * share, digits)} %"

@@ -1,0 +1,111 @@
+"""Every test runs against the fake simulator, in this process and in those it starts."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import fake_native
+import polars as pl
+import pytest
+
+sys.modules["narrows._native"] = fake_native
+
+TESTS = Path(__file__).parent
+CHECKOUT = TESTS.parents[1]
+FAKE = TESTS / "fake"
+os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS.parent), str(FAKE)])
+
+FIG13 = CHECKOUT / "experiments" / "gemini" / "fig13" / "experiment.toml"
+
+TWO_ARMS = """
+name = "two"
+title = "Two arms"
+[[arm]]
+name = "cubic"
+cc = "cubic"
+[[arm]]
+name = "gemini"
+cc = "gemini"
+set = { "fabric.aqm.threshold.mark-at" = "50pkt" }
+[run]
+end = "3s"
+seeds = "1..=2"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def two_arms(folder):
+    """A small experiment file in the working directory."""
+    path = folder / "two.toml"
+    path.write_text(TWO_ARMS)
+    return path
+
+
+@pytest.fixture(scope="session")
+def gemini(tmp_path_factory):
+    """A working directory with the project's experiments, and quick results of Fig. 13 in `runs`."""
+    from narrows import api
+
+    base = tmp_path_factory.mktemp("gemini")
+    shutil.copytree(CHECKOUT / "experiments", base / "experiments")
+    before = Path.cwd()
+    os.chdir(base)
+    try:
+        handle = api.run("experiments/gemini/fig13/experiment.toml", quick=True)
+        handle.join()
+    finally:
+        os.chdir(before)
+    return base
+
+
+def flows(*rows, case="a", seed=1):
+    """Flow rows from (size in bytes, completion time in ms or nothing)."""
+    return pl.DataFrame(
+        {
+            "case": [case] * len(rows),
+            "arm": [case] * len(rows),
+            "seed": [seed] * len(rows),
+            "source": ["h1"] * len(rows),
+            "size_bytes": [size for size, _ in rows],
+            "fct_ns": [None if fct is None else int(fct * 1e6) for _, fct in rows],
+            "slowdown": [None if fct is None else float(fct) for _, fct in rows],
+            "retransmitted_bytes": [size // 10 for size, _ in rows],
+            "timeouts": [1] * len(rows),
+            "finished": [fct is not None for _, fct in rows],
+        },
+        schema_overrides={"fct_ns": pl.UInt64, "seed": pl.UInt64, "size_bytes": pl.UInt64, "slowdown": pl.Float64},
+    )
+
+
+def ports(*rows, case="a", seed=1):
+    """Port rows from (node, role, sent, dropped, utilisation)."""
+    return pl.DataFrame(
+        [
+            {
+                "case": case, "arm": case, "seed": seed, "name": f"{node}->x", "node": node, "role": role,
+                "sent_packets": sent, "dropped_packets": dropped, "dropped_limit_packets": dropped,
+                "dropped_pool_packets": 0, "dropped_aqm_packets": 0, "marked_packets": 0, "utilisation": used,
+                "queue_p99_bytes": 0,
+            }
+            for node, role, sent, dropped, used in rows
+        ],
+        schema_overrides={"seed": pl.UInt64},
+    )  # fmt: skip
+
+
+def frames(flow_frames, port_frames, series=None):
+    """Frames of several runs."""
+    from narrows.results import Frames
+
+    empty = pl.LazyFrame(schema={"case": pl.String, "quantity": pl.String, "entity": pl.String, "value": pl.Float64})
+    return Frames(
+        pl.concat(flow_frames), pl.concat(port_frames), series if series is not None else empty, pl.DataFrame()
+    )

@@ -1,0 +1,268 @@
+import contextlib
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import CHECKOUT, flows, frames, ports
+from hypothesis import given
+from hypothesis import strategies as st
+
+from narrows.claims import Binding, Claim, Paper, catalogue, judge, relations
+from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
+from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
+
+GEMINI = catalogue.load(CHECKOUT / "experiments" / "gemini")
+
+
+def value(text, **terms):
+    return evaluate(parse_expression(text), lambda term: terms[term.name])
+
+
+def test_a_chain_is_as_many_relations_as_it_has_signs():
+    found = parse_order("a(x) <= b(x) < 2 * c(x)")
+    assert [(show(it.left), it.comparison, show(it.right)) for it in found] == [
+        ("a(x)", "<=", "b(x)"),
+        ("b(x)", "<", "2 * c(x)"),
+    ]
+
+
+def test_arguments_need_no_quotes():
+    term = parse_expression("plr_dcn(vegas-10)")
+    assert term == Term("plr_dcn", ("vegas-10",))
+    assert parse_expression("thr(K=20)") == Term("thr", ("K=20",))
+    assert parse_expression("utilisation_wan()") == Term("utilisation_wan", ())
+
+
+def test_arithmetic_binds_as_usual():
+    assert value("1 - a() / b()", a=1.0, b=4.0) == 0.75
+    assert value("abs(a()/b()-1)", a=1.0, b=2.0) == 0.5
+    assert value("(a() + b()) * 2", a=1.0, b=2.0) == 6.0
+    assert value("-a() - 1", a=1.0) == -2.0
+
+
+def test_division_by_zero_is_infinite_or_nothing():
+    assert value("a() / b()", a=1.0, b=0.0) == math.inf
+    assert math.isnan(value("a() / b()", a=0.0, b=0.0))
+
+
+@pytest.mark.parametrize(
+    ("left", "sign", "right", "expected"),
+    [
+        (1.0, "<", 1.0, False),
+        (1.05, "<=", 1.0, True),
+        (1.06, "<=", 1.0, False),
+        (0.95, ">=", 1.0, True),
+        (0.94, ">=", 1.0, False),
+        (1.0, ">", 0.99, True),
+    ],
+)
+def test_strict_signs_are_strict_and_others_have_five_percent(left, sign, right, expected):
+    assert relations.holds(left, sign, right) is expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a(x)", "a(x) <", "a(x) < b(", "thr non-decreasing in T", "inter/intra(64x) > 1", "1 < 2 )"]
+)
+def test_what_is_not_understood_is_said(text):
+    with pytest.raises(NotUnderstood):
+        parse_order(text)
+
+
+_EXPRESSIONS = st.recursive(
+    st.builds(relations.Number, st.integers(0, 99).map(float))
+    | st.builds(Term, st.sampled_from(["fct_all", "plr"]), st.tuples(st.sampled_from(["gemini", "vegas-10", "K=20"]))),
+    lambda inner: (
+        st.builds(relations.Absolute, inner) | st.builds(relations.Binary, st.sampled_from("+*"), inner, inner)
+    ),
+)
+
+
+@given(_EXPRESSIONS)
+def test_what_is_shown_reads_back_to_the_same_value(expression):
+    def of(_term):
+        return 2.0
+
+    assert evaluate(parse_expression(show(expression)), of) == pytest.approx(evaluate(expression, of))
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_understood_or_refused(text):
+    with contextlib.suppress(NotUnderstood):
+        parse_order(text)
+
+
+def sample():
+    """Two arms, two seeds: `slow` takes twice as long as `fast`, seed 2 twice as long as seed 1."""
+    flow_frames, port_frames = [], []
+    for seed in (1, 2):
+        for case, factor, dropped in (("fast", 1, 0), ("slow", 2, 4)):
+            rows = [(50_000, 10 * factor * seed), (50_000, 30 * factor * seed), (20_000_000, 1000 * factor * seed)]
+            flow_frames.append(flows(*rows, case=case, seed=seed))
+            port_frames.append(
+                ports(
+                    ("h1", "host", 1000, 0, 0.1),
+                    ("t", "fabric", 1000 - dropped, dropped, 0.4),
+                    ("b", "wan", 999, 1, 0.9),
+                    case=case,
+                    seed=seed,
+                )
+            )
+    return frames(flow_frames, port_frames)
+
+
+@pytest.mark.parametrize(
+    ("name", "arm", "expected"),
+    [
+        ("fct_small_avg", "slow", {1: 40.0, 2: 80.0}),
+        ("fct_large", "fast", {1: 1000.0, 2: 2000.0}),
+        ("fct_all", "fast", {1: 1040 / 3, 2: 2080 / 3}),
+        ("goodput_large", "fast", {1: 160.0, 2: 80.0}),
+        ("plr", "slow", {1: 500.0, 2: 500.0}),
+        ("plr_dcn", "slow", {1: 400.0, 2: 400.0}),
+        ("plr_wan", "fast", {1: 100.0, 2: 100.0}),
+        ("dcn_share_of_losses", "slow", {1: 0.8, 2: 0.8}),
+        ("utilisation_wan", "fast", {1: 0.9, 2: 0.9}),
+        ("utilisation_fabric", "fast", {1: 0.4, 2: 0.4}),
+        ("utilisation_hosts", "fast", {1: 0.1, 2: 0.1}),
+        ("share_of_small_flows", "fast", {1: 2 / 3, 2: 2 / 3}),
+    ],
+)
+def test_measures(name, arm, expected):
+    assert value_by_seed(sample(), name, (arm,)) == pytest.approx(expected)
+
+
+def test_the_largest_tenth_of_flows_has_its_share_of_bytes():
+    data = frames([flows(*[(10, 1)] * 9, (90, 1))], [ports(("b", "wan", 1, 0, 0.1))])
+    assert value_by_seed(data, "share_of_bytes_in_largest_tenth", ("a",)) == {1: 0.5}
+
+
+def test_a_tail_of_few_flows_is_not_evaluable():
+    with pytest.raises(NotEvaluable, match="2 small flows per seed"):
+        value_by_seed(sample(), "fct_small_p99", ("slow",))
+
+
+def test_every_measure_is_tested_or_refused_above():
+    tested = {mark.args[1][n][0] for mark in test_measures.pytestmark for n in range(len(mark.args[1]))}
+    assert set(MEASURES) - tested == {"fct_small_p99", "share_of_bytes_in_largest_tenth"}
+
+
+def claim(order=(), accept=None, scenario="S", kind="ordering", schemes=("fast", "slow")):
+    return Claim(
+        "c",
+        "Fig.",
+        (scenario,) if isinstance(scenario, str) else scenario,
+        "m",
+        schemes,
+        kind,
+        "",
+        "",
+        accept,
+        order,
+        True,
+        "H",
+        "",
+    )
+
+
+def verdict(made, binding, *, figures=None, quick=False):
+    paper = Paper("p", Path("/nowhere"), (made,), {"c": binding}, {"S": "fig", "T": "other"})
+    return judge(paper, {"fig": sample()} if figures is None else figures, quick=quick)[0]
+
+
+def test_an_ordering_holds_partly_holds_or_fails():
+    good, bad = "fct_all(fast) < fct_all(slow)", "fct_large(fast) > fct_large(slow)"
+    assert verdict(claim((good,)), Binding()).word == "holds"
+    assert verdict(claim((good, bad)), Binding()).word == "partly"
+    failed = verdict(claim((bad,)), Binding())
+    assert failed.word == "fails"
+    assert "1500 against 3000 ms" in failed.reason
+    assert failed.estimate.mean == 0.5
+
+
+def test_a_name_may_stand_for_several_measures():
+    found = verdict(claim(("fct(fast) < fct(slow)",)), Binding(names={"fct": ("fct_all", "plr_dcn")}))
+    assert [part.text for part in found.parts] == ["fct_all(fast) < fct_all(slow)", "plr_dcn(fast) < plr_dcn(slow)"]
+
+
+def test_the_minimum_has_slack_and_ranks_have_it_on_request():
+    assert verdict(claim(("fct_all(fast) is minimum",)), Binding()).word == "holds"
+    assert verdict(claim(("fct_all(slow) is minimum",)), Binding()).word == "fails"
+    assert verdict(claim(("rank(fct_all, slow) <= 1",)), Binding()).word == "fails"
+    assert verdict(claim(("rank(fct_all, slow) <= 1",)), Binding(rank_slack=0.51)).word == "holds"
+
+
+@pytest.mark.parametrize(("accept", "word"), [((50, 70), "holds"), ((70, 90), "partly"), ((81, 90), "fails")])
+def test_a_number_is_judged_by_its_mean_and_overlaps_by_its_interval(accept, word):
+    found = verdict(claim(accept=accept, kind="number"), Binding(("fct_small_avg(slow)",)))
+    assert (found.word, found.estimate.kind) == (word, "range")
+
+
+def test_all_expressions_must_be_accepted():
+    both = Binding(("fct_small_avg(slow)", "fct_small_avg(fast)"))
+    assert verdict(claim(accept=(50, 70), kind="number"), both).word == "partly"
+
+
+def test_without_losses_their_ratio_is_not_evaluable():
+    found = verdict(claim(accept=(1, 2), kind="ratio"), Binding(("plr_dcn(fast) / (plr_dcn(fast) * 1)",)))
+    assert found.word == "not-run"
+    assert "nothing to divide by" in found.reason
+
+
+def test_a_claim_over_several_scenarios_is_never_better_than_partly_without_them():
+    wide = claim(accept=(50, 70), kind="number", scenario=("S", "T"))
+    assert verdict(wide, Binding(("fct_small_avg(slow)",))).word == "partly"
+    largest = Binding(("fct_small_avg(slow)",), over="max")
+    assert verdict(claim(accept=(70, 90), kind="number", scenario=("S", "T")), largest).word == "not-run"
+    assert verdict(claim(accept=(1, 2), kind="number", scenario=("S", "T")), largest).word == "fails"
+
+
+def test_what_was_not_run_says_why():
+    unknown_arm = verdict(claim(("fct_all(nobody) < fct_all(slow)",)), Binding())
+    assert (unknown_arm.word, unknown_arm.reason) == ("not-run", "no arm is called nobody")
+    absent = verdict(claim(("fct_all(fast) < fct_all(slow)",)), Binding(), figures={})
+    assert absent.reason == "belongs to another figure (fig)"
+    setup = verdict(claim(accept=(0, 1), kind="number"), Binding(("utilisation_wan()",), full_only=True), quick=True)
+    assert setup.word == "not-run"
+    strange = verdict(claim(("thr increasing in T",)), Binding())
+    assert "not understood" in strange.reason
+
+
+def test_bindings_of_gemini_are_of_its_claims_and_read_its_language():
+    identifiers = {item.identifier for item in GEMINI.claims}
+    assert len(identifiers) == 92
+    assert set(GEMINI.bindings) <= identifiers
+    for item in GEMINI.claims:
+        if item.identifier not in GEMINI.bindings:
+            continue
+        binding = GEMINI.bindings[item.identifier]
+        assert all(scenario in GEMINI.figures for scenario in binding.scenarios or item.scenarios)
+        assert bool(binding.expressions) == (item.kind != "ordering")
+        used = [
+            term for text in (*binding.expressions, *binding.also) for term in relations.terms(parse_expression(text))
+        ]
+        for text in item.order:
+            parsed = parse_order(text)
+            sides = (
+                [parsed.term]
+                if isinstance(parsed, relations.Extreme)
+                else [s for it in parsed for s in (it.left, it.right)]
+            )
+            used += [term for side in sides for term in relations.terms(side)]
+        for term in used:
+            name = term.arguments[0] if term.name == "rank" else term.name
+            for measure in binding.names.get(name, (name,)):
+                assert measure in MEASURES, (item.identifier, measure)
+
+
+def test_the_papers_setup_is_judged_from_ports_and_flows(gemini, monkeypatch):
+    from narrows import api
+
+    monkeypatch.chdir(gemini)
+    data = api.load("gemini-fig13-quick").frames
+    verdicts = {item.claim.identifier: item for item in judge(GEMINI, {"fig13": data, "fig04": data}, quick=False)}
+    assert verdicts["gem-019"].word == "holds"
+    assert verdicts["gem-020"].word == "holds"
+    assert verdicts["gem-088"].word == "holds"
+    assert verdicts["gem-005"].reason == "belongs to another figure (fig09)"
+    assert isinstance(data.flows, pl.DataFrame)

@@ -1,0 +1,187 @@
+"""Transcripts: what is typed, what is printed where, and the exit code."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from narrows.cli import app
+
+
+def narrows(*arguments):
+    """The command in a process of its own, as a user has it."""
+    return subprocess.run([sys.executable, "-m", "narrows", *arguments], capture_output=True, text=True, timeout=120)
+
+
+def lines(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+ERRORS = [
+    (
+        ("check", "absent.toml"),
+        "absent.toml: error: No such file or directory\n  help: give the path of an experiment file\n",
+    ),
+    (
+        ("run", "typo.toml"),
+        (
+            "typo.toml:2:1: error: unknown key `arn`\n"
+            "  help: keys are arm, cc, name, run, sample, sweep, title, topology, traffic\n"
+        ),
+    ),
+    (
+        ("run", "two.toml", "--set", "run.end"),
+        'error: --set run.end has no value\n  help: write --set key=value, for example --set run.end="20s"\n',
+    ),
+    (
+        ("run", "two.toml", "--out", "two.toml/runs"),
+        (
+            "error: cannot write to the output folder two.toml/runs: Not a directory\n"
+            "  help: choose another folder with --out, or change its permissions\n"
+        ),
+    ),
+    (
+        ("run", "empty"),
+        "error: empty holds no experiment.toml\n  help: give an experiment file, or a folder of such folders\n",
+    ),
+    (
+        ("report", "two"),
+        "error: no result is called 'two' in runs\n  help: there are none yet; `narrows run FILE` makes some\n",
+    ),
+    (
+        ("cc", "show", "reno"),
+        "error: no controller is called 'reno'\n  help: there are: cubic, gemini, vegas\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), ERRORS)
+def test_bad_input_is_two_and_printed_as_it_is(two_arms, folder, arguments, message):
+    (folder / "typo.toml").write_text('name = "x"\narn = 1\n')
+    (folder / "empty").mkdir()
+    done = narrows(*arguments)
+    assert (done.returncode, done.stderr, done.stdout) == (2, message, "")
+
+
+def test_run_then_again_then_report_and_compare(two_arms, folder):
+    first = narrows("run", "two.toml")
+    assert first.stdout == (
+        "two: 4 runs made, 0 were there, in runs\n"
+        "4\u202f000\u202f000 packet-hops, 76.0 ns of processor time each (3.04 holds)\n"
+        "next: narrows report two\n"
+    )
+    assert (first.stderr, first.returncode) == ("", 0)
+    assert narrows("run", "two.toml").stdout.startswith("two: 0 runs made, 4 were there")
+    assert narrows("report", "two").stdout == "runs/reports/report-two.html\n"
+    assert (folder / "runs" / "reports" / "report-two.html").stat().st_size < 8_000_000
+    compared = lines(narrows("compare", "two", "--json"))
+    assert {item["other"] for item in compared} == {"gemini"}
+    small = next(item for item in compared if item["measure"] == "fct_small_avg")
+    assert small["ratio"] < 1
+    assert (small["interval"], small["seeds"]) == ("range", 2)
+    assert "fct_small_avg" in narrows("compare", "two").stdout
+
+
+def test_a_folder_runs_every_experiment_in_it(folder, two_arms):
+    inner = folder / "set" / "one"
+    inner.mkdir(parents=True)
+    two_arms.rename(inner / "experiment.toml")
+    done = narrows("run", "set", "--json", "--seeds", "1..1")
+    events = lines(done)
+    assert [event["event"] for event in events] == ["run", "run", "finished"]
+    assert events[-1]["holds_per_packet_hop"] == pytest.approx(3.04)
+    assert "plan" not in events[0]["manifest"]
+
+
+def test_seeds_on_the_command_line_include_the_last(two_arms):
+    events = lines(narrows("check", "two.toml", "--seeds", "1..10", "--json"))
+    assert events[0]["seeds"] == list(range(1, 11))
+    assert [event["event"] for event in events] == ["experiment", "plan", "plan", "difference", "difference"]
+
+
+def test_check_shows_units(two_arms):
+    done = narrows("check", "two.toml")
+    assert "2 plans × 2 seeds = 4 runs" in done.stdout
+    for words in ("1.71 MB", "wan 90 %", "371"):
+        assert words in done.stdout
+    assert done.returncode == 0
+
+
+def test_a_backend_that_is_absent_is_three(two_arms):
+    done = narrows("run", "two.toml", "--backend", "guest")
+    assert (done.returncode, done.stderr) == (
+        3,
+        "error: this build has no backend 'guest'\n  help: use --backend sim\n",
+    )
+
+
+def test_without_the_native_module_it_is_three(two_arms, monkeypatch):
+    from narrows import native
+
+    def absent():
+        raise native.EnvironmentLacks("the simulator's native module cannot be loaded")
+
+    monkeypatch.setattr(native, "_module", absent)
+    done = CliRunner().invoke(app, ["check", "two.toml"])
+    assert done.exit_code == 3
+
+
+def test_version_controllers_and_doctor(folder):
+    assert narrows("--version").stdout == "narrows 0.0.0-fake\n"
+    assert [item["name"] for item in lines(narrows("cc", "list", "--json"))] == ["cubic", "gemini", "vegas"]
+    assert "Marking threshold." in narrows("cc", "show", "gemini").stdout
+    done = narrows("doctor", "--json")
+    assert done.returncode == 0
+    assert all(item["good"] for item in lines(done))
+    assert not (folder / "runs").exists()
+
+
+def test_doctor_without_a_writable_folder_is_three(folder):
+    (folder / "file").write_text("")
+    done = narrows("doctor", "--json", "--out", "file/runs")
+    assert done.returncode == 3
+    assert [item["subject"] for item in lines(done) if not item["good"]] == ["output folder"]
+
+
+def test_reproduce_runs_draws_judges_and_reports(gemini, monkeypatch):
+    monkeypatch.chdir(gemini)
+    done = narrows("reproduce", "gemini/fig04", "--quick", "--json")
+    assert (done.stderr, done.returncode) == ("", 0)
+    events = lines(done)
+    runs = [event for event in events if event["event"] == "run"]
+    assert len(runs) == 18
+    assert all(event["skipped"] for event in runs), "Fig. 4 shares every run with Fig. 13"
+    files = [event["path"] for event in events if event["event"] in ("figure", "report")]
+    assert [path.removeprefix("runs/") for path in files] == [
+        "figures/gemini-fig04-quick.svg",
+        "figures/gemini-fig04-quick.png",
+        "reports/report-gemini-fig04-quick.html",
+    ]
+    verdicts = {event["id"]: event for event in events if event["event"] == "claim"}
+    assert len(verdicts) == 92
+    assert verdicts["gem-035"]["verdict"] == "holds"
+    assert verdicts["gem-072"]["verdict"] == "holds", "judged from the runs of Fig. 13 that are there"
+    assert (
+        verdicts["gem-005"] | {"verdict": "not-run", "reason": "belongs to another figure (fig09)"}
+        == verdicts["gem-005"]
+    )
+    assert json.loads((gemini / "runs" / "reports" / "claims-gemini-quick.json").read_text())["quick"] is True
+    assert narrows("reproduce", "gemini/fig04", "--quick", "--strict").returncode == 1
+
+
+def test_reproduce_names_what_there_is(gemini, monkeypatch):
+    monkeypatch.chdir(gemini)
+    done = narrows("reproduce", "gemini/fig99")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: no paper or figure is called 'gemini/fig99'\n  help: there are: gemini/fig04, gemini/fig13\n",
+    )
+
+
+def test_every_verb_explains_itself():
+    for verb in ("check", "run", "compare", "report", "reproduce", "cc", "doctor"):
+        done = CliRunner().invoke(app, [verb, "--help"])
+        assert done.exit_code == 0
+        assert "Usage" in done.output

@@ -1,0 +1,66 @@
+import re
+
+import pytest
+from conftest import CHECKOUT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from narrows import columns, wording
+from narrows.experiment import identifier
+from narrows.figures.palette import KNOWN, colours
+from narrows.parameters import value_text
+
+
+def test_the_columns_document_is_the_schema():
+    text = (CHECKOUT / "docs" / "results.md").read_text()
+    assert columns.document() in text, "regenerate it: python -m narrows.columns"
+
+
+def test_links_of_documents_lead_somewhere():
+    for path in [*CHECKOUT.glob("docs/results.md"), *CHECKOUT.glob("experiments/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+            assert (path.parent / target).exists(), (path, target)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0123, "0.0123"), (45.67, "45.7"), (0, "0"), (12345, "12\u202f300"), (999.7, "1\u202f000"), (None, "–")],
+)
+def test_numbers_have_three_digits(value, text):
+    assert wording.number(value) == text
+
+
+def test_quantities_have_their_unit():
+    assert wording.milliseconds(1240) == "1.24 s"
+    assert wording.size(675_000) == "675 KB"
+    assert wording.duration(200) == "3 min 20 s"
+    assert wording.duration(0.8) == "0.8 s"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        ("auto", "rate", "auto"),
+        ({"packets": 50}, "packets", "50pkt"),
+        ({"span": 5_000_000_000}, "span", "5ms"),
+        ({"rate": 1_000_000_000}, "rate", "1Gbps"),
+        ({"real": 209_715}, {"real": {"bits": 20}}, "0.2"),
+        ({"switch": True}, "switch", "true"),
+        ({"choice": 1}, {"choice": ["round", "timer"]}, "timer"),
+        ({"count": 4}, "count", "4"),
+    ],
+)
+def test_parameters_read_as_they_are_written(value, kind, text):
+    assert value_text(value, kind) == text
+
+
+def test_a_controller_has_one_colour_everywhere():
+    assert colours(["gemini", "mine"])["gemini"] == colours(["bbr", "gemini"])["gemini"] == KNOWN["gemini"]
+    many = [f"arm {number}" for number in range(9)]
+    assert len(set(colours(many).values())) == 9
+
+
+@given(st.text(max_size=40), st.booleans(), st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=3))
+def test_an_identifier_is_a_plain_file_name(name, quick, sets):
+    made = identifier(name, quick=quick, sets=sets)
+    assert re.fullmatch(r"[0-9A-Za-z_][0-9A-Za-z._+-]*", made)

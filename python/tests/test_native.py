@@ -1,0 +1,59 @@
+"""The real native module against what the lab relies on; skipped, saying so, where it is not built."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import CHECKOUT
+
+SCRIPT = """
+import json, sys
+from narrows import native
+from narrows.columns import TABLES, conform
+from narrows.experiment import expand
+four, thirteen = (expand(f"experiments/gemini/{name}/experiment.toml", quick=True) for name in ("fig04", "fig13"))
+plan = four.plans[0]
+small = expand("experiments/gemini/fig04/experiment.toml", quick=True,
+               sets=[("run.end", "200ms"), ("run.warmup", "20ms"), ("run.drain", "2s")])
+run = native.Run(json.dumps(small.plans[0].body), 1)
+run.progress()
+results = run.join()
+for name in TABLES:
+    conform(name, results.table(name))
+manifest = results.manifest()
+json.dump({
+    "shared": {plan.hash for plan in four.plans} < {plan.hash for plan in thirteen.plans},
+    "undeclared": [item.path for item in thirteen.differences if not item.declared],
+    "warmup_ns": plan.warmup_ns,
+    "hash": manifest["plan_hash"] == small.plans[0].hash,
+    "costs": all(manifest[key] > 0 for key in ("packet_hops", "cpu_ns", "hold_ns", "ns_per_packet_hop")),
+    "version": manifest["version"] == native.version(),
+}, sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def environment():
+    """Without the fake on the path."""
+    made = os.environ | {"PYTHONPATH": str(CHECKOUT / "python")}
+    probe = subprocess.run([sys.executable, "-c", "import narrows._native"], env=made, capture_output=True, text=True)
+    if probe.returncode != 0:
+        pytest.skip(f"the native module is not built here: {probe.stderr.strip().splitlines()[-1]}")
+    return made
+
+
+def test_the_native_module_keeps_its_contract(environment):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, cwd=CHECKOUT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "shared": True,
+        "undeclared": [],
+        "warmup_ns": 800_000_000,
+        "hash": True,
+        "costs": True,
+        "version": True,
+    }

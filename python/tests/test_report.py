@@ -1,0 +1,176 @@
+"""The page itself, in a browser without a network."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import TWO_ARMS
+
+from narrows import api, report
+from narrows.report import bundle
+from narrows.store import Store
+
+CHROMIUM = Path("/usr/bin/chromium")
+MISCHIEF = '</script><img src=x onerror="document.title=1">'
+
+
+@pytest.fixture(scope="module")
+def page_path(gemini):
+    import os
+
+    before = Path.cwd()
+    os.chdir(gemini)
+    try:
+        return gemini / report.build(api.load("gemini-fig13-quick"), Store(api.RUNS))
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed: the page is not driven")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the page is not driven")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+class Driven:
+    """A page, all that it asked for and all that it complained of."""
+
+    def __init__(self, browser, path):
+        self.asked, self.complaints = [], []
+        self.page = browser.new_page(viewport={"width": 1366, "height": 768}, offline=True)
+        self.page.route(re.compile(r"^(?!file:)"), self._refuse)
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("body[data-drawn]", timeout=30_000)
+
+    def _refuse(self, route):
+        route.abort()
+
+
+@pytest.fixture
+def driven(browser, page_path):
+    made = Driven(browser, page_path)
+    yield made
+    made.page.close()
+
+
+def test_it_asks_for_nothing_and_complains_of_nothing(driven, page_path):
+    assert driven.asked == [page_path.as_uri()]
+    assert driven.complaints == []
+
+
+def test_every_chart_is_drawn_and_none_is_wider_than_a_small_laptop(driven):
+    charts = driven.page.evaluate(
+        """Array.from(document.querySelectorAll("figure.chart")).map((figure) => {
+            const box = figure.querySelector("svg")?.getBoundingClientRect();
+            return [figure.id, box?.width ?? 0, box?.height ?? 0, figure.querySelectorAll("svg path").length];
+        })"""
+    )
+    assert [chart[0] for chart in charts] == [
+        "chart-completion", "chart-distribution", "chart-slowdown", "chart-queue-time", "chart-queue-share",
+        "chart-utilisation", "chart-recovery",
+    ]  # fmt: skip
+    for name, width, height, paths in charts:
+        assert 300 < width <= 1066, name
+        assert height > 150, name
+        assert paths > 10, name
+    assert driven.page.evaluate("document.documentElement.scrollWidth") <= 1366
+
+
+def _opacities(driven, chart):
+    return driven.page.evaluate(
+        f"""Array.from(document.querySelectorAll("#chart-{chart} svg :is(.mark-line, .mark-rect) path"))
+            .map((path) => Number(path.getAttribute("opacity") ?? 1))"""
+    )
+
+
+@pytest.mark.parametrize("chart", ["distribution", "completion", "queue-share"])
+def test_a_click_in_the_legend_isolates_an_arm_everywhere(driven, chart):
+    assert min(_opacities(driven, chart)) > 0.5
+    chip = driven.page.locator('.chip[data-case="gemini"]')
+    chip.click()
+    driven.page.wait_for_timeout(200)
+    faint = [opacity for opacity in _opacities(driven, chart) if opacity < 0.2]
+    assert 0 < len(faint) < len(_opacities(driven, chart))
+    assert chip.get_attribute("aria-pressed") == "true"
+    driven.page.locator(".reset").click()
+    driven.page.wait_for_timeout(200)
+    assert min(_opacities(driven, chart)) > 0.5
+
+
+def test_the_pointer_shows_numbers(driven):
+    driven.page.locator("#completion").scroll_into_view_if_needed()
+    driven.page.locator("#chart-completion svg .mark-rect path").nth(3).hover()
+    driven.page.wait_for_selector("#vg-tooltip-element.visible")
+    assert "ms" in driven.page.locator("#vg-tooltip-element").inner_text()
+
+
+def test_the_contents_follow_the_reader(driven):
+    driven.page.get_by_role("link", name="Drops and marks").click()
+    driven.page.wait_for_selector('.contents a.here:has-text("Drops and marks")')
+    bar = driven.page.locator(".contents").bounding_box()
+    assert bar["y"] == 0
+
+
+def test_every_string_is_escaped(browser, folder):
+    path = folder / "mischief.toml"
+    hostile = MISCHIEF.replace('"', '\\"')
+    text = TWO_ARMS.replace('title = "Two arms"', f'title = "{hostile}"').replace(
+        'name = "cubic"', f'name = "{hostile}"'
+    )
+    path.write_text(text.replace('"50pkt"', f'"{hostile}"'))
+    results = api.run(path).join()
+    written = report.build(results, Store(api.RUNS)).resolve()
+    assert MISCHIEF not in written.read_text()
+    driven = Driven(browser, written)
+    assert driven.complaints == []
+    assert driven.page.locator("img").count() == 0
+    assert driven.page.title().startswith("</script>")
+    assert MISCHIEF in driven.page.locator("h1").inner_text()
+    driven.page.close()
+
+
+def test_it_names_no_address_and_is_small(page_path):
+    text = page_path.read_text()
+    ours = text.replace(str(bundle.library()), "")
+    assert "http:" not in ours
+    assert "https:" not in ours
+    assert not re.search(r"<(link|iframe|object|img)\b|<script[^>]*\bsrc=|@import|url\(", ours)
+    assert len(text) < 4_000_000
+
+
+def test_it_says_what_was_compared_and_how_it_was_made(page_path):
+    text = page_path.read_text()
+    for words in (
+        "1 difference is not declared",
+        "host.pacing",
+        "narrows run experiments/gemini/fig13/experiment.toml --quick",
+        "smallest and largest of 3 seeds",
+        "quick run",
+        "0.0.0-fake",
+        "gem-072",
+        "tor-a1 → border-a",
+    ):
+        assert words in text, words
+    assert len(re.findall(r'<tr class="undeclared">', text)) == 1
+
+
+def test_an_experiment_without_series_or_marks_has_a_page(folder, two_arms, monkeypatch):
+    import polars as pl
+
+    from narrows.results import Results
+
+    results = api.run(two_arms, seeds="1..=1").join()
+    scan = Results.scan
+    monkeypatch.setattr(Results, "scan", lambda self, table: scan(self, table).filter(pl.lit(table != "series")))
+    text = report.build(results, Store(api.RUNS)).read_text()
+    assert "No queues were sampled" in text
+    assert "One seed only" in text
+    assert "belongs to no paper" in text

@@ -1,0 +1,92 @@
+import polars as pl
+import pytest
+from conftest import flows, frames, ports
+
+from narrows import results as metrics
+
+
+def of(*rows, **kwargs):
+    return frames([flows(*rows, **kwargs)], [ports(("h1", "host", 1, 0, 0.1), **kwargs)])
+
+
+def test_classes_end_at_100_kb_and_10_mb():
+    data = of((99_999, 1), (100_000, 2), (10_000_000, 4), (10_000_001, 8))
+    sizes = {name: metrics.fct_ms(data, name)["mean"].item() for name in ("small", "middle", "large", "all")}
+    assert sizes == {"small": 1.0, "middle": 3.0, "large": 8.0, "all": 3.75}
+
+
+def test_unfinished_flows_are_counted_and_have_no_time():
+    row = metrics.fct_ms(of((10, 3), (10, None)), "small").row(0, named=True)
+    assert (row["mean"], row["flows"], row["unfinished"]) == (3.0, 2, 1)
+
+
+def test_a_p99_needs_a_thousand_samples():
+    assert metrics.fct_ms(of(*[(10, n) for n in range(1, 1000)]), "small")["p99"].item() is None
+    assert metrics.fct_ms(of(*[(10, n) for n in range(1, 1001)]), "small")["p99"].item() == 990.0
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(50, 500.0), (95, 950.0), (99, 990.0)])
+def test_percentiles_are_nearest_rank(percent, expected):
+    frame = pl.DataFrame({"x": [float(n) for n in range(1000, 0, -1)]})
+    assert frame.select(metrics.nearest_rank(pl.col("x"), percent)).item() == expected
+
+
+def test_an_empty_column_has_no_percentile():
+    frame = pl.DataFrame({"x": []}, schema={"x": pl.Float64})
+    assert frame.select(metrics.nearest_rank(pl.col("x"), 99)).item() is None
+
+
+def test_loss_is_dropped_over_offered_by_segment():
+    data = frames(
+        [flows((10, 1))],
+        [
+            ports(
+                ("t", "fabric", 990, 10, 0.4),
+                ("t", "edge", 1000, 0, 0.1),
+                ("b", "wan", 99_999, 1, 0.9),
+                ("h1", "host", 1000, 0, 0.1),
+            )
+        ],
+    )
+    rates = dict(metrics.plr_by_segment(data).select("segment", "plr").iter_rows())
+    assert rates == pytest.approx({"dcn": 10 / 2000 / 1e-5, "wan": 1.0})
+    assert metrics.plr_overall(data)["plr"].item() == pytest.approx(11 / 1000 / 1e-5)
+
+
+def test_idle_hosts_do_not_count_as_senders():
+    data = frames(
+        [flows((10, 1))], [ports(("h1", "host", 9, 0, 0.2), ("h2", "host", 0, 0, 0.0), ("b", "wan", 9, 0, 0.9))]
+    )
+    assert metrics.utilisation(data, "host")["utilisation"].item() == 0.2
+    assert metrics.utilisation(data, "wan")["utilisation"].item() == 0.9
+
+
+def test_recovery_is_per_bytes_asked_and_per_thousand_flows():
+    row = metrics.recovery(of((1000, 1), (1000, 1))).row(0, named=True)
+    assert (row["retransmitted"], row["timeouts"]) == (10.0, 1000.0)
+
+
+def test_jain_is_one_for_equals_and_one_over_n_for_a_hog():
+    series = pl.LazyFrame({
+        "case": ["a"] * 4, "arm": ["a"] * 4, "seed": [1] * 4, "time_ns": [1, 1, 2, 2],
+        "entity": ["f", "g"] * 2, "quantity": ["goodput_bps"] * 4, "value": [5.0, 5.0, 8.0, 0.0],
+    })  # fmt: skip
+    data = frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))], series)
+    assert metrics.jain(data)["jain"].item() == pytest.approx((1 + 0.5) / 2)
+    assert metrics.jain(data, to_ns=1)["jain"].item() == 1.0
+
+
+def test_size_bins_are_shared_by_all_cases():
+    rows = [(size, 2.0) for size in range(1, 401)]
+    data = frames([flows(*rows), flows(*rows, case="b")], [ports(("b", "wan", 1, 0, 0.1))])
+    table = metrics.slowdown_by_size(data, bins=4)
+    assert table["flows"].to_list() == [100] * 8
+    assert table["p50"].to_list() == [2.0] * 8
+    assert table["p99"].null_count() == 8
+
+
+def test_flows_of_the_warm_up_are_not_read(gemini, monkeypatch):
+    from narrows import api
+
+    monkeypatch.chdir(gemini)
+    assert api.load("gemini-fig13-quick").flows["start_ns"].min() >= 800_000_000

@@ -1,0 +1,173 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from conftest import TWO_ARMS
+
+import narrows
+from narrows import api
+from narrows.experiment import expand
+from narrows.index import Index
+from narrows.running import Batch
+from narrows.store import Store
+
+
+def runs_in(folder):
+    return sorted(str(path.parent.relative_to(folder / "runs")) for path in (folder / "runs").glob("*/*/manifest.json"))
+
+
+def test_a_run_gives_frames_that_know_arm_and_seed(two_arms):
+    results = narrows.run(two_arms).join()
+    assert results.flows.columns[:3] == ["case", "arm", "seed"]
+    assert sorted(results.flows["arm"].unique()) == ["cubic", "gemini"]
+    assert sorted(results.ports["seed"].unique()) == [1, 2]
+    assert results.series.height == results.scan("series").collect().height
+
+
+def test_finished_runs_are_skipped(two_arms):
+    api.run(two_arms).join()
+    again = api.run(two_arms)
+    assert [item.skipped for item in again.finish()] == [True] * 4
+    more = api.run(two_arms, seeds="1..=3").finish()
+    assert [item.skipped for item in more] == [True, True, False] * 2
+
+
+def test_results_of_another_version_are_made_again(two_arms, monkeypatch):
+    api.run(two_arms).join()
+    monkeypatch.setenv("FAKE_VERSION", "0.0.1-fake")
+    assert not any(item.skipped for item in api.run(two_arms).finish())
+
+
+def test_experiments_share_runs(two_arms, folder):
+    api.run(two_arms).join()
+    other = folder / "other.toml"
+    other.write_text(TWO_ARMS.replace('"two"', '"other"').replace('name = "gemini"', 'name = "GEMINI, renamed"', 1))
+    first, second = expand(two_arms), expand(other)
+    assert first.plans[0].hash == second.plans[0].hash
+    batch = Batch([first, second], Store(folder / "runs"))
+    assert (batch.progress().skipped, batch.progress().total) == (4, 6)
+    batch.cancel()
+
+
+def test_the_manifest_holds_the_plan_without_labels(two_arms, folder):
+    handle = api.run(two_arms)
+    handle.finish()
+    plan = handle.experiment.plans[0]
+    manifest = json.loads((folder / "runs" / plan.hash / "1" / "manifest.json").read_text())
+    assert manifest["plan"]["schedule"] == plan.body["schedule"]
+    assert not {"arm", "axes", "declared", "experiment"} & manifest["plan"].keys()
+
+
+def test_cancelling_keeps_what_is_finished_and_goes_on_later(two_arms, folder, monkeypatch):
+    monkeypatch.setenv("FAKE_SECONDS", "0.5")
+    handle = api.run(two_arms, jobs=1)
+    while handle.progress().finished < 1:
+        time.sleep(0.02)
+    handle.cancel()
+    with pytest.raises(narrows.Cancelled, match="of 4 runs are finished and kept"):
+        handle.finish()
+    kept = runs_in(folder)
+    assert 1 <= len(kept) < 4
+    assert not list((folder / "runs").glob("*/.*"))
+    assert Index(folder / "runs").entries() == {}
+    finished = api.run(two_arms).finish()
+    assert sum(item.skipped for item in finished) == len(kept)
+
+
+def test_progress_grows_and_ends_at_one(two_arms, monkeypatch):
+    monkeypatch.setenv("FAKE_SECONDS", "0.4")
+    handle = api.run(two_arms, jobs=2)
+    seen = []
+    while not handle.done():
+        seen.append(handle.progress().fraction)
+        time.sleep(0.05)
+    handle.finish()
+    assert seen == sorted(seen)
+    assert any(0 < fraction < 1 for fraction in seen)
+    last = handle.progress()
+    assert (last.fraction, last.finished, last.packet_hops) == (1.0, 4, 4_000_000)
+
+
+@pytest.mark.parametrize(
+    ("arm", "reason"), [("panics", "a packet was lost twice"), ("dies", "its process ended with code 9")]
+)
+def test_a_run_that_fails_is_named_and_the_others_stay(two_arms, folder, arm, reason):
+    two_arms.write_text(TWO_ARMS.replace('"gemini"', f'"{arm}"'))
+    with pytest.raises(narrows.RunFailed, match=f"{arm}.*{reason}"):
+        api.run(two_arms, jobs=1).finish()
+    assert len(runs_in(folder)) == 2
+
+
+def test_a_plain_script_needs_no_guard(two_arms, folder):
+    script = folder / "script.py"
+    script.write_text("import narrows\nprint(narrows.run('two.toml', jobs=2).join().flows.height > 0)\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("True\n", 0)
+
+
+def test_an_interrupt_stops_the_command_with_130_and_leaves_whole_runs(two_arms, folder):
+    environment = os.environ | {"FAKE_SECONDS": "1.0"}
+    command = [sys.executable, "-m", "narrows", "run", "two.toml", "--jobs", "1"]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not runs_in(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "finished and kept" in errors
+    assert "Traceback" not in errors
+    assert not list((folder / "runs").glob("*/.*"))
+    assert subprocess.run([*command[:-2], "--json"], capture_output=True, text=True).returncode == 0
+
+
+def test_absent_runs_are_said_when_results_are_loaded(two_arms, folder):
+    import shutil
+
+    handle = api.run(two_arms)
+    handle.finish()
+    shutil.rmtree(folder / "runs" / handle.experiment.plans[1].hash)
+    with pytest.raises(narrows.BadInput, match="2 of 4 runs of 'two' are absent"):
+        api.load("two")
+
+
+def test_overridden_settings_are_other_results(two_arms):
+    api.run(two_arms).join()
+    changed = api.run(two_arms, settings={"run.end": "2s"})
+    changed.join()
+    assert changed.experiment.identifier.startswith("two+")
+    assert set(Index(api.RUNS).entries()) == {"two", changed.experiment.identifier}
+
+
+def test_the_worker_ends_with_its_parent(two_arms, folder):
+    script = folder / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import os, narrows
+        handle = narrows.run("two.toml", jobs=1)
+        while handle.progress().simulated_ns == 0: pass
+        os._exit(0)
+        """)
+    )
+    subprocess.run([sys.executable, str(script)], env=os.environ | {"FAKE_SECONDS": "60"}, timeout=60)
+    deadline = time.monotonic() + 10
+    while _workers_in(folder) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not _workers_in(folder)
+
+
+def _workers_in(folder):
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink() == folder and process.name != str(os.getpid()):
+                found.append(process.name)
+        except OSError:
+            continue
+    return found

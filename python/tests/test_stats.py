@@ -1,0 +1,54 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from narrows.stats import estimate, paired_difference, paired_ratio, t_quantile
+
+
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (9, 2.2622), (10, 2.2281), (29, 2.0452), (100, 1.9840)],
+)
+def test_the_quantile_is_the_tables(freedom, expected):
+    assert t_quantile(freedom) == pytest.approx(expected, abs=5e-5)
+
+
+def test_five_seeds_have_a_confidence_interval():
+    found = estimate([1.0, 2.0, 3.0, 4.0, 5.0])
+    half = 2.7764 * math.sqrt(2.5 / 5)
+    assert (found.kind, found.mean) == ("t95", 3.0)
+    assert found.high - found.mean == pytest.approx(half, rel=1e-4)
+
+
+def test_fewer_seeds_have_a_range_and_say_so():
+    found = estimate([1.0, 4.0, 2.5])
+    assert (found.low, found.mean, found.high, found.kind) == (1.0, 2.5, 4.0, "range")
+    assert "smallest and largest of 3" in found.kind_words
+
+
+def test_one_seed_has_no_interval_and_none_has_no_estimate():
+    assert estimate([2.0]).kind == "none"
+    assert estimate([]) is None
+
+
+def test_ratios_and_differences_are_within_seeds():
+    one, other = {1: 2.0, 2: 9.0, 3: 1.0}, {1: 1.0, 2: 3.0, 4: 5.0}
+    assert paired_ratio(one, other).mean == pytest.approx((2 + 3) / 2)
+    assert paired_difference(one, other).mean == pytest.approx((1 + 6) / 2)
+
+
+def test_a_zero_denominator_gives_no_ratio():
+    assert paired_ratio({1: 2.0}, {1: 0.0}) is None
+
+
+def test_an_infinite_value_makes_an_infinite_mean():
+    found = estimate([3.0, math.inf])
+    assert (found.low, found.mean) == (3.0, math.inf)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12))
+def test_the_mean_lies_in_its_interval(values):
+    found = estimate(values)
+    assert found.low - 1e-6 <= found.mean <= found.high + 1e-6
