@@ -109,6 +109,12 @@ PORTS: Final = Table(
         Column("dropped_limit_packets", _U64, "packets", "Refused because the port's own limit was reached."),
         Column("dropped_pool_packets", _U64, "packets", "Refused by the switch's shared memory."),
         Column("dropped_aqm_packets", _U64, "packets", "Refused by the marking law."),
+        Column(
+            "lost_on_wire_packets",
+            _U64,
+            "packets",
+            "Lost on the wire after the port, where the experiment asks for it.",
+        ),
         Column("marked_packets", _U64, "packets", "Packets that left with a congestion mark set here."),
         Column("queue_mean_bytes", _F64, "bytes", "Backlog, IP bytes, weighted by time; the packet in service counts."),
         Column("queue_p50_bytes", _U64, "bytes", "Backlog that is not exceeded half of the time."),

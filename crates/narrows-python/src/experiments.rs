@@ -5,11 +5,12 @@ use std::path::Path;
 use narrows_core::cc::{EcnUse, Kind, Parameter, SPECS, Value};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use narrows_scenario::differences::differences;
+use narrows_scenario::plan::Plan;
 use narrows_scenario::summary::Summary;
 use narrows_scenario::{Limits, Overrides, json_schema, load};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 pyo3::create_exception!(_native, BadInput, PyValueError, "The whole rendered error: where, what, and what to do.");
 
@@ -43,19 +44,17 @@ pub(crate) fn controllers() -> String {
 
 fn parameter(parameter: &Parameter) -> Json {
     let kind = match parameter.kind {
-        Kind::Switch => "switch",
-        Kind::Count => "count",
-        Kind::Real { .. } => "real",
-        Kind::Span => "span",
-        Kind::Rate => "rate",
-        Kind::Packets => "packets",
-        Kind::Choice(_) => "choice",
+        Kind::Switch => json!("switch"),
+        Kind::Count => json!("count"),
+        Kind::Real { bits } => json!({ "real": { "bits": bits } }),
+        Kind::Span => json!("span"),
+        Kind::Rate => json!("rate"),
+        Kind::Packets => json!("packets"),
+        Kind::Choice(names) => json!({ "choice": names }),
     };
-    let choices = if let Kind::Choice(names) = parameter.kind { names } else { &[] };
     json!({
         "name": parameter.name,
         "kind": kind,
-        "choices": choices,
         "default": text(parameter.kind, parameter.default),
         "range": parameter.range.map(|(least, most)| [bound(parameter.kind, least), bound(parameter.kind, most)]),
         "about": parameter.about,
@@ -131,12 +130,27 @@ pub(crate) fn expand(
             })
         })
         .collect();
+    let listed: Vec<&Plan> = experiment.plans.iter().collect();
+    let differences: Vec<Json> = differences(&listed)
+        .into_iter()
+        .map(|difference| {
+            let values: Map<String, Json> =
+                listed.iter().zip(difference.values).map(|(plan, value)| (case(plan), json!(value))).collect();
+            json!({ "path": difference.path, "values": values, "declared": difference.declared })
+        })
+        .collect();
     let expanded = json!({
         "name": experiment.name,
         "title": experiment.title.clone().unwrap_or_else(|| experiment.name.clone()),
         "seeds": experiment.seeds,
         "plans": plans,
-        "differences": differences(&experiment.plans.iter().collect::<Vec<_>>()),
+        "differences": differences,
     });
     Ok(expanded.to_string())
+}
+
+/// What charts call a plan: its arm, and in a sweep the values of the axes.
+fn case(plan: &Plan) -> String {
+    let axes = plan.axes.iter().map(|(name, value)| format!(" · {name}={value}"));
+    std::iter::once(plan.arm.clone()).chain(axes).collect()
 }
