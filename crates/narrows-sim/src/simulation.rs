@@ -15,7 +15,7 @@ use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
 
-use crate::connections::{Connections, Current, MOST_HOSTS, Side, opener};
+use crate::connections::{Connections, Current, MOST_HOSTS, MOST_PER_HOST, Side, opener};
 use crate::flows::{Arrivals, Flow, arrivals, crosses};
 use crate::hosts::{Stacks, controller};
 use crate::ideal::Ideal;
@@ -36,6 +36,38 @@ pub enum SimError {
         /// Possible.
         most: u32,
     },
+    /// Connection numbers hold only so many connections of one host.
+    #[error("host {host} would open {connections} connections; one run numbers at most {most} for each host")]
+    TooManyConnections {
+        /// Its name.
+        host: String,
+        /// That it would open.
+        connections: u64,
+        /// Possible.
+        most: u32,
+    },
+}
+
+/// Counts the connections that each host will open; persistent ones are as few as the flows that overlap.
+fn check_connections(plan: &Plan, seed: u64) -> Result<(), SimError> {
+    let mut opened = vec![0_u64; plan.network.nodes.len()];
+    for traffic in plan.traffic.iter().filter(|traffic| !matches!(traffic.connections, Mode::Persistent { .. })) {
+        if let Pattern::Incast(incast) = &traffic.pattern {
+            opened[incast.client as usize] += u64::from(incast.repeats) * incast.servers.len() as u64;
+        }
+        for flow in arrivals(traffic, seed, &plan.schedule) {
+            let opener = if flow.request.is_some() { flow.destination } else { flow.source };
+            opened[opener as usize] += 1;
+        }
+    }
+    match opened.iter().position(|&connections| connections > u64::from(MOST_PER_HOST)) {
+        None => Ok(()),
+        Some(host) => Err(SimError::TooManyConnections {
+            host: plan.network.nodes[host].name.clone(),
+            connections: opened[host],
+            most: MOST_PER_HOST,
+        }),
+    }
 }
 
 /// How far a run has come.
@@ -127,13 +159,14 @@ impl<'a> Simulation<'a> {
     /// A run at its beginning.
     ///
     /// # Errors
-    /// If the plan's network is not usable or has too many hosts.
+    /// If the plan's network is not usable, or hosts or their connections are more than can be numbered.
     pub fn new(plan: &'a Plan, seed: u64) -> Result<Simulation<'a>, SimError> {
         let graph = &plan.network;
         let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
         if hosts > MOST_HOSTS as usize {
             return Err(SimError::TooManyHosts { hosts, most: MOST_HOSTS });
         }
+        check_connections(plan, seed)?;
         let network: Network<Packet> = Network::new(graph, seed)?;
         let mut rates = vec![Rate::default(); graph.nodes.len()];
         for link in &graph.links {
@@ -535,7 +568,10 @@ impl<'a> Simulation<'a> {
 
     /// A new connection; where it is established from the start, both its ends.
     fn open(&mut self, traffic: u32, opener: u32, peer: u32, established: bool) -> u32 {
-        let connection = self.connections.open(opener).expect("a plan's flows are bounded by connection numbers");
+        let connection = self
+            .connections
+            .open(opener)
+            .expect("counted before the run began, and persistent ones are fewer than the flows under way");
         let slot = self.insert_end(connection, Side::Opener, opener, peer, traffic, established);
         if established {
             self.insert_end(connection, Side::Other, peer, opener, traffic, true);
