@@ -15,7 +15,7 @@ use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
 
-use crate::connections::{Connections, Current, MOST_HOSTS, MOST_PER_HOST, Side, opener};
+use crate::connections::{Connections, Current, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
 use crate::flows::{Arrivals, Flow, arrivals, crosses};
 use crate::hosts::{Stacks, controller};
 use crate::ideal::Ideal;
@@ -298,7 +298,7 @@ impl<'a> Simulation<'a> {
             }
         };
         let end = self.connections.end(slot);
-        let stack = self.stacks.get(end.stack);
+        let stack = self.stacks.get(end.place.stack);
         end.endpoint.handle_segment(now, &segment, stack);
         self.serve(now, slot);
     }
@@ -338,7 +338,8 @@ impl<'a> Simulation<'a> {
             Endpoint::closed(controller, stack)
         };
         let port = self.network.host_link(host);
-        self.connections.insert(endpoint, connection, side, (host, peer), port, traffic, stack_index)
+        let place = Place { host, peer, port, traffic, stack: stack_index };
+        self.connections.insert(endpoint, connection, side, place)
     }
 
     /// A connection that is gone was closed with everything delivered: what still arrives for it is old, and all of it
@@ -384,7 +385,7 @@ impl<'a> Simulation<'a> {
     /// Sends what an end may send now and arms its deadlines.
     fn transmit(&mut self, now: Time, slot: u32) {
         let Some(end) = self.connections.end_if_alive(slot) else { return };
-        let stack = self.stacks.get(end.stack);
+        let stack = self.stacks.get(end.place.stack);
         let mut room_at = Time::NEVER;
         loop {
             let limit = end.endpoint.small_queue_limit(stack);
@@ -396,13 +397,13 @@ impl<'a> Simulation<'a> {
                 end.endpoint.poll_transmit(now, stack)
             };
             let Some(segment) = segment else { break };
-            let packet = Packet::pack(&segment, end.connection, end.peer, &mut self.pool);
-            let offered = self.network.offer(now, end.port, packet, &mut NoProbe);
+            let packet = Packet::pack(&segment, end.connection, end.place.peer, &mut self.pool);
+            let offered = self.network.offer(now, end.place.port, packet, &mut NoProbe);
             if segment.length > 0 {
                 end.note_waiting(offered, u32::from(segment.length));
             }
         }
-        let id = (u64::from(end.connection) << 1 | Side::on(end.host, end.connection) as u64) << 1;
+        let id = (u64::from(end.connection) << 1 | end.side() as u64) << 1;
         let timer = end.endpoint.deadline(stack);
         if timer != end.armed_timer {
             end.armed_timer = timer;
@@ -424,7 +425,7 @@ impl<'a> Simulation<'a> {
         } else {
             end.armed_pacing = Time::NEVER;
         }
-        let stack = self.stacks.get(end.stack);
+        let stack = self.stacks.get(end.place.stack);
         if end.endpoint.deadline(stack) <= now {
             end.endpoint.handle_timeout(now, stack);
         }
@@ -603,7 +604,7 @@ impl<'a> Simulation<'a> {
     /// A message is whole at this end: a request to answer, or a flow that is done.
     fn handle_message(&mut self, now: Time, slot: u32, tag: Tag) {
         let number = tag.0 - 1;
-        let host = self.connections.end(slot).host;
+        let host = self.connections.end(slot).place.host;
         let flow = &self.flows[number as usize];
         if flow.source == host {
             let jitter = match &self.plan.traffic[flow.traffic as usize].pattern {
@@ -630,7 +631,7 @@ impl<'a> Simulation<'a> {
         self.note_received(slot, number);
         let end = self.connections.end(slot);
         end.receiving = None;
-        if Side::on(end.host, end.connection) == Side::Opener {
+        if end.side() == Side::Opener {
             self.release(now, slot);
         } else if self.one_flow_only(slot) {
             // Nothing more will come, but the last acknowledgement must still go.
@@ -662,7 +663,7 @@ impl<'a> Simulation<'a> {
         self.note_sent(slot);
         let end = self.connections.end(slot);
         end.sending = None;
-        if Side::on(end.host, end.connection) == Side::Opener {
+        if end.side() == Side::Opener {
             self.release(now, slot);
         } else if self.one_flow_only(slot) {
             self.close(slot);
@@ -681,7 +682,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn one_flow_only(&mut self, slot: u32) -> bool {
-        let traffic = self.connections.end(slot).traffic;
+        let traffic = self.connections.end(slot).place.traffic;
         !matches!(self.plan.traffic[traffic as usize].connections, Mode::Persistent { .. })
     }
 
@@ -693,7 +694,7 @@ impl<'a> Simulation<'a> {
             return;
         }
         let end = self.connections.end(slot);
-        let (key, connection) = ((end.traffic, end.host, end.peer), end.connection);
+        let (key, connection) = ((end.place.traffic, end.place.host, end.place.peer), end.connection);
         let known = self.persistent.get_mut(&key).expect("persistent connections are listed");
         let entry = known.iter_mut().find(|entry| entry.0 == connection).expect("each is listed");
         entry.1 = false;
@@ -701,7 +702,7 @@ impl<'a> Simulation<'a> {
 
     fn close(&mut self, slot: u32) {
         let end = self.connections.end(slot);
-        let id = (u64::from(end.connection) << 1 | Side::on(end.host, end.connection) as u64) << 1;
+        let id = (u64::from(end.connection) << 1 | end.side() as u64) << 1;
         self.network.disarm(Entity::timer(id, slot << 1));
         self.network.disarm(Entity::timer(id | 1, slot << 1 | 1));
         self.connections.remove(slot);
