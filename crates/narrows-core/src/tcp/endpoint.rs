@@ -345,6 +345,11 @@ impl Endpoint {
         self.sender.outstanding()
     }
 
+    /// Segments thought to be in the network: sent, neither delivered nor lost.
+    pub fn in_flight(&self) -> u32 {
+        self.sender.in_flight()
+    }
+
     /// The controller, for observation.
     pub fn controller(&self) -> &Controller {
         self.sender.controller()

@@ -181,6 +181,10 @@ impl Sender {
         self.board.outstanding()
     }
 
+    pub(super) fn in_flight(&self) -> u32 {
+        self.board.in_flight()
+    }
+
     /// Everything offered is acknowledged.
     pub(super) fn is_idle(&self) -> bool {
         self.una == self.offered
