@@ -98,7 +98,9 @@ pub(super) struct Sender {
     sent_since_hold: bool,
     waits_for_pacing: bool,
     burst_left: u64,
-    last_sent: Time,
+    /// When the last segment left, and whether the idle time since then was already answered by a restart.
+    last_sent: Option<Time>,
+    restarted: bool,
 
     pub(super) retransmitted_bytes: u64,
     pub(super) timeouts: u32,
@@ -142,7 +144,8 @@ impl Sender {
             sent_since_hold: false,
             waits_for_pacing: false,
             burst_left: 0,
-            last_sent: Time::ZERO,
+            last_sent: None,
+            restarted: false,
             retransmitted_bytes: 0,
             timeouts: 0,
             rtt_sum: Span::ZERO,
@@ -709,7 +712,7 @@ impl Sender {
 
     fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
         let stamp = self.stamp(now, stack);
-        let idle = (self.board.outstanding() == 0).then(|| now.since(self.last_sent));
+        let idle = (self.board.outstanding() == 0).then(|| self.idle(now));
         self.board.push(now, segment.start, segment.length, stamp);
         self.nxt = self.nxt.plus(u64::from(segment.length));
         self.note_sent(now, segment.length, pacing, idle, stack);
@@ -726,7 +729,8 @@ impl Sender {
     fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
         self.burst_left = self.burst_left.saturating_sub(1);
         self.sent_since_hold = true;
-        self.last_sent = now;
+        self.last_sent = Some(now);
+        self.restarted = false;
         self.reduction.on_sent();
         if let Some(rate) = pacing {
             let size = Bytes::new(u64::from(length) + stack.packet().get() - stack.mss());
@@ -743,13 +747,18 @@ impl Sender {
         stack.delivery_rate.then(|| self.rate.stamp(now, self.board.outstanding()))
     }
 
+    /// Time since the last segment left; none before the first.
+    fn idle(&self, now: Time) -> Span {
+        self.last_sent.map_or(Span::ZERO, |last| now.since(last))
+    }
+
     fn restart_after_idle(&mut self, now: Time, stack: &Stack) {
-        let idle = now.since(self.last_sent);
-        if stack.profile.restart_after_idle && self.last_sent > Time::ZERO && idle > self.rtt.timeout(&stack.profile) {
+        let idle = self.idle(now);
+        // Once per idle time, even if the segment itself must wait.
+        if stack.profile.restart_after_idle && !self.restarted && idle > self.rtt.timeout(&stack.profile) {
             self.refresh_path(stack);
             self.controller.on_idle_restart(now, idle, &self.path);
-            // Once per idle time, even if the segment itself must wait.
-            self.last_sent = now;
+            self.restarted = true;
         }
     }
 
@@ -824,7 +833,7 @@ impl Sender {
             || burst == left
             || room * OFFLOAD_WINDOW_DIVISOR >= window
             || self.phase != Phase::Open
-            || now.since(self.last_sent) > TICK
+            || self.idle(now) > TICK
             // No acknowledgement is due soon: waiting would cost more than it brings.
             || self.rtt.smoothed().is_none_or(head_is_young)
             || self.board.in_flight() == 0;
