@@ -65,8 +65,10 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     resent: u32,
-    /// Number after the highest record reported delivered; at most `first` if there is none.
+    /// Number after the highest record reported delivered; at most `first` if there is none. And the same before the
+    /// acknowledgement at hand: only what arrives below that is late.
     sacked_end: u64,
+    known_end: u64,
     /// Where the duplicate-count detector goes on, and how many delivered records lie below.
     scan: u64,
     sacked_below_scan: u32,
@@ -125,6 +127,11 @@ impl Scoreboard {
 
     fn index(&self, number: u64) -> usize {
         usize::try_from(number - self.first).expect("numbers at or after the first record")
+    }
+
+    /// An acknowledgement is about to be read.
+    pub(super) fn begin_acknowledgement(&mut self) {
+        self.known_end = self.sacked_end;
     }
 
     /// Everything up to `ack` is delivered.
@@ -236,8 +243,9 @@ impl Scoreboard {
             if delivered.newest.is_none_or(|(newest, _)| record.sent_at >= newest) {
                 delivered.newest = Some((record.sent_at, start));
             }
-            if number + 1 < self.sacked_end {
-                let distance = u32::try_from(self.sacked_end - number - 1).unwrap_or(u32::MAX);
+            // An acknowledgement that advances and reports ranges says nothing of their order (Linux `prior_fack`).
+            if number + 1 < self.known_end {
+                let distance = u32::try_from(self.known_end - number - 1).unwrap_or(u32::MAX);
                 delivered.reordered_by = delivered.reordered_by.max(distance);
             }
         } else {

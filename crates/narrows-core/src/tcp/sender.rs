@@ -236,6 +236,7 @@ impl Sender {
         let advanced = ack > self.una;
         let prior_in_flight = self.board.in_flight();
         let mut delivered = Delivered::default();
+        self.board.begin_acknowledgement();
         let duplicate = self.take_sack(segment, ack, &mut delivered);
         if advanced {
             self.board.acknowledge(self.una, ack, &mut delivered);
