@@ -18,6 +18,7 @@
 //! expect resend 1
 //! expect ack 3 [dsack 1] [sack 5-7] [ece]     a bare acknowledgement
 //! expect window 10 | phase recovery | outstanding 3 | in-flight 3 | timeouts 1
+//! expect syn | syn-ack | opening | established
 //! expect timer 210ms | timer none | pacing 5ms | pacing none         absolute times
 //! ```
 //!
@@ -370,7 +371,9 @@ impl Play {
                 let flags = if what == "syn" { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
                 equal(format!("{flags:?}"), format!("{:?}", segment.flags))
             }
-            "established" => equal("true".to_owned(), self.end.is_established().to_string()),
+            "established" | "opening" => {
+                equal((what == "established").to_string(), self.end.is_established().to_string())
+            }
             "window" => equal(words.number()?.to_string(), self.end.window().get().to_string()),
             "outstanding" => equal(words.number()?.to_string(), self.end.outstanding().to_string()),
             "in-flight" => equal(words.number()?.to_string(), self.end.in_flight().to_string()),

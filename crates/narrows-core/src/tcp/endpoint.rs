@@ -135,8 +135,10 @@ impl Endpoint {
     }
 
     fn handle_syn(&mut self, now: Time, segment: &Segment, stack: &Stack) {
-        self.receiver.learn_timestamp(segment.timestamp);
-        self.sender.allow(Seq::FIRST, segment.window);
+        if self.handshake != Handshake::Established {
+            self.receiver.learn_timestamp(segment.timestamp);
+            self.sender.allow(Seq::FIRST, segment.window);
+        }
         let answers = segment.flags.contains(Flags::ACK);
         match self.handshake {
             Handshake::Closed if !answers => {

@@ -121,7 +121,9 @@ impl Receiver {
             self.marked_bytes += length;
         }
         self.echo_marks(arrival, stack);
-        if arrival.start <= self.acknowledged {
+        // [RFC 7323 §4.3]: of the segment at the left edge, and never back, lest an old duplicate pass for an original.
+        let older = arrival.timestamp.wrapping_sub(self.timestamp) > u32::MAX / 2;
+        if arrival.start <= self.acknowledged && !older {
             self.timestamp = arrival.timestamp;
         }
         if arrival.flags.contains(Flags::PSH) && arrival.end > self.next {
