@@ -13,6 +13,7 @@
 //! at 0ms offer 10 segments     runs every timer due before or at that time first
 //! at 10ms recv ack 3 sack 5-7 [ece] [echo 4ms] [window 64]      what the network brings
 //! at 10ms recv data 2-3 [ce] [cwr] [push] [stamp 7ms]
+//! at 10ms recv data-at 4294967000          a segment at this wire number; also `wire-ack`, `wire-sack FROM TO`
 //! at 10ms                      only lets time pass
 //! expect send 1-10 [cwr] [ect|not-ect]        new segments, in this order, at this time
 //! expect resend 1
@@ -302,6 +303,10 @@ impl Play {
         match words.next()? {
             "ack" => segment.ack = start(words.number()? + 1).wire(),
             "data" => data = Some(words.segments()?),
+            "data-at" => {
+                segment.seq = Seq::new(words.number()?).wire();
+                segment.length = 1448;
+            }
             "syn" => segment.flags = Flags::SYN,
             "syn-ack" => segment.flags = Flags::SYN.with(Flags::ACK),
             other => return Err(format!("`{other}` is no segment")),
@@ -327,7 +332,6 @@ impl Play {
                     segment.sack.push(Seq::new(from), Seq::new(to));
                 }
                 "wire-ack" => segment.ack = Seq::new(words.number()?).wire(),
-                "wire-seq" => segment.seq = Seq::new(words.number()?).wire(),
                 other => return Err(format!("`{other}` is no part of a segment")),
             }
         }

@@ -115,7 +115,10 @@ impl Endpoint {
             self.handle_syn(now, segment, stack);
             return;
         }
-        if let Handshake::SynReceived { at, tries } = self.handshake {
+        if let Handshake::SynReceived { at, tries } = self.handshake
+            && segment.flags.contains(Flags::ACK)
+            && segment.ack == Seq::FIRST.wire()
+        {
             self.establish(now, at.filter(|_| tries == 1), stack);
         }
         if self.handshake != Handshake::Established {
