@@ -127,10 +127,11 @@ impl Endpoint {
         if segment.length == 0 {
             // A bare acknowledgement may not overtake the data that the offload still holds.
             self.flush_offload(now, stack);
-        } else {
-            let piece = arrival(segment, self.receiver.next_expected());
+        } else if let Some(piece) = arrival(segment, self.receiver.next_expected()) {
             let receiver = &mut self.receiver;
             self.offload.handle(now, piece, stack, |run| receiver.handle(now, run, stack));
+        } else {
+            self.receiver.acknowledge_now();
         }
         if segment.flags.contains(Flags::ACK) {
             self.sender.handle_ack(now, segment, stack);
