@@ -270,15 +270,15 @@ impl Scoreboard {
         }
     }
 
-    /// A segment is lost if at least `threshold` segments above it are delivered [RFC 6675 §4 IsLost]. Returns how many
-    /// were found.
-    pub(super) fn lose_by_count(&mut self, threshold: u32) -> u32 {
+    /// A segment is lost if at least `threshold` segments above it are delivered [RFC 6675 §4 IsLost]; with `forward`, if
+    /// a delivered one lies that far above it (Linux's FACK). Returns how many were found.
+    pub(super) fn lose_by_count(&mut self, threshold: u32, forward: bool) -> u32 {
         let mut found = 0;
         while self.scan < self.end() {
             let index = self.index(self.scan);
             if self.records[index].is(SACKED) {
                 self.sacked_below_scan += 1;
-            } else if self.sacked - self.sacked_below_scan < threshold {
+            } else if self.above_scan(forward) < u64::from(threshold) {
                 break;
             } else if !self.records[index].is(LOST) {
                 self.mark_lost(self.scan);
@@ -287,6 +287,15 @@ impl Scoreboard {
             self.scan += 1;
         }
         found
+    }
+
+    /// Segments delivered above `scan`, or with `forward` the distance to the highest of them.
+    fn above_scan(&self, forward: bool) -> u64 {
+        if forward {
+            self.sacked_end.saturating_sub(self.scan + 1)
+        } else {
+            u64::from(self.sacked - self.sacked_below_scan)
+        }
     }
 
     /// A segment sent at least `wait` ago and before `latest`, the latest transmission known delivered, is lost
@@ -524,7 +533,7 @@ mod tests {
                         board.remember_blocks([(seq(from), seq(to)), (Seq::SYN, Seq::SYN), (Seq::SYN, Seq::SYN)]);
                         known[usize::try_from(from).unwrap()..usize::try_from(to).unwrap()].fill(true);
                     }
-                    Op::LoseByCount => { board.lose_by_count(3); }
+                    Op::LoseByCount => { board.lose_by_count(3, false); }
                     Op::LoseByTime(wait) => {
                         board.lose_by_time(now, (now, seq(sent)), Span::from_us(wait), false, seq(una));
                     }
@@ -548,10 +557,10 @@ mod tests {
         }
         let mut delivered = Delivered::default();
         board.sack(seq(1), seq(3), seq(0), &mut delivered);
-        assert_eq!(board.lose_by_count(3), 0);
+        assert_eq!(board.lose_by_count(3, false), 0);
         board.sack(seq(5), seq(6), seq(0), &mut delivered);
         // Three above segment 0; only one above 3 and 4.
-        assert_eq!(board.lose_by_count(3), 1);
+        assert_eq!(board.lose_by_count(3, false), 1);
         assert_eq!(board.resend(Time::from_ns(20), seq(0), None), Some((seq(0), 1448)));
         assert_eq!(board.in_flight(), 10 - 3);
     }

@@ -17,8 +17,9 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 const MOST_REORDERING: u32 = 300;
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
 const DUPLICATE_THRESHOLD: u32 = 3;
-/// Linux's least tail-loss-probe timeout.
+/// The least tail-loss-probe timeout of Linux 4.9, and what Linux 6 adds to two round trips (`TCP_TIMEOUT_MIN`).
 const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
+const PROBE_MARGIN: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
@@ -45,6 +46,15 @@ struct Doubt {
     resent_at: Option<u32>,
     /// Retransmissions whose duplicate the receiver has not reported.
     unreported: u32,
+}
+
+/// A probe of the tail that is not yet judged.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// `nxt` when it had left [RFC 8985 §7.3 TLP.end_seq].
+    high: Seq,
+    /// It was a retransmission.
+    resent: bool,
 }
 
 /// The state of the sending half.
@@ -74,19 +84,22 @@ pub(super) struct Sender {
     doubt: Option<Doubt>,
     announce_reduction: bool,
 
-    /// The retransmission timer: a timeout, or a probe of the tail if `probing`.
-    timer: Time,
-    probing: bool,
+    /// When the retransmission timer expires.
+    timeout_at: Time,
+    /// When a probe of the tail goes instead; never later than the timeout.
+    probe_at: Time,
     probe_now: bool,
-    /// `nxt` when the last probe went out as a retransmission; until that is acknowledged no other goes.
-    probe: Option<Seq>,
+    /// The last probe; until it is judged no other goes.
+    probe: Option<Probe>,
     backoff: u8,
     /// When the detector by time must look again.
     reorder_timer: Time,
     /// The latest transmission known delivered, and its round trip.
     latest: (Time, Seq),
     latest_rtt: Span,
+    /// The duplicate threshold, raised by reordering (Linux `tcp_sock.reordering`).
     reordering: u32,
+    reordering_seen: bool,
     /// Losses that the timer found and no acknowledgement has told the controller yet.
     lost_unheard: u32,
 
@@ -127,8 +140,8 @@ impl Sender {
             reduction: Reduction::default(),
             doubt: None,
             announce_reduction: false,
-            timer: Time::NEVER,
-            probing: false,
+            timeout_at: Time::NEVER,
+            probe_at: Time::NEVER,
             probe_now: false,
             probe: None,
             backoff: 0,
@@ -136,6 +149,7 @@ impl Sender {
             latest: (Time::ZERO, Seq::SYN),
             latest_rtt: Span::ZERO,
             reordering: DUPLICATE_THRESHOLD,
+            reordering_seen: false,
             lost_unheard: 0,
             round_end: Seq::FIRST,
             most_outstanding: 0,
@@ -363,7 +377,7 @@ impl Sender {
     /// Remembers the latest transmission known delivered [RFC 8985 §6.2 step 2].
     fn notice_latest(&mut self, now: Time, delivered: &Delivered) {
         if delivered.reordered_by > 0 {
-            self.reordering = self.reordering.max(delivered.reordered_by + 1).min(MOST_REORDERING);
+            self.notice_reordering(delivered.reordered_by);
         }
         let Some((sent_at, end, resent)) = delivered.latest else { return };
         let span = now.since(sent_at);
@@ -375,6 +389,12 @@ impl Sender {
             self.latest = (sent_at, end);
             self.latest_rtt = span;
         }
+    }
+
+    /// A segment arrived after one that lay `distance` above it in the stream.
+    fn notice_reordering(&mut self, distance: u32) {
+        self.reordering = self.reordering.max(distance.saturating_add(1)).min(MOST_REORDERING);
+        self.reordering_seen = true;
     }
 
     /// Runs the profile's detectors; returns how many segments were newly found lost.
@@ -392,7 +412,10 @@ impl Sender {
             // With three or fewer outstanding, all but one delivered is all that can be had [RFC 5827 §3].
             let threshold = if small { outstanding.saturating_sub(1).max(1) } else { self.reordering };
             if self.board.sacked() > 0 {
-                found += self.board.lose_by_count(threshold);
+                // Linux 4.9 counts holes too until it has seen reordering (`tcp_is_fack`).
+                let forward = profile.loss_detection == LossDetection::DuplicateAcksThenTime
+                    && self.reordering == DUPLICATE_THRESHOLD;
+                found += self.board.lose_by_count(threshold, forward);
             }
         }
         let by_time = profile.loss_detection != LossDetection::DuplicateAcks;
@@ -414,7 +437,7 @@ impl Sender {
         if linux_4 {
             return quarter.max(TICK);
         }
-        let seen = self.reordering > DUPLICATE_THRESHOLD;
+        let seen = self.reordering_seen;
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         if !seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
             return Span::ZERO;
@@ -456,8 +479,11 @@ impl Sender {
 
     /// Whether the tail probe is now known to have repaired a loss [RFC 8985 §7.4].
     fn judge_probe(&mut self, duplicate: bool) -> bool {
-        let Some(high) = self.probe else { return false };
-        if duplicate && self.una >= high {
+        let Some(Probe { high, resent }) = self.probe else { return false };
+        if self.una < high {
+            return false;
+        }
+        if duplicate || !resent {
             self.probe = None;
             return false;
         }
@@ -474,6 +500,8 @@ impl Sender {
         if self.board.lost() > 0 && matches!(self.phase, Phase::Open | Phase::EcnReduction) {
             let in_reduction = self.phase == Phase::EcnReduction;
             self.phase = Phase::Recovery;
+            // What the probe repaired is answered with the rest (Linux `tcp_init_cwnd_reduction`).
+            self.probe = None;
             self.recovery_point = self.nxt;
             self.doubt = stack.profile.undo.then_some(Doubt { resent_at: None, unreported: 0 });
             // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
@@ -486,6 +514,7 @@ impl Sender {
         let transport_cuts = stack.ecn == EcnMode::Classic || !controller_owns;
         if ece && self.phase == Phase::Open && transport_cuts {
             self.phase = Phase::EcnReduction;
+            self.probe = None;
             self.recovery_point = self.nxt;
             self.announce_reduction = stack.ecn == EcnMode::Classic;
             return Some(Cause::Ecn);
@@ -506,40 +535,46 @@ impl Sender {
 
     fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
         if self.board.outstanding() == 0 {
-            self.timer = Time::NEVER;
-            self.probing = false;
+            self.timeout_at = Time::NEVER;
+            self.probe_at = Time::NEVER;
+            self.probe_now = false;
         } else if advanced {
-            self.rearm(now, stack);
-        } else if self.probing && self.board.sacked() > 0 {
-            // Acknowledgements speak now: no probe is needed, the timeout stays the last resort.
-            self.probing = false;
-            self.timer = self.board.oldest_sent_at().unwrap_or(now).max(now) + self.timeout(stack);
+            self.probe_now = false;
+            self.timeout_at = now + self.timeout(stack);
+            self.schedule_probe(now, stack);
+        } else if self.probe_at != Time::NEVER {
+            // Acknowledgements speak: RACK's timer finds what is lost. Linux 4.9 has none and lets the probe go.
+            let told = stack.profile.loss_detection == LossDetection::Rack && self.board.sacked() > 0;
+            if told || self.phase != Phase::Open {
+                self.probe_at = Time::NEVER;
+            }
         }
     }
 
-    /// Sets the timer to a probe of the tail if one may help, else to the timeout.
-    fn rearm(&mut self, now: Time, stack: &Stack) {
-        self.timer = now + self.timeout(stack);
-        self.probing = false;
-        let may_probe = stack.profile.tail_loss_probe
-            && self.phase == Phase::Open
-            && self.board.sacked() == 0
-            && self.probe.is_none()
-            && (self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window());
-        if let (true, Some(srtt)) = (may_probe, self.rtt.smoothed()) {
-            let mut wait = srtt * 2;
-            if self.board.outstanding() == 1 {
-                wait = wait.max(srtt + srtt.div(2) + WORST_DELAYED_ACK);
-            }
-            // Where the timeout comes sooner, a probe goes in its place [RFC 8985 §7.2].
-            self.timer = self.timer.min(now + wait.max(MIN_PROBE_TIMEOUT));
-            self.probing = true;
-        }
+    /// Schedules a probe of the tail from now if one may help [RFC 8985 §7.2; Linux `tcp_schedule_loss_probe`].
+    fn schedule_probe(&mut self, now: Time, stack: &Stack) {
+        self.probe_at = Time::NEVER;
+        let rack = stack.profile.loss_detection == LossDetection::Rack;
+        let calm = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
+        // Linux 4.9 probes only where no transmission of its own will tell.
+        let stuck = rack || self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window();
+        let may_probe =
+            stack.profile.tail_loss_probe && calm && stuck && self.board.sacked() == 0 && self.probe.is_none();
+        let Some(srtt) = self.rtt.smoothed().filter(|_| may_probe) else { return };
+        let lone = self.board.outstanding() == 1;
+        let wait = match (rack, lone) {
+            (true, true) => srtt * 2 + stack.profile.min_rto,
+            (true, false) => srtt * 2 + PROBE_MARGIN,
+            (false, true) => (srtt * 2).max(srtt + srtt.div(2) + WORST_DELAYED_ACK).max(MIN_PROBE_TIMEOUT),
+            (false, false) => (srtt * 2).max(MIN_PROBE_TIMEOUT),
+        };
+        // Where the timeout comes sooner, a probe goes in its place.
+        self.probe_at = self.timeout_at.min(now + wait);
     }
 
     /// The earliest of this half's timers.
     pub(super) fn deadline(&self) -> Time {
-        self.timer.min(self.reorder_timer)
+        self.timeout_at.min(self.probe_at).min(self.reorder_timer)
     }
 
     /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
@@ -556,21 +591,18 @@ impl Sender {
                 self.begin_reduction(now, cause, u64::from(prior_in_flight));
             }
         }
-        if self.timer > now {
-            return;
-        }
-        if self.probing {
-            self.probing = false;
+        if self.probe_at <= now {
+            self.probe_at = Time::NEVER;
             self.probe_now = true;
-            self.timer = now + self.timeout(stack);
-        } else {
+            self.timeout_at = now + self.timeout(stack);
+        } else if self.timeout_at <= now {
             self.time_out(now, stack);
         }
     }
 
     fn time_out(&mut self, now: Time, stack: &Stack) {
         if self.board.outstanding() == 0 {
-            self.timer = Time::NEVER;
+            self.timeout_at = Time::NEVER;
             return;
         }
         self.timeouts += 1;
@@ -592,7 +624,8 @@ impl Sender {
         self.burst_left = 0;
         self.reorder_timer = Time::NEVER;
         self.backoff = self.backoff.saturating_add(1);
-        self.timer = now + self.timeout(stack);
+        self.timeout_at = now + self.timeout(stack);
+        self.probe_at = Time::NEVER;
     }
 
     // ---- transmissions ----------------------------------------------------------------------------------------------
@@ -675,12 +708,14 @@ impl Sender {
                 let segment =
                     Outgoing { start: self.nxt, length, tag, ends_message, resent: false, announces_reduction: false };
                 self.send_new(now, segment, None, stack);
+                self.probe = Some(Probe { high: self.nxt, resent: false });
+                self.probe_at = Time::NEVER;
                 return Some(segment);
             }
         }
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend_last(now, self.una, stamp)?;
-        self.probe = Some(self.nxt);
+        self.probe = Some(Probe { high: self.nxt, resent: true });
         Some(self.note_resent(now, start, length, None, stack))
     }
 
@@ -696,8 +731,9 @@ impl Sender {
             doubt.resent_at.get_or_insert(timestamp(now));
             doubt.unreported += 1;
         }
-        if self.timer == Time::NEVER {
-            self.timer = now + self.timeout(stack);
+        // The head's retransmission gets a whole timeout (Linux `tcp_xmit_retransmit_queue`).
+        if self.timeout_at == Time::NEVER || start <= self.una {
+            self.timeout_at = now + self.timeout(stack);
         }
         let (tag, end) = self.message_of(start);
         self.note_sent(now, length, pacing, None, stack);
@@ -717,13 +753,12 @@ impl Sender {
         self.board.push(now, segment.start, segment.length, stamp);
         self.nxt = self.nxt.plus(u64::from(segment.length));
         self.note_sent(now, segment.length, pacing, idle, stack);
-        if self.timer == Time::NEVER || self.probing || (self.phase == Phase::Open && stack.profile.tail_loss_probe) {
-            let timeout_at = self.timer;
-            self.rearm(now, stack);
-            if !self.probing && timeout_at != Time::NEVER {
-                // Sending more does not put off the timeout of what was sent before.
-                self.timer = self.timer.min(timeout_at);
-            }
+        // Sending more does not put off the timeout of what was sent before.
+        if self.timeout_at == Time::NEVER {
+            self.timeout_at = now + self.timeout(stack);
+        }
+        if stack.profile.tail_loss_probe {
+            self.schedule_probe(now, stack);
         }
     }
 
