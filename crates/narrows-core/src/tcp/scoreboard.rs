@@ -52,6 +52,8 @@ pub(super) struct Delivered {
     pub(super) stamp: Option<(Stamp, Time)>,
     /// A segment sent once arrived after a later one, by so many segments.
     pub(super) reordered_by: u32,
+    /// The same of any segment, sent again or not.
+    pub(super) reach: u32,
 }
 
 /// The outstanding segments of one sender.
@@ -235,6 +237,9 @@ impl Scoreboard {
         delivered.packets += 1;
         delivered.bytes += u64::from(record.length);
         let once = !record.is(EVER_RESENT);
+        // An acknowledgement that advances and reports ranges says nothing of their order (Linux `prior_fack`).
+        let distance = u32::try_from(self.known_end.saturating_sub(number + 1)).unwrap_or(u32::MAX);
+        delivered.reach = delivered.reach.max(distance);
         let end = start.plus(u64::from(record.length));
         if once {
             if in_order && delivered.oldest.is_none_or(|oldest| record.sent_at < oldest) {
@@ -243,11 +248,7 @@ impl Scoreboard {
             if delivered.newest.is_none_or(|(newest, _)| record.sent_at >= newest) {
                 delivered.newest = Some((record.sent_at, start));
             }
-            // An acknowledgement that advances and reports ranges says nothing of their order (Linux `prior_fack`).
-            if number + 1 < self.known_end {
-                let distance = u32::try_from(self.known_end - number - 1).unwrap_or(u32::MAX);
-                delivered.reordered_by = delivered.reordered_by.max(distance);
-            }
+            delivered.reordered_by = delivered.reordered_by.max(distance);
         } else {
             delivered.resent = true;
         }
@@ -329,17 +330,26 @@ impl Scoreboard {
                 let index = self.index(number);
                 self.records[index].state &= !RESENT;
                 self.resent -= 1;
+                if !self.records[index].is(LOST) {
+                    // A probe, or sent again in an episode that was undone.
+                    self.records[index].state |= LOST;
+                    self.lost += 1;
+                }
                 self.to_resend.push_front(number);
                 found += 1;
             }
             self.resends.pop_front();
+        }
+        // The lowest first, as they were sent.
+        for place in 0..found as usize / 2 {
+            self.to_resend.swap(place, found as usize - 1 - place);
         }
         if only_resent {
             return (found, next);
         }
         while self.time_scan < self.end() {
             let record = self.records[self.index(self.time_scan)];
-            if record.state & (SACKED | LOST | EVER_RESENT) == 0 {
+            if record.state & (SACKED | LOST | RESENT) == 0 {
                 let end = Seq::expand(record.start, una).plus(u64::from(record.length));
                 if (record.sent_at, end) >= latest {
                     break;
@@ -389,20 +399,13 @@ impl Scoreboard {
         found
     }
 
-    /// The losses were not: nothing waits to be sent again any more.
+    /// The losses were not: nothing waits to be sent again any more. What was sent again stays in the network.
     pub(super) fn forget_losses(&mut self) {
         self.to_resend.clear();
         for record in &mut self.records {
             record.state &= !LOST;
         }
         self.lost = 0;
-        // Retransmissions already in the network stay counted in `resent` only with their loss: both copies of such a
-        // segment are one outstanding segment now.
-        for record in &mut self.records {
-            record.state &= !RESENT;
-        }
-        self.resent = 0;
-        self.resends.clear();
         self.scan = self.first;
         self.sacked_below_scan = 0;
         self.time_scan = self.first;

@@ -42,10 +42,12 @@ pub(super) struct Outgoing {
 /// How a reduction or timeout may still turn out to have been needless.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
+    /// First byte outstanding when it began: duplicates of earlier data do not speak of it (Linux `undo_marker`).
+    since: Seq,
     /// Timestamp of the first retransmission; an echo of an earlier one proves that the original arrived [RFC 3522].
     resent_at: Option<u32>,
     /// Retransmissions whose duplicate the receiver has not reported.
-    unreported: u32,
+    unreported: u64,
 }
 
 /// A probe of the tail that is not yet judged.
@@ -92,6 +94,8 @@ pub(super) struct Sender {
     /// The last probe; until it is judged no other goes.
     probe: Option<Probe>,
     backoff: u8,
+    /// Timeouts since the last progress.
+    expiries: u32,
     /// When the detector by time must look again.
     reorder_timer: Time,
     /// The latest transmission known delivered, and its round trip.
@@ -145,6 +149,7 @@ impl Sender {
             probe_now: false,
             probe: None,
             backoff: 0,
+            expiries: 0,
             reorder_timer: Time::NEVER,
             latest: (Time::ZERO, Seq::SYN),
             latest_rtt: Span::ZERO,
@@ -251,10 +256,11 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let mut delivered = Delivered::default();
         self.board.begin_acknowledgement();
-        let duplicate = self.take_sack(segment, ack, &mut delivered);
+        let duplicate = self.take_sack(segment, ack, &mut delivered, stack);
         if advanced {
             self.board.acknowledge(self.una, ack, &mut delivered);
             self.una = ack;
+            self.expiries = 0;
             while self.messages.front().is_some_and(|&(end, _)| end <= ack) {
                 self.messages.pop_front();
             }
@@ -275,8 +281,12 @@ impl Sender {
         let found = self.find_losses(now, stack);
         let lost = found + core::mem::take(&mut self.lost_unheard);
 
-        if advanced && self.was_needless(segment) {
-            self.undo();
+        if ece {
+            // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
+            self.doubt = None;
+        }
+        if self.was_needless(segment, advanced) {
+            self.undo(&delivered);
         }
         self.leave_finished_episode();
         let probe_repaired_loss = self.judge_probe(duplicate);
@@ -317,7 +327,7 @@ impl Sender {
     }
 
     /// Reads the blocks; returns whether the first reported a duplicate.
-    fn take_sack(&mut self, segment: &Segment, ack: Seq, delivered: &mut Delivered) -> bool {
+    fn take_sack(&mut self, segment: &Segment, ack: Seq, delivered: &mut Delivered, stack: &Stack) -> bool {
         if segment.sack.is_empty() {
             return false;
         }
@@ -328,8 +338,12 @@ impl Sender {
         let (first, second) = (blocks[0], blocks[1]);
         let duplicate = first.1 <= ack || (second.1 > second.0 && second.0 <= first.0 && first.1 <= second.1);
         if duplicate {
-            if let Some(doubt) = &mut self.doubt {
-                doubt.unreported = doubt.unreported.saturating_sub(1);
+            if let Some(doubt) = &mut self.doubt
+                && first.1 > doubt.since
+                && first.1 <= self.nxt
+            {
+                // One block may report what receive offload has merged.
+                doubt.unreported = doubt.unreported.saturating_sub(first.1.since(first.0).div_ceil(stack.mss()));
             }
             blocks[0] = (Seq::SYN, Seq::SYN);
         }
@@ -446,22 +460,26 @@ impl Sender {
     }
 
     /// The episode's cause was an illusion: an original arrived that was thought lost.
-    fn was_needless(&self, segment: &Segment) -> bool {
-        let Some(doubt) = self.doubt else { return false };
-        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            return false;
-        }
-        let before = |resent: u32| segment.timestamp_echo.wrapping_sub(resent) > u32::MAX / 2;
-        let echo_is_older = segment.timestamp_echo != 0 && doubt.resent_at.is_some_and(before);
-        let all_duplicates = doubt.resent_at.is_some() && doubt.unreported == 0;
-        echo_is_older || all_duplicates
+    fn was_needless(&self, segment: &Segment, advanced: bool) -> bool {
+        let Some(Doubt { resent_at: Some(resent_at), unreported, .. }) = self.doubt else { return false };
+        let older = segment.timestamp_echo.wrapping_sub(resent_at) > u32::MAX / 2;
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let by_echo = repairing && advanced && segment.timestamp_echo != 0 && older;
+        // Reports of the last duplicates may come when the episode is over; a timeout's need progress beside them (Linux
+        // `tcp_try_undo_dsack`, `tcp_try_undo_loss`).
+        by_echo || unreported == 0 && (advanced || self.phase != Phase::Loss)
     }
 
-    fn undo(&mut self) {
+    fn undo(&mut self, delivered: &Delivered) {
         self.controller.on_undo();
+        if self.phase == Phase::Recovery && delivered.reach > 0 {
+            // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
+            self.notice_reordering(delivered.reach);
+        }
         self.board.forget_losses();
         self.phase = Phase::Open;
         self.doubt = None;
+        self.announce_reduction = false;
     }
 
     fn leave_finished_episode(&mut self) {
@@ -473,7 +491,6 @@ impl Sender {
         };
         if finished {
             self.phase = Phase::Open;
-            self.doubt = None;
         }
     }
 
@@ -503,9 +520,10 @@ impl Sender {
             // What the probe repaired is answered with the rest (Linux `tcp_init_cwnd_reduction`).
             self.probe = None;
             self.recovery_point = self.nxt;
-            self.doubt = stack.profile.undo.then_some(Doubt { resent_at: None, unreported: 0 });
             // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
             let answered = in_reduction && stack.ecn == EcnMode::Classic && !controller_owns;
+            self.doubt = if answered || ece { None } else { self.new_doubt(stack) };
+            self.announce_reduction = stack.ecn == EcnMode::Classic;
             return (!answered).then_some(Cause::Loss);
         }
         if probe_repaired_loss {
@@ -514,12 +532,17 @@ impl Sender {
         let transport_cuts = stack.ecn == EcnMode::Classic || !controller_owns;
         if ece && self.phase == Phase::Open && transport_cuts {
             self.phase = Phase::EcnReduction;
+            self.doubt = None;
             self.probe = None;
             self.recovery_point = self.nxt;
             self.announce_reduction = stack.ecn == EcnMode::Classic;
             return Some(Cause::Ecn);
         }
         None
+    }
+
+    fn new_doubt(&self, stack: &Stack) -> Option<Doubt> {
+        stack.profile.undo.then_some(Doubt { since: self.una, resent_at: None, unreported: 0 })
     }
 
     fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
@@ -606,19 +629,24 @@ impl Sender {
             return;
         }
         self.timeouts += 1;
-        // Linux and [RFC 5681 §3.1]: the threshold falls once per window of data, however often its timer expires.
-        let repeated = match self.phase {
-            Phase::Open | Phase::EcnReduction => false,
-            Phase::Recovery | Phase::Loss => self.una < self.recovery_point,
-        };
+        // The threshold falls once per window of data [RFC 5681 §3.1], and again for a timeout that follows progress after
+        // another (Linux `tcp_enter_loss`).
+        let repeated = self.una < self.recovery_point
+            && match self.phase {
+                Phase::Open => false,
+                Phase::EcnReduction | Phase::Recovery => true,
+                Phase::Loss => self.expiries > 0,
+            };
         self.refresh_path(stack);
         self.controller.on_timeout(now, repeated, &self.path);
         self.phase = Phase::Loss;
         self.recovery_point = self.nxt;
         self.board.lose_all();
         if !repeated {
-            self.doubt = stack.profile.undo.then_some(Doubt { resent_at: None, unreported: 0 });
+            self.doubt = self.new_doubt(stack);
+            self.announce_reduction = stack.ecn == EcnMode::Classic;
         }
+        self.expiries = self.expiries.saturating_add(1);
         self.probe = None;
         self.lost_unheard = 0;
         self.burst_left = 0;
@@ -722,15 +750,15 @@ impl Sender {
     fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend(now, self.una, stamp)?;
+        if let Some(doubt) = &mut self.doubt {
+            doubt.resent_at.get_or_insert(timestamp(now));
+            doubt.unreported += 1;
+        }
         Some(self.note_resent(now, start, length, pacing, stack))
     }
 
     fn note_resent(&mut self, now: Time, start: Seq, length: u16, pacing: Option<Rate>, stack: &Stack) -> Outgoing {
         self.retransmitted_bytes += u64::from(length);
-        if let Some(doubt) = &mut self.doubt {
-            doubt.resent_at.get_or_insert(timestamp(now));
-            doubt.unreported += 1;
-        }
         // The head's retransmission gets a whole timeout (Linux `tcp_xmit_retransmit_queue`).
         if self.timeout_at == Time::NEVER || start <= self.una {
             self.timeout_at = now + self.timeout(stack);
