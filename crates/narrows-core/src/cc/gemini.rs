@@ -581,6 +581,8 @@ impl CongestionControl for Gemini {
         if let Some((window, threshold)) = self.before.take() {
             self.window = self.window.max(window);
             self.threshold = self.threshold.max(threshold);
+            // The cut is taken back: the next loss in the same window of data is answered.
+            self.last_cut_was_loss = false;
         }
     }
 
