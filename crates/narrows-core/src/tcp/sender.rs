@@ -81,6 +81,8 @@ pub(super) struct Sender {
     /// `nxt` when the last probe went out as a retransmission; until that is acknowledged no other goes.
     probe: Option<Seq>,
     backoff: u8,
+    /// `una` at the last timeout.
+    timed_out: Seq,
     /// When the detector by time must look again.
     reorder_timer: Time,
     /// The latest transmission known delivered, and its round trip.
@@ -130,6 +132,7 @@ impl Sender {
             probe_now: false,
             probe: None,
             backoff: 0,
+            timed_out: Seq::SYN,
             reorder_timer: Time::NEVER,
             latest: (Time::ZERO, Seq::SYN),
             latest_rtt: Span::ZERO,
@@ -426,6 +429,13 @@ impl Sender {
         echo_is_older || all_duplicates
     }
 
+    /// Nothing proved yet. Retransmissions of an earlier episode may still be in the network: what they deliver proves
+    /// nothing about this one (Linux `tcp_init_undo`, which keeps `retrans_stamp` and counts `retrans_out`).
+    fn fresh_doubt(&mut self, stack: &Stack) -> Option<Doubt> {
+        let (oldest, unreported) = self.board.resent_in_flight();
+        stack.profile.undo.then_some(Doubt { resent_at: oldest.map(timestamp), unreported })
+    }
+
     fn undo(&mut self) {
         self.controller.on_undo();
         self.board.forget_losses();
@@ -467,7 +477,7 @@ impl Sender {
             let in_reduction = self.phase == Phase::EcnReduction;
             self.phase = Phase::Recovery;
             self.recovery_point = self.nxt;
-            self.doubt = stack.profile.undo.then_some(Doubt { resent_at: None, unreported: 0 });
+            self.doubt = self.fresh_doubt(stack);
             // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
             let answered = in_reduction && stack.ecn == EcnMode::Classic && !controller_owns;
             return (!answered).then_some(Cause::Loss);
@@ -566,19 +576,22 @@ impl Sender {
             return;
         }
         self.timeouts += 1;
-        // Linux and [RFC 5681 §3.1]: the threshold falls once per window of data, however often its timer expires.
+        // The threshold falls once for a loss, however often the timer expires for it [RFC 5681 §3.1]; with progress since
+        // the last expiry it is another loss (Linux `tcp_enter_loss`).
         let repeated = match self.phase {
             Phase::Open | Phase::EcnReduction => false,
-            Phase::Recovery | Phase::Loss => self.una < self.recovery_point,
+            Phase::Recovery => self.una < self.recovery_point,
+            Phase::Loss => self.una == self.timed_out,
         };
+        self.timed_out = self.una;
         self.refresh_path(stack);
         self.controller.on_timeout(now, repeated, &self.path);
         self.phase = Phase::Loss;
         self.recovery_point = self.nxt;
-        self.board.lose_all();
         if !repeated {
-            self.doubt = stack.profile.undo.then_some(Doubt { resent_at: None, unreported: 0 });
+            self.doubt = self.fresh_doubt(stack);
         }
+        self.board.lose_all();
         self.probe = None;
         self.lost_unheard = 0;
         self.burst_left = 0;
