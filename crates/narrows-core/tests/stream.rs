@@ -157,6 +157,50 @@ fn a_delay_spike_is_recognised_and_undone() {
     assert!(pair.ends[0].window() >= before, "{} before, {} after", before, pair.ends[0].window());
 }
 
+/// Episodes follow each other so closely that retransmissions of one arrive in the next.
+#[test]
+fn what_an_earlier_episode_resent_does_not_undo_this_one() {
+    for profile in [Profile::LINUX_4_9, Profile::LINUX_6] {
+        let profile = Profile { ack_every: 1, offload_segments: 1, receive_offload_segments: 1, ..profile };
+        let mut pair = Pair::new("bbr", stack_for("bbr", profile, EcnMode::Off), Span::from_ms(5), 1);
+        pair.rate = Some(Rate::from_mbps(100));
+        pair.drop_if = Some(Box::new(|end, ordinal, _| end == 0 && ordinal % 20 == 19));
+        pair.open();
+        pair.offer(0, 10_000_000, 1);
+        assert!(pair.run_until_idle(after(Span::from_secs(60))));
+        let resent = pair.ends[0].tallies().retransmitted_bytes.div_ceil(1448);
+        assert_eq!(resent, pair.dropped as u64);
+    }
+}
+
+/// A lost retransmission waits for the timer under this profile. The second timeout comes after progress, for another
+/// segment: the threshold falls again [RFC 5681 §3.1, Linux `tcp_enter_loss`].
+#[test]
+fn a_timeout_after_progress_is_a_new_one() {
+    let profile = Profile { ack_every: 1, offload_segments: 1, receive_offload_segments: 1, ..Profile::DCTCP_2010 };
+    let mut pair = Pair::new("newreno", stack_for("newreno", profile, EcnMode::Off), Span::from_ms(5), 1);
+    pair.rate = Some(Rate::from_mbps(100));
+    // Two segments of one flight are lost, so are their fast retransmissions, and of the second one more.
+    let losses = [(40 * 1448 + 1, 2), (60 * 1448 + 1, 3)].map(|(seq, times)| (seq, std::cell::Cell::new(times)));
+    pair.drop_if = Some(Box::new(move |end, _, segment| {
+        let due = losses.iter().find(|(seq, left)| end == 0 && segment.seq == *seq && left.get() > 0);
+        due.inspect(|(_, left)| left.set(left.get() - 1)).is_some()
+    }));
+    pair.open();
+    pair.offer(0, 1_000_000, 1);
+    let mut thresholds = Vec::new();
+    let mut timeouts = 0;
+    while pair.step(after(Span::from_secs(20))) {
+        if pair.ends[0].tallies().timeouts > timeouts {
+            timeouts = pair.ends[0].tallies().timeouts;
+            thresholds.push(pair.ends[0].controller().slow_start_threshold().get());
+        }
+    }
+    assert_eq!(thresholds.len(), 2);
+    // By then slow start has reached the first threshold.
+    assert!(thresholds[0] > 10 && thresholds[1] == thresholds[0] / 2, "{thresholds:?}");
+}
+
 #[test]
 fn recovery_ends_at_half_the_window() {
     let stack = stack_for("newreno", Profile::LINUX_6, EcnMode::Off);

@@ -170,9 +170,9 @@ pub const SPEC: Spec = Spec {
         Parameter {
             name: "route-change-after",
             kind: Kind::Count,
-            default: Value::Count(8),
+            default: Value::Count(0),
             range: Some((0, 1_000_000)),
-            about: "Delay cuts in a row, or windows at the floor, that do not end the delay before RTT_base follows it; 0 for never.",
+            about: "Delay cuts in a row, or windows at the floor, that do not end the delay before RTT_base follows it; 0 for never, as in the paper.",
         },
         Parameter {
             name: "pacing",
@@ -406,8 +406,8 @@ impl Gemini {
         }
     }
 
-    /// A delay that outlives many cuts is not our queue: the path became longer, and RTT_base follows it. The paper has
-    /// no rule for it; without one a flow would starve until its window of minimum round trips has passed.
+    /// A delay that outlives many cuts may be a path that became longer: if asked to, RTT_base follows it. It may as well
+    /// be a queue that others keep, and then RTT_base absorbs the queue; so it is off unless an experiment asks.
     fn watch_route(&mut self, now_us: u64) {
         let patience = self.config.route_change_after;
         self.futile_windows = if self.window <= MIN_WINDOW { self.futile_windows + 1 } else { 0 };
@@ -581,6 +581,8 @@ impl CongestionControl for Gemini {
         if let Some((window, threshold)) = self.before.take() {
             self.window = self.window.max(window);
             self.threshold = self.threshold.max(threshold);
+            // The cut is taken back: the next loss in the same window of data is answered.
+            self.last_cut_was_loss = false;
         }
     }
 

@@ -110,6 +110,25 @@ impl Scoreboard {
         self.next_to_resend().is_some()
     }
 
+    /// When the oldest retransmission in the network left, and how many there are.
+    pub(super) fn resent_in_flight(&mut self) -> (Option<Time>, u32) {
+        while let Some(&(number, sent_at)) = self.resends.front() {
+            if self.is_resent_at(number, sent_at) {
+                return (Some(sent_at), self.resent);
+            }
+            self.resends.pop_front();
+        }
+        (None, self.resent)
+    }
+
+    /// Whether the segment's last retransmission left then and is thought to be in the network.
+    fn is_resent_at(&self, number: u64, sent_at: Time) -> bool {
+        number >= self.first && {
+            let record = self.records[self.index(number)];
+            record.is(RESENT) && record.sent_at == sent_at
+        }
+    }
+
     /// When the oldest outstanding segment was last sent.
     pub(super) fn oldest_sent_at(&self) -> Option<Time> {
         self.records.front().map(|record| record.sent_at)
@@ -313,11 +332,7 @@ impl Scoreboard {
         let mut found = 0;
         let mut next = None;
         while let Some(&(number, sent_at)) = self.resends.front() {
-            let current = number >= self.first && {
-                let record = self.records[self.index(number)];
-                record.is(RESENT) && record.sent_at == sent_at
-            };
-            if current {
+            if self.is_resent_at(number, sent_at) {
                 let record = self.records[self.index(number)];
                 let end = Seq::expand(record.start, una).plus(u64::from(record.length));
                 if (sent_at, end) >= latest {

@@ -541,8 +541,15 @@ impl Sender {
         None
     }
 
-    fn new_doubt(&self, stack: &Stack) -> Option<Doubt> {
-        stack.profile.undo.then_some(Doubt { since: self.una, resent_at: None, unreported: 0 })
+    /// Nothing proved yet. Retransmissions of an earlier episode may still be in the network: what they deliver proves
+    /// nothing about this one (Linux `tcp_init_undo`, which keeps `retrans_stamp` and counts `retrans_out`).
+    fn new_doubt(&mut self, stack: &Stack) -> Option<Doubt> {
+        let (oldest, unreported) = self.board.resent_in_flight();
+        stack.profile.undo.then_some(Doubt {
+            since: self.una,
+            resent_at: oldest.map(timestamp),
+            unreported: u64::from(unreported),
+        })
     }
 
     fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
@@ -641,11 +648,11 @@ impl Sender {
         self.controller.on_timeout(now, repeated, &self.path);
         self.phase = Phase::Loss;
         self.recovery_point = self.nxt;
-        self.board.lose_all();
         if !repeated {
             self.doubt = self.new_doubt(stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;
         }
+        self.board.lose_all();
         self.expiries = self.expiries.saturating_add(1);
         self.probe = None;
         self.lost_unheard = 0;
