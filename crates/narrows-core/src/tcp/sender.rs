@@ -22,6 +22,8 @@ const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
 const PROBE_MARGIN: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
+/// Least wait for reordering before an early retransmission (Linux `tcp_pause_early_retransmit`).
+const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
 const TICK: Span = Span::from_ms(1);
 /// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
@@ -48,6 +50,33 @@ struct Doubt {
     resent_at: Option<u32>,
     /// Retransmissions whose duplicate the receiver has not reported.
     unreported: u64,
+}
+
+/// How many quarters of the least round trip RACK allows for reordering: one more for each round trip with a report of a
+/// duplicate, back to one after sixteen recoveries without [RFC 8985 §6.2 step 4].
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    quarters: u8,
+    /// `nxt` at the last widening.
+    until: Seq,
+    recoveries_left: u8,
+}
+
+impl Patience {
+    const NONE: Patience = Patience { quarters: 1, until: Seq::SYN, recoveries_left: 0 };
+
+    fn widen(&mut self, una: Seq, nxt: Seq) {
+        if una >= self.until {
+            *self = Patience { quarters: self.quarters.saturating_add(1), until: nxt, recoveries_left: 16 };
+        }
+    }
+
+    fn end_recovery(&mut self) {
+        self.recoveries_left = self.recoveries_left.saturating_sub(1);
+        if self.recoveries_left == 0 {
+            self.quarters = 1;
+        }
+    }
 }
 
 /// A probe of the tail that is not yet judged.
@@ -91,6 +120,8 @@ pub(super) struct Sender {
     /// When a probe of the tail goes instead; never later than the timeout.
     probe_at: Time,
     probe_now: bool,
+    /// The timer expired: its segment goes whatever the window says.
+    resend_now: bool,
     /// The last probe; until it is judged no other goes.
     probe: Option<Probe>,
     backoff: u8,
@@ -104,6 +135,7 @@ pub(super) struct Sender {
     /// The duplicate threshold, raised by reordering (Linux `tcp_sock.reordering`).
     reordering: u32,
     reordering_seen: bool,
+    patience: Patience,
     /// Losses that the timer found and no acknowledgement has told the controller yet.
     lost_unheard: u32,
 
@@ -147,6 +179,7 @@ impl Sender {
             timeout_at: Time::NEVER,
             probe_at: Time::NEVER,
             probe_now: false,
+            resend_now: false,
             probe: None,
             backoff: 0,
             expiries: 0,
@@ -155,6 +188,7 @@ impl Sender {
             latest_rtt: Span::ZERO,
             reordering: DUPLICATE_THRESHOLD,
             reordering_seen: false,
+            patience: Patience::NONE,
             lost_unheard: 0,
             round_end: Seq::FIRST,
             most_outstanding: 0,
@@ -278,7 +312,7 @@ impl Sender {
         let stamp = if stack.delivery_rate { delivered.stamp } else { None };
         let delivery = self.rate.sample(now, delivered.packets, stamp, self.rtt.min());
         self.notice_latest(now, &delivered);
-        let found = self.find_losses(now, stack);
+        let found = self.find_losses(now, ece, stack);
         let lost = found + core::mem::take(&mut self.lost_unheard);
 
         if ece {
@@ -338,6 +372,10 @@ impl Sender {
         let (first, second) = (blocks[0], blocks[1]);
         let duplicate = first.1 <= ack || (second.1 > second.0 && second.0 <= first.0 && first.1 <= second.1);
         if duplicate {
+            let of_probe = self.probe.is_some_and(|probe| probe.resent && probe.high == first.1);
+            if !of_probe {
+                self.patience.widen(self.una, self.nxt);
+            }
             if let Some(doubt) = &mut self.doubt
                 && first.1 > doubt.since
                 && first.1 <= self.nxt
@@ -352,7 +390,6 @@ impl Sender {
                 self.board.sack(start, end, self.una, delivered);
             }
         }
-        self.board.remember_blocks(blocks);
         duplicate
     }
 
@@ -411,30 +448,26 @@ impl Sender {
         self.reordering_seen = true;
     }
 
-    /// Runs the profile's detectors; returns how many segments were newly found lost.
-    fn find_losses(&mut self, now: Time, stack: &Stack) -> u32 {
+    /// Runs the profile's detectors; returns how many segments were newly found lost. `waited` if no more time is to be
+    /// given to reordering before an early retransmission.
+    fn find_losses(&mut self, now: Time, waited: bool, stack: &Stack) -> u32 {
         self.reorder_timer = Time::NEVER;
         if self.board.outstanding() == 0 {
             return 0;
         }
-        let profile = &stack.profile;
         let mut found = 0;
-        if profile.loss_detection != LossDetection::Rack {
-            let outstanding = self.board.outstanding();
-            let nothing_new = self.nxt >= self.offered || self.nxt >= self.allowed;
-            let small = profile.early_retransmit && nothing_new && outstanding <= DUPLICATE_THRESHOLD;
-            // With three or fewer outstanding, all but one delivered is all that can be had [RFC 5827 §3].
-            let threshold = if small { outstanding.saturating_sub(1).max(1) } else { self.reordering };
-            if self.board.sacked() > 0 {
-                // Linux 4.9 counts holes too until it has seen reordering (`tcp_is_fack`).
-                let forward = profile.loss_detection == LossDetection::DuplicateAcksThenTime
-                    && self.reordering == DUPLICATE_THRESHOLD;
-                found += self.board.lose_by_count(threshold, forward);
+        if stack.profile.loss_detection != LossDetection::Rack && self.board.sacked() > 0 {
+            // Linux 4.9 counts holes too until reordering has raised the threshold (`tcp_is_fack`).
+            let forward = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime
+                && self.reordering == DUPLICATE_THRESHOLD;
+            found += self.board.lose_by_count(self.reordering, forward);
+            if found == 0 {
+                found += self.retransmit_early(now, waited, stack);
             }
         }
-        let by_time = profile.loss_detection != LossDetection::DuplicateAcks;
+        let by_time = stack.profile.loss_detection != LossDetection::DuplicateAcks;
         if by_time && self.latest_rtt > Span::ZERO {
-            let only_resent = profile.loss_detection == LossDetection::DuplicateAcksThenTime;
+            let only_resent = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime;
             let wait = self.latest_rtt + self.reordering_window(only_resent);
             let (late, next) = self.board.lose_by_time(now, self.latest, wait, only_resent, self.una);
             found += late;
@@ -445,18 +478,40 @@ impl Sender {
         found
     }
 
+    /// With three or fewer outstanding and nothing new to send there cannot be three duplicates: one has to do, after a
+    /// wait for reordering [RFC 5827 §3; Linux `tcp_pause_early_retransmit`].
+    fn retransmit_early(&mut self, now: Time, waited: bool, stack: &Stack) -> u32 {
+        let outstanding = self.board.outstanding();
+        let nothing_new = self.nxt >= self.offered || self.nxt >= self.allowed;
+        if !stack.profile.early_retransmit || !nothing_new || outstanding > DUPLICATE_THRESHOLD || self.reordering_seen
+        {
+            return 0;
+        }
+        if matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            return self.board.lose_by_count(outstanding.saturating_sub(1).max(1), false);
+        }
+        if self.board.resent() > 0 {
+            return 0;
+        }
+        let due = self.rtt.smoothed().map_or(now, |srtt| now + srtt.div(4).max(EARLY_RETRANSMIT_WAIT));
+        if waited || due == now || due >= self.timeout_at {
+            return self.board.lose_by_count(1, false);
+        }
+        self.reorder_timer = due;
+        0
+    }
+
     /// How long after its peers a segment may still arrive [RFC 8985 §6.2 step 4].
     fn reordering_window(&self, linux_4: bool) -> Span {
         let quarter = self.rtt.min().unwrap_or(Span::ZERO).div(4);
         if linux_4 {
             return quarter.max(TICK);
         }
-        let seen = self.reordering_seen;
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if !seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
+        if !self.reordering_seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
             return Span::ZERO;
         }
-        quarter.min(self.rtt.smoothed().unwrap_or(Span::ZERO))
+        (quarter * u64::from(self.patience.quarters)).min(self.rtt.smoothed().unwrap_or(Span::ZERO))
     }
 
     /// The episode's cause was an illusion: an original arrived that was thought lost.
@@ -490,6 +545,9 @@ impl Sender {
             Phase::EcnReduction => self.una > self.recovery_point,
         };
         if finished {
+            if self.phase == Phase::Recovery {
+                self.patience.end_recovery();
+            }
             self.phase = Phase::Open;
         }
     }
@@ -608,10 +666,15 @@ impl Sender {
     pub(super) fn handle_timeout(&mut self, now: Time, stack: &Stack) {
         if self.reorder_timer <= now {
             let prior_in_flight = self.board.in_flight();
-            self.lost_unheard += self.find_losses(now, stack);
+            self.lost_unheard += self.find_losses(now, true, stack);
+            let recovering = self.phase == Phase::Recovery;
             if let Some(cause) = self.enter_episode(false, false, stack) {
                 self.refresh_path(stack);
                 self.begin_reduction(now, cause, u64::from(prior_in_flight));
+            }
+            if self.phase == Phase::Recovery && !recovering {
+                // The timer releases one segment, as an acknowledgement would (Linux `tcp_rack_reo_timeout`).
+                self.reduction.on_ack(1, u64::from(self.board.in_flight()), false);
             }
         }
         if self.probe_at <= now {
@@ -641,7 +704,9 @@ impl Sender {
         self.controller.on_timeout(now, repeated, &self.path);
         self.phase = Phase::Loss;
         self.recovery_point = self.nxt;
-        self.board.lose_all();
+        // RACK gives what left less than a round trip ago the chance to arrive [RFC 8985 §6.3].
+        let rack = stack.profile.loss_detection == LossDetection::Rack;
+        self.board.lose_all(now, if rack { self.latest_rtt } else { Span::ZERO });
         if !repeated {
             self.doubt = self.new_doubt(stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;
@@ -654,6 +719,7 @@ impl Sender {
         self.backoff = self.backoff.saturating_add(1);
         self.timeout_at = now + self.timeout(stack);
         self.probe_at = Time::NEVER;
+        self.resend_now = true;
     }
 
     // ---- transmissions ----------------------------------------------------------------------------------------------
@@ -674,6 +740,9 @@ impl Sender {
         }
         let in_flight = u64::from(self.board.in_flight());
         let window = self.window();
+        if core::mem::take(&mut self.resend_now) && self.board.wants_resend() {
+            return self.send_again(now, self.pacing_rate(stack), stack);
+        }
         if in_flight >= window {
             return self.hold(Limit::Window);
         }
