@@ -746,18 +746,19 @@ impl Sender {
         if in_flight >= window {
             return self.hold(Limit::Window);
         }
-        let pacing = self.pacing_rate(stack);
-        if pacing.is_some() && self.burst_left == 0 && now < self.pacer.next() {
-            return self.hold(Limit::Pacing);
-        }
-        if self.board.wants_resend() {
-            return self.send_again(now, pacing, stack);
-        }
-        if self.nxt >= self.offered {
+        let resend = self.board.wants_resend();
+        if !resend && self.nxt >= self.offered {
             if stack.delivery_rate {
                 self.rate.limited_by_application(self.board.in_flight());
             }
             return self.hold(Limit::Application);
+        }
+        let pacing = self.pacing_rate(stack);
+        if pacing.is_some() && self.burst_left == 0 && now < self.pacer.next() {
+            return self.hold(Limit::Pacing);
+        }
+        if resend {
+            return self.send_again(now, pacing, stack);
         }
         let (length, tag, ends_message) = self.next_piece_of_message(stack);
         if self.nxt.plus(u64::from(length)) > self.allowed {
