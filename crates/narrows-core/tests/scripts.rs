@@ -19,6 +19,7 @@
 //! expect resend 1
 //! expect ack 3 [dsack 1] [sack 5-7] [ece]     a bare acknowledgement
 //! expect window 10 | phase recovery | outstanding 3 | in-flight 3 | timeouts 1
+//! expect bytes 1                              a segment of so many
 //! expect syn | syn-ack | opening | established
 //! expect timer 210ms | timer none | pacing 5ms | pacing none         absolute times
 //! ```
@@ -374,6 +375,10 @@ impl Play {
                 let segment = self.take_sent(what)?;
                 let flags = if what == "syn" { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
                 equal(format!("{flags:?}"), format!("{:?}", segment.flags))
+            }
+            "bytes" => {
+                let segment = self.take_sent("a segment")?;
+                equal(words.number()?.to_string(), segment.length.to_string())
             }
             "established" | "opening" => {
                 equal((what == "established").to_string(), self.end.is_established().to_string())

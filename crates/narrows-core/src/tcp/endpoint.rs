@@ -86,6 +86,8 @@ impl Endpoint {
     pub fn established(controller: Controller, round_trip: Span, stack: &Stack) -> Endpoint {
         let mut endpoint = Endpoint { handshake: Handshake::Established, ..Endpoint::closed(controller, stack) };
         endpoint.sender.sample_handshake(Time::ZERO, round_trip, stack);
+        let window = endpoint.receiver.window(stack);
+        endpoint.sender.allow(Seq::FIRST, window);
         endpoint
     }
 

@@ -316,7 +316,8 @@ impl Receiver {
         }
     }
 
-    fn window(&self, stack: &Stack) -> u16 {
+    /// The window to offer, KiB.
+    pub(super) fn window(&self, stack: &Stack) -> u16 {
         let free = stack.profile.receive_buffer.saturating_sub(self.beyond_bytes);
         u16::try_from(free >> 10).unwrap_or(u16::MAX)
     }

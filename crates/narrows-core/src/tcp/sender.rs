@@ -120,6 +120,8 @@ pub(super) struct Sender {
     /// When a probe of the tail goes instead; never later than the timeout.
     probe_at: Time,
     probe_now: bool,
+    /// The next segment goes, or the part of it that the peer's window admits, at least a byte.
+    ask_for_window: bool,
     /// The timer expired: its segment goes whatever the window says.
     resend_now: bool,
     /// The last probe; until it is judged no other goes.
@@ -169,7 +171,7 @@ impl Sender {
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             offered: Seq::FIRST,
-            allowed: Seq::FIRST.plus(u64::from(u16::MAX)),
+            allowed: Seq::FIRST,
             messages: VecDeque::new(),
             phase: Phase::Open,
             recovery_point: Seq::FIRST,
@@ -179,6 +181,7 @@ impl Sender {
             timeout_at: Time::NEVER,
             probe_at: Time::NEVER,
             probe_now: false,
+            ask_for_window: false,
             resend_now: false,
             probe: None,
             backoff: 0,
@@ -285,7 +288,7 @@ impl Sender {
         if ack > self.nxt {
             return;
         }
-        self.allow(ack.max(self.una), segment.window);
+        self.allow(ack, segment.window);
         let advanced = ack > self.una;
         let prior_in_flight = self.board.in_flight();
         let mut delivered = Delivered::default();
@@ -688,7 +691,10 @@ impl Sender {
 
     fn time_out(&mut self, now: Time, stack: &Stack) {
         if self.board.outstanding() == 0 {
+            // The peer's window is closed, or nothing is left.
             self.timeout_at = Time::NEVER;
+            self.ask_for_window = self.nxt < self.offered;
+            self.backoff = self.backoff.saturating_add(u8::from(self.ask_for_window));
             return;
         }
         self.timeouts += 1;
@@ -753,16 +759,24 @@ impl Sender {
             }
             return self.hold(Limit::Application);
         }
+        let (mut length, tag, mut ends_message) = self.next_piece_of_message(stack);
+        if !resend && self.nxt.plus(u64::from(length)) > self.allowed {
+            if !core::mem::take(&mut self.ask_for_window) {
+                if self.board.outstanding() == 0 && self.timeout_at == Time::NEVER {
+                    // Word of an open window may be lost [RFC 9293 §3.8.6.1].
+                    self.timeout_at = now + self.timeout(stack);
+                }
+                return self.hold(Limit::Receiver);
+            }
+            length = u16::try_from(self.allowed.since(self.nxt).max(1)).unwrap_or(length);
+            ends_message = false;
+        }
         let pacing = self.pacing_rate(stack);
         if pacing.is_some() && self.burst_left == 0 && now < self.pacer.next() {
             return self.hold(Limit::Pacing);
         }
         if resend {
             return self.send_again(now, pacing, stack);
-        }
-        let (length, tag, ends_message) = self.next_piece_of_message(stack);
-        if self.nxt.plus(u64::from(length)) > self.allowed {
-            return self.hold(Limit::Receiver);
         }
         if self.burst_left == 0 {
             let room = window - in_flight;
@@ -852,7 +866,7 @@ impl Sender {
         self.nxt = self.nxt.plus(u64::from(segment.length));
         self.note_sent(now, segment.length, pacing, idle, stack);
         // Sending more does not put off the timeout of what was sent before.
-        if self.timeout_at == Time::NEVER {
+        if self.timeout_at == Time::NEVER || idle.is_some() {
             self.timeout_at = now + self.timeout(stack);
         }
         if stack.profile.tail_loss_probe {
