@@ -42,20 +42,41 @@ impl Record {
 pub(super) struct Delivered {
     pub(super) packets: u32,
     pub(super) bytes: u64,
-    /// When the oldest segment acknowledged in order that was sent only once left: the sample for the timeout.
-    pub(super) oldest: Option<Time>,
-    /// When the newest segment that was sent only once left, and its first byte: the sample for the controller.
-    pub(super) newest: Option<(Time, Seq)>,
+    /// Those acknowledged in order that were sent only once.
+    in_order: Option<Left>,
+    /// Those reported out of order that were sent only once.
+    out_of_order: Option<Left>,
+    /// A segment acknowledged in order was sent again.
+    resent_in_order: bool,
     /// The latest transmission among the delivered: its time, end, and whether it was a retransmission [RFC 8985 §6.2].
     pub(super) latest: Option<(Time, Seq, bool)>,
-    /// A retransmitted segment is among them.
-    pub(super) resent: bool,
     /// The rate stamp of the latest transmission.
     pub(super) stamp: Option<(Stamp, Time)>,
     /// A segment sent once arrived after a later one, by so many segments.
     pub(super) reordered_by: u32,
     /// The same of any segment, sent again or not.
     pub(super) reach: u32,
+}
+
+/// When the oldest and the newest of some segments left, and the newest one's first byte.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    oldest: Time,
+    newest: (Time, Seq),
+}
+
+impl Delivered {
+    /// When the segment left that the timeout's sample is taken on, and when the one that the controller's is, with its
+    /// first byte. With a retransmission among those acknowledged in order, these say nothing: some may have arrived long
+    /// before it, their reports lost (Linux FLAG_RETRANS_DATA_ACKED).
+    pub(super) fn round_trip(&self) -> Option<(Time, (Time, Seq))> {
+        let in_order = self.in_order.filter(|_| !self.resent_in_order);
+        match (in_order, self.out_of_order) {
+            (Some(first), Some(other)) => Some((first.oldest, first.newest.max(other.newest))),
+            (Some(only), None) | (None, Some(only)) => Some((only.oldest, only.newest)),
+            (None, None) => None,
+        }
+    }
 }
 
 /// The outstanding segments of one sender.
@@ -279,15 +300,15 @@ impl Scoreboard {
         delivered.reach = delivered.reach.max(distance);
         let end = start.plus(u64::from(record.length));
         if once {
-            if in_order && delivered.oldest.is_none_or(|oldest| record.sent_at < oldest) {
-                delivered.oldest = Some(record.sent_at);
-            }
-            if delivered.newest.is_none_or(|(newest, _)| record.sent_at >= newest) {
-                delivered.newest = Some((record.sent_at, start));
-            }
+            let left = if in_order { &mut delivered.in_order } else { &mut delivered.out_of_order };
+            let here = (record.sent_at, start);
+            *left = Some(left.map_or(Left { oldest: record.sent_at, newest: here }, |left| Left {
+                oldest: left.oldest.min(record.sent_at),
+                newest: left.newest.max(here),
+            }));
             delivered.reordered_by = delivered.reordered_by.max(distance);
         } else {
-            delivered.resent = true;
+            delivered.resent_in_order |= in_order;
         }
         if delivered.latest.is_none_or(|(sent, last, _)| (record.sent_at, end) > (sent, last)) {
             delivered.latest = Some((record.sent_at, end, !once));

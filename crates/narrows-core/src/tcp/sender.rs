@@ -24,6 +24,8 @@ const PROBE_MARGIN: Span = Span::from_ms(2);
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
 /// Least wait for reordering before an early retransmission (Linux `tcp_pause_early_retransmit`).
 const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
+/// An echo older than this is nonsense (Linux `tcp_rtt_tsopt_us`).
+const LONGEST_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
 const TICK: Span = Span::from_ms(1);
 /// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
@@ -405,16 +407,16 @@ impl Sender {
         delivered: &Delivered,
         stack: &Stack,
     ) -> Option<RttSample> {
-        let newest = delivered.newest.map(|(sent_at, seq)| RttSample { span: now.since(sent_at), seq });
-        let for_timeout = match (delivered.oldest, newest) {
-            (Some(sent_at), _) => Some(now.since(sent_at)),
-            (None, Some(sample)) => Some(sample.span),
-            // Only retransmissions were acknowledged: the timestamp tells which transmission it was [RFC 7323 §4.1].
-            (None, None) if advanced && segment.timestamp_echo != 0 => {
+        let round_trip = delivered.round_trip();
+        let newest = round_trip.map(|(_, (sent_at, seq))| RttSample { span: now.since(sent_at), seq });
+        let for_timeout = match round_trip {
+            Some((sent_at, _)) => Some(now.since(sent_at)),
+            // The timestamp tells which transmission it was [RFC 7323 §4.1].
+            None if advanced && segment.timestamp_echo != 0 => {
                 let ticks = timestamp(now).wrapping_sub(segment.timestamp_echo);
-                Some(Span::from_ms(u64::from(ticks).max(1)))
+                (ticks < LONGEST_ECHO_MS).then(|| Span::from_ms(u64::from(ticks).max(1)))
             }
-            (None, None) => None,
+            None => None,
         };
         if let Some(span) = for_timeout {
             self.rtt.sample(span, round_ended, &stack.profile);
