@@ -43,6 +43,15 @@ pub(super) struct Outgoing {
     pub(super) announces_reduction: bool,
 }
 
+/// A message in the stream.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    end: Seq,
+    tag: Tag,
+    /// Not cut short by a stop: its last segment ends it.
+    whole: bool,
+}
+
 /// How a reduction or timeout may still turn out to have been needless.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
@@ -107,8 +116,8 @@ pub(super) struct Sender {
     offered: Seq,
     /// End of what the receiver allows.
     allowed: Seq,
-    /// Ends of the messages not wholly acknowledged, ascending.
-    messages: VecDeque<(Seq, Tag)>,
+    /// The messages not wholly acknowledged, ascending.
+    messages: VecDeque<Message>,
 
     phase: Phase,
     /// `nxt` when the episode began.
@@ -265,13 +274,20 @@ impl Sender {
 
     pub(super) fn offer(&mut self, bytes: u64, tag: Tag) {
         self.offered = self.offered.plus(bytes);
-        self.messages.push_back((self.offered, tag));
+        self.messages.push_back(Message { end: self.offered, tag, whole: true });
     }
 
     /// Takes back what is offered but not yet sent; the last segment sent does not end its message.
     pub(super) fn stop(&mut self) {
         self.offered = self.nxt;
-        self.messages.retain(|&(end, _)| end <= self.nxt);
+        while self.messages.back().is_some_and(|message| message.end > self.nxt) {
+            let cut = self.messages.pop_back();
+            let begun = self.messages.back().map_or(self.una, |before| before.end) < self.nxt;
+            if let Some(Message { tag, .. }) = cut.filter(|_| begun) {
+                // What was sent of it may have to be sent again.
+                self.messages.push_back(Message { end: self.nxt, tag, whole: false });
+            }
+        }
     }
 
     fn refresh_path(&mut self, stack: &Stack) {
@@ -300,7 +316,7 @@ impl Sender {
             self.board.acknowledge(self.una, ack, &mut delivered);
             self.una = ack;
             self.expiries = 0;
-            while self.messages.front().is_some_and(|&(end, _)| end <= ack) {
+            while self.messages.front().is_some_and(|message| message.end <= ack) {
                 self.messages.pop_front();
             }
         }
@@ -849,13 +865,13 @@ impl Sender {
         if self.timeout_at == Time::NEVER || start <= self.una {
             self.timeout_at = now + self.timeout(stack);
         }
-        let (tag, end) = self.message_of(start);
+        let message = self.message_of(start);
         self.note_sent(now, length, pacing, None, stack);
         Outgoing {
             start,
             length,
-            tag,
-            ends_message: start.plus(u64::from(length)) == end,
+            tag: message.tag,
+            ends_message: message.whole && start.plus(u64::from(length)) == message.end,
             resent: true,
             announces_reduction: false,
         }
@@ -914,16 +930,17 @@ impl Sender {
 
     /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
     fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
-        let (tag, end) = self.message_of(self.nxt);
-        let left = end.since(self.nxt);
+        let message = self.message_of(self.nxt);
+        let left = message.end.since(self.nxt);
         let length = left.min(stack.mss());
-        (u16::try_from(length).expect("at most one MSS"), tag, length == left)
+        (u16::try_from(length).expect("at most one MSS"), message.tag, length == left)
     }
 
-    /// The tag and end of the message that the byte at `seq` belongs to; what was offered and then taken back has none.
-    fn message_of(&self, seq: Seq) -> (Tag, Seq) {
-        let place = self.messages.partition_point(|&(end, _)| end <= seq);
-        self.messages.get(place).map_or((Tag::default(), Seq::new(u64::MAX)), |&(end, tag)| (tag, end))
+    /// The message that the byte at `seq` belongs to.
+    fn message_of(&self, seq: Seq) -> Message {
+        let place = self.messages.partition_point(|message| message.end <= seq);
+        let none = Message { end: self.offered.max(seq), tag: Tag::default(), whole: false };
+        self.messages.get(place).copied().unwrap_or(none)
     }
 
     /// The rate that transmissions are paced at: the controller's, or the host's if it paces everyone.
