@@ -15,10 +15,11 @@
 //! at 10ms recv data 2-3 [ce] [cwr] [push] [stamp 7ms]
 //! at 10ms recv data-at 4294967000          a segment at this wire number; also `wire-ack`, `wire-sack FROM TO`
 //! at 10ms                      only lets time pass
-//! expect send 1-10 [cwr] [ect|not-ect]        new segments, in this order, at this time
+//! expect send 1-10 [cwr] [ect|not-ect] [push|not-push] [tag 1]        new segments, in this order, at this time
 //! expect resend 1
 //! expect ack 3 [dsack 1] [sack 5-7] [ece]     a bare acknowledgement
 //! expect window 10 | phase recovery | outstanding 3 | in-flight 3 | timeouts 1
+//! expect bytes 1                              a segment of so many
 //! expect syn | syn-ack | opening | established
 //! expect timer 210ms | timer none | pacing 5ms | pacing none         absolute times
 //! ```
@@ -375,6 +376,10 @@ impl Play {
                 let flags = if what == "syn" { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
                 equal(format!("{flags:?}"), format!("{:?}", segment.flags))
             }
+            "bytes" => {
+                let segment = self.take_sent("a segment")?;
+                equal(words.number()?.to_string(), segment.length.to_string())
+            }
             "established" | "opening" => {
                 equal((what == "established").to_string(), self.end.is_established().to_string())
             }
@@ -406,11 +411,13 @@ impl Play {
 
     fn expect_data(&mut self, again: bool, words: &mut Words<'_>) -> Outcome {
         let range = words.segments()?;
-        let (mut cwr, mut capable, mut push) = (false, None, false);
+        let (mut cwr, mut capable, mut push, mut tag) = (false, None, None, None);
         while !words.is_empty() {
             match words.next()? {
                 "cwr" => cwr = true,
-                "push" => push = true,
+                "push" => push = Some(true),
+                "not-push" => push = Some(false),
+                "tag" => tag = Some(words.number()?),
                 "ect" => capable = Some(true),
                 "not-ect" => capable = Some(false),
                 other => return Err(format!("`{other}` is no part of a segment")),
@@ -428,8 +435,11 @@ impl Play {
             if segment.flags.contains(Flags::CWR) != cwr {
                 return Err(format!("segment {expected}: {}", show(&segment)));
             }
-            if push && !segment.flags.contains(Flags::PSH) {
-                return Err(format!("segment {expected} is not pushed"));
+            if push.is_some_and(|push| push != segment.flags.contains(Flags::PSH)) {
+                return Err(format!("segment {expected}: {}", show(&segment)));
+            }
+            if tag.is_some_and(|tag| tag != u64::from(segment.tag.0)) {
+                return Err(format!("segment {expected} has {:?}", segment.tag));
             }
             if capable.is_some_and(|capable| capable != (segment.ecn == Ecn::Capable)) {
                 return Err(format!("segment {expected} is {:?}", segment.ecn));

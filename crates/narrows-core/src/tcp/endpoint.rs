@@ -5,7 +5,7 @@ use super::receiver::{AckFields, Receiver, arrival};
 use super::sender::{Outgoing, Sender};
 use super::{EcnMode, Stack};
 use crate::cc::{Controller, Path, Phase};
-use crate::packet::{Ecn, Flags, Segment, Seq, Tag, timestamp};
+use crate::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag, timestamp};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// What the application hears.
@@ -86,6 +86,8 @@ impl Endpoint {
     pub fn established(controller: Controller, round_trip: Span, stack: &Stack) -> Endpoint {
         let mut endpoint = Endpoint { handshake: Handshake::Established, ..Endpoint::closed(controller, stack) };
         endpoint.sender.sample_handshake(Time::ZERO, round_trip, stack);
+        let window = endpoint.receiver.window(stack);
+        endpoint.sender.allow(Seq::FIRST, window);
         endpoint
     }
 
@@ -244,6 +246,10 @@ impl Endpoint {
         if let Some(fields) = self.receiver.take_before_change(stack) {
             return Some(self.acknowledgement(now, fields));
         }
+        // What arrived out of order is told by itself: beside the option a full segment would not fit the packet.
+        if self.receiver.has_reports() && self.receiver.must_acknowledge() {
+            return self.poll_acknowledgement(now, stack);
+        }
         if let Some(outgoing) = self.sender.next(now, stack) {
             let fields = self.receiver.take_ack(stack);
             return Some(self.data(now, outgoing, fields, stack));
@@ -295,6 +301,7 @@ impl Endpoint {
                 .with_if(Flags::CWR, outgoing.announces_reduction),
             ecn: if capable { Ecn::Capable } else { Ecn::NotCapable },
             tag: outgoing.tag,
+            sack: SackBlocks::NONE,
             ..self.acknowledgement(now, fields)
         }
     }

@@ -61,8 +61,9 @@ pub(super) struct Receiver {
     timestamp: u32,
     /// The last data segment was marked (DCTCP), or a mark awaits its CWR (classic).
     congestion: bool,
-    /// An acknowledgement for the state before the last change of marks, due before any other [RFC 8257 §3.2].
-    before_change: Option<(Seq, bool)>,
+    /// Acknowledgements for the states before the last changes of marks, due before any other [RFC 8257 §3.2]. One arrival
+    /// may bring two changes, as receive offload may hand up two runs.
+    before_change: VecDeque<(Seq, bool)>,
     marked_bytes: u64,
 }
 
@@ -82,7 +83,7 @@ impl Receiver {
             quick_acks: stack.profile.quick_acks,
             timestamp: 0,
             congestion: false,
-            before_change: None,
+            before_change: VecDeque::new(),
             marked_bytes: 0,
         }
     }
@@ -141,7 +142,12 @@ impl Receiver {
             // All of it was here before: say which, so that the sender can undo a needless reduction [RFC 2883 §4].
             self.duplicate = Some((arrival.start, arrival.end));
             self.pending = Pending::Now;
+            // The sender is at a loss for acknowledgements (Linux `tcp_enter_quickack_mode`).
+            self.quick_acks = self.quick_acks.max(stack.profile.quick_acks);
             return;
+        }
+        if arrival.start < self.next {
+            self.duplicate = Some((arrival.start, self.next));
         }
         if arrival.start > self.next {
             self.store(arrival.start, arrival.end);
@@ -170,8 +176,8 @@ impl Receiver {
             }
             EcnMode::Exact => {
                 if arrival.marked != self.congestion {
-                    if matches!(self.pending, Pending::Delayed(_)) {
-                        self.before_change = Some((self.next, self.congestion));
+                    if self.pending != Pending::Nothing {
+                        self.before_change.push_back((self.next, self.congestion));
                     }
                     self.congestion = arrival.marked;
                     self.pending = Pending::Now;
@@ -289,9 +295,14 @@ impl Receiver {
         self.pending == Pending::Now
     }
 
+    /// Something arrived out of order or twice, and is to be reported.
+    pub(super) fn has_reports(&self) -> bool {
+        self.recent_count > 0 || self.duplicate.is_some()
+    }
+
     /// The acknowledgement for the marks before the last change, if one is due.
     pub(super) fn take_before_change(&mut self, stack: &Stack) -> Option<AckFields> {
-        let (ack, ece) = self.before_change.take()?;
+        let (ack, ece) = self.before_change.pop_front()?;
         self.acknowledged = self.acknowledged.max(ack);
         Some(AckFields { ack, sack: SackBlocks::NONE, ece, timestamp_echo: self.timestamp, window: self.window(stack) })
     }
@@ -316,7 +327,8 @@ impl Receiver {
         }
     }
 
-    fn window(&self, stack: &Stack) -> u16 {
+    /// The window to offer, KiB.
+    pub(super) fn window(&self, stack: &Stack) -> u16 {
         let free = stack.profile.receive_buffer.saturating_sub(self.beyond_bytes);
         u16::try_from(free >> 10).unwrap_or(u16::MAX)
     }

@@ -1,9 +1,11 @@
 //! What was sent and not yet acknowledged: one record per segment, and which of them are delivered, lost or sent again.
 //!
-//! Work per acknowledgement does not grow with the window: records leave from the front, a selective acknowledgement
-//! touches only what the previous one did not already report, and each loss detector keeps a place from which it goes on.
+//! Work per acknowledgement does not grow with the window: records leave from the front, a report touches only what it newly
+//! delivers and finds the rest as runs, and each loss detector keeps a place from which it goes on. Finding a run costs the
+//! logarithm of the number of holes; an undo and a timeout visit every record, once per episode.
 
 use alloc::collections::VecDeque;
+use core::ops::Range;
 
 use super::rate::Stamp;
 use crate::packet::{FULL_PAYLOAD, Seq};
@@ -40,20 +42,41 @@ impl Record {
 pub(super) struct Delivered {
     pub(super) packets: u32,
     pub(super) bytes: u64,
-    /// When the oldest segment acknowledged in order that was sent only once left: the sample for the timeout.
-    pub(super) oldest: Option<Time>,
-    /// When the newest segment that was sent only once left, and its first byte: the sample for the controller.
-    pub(super) newest: Option<(Time, Seq)>,
+    /// Those acknowledged in order that were sent only once.
+    in_order: Option<Left>,
+    /// Those reported out of order that were sent only once.
+    out_of_order: Option<Left>,
+    /// A segment acknowledged in order was sent again.
+    resent_in_order: bool,
     /// The latest transmission among the delivered: its time, end, and whether it was a retransmission [RFC 8985 §6.2].
     pub(super) latest: Option<(Time, Seq, bool)>,
-    /// A retransmitted segment is among them.
-    pub(super) resent: bool,
     /// The rate stamp of the latest transmission.
     pub(super) stamp: Option<(Stamp, Time)>,
     /// A segment sent once arrived after a later one, by so many segments.
     pub(super) reordered_by: u32,
     /// The same of any segment, sent again or not.
     pub(super) reach: u32,
+}
+
+/// When the oldest and the newest of some segments left, and the newest one's first byte.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    oldest: Time,
+    newest: (Time, Seq),
+}
+
+impl Delivered {
+    /// When the segment left that the timeout's sample is taken on, and when the one that the controller's is, with its
+    /// first byte. With a retransmission among those acknowledged in order, these say nothing: some may have arrived long
+    /// before it, their reports lost (Linux FLAG_RETRANS_DATA_ACKED).
+    pub(super) fn round_trip(&self) -> Option<(Time, (Time, Seq))> {
+        let in_order = self.in_order.filter(|_| !self.resent_in_order);
+        match (in_order, self.out_of_order) {
+            (Some(first), Some(other)) => Some((first.oldest, first.newest.max(other.newest))),
+            (Some(only), None) | (None, Some(only)) => Some((only.oldest, only.newest)),
+            (None, None) => None,
+        }
+    }
 }
 
 /// The outstanding segments of one sender.
@@ -67,9 +90,10 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     resent: u32,
-    /// Number after the highest record reported delivered; at most `first` if there is none. And the same before the
-    /// acknowledgement at hand: only what arrives below that is late.
-    sacked_end: u64,
+    /// Runs of records delivered out of order, `[from, to)` by number, ascending, apart from each other.
+    runs: VecDeque<(u64, u64)>,
+    /// Number after the highest record reported delivered before the acknowledgement at hand: only what arrives below that
+    /// is late.
     known_end: u64,
     /// Where the duplicate-count detector goes on, and how many delivered records lie below.
     scan: u64,
@@ -80,8 +104,9 @@ pub(super) struct Scoreboard {
     to_resend: VecDeque<u64>,
     /// Sent again, in the order of sending, with that time.
     resends: VecDeque<(u64, Time)>,
-    /// Blocks of the last acknowledgement.
-    seen: [(Seq, Seq); 3],
+    /// Records and runs looked at: what the claim about work is tested by.
+    #[cfg(test)]
+    visits: u64,
 }
 
 impl Scoreboard {
@@ -103,6 +128,11 @@ impl Scoreboard {
     /// Segments thought lost, sent again or not.
     pub(super) fn lost(&self) -> u32 {
         self.lost
+    }
+
+    /// Segments sent again whose retransmission is thought to be in the network.
+    pub(super) fn resent(&self) -> u32 {
+        self.resent
     }
 
     /// Whether a lost segment waits to be sent again.
@@ -146,13 +176,26 @@ impl Scoreboard {
         self.first + self.records.len() as u64
     }
 
+    /// Number after the highest record reported delivered; `first` if there is none.
+    fn sacked_end(&self) -> u64 {
+        self.runs.back().map_or(self.first, |&(_, to)| to)
+    }
+
+    #[inline]
+    fn visit(&mut self) {
+        #[cfg(test)]
+        {
+            self.visits += 1;
+        }
+    }
+
     fn index(&self, number: u64) -> usize {
         usize::try_from(number - self.first).expect("numbers at or after the first record")
     }
 
     /// An acknowledgement is about to be read.
     pub(super) fn begin_acknowledgement(&mut self) {
-        self.known_end = self.sacked_end;
+        self.known_end = self.sacked_end();
     }
 
     /// Everything up to `ack` is delivered.
@@ -163,6 +206,7 @@ impl Scoreboard {
             if end > ack {
                 break;
             }
+            self.visit();
             self.records.pop_front();
             let stamp = self.stamps.pop_front();
             if record.is(SACKED) {
@@ -176,6 +220,13 @@ impl Scoreboard {
             self.forget_loss(record);
             self.first += 1;
         }
+        while let Some(run) = self.runs.front_mut() {
+            if run.1 > self.first {
+                run.0 = run.0.max(self.first);
+                break;
+            }
+            self.runs.pop_front();
+        }
         if self.scan < self.first {
             self.scan = self.first;
             self.sacked_below_scan = 0;
@@ -183,49 +234,56 @@ impl Scoreboard {
         self.time_scan = self.time_scan.max(self.first);
     }
 
-    /// `[start, end)` was delivered out of order.
+    /// `[start, end)` was delivered out of order. A segment counts only if all of it was.
     pub(super) fn sack(&mut self, start: Seq, end: Seq, una: Seq, delivered: &mut Delivered) {
-        // What the last acknowledgement reported with an overlapping block needs no second look: only what lies to the
-        // left and to the right of it.
-        let seen = self.seen.iter().copied().find(|&(from, to)| from < end && start < to);
-        match seen {
-            Some((from, to)) => {
-                self.sack_range(start, from.min(end), una, delivered);
-                self.sack_range(to.max(start), end, una, delivered);
+        let from = self.first_at_or_after(start, una);
+        let mut to = self.first_at_or_after(end, una);
+        if to > from {
+            let last = self.records[self.index(to - 1)];
+            if Seq::expand(last.start, una).plus(u64::from(last.length)) > end {
+                to -= 1;
             }
-            None => self.sack_range(start, end, una, delivered),
         }
-    }
-
-    /// Remembers the blocks of this acknowledgement for the next.
-    pub(super) fn remember_blocks(&mut self, blocks: [(Seq, Seq); 3]) {
-        self.seen = blocks;
-    }
-
-    fn sack_range(&mut self, from: Seq, to: Seq, una: Seq, delivered: &mut Delivered) {
         if from >= to {
             return;
         }
-        let mut number = self.first_at_or_after(from, una);
-        while number < self.end() {
+        let place = self.runs.partition_point(|&(_, known_to)| known_to < from);
+        let (mut merged, mut next, mut touched) = ((from, to), from, 0);
+        while let Some(&(known_from, known_to)) = self.runs.get(place + touched)
+            && known_from <= to
+        {
+            self.visit();
+            self.deliver(next..known_from.max(next), una, delivered);
+            next = next.max(known_to);
+            merged = (merged.0.min(known_from), merged.1.max(known_to));
+            touched += 1;
+        }
+        self.deliver(next..to.max(next), una, delivered);
+        match touched {
+            0 => self.runs.insert(place, merged),
+            1 => self.runs[place] = merged,
+            _ => {
+                self.runs[place] = merged;
+                self.runs.drain(place + 1..place + touched);
+            }
+        }
+    }
+
+    /// These records were delivered, and not known to be.
+    fn deliver(&mut self, numbers: Range<u64>, una: Seq, delivered: &mut Delivered) {
+        for number in numbers {
+            self.visit();
             let index = self.index(number);
             let record = self.records[index];
-            let start = Seq::expand(record.start, una);
-            if start.plus(u64::from(record.length)) > to {
-                break;
+            debug_assert!(!record.is(SACKED));
+            let stamp = self.stamps.get(index).copied();
+            self.count_delivery(record, Seq::expand(record.start, una), stamp, number, false, delivered);
+            self.forget_loss(record);
+            self.records[index].state = (record.state | SACKED) & !(LOST | RESENT);
+            self.sacked += 1;
+            if number < self.scan {
+                self.sacked_below_scan += 1;
             }
-            if !record.is(SACKED) {
-                let stamp = self.stamps.get(index).copied();
-                self.count_delivery(record, start, stamp, number, false, delivered);
-                self.forget_loss(record);
-                self.records[index].state = (record.state | SACKED) & !(LOST | RESENT);
-                self.sacked += 1;
-                if number < self.scan {
-                    self.sacked_below_scan += 1;
-                }
-                self.sacked_end = self.sacked_end.max(number + 1);
-            }
-            number += 1;
         }
     }
 
@@ -261,15 +319,15 @@ impl Scoreboard {
         delivered.reach = delivered.reach.max(distance);
         let end = start.plus(u64::from(record.length));
         if once {
-            if in_order && delivered.oldest.is_none_or(|oldest| record.sent_at < oldest) {
-                delivered.oldest = Some(record.sent_at);
-            }
-            if delivered.newest.is_none_or(|(newest, _)| record.sent_at >= newest) {
-                delivered.newest = Some((record.sent_at, start));
-            }
+            let left = if in_order { &mut delivered.in_order } else { &mut delivered.out_of_order };
+            let here = (record.sent_at, start);
+            *left = Some(left.map_or(Left { oldest: record.sent_at, newest: here }, |left| Left {
+                oldest: left.oldest.min(record.sent_at),
+                newest: left.newest.max(here),
+            }));
             delivered.reordered_by = delivered.reordered_by.max(distance);
         } else {
-            delivered.resent = true;
+            delivered.resent_in_order |= in_order;
         }
         if delivered.latest.is_none_or(|(sent, last, _)| (record.sent_at, end) > (sent, last)) {
             delivered.latest = Some((record.sent_at, end, !once));
@@ -295,6 +353,7 @@ impl Scoreboard {
     pub(super) fn lose_by_count(&mut self, threshold: u32, forward: bool) -> u32 {
         let mut found = 0;
         while self.scan < self.end() {
+            self.visit();
             let index = self.index(self.scan);
             if self.records[index].is(SACKED) {
                 self.sacked_below_scan += 1;
@@ -312,7 +371,7 @@ impl Scoreboard {
     /// Segments delivered above `scan`, or with `forward` the distance to the highest of them.
     fn above_scan(&self, forward: bool) -> u64 {
         if forward {
-            self.sacked_end.saturating_sub(self.scan + 1)
+            self.sacked_end().saturating_sub(self.scan + 1)
         } else {
             u64::from(self.sacked - self.sacked_below_scan)
         }
@@ -332,6 +391,7 @@ impl Scoreboard {
         let mut found = 0;
         let mut next = None;
         while let Some(&(number, sent_at)) = self.resends.front() {
+            self.visit();
             if self.is_resent_at(number, sent_at) {
                 let record = self.records[self.index(number)];
                 let end = Seq::expand(record.start, una).plus(u64::from(record.length));
@@ -363,6 +423,7 @@ impl Scoreboard {
             return (found, next);
         }
         while self.time_scan < self.end() {
+            self.visit();
             let record = self.records[self.index(self.time_scan)];
             if record.state & (SACKED | LOST | RESENT) == 0 {
                 let end = Seq::expand(record.start, una).plus(u64::from(record.length));
@@ -390,28 +451,39 @@ impl Scoreboard {
         self.to_resend.push_back(number);
     }
 
-    /// Everything not known delivered is lost, earlier retransmissions too [RFC 5681 §3.1, RFC 6298 §5].
-    pub(super) fn lose_all(&mut self) -> u32 {
+    /// The timer expired: the first segment is lost, and every one not known delivered that left at least `age` ago,
+    /// earlier retransmissions too [RFC 5681 §3.1, RFC 6298 §5, RFC 8985 §6.3].
+    pub(super) fn lose_all(&mut self, now: Time, age: Span) {
+        if self.records.front().is_some_and(|record| record.is(SACKED)) {
+            // The receiver has forgotten what it reported [RFC 2018 §8].
+            for record in &mut self.records {
+                record.state &= !SACKED;
+            }
+            self.sacked = 0;
+            self.runs.clear();
+        }
         self.to_resend.clear();
-        self.resends.clear();
-        self.resent = 0;
-        let mut found = 0;
-        for index in 0..self.records.len() {
-            let record = &mut self.records[index];
-            record.state &= !RESENT;
-            if !record.is(SACKED) {
-                if !record.is(LOST) {
-                    record.state |= LOST;
-                    self.lost += 1;
-                    found += 1;
-                }
+        for (index, record) in self.records.iter_mut().enumerate() {
+            if record.is(SACKED) || index > 0 && record.sent_at + age > now {
+                continue;
+            }
+            if record.is(RESENT) {
+                record.state &= !RESENT;
+                self.resent -= 1;
+            }
+            if !record.is(LOST) {
+                record.state |= LOST;
+                self.lost += 1;
+            }
+        }
+        for (index, record) in self.records.iter().enumerate() {
+            if record.state & (LOST | RESENT) == LOST {
                 self.to_resend.push_back(self.first + index as u64);
             }
         }
         self.scan = self.end();
         self.sacked_below_scan = self.sacked;
-        self.time_scan = self.end();
-        found
+        self.time_scan = self.first;
     }
 
     /// The losses were not: nothing waits to be sent again any more. What was sent again stays in the network.
@@ -428,6 +500,7 @@ impl Scoreboard {
 
     fn next_to_resend(&mut self) -> Option<u64> {
         while let Some(&number) = self.to_resend.front() {
+            self.visit();
             if number >= self.first {
                 let record = self.records[self.index(number)];
                 if record.is(LOST) && !record.is(RESENT) {
@@ -494,6 +567,20 @@ mod tests {
             assert_eq!(count(RESENT), self.resent as usize);
             let below = self.records.iter().take(self.index(self.scan)).filter(|record| record.is(SACKED)).count();
             assert_eq!(below, self.sacked_below_scan as usize);
+            let mut sacked = std::vec![false; self.records.len()];
+            let mut end = None;
+            for &(from, to) in &self.runs {
+                assert!(from < to && end.is_none_or(|end| end < from));
+                sacked[self.index(from)..self.index(to)].fill(true);
+                end = Some(to);
+            }
+            assert!(self.records.iter().zip(sacked).all(|(record, sacked)| record.is(SACKED) == sacked));
+            let waiting = |number: u64| self.to_resend.contains(&number);
+            let in_network = |number, record: &Record| self.resends.contains(&(number, record.sent_at));
+            for (number, record) in (self.first..).zip(&self.records) {
+                assert!(record.state & (LOST | RESENT) != LOST || waiting(number), "{number} is lost for good");
+                assert!(!record.is(RESENT) || in_network(number, record), "no one waits for {number}");
+            }
         }
     }
 
@@ -548,14 +635,21 @@ mod tests {
                     Op::Sack(from, count) => {
                         let (from, to) = ((una + 1 + from).min(sent), (una + 1 + from + count).min(sent));
                         board.sack(seq(from), seq(to), seq(una), &mut delivered);
-                        board.remember_blocks([(seq(from), seq(to)), (Seq::SYN, Seq::SYN), (Seq::SYN, Seq::SYN)]);
                         known[usize::try_from(from).unwrap()..usize::try_from(to).unwrap()].fill(true);
                     }
                     Op::LoseByCount => { board.lose_by_count(3, false); }
                     Op::LoseByTime(wait) => {
                         board.lose_by_time(now, (now, seq(sent)), Span::from_us(wait), false, seq(una));
                     }
-                    Op::LoseAll => { board.lose_all(); }
+                    Op::LoseAll => {
+                        let outstanding = &mut known[usize::try_from(una).unwrap()..];
+                        if outstanding.first() == Some(&true) {
+                            // A receiver that reneges delivers again.
+                            total -= outstanding.iter().filter(|&&known| known).count() as u64;
+                            outstanding.fill(false);
+                        }
+                        board.lose_all(now, Span::from_us(tick as u64 % 8));
+                    }
                     Op::Resend => { board.resend(now, seq(una), None); }
                     Op::ResendLast => { board.resend_last(now, seq(una), None); }
                     Op::Forget => board.forget_losses(),

@@ -22,6 +22,10 @@ const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
 const PROBE_MARGIN: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
+/// Least wait for reordering before an early retransmission (Linux `tcp_pause_early_retransmit`).
+const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
+/// An echo older than this is nonsense (Linux `tcp_rtt_tsopt_us`).
+const LONGEST_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
 const TICK: Span = Span::from_ms(1);
 /// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
@@ -39,6 +43,15 @@ pub(super) struct Outgoing {
     pub(super) announces_reduction: bool,
 }
 
+/// A message in the stream.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    end: Seq,
+    tag: Tag,
+    /// Not cut short by a stop: its last segment ends it.
+    whole: bool,
+}
+
 /// How a reduction or timeout may still turn out to have been needless.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
@@ -48,6 +61,33 @@ struct Doubt {
     resent_at: Option<u32>,
     /// Retransmissions whose duplicate the receiver has not reported.
     unreported: u64,
+}
+
+/// How many quarters of the least round trip RACK allows for reordering: one more for each round trip with a report of a
+/// duplicate, back to one after sixteen recoveries without [RFC 8985 §6.2 step 4].
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    quarters: u8,
+    /// `nxt` at the last widening.
+    until: Seq,
+    recoveries_left: u8,
+}
+
+impl Patience {
+    const NONE: Patience = Patience { quarters: 1, until: Seq::SYN, recoveries_left: 0 };
+
+    fn widen(&mut self, una: Seq, nxt: Seq) {
+        if una >= self.until {
+            *self = Patience { quarters: self.quarters.saturating_add(1), until: nxt, recoveries_left: 16 };
+        }
+    }
+
+    fn end_recovery(&mut self) {
+        self.recoveries_left = self.recoveries_left.saturating_sub(1);
+        if self.recoveries_left == 0 {
+            self.quarters = 1;
+        }
+    }
 }
 
 /// A probe of the tail that is not yet judged.
@@ -76,8 +116,8 @@ pub(super) struct Sender {
     offered: Seq,
     /// End of what the receiver allows.
     allowed: Seq,
-    /// Ends of the messages not wholly acknowledged, ascending.
-    messages: VecDeque<(Seq, Tag)>,
+    /// The messages not wholly acknowledged, ascending.
+    messages: VecDeque<Message>,
 
     phase: Phase,
     /// `nxt` when the episode began.
@@ -91,6 +131,10 @@ pub(super) struct Sender {
     /// When a probe of the tail goes instead; never later than the timeout.
     probe_at: Time,
     probe_now: bool,
+    /// The next segment goes, or the part of it that the peer's window admits, at least a byte.
+    ask_for_window: bool,
+    /// The timer expired: its segment goes whatever the window says.
+    resend_now: bool,
     /// The last probe; until it is judged no other goes.
     probe: Option<Probe>,
     backoff: u8,
@@ -104,6 +148,7 @@ pub(super) struct Sender {
     /// The duplicate threshold, raised by reordering (Linux `tcp_sock.reordering`).
     reordering: u32,
     reordering_seen: bool,
+    patience: Patience,
     /// Losses that the timer found and no acknowledgement has told the controller yet.
     lost_unheard: u32,
 
@@ -137,7 +182,7 @@ impl Sender {
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             offered: Seq::FIRST,
-            allowed: Seq::FIRST.plus(u64::from(u16::MAX)),
+            allowed: Seq::FIRST,
             messages: VecDeque::new(),
             phase: Phase::Open,
             recovery_point: Seq::FIRST,
@@ -147,6 +192,8 @@ impl Sender {
             timeout_at: Time::NEVER,
             probe_at: Time::NEVER,
             probe_now: false,
+            ask_for_window: false,
+            resend_now: false,
             probe: None,
             backoff: 0,
             expiries: 0,
@@ -155,6 +202,7 @@ impl Sender {
             latest_rtt: Span::ZERO,
             reordering: DUPLICATE_THRESHOLD,
             reordering_seen: false,
+            patience: Patience::NONE,
             lost_unheard: 0,
             round_end: Seq::FIRST,
             most_outstanding: 0,
@@ -226,13 +274,20 @@ impl Sender {
 
     pub(super) fn offer(&mut self, bytes: u64, tag: Tag) {
         self.offered = self.offered.plus(bytes);
-        self.messages.push_back((self.offered, tag));
+        self.messages.push_back(Message { end: self.offered, tag, whole: true });
     }
 
     /// Takes back what is offered but not yet sent; the last segment sent does not end its message.
     pub(super) fn stop(&mut self) {
         self.offered = self.nxt;
-        self.messages.retain(|&(end, _)| end <= self.nxt);
+        while self.messages.back().is_some_and(|message| message.end > self.nxt) {
+            let cut = self.messages.pop_back();
+            let begun = self.messages.back().map_or(self.una, |before| before.end) < self.nxt;
+            if let Some(Message { tag, .. }) = cut.filter(|_| begun) {
+                // What was sent of it may have to be sent again.
+                self.messages.push_back(Message { end: self.nxt, tag, whole: false });
+            }
+        }
     }
 
     fn refresh_path(&mut self, stack: &Stack) {
@@ -251,7 +306,7 @@ impl Sender {
         if ack > self.nxt {
             return;
         }
-        self.allow(ack.max(self.una), segment.window);
+        self.allow(ack, segment.window);
         let advanced = ack > self.una;
         let prior_in_flight = self.board.in_flight();
         let mut delivered = Delivered::default();
@@ -261,7 +316,7 @@ impl Sender {
             self.board.acknowledge(self.una, ack, &mut delivered);
             self.una = ack;
             self.expiries = 0;
-            while self.messages.front().is_some_and(|&(end, _)| end <= ack) {
+            while self.messages.front().is_some_and(|message| message.end <= ack) {
                 self.messages.pop_front();
             }
         }
@@ -278,7 +333,7 @@ impl Sender {
         let stamp = if stack.delivery_rate { delivered.stamp } else { None };
         let delivery = self.rate.sample(now, delivered.packets, stamp, self.rtt.min());
         self.notice_latest(now, &delivered);
-        let found = self.find_losses(now, stack);
+        let found = self.find_losses(now, ece, stack);
         let lost = found + core::mem::take(&mut self.lost_unheard);
 
         if ece {
@@ -338,6 +393,10 @@ impl Sender {
         let (first, second) = (blocks[0], blocks[1]);
         let duplicate = first.1 <= ack || (second.1 > second.0 && second.0 <= first.0 && first.1 <= second.1);
         if duplicate {
+            let of_probe = self.probe.is_some_and(|probe| probe.resent && probe.high == first.1);
+            if !of_probe {
+                self.patience.widen(self.una, self.nxt);
+            }
             if let Some(doubt) = &mut self.doubt
                 && first.1 > doubt.since
                 && first.1 <= self.nxt
@@ -352,7 +411,6 @@ impl Sender {
                 self.board.sack(start, end, self.una, delivered);
             }
         }
-        self.board.remember_blocks(blocks);
         duplicate
     }
 
@@ -365,16 +423,16 @@ impl Sender {
         delivered: &Delivered,
         stack: &Stack,
     ) -> Option<RttSample> {
-        let newest = delivered.newest.map(|(sent_at, seq)| RttSample { span: now.since(sent_at), seq });
-        let for_timeout = match (delivered.oldest, newest) {
-            (Some(sent_at), _) => Some(now.since(sent_at)),
-            (None, Some(sample)) => Some(sample.span),
-            // Only retransmissions were acknowledged: the timestamp tells which transmission it was [RFC 7323 §4.1].
-            (None, None) if advanced && segment.timestamp_echo != 0 => {
+        let round_trip = delivered.round_trip();
+        let newest = round_trip.map(|(_, (sent_at, seq))| RttSample { span: now.since(sent_at), seq });
+        let for_timeout = match round_trip {
+            Some((sent_at, _)) => Some(now.since(sent_at)),
+            // The timestamp tells which transmission it was [RFC 7323 §4.1].
+            None if advanced && segment.timestamp_echo != 0 => {
                 let ticks = timestamp(now).wrapping_sub(segment.timestamp_echo);
-                Some(Span::from_ms(u64::from(ticks).max(1)))
+                (ticks < LONGEST_ECHO_MS).then(|| Span::from_ms(u64::from(ticks).max(1)))
             }
-            (None, None) => None,
+            None => None,
         };
         if let Some(span) = for_timeout {
             self.rtt.sample(span, round_ended, &stack.profile);
@@ -411,30 +469,26 @@ impl Sender {
         self.reordering_seen = true;
     }
 
-    /// Runs the profile's detectors; returns how many segments were newly found lost.
-    fn find_losses(&mut self, now: Time, stack: &Stack) -> u32 {
+    /// Runs the profile's detectors; returns how many segments were newly found lost. `waited` if no more time is to be
+    /// given to reordering before an early retransmission.
+    fn find_losses(&mut self, now: Time, waited: bool, stack: &Stack) -> u32 {
         self.reorder_timer = Time::NEVER;
         if self.board.outstanding() == 0 {
             return 0;
         }
-        let profile = &stack.profile;
         let mut found = 0;
-        if profile.loss_detection != LossDetection::Rack {
-            let outstanding = self.board.outstanding();
-            let nothing_new = self.nxt >= self.offered || self.nxt >= self.allowed;
-            let small = profile.early_retransmit && nothing_new && outstanding <= DUPLICATE_THRESHOLD;
-            // With three or fewer outstanding, all but one delivered is all that can be had [RFC 5827 §3].
-            let threshold = if small { outstanding.saturating_sub(1).max(1) } else { self.reordering };
-            if self.board.sacked() > 0 {
-                // Linux 4.9 counts holes too until it has seen reordering (`tcp_is_fack`).
-                let forward = profile.loss_detection == LossDetection::DuplicateAcksThenTime
-                    && self.reordering == DUPLICATE_THRESHOLD;
-                found += self.board.lose_by_count(threshold, forward);
+        if stack.profile.loss_detection != LossDetection::Rack && self.board.sacked() > 0 {
+            // Linux 4.9 counts holes too until reordering has raised the threshold (`tcp_is_fack`).
+            let forward = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime
+                && self.reordering == DUPLICATE_THRESHOLD;
+            found += self.board.lose_by_count(self.reordering, forward);
+            if found == 0 {
+                found += self.retransmit_early(now, waited, stack);
             }
         }
-        let by_time = profile.loss_detection != LossDetection::DuplicateAcks;
+        let by_time = stack.profile.loss_detection != LossDetection::DuplicateAcks;
         if by_time && self.latest_rtt > Span::ZERO {
-            let only_resent = profile.loss_detection == LossDetection::DuplicateAcksThenTime;
+            let only_resent = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime;
             let wait = self.latest_rtt + self.reordering_window(only_resent);
             let (late, next) = self.board.lose_by_time(now, self.latest, wait, only_resent, self.una);
             found += late;
@@ -445,18 +499,40 @@ impl Sender {
         found
     }
 
+    /// With three or fewer outstanding and nothing new to send there cannot be three duplicates: one has to do, after a
+    /// wait for reordering [RFC 5827 §3; Linux `tcp_pause_early_retransmit`].
+    fn retransmit_early(&mut self, now: Time, waited: bool, stack: &Stack) -> u32 {
+        let outstanding = self.board.outstanding();
+        let nothing_new = self.nxt >= self.offered || self.nxt >= self.allowed;
+        if !stack.profile.early_retransmit || !nothing_new || outstanding > DUPLICATE_THRESHOLD || self.reordering_seen
+        {
+            return 0;
+        }
+        if matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            return self.board.lose_by_count(outstanding.saturating_sub(1).max(1), false);
+        }
+        if self.board.resent() > 0 {
+            return 0;
+        }
+        let due = self.rtt.smoothed().map_or(now, |srtt| now + srtt.div(4).max(EARLY_RETRANSMIT_WAIT));
+        if waited || due == now || due >= self.timeout_at {
+            return self.board.lose_by_count(1, false);
+        }
+        self.reorder_timer = due;
+        0
+    }
+
     /// How long after its peers a segment may still arrive [RFC 8985 §6.2 step 4].
     fn reordering_window(&self, linux_4: bool) -> Span {
         let quarter = self.rtt.min().unwrap_or(Span::ZERO).div(4);
         if linux_4 {
             return quarter.max(TICK);
         }
-        let seen = self.reordering_seen;
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if !seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
+        if !self.reordering_seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
             return Span::ZERO;
         }
-        quarter.min(self.rtt.smoothed().unwrap_or(Span::ZERO))
+        (quarter * u64::from(self.patience.quarters)).min(self.rtt.smoothed().unwrap_or(Span::ZERO))
     }
 
     /// The episode's cause was an illusion: an original arrived that was thought lost.
@@ -490,6 +566,9 @@ impl Sender {
             Phase::EcnReduction => self.una > self.recovery_point,
         };
         if finished {
+            if self.phase == Phase::Recovery {
+                self.patience.end_recovery();
+            }
             self.phase = Phase::Open;
         }
     }
@@ -615,10 +694,15 @@ impl Sender {
     pub(super) fn handle_timeout(&mut self, now: Time, stack: &Stack) {
         if self.reorder_timer <= now {
             let prior_in_flight = self.board.in_flight();
-            self.lost_unheard += self.find_losses(now, stack);
+            self.lost_unheard += self.find_losses(now, true, stack);
+            let recovering = self.phase == Phase::Recovery;
             if let Some(cause) = self.enter_episode(false, false, stack) {
                 self.refresh_path(stack);
                 self.begin_reduction(now, cause, u64::from(prior_in_flight));
+            }
+            if self.phase == Phase::Recovery && !recovering {
+                // The timer releases one segment, as an acknowledgement would (Linux `tcp_rack_reo_timeout`).
+                self.reduction.on_ack(1, u64::from(self.board.in_flight()), false);
             }
         }
         if self.probe_at <= now {
@@ -632,7 +716,10 @@ impl Sender {
 
     fn time_out(&mut self, now: Time, stack: &Stack) {
         if self.board.outstanding() == 0 {
+            // The peer's window is closed, or nothing is left.
             self.timeout_at = Time::NEVER;
+            self.ask_for_window = self.nxt < self.offered;
+            self.backoff = self.backoff.saturating_add(u8::from(self.ask_for_window));
             return;
         }
         self.timeouts += 1;
@@ -652,7 +739,9 @@ impl Sender {
             self.doubt = self.new_doubt(stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;
         }
-        self.board.lose_all();
+        // RACK gives what left less than a round trip ago the chance to arrive [RFC 8985 §6.3].
+        let rack = stack.profile.loss_detection == LossDetection::Rack;
+        self.board.lose_all(now, if rack { self.latest_rtt } else { Span::ZERO });
         self.expiries = self.expiries.saturating_add(1);
         self.probe = None;
         self.lost_unheard = 0;
@@ -661,6 +750,7 @@ impl Sender {
         self.backoff = self.backoff.saturating_add(1);
         self.timeout_at = now + self.timeout(stack);
         self.probe_at = Time::NEVER;
+        self.resend_now = true;
     }
 
     // ---- transmissions ----------------------------------------------------------------------------------------------
@@ -681,25 +771,37 @@ impl Sender {
         }
         let in_flight = u64::from(self.board.in_flight());
         let window = self.window();
+        if core::mem::take(&mut self.resend_now) && self.board.wants_resend() {
+            return self.send_again(now, self.pacing_rate(stack), stack);
+        }
         if in_flight >= window {
             return self.hold(Limit::Window);
         }
-        let pacing = self.pacing_rate(stack);
-        if pacing.is_some() && self.burst_left == 0 && now < self.pacer.next() {
-            return self.hold(Limit::Pacing);
-        }
-        if self.board.wants_resend() {
-            return self.send_again(now, pacing, stack);
-        }
-        if self.nxt >= self.offered {
+        let resend = self.board.wants_resend();
+        if !resend && self.nxt >= self.offered {
             if stack.delivery_rate {
                 self.rate.limited_by_application(self.board.in_flight());
             }
             return self.hold(Limit::Application);
         }
-        let (length, tag, ends_message) = self.next_piece_of_message(stack);
-        if self.nxt.plus(u64::from(length)) > self.allowed {
-            return self.hold(Limit::Receiver);
+        let (mut length, tag, mut ends_message) = self.next_piece_of_message(stack);
+        if !resend && self.nxt.plus(u64::from(length)) > self.allowed {
+            if !core::mem::take(&mut self.ask_for_window) {
+                if self.board.outstanding() == 0 && self.timeout_at == Time::NEVER {
+                    // Word of an open window may be lost [RFC 9293 §3.8.6.1].
+                    self.timeout_at = now + self.timeout(stack);
+                }
+                return self.hold(Limit::Receiver);
+            }
+            length = u16::try_from(self.allowed.since(self.nxt).max(1)).unwrap_or(length);
+            ends_message = false;
+        }
+        let pacing = self.pacing_rate(stack);
+        if pacing.is_some() && self.burst_left == 0 && now < self.pacer.next() {
+            return self.hold(Limit::Pacing);
+        }
+        if resend {
+            return self.send_again(now, pacing, stack);
         }
         if self.burst_left == 0 {
             let room = window - in_flight;
@@ -770,13 +872,13 @@ impl Sender {
         if self.timeout_at == Time::NEVER || start <= self.una {
             self.timeout_at = now + self.timeout(stack);
         }
-        let (tag, end) = self.message_of(start);
+        let message = self.message_of(start);
         self.note_sent(now, length, pacing, None, stack);
         Outgoing {
             start,
             length,
-            tag,
-            ends_message: start.plus(u64::from(length)) == end,
+            tag: message.tag,
+            ends_message: message.whole && start.plus(u64::from(length)) == message.end,
             resent: true,
             announces_reduction: false,
         }
@@ -789,7 +891,7 @@ impl Sender {
         self.nxt = self.nxt.plus(u64::from(segment.length));
         self.note_sent(now, segment.length, pacing, idle, stack);
         // Sending more does not put off the timeout of what was sent before.
-        if self.timeout_at == Time::NEVER {
+        if self.timeout_at == Time::NEVER || idle.is_some() {
             self.timeout_at = now + self.timeout(stack);
         }
         if stack.profile.tail_loss_probe {
@@ -835,16 +937,17 @@ impl Sender {
 
     /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
     fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
-        let (tag, end) = self.message_of(self.nxt);
-        let left = end.since(self.nxt);
+        let message = self.message_of(self.nxt);
+        let left = message.end.since(self.nxt);
         let length = left.min(stack.mss());
-        (u16::try_from(length).expect("at most one MSS"), tag, length == left)
+        (u16::try_from(length).expect("at most one MSS"), message.tag, length == left)
     }
 
-    /// The tag and end of the message that the byte at `seq` belongs to; what was offered and then taken back has none.
-    fn message_of(&self, seq: Seq) -> (Tag, Seq) {
-        let place = self.messages.partition_point(|&(end, _)| end <= seq);
-        self.messages.get(place).map_or((Tag::default(), Seq::new(u64::MAX)), |&(end, tag)| (tag, end))
+    /// The message that the byte at `seq` belongs to.
+    fn message_of(&self, seq: Seq) -> Message {
+        let place = self.messages.partition_point(|message| message.end <= seq);
+        let none = Message { end: self.offered.max(seq), tag: Tag::default(), whole: false };
+        self.messages.get(place).copied().unwrap_or(none)
     }
 
     /// The rate that transmissions are paced at: the controller's, or the host's if it paces everyone.
