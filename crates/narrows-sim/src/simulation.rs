@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use narrows_core::app::scatter_gather::ScatterGather;
+use narrows_core::cc::Controller;
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::probe::{DropReason, NoProbe};
 use narrows_core::rng::Stream;
@@ -246,6 +247,13 @@ impl<'a> Simulation<'a> {
             }
         }
         !self.done
+    }
+
+    /// The controller of a flow's sender while its connection lives, for observation.
+    pub fn controller(&mut self, flow: u32) -> Option<&Controller> {
+        let flow = self.flows.get(flow as usize)?;
+        let slot = self.connections.slot(flow.connection, Side::on(flow.source, flow.connection))?;
+        Some(self.connections.end(slot).endpoint.controller())
     }
 
     // ---- packets ----------------------------------------------------------------------------------------------------
