@@ -27,12 +27,23 @@ test: .venv/built
 bench:
 	cargo run --release --quiet --package narrows-sim --example speed cubic
 
-## What takes longer: the full experiments and their claims.
-nightly: test
+## What takes longer: fuzzing, licences, undefined behaviour, the full experiments and their claims.
+TOOLS := target/tools/bin
+nightly: test $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
+	$(TOOLS)/cargo-deny --log-level error check licenses bans sources
+	for target in experiment segments; do \
+		PATH=$(CURDIR)/$(TOOLS):$$PATH cargo +nightly fuzz run $$target -- -max_total_time=300 -max_len=4096 || exit 1; \
+	done
+	@if cargo +nightly miri --version >/dev/null 2>&1; \
+		then PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package narrows-core --lib; \
+		else echo 'miri is not installed for the nightly toolchain: skipped'; fi
 	$(BIN)/narrows reproduce gemini
 
+$(TOOLS)/cargo-%:
+	cargo install --quiet --locked --root target/tools cargo-$*
+
 clean:
-	rm -rf target .venv runs
+	rm -rf target fuzz/target fuzz/corpus .venv runs
 
 .venv/bin/maturin: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+-]{0,199}")
 _LABELS = ("experiment", "arm", "axes", "declared")
 _PICOSECONDS_PER_NANOSECOND = 1000
+
+ABSENT = "–"
+"""Value of a setting that an arm does not have."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -64,9 +67,14 @@ class Difference:
 
     path: str
     values: tuple[tuple[str, str], ...]
-    """(arm, value)."""
+    """(case, value), in the order of the file."""
     declared: bool
     """Whether the arms that differ say so."""
+
+    @property
+    def distinct(self) -> frozenset[str]:
+        """Its values, without the arms that have no such thing."""
+        return frozenset(value for _, value in self.values if value != ABSENT)
 
 
 @dataclass(frozen=True)
@@ -97,12 +105,13 @@ def expand(
 ) -> Experiment:
     """Reads an experiment file. Raises `BadInput`."""
     raw = native.expand(str(file), sets=sets, quick=quick, seeds=seeds)
+    plans = tuple(_plan(plan) for plan in raw["plans"])
     return Experiment(
         name=str(raw["name"]),
         title=str(raw.get("title") or raw["name"]),
         seeds=tuple(int(seed) for seed in raw["seeds"]),
-        plans=tuple(_plan(plan) for plan in raw["plans"]),
-        differences=tuple(difference_from(difference) for difference in raw["differences"]),
+        plans=plans,
+        differences=tuple(_ordered(difference_from(item), plans) for item in raw["differences"]),
         file=_shortest(Path(file)),
         quick=quick,
         sets=tuple((key, value) for key, value in sets),
@@ -140,9 +149,15 @@ def difference_from(raw: Mapping[str, Any]) -> Difference:
     )
 
 
+def _ordered(difference: Difference, plans: Sequence[Plan]) -> Difference:
+    """Its values in the order of the file."""
+    place = {plan.case: position for position, plan in enumerate(plans)}
+    return replace(difference, values=tuple(sorted(difference.values, key=lambda pair: place.get(pair[0], len(place)))))
+
+
 def apart(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:
-    """Differences to be shown, and declared parameters of controllers that only some arms run, which fill pages."""
-    own = [item for item in differences if item.declared and item.path.startswith("cc.")]
+    """Differences to be shown, and parameters on which all arms with that controller agree, which fill pages."""
+    own = [item for item in differences if item.declared and item.path.startswith("cc.") and len(item.distinct) == 1]
     return [item for item in differences if item not in own], own
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import atomic, native
+from narrows import atomic, native, outline
 from narrows.errors import bad_input
 from narrows.experiment import Difference, Experiment, Pairs, case_name, difference_from, is_plain
 from narrows.parameters import ControllerUse, uses_of
@@ -52,6 +52,8 @@ class Entry:
     command: str
     members: tuple[Member, ...]
     differences: tuple[Difference, ...]
+    setting: Pairs
+    """What was simulated, in words."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -86,6 +88,7 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
         command=command,
         members=members,
         differences=experiment.differences,
+        setting=outline.setting([plan.summary for plan in experiment.plans]),
     )
 
 
@@ -181,6 +184,7 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
         command=raw["command"],
         members=members,
         differences=tuple(difference_from(item) for item in raw["differences"]),
+        setting=_pairs(raw["setting"]),
     )
 
 

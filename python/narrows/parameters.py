@@ -58,7 +58,7 @@ def value_text(value: object, kind: object) -> str:
             return f"{raw}pkt"
         case "real":
             bits = _detail(kind, "real", "bits")
-            return f"{raw / 2**bits:.4g}" if isinstance(bits, int) else str(raw)
+            return _real(int(raw), bits) if isinstance(bits, int) else str(raw)
         case "choice":
             names = _detail(kind, "choice", None)
             return str(names[raw]) if isinstance(names, list) and raw < len(names) else str(raw)
@@ -72,6 +72,13 @@ def _detail(kind: object, variant: str, key: str | None) -> object:
     if key is None:
         return inner
     return inner.get(key) if isinstance(inner, Mapping) else None
+
+
+def _real(scaled: int, bits: int) -> str:
+    """The shortest decimal that is held as this integer: what was written, not what scaling made of it."""
+    value = scaled / 2**bits
+    texts = (f"{value:.{digits}g}" for digits in range(1, 18))
+    return next((text for text in texts if round(float(text) * 2**bits) == scaled), repr(value)).replace("e-0", "e-")
 
 
 def _span(picoseconds: int) -> str:

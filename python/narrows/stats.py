@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -28,6 +28,10 @@ class Estimate:
     kind: Kind
     """`t95`: 95 % interval, paired t; `range`: smallest and largest of fewer than 5 seeds; `none`: one seed."""
     seeds: int
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same in another unit."""
+        return replace(self, mean=self.mean * factor, low=self.low * factor, high=self.high * factor)
 
     @property
     def kind_words(self) -> str:

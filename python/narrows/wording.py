@@ -25,6 +25,19 @@ def whole(value: float) -> str:
     return f"{round(value):,}".replace(",", _THIN)
 
 
+def count(value: float, digits: int = 3) -> str:
+    """`4 950`, `36.6 million`, `1.2 billion`."""
+    for unit, scale in (("billion", 1e9), ("million", 1e6)):
+        if value >= scale:
+            return f"{number(value / scale, digits)} {unit}"
+    return whole(value)
+
+
+def plural(value: int, thing: str) -> str:
+    """`1 seed`, `3 seeds`."""
+    return f"{whole(value)} {thing}{'' if value == 1 else 's'}"
+
+
 def milliseconds(value: float | None) -> str:
     """`18.9 ms`, `1.24 s`."""
     if value is None:
@@ -41,7 +54,9 @@ def size(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`42 s`, `3 min 20 s`, `1 h 5 min`."""
+    """`50 ms`, `42 s`, `3 min 20 s`, `1 h 5 min`."""
+    if 0 < seconds < 0.1:
+        return f"{float(number(1000 * seconds)):g} ms"
     if seconds < 10:
         return f"{float(number(seconds)):g} s"
     rounded = round(seconds)

@@ -176,7 +176,7 @@ def test_an_ordering_holds_partly_holds_or_fails():
     assert verdict(claim((good, bad)), Binding()).word == "partly"
     failed = verdict(claim((bad,)), Binding())
     assert failed.word == "fails"
-    assert "1500 against 3000 ms" in failed.reason
+    assert "1\u202f500 against 3\u202f000 ms" in failed.reason
     assert failed.estimate.mean == 0.5
 
 

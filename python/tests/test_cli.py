@@ -104,7 +104,7 @@ def test_seeds_on_the_command_line_include_the_last(two_arms):
 def test_check_shows_units(two_arms):
     done = narrows("check", "two.toml")
     assert "2 plans × 2 seeds = 4 runs" in done.stdout
-    for words in ("1.71 MB", "wan 90 %", "371"):
+    for words in ("16 hosts", "1.71 MB", "wan 90 %", "186 flows, each", "memory", "mark-at=50pkt"):
         assert words in done.stdout
     assert done.returncode == 0
 

@@ -64,3 +64,9 @@ def test_a_controller_has_one_colour_everywhere():
 def test_an_identifier_is_a_plain_file_name(name, quick, sets):
     made = identifier(name, quick=quick, sets=sets)
     assert re.fullmatch(r"[0-9A-Za-z_][0-9A-Za-z._+-]*", made)
+
+
+def test_a_real_parameter_prints_as_it_was_written():
+    assert value_text({"real": 129}, {"real": {"bits": 30}}) == "1.2e-7"
+    assert value_text({"real": 102}, {"real": {"bits": 10}}) == "0.1"
+    assert value_text({"real": 717}, {"real": {"bits": 10}}) == "0.7"

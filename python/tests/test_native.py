@@ -52,7 +52,7 @@ def test_the_native_module_keeps_its_contract(environment):
     assert json.loads(done.stdout) == {
         "shared": True,
         "undeclared": [],
-        "warmup_ns": 800_000_000,
+        "warmup_ns": 4_000_000_000,
         "hash": True,
         "costs": True,
         "version": True,

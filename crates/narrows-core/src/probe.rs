@@ -1,6 +1,7 @@
-//! Everything worth observing: one vocabulary for the recorder, the tests and the kernel's records.
+//! What is worth observing at its moment: one vocabulary for recorders, tests and, later, the kernel's records. What can
+//! be read at any time (counters, windows, backlogs) is read, not told.
 
-use crate::units::{Bytes, Packets, Rate, Span, Time};
+use crate::units::{Bytes, Time};
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +31,7 @@ impl DropReason {
     }
 }
 
-/// Something happened. Identifiers are those of the plan: a port is a directed link, an end is (connection, side).
+/// Something happened. Identifiers are those of the plan: a port is a directed link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// A port refused a packet of this size (IP bytes).
@@ -46,53 +47,6 @@ pub enum Fact {
     Marked {
         /// The port.
         port: u32,
-    },
-    /// A port's backlog, the packet in service included, at a sample.
-    Queue {
-        /// The port.
-        port: u32,
-        /// IP bytes waiting or in service.
-        bytes: Bytes,
-        /// Packets waiting or in service.
-        packets: Packets,
-    },
-    /// A sender's window at a sample.
-    Window {
-        /// The connection.
-        connection: u32,
-        /// Packets.
-        packets: Packets,
-        /// The pacing rate, if it paces.
-        pacing: Option<Rate>,
-    },
-    /// A sender's round-trip sample.
-    Rtt {
-        /// The connection.
-        connection: u32,
-        /// The sample.
-        span: Span,
-    },
-    /// A sender retransmitted a segment.
-    Retransmitted {
-        /// The connection.
-        connection: u32,
-        /// Bytes of payload.
-        bytes: Bytes,
-    },
-    /// A sender's retransmission timer expired.
-    Timeout {
-        /// The connection.
-        connection: u32,
-    },
-    /// A flow was offered to its connection.
-    FlowStarted {
-        /// The flow.
-        flow: u32,
-    },
-    /// The flow's last byte was delivered in order.
-    FlowDone {
-        /// The flow.
-        flow: u32,
     },
 }
 

@@ -7,7 +7,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use narrows_scenario::differences::differences;
 use narrows_scenario::plan::Plan;
 use narrows_scenario::summary::Summary;
-use narrows_scenario::{Limits, Overrides, json_schema, load};
+use narrows_scenario::{Limits, Overrides, json_schema, load, real_text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value as Json, json};
@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json, json};
 pyo3::create_exception!(_native, BadInput, PyValueError, "The whole rendered error: where, what, and what to do.");
 
 /// What a packet-hop is taken to cost where only an estimate is asked for, nanoseconds.
-const ESTIMATED_NS_PER_HOP: u64 = 100;
+const ESTIMATED_NS_PER_HOP: u64 = 75;
 
 /// The version of the package.
 #[pyfunction]
@@ -67,7 +67,7 @@ fn text(kind: Kind, value: Value) -> String {
         Value::Auto => "auto".into(),
         Value::Switch(on) => on.to_string(),
         Value::Count(count) => count.to_string(),
-        Value::Real(scaled) => real(kind, scaled),
+        Value::Real(scaled) => bound(kind, scaled),
         Value::Span(span) => span.to_string(),
         Value::Rate(rate) => rate.to_string(),
         Value::Packets(packets) => packets.to_string(),
@@ -81,20 +81,11 @@ fn text(kind: Kind, value: Value) -> String {
 fn bound(kind: Kind, value: u64) -> String {
     match kind {
         Kind::Switch | Kind::Count | Kind::Choice(_) => value.to_string(),
-        Kind::Real { .. } => real(kind, value),
+        Kind::Real { bits } => real_text(value, bits),
         Kind::Span => Span::from_ps(value).to_string(),
         Kind::Rate => Rate::from_bps(value).to_string(),
         Kind::Packets => Packets::new(value).to_string(),
     }
-}
-
-/// A scaled real number to six significant digits, exponents where they are shorter.
-#[allow(clippy::cast_precision_loss, reason = "shown to six digits")]
-fn real(kind: Kind, scaled: u64) -> String {
-    let Kind::Real { bits } = kind else { return scaled.to_string() };
-    let value = scaled as f64 / 2f64.powi(i32::from(bits));
-    let short: f64 = format!("{value:.5e}").parse().unwrap_or(value);
-    if short != 0.0 && short < 1e-3 { format!("{short:e}") } else { short.to_string() }
 }
 
 /// The JSON Schema of experiment files.

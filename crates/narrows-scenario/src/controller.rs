@@ -122,16 +122,21 @@ fn out_of_range(
     Problem::OutOfRange { what, value, least, most }.at(&written.span)
 }
 
+/// The shortest decimal that stands for `scaled` / 2^`bits`: what an experiment wrote, not what scaling made of it.
+pub fn real_text(scaled: u64, bits: u8) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "parameters stay below 2^53")]
+    let value = libm::ldexp(scaled as f64, -i32::from(bits));
+    let short = (0..17)
+        .filter_map(|digits| format!("{value:.digits$e}").parse::<f64>().ok())
+        .find(|short| Fraction(*short).scaled(bits) == scaled)
+        .unwrap_or(value);
+    if short != 0.0 && short < 1e-4 { format!("{short:e}") } else { short.to_string() }
+}
+
 /// An integer of a kind, as one writes it.
 fn shown(kind: Kind, integer: u64) -> String {
     match kind {
-        Kind::Real { bits } => {
-            #[expect(clippy::cast_precision_loss, reason = "shown to people")]
-            let real = libm::ldexp(integer as f64, -i32::from(bits));
-            // Six digits hide what scaling to 2^bits added.
-            let text = format!("{real:.6}");
-            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-        }
+        Kind::Real { bits } => real_text(integer, bits),
         Kind::Span => Span::from_ps(integer).to_string(),
         Kind::Rate => Rate::from_bps(integer).to_string(),
         Kind::Packets => Packets::new(integer).to_string(),

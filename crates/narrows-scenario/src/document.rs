@@ -47,9 +47,10 @@ fn child<'a, 'i>(value: &'a Value<'i>, name: &str) -> Option<&'a Value<'i>> {
 impl<'i> Document<'i> {
     /// Reads TOML.
     pub(crate) fn parse(text: &'i str) -> Judged<Document<'i>> {
-        let root = DeTable::parse(text).map_err(|error| translate(&error))?;
-        let span = root.span();
-        Ok(Document { root: Spanned::new(span, DeValue::Table(root.into_inner())) })
+        let root = DeTable::parse(text).map_err(|error| syntax(&error, text))?;
+        let root = Spanned::new(root.span(), DeValue::Table(root.into_inner()));
+        printable(&root)?;
+        Ok(Document { root })
     }
 
     /// The file's shape, checked.
@@ -219,6 +220,38 @@ fn descend<'i>(
     Ok(())
 }
 
+/// Refuses texts with control characters: names and titles end up on terminals.
+fn printable(value: &Value<'_>) -> Judged<()> {
+    let judge = |text: &str, span: Range<usize>| {
+        let bad = text.chars().any(|character| character.is_control() && !"\n\t".contains(character));
+        let help = Some("take it out, escapes such as \\u001b too".to_owned());
+        let problem = || Problem::Malformed { sentence: "a text holds a control character".to_owned(), help };
+        if bad { Err(problem().at(&span)) } else { Ok(()) }
+    };
+    match value.get_ref() {
+        DeValue::String(text) => judge(text, value.span()),
+        DeValue::Array(array) => array.iter().try_for_each(printable),
+        DeValue::Table(table) => table.iter().try_for_each(|(key, value)| {
+            judge(key.get_ref(), key.span())?;
+            printable(value)
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What is not TOML. The reader may point between two characters: one of them is shown.
+fn syntax(error: &toml::de::Error, text: &str) -> Box<crate::error::Fault> {
+    let span = error.span().unwrap_or(0..0);
+    let start = span.start.min(text.len().saturating_sub(1));
+    let sentence = error.message().lines().next().unwrap_or_default().trim_end_matches(':');
+    let help = match sentence.contains("must be quoted") {
+        true => "put texts and quantities in quotes: \"10s\"",
+        false => "write TOML: `key = value` under `[tables]`, texts and quantities in quotes",
+    };
+    let problem = Problem::Malformed { sentence: sentence.to_owned(), help: Some(help.to_owned()) };
+    problem.at(&(start..span.end.max(start + 1)))
+}
+
 /// The reader's error as a problem. Serde carries text only: the sentences about unknown keys and names are its own and
 /// stable (`serde::de::Error::unknown_field`), ours separate sentence and help by [`HELP`].
 fn translate(error: &toml::de::Error) -> Box<crate::error::Fault> {
@@ -249,8 +282,6 @@ fn translate(error: &toml::de::Error) -> Box<crate::error::Fault> {
         sentence.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "))
     {
         (format!("{} is out of range where {} belongs", plainly(found), plainly(expected)), None)
-    } else if sentence.contains("must be quoted") {
-        (sentence.to_owned(), Some("put texts and quantities in quotes: \"10s\"".to_owned()))
     } else {
         (sentence.to_owned(), None)
     };

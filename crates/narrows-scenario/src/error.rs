@@ -293,12 +293,17 @@ impl Problem {
             None => Some(format!("{what}: {}", shortened(known))),
         };
         match self {
+            Problem::Unreadable { kind: std::io::ErrorKind::IsADirectory, .. } => {
+                Some("give the path of an experiment file".to_owned())
+            }
             Problem::Unreadable { .. } => Some("check the path and the rights".to_owned()),
             Problem::NotUtf8 { .. } => Some("save it as UTF-8".to_owned()),
             Problem::OutsideFolder { .. } => {
                 Some("put the file beside the experiment and name it relatively".to_owned())
             }
-            Problem::Malformed { help, .. } => help.clone(),
+            Problem::Malformed { help, .. } => {
+                Some(help.clone().unwrap_or_else(|| "docs/experiment-file.md shows what may stand here".to_owned()))
+            }
             Problem::UnknownKey { key, known } => or_list(key, known, "what may stand here"),
             Problem::UnknownName { name, known, .. } => or_list(name, known, "there are"),
             Problem::UnknownPath { segment, known, .. } => or_list(segment, known, "it has"),
@@ -309,7 +314,9 @@ impl Problem {
             Problem::TooMany { .. } => Some("make the experiment smaller, or split it".to_owned()),
             Problem::Zero { .. } => Some("choose a value above zero".to_owned()),
             Problem::NoRoomForAPacket { .. } => Some("make it larger; a useful one holds many packets".to_owned()),
-            Problem::WrongKind { .. } => None,
+            Problem::WrongKind { controller, .. } => {
+                Some(format!("`narrows cc show {controller}` lists its parameters"))
+            }
             Problem::Distribution { fault, .. } => Some(
                 match fault {
                     CdfFault::DoesNotEndAtOne => "end the table with the largest size and probability 1",
@@ -343,6 +350,7 @@ fn reason(kind: std::io::ErrorKind) -> &'static str {
         std::io::ErrorKind::NotFound => "there is no such file",
         std::io::ErrorKind::PermissionDenied => "permission is denied",
         std::io::ErrorKind::FileTooLarge => "it is too large",
+        std::io::ErrorKind::IsADirectory => "it is a folder",
         _ => "reading fails",
     }
 }
@@ -455,7 +463,9 @@ impl Error {
         if let Some(help) = self.problem.help() {
             let _ = writeln!(out, "help: {help}");
         }
-        out
+        // The text is not ours: what would steer a terminal is shown as a replacement character.
+        let steers = |character: char| character.is_control() && !"\n\t".contains(character);
+        out.chars().map(|character| if steers(character) { '\u{fffd}' } else { character }).collect()
     }
 }
 

@@ -35,6 +35,7 @@ mod topology;
 pub mod traffic;
 pub mod units;
 
+pub use controller::real_text;
 pub use error::{CdfFault, Error, FlowFault, Problem};
 pub use expand::MOST_PLANS;
 pub use experiment::json_schema;

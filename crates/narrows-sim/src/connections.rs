@@ -43,19 +43,24 @@ pub(crate) struct Current {
     pub(crate) base: Tallies,
 }
 
+/// Where an end stands and what it runs; all of it indices.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) host: u32,
+    pub(crate) peer: u32,
+    /// The host's port.
+    pub(crate) port: u32,
+    /// The plan's traffic entry.
+    pub(crate) traffic: u32,
+    pub(crate) stack: u32,
+}
+
 /// One end of a connection on its host.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub(crate) endpoint: Endpoint,
     pub(crate) connection: u32,
-    pub(crate) host: u32,
-    pub(crate) peer: u32,
-    /// The host's port.
-    pub(crate) port: u32,
-    /// Index of the plan's traffic entry.
-    pub(crate) traffic: u32,
-    /// Index of the stack.
-    pub(crate) stack: u32,
+    pub(crate) place: Place,
     /// The flow whose bytes this end sends.
     pub(crate) sending: Option<Current>,
     /// The flow whose bytes this end awaits.
@@ -69,6 +74,11 @@ pub(crate) struct End {
 }
 
 impl End {
+    /// Which end of its connection it is.
+    pub(crate) fn side(&self) -> Side {
+        Side::on(self.place.host, self.connection)
+    }
+
     /// A data packet was accepted by the host's port.
     pub(crate) fn note_waiting(&mut self, offered: Offered, ip_bytes: u32) {
         if let Offered::Accepted { departure, .. } = offered {
@@ -126,24 +136,11 @@ impl Connections {
         (slot != NONE).then_some(slot)
     }
 
-    pub(crate) fn insert(
-        &mut self,
-        endpoint: Endpoint,
-        connection: u32,
-        side: Side,
-        (host, peer): (u32, u32),
-        port: u32,
-        traffic: u32,
-        stack: u32,
-    ) -> u32 {
+    pub(crate) fn insert(&mut self, endpoint: Endpoint, connection: u32, side: Side, place: Place) -> u32 {
         let end = End {
             endpoint,
             connection,
-            host,
-            peer,
-            port,
-            traffic,
-            stack,
+            place,
             sending: None,
             receiving: None,
             waiting: VecDeque::new(),
@@ -167,7 +164,7 @@ impl Connections {
 
     pub(crate) fn remove(&mut self, slot: u32) {
         let end = self.ends[slot as usize].take().expect("only a living end is removed");
-        let side = Side::on(end.host, end.connection);
+        let side = end.side();
         self.entry(end.connection)[side as usize] = NONE;
         self.free.push(slot);
     }

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from narrows import wording
 from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import (
     Expression,
@@ -60,7 +61,7 @@ class Verdict:
     parts: tuple[Part, ...] = ()
     also: tuple[Part, ...] = ()
     missing: tuple[str, ...] = ()
-    """Scenarios of the claim whose runs are not there."""
+    """Figures that the claim is about too, whose runs are not there."""
     quick: bool = False
 
     @property
@@ -102,7 +103,8 @@ class _Judge:
             also = tuple(self._value_part(parse_expression(text), text, present[0]) for text in bound.also)
         except NotUnderstood as error:
             return self._not_run(str(error))
-        missing = tuple(item for item in scenarios if item not in present)
+        absent = (self.paper.figures.get(item, item) for item in scenarios if item not in present)
+        missing = tuple(dict.fromkeys(absent))
         word, reason = self._conclude(parts, missing)
         return Verdict(self.claim, word, reason, tuple(parts), also, missing, self.quick)
 
@@ -180,7 +182,8 @@ class _Judge:
             return Part(text, "unknown", detail=f"{text}: a side has no value")
         outcome: Outcome = "yes" if holds(left_mean, relation.comparison, right_mean) else "no"
         unit = _unit_of(left) or _unit_of(right)
-        sides = f"{_number(left_mean)} against {_number(right_mean)}{unit}"
+        against = f" against {_number(right_mean)}" if list(terms(right)) else ""
+        sides = f"{_number(left_mean)}{against}{unit}"
         return Part(text, outcome, estimate(ratios), f"{text}: {sides}")
 
     def _extreme(self, extreme: Extreme, names: dict[str, str], scenario: str) -> Part:
@@ -208,7 +211,7 @@ class _Judge:
         reason = "; ".join(dict.fromkeys(part.detail for part in short)) or "; ".join(part.detail for part in good)
         incomplete = f"; judged without {', '.join(missing)}" if missing else ""
         if missing and self.binding.over == "max" and _may_still_rise(known, self.claim):
-            return "not-run", f"{reason}; the other scenarios may be larger{incomplete}"
+            return "not-run", f"{reason}; the other figures may be larger{incomplete}"
         if len(good) == len(parts):
             return ("partly" if missing else "holds"), reason + incomplete
         some = bool(good) or any(part.outcome == "overlaps" for part in known)
@@ -317,4 +320,4 @@ def _unit_of(expression: Expression) -> str:
 
 
 def _number(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.4g}"
+    return wording.whole(value) if value.is_integer() else wording.number(value)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.markup import escape
 from rich.table import Table
 
+from narrows import wording
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -105,4 +107,4 @@ def _finite(value: float) -> float | None:
 
 
 def _number(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.3g}"
+    return wording.number(value)

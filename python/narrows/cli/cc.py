@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from narrows.cli import options
@@ -41,14 +42,36 @@ def show(name: Annotated[str, typer.Argument(help="Its name.")], json: options.J
         if json:
             line(**spec)
             return
-        OUT.print(f"[bold]{escape(str(spec['title']))}[/] ({escape(name)}), {escape(str(spec['source']))}")
+        remarks = f"{_ECN[spec['ecn']]}; source: {spec['source']}"
+        OUT.print(f"[bold]{escape(str(spec['title']))}[/]  [dim]{escape(remarks)}[/]")
         OUT.print(escape(str(spec["about"])))
-        if spec["parameters"]:
-            table = Table("parameter", "default", "range", "about", box=None, header_style="dim")
-            for parameter in spec["parameters"]:
-                table.add_row(*(escape(_text(parameter[key])) for key in ("name", "default", "range", "about")))
-            OUT.print()
-            OUT.print(table)
+        OUT.print(f"\nin an experiment: [bold]{escape(_written(spec))}[/]")
+        for parameter in spec["parameters"]:
+            allowed = _text(parameter["range"]) if parameter["range"] else _values(parameter["kind"])
+            name, default = escape(parameter["name"]), escape(_text(parameter["default"]))
+            OUT.print(f"\n[bold]{name}[/] = {default}  [dim]{escape(allowed)}[/]")
+            OUT.print(Padding(escape(str(parameter["about"])), (0, 0, 0, 4)))
+
+
+_ECN = {"exact": "needs ECN", "optional": "ECN if asked for", True: "needs ECN", False: "ECN if asked for"}
+
+
+def _written(spec: dict[str, Any]) -> str:
+    """How an experiment names it, with its first parameter that has a value as an example."""
+    name = spec["name"]
+    for parameter in spec["parameters"]:
+        default = str(parameter["default"])
+        if default != "auto":
+            plain = default in ("true", "false") or parameter["kind"] == "count" or "real" in parameter["kind"]
+            value = default if plain else f'"{default}"'
+            return f"cc = {{ {name} = {{ {parameter['name']} = {value} }} }}"
+    return f'cc = "{name}"'
+
+
+def _values(kind: object) -> str:
+    if kind == "switch":
+        return "true or false"
+    return "one of " + ", ".join(kind["choice"]) if isinstance(kind, dict) and "choice" in kind else ""
 
 
 def _find(name: str, specs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import os
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from narrows import wording
+from narrows import outline, wording
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
-from narrows.experiment import apart
+from narrows.experiment import ABSENT, apart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from narrows.experiment import Experiment
 
 
@@ -27,7 +26,11 @@ def check(
     sets: options.Sets = None,
     json: options.Json = False,
 ) -> None:
-    """Shows what a file resolves to: plans, offered load, estimated packets, memory and time."""
+    """Says what a file would run, and what that would cost.
+
+    Reads the file as `run` would, and shows its network, traffic, offered load and the settings in which its arms
+    differ, with estimates of packets, processor time and memory. Nothing is run.
+    """
     from narrows.experiment import expand
 
     with codes():
@@ -52,45 +55,43 @@ def _print_lines(experiment: Experiment) -> None:
 
 
 def _print_tables(experiment: Experiment) -> None:
+    from narrows import native
+
+    summaries = [plan.summary for plan in experiment.plans]
+    hold_ns = native.calibrate()
     runs = len(experiment.plans) * len(experiment.seeds)
+    ends = " or ".join(dict.fromkeys(wording.duration(plan.end_ns / 1e9) for plan in experiment.plans))
     OUT.print(f"[bold]{escape(experiment.title)}[/]")
-    OUT.print(f"{len(experiment.plans)} plans × {len(experiment.seeds)} seeds = {runs} runs\n")
-    estimates = [estimate(plan.summary) for plan in experiment.plans]
-    alike = {key for key in estimates[0] if len({numbers[key] for numbers in estimates}) == 1}
-    summary = Table("each run", "", box=None, show_header=False, pad_edge=False)
-    for key in estimates[0]:
-        if key in alike:
-            summary.add_row(f"[dim]{key}[/]", escape(estimates[0][key]))
-    OUT.print(summary)
-    shown, own = apart(experiment.differences)
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for heading in ("arm", "plan", *(key for key in estimates[0] if key not in alike)):
-        table.add_column(heading)
-    for item in shown:
-        table.add_column(escape(item.path), overflow="fold", style=None if item.declared else "red")
-    for plan, numbers in zip(experiment.plans, estimates, strict=True):
-        different = (number for key, number in numbers.items() if key not in alike)
-        values = (dict(item.values).get(plan.case, dict(item.values).get(plan.arm, "–")) for item in shown)
-        table.add_row(*map(escape, (plan.case, plan.hash[:8], *different, *values)))
+    plans, seeds = wording.plural(len(experiment.plans), "plan"), wording.plural(len(experiment.seeds), "seed")
+    OUT.print(f"{plans} × {seeds} = {wording.plural(runs, 'run')} of {ends} simulated\n")
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in (*outline.setting(summaries), *outline.cost(summaries, hold_ns)):
+        facts.add_row(f"[dim]{name}[/]", escape(value))
+    cores = os.cpu_count() or 1
+    total = sum(outline.seconds(summary, hold_ns) for summary in summaries) * len(experiment.seeds)
+    wall = wording.duration(float(f"{total / min(cores, runs):.2g}"))
+    facts.add_row("[dim]all runs[/]", f"about {wall} on {wording.plural(cores, 'core')}")
+    OUT.print(facts)
     OUT.print()
-    OUT.print(table)
-    if any(not item.declared for item in shown):
+    OUT.print(_differences(experiment))
+    _, own = apart(experiment.differences)
+    if any(not item.declared for item in experiment.differences):
         OUT.print("\n[red]red: not declared by an arm[/]")
     if own:
         OUT.print(f"[dim]and {len(own)} parameters of the controllers themselves: narrows cc show NAME[/]")
 
 
-def estimate(summary: Mapping[str, Any]) -> dict[str, str]:
-    """A plan's summary in columns: loads by kind of port, flows, packet-hops, and what a run will cost."""
-    loads = [
-        f"{role['role']} {wording.percent(role['mean_load'], 2)}" for role in summary["roles"] if role["mean_load"]
-    ]
-    sizes = [traffic["mean_size_bytes"] for traffic in summary["traffic"] if traffic["mean_size_bytes"]]
-    return {
-        "offered load": ", ".join(reversed(loads)) or "long-lived flows",
-        "mean size": wording.size(sum(sizes) / len(sizes)) if sizes else "–",
-        "flows": wording.whole(sum(traffic["flows"] for traffic in summary["traffic"])),
-        "packet-hops": wording.number(summary["packet_hops"]),
-        "memory": wording.size(summary["memory"]),
-        "time": wording.duration(summary["cpu_time"] / 1e12),
-    }
+def _differences(experiment: Experiment) -> Table:
+    """A row per plan: what is not the same in all of them, as far as it has it."""
+    shown, _ = apart(experiment.differences)
+    table = Table("arm", "plan", "what differs", box=None, header_style="dim", pad_edge=False)
+    for plan in experiment.plans:
+        values = ((item.declared, item.path, dict(item.values).get(plan.case, ABSENT)) for item in shown)
+        texts = [_setting(path, value, declared=declared) for declared, path, value in values if value != ABSENT]
+        table.add_row(escape(plan.case), plan.hash[:8], "  ".join(texts) or "nothing")
+    return table
+
+
+def _setting(path: str, value: str, *, declared: bool) -> str:
+    text = escape(f"{path}={value}")
+    return text if declared else f"[red]{text}[/]"

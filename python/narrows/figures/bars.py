@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _ROW = 22
+_ROOM_FOR_LABELS = 1.22
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     y = alt.Y("case:N", sort=list(cases), title=None, axis=axis)
     empty = all(panel.values.get(case) is None for case in cases)
     x_axis = None if empty else alt.Axis(tickCount=4, title=panel.unit, format=",~f")
+    reach = max((found.high for found in panel.values.values() if found and math.isfinite(found.high)), default=1.0)
     base = alt.Chart(data).encode(y=y)
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
@@ -55,7 +58,7 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
         alt.Tooltip("range:N", title="interval"),
         alt.Tooltip("kind:N", title="which is"),
     ]
-    x = alt.X("mean:Q", axis=x_axis, scale=alt.Scale(domainMin=0, nice=True))
+    x = alt.X("mean:Q", axis=x_axis, scale=alt.Scale(domain=[0, _ROOM_FOR_LABELS * (reach or 1.0)], nice=False))
     bar = base.mark_bar(height=13, cornerRadiusEnd=2).encode(
         x=x, color=style.colour(cases), opacity=style.visible(0.88), tooltip=tooltip
     )
@@ -65,11 +68,15 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     interval = base.mark_rule(color=style.INK, strokeWidth=1.3).encode(
         x="low:Q", x2="high:Q", opacity=style.visible(0.9), tooltip=tooltip
     )
+    label = base.transform_filter("datum.mean !== null").mark_text(
+        align="left", dx=5, fontSize=10.5, color=style.INK
+    ).encode(x="high:Q", text="label:N", opacity=style.visible(0.9))  # fmt: skip
     absent = base.transform_filter("datum.mean === null").mark_text(
         align="left", dx=4, fontSize=11, color=style.FAINT, text="not evaluable"
     ).encode(x=alt.value(0))  # fmt: skip
     layers = [] if empty else [bar, interval]
     layers += [hollow] if panel.pooled else []
+    layers += [] if empty else [label]
     layers += [absent] if any(panel.values.get(case) is None for case in cases) else []
     return alt.layer(*layers).properties(title=panel.title, width=width, height=_ROW * len(cases))
 
@@ -83,6 +90,7 @@ def _row(panel: Panel, case: str) -> dict[str, object]:
             "low": None,
             "high": None,
             "shown": "",
+            "label": "",
             "range": "",
             "kind": "",
             "pooled": False,
@@ -94,6 +102,7 @@ def _row(panel: Panel, case: str) -> dict[str, object]:
         "mean": found.mean,
         "low": max(0.0, found.low),
         "high": found.high,
+        "label": number(found.mean),
         "shown": number(found.mean, 4) + unit,
         "range": "none" if pooled else f"{number(found.low, 4)} to {number(found.high, 4)}{unit}",
         "kind": "all seeds together" if pooled else found.kind_words,

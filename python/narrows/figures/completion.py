@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
+
+import altair as alt
 
 from narrows.figures import bars, style
 from narrows.results import Frames, SizeClass, fct_ms
 from narrows.stats import Estimate, estimate
-
-if TYPE_CHECKING:
-    import altair as alt
 
 CLASS_TITLES: Final[dict[SizeClass, str]] = {
     "small": "Small flows",
@@ -27,7 +26,15 @@ def panel(frames: Frames, size_class: SizeClass, column: Literal["mean", "p99"],
     if column == "p99" and len(frames.seeds) > 1:
         together = fct_ms(frames, size_class, pooled=True).select("case", "p99").drop_nulls()
         pooled = {case: estimate([value]) for case, value in together.iter_rows() if values.get(case) is None}
-    return bars.Panel(title, "ms", values | pooled, frozenset(pooled))
+    unit, scale = _unit(values | pooled)
+    scaled = {case: found and found.scaled(scale) for case, found in (values | pooled).items()}
+    return bars.Panel(title, unit, scaled, frozenset(pooled))
+
+
+def _unit(values: dict[str, Estimate | None]) -> tuple[str, float]:
+    """Seconds where most values have more than a second."""
+    means = sorted(found.mean for found in values.values() if found)
+    return ("s", 1e-3) if means and means[len(means) // 2] >= 1000 else ("ms", 1.0)
 
 
 def by_class(frames: Frames) -> alt.VConcatChart:
@@ -49,4 +56,8 @@ def four_panels(frames: Frames, title: str) -> alt.TopLevelMixin:
         panel(frames, "large", "mean", "Large flows, mean"),
         panel(frames, "all", "mean", "All flows, mean"),
     ]
-    return bars.draw(chosen, frames.cases).properties(title=title)
+    lines = next((found.kind_words for part in chosen for found in part.values.values() if found), "")
+    subtitle = f"mean over seeds, lines: {lines}" if len(frames.seeds) > 1 else lines
+    return bars.draw(chosen, frames.cases).properties(
+        title=alt.TitleParams(title, subtitle=[subtitle], fontSize=15, offset=14)
+    )

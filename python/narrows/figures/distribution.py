@@ -8,12 +8,13 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.results import NS_PER_MS, Frames, SizeClass, in_class
+from narrows.results import NS_PER_MS, SAMPLES_BEYOND, Frames, SizeClass, in_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_TAIL: Final = (0.992, 0.995, 0.998, 0.999, 0.9995, 0.9999, 1.0)
+_SHARE_AXIS: Final = alt.Axis(format="%", tickCount=5)
+_TAIL: Final = (0.992, 0.994, 0.995, 0.996, 0.997, 0.998, 0.9985, 0.999, 0.9995, 0.9999, 1.0)
 SHARES: Final = (*tuple(step / 100 for step in range(100)), 0.99, *_TAIL)
 
 
@@ -25,16 +26,19 @@ def quantiles(values: pl.Series, shares: Sequence[float] = SHARES) -> pl.DataFra
     return pl.DataFrame(picked, schema={"share": pl.Float64, "value": pl.Float64}, orient="row")
 
 
-def completion(frames: Frames) -> alt.HConcatChart:
-    """Completion times of small flows and of all flows, all seeds together; logarithmic time."""
-    panels = [_panel(frames, "small", "Small flows, under 100 KB"), _panel(frames, "all", "All flows")]
-    return style.side_by_side(panels)
+def completion(frames: Frames) -> alt.VConcatChart:
+    """Completion times of small flows and of all flows, all seeds together; below, who takes longer: the tails."""
+    classes: tuple[tuple[SizeClass, str], ...] = (("small", "Small flows, under 100 KB"), ("all", "All flows"))
+    return style.stacked(
+        style.side_by_side(_panel(frames, size_class, title, tail=tail) for size_class, title in classes)
+        for tail in (False, True)
+    )
 
 
-def _panel(frames: Frames, size_class: SizeClass, title: str) -> alt.LayerChart | alt.FacetChart:
+def _panel(frames: Frames, size_class: SizeClass, title: str, *, tail: bool) -> alt.LayerChart | alt.FacetChart:
     finished = frames.flows.filter(in_class(size_class) & pl.col("finished"))
     parts = [
-        quantiles(part["fct_ns"].cast(pl.Float64) / NS_PER_MS).with_columns(pl.lit(case).alias("case"))
+        _curve(part["fct_ns"].cast(pl.Float64) / NS_PER_MS, tail=tail).with_columns(pl.lit(case).alias("case"))
         for case in frames.cases
         if not (part := finished.filter(pl.col("case") == case)).is_empty()
     ]
@@ -46,17 +50,32 @@ def _panel(frames: Frames, size_class: SizeClass, title: str) -> alt.LayerChart 
     x = alt.X(
         "value:Q",
         scale=alt.Scale(type="log", nice=False),
-        title="completion time, ms",
-        axis=style.log_axis(data["value"]),
+        title="completion time",
+        axis=style.log_axis(data["value"], "ms"),
     )
-    y = alt.Y("share:Q", title="share of flows", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("share:Q", title="share that finished", axis=_SHARE_AXIS, scale=alt.Scale(domain=[0, 1]))
+    if tail:
+        axis = style.log_axis(data["share"], percent=True)
+        y = alt.Y("share:Q", title="share that takes longer", axis=axis, scale=alt.Scale(type="log", nice=False))
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
-        alt.Tooltip("share:Q", title="share of flows", format=".2%"),
-        alt.Tooltip("value:Q", title="finished within, ms", format=",.4~r"),
+        alt.Tooltip("share:Q", title="take longer" if tail else "finished", format=".4~p" if tail else ".2%"),
+        alt.Tooltip("value:Q", title="than, ms" if tail else "within, ms", format=",.4~r"),
     ]
     width = style.columns(2, label=124)
-    return curve(style.rows(data), frames.cases, x, y, tooltip).properties(title=title, width=width, height=250)
+    title += ": the tail" if tail else ""
+    return curve(style.rows(data), frames.cases, x, y, tooltip, order="value:Q").properties(
+        title=title, width=width, height=200 if tail else 230
+    )
+
+
+def _curve(values: pl.Series, *, tail: bool) -> pl.DataFrame:
+    """Quantiles; of the tail, the share beyond them, down to where only ten samples are left."""
+    made = quantiles(values)
+    if not tail:
+        return made
+    beyond = made.with_columns((1.0 - pl.col("share")).alias("share"))
+    return beyond.filter((pl.col("share") <= 0.5) & (pl.col("share") * len(values) >= SAMPLES_BEYOND))
 
 
 def curve(

@@ -104,13 +104,22 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
         for case in frames.cases
         if not (part := samples.filter(pl.col("case") == case)).is_empty()
     ]
-    x = alt.X("value:Q", scale=alt.Scale(type="sqrt", nice=False), title="backlog", axis=style.bytes_axis(6))
-    y = alt.Y("share:Q", title="share of time", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
+    x = alt.X(
+        "value:Q", scale=alt.Scale(type="sqrt", nice=False), title="backlog", axis=style.root_axis(_largest(samples))
+    )
+    y = alt.Y(
+        "share:Q", title="share of samples", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])
+    )
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
-        alt.Tooltip("share:Q", title="share of time", format=".1%"),
+        alt.Tooltip("share:Q", title="share of samples", format=".1%"),
         alt.Tooltip("value:Q", title="at most, bytes", format=",.0f"),
     ]
     chart = curve(style.rows(pl.concat(parts)), frames.cases, x, y, tooltip)
     title = alt.TitleParams(style.port(port), fontSize=12)
     return chart.properties(title=title, width=style.columns(2, label=124), height=190)
+
+
+def _largest(samples: pl.DataFrame) -> float:
+    largest = samples["value"].max()
+    return float(largest) if isinstance(largest, (int, float)) else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import altair as alt
 
@@ -26,12 +26,14 @@ ISOLATE: Final = "isolate"
 VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 _CONFIG: Final[dict[str, Any]] = {
+    "locale": {"number": {"decimal": ".", "thousands": "\u202f", "grouping": [3], "currency": ["", ""]}},
     "font": FONT,
     "background": "#ffffff",
     "view": {"stroke": None},
     "axis": {
-        "labelColor": FAINT, "titleColor": FAINT, "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 11,
-        "gridColor": GRID, "domainColor": "#9aa5b1", "tickColor": "#9aa5b1", "titlePadding": 8,
+        "labelColor": FAINT, "titleColor": FAINT, "titleFontWeight": "normal", "labelSeparation": 6,
+        "labelFontSize": 11, "titleFontSize": 11, "titlePadding": 8, "gridColor": GRID, "domainColor": "#9aa5b1",
+        "tickColor": "#9aa5b1",
     },
     "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
     "header": {"labelColor": INK, "labelFontSize": 12, "labelFontWeight": 600, "titleColor": FAINT},
@@ -40,22 +42,38 @@ _CONFIG: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
-_BYTES: Final = "replace(format(datum.value, '~s'), 'k', 'K') + 'B'"
+_BYTES: Final = (
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~r') + ' MB' : "
+    "datum.value >= 1e3 ? format(datum.value / 1e3, '~r') + ' KB' : format(datum.value, '~r') + ' B'"
+)
+_MILLISECONDS: Final = "datum.value >= 1e3 ? format(datum.value / 1e3, '~r') + ' s' : format(datum.value, '~r') + ' ms'"
+_LABELS: Final = {"bytes": _BYTES, "ms": _MILLISECONDS}
 
 
 def bytes_axis(ticks: int) -> alt.Axis:
-    """An axis of sizes: `50KB`, `15MB`; 1 KB is 1000 B."""
+    """An axis of sizes: `50 KB`, `15 MB`; 1 KB is 1000 B."""
     return alt.Axis(labelExpr=_BYTES, tickCount=ticks)
 
 
-def log_axis(values: pl.Series, *, sizes: bool = False) -> alt.Axis:
-    """A logarithmic axis over these values: ticks at 1, 2, 5 of each decade; beyond three decades, at decades only."""
+def root_axis(largest: float) -> alt.Axis:
+    """An axis of sizes under a square root: 0, and 1, 2, 5 of the two decades below the largest."""
+    top = math.floor(math.log10(max(largest, 1.0)))
+    ticks = [0.0, *(step * 10.0**decade for decade in (top - 1, top) for step in (1, 2, 5))]
+    return alt.Axis(values=[tick for tick in ticks if tick <= largest], labelExpr=_BYTES)
+
+
+def log_axis(values: pl.Series, unit: Literal["bytes", "ms"] | None = None, *, percent: bool = False) -> alt.Axis:
+    """A logarithmic axis over these values: ticks at 1, 2, 5 of each decade; over three decades at 1, 3; then at 1."""
     present = values.drop_nulls()
     low, high = (float(present.min()), float(present.max())) if len(present) else (1.0, 10.0)  # type: ignore[arg-type]
-    first, last = math.floor(math.log10(max(low, 1e-9))), math.ceil(math.log10(max(high, 1e-9)))
-    steps = (1, 2, 5) if last - first <= 3 else (1,)
-    ticks = [step * 10.0**decade for decade in range(first, last + 1) for step in steps]
-    return alt.Axis(values=ticks, labelExpr=_BYTES) if sizes else alt.Axis(values=ticks, format=",~r")
+    low, high = max(low, 1e-9), max(high, 1e-9)
+    decades = math.log10(high / low)
+    steps = (1, 2, 5) if decades <= 3 else (1, 3) if decades <= 5 else (1,)
+    span = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [float(f"{step}e{decade}") for decade in span for step in steps]
+    if unit is not None:
+        return alt.Axis(values=ticks, labelExpr=_LABELS[unit])
+    return alt.Axis(values=ticks, format="~%" if percent else ",~r")
 
 
 def port(name: str) -> str:

@@ -123,8 +123,10 @@ def _cell(found: Estimate | None, rank: str) -> Cell:
     assert found is not None
     if found.kind == "none":
         return Cell(wording.number(found.mean), "", rank)
+    low, high = max(0.0, found.low), found.high
+    same = f"in all {found.seeds} seeds"
     return Cell(
-        wording.number(found.mean), f"{wording.number(max(0.0, found.low))} – {wording.number(found.high)}", rank
+        wording.number(found.mean), same if low == high else f"{wording.number(low)} – {wording.number(high)}", rank
     )
 
 

@@ -21,7 +21,7 @@ from narrows.report import bundle, headline, losses
 from narrows.stats import ENOUGH_SEEDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from narrows.claims import Claim, Verdict
@@ -77,6 +77,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         behaviour=behaviour,
         colours=colours(frames.cases),
         facts=_facts(results),
+        offered=dict(results.entry.setting).get("offered load", "–"),
         interval_words=_interval_words(len(frames.seeds)),
         cards=headline.cards(frames),
         headline_columns=headline.COLUMNS,
@@ -158,9 +159,15 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ("seeds", wording.whole(len(entry.seeds))),
         ("simulated time of a run", " or ".join(wording.duration(end / 1e9) for end in sorted(ends))),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
-        ("flows counted", wording.whole(results.flows.select(pl.len()).item())),
-        ("packet-hops", wording.number(hops)),
+        ("flows counted, all runs", wording.whole(results.flows.select(pl.len()).item())),
+        ("packet-hops, all runs", wording.count(hops)),
     ]
+
+
+def _holds(manifests: Sequence[Mapping[str, Any]]) -> str:
+    """Cost of a packet-hop in holds, the unit in which speed travels between machines: mean over runs."""
+    values = [manifest["ns_per_packet_hop"] / manifest["hold_ns"] for manifest in manifests if manifest.get("hold_ns")]
+    return wording.number(sum(values) / len(values)) if values else "–"
 
 
 def _interval_words(seeds: int) -> str:
@@ -185,6 +192,7 @@ def _made(results: Results) -> dict[str, Any]:
         ],
         "cpu": wording.duration(cpu / 1e9),
         "per_hop": wording.number(cpu / hops) if hops else "–",
+        "holds": _holds(manifests),
         "command": results.entry.command,
         "seeds": ", ".join(str(seed) for seed in results.entry.seeds),
     }

@@ -115,7 +115,10 @@ impl Endpoint {
             self.handle_syn(now, segment, stack);
             return;
         }
-        if let Handshake::SynReceived { at, tries } = self.handshake {
+        if let Handshake::SynReceived { at, tries } = self.handshake
+            && segment.flags.contains(Flags::ACK)
+            && segment.ack == Seq::FIRST.wire()
+        {
             self.establish(now, at.filter(|_| tries == 1), stack);
         }
         if self.handshake != Handshake::Established {
@@ -124,10 +127,11 @@ impl Endpoint {
         if segment.length == 0 {
             // A bare acknowledgement may not overtake the data that the offload still holds.
             self.flush_offload(now, stack);
-        } else {
-            let piece = arrival(segment, self.receiver.next_expected());
+        } else if let Some(piece) = arrival(segment, self.receiver.next_expected()) {
             let receiver = &mut self.receiver;
             self.offload.handle(now, piece, stack, |run| receiver.handle(now, run, stack));
+        } else {
+            self.receiver.acknowledge_now();
         }
         if segment.flags.contains(Flags::ACK) {
             self.sender.handle_ack(now, segment, stack);
@@ -135,8 +139,10 @@ impl Endpoint {
     }
 
     fn handle_syn(&mut self, now: Time, segment: &Segment, stack: &Stack) {
-        self.receiver.learn_timestamp(segment.timestamp);
-        self.sender.allow(Seq::FIRST, segment.window);
+        if self.handshake != Handshake::Established {
+            self.receiver.learn_timestamp(segment.timestamp);
+            self.sender.allow(Seq::FIRST, segment.window);
+        }
         let answers = segment.flags.contains(Flags::ACK);
         match self.handshake {
             Handshake::Closed if !answers => {
@@ -343,6 +349,11 @@ impl Endpoint {
     /// Segments sent and not acknowledged.
     pub fn outstanding(&self) -> u32 {
         self.sender.outstanding()
+    }
+
+    /// Segments thought to be in the network: sent, neither delivered nor lost.
+    pub fn in_flight(&self) -> u32 {
+        self.sender.in_flight()
     }
 
     /// The controller, for observation.

@@ -117,11 +117,18 @@ impl Receiver {
         if length == 0 {
             return;
         }
+        // Nothing beyond the window was ever allowed [RFC 9293 §3.10.7.4].
+        if arrival.start > self.next && arrival.end > self.next.plus(stack.profile.receive_buffer) {
+            self.pending = Pending::Now;
+            return;
+        }
         if arrival.marked {
             self.marked_bytes += length;
         }
         self.echo_marks(arrival, stack);
-        if arrival.start <= self.acknowledged {
+        // [RFC 7323 §4.3]: of the segment at the left edge, and never back, lest an old duplicate pass for an original.
+        let older = arrival.timestamp.wrapping_sub(self.timestamp) > u32::MAX / 2;
+        if arrival.start <= self.acknowledged && !older {
             self.timestamp = arrival.timestamp;
         }
         if arrival.flags.contains(Flags::PSH) && arrival.end > self.next {
@@ -315,15 +322,17 @@ impl Receiver {
     }
 }
 
-/// An arrival of one segment.
-pub(super) fn arrival(segment: &Segment, near: Seq) -> Arrival {
+/// An arrival of one segment; `None` for a number before the beginning of the stream.
+pub(super) fn arrival(segment: &Segment, near: Seq) -> Option<Arrival> {
     let start = Seq::expand(segment.seq, near);
-    Arrival {
+    // Less than 2³¹ ahead of `near`, unless the number lay before zero and wrapped.
+    let begun = start >= Seq::FIRST && start.get() <= near.get().saturating_add(1 << 31);
+    begun.then(|| Arrival {
         start,
         end: start.plus(u64::from(segment.length)),
         marked: segment.ecn == Ecn::Marked,
         flags: segment.flags,
         timestamp: segment.timestamp,
         tag: segment.tag,
-    }
+    })
 }

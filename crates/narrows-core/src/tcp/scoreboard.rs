@@ -52,6 +52,8 @@ pub(super) struct Delivered {
     pub(super) stamp: Option<(Stamp, Time)>,
     /// A segment sent once arrived after a later one, by so many segments.
     pub(super) reordered_by: u32,
+    /// The same of any segment, sent again or not.
+    pub(super) reach: u32,
 }
 
 /// The outstanding segments of one sender.
@@ -65,8 +67,10 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     resent: u32,
-    /// Number after the highest record reported delivered; at most `first` if there is none.
+    /// Number after the highest record reported delivered; at most `first` if there is none. And the same before the
+    /// acknowledgement at hand: only what arrives below that is late.
     sacked_end: u64,
+    known_end: u64,
     /// Where the duplicate-count detector goes on, and how many delivered records lie below.
     scan: u64,
     sacked_below_scan: u32,
@@ -144,6 +148,11 @@ impl Scoreboard {
 
     fn index(&self, number: u64) -> usize {
         usize::try_from(number - self.first).expect("numbers at or after the first record")
+    }
+
+    /// An acknowledgement is about to be read.
+    pub(super) fn begin_acknowledgement(&mut self) {
+        self.known_end = self.sacked_end;
     }
 
     /// Everything up to `ack` is delivered.
@@ -247,6 +256,9 @@ impl Scoreboard {
         delivered.packets += 1;
         delivered.bytes += u64::from(record.length);
         let once = !record.is(EVER_RESENT);
+        // An acknowledgement that advances and reports ranges says nothing of their order (Linux `prior_fack`).
+        let distance = u32::try_from(self.known_end.saturating_sub(number + 1)).unwrap_or(u32::MAX);
+        delivered.reach = delivered.reach.max(distance);
         let end = start.plus(u64::from(record.length));
         if once {
             if in_order && delivered.oldest.is_none_or(|oldest| record.sent_at < oldest) {
@@ -255,10 +267,7 @@ impl Scoreboard {
             if delivered.newest.is_none_or(|(newest, _)| record.sent_at >= newest) {
                 delivered.newest = Some((record.sent_at, start));
             }
-            if number + 1 < self.sacked_end {
-                let distance = u32::try_from(self.sacked_end - number - 1).unwrap_or(u32::MAX);
-                delivered.reordered_by = delivered.reordered_by.max(distance);
-            }
+            delivered.reordered_by = delivered.reordered_by.max(distance);
         } else {
             delivered.resent = true;
         }
@@ -281,15 +290,15 @@ impl Scoreboard {
         }
     }
 
-    /// A segment is lost if at least `threshold` segments above it are delivered [RFC 6675 §4 IsLost]. Returns how many
-    /// were found.
-    pub(super) fn lose_by_count(&mut self, threshold: u32) -> u32 {
+    /// A segment is lost if at least `threshold` segments above it are delivered [RFC 6675 §4 IsLost]; with `forward`, if
+    /// a delivered one lies that far above it (Linux's FACK). Returns how many were found.
+    pub(super) fn lose_by_count(&mut self, threshold: u32, forward: bool) -> u32 {
         let mut found = 0;
         while self.scan < self.end() {
             let index = self.index(self.scan);
             if self.records[index].is(SACKED) {
                 self.sacked_below_scan += 1;
-            } else if self.sacked - self.sacked_below_scan < threshold {
+            } else if self.above_scan(forward) < u64::from(threshold) {
                 break;
             } else if !self.records[index].is(LOST) {
                 self.mark_lost(self.scan);
@@ -298,6 +307,15 @@ impl Scoreboard {
             self.scan += 1;
         }
         found
+    }
+
+    /// Segments delivered above `scan`, or with `forward` the distance to the highest of them.
+    fn above_scan(&self, forward: bool) -> u64 {
+        if forward {
+            self.sacked_end.saturating_sub(self.scan + 1)
+        } else {
+            u64::from(self.sacked - self.sacked_below_scan)
+        }
     }
 
     /// A segment sent at least `wait` ago and before `latest`, the latest transmission known delivered, is lost
@@ -327,17 +345,26 @@ impl Scoreboard {
                 let index = self.index(number);
                 self.records[index].state &= !RESENT;
                 self.resent -= 1;
+                if !self.records[index].is(LOST) {
+                    // A probe, or sent again in an episode that was undone.
+                    self.records[index].state |= LOST;
+                    self.lost += 1;
+                }
                 self.to_resend.push_front(number);
                 found += 1;
             }
             self.resends.pop_front();
+        }
+        // The lowest first, as they were sent.
+        for place in 0..found as usize / 2 {
+            self.to_resend.swap(place, found as usize - 1 - place);
         }
         if only_resent {
             return (found, next);
         }
         while self.time_scan < self.end() {
             let record = self.records[self.index(self.time_scan)];
-            if record.state & (SACKED | LOST | EVER_RESENT) == 0 {
+            if record.state & (SACKED | LOST | RESENT) == 0 {
                 let end = Seq::expand(record.start, una).plus(u64::from(record.length));
                 if (record.sent_at, end) >= latest {
                     break;
@@ -387,20 +414,13 @@ impl Scoreboard {
         found
     }
 
-    /// The losses were not: nothing waits to be sent again any more.
+    /// The losses were not: nothing waits to be sent again any more. What was sent again stays in the network.
     pub(super) fn forget_losses(&mut self) {
         self.to_resend.clear();
         for record in &mut self.records {
             record.state &= !LOST;
         }
         self.lost = 0;
-        // Retransmissions already in the network stay counted in `resent` only with their loss: both copies of such a
-        // segment are one outstanding segment now.
-        for record in &mut self.records {
-            record.state &= !RESENT;
-        }
-        self.resent = 0;
-        self.resends.clear();
         self.scan = self.first;
         self.sacked_below_scan = 0;
         self.time_scan = self.first;
@@ -531,7 +551,7 @@ mod tests {
                         board.remember_blocks([(seq(from), seq(to)), (Seq::SYN, Seq::SYN), (Seq::SYN, Seq::SYN)]);
                         known[usize::try_from(from).unwrap()..usize::try_from(to).unwrap()].fill(true);
                     }
-                    Op::LoseByCount => { board.lose_by_count(3); }
+                    Op::LoseByCount => { board.lose_by_count(3, false); }
                     Op::LoseByTime(wait) => {
                         board.lose_by_time(now, (now, seq(sent)), Span::from_us(wait), false, seq(una));
                     }
@@ -555,10 +575,10 @@ mod tests {
         }
         let mut delivered = Delivered::default();
         board.sack(seq(1), seq(3), seq(0), &mut delivered);
-        assert_eq!(board.lose_by_count(3), 0);
+        assert_eq!(board.lose_by_count(3, false), 0);
         board.sack(seq(5), seq(6), seq(0), &mut delivered);
         // Three above segment 0; only one above 3 and 4.
-        assert_eq!(board.lose_by_count(3), 1);
+        assert_eq!(board.lose_by_count(3, false), 1);
         assert_eq!(board.resend(Time::from_ns(20), seq(0), None), Some((seq(0), 1448)));
         assert_eq!(board.in_flight(), 10 - 3);
     }

@@ -17,8 +17,9 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 const MOST_REORDERING: u32 = 300;
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
 const DUPLICATE_THRESHOLD: u32 = 3;
-/// Linux's least tail-loss-probe timeout.
+/// The least tail-loss-probe timeout of Linux 4.9, and what Linux 6 adds to two round trips (`TCP_TIMEOUT_MIN`).
 const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
+const PROBE_MARGIN: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
@@ -41,10 +42,21 @@ pub(super) struct Outgoing {
 /// How a reduction or timeout may still turn out to have been needless.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
+    /// First byte outstanding when it began: duplicates of earlier data do not speak of it (Linux `undo_marker`).
+    since: Seq,
     /// Timestamp of the first retransmission; an echo of an earlier one proves that the original arrived [RFC 3522].
     resent_at: Option<u32>,
     /// Retransmissions whose duplicate the receiver has not reported.
-    unreported: u32,
+    unreported: u64,
+}
+
+/// A probe of the tail that is not yet judged.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// `nxt` when it had left [RFC 8985 §7.3 TLP.end_seq].
+    high: Seq,
+    /// It was a retransmission.
+    resent: bool,
 }
 
 /// The state of the sending half.
@@ -74,21 +86,24 @@ pub(super) struct Sender {
     doubt: Option<Doubt>,
     announce_reduction: bool,
 
-    /// The retransmission timer: a timeout, or a probe of the tail if `probing`.
-    timer: Time,
-    probing: bool,
+    /// When the retransmission timer expires.
+    timeout_at: Time,
+    /// When a probe of the tail goes instead; never later than the timeout.
+    probe_at: Time,
     probe_now: bool,
-    /// `nxt` when the last probe went out as a retransmission; until that is acknowledged no other goes.
-    probe: Option<Seq>,
+    /// The last probe; until it is judged no other goes.
+    probe: Option<Probe>,
     backoff: u8,
-    /// `una` at the last timeout.
-    timed_out: Seq,
+    /// Timeouts since the last progress.
+    expiries: u32,
     /// When the detector by time must look again.
     reorder_timer: Time,
     /// The latest transmission known delivered, and its round trip.
     latest: (Time, Seq),
     latest_rtt: Span,
+    /// The duplicate threshold, raised by reordering (Linux `tcp_sock.reordering`).
     reordering: u32,
+    reordering_seen: bool,
     /// Losses that the timer found and no acknowledgement has told the controller yet.
     lost_unheard: u32,
 
@@ -100,7 +115,9 @@ pub(super) struct Sender {
     sent_since_hold: bool,
     waits_for_pacing: bool,
     burst_left: u64,
-    last_sent: Time,
+    /// When the last segment left, and whether the idle time since then was already answered by a restart.
+    last_sent: Option<Time>,
+    restarted: bool,
 
     pub(super) retransmitted_bytes: u64,
     pub(super) timeouts: u32,
@@ -127,16 +144,17 @@ impl Sender {
             reduction: Reduction::default(),
             doubt: None,
             announce_reduction: false,
-            timer: Time::NEVER,
-            probing: false,
+            timeout_at: Time::NEVER,
+            probe_at: Time::NEVER,
             probe_now: false,
             probe: None,
             backoff: 0,
-            timed_out: Seq::SYN,
+            expiries: 0,
             reorder_timer: Time::NEVER,
             latest: (Time::ZERO, Seq::SYN),
             latest_rtt: Span::ZERO,
             reordering: DUPLICATE_THRESHOLD,
+            reordering_seen: false,
             lost_unheard: 0,
             round_end: Seq::FIRST,
             most_outstanding: 0,
@@ -145,7 +163,8 @@ impl Sender {
             sent_since_hold: false,
             waits_for_pacing: false,
             burst_left: 0,
-            last_sent: Time::ZERO,
+            last_sent: None,
+            restarted: false,
             retransmitted_bytes: 0,
             timeouts: 0,
             rtt_sum: Span::ZERO,
@@ -182,6 +201,10 @@ impl Sender {
 
     pub(super) fn outstanding(&self) -> u32 {
         self.board.outstanding()
+    }
+
+    pub(super) fn in_flight(&self) -> u32 {
+        self.board.in_flight()
     }
 
     /// Everything offered is acknowledged.
@@ -232,10 +255,12 @@ impl Sender {
         let advanced = ack > self.una;
         let prior_in_flight = self.board.in_flight();
         let mut delivered = Delivered::default();
-        let duplicate = self.take_sack(segment, ack, &mut delivered);
+        self.board.begin_acknowledgement();
+        let duplicate = self.take_sack(segment, ack, &mut delivered, stack);
         if advanced {
             self.board.acknowledge(self.una, ack, &mut delivered);
             self.una = ack;
+            self.expiries = 0;
             while self.messages.front().is_some_and(|&(end, _)| end <= ack) {
                 self.messages.pop_front();
             }
@@ -256,8 +281,12 @@ impl Sender {
         let found = self.find_losses(now, stack);
         let lost = found + core::mem::take(&mut self.lost_unheard);
 
-        if advanced && self.was_needless(segment) {
-            self.undo();
+        if ece {
+            // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
+            self.doubt = None;
+        }
+        if self.was_needless(segment, advanced) {
+            self.undo(&delivered);
         }
         self.leave_finished_episode();
         let probe_repaired_loss = self.judge_probe(duplicate);
@@ -298,7 +327,7 @@ impl Sender {
     }
 
     /// Reads the blocks; returns whether the first reported a duplicate.
-    fn take_sack(&mut self, segment: &Segment, ack: Seq, delivered: &mut Delivered) -> bool {
+    fn take_sack(&mut self, segment: &Segment, ack: Seq, delivered: &mut Delivered, stack: &Stack) -> bool {
         if segment.sack.is_empty() {
             return false;
         }
@@ -309,8 +338,12 @@ impl Sender {
         let (first, second) = (blocks[0], blocks[1]);
         let duplicate = first.1 <= ack || (second.1 > second.0 && second.0 <= first.0 && first.1 <= second.1);
         if duplicate {
-            if let Some(doubt) = &mut self.doubt {
-                doubt.unreported = doubt.unreported.saturating_sub(1);
+            if let Some(doubt) = &mut self.doubt
+                && first.1 > doubt.since
+                && first.1 <= self.nxt
+            {
+                // One block may report what receive offload has merged.
+                doubt.unreported = doubt.unreported.saturating_sub(first.1.since(first.0).div_ceil(stack.mss()));
             }
             blocks[0] = (Seq::SYN, Seq::SYN);
         }
@@ -358,7 +391,7 @@ impl Sender {
     /// Remembers the latest transmission known delivered [RFC 8985 §6.2 step 2].
     fn notice_latest(&mut self, now: Time, delivered: &Delivered) {
         if delivered.reordered_by > 0 {
-            self.reordering = self.reordering.max(delivered.reordered_by + 1).min(MOST_REORDERING);
+            self.notice_reordering(delivered.reordered_by);
         }
         let Some((sent_at, end, resent)) = delivered.latest else { return };
         let span = now.since(sent_at);
@@ -370,6 +403,12 @@ impl Sender {
             self.latest = (sent_at, end);
             self.latest_rtt = span;
         }
+    }
+
+    /// A segment arrived after one that lay `distance` above it in the stream.
+    fn notice_reordering(&mut self, distance: u32) {
+        self.reordering = self.reordering.max(distance.saturating_add(1)).min(MOST_REORDERING);
+        self.reordering_seen = true;
     }
 
     /// Runs the profile's detectors; returns how many segments were newly found lost.
@@ -387,7 +426,10 @@ impl Sender {
             // With three or fewer outstanding, all but one delivered is all that can be had [RFC 5827 §3].
             let threshold = if small { outstanding.saturating_sub(1).max(1) } else { self.reordering };
             if self.board.sacked() > 0 {
-                found += self.board.lose_by_count(threshold);
+                // Linux 4.9 counts holes too until it has seen reordering (`tcp_is_fack`).
+                let forward = profile.loss_detection == LossDetection::DuplicateAcksThenTime
+                    && self.reordering == DUPLICATE_THRESHOLD;
+                found += self.board.lose_by_count(threshold, forward);
             }
         }
         let by_time = profile.loss_detection != LossDetection::DuplicateAcks;
@@ -409,7 +451,7 @@ impl Sender {
         if linux_4 {
             return quarter.max(TICK);
         }
-        let seen = self.reordering > DUPLICATE_THRESHOLD;
+        let seen = self.reordering_seen;
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         if !seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
             return Span::ZERO;
@@ -418,29 +460,26 @@ impl Sender {
     }
 
     /// The episode's cause was an illusion: an original arrived that was thought lost.
-    fn was_needless(&self, segment: &Segment) -> bool {
-        let Some(doubt) = self.doubt else { return false };
-        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            return false;
-        }
-        let before = |resent: u32| segment.timestamp_echo.wrapping_sub(resent) > u32::MAX / 2;
-        let echo_is_older = segment.timestamp_echo != 0 && doubt.resent_at.is_some_and(before);
-        let all_duplicates = doubt.resent_at.is_some() && doubt.unreported == 0;
-        echo_is_older || all_duplicates
+    fn was_needless(&self, segment: &Segment, advanced: bool) -> bool {
+        let Some(Doubt { resent_at: Some(resent_at), unreported, .. }) = self.doubt else { return false };
+        let older = segment.timestamp_echo.wrapping_sub(resent_at) > u32::MAX / 2;
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let by_echo = repairing && advanced && segment.timestamp_echo != 0 && older;
+        // Reports of the last duplicates may come when the episode is over; a timeout's need progress beside them (Linux
+        // `tcp_try_undo_dsack`, `tcp_try_undo_loss`).
+        by_echo || unreported == 0 && (advanced || self.phase != Phase::Loss)
     }
 
-    /// Nothing proved yet. Retransmissions of an earlier episode may still be in the network: what they deliver proves
-    /// nothing about this one (Linux `tcp_init_undo`, which keeps `retrans_stamp` and counts `retrans_out`).
-    fn fresh_doubt(&mut self, stack: &Stack) -> Option<Doubt> {
-        let (oldest, unreported) = self.board.resent_in_flight();
-        stack.profile.undo.then_some(Doubt { resent_at: oldest.map(timestamp), unreported })
-    }
-
-    fn undo(&mut self) {
+    fn undo(&mut self, delivered: &Delivered) {
         self.controller.on_undo();
+        if self.phase == Phase::Recovery && delivered.reach > 0 {
+            // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
+            self.notice_reordering(delivered.reach);
+        }
         self.board.forget_losses();
         self.phase = Phase::Open;
         self.doubt = None;
+        self.announce_reduction = false;
     }
 
     fn leave_finished_episode(&mut self) {
@@ -452,14 +491,16 @@ impl Sender {
         };
         if finished {
             self.phase = Phase::Open;
-            self.doubt = None;
         }
     }
 
     /// Whether the tail probe is now known to have repaired a loss [RFC 8985 §7.4].
     fn judge_probe(&mut self, duplicate: bool) -> bool {
-        let Some(high) = self.probe else { return false };
-        if duplicate && self.una >= high {
+        let Some(Probe { high, resent }) = self.probe else { return false };
+        if self.una < high {
+            return false;
+        }
+        if duplicate || !resent {
             self.probe = None;
             return false;
         }
@@ -476,10 +517,13 @@ impl Sender {
         if self.board.lost() > 0 && matches!(self.phase, Phase::Open | Phase::EcnReduction) {
             let in_reduction = self.phase == Phase::EcnReduction;
             self.phase = Phase::Recovery;
+            // What the probe repaired is answered with the rest (Linux `tcp_init_cwnd_reduction`).
+            self.probe = None;
             self.recovery_point = self.nxt;
-            self.doubt = self.fresh_doubt(stack);
             // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
             let answered = in_reduction && stack.ecn == EcnMode::Classic && !controller_owns;
+            self.doubt = if answered || ece { None } else { self.new_doubt(stack) };
+            self.announce_reduction = stack.ecn == EcnMode::Classic;
             return (!answered).then_some(Cause::Loss);
         }
         if probe_repaired_loss {
@@ -488,11 +532,24 @@ impl Sender {
         let transport_cuts = stack.ecn == EcnMode::Classic || !controller_owns;
         if ece && self.phase == Phase::Open && transport_cuts {
             self.phase = Phase::EcnReduction;
+            self.doubt = None;
+            self.probe = None;
             self.recovery_point = self.nxt;
             self.announce_reduction = stack.ecn == EcnMode::Classic;
             return Some(Cause::Ecn);
         }
         None
+    }
+
+    /// Nothing proved yet. Retransmissions of an earlier episode may still be in the network: what they deliver proves
+    /// nothing about this one (Linux `tcp_init_undo`, which keeps `retrans_stamp` and counts `retrans_out`).
+    fn new_doubt(&mut self, stack: &Stack) -> Option<Doubt> {
+        let (oldest, unreported) = self.board.resent_in_flight();
+        stack.profile.undo.then_some(Doubt {
+            since: self.una,
+            resent_at: oldest.map(timestamp),
+            unreported: u64::from(unreported),
+        })
     }
 
     fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
@@ -508,40 +565,46 @@ impl Sender {
 
     fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
         if self.board.outstanding() == 0 {
-            self.timer = Time::NEVER;
-            self.probing = false;
+            self.timeout_at = Time::NEVER;
+            self.probe_at = Time::NEVER;
+            self.probe_now = false;
         } else if advanced {
-            self.rearm(now, stack);
-        } else if self.probing && self.board.sacked() > 0 {
-            // Acknowledgements speak now: no probe is needed, the timeout stays the last resort.
-            self.probing = false;
-            self.timer = self.board.oldest_sent_at().unwrap_or(now).max(now) + self.timeout(stack);
+            self.probe_now = false;
+            self.timeout_at = now + self.timeout(stack);
+            self.schedule_probe(now, stack);
+        } else if self.probe_at != Time::NEVER {
+            // Acknowledgements speak: RACK's timer finds what is lost. Linux 4.9 has none and lets the probe go.
+            let told = stack.profile.loss_detection == LossDetection::Rack && self.board.sacked() > 0;
+            if told || self.phase != Phase::Open {
+                self.probe_at = Time::NEVER;
+            }
         }
     }
 
-    /// Sets the timer to a probe of the tail if one may help, else to the timeout.
-    fn rearm(&mut self, now: Time, stack: &Stack) {
-        self.timer = now + self.timeout(stack);
-        self.probing = false;
-        let may_probe = stack.profile.tail_loss_probe
-            && self.phase == Phase::Open
-            && self.board.sacked() == 0
-            && self.probe.is_none()
-            && (self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window());
-        if let (true, Some(srtt)) = (may_probe, self.rtt.smoothed()) {
-            let mut wait = srtt * 2;
-            if self.board.outstanding() == 1 {
-                wait = wait.max(srtt + srtt.div(2) + WORST_DELAYED_ACK);
-            }
-            // Where the timeout comes sooner, a probe goes in its place [RFC 8985 §7.2].
-            self.timer = self.timer.min(now + wait.max(MIN_PROBE_TIMEOUT));
-            self.probing = true;
-        }
+    /// Schedules a probe of the tail from now if one may help [RFC 8985 §7.2; Linux `tcp_schedule_loss_probe`].
+    fn schedule_probe(&mut self, now: Time, stack: &Stack) {
+        self.probe_at = Time::NEVER;
+        let rack = stack.profile.loss_detection == LossDetection::Rack;
+        let calm = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
+        // Linux 4.9 probes only where no transmission of its own will tell.
+        let stuck = rack || self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window();
+        let may_probe =
+            stack.profile.tail_loss_probe && calm && stuck && self.board.sacked() == 0 && self.probe.is_none();
+        let Some(srtt) = self.rtt.smoothed().filter(|_| may_probe) else { return };
+        let lone = self.board.outstanding() == 1;
+        let wait = match (rack, lone) {
+            (true, true) => srtt * 2 + stack.profile.min_rto,
+            (true, false) => srtt * 2 + PROBE_MARGIN,
+            (false, true) => (srtt * 2).max(srtt + srtt.div(2) + WORST_DELAYED_ACK).max(MIN_PROBE_TIMEOUT),
+            (false, false) => (srtt * 2).max(MIN_PROBE_TIMEOUT),
+        };
+        // Where the timeout comes sooner, a probe goes in its place.
+        self.probe_at = self.timeout_at.min(now + wait);
     }
 
     /// The earliest of this half's timers.
     pub(super) fn deadline(&self) -> Time {
-        self.timer.min(self.reorder_timer)
+        self.timeout_at.min(self.probe_at).min(self.reorder_timer)
     }
 
     /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
@@ -558,46 +621,46 @@ impl Sender {
                 self.begin_reduction(now, cause, u64::from(prior_in_flight));
             }
         }
-        if self.timer > now {
-            return;
-        }
-        if self.probing {
-            self.probing = false;
+        if self.probe_at <= now {
+            self.probe_at = Time::NEVER;
             self.probe_now = true;
-            self.timer = now + self.timeout(stack);
-        } else {
+            self.timeout_at = now + self.timeout(stack);
+        } else if self.timeout_at <= now {
             self.time_out(now, stack);
         }
     }
 
     fn time_out(&mut self, now: Time, stack: &Stack) {
         if self.board.outstanding() == 0 {
-            self.timer = Time::NEVER;
+            self.timeout_at = Time::NEVER;
             return;
         }
         self.timeouts += 1;
-        // The threshold falls once for a loss, however often the timer expires for it [RFC 5681 §3.1]; with progress since
-        // the last expiry it is another loss (Linux `tcp_enter_loss`).
-        let repeated = match self.phase {
-            Phase::Open | Phase::EcnReduction => false,
-            Phase::Recovery => self.una < self.recovery_point,
-            Phase::Loss => self.una == self.timed_out,
-        };
-        self.timed_out = self.una;
+        // The threshold falls once per window of data [RFC 5681 §3.1], and again for a timeout that follows progress after
+        // another (Linux `tcp_enter_loss`).
+        let repeated = self.una < self.recovery_point
+            && match self.phase {
+                Phase::Open => false,
+                Phase::EcnReduction | Phase::Recovery => true,
+                Phase::Loss => self.expiries > 0,
+            };
         self.refresh_path(stack);
         self.controller.on_timeout(now, repeated, &self.path);
         self.phase = Phase::Loss;
         self.recovery_point = self.nxt;
         if !repeated {
-            self.doubt = self.fresh_doubt(stack);
+            self.doubt = self.new_doubt(stack);
+            self.announce_reduction = stack.ecn == EcnMode::Classic;
         }
         self.board.lose_all();
+        self.expiries = self.expiries.saturating_add(1);
         self.probe = None;
         self.lost_unheard = 0;
         self.burst_left = 0;
         self.reorder_timer = Time::NEVER;
         self.backoff = self.backoff.saturating_add(1);
-        self.timer = now + self.timeout(stack);
+        self.timeout_at = now + self.timeout(stack);
+        self.probe_at = Time::NEVER;
     }
 
     // ---- transmissions ----------------------------------------------------------------------------------------------
@@ -680,29 +743,32 @@ impl Sender {
                 let segment =
                     Outgoing { start: self.nxt, length, tag, ends_message, resent: false, announces_reduction: false };
                 self.send_new(now, segment, None, stack);
+                self.probe = Some(Probe { high: self.nxt, resent: false });
+                self.probe_at = Time::NEVER;
                 return Some(segment);
             }
         }
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend_last(now, self.una, stamp)?;
-        self.probe = Some(self.nxt);
+        self.probe = Some(Probe { high: self.nxt, resent: true });
         Some(self.note_resent(now, start, length, None, stack))
     }
 
     fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend(now, self.una, stamp)?;
+        if let Some(doubt) = &mut self.doubt {
+            doubt.resent_at.get_or_insert(timestamp(now));
+            doubt.unreported += 1;
+        }
         Some(self.note_resent(now, start, length, pacing, stack))
     }
 
     fn note_resent(&mut self, now: Time, start: Seq, length: u16, pacing: Option<Rate>, stack: &Stack) -> Outgoing {
         self.retransmitted_bytes += u64::from(length);
-        if let Some(doubt) = &mut self.doubt {
-            doubt.resent_at.get_or_insert(timestamp(now));
-            doubt.unreported += 1;
-        }
-        if self.timer == Time::NEVER {
-            self.timer = now + self.timeout(stack);
+        // The head's retransmission gets a whole timeout (Linux `tcp_xmit_retransmit_queue`).
+        if self.timeout_at == Time::NEVER || start <= self.una {
+            self.timeout_at = now + self.timeout(stack);
         }
         let (tag, end) = self.message_of(start);
         self.note_sent(now, length, pacing, None, stack);
@@ -718,24 +784,24 @@ impl Sender {
 
     fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
         let stamp = self.stamp(now, stack);
-        let idle = (self.board.outstanding() == 0).then(|| now.since(self.last_sent));
+        let idle = (self.board.outstanding() == 0).then(|| self.idle(now));
         self.board.push(now, segment.start, segment.length, stamp);
         self.nxt = self.nxt.plus(u64::from(segment.length));
         self.note_sent(now, segment.length, pacing, idle, stack);
-        if self.timer == Time::NEVER || self.probing || (self.phase == Phase::Open && stack.profile.tail_loss_probe) {
-            let timeout_at = self.timer;
-            self.rearm(now, stack);
-            if !self.probing && timeout_at != Time::NEVER {
-                // Sending more does not put off the timeout of what was sent before.
-                self.timer = self.timer.min(timeout_at);
-            }
+        // Sending more does not put off the timeout of what was sent before.
+        if self.timeout_at == Time::NEVER {
+            self.timeout_at = now + self.timeout(stack);
+        }
+        if stack.profile.tail_loss_probe {
+            self.schedule_probe(now, stack);
         }
     }
 
     fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
         self.burst_left = self.burst_left.saturating_sub(1);
         self.sent_since_hold = true;
-        self.last_sent = now;
+        self.last_sent = Some(now);
+        self.restarted = false;
         self.reduction.on_sent();
         if let Some(rate) = pacing {
             let size = Bytes::new(u64::from(length) + stack.packet().get() - stack.mss());
@@ -752,13 +818,18 @@ impl Sender {
         stack.delivery_rate.then(|| self.rate.stamp(now, self.board.outstanding()))
     }
 
+    /// Time since the last segment left; none before the first.
+    fn idle(&self, now: Time) -> Span {
+        self.last_sent.map_or(Span::ZERO, |last| now.since(last))
+    }
+
     fn restart_after_idle(&mut self, now: Time, stack: &Stack) {
-        let idle = now.since(self.last_sent);
-        if stack.profile.restart_after_idle && self.last_sent > Time::ZERO && idle > self.rtt.timeout(&stack.profile) {
+        let idle = self.idle(now);
+        // Once per idle time, even if the segment itself must wait.
+        if stack.profile.restart_after_idle && !self.restarted && idle > self.rtt.timeout(&stack.profile) {
             self.refresh_path(stack);
             self.controller.on_idle_restart(now, idle, &self.path);
-            // Once per idle time, even if the segment itself must wait.
-            self.last_sent = now;
+            self.restarted = true;
         }
     }
 
@@ -833,7 +904,7 @@ impl Sender {
             || burst == left
             || room * OFFLOAD_WINDOW_DIVISOR >= window
             || self.phase != Phase::Open
-            || now.since(self.last_sent) > TICK
+            || self.idle(now) > TICK
             // No acknowledgement is due soon: waiting would cost more than it brings.
             || self.rtt.smoothed().is_none_or(head_is_young)
             || self.board.in_flight() == 0;

@@ -81,7 +81,12 @@ impl Dumbbell {
     }
 
     pub fn plan(&self, controller: &str, ecn: bool, end: Span, pattern: Pattern) -> Plan {
-        let values = spec(controller).unwrap().parameters.iter().map(|parameter| parameter.default).collect();
+        let values = spec(controller)
+            .expect("a registered controller")
+            .parameters
+            .iter()
+            .map(|parameter| parameter.default)
+            .collect();
         Plan {
             experiment: "test".into(),
             arm: controller.into(),
@@ -104,8 +109,8 @@ impl Dumbbell {
 /// Sets a parameter of the plan's only controller.
 pub fn set(plan: &mut Plan, name: &str, value: Value) {
     let controller = &mut plan.traffic[0].controller;
-    let parameters = spec(&controller.name).unwrap().parameters;
-    let index = parameters.iter().position(|parameter| parameter.name == name).unwrap();
+    let parameters = spec(&controller.name).expect("plans name registered controllers").parameters;
+    let index = parameters.iter().position(|parameter| parameter.name == name).expect("a parameter of the controller");
     controller.values[index] = value;
 }
 
@@ -114,7 +119,7 @@ pub fn flow(start: Span, source: u32, destination: u32, size: Option<u64>) -> Fl
 }
 
 pub fn run(plan: &Plan, seed: u64) -> Results {
-    let mut simulation = Simulation::new(plan, seed).unwrap();
+    let mut simulation = Simulation::new(plan, seed).expect("a plan that can be run");
     while simulation.advance(1 << 20) {}
     simulation.finish()
 }

@@ -9,7 +9,7 @@ use crate::plans::{Dumbbell, run};
 
 /// The median of the sender's pacing rate after two seconds, in bit/s of IP bytes.
 fn pacing(plan: &Plan) -> f64 {
-    let mut simulation = Simulation::new(plan, 1).unwrap();
+    let mut simulation = Simulation::new(plan, 1).expect("the network is usable");
     let mut rates = Vec::new();
     while simulation.advance(500) {
         if simulation.progress().now.as_ns() > 2_000_000_000 {

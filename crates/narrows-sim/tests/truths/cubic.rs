@@ -25,7 +25,7 @@ fn growths(windows: &[(f64, f64)]) -> Vec<Growth> {
             reducing = true;
         }
         if reducing {
-            let growth = growths.last_mut().unwrap();
+            let growth = growths.last_mut().expect("a cut was seen");
             match growth.samples.last() {
                 Some(&(_, least)) if window > least => {
                     growth.samples.push((time, window));

@@ -12,12 +12,12 @@ const CAPACITY: Value = Value::Rate(Rate::from_gbps(1));
 
 /// Runs it; also gives what every flow took for its base round trip at the end, seconds.
 fn run_for_bases(plan: &Plan, flows: u32) -> (Results, Vec<f64>) {
-    let mut simulation = Simulation::new(plan, 1).unwrap();
+    let mut simulation = Simulation::new(plan, 1).expect("the network is usable");
     while simulation.advance(1 << 20) {}
     let mut bases = Vec::new();
     for flow in 0..flows {
         if let Some(Controller::Gemini(gemini)) = simulation.controller(flow) {
-            bases.push(gemini.base_round_trip_us().unwrap() as f64 / 1e6);
+            bases.push(gemini.base_round_trip_us().expect("data was acknowledged") as f64 / 1e6);
         }
     }
     (simulation.finish(), bases)

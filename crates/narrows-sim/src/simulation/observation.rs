@@ -1,0 +1,204 @@
+//! What is measured while a run goes on, and the rows that it leaves behind.
+
+use narrows_core::cc::Controller;
+
+use super::*;
+
+impl Simulation<'_> {
+    /// The controller of a flow's sender while its connection lives.
+    pub fn controller(&mut self, flow: u32) -> Option<&Controller> {
+        let flow = self.flows.get(flow as usize)?;
+        let slot = self.connections.slot(flow.connection, Side::on(flow.source, flow.connection))?;
+        Some(self.connections.end(slot).endpoint.controller())
+    }
+
+    pub(super) fn handle_sample(&mut self, now: Time, entity: Entity) {
+        let sampling = self.plan.sampling;
+        let every = match entity.id() {
+            WARMUP => {
+                self.end_warmup(now);
+                return;
+            }
+            END => {
+                self.ports = Some(self.port_rows(now));
+                return;
+            }
+            QUEUES => {
+                self.sample_queues(now);
+                sampling.queues
+            }
+            WINDOWS => {
+                self.sample_windows(now);
+                sampling.windows
+            }
+            _ => {
+                self.sample_goodput(now);
+                sampling.goodput
+            }
+        };
+        self.network.arm(entity, now + every);
+    }
+
+    pub(super) fn end_warmup(&mut self, now: Time) {
+        self.network.reset_counters(now);
+        for slot in self.connections.living_slots() {
+            let end = self.connections.end(slot);
+            if let Some(current) = end.receiving {
+                let delivered = end.endpoint.tallies().delivered_bytes - current.base.delivered_bytes;
+                self.flows[current.flow as usize].delivered_at_warmup = delivered;
+            }
+        }
+    }
+
+    pub(super) fn sample_queues(&mut self, now: Time) {
+        for (&link, samples) in &mut self.queue_samples {
+            let (bytes, _) = self.network.backlog(now, link);
+            if now >= Time::ZERO + self.plan.schedule.warmup && now <= self.plan.schedule.end {
+                samples.push(u32::try_from(bytes.get()).unwrap_or(u32::MAX));
+            }
+            self.series.push(SeriesRow {
+                time_ns: now.as_ns(),
+                entity: link,
+                quantity: Quantity::QueueBytes,
+                value: as_f64(bytes.get()),
+            });
+        }
+    }
+
+    pub(super) fn sample_windows(&mut self, now: Time) {
+        for &number in &self.endless {
+            let flow = &self.flows[number as usize];
+            let Some(slot) = self.connections.slot(flow.connection, Side::on(flow.source, flow.connection)) else {
+                continue;
+            };
+            let window = self.connections.end(slot).endpoint.window();
+            self.series.push(SeriesRow {
+                time_ns: now.as_ns(),
+                entity: number,
+                quantity: Quantity::WindowPackets,
+                value: as_f64(window.get()),
+            });
+        }
+    }
+
+    pub(super) fn sample_goodput(&mut self, now: Time) {
+        let width = self.plan.sampling.goodput;
+        for position in 0..self.endless.len() {
+            let number = self.endless[position];
+            let delivered = self.delivered_of(number);
+            let new = delivered - self.reported[position];
+            self.reported[position] = delivered;
+            self.series.push(SeriesRow {
+                time_ns: now.as_ns(),
+                entity: number,
+                quantity: Quantity::GoodputBps,
+                value: as_f64(Rate::of(Bytes::new(new), width).as_bps()),
+            });
+        }
+    }
+
+    /// Payload of a flow delivered in order so far.
+    pub(super) fn delivered_of(&mut self, number: u32) -> u64 {
+        let flow = &self.flows[number as usize];
+        let side = Side::on(flow.destination, flow.connection);
+        let Some(slot) = self.connections.slot(flow.connection, side) else { return flow.delivered };
+        let end = self.connections.end(slot);
+        let base = end.receiving.filter(|current| current.flow == number).map_or(0, |c| c.base.delivered_bytes);
+        end.endpoint.tallies().delivered_bytes - base
+    }
+
+    /// The rows of the run as far as it has come.
+    ///
+    /// # Panics
+    /// If the network lost track of a packet.
+    pub fn finish(mut self) -> Results {
+        let now = self.now;
+        for number in self.endless.clone() {
+            let flow = &self.flows[number as usize];
+            let side = Side::on(flow.destination, flow.connection);
+            if let Some(slot) = self.connections.slot(flow.connection, side) {
+                self.note_received(slot, number);
+            }
+        }
+        for slot in self.connections.living_slots() {
+            self.note_sent(slot);
+            if let Some(current) = self.connections.end(slot).receiving {
+                self.note_received(slot, current.flow);
+            }
+        }
+        let flows = (0..).zip(&self.flows).map(|(number, flow)| self.flow_row(number, flow)).collect();
+        let ports = self.ports.take().unwrap_or_else(|| self.port_rows(now));
+        Results {
+            flows,
+            requests: self.queries,
+            ports,
+            series: self.series,
+            packet_hops: self.network.packet_hops(),
+            events: self.network.events(),
+            ended_ns: now.as_ns(),
+        }
+    }
+
+    pub(super) fn flow_row(&self, number: u32, flow: &Flow) -> FlowRow {
+        let delivered_before = flow.delivered_at_warmup.min(flow.delivered);
+        FlowRow {
+            flow: number,
+            connection: flow.connection,
+            request: flow.query,
+            source: flow.source,
+            destination: flow.destination,
+            inter: crosses(self.plan, flow.source, flow.destination),
+            traffic: flow.traffic,
+            size_bytes: flow.size.map_or(flow.delivered, Bytes::get),
+            start_ns: flow.start.as_ns(),
+            fct_ns: flow.done.map(|done| done.since(flow.start).as_ns()),
+            ideal_fct_ns: flow.ideal.as_ns(),
+            rtt_mean_ns: (flow.rtt_count > 0).then(|| flow.rtt_sum.div(flow.rtt_count).as_ns()),
+            retransmitted_bytes: flow.retransmitted_bytes,
+            timeouts: flow.timeouts,
+            marked_bytes: flow.marked_bytes,
+            delivered_after_warmup_bytes: flow.delivered - delivered_before,
+        }
+    }
+
+    pub(super) fn port_rows(&mut self, now: Time) -> Vec<PortRow> {
+        let measured = now.since(Time::ZERO + self.plan.schedule.warmup);
+        let counters = self.network.finish(now);
+        let mut rows = Vec::with_capacity(counters.len());
+        for ((port, link), counters) in (0..).zip(&self.plan.network.links).zip(counters) {
+            let mut samples = self.queue_samples.remove(&port).unwrap_or_default();
+            samples.sort_unstable();
+            let percentile = |percent: usize| {
+                let rank = (samples.len() * percent).div_ceil(100);
+                samples.get(rank.saturating_sub(1)).map(|&bytes| u64::from(bytes))
+            };
+            let dropped = |reason: DropReason| counters.dropped_for(reason).get();
+            rows.push(PortRow {
+                port,
+                sent_packets: counters.sent.packets.get(),
+                sent_bytes: counters.sent.bytes.get(),
+                dropped_limit_packets: dropped(DropReason::Limit),
+                dropped_pool_packets: dropped(DropReason::Pool),
+                dropped_aqm_packets: dropped(DropReason::Aqm),
+                dropped_impairment_packets: dropped(DropReason::Impairment),
+                marked_packets: counters.marked.get(),
+                queue_mean_bytes: as_f64(counters.queue_mean(now).get()),
+                queue_p50_bytes: percentile(50),
+                queue_p99_bytes: percentile(99),
+                queue_max_bytes: counters.queue_max.get(),
+                utilisation: {
+                    let wire = counters.sent.bytes.get() + counters.sent.packets.get() * 38;
+                    let possible = as_f64(link.rate.as_bps()) * as_f64(measured.as_ns()) / 8e9;
+                    if possible > 0.0 { as_f64(wire) / possible } else { 0.0 }
+                },
+                measured_ns: measured.as_ns(),
+            });
+        }
+        rows
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "results are read as real numbers; counts stay below 2⁵³")]
+fn as_f64(value: u64) -> f64 {
+    value as f64
+}
