@@ -8,9 +8,10 @@ fn main() {
     let controller = std::env::args().nth(1).unwrap_or("newreno".into());
     let network = plans::Dumbbell { pairs: 10, ..plans::Dumbbell::default() };
     let plan = network.long(&controller, false, Span::from_secs(10));
-    let start = narrows_sim::thread_cpu_ns().unwrap();
+    let start = narrows_sim::thread_cpu_ns().expect("this system tells its CPU time");
     let results = plans::run(&plan, 1);
-    let cpu = (narrows_sim::thread_cpu_ns().unwrap() - start) as f64 / results.packet_hops as f64;
+    let cpu = (narrows_sim::thread_cpu_ns().expect("this system tells its CPU time") - start) as f64
+        / results.packet_hops as f64;
     let hold = narrows_sim::hold_ns();
     println!(
         "{cpu:.1} ns per packet-hop, {:.2} holds of {hold:.1} ns; {} hops, {} events",

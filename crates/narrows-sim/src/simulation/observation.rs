@@ -1,8 +1,17 @@
 //! What is measured while a run goes on, and the rows that it leaves behind.
 
+use narrows_core::cc::Controller;
+
 use super::*;
 
 impl Simulation<'_> {
+    /// The controller of a flow's sender while its connection lives.
+    pub fn controller(&mut self, flow: u32) -> Option<&Controller> {
+        let flow = self.flows.get(flow as usize)?;
+        let slot = self.connections.slot(flow.connection, Side::on(flow.source, flow.connection))?;
+        Some(self.connections.end(slot).endpoint.controller())
+    }
+
     pub(super) fn handle_sample(&mut self, now: Time, entity: Entity) {
         let sampling = self.plan.sampling;
         let every = match entity.id() {

@@ -1,6 +1,6 @@
 //! Small plans, built by hand.
 
-use narrows_core::cc::spec;
+use narrows_core::cc::{Value, spec};
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::tcp::profile::Profile;
@@ -104,6 +104,14 @@ impl Dumbbell {
             sampling: Sampling { queues: Span::from_us(500), windows: Span::from_ms(1), goodput: Span::from_ms(100) },
         }
     }
+}
+
+/// Sets a parameter of the plan's only controller.
+pub fn set(plan: &mut Plan, name: &str, value: Value) {
+    let controller = &mut plan.traffic[0].controller;
+    let parameters = spec(&controller.name).expect("plans name registered controllers").parameters;
+    let index = parameters.iter().position(|parameter| parameter.name == name).expect("a parameter of the controller");
+    controller.values[index] = value;
 }
 
 pub fn flow(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {

@@ -1,12 +1,9 @@
-//! Controllers against known truths, on whole networks.
-#![allow(missing_docs, reason = "tests")]
-
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
+//! NewReno: the sawtooth.
 
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Rate, Span};
-use plans::{Dumbbell, run, smooth};
+
+use crate::plans::{Dumbbell, run, smooth};
 
 /// Without a buffer, a window that swings between half and all of the path's capacity uses three quarters of it.
 #[test]
