@@ -47,3 +47,12 @@ def test_the_how_to_works_as_it_stands(real, folder):
         assert words in everything
     written = ["reports/report-mine.html", "figures/office-fig1.svg", "figures/office-fig1.png"]
     assert all((folder / "runs" / path).is_file() for path in written)
+
+
+def test_the_example_of_the_reference_is_an_experiment(real, folder):
+    text = (CHECKOUT / "docs" / "experiment-file.md").read_text()
+    example = re.search(r"```toml\n(.*?)```", text, re.DOTALL).group(1)
+    (folder / "example.toml").write_text(example)
+    done = subprocess.run([NARROWS, "check", "example.toml"], env=real, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Web search across the WAN\n6 plans × 10 seeds = 60 runs of 2 min 45 s simulated")
