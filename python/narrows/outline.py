@@ -31,8 +31,8 @@ def setting(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
 def cost(summaries: Sequence[Mapping[str, Any]], hold_ns: float) -> Pairs:
     """What a run costs, estimated."""
     return (
-        ("packets", _each(summaries, lambda it: f"about {wording.count(it['packets'], 2)} in a run")),
-        ("packet-hops", _each(summaries, lambda it: f"about {wording.count(it['packet_hops'], 2)} in a run")),
+        ("packets", _each(summaries, lambda it: f"about {wording.count(_rough(it['packets']), 2)} in a run")),
+        ("packet-hops", _each(summaries, lambda it: f"about {wording.count(_rough(it['packet_hops']), 2)} in a run")),
         ("time", _each(summaries, lambda it: f"about {wording.duration(_rough(seconds(it, hold_ns)))} of a core")),
         ("memory", _each(summaries, lambda it: f"about {wording.size(_rough(it['memory'] + PROCESS_BYTES))}")),
     )

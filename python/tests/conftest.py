@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,6 +33,16 @@ set = { "fabric.aqm.threshold.mark-at" = "50pkt" }
 end = "3s"
 seeds = "1..=2"
 """
+
+
+@pytest.fixture(scope="session")
+def real():
+    """The environment of a process that has the real native module; where it is not built, the test is skipped."""
+    made = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    probe = subprocess.run([sys.executable, "-c", "import narrows._native"], env=made, capture_output=True, text=True)
+    if probe.returncode != 0:
+        pytest.skip(f"the native module is not built here: {probe.stderr.strip().splitlines()[-1]}")
+    return made
 
 
 @pytest.fixture

@@ -266,3 +266,12 @@ def test_the_papers_setup_is_judged_from_ports_and_flows(gemini, monkeypatch):
     assert verdicts["gem-088"].word == "holds"
     assert verdicts["gem-005"].reason == "belongs to another figure (fig09)"
     assert isinstance(data.flows, pl.DataFrame)
+
+
+def test_one_seed_without_a_denominator_does_not_decide_for_the_others():
+    lossy = ports(("t", "fabric", 990, 10, 0.4), ("b", "wan", 995, 5, 0.9), case="slow", seed=1)
+    clean = ports(("t", "fabric", 990, 10, 0.4), ("b", "wan", 1000, 0, 0.9), case="slow", seed=2)
+    data = {"fig": frames([flows((10, 1), case="slow")], [lossy, clean])}
+    binding = Binding(("plr_dcn(slow) / plr_wan(slow)",))
+    assert verdict(claim(accept=(4, math.inf), kind="ratio"), binding, figures=data).word == "partly"
+    assert verdict(claim(accept=(1, math.inf), kind="ratio"), binding, figures=data).word == "holds"

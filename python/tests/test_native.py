@@ -1,11 +1,9 @@
 """The real native module against what the lab relies on; skipped, saying so, where it is not built."""
 
 import json
-import os
 import subprocess
 import sys
 
-import pytest
 from conftest import CHECKOUT
 
 SCRIPT = """
@@ -34,19 +32,9 @@ json.dump({
 """
 
 
-@pytest.fixture(scope="module")
-def environment():
-    """Without the fake on the path."""
-    made = os.environ | {"PYTHONPATH": str(CHECKOUT / "python")}
-    probe = subprocess.run([sys.executable, "-c", "import narrows._native"], env=made, capture_output=True, text=True)
-    if probe.returncode != 0:
-        pytest.skip(f"the native module is not built here: {probe.stderr.strip().splitlines()[-1]}")
-    return made
-
-
-def test_the_native_module_keeps_its_contract(environment):
+def test_the_native_module_keeps_its_contract(real):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment, cwd=CHECKOUT, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", SCRIPT], env=real, cwd=CHECKOUT, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {

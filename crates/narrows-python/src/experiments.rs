@@ -17,10 +17,13 @@ pyo3::create_exception!(_native, BadInput, PyValueError, "The whole rendered err
 /// What a packet-hop is taken to cost where only an estimate is asked for, nanoseconds.
 const ESTIMATED_NS_PER_HOP: u64 = 75;
 
-/// The version of the package.
+/// The version of the package and of the sources that results depend on.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("NARROWS_SOURCES"));
+
+/// The version of the package, and after `+` of the simulator's sources.
 #[pyfunction]
 pub(crate) fn version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
+    VERSION
 }
 
 /// Every controller and its parameters, as JSON.

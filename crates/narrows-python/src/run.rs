@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 
+use crate::experiments::VERSION;
 use crate::tables::{Table, table};
 
 pyo3::create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
@@ -126,7 +127,7 @@ fn simulate(plan: Plan, seed: u64, shared: &Shared) -> Result<Option<Outcome>, S
     let hold = hold_ns();
     let per_hop = real(cpu_ns) / real(results.packet_hops.max(1));
     let manifest = json!({
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": VERSION,
         "plan_hash": plan.hash(),
         "seed": seed,
         "simulated_ns": results.ended_ns,

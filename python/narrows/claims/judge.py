@@ -148,7 +148,9 @@ class _Judge:
         if found is None:
             return Part(text, "unknown", detail=f"{text} has no value: nothing to divide by")
         low, high = self.claim.accept or (-math.inf, math.inf)
-        inside: Outcome = "yes" if low <= found.mean <= high else "no"
+        # A division by nothing in one seed makes the mean infinite and says nothing of others: each must lie inside.
+        judged = found.low if math.isinf(found.mean) else found.mean
+        inside: Outcome = "yes" if low <= judged <= high else "no"
         if inside == "no" and found.low <= high and found.high >= low:
             inside = "overlaps"
         return Part(text, inside, found, f"{text} = {_number(found.mean)}{_unit_of(expression)}")

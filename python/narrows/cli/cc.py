@@ -33,8 +33,10 @@ def list_all(json: options.Json = False) -> None:
 
 
 @app.command("show")
-def show(name: Annotated[str, typer.Argument(help="Its name.")], json: options.Json = False) -> None:
-    """Shows one controller: what it does, where it is from, each parameter with default and range."""
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `list` gives.")], json: options.Json = False
+) -> None:
+    """Shows a controller and its parameters."""
     from narrows import native
 
     with codes():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="Experiment file.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Experiment file.")],
     quick: options.Quick = False,
     seeds: options.Seeds = None,
     sets: options.Sets = None,

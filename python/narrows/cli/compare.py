@@ -41,7 +41,11 @@ def compare(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Ratios of completion times and losses, paired by seed, with their intervals."""
+    """Compares arms, or runs, seed by seed.
+
+    Of one RUN, every arm with the first; of several, equal arms with those of the first. Ratios of completion times and
+    losses within a seed, with their intervals.
+    """
     from narrows import api
 
     with codes():
@@ -111,7 +115,9 @@ def _fields(item: Comparison) -> dict[str, object]:
 
 
 def _table(found: list[Comparison]) -> Table:
-    table = Table("measure", "unit", "base", "", "other", "", "ratio", "interval", box=None, header_style="dim")
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for heading in ("measure", "unit", "base", "", "other", "", "ratio", "interval"):
+        table.add_column(heading, no_wrap=heading == "interval", overflow="fold")
     for item in found:
         ratio = item.ratio
         interval = (

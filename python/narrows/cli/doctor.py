@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from narrows import wording
+from narrows import outline, wording
 from narrows.cli import options
 from narrows.cli.exits import ENVIRONMENT
 from narrows.cli.output import OUT, line
@@ -35,7 +35,7 @@ class Finding:
 
 
 def doctor(out: options.Out = options.DEFAULT_OUT, json: options.Json = False) -> None:
-    """Looks at everything that runs, figures and reports need."""
+    """Says what this machine can do, and what it lacks."""
     findings = list(examine(out))
     table = Table(box=None, show_header=False)
     for finding in findings:
@@ -78,7 +78,9 @@ def _simulator() -> str:
 def _speed() -> str:
     from narrows import native
 
-    return f"{wording.number(native.calibrate())} ns per hold"
+    hold_ns = native.calibrate()
+    per_second = 1e9 / (outline.HOLDS_PER_HOP * hold_ns)
+    return f"{wording.number(hold_ns)} ns per hold, so about {wording.count(per_second, 2)} packet-hops/s on a core"
 
 
 def _output(out: Path) -> str:

@@ -10,7 +10,7 @@ import typer
 from narrows.api import RUNS
 from narrows.errors import bad_input
 
-Quick = Annotated[bool, typer.Option("--quick", help="Few seeds and a short time, as the file's `quick` says.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Few seeds and a short time, as `run.quick` of the file says.")]
 Seeds = Annotated[str | None, typer.Option(metavar="1..10", help="Seeds instead of the file's, last included.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the file.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]

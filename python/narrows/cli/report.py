@@ -16,7 +16,7 @@ def report(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Writes an interactive page that opens without a network."""
+    """Writes a page with charts that opens offline."""
     from narrows import api
     from narrows.report import build
     from narrows.store import Store

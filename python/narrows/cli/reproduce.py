@@ -28,7 +28,10 @@ def reproduce(
     everything: Annotated[bool, typer.Option("--all", help="List the claims that were not judged, too.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Runs figures of papers, draws them, and judges what the papers state from our own runs."""
+    """Regenerates papers' figures and judges claims.
+
+    Runs what is not there yet, draws each figure, judges what the paper states from these runs, and writes a report.
+    """
     from narrows import experiments
     from narrows.store import Store
 

@@ -31,7 +31,7 @@ class Backend(StrEnum):
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="Experiment file, or a folder with such files.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="Experiment file, or a folder of such files.")],
     quick: options.Quick = False,
     seeds: options.Seeds = None,
     sets: options.Sets = None,
@@ -40,7 +40,10 @@ def run(
     backend: Annotated[Backend, typer.Option(help="What runs the plans.")] = Backend.SIM,
     json: options.Json = False,
 ) -> None:
-    """Runs every plan with every seed; runs that are there already are skipped."""
+    """Makes the runs that are not there yet.
+
+    Every plan of the file with every seed. Interrupting keeps what is finished; the same command goes on from there.
+    """
     with codes():
         if backend is not Backend.SIM:
             raise EnvironmentLacks(f"this build has no backend '{backend.value}'\n  help: use --backend sim")

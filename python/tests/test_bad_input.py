@@ -1,0 +1,276 @@
+"""What users get wrong, and what interrupts them, with the real simulator and the installed command."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+NARROWS = Path(sys.executable).with_name("narrows")
+GOOD = """\
+[topology.two-datacenters]
+servers = 2
+[[traffic]]
+name = "web"
+between = "datacenters"
+arrivals = { poisson = { load = 0.5, of = "wan" } }
+size = { cdf = "web-search" }
+[[arm]]
+name = "cubic"
+cc = "cubic"
+[[arm]]
+name = "gemini"
+cc = "gemini"
+[run]
+end = "100ms"
+drain = "1s"
+seeds = "1..=2"
+"""
+SIZES = 'size = { cdf = "web-search" }'
+FROM_FILE = 'size = { file = "sizes.cdf" }'
+
+# What is replaced, by what, where the error is said to be, the sentence, the help.
+MISTAKES = [
+    ("between", "betwen", "5:1", "unknown key `betwen`", "did you mean `between`?"),
+    (
+        'end = "100ms"', "end = 100", "15:7",
+        "`100` has no unit, and a point in time, counted from the run's start is meant",
+        'add a unit, for instance "100s"',
+    ),
+    ("load = 0.5", "load = 1.7", "6:33", "the load is 1.7, outside 0 to 1", "choose a value from 0 to 1"),
+    (
+        'between = "datacenters"', 'from = "a9-*"', "5:8", "no host matches `a9-*`",
+        "hosts: a1-1, a1-2, a2-1, a2-2, b1-1, b1-2, b2-1, b2-2",
+    ),
+    (
+        "servers = 2", 'servers = 2\nwan = { limit = "1000B" }', "3:17",
+        "a buffer of 1000 B holds not one packet of 1500 B", "make it larger; a useful one holds many packets",
+    ),
+    (
+        "servers = 2", 'servers = 2\nwan = { rate = "0Gbps" }', "3:16", "the rate of a link is zero",
+        "choose a value above zero",
+    ),
+    ('cc = "gemini"', 'cc = "gemni"', "13:6", "unknown controller `gemni`", "did you mean `gemini`?"),
+    (
+        "{ load = 0.5, of = \"wan\" } }", "{ rate = \"900000000/s\" } }", "8:1",
+        "a run of arm `cubic` would need about 195862 MB of memory, and 4000 MB are allowed",
+        "lower the load, the run's end, the buffers or the number of hosts",
+    ),
+    (
+        SIZES, 'size = { file = "../sizes.cdf" }', "7:17", "`../sizes.cdf` is outside the experiment's folder",
+        "put the file beside the experiment and name it relatively",
+    ),
+    (
+        SIZES, 'size = { file = "/etc/hostname" }', "7:17", "`/etc/hostname` is outside the experiment's folder",
+        "put the file beside the experiment and name it relatively",
+    ),
+    (
+        'cc = "cubic"', 'cc = "cu\\u001b[31mbic"', "10:6", "a text holds a control character",
+        "take it out, escapes such as \\u001b too",
+    ),
+]  # fmt: skip
+
+CDFS = [
+    (b"100 0\n1000 0.5\n10000 0.9\n", "sizes.cdf:3: the last cumulative probability must be 1 (or 100)"),
+    (b"100 0\n1000 0.5\n2000 0.4\n9000 1\n", "sizes.cdf:3: cumulative probabilities must not go down"),
+    (b"100 0\n\xff\x00\x1b[31m", "`sizes.cdf` is not UTF-8 text"),
+    (b"\x00\x00\x1b[31m\n", "sizes.cdf:1: a line is a size in bytes and a cumulative probability"),
+]
+
+FILES = [
+    (b"this is not TOML {{{\n", r"bad\.toml:1:\d+: .+", "write TOML"),
+    (bytes(range(128, 256)) * 40, r"bad\.toml: `bad\.toml` is not UTF-8 text", "save it as UTF-8"),
+    (b'name = "a\x00b"\n', r"bad\.toml:1:10: .+", "write TOML"),
+    (GOOD.encode() + b"\0\0\0", r"bad\.toml:18:4: .+", "write TOML"),
+    (b"", r"bad\.toml: `topology` is missing", "add `topology`"),
+]
+
+
+def narrows(environment, *arguments, **options):
+    return subprocess.run(
+        [NARROWS, *arguments], env=environment, capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def refused(done, folder, *, out="runs"):
+    """Exit code 2, a sentence and one line of help, no traceback, nothing that could steer a terminal, no run."""
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", done.stderr)
+    assert len(re.findall(r"^ *help: \S", done.stderr, re.MULTILINE)) == 1, done.stderr
+    assert not (folder / out).exists()
+    return done.stderr
+
+
+@pytest.mark.parametrize(("instead_of", "written", "place", "sentence", "help_line"), MISTAKES)
+def test_a_mistake_has_its_place_its_sentence_and_a_way_out(
+    real, folder, instead_of, written, place, sentence, help_line
+):
+    assert instead_of in GOOD
+    (folder / "bad.toml").write_text(GOOD.replace(instead_of, written, 1))
+    for verb in (("run", "bad.toml"), ("check", "bad.toml")):
+        text = refused(narrows(real, *verb), folder)
+        assert text.splitlines()[0] == f"bad.toml:{place}: {sentence}"
+        assert text.splitlines()[-1] == f"help: {help_line}"
+        line = int(place.split(":")[0])
+        assert f"{line} | {GOOD.replace(instead_of, written, 1).splitlines()[line - 1]}" in text
+
+
+@pytest.mark.parametrize(("content", "sentence"), CDFS)
+def test_a_bad_distribution_names_its_own_line(real, folder, content, sentence):
+    (folder / "sizes.cdf").write_bytes(content)
+    (folder / "bad.toml").write_text(GOOD.replace(SIZES, FROM_FILE))
+    assert refused(narrows(real, "run", "bad.toml"), folder).startswith(f"bad.toml:7:17: {sentence}\n")
+
+
+@pytest.mark.parametrize(("content", "sentence", "help_line"), FILES)
+def test_what_is_not_an_experiment_is_refused(real, folder, content, sentence, help_line):
+    (folder / "bad.toml").write_bytes(content)
+    text = refused(narrows(real, "run", "bad.toml"), folder)
+    assert re.match(sentence + "\n", text), text
+    assert f"help: {help_line}" in text
+
+
+def test_a_folder_is_not_an_experiment(real, folder):
+    (folder / "empty").mkdir()
+    assert "empty holds no experiment.toml" in refused(narrows(real, "run", "empty"), folder)
+    assert "cannot read `empty`: it is a folder" in refused(narrows(real, "check", "empty"), folder)
+    assert "there is no such file" in refused(narrows(real, "run", "absent.toml"), folder)
+
+
+def test_an_override_is_shown_as_it_was_given(real, folder):
+    (folder / "good.toml").write_text(GOOD)
+    text = refused(narrows(real, "run", "good.toml", "--set", 'run.ned="1s"'), folder)
+    assert text.splitlines()[0] == "--set:1:1: unknown key `ned`"
+    assert "has no value" in refused(narrows(real, "run", "good.toml", "--set", "run.end"), folder)
+    assert "`x` is not a range of seeds" in refused(narrows(real, "run", "good.toml", "--seeds", "x"), folder)
+
+
+def test_an_output_folder_that_cannot_be_written_is_said_before_anything_runs(real, folder):
+    (folder / "good.toml").write_text(GOOD)
+    (folder / "file").write_text("mine")
+    text = refused(narrows(real, "run", "good.toml", "--out", "file/runs"), folder, out="file/runs")
+    assert text.startswith("error: cannot write to the output folder file/runs: Not a directory\n")
+    assert (folder / "file").read_text() == "mine"
+
+
+def test_a_mistake_leaves_finished_runs_as_they_are(real, folder):
+    (folder / "good.toml").write_text(GOOD)
+    assert narrows(real, "run", "good.toml", "--seeds", "1..1").returncode == 0
+    before = hashes(folder / "runs")
+    (folder / "good.toml").write_text(GOOD.replace("load = 0.5", "load = 1.7"))
+    assert narrows(real, "run", "good.toml").returncode == 2
+    assert hashes(folder / "runs") == before
+
+
+def hashes(root):
+    """Every file of a folder by its hash; of manifests, all but what clocks say."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if not path.is_file() or path.name.startswith("."):
+            continue
+        content = path.read_bytes()
+        if path.name == "manifest.json":
+            manifest = json.loads(content)
+            clocks = ("cpu_ns", "wall_ns", "hold_ns", "ns_per_packet_hop", "holds_per_packet_hop")
+            assert all(manifest.pop(clock) >= 0 for clock in clocks)
+            content = json.dumps(manifest).encode()
+        found[path.relative_to(root).as_posix()] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+def test_the_same_plan_and_seed_are_the_same_bytes(real, folder):
+    (folder / "good.toml").write_text(GOOD)
+    for out, jobs in (("one", "1"), ("other", "2")):
+        assert narrows(real, "run", "good.toml", "--out", out, "--jobs", jobs).returncode == 0
+    one, other = hashes(folder / "one"), hashes(folder / "other")
+    assert len(one) == 4 * 5 + 1, "four runs of five files, and the index"
+    assert one == other
+
+
+def test_a_run_says_what_it_cost(real, folder):
+    (folder / "good.toml").write_text(GOOD)
+    done = narrows(real, "run", "good.toml")
+    assert re.search(r"packet-hops, \S+ ns of processor time each \(\S+ holds\)", done.stdout)
+
+
+LONG = GOOD.replace('end = "100ms"', 'end = "20s"')
+
+
+def begin(environment, folder):
+    """A run of many seeds of which some are finished."""
+    (folder / "long.toml").write_text(LONG.replace('seeds = "1..=2"', 'seeds = "1..=40"'))
+    started = subprocess.Popen(
+        [NARROWS, "run", "long.toml", "--jobs", "2"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 90
+    while not list((folder / "runs").glob("*/*/manifest.json")):
+        assert time.monotonic() < deadline
+        assert started.poll() is None, started.communicate()
+        time.sleep(0.05)
+    return started
+
+
+def children(parent):
+    """Processes that this one started."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            text = status.read_text()
+        except OSError:
+            continue
+        if f"\nPPid:\t{parent}\n" in text:
+            found.append(int(status.parent.name))
+    return found
+
+
+def whole_runs(folder):
+    """Every run is whole: its tables can be read; nothing else lies about."""
+    import polars as pl
+
+    found = [path for path in (folder / "runs").glob("*/*") if path.is_dir()]
+    for run in found:
+        assert not run.name.startswith("."), f"{run} is half-written"
+        assert json.loads((run / "manifest.json").read_text())["packet_hops"] > 0
+        assert pl.read_parquet(run / "flows.parquet").height > 0
+    return {run.relative_to(folder).as_posix(): (run / "manifest.json").stat().st_mtime_ns for run in found}
+
+
+def test_an_interrupt_keeps_finished_runs_and_the_next_time_goes_on(real, folder):
+    started = begin(real, folder)
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: the whole foreground group hears it
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert re.match(r"interrupted: stopped; \d+ of 80 runs are finished and kept\n  help: ", errors)
+    kept = whole_runs(folder)
+    assert 1 <= len(kept) < 80
+    (folder / "long.toml").write_text(LONG.replace('seeds = "1..=2"', 'seeds = "1..=1"'))
+    assert narrows(real, "run", "long.toml").returncode == 0
+    assert kept.items() <= whole_runs(folder).items(), "finished runs are not made again"
+
+
+@pytest.mark.parametrize("victim", ["parent", "worker"])
+def test_a_killed_process_leaves_nothing_half_written(real, folder, victim):
+    started = begin(real, folder)
+    workers = children(started.pid)
+    assert workers
+    os.kill(started.pid if victim == "parent" else workers[0], signal.SIGKILL)
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == (-signal.SIGKILL if victim == "parent" else 1)
+    if victim == "worker":
+        assert re.match(r"error: run \w+/\d+ \(\w+\) ended without results: its process ended with code -9", errors)
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < deadline, "a worker outlives its parent"
+        time.sleep(0.05)
+    (folder / "long.toml").write_text(LONG.replace('seeds = "1..=2"', 'seeds = "1..=1"'))
+    assert narrows(real, "run", "long.toml").returncode == 0
+    whole_runs(folder)

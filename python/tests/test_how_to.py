@@ -1,0 +1,58 @@
+"""Every file and command of `docs/how-to.md`, with the real simulator."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import CHECKOUT
+
+NARROWS = Path(sys.executable).with_name("narrows")
+
+
+def blocks():
+    """(name of the file in the line before, or nothing; language; text), in the order of the page."""
+    text = (CHECKOUT / "docs" / "how-to.md").read_text()
+    found = re.findall(r"(?:`([\w./-]+)`[^\n`]*:\n\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
+    assert len(found) == text.count("\n```") // 2
+    return found
+
+
+def test_the_how_to_works_as_it_stands(real, folder):
+    """One test: each section builds on those before it."""
+
+    def done(*arguments):
+        made = subprocess.run(arguments, env=real, capture_output=True, text=True, timeout=240)
+        assert made.returncode == 0, (arguments, made.stderr)
+        return made.stdout
+
+    said = []
+    for name, language, text in blocks():
+        if language == "sh":
+            for line in text.splitlines():
+                command, *arguments = shlex.split(line, comments=True)
+                assert command == ".venv/bin/narrows"
+                if arguments[0] == "reproduce":
+                    (folder / "experiments/office/fig1/experiment.toml").write_text(Path("mine.toml").read_text())
+                said.append(done(NARROWS, *arguments))
+            continue
+        assert name.endswith({"toml": ".toml", "python": ".py"}[language])
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+        if name == "lab.py":
+            said.append(done(sys.executable, name))
+    everything = "\n".join(said)
+    for words in ("10 runs made", "fct_small_avg", "mean_ms", "office-1"):
+        assert words in everything
+    written = ["reports/report-mine.html", "figures/office-fig1.svg", "figures/office-fig1.png"]
+    assert all((folder / "runs" / path).is_file() for path in written)
+
+
+def test_the_example_of_the_reference_is_an_experiment(real, folder):
+    text = (CHECKOUT / "docs" / "experiment-file.md").read_text()
+    example = re.search(r"```toml\n(.*?)```", text, re.DOTALL).group(1)
+    (folder / "example.toml").write_text(example)
+    done = subprocess.run([NARROWS, "check", "example.toml"], env=real, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Web search across the WAN\n6 plans × 10 seeds = 60 runs of 2 min 45 s simulated")
