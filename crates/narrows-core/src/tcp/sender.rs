@@ -57,10 +57,8 @@ struct Message {
 struct Doubt {
     /// First byte outstanding when it began: duplicates of earlier data do not speak of it (Linux `undo_marker`).
     since: Seq,
-    /// Timestamp of the first retransmission; an echo of an earlier one proves that the original arrived [RFC 3522].
-    resent_at: Option<u32>,
-    /// Retransmissions whose duplicate the receiver has not reported.
-    unreported: u64,
+    /// Retransmissions whose duplicate the receiver has not reported (Linux `undo_retrans`); `None` before the first.
+    unreported: Option<u64>,
 }
 
 /// How many quarters of the least round trip RACK allows for reordering: one more for each round trip with a report of a
@@ -124,6 +122,9 @@ pub(super) struct Sender {
     recovery_point: Seq,
     reduction: Reduction,
     doubt: Option<Doubt>,
+    /// Timestamp of the first retransmission since none was out: an echo of an earlier one proves that an original arrived
+    /// [RFC 3522 §3.2, Linux `retrans_stamp`].
+    resent_at: Option<u32>,
     announce_reduction: bool,
 
     /// When the retransmission timer expires.
@@ -188,6 +189,7 @@ impl Sender {
             recovery_point: Seq::FIRST,
             reduction: Reduction::default(),
             doubt: None,
+            resent_at: None,
             announce_reduction: false,
             timeout_at: Time::NEVER,
             probe_at: Time::NEVER,
@@ -402,7 +404,8 @@ impl Sender {
                 && first.1 <= self.nxt
             {
                 // One block may report what receive offload has merged.
-                doubt.unreported = doubt.unreported.saturating_sub(first.1.since(first.0).div_ceil(stack.mss()));
+                let segments = first.1.since(first.0).div_ceil(stack.mss());
+                doubt.unreported = doubt.unreported.map(|unreported| unreported.saturating_sub(segments));
             }
             blocks[0] = (Seq::SYN, Seq::SYN);
         }
@@ -537,13 +540,14 @@ impl Sender {
 
     /// The episode's cause was an illusion: an original arrived that was thought lost.
     fn was_needless(&self, segment: &Segment, advanced: bool) -> bool {
-        let Some(Doubt { resent_at: Some(resent_at), unreported, .. }) = self.doubt else { return false };
-        let older = segment.timestamp_echo.wrapping_sub(resent_at) > u32::MAX / 2;
+        let Some(doubt) = self.doubt else { return false };
+        let before = |resent_at: u32| segment.timestamp_echo.wrapping_sub(resent_at) > u32::MAX / 2;
+        let older = self.resent_at.is_some_and(before);
         let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let by_echo = repairing && advanced && segment.timestamp_echo != 0 && older;
         // Reports of the last duplicates may come when the episode is over; a timeout's need progress beside them (Linux
         // `tcp_try_undo_dsack`, `tcp_try_undo_loss`).
-        by_echo || unreported == 0 && (advanced || self.phase != Phase::Loss)
+        by_echo || doubt.unreported == Some(0) && (advanced || self.phase != Phase::Loss)
     }
 
     fn undo(&mut self, delivered: &Delivered) {
@@ -570,6 +574,9 @@ impl Sender {
                 self.patience.end_recovery();
             }
             self.phase = Phase::Open;
+        }
+        if self.phase == Phase::Open && self.board.resent() == 0 && self.board.lost() == 0 {
+            self.resent_at = None;
         }
     }
 
@@ -621,7 +628,8 @@ impl Sender {
     }
 
     fn new_doubt(&self, stack: &Stack) -> Option<Doubt> {
-        stack.profile.undo.then_some(Doubt { since: self.una, resent_at: None, unreported: 0 })
+        let out = u64::from(self.board.resent());
+        stack.profile.undo.then_some(Doubt { since: self.una, unreported: (out > 0).then_some(out) })
     }
 
     fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
@@ -726,15 +734,15 @@ impl Sender {
             };
         self.refresh_path(stack);
         self.controller.on_timeout(now, repeated, &self.path);
+        if !repeated {
+            self.doubt = self.new_doubt(stack);
+            self.announce_reduction = stack.ecn == EcnMode::Classic;
+        }
         self.phase = Phase::Loss;
         self.recovery_point = self.nxt;
         // RACK gives what left less than a round trip ago the chance to arrive [RFC 8985 §6.3].
         let rack = stack.profile.loss_detection == LossDetection::Rack;
         self.board.lose_all(now, if rack { self.latest_rtt } else { Span::ZERO });
-        if !repeated {
-            self.doubt = self.new_doubt(stack);
-            self.announce_reduction = stack.ecn == EcnMode::Classic;
-        }
         self.expiries = self.expiries.saturating_add(1);
         self.probe = None;
         self.lost_unheard = 0;
@@ -852,9 +860,9 @@ impl Sender {
     fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend(now, self.una, stamp)?;
+        self.resent_at.get_or_insert(timestamp(now));
         if let Some(doubt) = &mut self.doubt {
-            doubt.resent_at.get_or_insert(timestamp(now));
-            doubt.unreported += 1;
+            doubt.unreported = Some(doubt.unreported.unwrap_or(0) + 1);
         }
         Some(self.note_resent(now, start, length, pacing, stack))
     }
@@ -1005,5 +1013,155 @@ impl Sender {
             || self.rtt.smoothed().is_none_or(head_is_young)
             || self.board.in_flight() == 0;
         if at_once { burst } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::{Context, Settings};
+    use crate::packet::Ecn;
+    use crate::rng::SmallStream;
+    use crate::tcp::initial_path;
+    use crate::tcp::profile::Profile;
+    use crate::tcp::receiver::{Receiver, arrival};
+
+    fn stack(profile: Profile) -> Stack {
+        Stack { profile, ecn: EcnMode::Off, line_rate: Rate::from_gbps(100), delivery_rate: true }
+    }
+
+    fn sender(stack: &Stack) -> Sender {
+        let path = initial_path(stack);
+        let context = Context { settings: Settings::new(&[], &[]), path: &path, random: SmallStream::new(1) };
+        let mut sender = Sender::new(Controller::build("newreno", &context).unwrap(), path);
+        sender.sample_handshake(Time::ZERO, Span::from_ms(10), stack);
+        sender
+    }
+
+    /// A sender and a receiver with a first-in-first-out path between them; every `nth` new segment is lost.
+    struct Path {
+        stack: Stack,
+        sender: Sender,
+        receiver: Receiver,
+        queue: VecDeque<(Segment, u64)>,
+        now: Time,
+        nth: u64,
+        sent: u64,
+        acknowledgements: u64,
+    }
+
+    impl Path {
+        fn new(profile: Profile, nth: u64, sender: impl FnOnce(&Stack) -> Sender) -> Path {
+            let stack = stack(profile);
+            let mut sender = sender(&stack);
+            let mut receiver = Receiver::new(&stack);
+            receiver.begin_at(sender.una);
+            sender.allow(sender.una, u16::MAX);
+            let queue = VecDeque::new();
+            Path { stack, sender, receiver, queue, now: Time::from_ps(1), nth, sent: 0, acknowledgements: 0 }
+        }
+
+        fn send(&mut self) {
+            while let Some(out) = self.sender.next(self.now, &self.stack) {
+                self.sent += u64::from(!out.resent);
+                if !out.resent && self.sent % self.nth == self.nth / 2 {
+                    continue;
+                }
+                let segment = Segment {
+                    seq: out.start.wire(),
+                    length: out.length,
+                    flags: Flags::ACK.with_if(Flags::PSH, out.ends_message),
+                    ecn: Ecn::NotCapable,
+                    timestamp: timestamp(self.now),
+                    tag: out.tag,
+                    ..Segment::default()
+                };
+                self.queue.push_back((segment, self.sent));
+            }
+        }
+
+        /// Until everything is acknowledged or `most` segments have arrived.
+        fn run(&mut self, most: u64) {
+            self.send();
+            for _ in 0..most {
+                self.now += Span::from_us(1);
+                let Some((segment, _)) = self.queue.pop_front() else {
+                    if self.sender.is_idle() {
+                        return;
+                    }
+                    self.now = self.now.max(self.sender.deadline()).max(self.sender.pacing_deadline().min(self.now));
+                    self.sender.handle_timeout(self.now, &self.stack);
+                    self.send();
+                    continue;
+                };
+                let arrival = arrival(&segment, self.receiver.next_expected()).unwrap();
+                self.receiver.handle(self.now, arrival, &self.stack);
+                while self.receiver.poll_completed().is_some() {}
+                let fields = self.receiver.take_ack(&self.stack);
+                let ack = Segment {
+                    ack: fields.ack.wire(),
+                    sack: fields.sack,
+                    window: fields.window,
+                    flags: Flags::ACK,
+                    timestamp_echo: fields.timestamp_echo,
+                    ..Segment::default()
+                };
+                self.acknowledgements += 1;
+                self.sender.handle_ack(self.now, &ack, &self.stack);
+                if self.sender.deadline() <= self.now {
+                    self.sender.handle_timeout(self.now, &self.stack);
+                }
+                self.send();
+            }
+        }
+    }
+
+    fn smooth(profile: Profile, window: u64) -> Profile {
+        Profile {
+            offload_segments: 1,
+            receive_offload_segments: 1,
+            initial_window: Packets::new(window),
+            receive_buffer: 64 << 20,
+            ..profile
+        }
+    }
+
+    #[test]
+    fn work_per_acknowledgement_does_not_grow_with_the_window() {
+        for (name, profile) in Profile::NAMED {
+            // One loss per window, and many holes at once.
+            for holes in [1, 4, 20] {
+                let visits = |window: u64| {
+                    let mut path = Path::new(smooth(*profile, window), window / holes, sender);
+                    path.sender.offer(8 * window * 1448, Tag(1));
+                    path.run(10 * window);
+                    assert!(path.sender.is_idle(), "{name}");
+                    path.sender.board.visits * 1000 / path.acknowledgements
+                };
+                // The receive window admits some 46,000 segments.
+                let (small, large) = (visits(200), visits(40_000));
+                assert!(large < 2 * small, "{name}, {holes}: {small} against {large} thousandths of a visit");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_crosses_the_wrap_of_wire_numbers() {
+        for (name, profile) in Profile::NAMED {
+            for before in [0, 1, 1447, 1448, 5_000, 50_000] {
+                let mut path = Path::new(smooth(*profile, 20), 37, |stack| {
+                    let mut sender = sender(stack);
+                    let begin = Seq::new((3 << 32) - before);
+                    (sender.una, sender.nxt, sender.offered, sender.allowed) = (begin, begin, begin, begin);
+                    (sender.round_end, sender.usage_until, sender.recovery_point) = (begin, begin, begin);
+                    sender
+                });
+                path.sender.offer(300_000, Tag(1));
+                path.run(10_000);
+                assert!(path.sender.is_idle(), "{name}, {before} bytes before the wrap");
+                assert_eq!(path.receiver.next_expected(), path.sender.offered);
+                assert!(path.sender.retransmitted_bytes >= 1448 * 5);
+            }
+        }
     }
 }
