@@ -17,7 +17,7 @@
 //! at 10ms                      only lets time pass
 //! expect send 1-10 [cwr] [ect|not-ect] [push|not-push] [tag 1]        new segments, in this order, at this time
 //! expect resend 1
-//! expect ack 3 [dsack 1] [sack 5-7] [ece]     a bare acknowledgement
+//! expect ack 3 [dsack 1] [sack 5-7] [ece] [echo 4ms] [not-ect]     a bare acknowledgement
 //! expect window 10 | phase recovery | outstanding 3 | in-flight 3 | timeouts 1
 //! expect bytes 1                              a segment of so many
 //! expect syn | syn-ack | opening | established
@@ -462,6 +462,7 @@ impl Play {
                     }
                 }
                 "ece" => expected.flags = Flags::ECE,
+                "not-ect" => expected.ecn = Ecn::NotCapable,
                 "echo" => echo = Some(timestamp(at(words.span()?))),
                 other => return Err(format!("`{other}` is no part of an acknowledgement")),
             }
@@ -471,6 +472,7 @@ impl Play {
         let same = found.length == 0
             && found.ack == expected.ack
             && found.sack == expected.sack
+            && found.ecn == expected.ecn
             && found.flags.contains(Flags::ECE) == expected.flags.contains(Flags::ECE)
             && echo.is_none_or(|echo| echo == found.timestamp_echo);
         if same {
@@ -535,6 +537,17 @@ fn every_script_plays_as_written() {
         }
     }
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn every_deviation_that_names_a_script_has_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("../../docs/deviations.toml")).expect("the deviations");
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("script = \"").and_then(|rest| rest.strip_suffix('"')) {
+            assert!(root.join("tests/scripts").join(name).is_file(), "no script {name}");
+        }
+    }
 }
 
 #[test]

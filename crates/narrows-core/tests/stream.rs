@@ -23,6 +23,23 @@ fn any_weather() -> impl Strategy<Value = Weather> {
         doubled,
         delayed,
         late: Span::from_ms(late),
+        ..Weather::default()
+    })
+}
+
+/// The way back alone is bad: acknowledgements are lost, or come in bunches.
+fn bad_way_back() -> impl Strategy<Value = Weather> {
+    (0u64..500, 0u64..20).prop_map(|(deaf, ms)| Weather { deaf, compressed: Span::from_ms(ms), ..Weather::default() })
+}
+
+fn mild_weather() -> impl Strategy<Value = Weather> {
+    (0u64..20, 0u64..50, 0u64..10, 0u64..30, 0u64..5).prop_map(|(lost, marked, doubled, delayed, late)| Weather {
+        lost,
+        marked,
+        doubled,
+        delayed,
+        late: Span::from_ms(late),
+        ..Weather::default()
     })
 }
 
@@ -65,6 +82,52 @@ proptest! {
         prop_assert_eq!(&pair.delivered[0], &tags(back.len()));
         prop_assert_eq!(pair.ends[1].tallies().delivered_bytes, forth.iter().sum::<u64>());
         prop_assert_eq!(pair.ends[0].tallies().delivered_bytes, back.iter().sum::<u64>());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// Windows of hundreds of segments, offloads on, receivers with little room, hosts that pace.
+    #[test]
+    fn large_windows_small_receivers_and_a_bad_way_back_deliver_too(
+        seed in 0u64..1 << 32,
+        weather in prop_oneof![bad_way_back(), mild_weather()],
+        profile in 0usize..Profile::NAMED.len(),
+        spec in 0usize..SPECS.len(),
+        ecn in 0usize..3,
+        offload in prop::bool::ANY,
+        paced in prop::bool::ANY,
+        initial_window in 1u64..600,
+        buffer_kib in prop_oneof![1u64..64, 64u64..4096],
+        bytes in 100_000u64..3_000_000,
+        delay_us in 20u64..20_000,
+        mbps in 50u64..10_000,
+        room in 10usize..1_000,
+    ) {
+        let mut profile = Profile { receive_buffer: buffer_kib << 10, ..Profile::NAMED[profile].1 };
+        profile.initial_window = Packets::new(initial_window);
+        if !offload {
+            profile.offload_segments = 1;
+            profile.receive_offload_segments = 1;
+        }
+        if paced {
+            profile.host_pacing = Some((200, 120));
+        }
+        let ecn = [EcnMode::Off, EcnMode::Classic, EcnMode::Exact][ecn];
+        let stack = stack_for(SPECS[spec].name, profile, ecn);
+        let mut pair = Pair::new(SPECS[spec].name, stack, Span::from_us(delay_us), seed);
+        pair.weather = weather;
+        pair.rate = Some(Rate::from_mbps(mbps));
+        pair.room = room;
+        pair.open();
+        // A receiver with room for a segment or two costs a timer each.
+        let bytes = bytes.min(buffer_kib * 8_000);
+        pair.offer(0, bytes, 1);
+        let done = pair.run_until_idle(after(Span::from_secs(100_000)));
+        prop_assert!(done, "stuck at {} with {} outstanding", pair.now, pair.ends[0].outstanding());
+        prop_assert_eq!(&pair.delivered[1], &[Tag(1)]);
+        prop_assert_eq!(pair.ends[1].tallies().delivered_bytes, bytes);
     }
 }
 

@@ -286,7 +286,8 @@ impl Endpoint {
     }
 
     fn data(&self, now: Time, outgoing: Outgoing, fields: AckFields, stack: &Stack) -> Segment {
-        // Classic ECN leaves retransmissions unmarked by rule [RFC 3168 §6.1.5]; DCTCP's are capable [RFC 8257 §3.6].
+        // Classic ECN leaves retransmissions unmarked by rule [RFC 3168 §6.1.5]; DCTCP's are capable (Linux
+        // `tcp_ca_needs_ecn`).
         let capable = match stack.ecn {
             EcnMode::Off => false,
             EcnMode::Classic => !outgoing.resent,

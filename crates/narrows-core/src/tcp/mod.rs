@@ -7,6 +7,7 @@
 //! | file | what it decides |
 //! |---|---|
 //! | `sender` | what to send next; what an acknowledgement means |
+//! | `sender/recovery` | when an episode of loss or congestion begins and ends, and whether it was needless |
 //! | `scoreboard` | which outstanding segments are delivered, lost, sent again |
 //! | `reduction` | the window during recovery (PRR) |
 //! | `rtt` | smoothed and least round trip, the retransmission timeout |

@@ -8,7 +8,8 @@ use crate::units::{Packets, Span};
 pub enum LossDetection {
     /// Three segments delivered above a hole [RFC 6675 §4]; a lost retransmission waits for the timer.
     DuplicateAcks,
-    /// As `DuplicateAcks`, and a retransmission is lost once something sent later was delivered (Linux 4.4 to 4.17).
+    /// As `DuplicateAcks`, but holes count as well (FACK, until Linux 4.15), and a retransmission is lost once something sent
+    /// later was delivered (Linux 4.4 to 4.17).
     DuplicateAcksThenTime,
     /// By time alone, with an adaptive reordering window and a timer [RFC 8985].
     Rack,
@@ -60,7 +61,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The hosts of the GEMINI paper [baselines §0].
+    /// The hosts of the GEMINI paper: Linux 4.9 with its defaults [GEMINI §IV; Linux `tcp_input.c`, `tcp_output.c`, `tcp.h`].
     pub const LINUX_4_9: Profile = Profile {
         initial_window: Packets::new(10),
         min_rto: Span::from_ms(200),
@@ -87,7 +88,8 @@ impl Profile {
     pub const LINUX_6: Profile =
         Profile { loss_detection: LossDetection::Rack, early_retransmit: false, ..Profile::LINUX_4_9 };
 
-    /// The hosts of the DCTCP paper [dctcp §6].
+    /// The hosts of the DCTCP paper: New Reno with SACK and a timeout of at least 300 ms [DCTCP §4]. A delayed acknowledgement
+    /// of 40 ms would exceed the paper's shorter minimum of 10 ms and make each odd tail a spurious timeout.
     pub const DCTCP_2010: Profile = Profile {
         initial_window: Packets::new(2),
         min_rto: Span::from_ms(300),

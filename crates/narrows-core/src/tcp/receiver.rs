@@ -348,3 +348,12 @@ pub(super) fn arrival(segment: &Segment, near: Seq) -> Option<Arrival> {
         tag: segment.tag,
     })
 }
+
+#[cfg(test)]
+impl Receiver {
+    /// The stream begins here.
+    pub(super) fn begin_at(&mut self, seq: Seq) {
+        self.next = seq;
+        self.acknowledged = seq;
+    }
+}

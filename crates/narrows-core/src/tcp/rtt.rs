@@ -96,7 +96,7 @@ impl RttEstimator {
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
 /// Least value of a sliding window, from the best three samples of its thirds: constant memory, never later than the
-/// window [Nichols; Linux `lib/minmax.c`].
+/// window [Linux `lib/win_minmax.c`].
 #[derive(Clone, Copy, Debug)]
 struct WindowedMin {
     best: [(Time, Span); 3],

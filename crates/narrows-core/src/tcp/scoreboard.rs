@@ -106,7 +106,7 @@ pub(super) struct Scoreboard {
     resends: VecDeque<(u64, Time)>,
     /// Records and runs looked at: what the claim about work is tested by.
     #[cfg(test)]
-    visits: u64,
+    pub(super) visits: u64,
 }
 
 impl Scoreboard {

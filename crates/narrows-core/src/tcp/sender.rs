@@ -1,7 +1,10 @@
 //! The sending half: what an acknowledgement means, and what to send next.
 
+mod recovery;
+
 use alloc::collections::VecDeque;
 
+use self::recovery::{Doubt, Patience, Probe};
 use super::pacer::Pacer;
 use super::profile::LossDetection;
 use super::rate::{RateEstimator, Stamp};
@@ -9,12 +12,10 @@ use super::reduction::Reduction;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::{EcnMode, Stack};
-use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RttSample, Sent};
+use crate::cc::{Ack, Controller, Limit, Owner, Path, Phase, RttSample, Sent};
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
-/// Linux's bound on the reordering degree (`tcp_max_reordering`).
-const MOST_REORDERING: u32 = 300;
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
 const DUPLICATE_THRESHOLD: u32 = 3;
 /// The least tail-loss-probe timeout of Linux 4.9, and what Linux 6 adds to two round trips (`TCP_TIMEOUT_MIN`).
@@ -22,8 +23,6 @@ const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
 const PROBE_MARGIN: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
-/// Least wait for reordering before an early retransmission (Linux `tcp_pause_early_retransmit`).
-const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
 /// An echo older than this is nonsense (Linux `tcp_rtt_tsopt_us`).
 const LONGEST_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
@@ -52,53 +51,6 @@ struct Message {
     whole: bool,
 }
 
-/// How a reduction or timeout may still turn out to have been needless.
-#[derive(Clone, Copy, Debug)]
-struct Doubt {
-    /// First byte outstanding when it began: duplicates of earlier data do not speak of it (Linux `undo_marker`).
-    since: Seq,
-    /// Timestamp of the first retransmission; an echo of an earlier one proves that the original arrived [RFC 3522].
-    resent_at: Option<u32>,
-    /// Retransmissions whose duplicate the receiver has not reported.
-    unreported: u64,
-}
-
-/// How many quarters of the least round trip RACK allows for reordering: one more for each round trip with a report of a
-/// duplicate, back to one after sixteen recoveries without [RFC 8985 §6.2 step 4].
-#[derive(Clone, Copy, Debug)]
-struct Patience {
-    quarters: u8,
-    /// `nxt` at the last widening.
-    until: Seq,
-    recoveries_left: u8,
-}
-
-impl Patience {
-    const NONE: Patience = Patience { quarters: 1, until: Seq::SYN, recoveries_left: 0 };
-
-    fn widen(&mut self, una: Seq, nxt: Seq) {
-        if una >= self.until {
-            *self = Patience { quarters: self.quarters.saturating_add(1), until: nxt, recoveries_left: 16 };
-        }
-    }
-
-    fn end_recovery(&mut self) {
-        self.recoveries_left = self.recoveries_left.saturating_sub(1);
-        if self.recoveries_left == 0 {
-            self.quarters = 1;
-        }
-    }
-}
-
-/// A probe of the tail that is not yet judged.
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    /// `nxt` when it had left [RFC 8985 §7.3 TLP.end_seq].
-    high: Seq,
-    /// It was a retransmission.
-    resent: bool,
-}
-
 /// The state of the sending half.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
@@ -124,6 +76,9 @@ pub(super) struct Sender {
     recovery_point: Seq,
     reduction: Reduction,
     doubt: Option<Doubt>,
+    /// Timestamp of the first retransmission since none was out: an echo of an earlier one proves that an original arrived
+    /// [RFC 3522 §3.2, Linux `retrans_stamp`].
+    resent_at: Option<u32>,
     announce_reduction: bool,
 
     /// When the retransmission timer expires.
@@ -188,6 +143,7 @@ impl Sender {
             recovery_point: Seq::FIRST,
             reduction: Reduction::default(),
             doubt: None,
+            resent_at: None,
             announce_reduction: false,
             timeout_at: Time::NEVER,
             probe_at: Time::NEVER,
@@ -402,7 +358,8 @@ impl Sender {
                 && first.1 <= self.nxt
             {
                 // One block may report what receive offload has merged.
-                doubt.unreported = doubt.unreported.saturating_sub(first.1.since(first.0).div_ceil(stack.mss()));
+                let segments = first.1.since(first.0).div_ceil(stack.mss());
+                doubt.unreported = doubt.unreported.map(|unreported| unreported.saturating_sub(segments));
             }
             blocks[0] = (Seq::SYN, Seq::SYN);
         }
@@ -444,196 +401,6 @@ impl Sender {
             self.rtt_count += 1;
         }
         newest
-    }
-
-    /// Remembers the latest transmission known delivered [RFC 8985 §6.2 step 2].
-    fn notice_latest(&mut self, now: Time, delivered: &Delivered) {
-        if delivered.reordered_by > 0 {
-            self.notice_reordering(delivered.reordered_by);
-        }
-        let Some((sent_at, end, resent)) = delivered.latest else { return };
-        let span = now.since(sent_at);
-        if resent && self.rtt.min().is_some_and(|least| span < least) {
-            // Too soon to be the answer to the retransmission: it acknowledges the original.
-            return;
-        }
-        if (sent_at, end) > self.latest {
-            self.latest = (sent_at, end);
-            self.latest_rtt = span;
-        }
-    }
-
-    /// A segment arrived after one that lay `distance` above it in the stream.
-    fn notice_reordering(&mut self, distance: u32) {
-        self.reordering = self.reordering.max(distance.saturating_add(1)).min(MOST_REORDERING);
-        self.reordering_seen = true;
-    }
-
-    /// Runs the profile's detectors; returns how many segments were newly found lost. `waited` if no more time is to be
-    /// given to reordering before an early retransmission.
-    fn find_losses(&mut self, now: Time, waited: bool, stack: &Stack) -> u32 {
-        self.reorder_timer = Time::NEVER;
-        if self.board.outstanding() == 0 {
-            return 0;
-        }
-        let mut found = 0;
-        if stack.profile.loss_detection != LossDetection::Rack && self.board.sacked() > 0 {
-            // Linux 4.9 counts holes too until reordering has raised the threshold (`tcp_is_fack`).
-            let forward = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime
-                && self.reordering == DUPLICATE_THRESHOLD;
-            found += self.board.lose_by_count(self.reordering, forward);
-            if found == 0 {
-                found += self.retransmit_early(now, waited, stack);
-            }
-        }
-        let by_time = stack.profile.loss_detection != LossDetection::DuplicateAcks;
-        if by_time && self.latest_rtt > Span::ZERO {
-            let only_resent = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime;
-            let wait = self.latest_rtt + self.reordering_window(only_resent);
-            let (late, next) = self.board.lose_by_time(now, self.latest, wait, only_resent, self.una);
-            found += late;
-            if !only_resent && let Some(next) = next {
-                self.reorder_timer = next;
-            }
-        }
-        found
-    }
-
-    /// With three or fewer outstanding and nothing new to send there cannot be three duplicates: one has to do, after a
-    /// wait for reordering [RFC 5827 §3; Linux `tcp_pause_early_retransmit`].
-    fn retransmit_early(&mut self, now: Time, waited: bool, stack: &Stack) -> u32 {
-        let outstanding = self.board.outstanding();
-        let nothing_new = self.nxt >= self.offered || self.nxt >= self.allowed;
-        if !stack.profile.early_retransmit || !nothing_new || outstanding > DUPLICATE_THRESHOLD || self.reordering_seen
-        {
-            return 0;
-        }
-        if matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            return self.board.lose_by_count(outstanding.saturating_sub(1).max(1), false);
-        }
-        if self.board.resent() > 0 {
-            return 0;
-        }
-        let due = self.rtt.smoothed().map_or(now, |srtt| now + srtt.div(4).max(EARLY_RETRANSMIT_WAIT));
-        if waited || due == now || due >= self.timeout_at {
-            return self.board.lose_by_count(1, false);
-        }
-        self.reorder_timer = due;
-        0
-    }
-
-    /// How long after its peers a segment may still arrive [RFC 8985 §6.2 step 4].
-    fn reordering_window(&self, linux_4: bool) -> Span {
-        let quarter = self.rtt.min().unwrap_or(Span::ZERO).div(4);
-        if linux_4 {
-            return quarter.max(TICK);
-        }
-        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if !self.reordering_seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
-            return Span::ZERO;
-        }
-        (quarter * u64::from(self.patience.quarters)).min(self.rtt.smoothed().unwrap_or(Span::ZERO))
-    }
-
-    /// The episode's cause was an illusion: an original arrived that was thought lost.
-    fn was_needless(&self, segment: &Segment, advanced: bool) -> bool {
-        let Some(Doubt { resent_at: Some(resent_at), unreported, .. }) = self.doubt else { return false };
-        let older = segment.timestamp_echo.wrapping_sub(resent_at) > u32::MAX / 2;
-        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let by_echo = repairing && advanced && segment.timestamp_echo != 0 && older;
-        // Reports of the last duplicates may come when the episode is over; a timeout's need progress beside them (Linux
-        // `tcp_try_undo_dsack`, `tcp_try_undo_loss`).
-        by_echo || unreported == 0 && (advanced || self.phase != Phase::Loss)
-    }
-
-    fn undo(&mut self, delivered: &Delivered) {
-        self.controller.on_undo();
-        if self.phase == Phase::Recovery && delivered.reach > 0 {
-            // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
-            self.notice_reordering(delivered.reach);
-        }
-        self.board.forget_losses();
-        self.phase = Phase::Open;
-        self.doubt = None;
-        self.announce_reduction = false;
-    }
-
-    fn leave_finished_episode(&mut self) {
-        let finished = match self.phase {
-            Phase::Open => false,
-            Phase::Recovery | Phase::Loss => self.una >= self.recovery_point,
-            // Held until something sent after it is acknowledged, so that the CWR flag has reached the receiver.
-            Phase::EcnReduction => self.una > self.recovery_point,
-        };
-        if finished {
-            if self.phase == Phase::Recovery {
-                self.patience.end_recovery();
-            }
-            self.phase = Phase::Open;
-        }
-    }
-
-    /// Whether the tail probe is now known to have repaired a loss [RFC 8985 §7.4].
-    fn judge_probe(&mut self, duplicate: bool) -> bool {
-        let Some(Probe { high, resent }) = self.probe else { return false };
-        if self.una < high {
-            return false;
-        }
-        if duplicate || !resent {
-            self.probe = None;
-            return false;
-        }
-        if self.una > high {
-            self.probe = None;
-            return self.phase == Phase::Open;
-        }
-        false
-    }
-
-    /// Enters recovery or an ECN reduction if the facts ask for it; returns what the controller must hear.
-    fn enter_episode(&mut self, ece: bool, probe_repaired_loss: bool, stack: &Stack) -> Option<Cause> {
-        let controller_owns = self.controller.recovery() == Owner::Controller;
-        if self.board.lost() > 0 && matches!(self.phase, Phase::Open | Phase::EcnReduction) {
-            let in_reduction = self.phase == Phase::EcnReduction;
-            self.phase = Phase::Recovery;
-            // What the probe repaired is answered with the rest (Linux `tcp_init_cwnd_reduction`).
-            self.probe = None;
-            self.recovery_point = self.nxt;
-            // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
-            let answered = in_reduction && stack.ecn == EcnMode::Classic && !controller_owns;
-            self.doubt = if answered || ece { None } else { self.new_doubt(stack) };
-            self.announce_reduction = stack.ecn == EcnMode::Classic;
-            return (!answered).then_some(Cause::Loss);
-        }
-        if probe_repaired_loss {
-            return Some(Cause::Loss);
-        }
-        let transport_cuts = stack.ecn == EcnMode::Classic || !controller_owns;
-        if ece && self.phase == Phase::Open && transport_cuts {
-            self.phase = Phase::EcnReduction;
-            self.doubt = None;
-            self.probe = None;
-            self.recovery_point = self.nxt;
-            self.announce_reduction = stack.ecn == EcnMode::Classic;
-            return Some(Cause::Ecn);
-        }
-        None
-    }
-
-    /// Nothing proved yet. Retransmissions of an earlier episode may still be in the network: what they deliver proves
-    /// nothing about this one (Linux `tcp_init_undo`, which keeps `retrans_stamp` and counts `retrans_out`).
-    fn new_doubt(&mut self, stack: &Stack) -> Option<Doubt> {
-        let (oldest, unreported) = self.board.resent_in_flight();
-        stack.profile.undo.then_some(Doubt {
-            since: self.una,
-            resent_at: oldest.map(timestamp),
-            unreported: u64::from(unreported),
-        })
-    }
-
-    fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
-        self.controller.on_congestion(now, cause, &self.path);
-        self.reduction = Reduction::begin(flight, self.controller.window().get());
     }
 
     // ---- timers -----------------------------------------------------------------------------------------------------
@@ -712,45 +479,6 @@ impl Sender {
         } else if self.timeout_at <= now {
             self.time_out(now, stack);
         }
-    }
-
-    fn time_out(&mut self, now: Time, stack: &Stack) {
-        if self.board.outstanding() == 0 {
-            // The peer's window is closed, or nothing is left.
-            self.timeout_at = Time::NEVER;
-            self.ask_for_window = self.nxt < self.offered;
-            self.backoff = self.backoff.saturating_add(u8::from(self.ask_for_window));
-            return;
-        }
-        self.timeouts += 1;
-        // The threshold falls once per window of data [RFC 5681 §3.1], and again for a timeout that follows progress after
-        // another (Linux `tcp_enter_loss`).
-        let repeated = self.una < self.recovery_point
-            && match self.phase {
-                Phase::Open => false,
-                Phase::EcnReduction | Phase::Recovery => true,
-                Phase::Loss => self.expiries > 0,
-            };
-        self.refresh_path(stack);
-        self.controller.on_timeout(now, repeated, &self.path);
-        self.phase = Phase::Loss;
-        self.recovery_point = self.nxt;
-        if !repeated {
-            self.doubt = self.new_doubt(stack);
-            self.announce_reduction = stack.ecn == EcnMode::Classic;
-        }
-        // RACK gives what left less than a round trip ago the chance to arrive [RFC 8985 §6.3].
-        let rack = stack.profile.loss_detection == LossDetection::Rack;
-        self.board.lose_all(now, if rack { self.latest_rtt } else { Span::ZERO });
-        self.expiries = self.expiries.saturating_add(1);
-        self.probe = None;
-        self.lost_unheard = 0;
-        self.burst_left = 0;
-        self.reorder_timer = Time::NEVER;
-        self.backoff = self.backoff.saturating_add(1);
-        self.timeout_at = now + self.timeout(stack);
-        self.probe_at = Time::NEVER;
-        self.resend_now = true;
     }
 
     // ---- transmissions ----------------------------------------------------------------------------------------------
@@ -859,9 +587,9 @@ impl Sender {
     fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend(now, self.una, stamp)?;
+        self.resent_at.get_or_insert(timestamp(now));
         if let Some(doubt) = &mut self.doubt {
-            doubt.resent_at.get_or_insert(timestamp(now));
-            doubt.unreported += 1;
+            doubt.unreported = Some(doubt.unreported.unwrap_or(0) + 1);
         }
         Some(self.note_resent(now, start, length, pacing, stack))
     }
@@ -1014,3 +742,6 @@ impl Sender {
         if at_once { burst } else { 0 }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Two ends on a virtual clock with a path between them that a test may make as bad as it likes.
 
 use narrows_core::cc::{Context, Controller, Settings, spec};
-use narrows_core::packet::{Ecn, Segment, Tag};
+use narrows_core::packet::{Ecn, Flags, Segment, Tag};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::tcp::{EcnMode, Endpoint, Event, Stack, initial_path};
@@ -16,6 +16,10 @@ pub struct Weather {
     pub doubled: u64,
     pub delayed: u64,
     pub late: Span,
+    /// Of a thousand bare acknowledgements so many are lost, whatever `lost` says.
+    pub deaf: u64,
+    /// Acknowledgements leave only at multiples of this, all at once, in their order.
+    pub compressed: Span,
 }
 
 /// Decides over the segment that an end sent as its n-th.
@@ -37,6 +41,9 @@ pub struct Pair {
     pub keep_sent: bool,
     /// Drops the segment if this says so: (end, ordinal of the segment that end sent, segment).
     pub drop_if: Option<DropIf>,
+    /// Checks both ends' invariants whenever they have fallen silent.
+    pub watchful: bool,
+    late_deadlines: usize,
     ordinal: [usize; 2],
     free_at: [Time; 2],
     departures: [Vec<Time>; 2],
@@ -80,6 +87,8 @@ impl Pair {
             sent: Vec::new(),
             keep_sent: false,
             drop_if: None,
+            watchful: true,
+            late_deadlines: 0,
             ordinal: [0; 2],
             free_at: [Time::ZERO; 2],
             departures: [Vec::new(), Vec::new()],
@@ -107,9 +116,43 @@ impl Pair {
                     self.delivered[end].push(tag);
                 }
             }
+            let mut beyond = 0;
+            let mut had_room = self.has_room(end);
             while let Some(segment) = self.ends[end].poll_transmit(self.now, &self.stack) {
+                if segment.length > 0 && !had_room {
+                    beyond += 1;
+                }
                 self.transmit(end, segment);
+                had_room = self.has_room(end);
             }
+            // A probe of the tail, and the first segment after a timeout.
+            assert!(beyond <= 1, "{beyond} segments beyond the window at {}", self.now);
+            if self.watchful {
+                self.check(end);
+            }
+        }
+    }
+
+    fn has_room(&self, end: usize) -> bool {
+        u64::from(self.ends[end].in_flight()) < self.ends[end].window().get()
+    }
+
+    /// What must hold of an end whenever it has fallen silent.
+    fn check(&mut self, end: usize) {
+        let endpoint = &self.ends[end];
+        let (deadline, pacing) = (endpoint.deadline(&self.stack), endpoint.pacing_deadline());
+        // A timer that another end's turn at this very moment may still serve is not due yet.
+        if deadline <= self.now {
+            self.late_deadlines += 1;
+            assert!(self.late_deadlines < 8, "the deadline {deadline} stays due at {}", self.now);
+        } else {
+            self.late_deadlines = 0;
+        }
+        assert!(pacing > self.now, "pacing waits for {pacing} at {}", self.now);
+        let outstanding = endpoint.outstanding();
+        assert!(endpoint.window().get() >= 1 && (outstanding == 0 || !endpoint.is_idle()));
+        if outstanding > 0 {
+            assert!(deadline < Time::NEVER, "{outstanding} outstanding and no timer");
         }
     }
 
@@ -127,7 +170,16 @@ impl Pair {
             self.dropped += 1;
             return;
         }
+        let bare = segment.length == 0 && !segment.flags.contains(Flags::SYN);
+        if bare && self.happens(self.weather.deaf) {
+            self.dropped += 1;
+            return;
+        }
         let mut leaves = self.now;
+        let slot = self.weather.compressed.as_ps();
+        if bare && slot > 0 {
+            leaves = Time::from_ps(self.now.as_ps().div_ceil(slot) * slot);
+        }
         if let Some(rate) = self.rate {
             let now = self.now;
             self.departures[end].retain(|&at| at > now);
@@ -135,7 +187,7 @@ impl Pair {
                 self.dropped += 1;
                 return;
             }
-            leaves = self.free_at[end].max(now) + rate.time_for(Bytes::new(segment.ip_bytes().get() + 38));
+            leaves = self.free_at[end].max(leaves) + rate.time_for(Bytes::new(segment.ip_bytes().get() + 38));
             self.free_at[end] = leaves;
             self.departures[end].push(leaves);
         }

@@ -1,0 +1,146 @@
+use super::*;
+use crate::cc::{Context, Settings};
+use crate::packet::Ecn;
+use crate::rng::SmallStream;
+use crate::tcp::initial_path;
+use crate::tcp::profile::Profile;
+use crate::tcp::receiver::{Receiver, arrival};
+
+fn stack(profile: Profile) -> Stack {
+    Stack { profile, ecn: EcnMode::Off, line_rate: Rate::from_gbps(100), delivery_rate: true }
+}
+
+fn sender(stack: &Stack) -> Sender {
+    let path = initial_path(stack);
+    let context = Context { settings: Settings::new(&[], &[]), path: &path, random: SmallStream::new(1) };
+    let mut sender = Sender::new(Controller::build("newreno", &context).unwrap(), path);
+    sender.sample_handshake(Time::ZERO, Span::from_ms(10), stack);
+    sender
+}
+
+/// A sender and a receiver with a first-in-first-out path between them; every `nth` new segment is lost.
+struct Path {
+    stack: Stack,
+    sender: Sender,
+    receiver: Receiver,
+    queue: VecDeque<(Segment, u64)>,
+    now: Time,
+    nth: u64,
+    sent: u64,
+    acknowledgements: u64,
+}
+
+impl Path {
+    fn new(profile: Profile, nth: u64, sender: impl FnOnce(&Stack) -> Sender) -> Path {
+        let stack = stack(profile);
+        let mut sender = sender(&stack);
+        let mut receiver = Receiver::new(&stack);
+        receiver.begin_at(sender.una);
+        sender.allow(sender.una, u16::MAX);
+        let queue = VecDeque::new();
+        Path { stack, sender, receiver, queue, now: Time::from_ps(1), nth, sent: 0, acknowledgements: 0 }
+    }
+
+    fn send(&mut self) {
+        while let Some(out) = self.sender.next(self.now, &self.stack) {
+            self.sent += u64::from(!out.resent);
+            if !out.resent && self.sent % self.nth == self.nth / 2 {
+                continue;
+            }
+            let segment = Segment {
+                seq: out.start.wire(),
+                length: out.length,
+                flags: Flags::ACK.with_if(Flags::PSH, out.ends_message),
+                ecn: Ecn::NotCapable,
+                timestamp: timestamp(self.now),
+                tag: out.tag,
+                ..Segment::default()
+            };
+            self.queue.push_back((segment, self.sent));
+        }
+    }
+
+    /// Until everything is acknowledged or `most` segments have arrived.
+    fn run(&mut self, most: u64) {
+        self.send();
+        for _ in 0..most {
+            self.now += Span::from_us(1);
+            let Some((segment, _)) = self.queue.pop_front() else {
+                if self.sender.is_idle() {
+                    return;
+                }
+                self.now = self.now.max(self.sender.deadline()).max(self.sender.pacing_deadline().min(self.now));
+                self.sender.handle_timeout(self.now, &self.stack);
+                self.send();
+                continue;
+            };
+            let arrival = arrival(&segment, self.receiver.next_expected()).unwrap();
+            self.receiver.handle(self.now, arrival, &self.stack);
+            while self.receiver.poll_completed().is_some() {}
+            let fields = self.receiver.take_ack(&self.stack);
+            let ack = Segment {
+                ack: fields.ack.wire(),
+                sack: fields.sack,
+                window: fields.window,
+                flags: Flags::ACK,
+                timestamp_echo: fields.timestamp_echo,
+                ..Segment::default()
+            };
+            self.acknowledgements += 1;
+            self.sender.handle_ack(self.now, &ack, &self.stack);
+            if self.sender.deadline() <= self.now {
+                self.sender.handle_timeout(self.now, &self.stack);
+            }
+            self.send();
+        }
+    }
+}
+
+fn smooth(profile: Profile, window: u64) -> Profile {
+    Profile {
+        offload_segments: 1,
+        receive_offload_segments: 1,
+        initial_window: Packets::new(window),
+        receive_buffer: 64 << 20,
+        ..profile
+    }
+}
+
+#[test]
+fn work_per_acknowledgement_does_not_grow_with_the_window() {
+    for (name, profile) in Profile::NAMED {
+        // One loss per window, and many holes at once.
+        for holes in [1, 4, 20] {
+            let visits = |window: u64| {
+                let mut path = Path::new(smooth(*profile, window), window / holes, sender);
+                path.sender.offer(8 * window * 1448, Tag(1));
+                path.run(10 * window);
+                assert!(path.sender.is_idle(), "{name}");
+                path.sender.board.visits * 1000 / path.acknowledgements
+            };
+            // The receive window admits some 46,000 segments.
+            let (small, large) = (visits(200), visits(40_000));
+            assert!(large < 2 * small, "{name}, {holes}: {small} against {large} thousandths of a visit");
+        }
+    }
+}
+
+#[test]
+fn a_stream_crosses_the_wrap_of_wire_numbers() {
+    for (name, profile) in Profile::NAMED {
+        for before in [0, 1, 1447, 1448, 5_000, 50_000] {
+            let mut path = Path::new(smooth(*profile, 20), 37, |stack| {
+                let mut sender = sender(stack);
+                let begin = Seq::new((3 << 32) - before);
+                (sender.una, sender.nxt, sender.offered, sender.allowed) = (begin, begin, begin, begin);
+                (sender.round_end, sender.usage_until, sender.recovery_point) = (begin, begin, begin);
+                sender
+            });
+            path.sender.offer(300_000, Tag(1));
+            path.run(10_000);
+            assert!(path.sender.is_idle(), "{name}, {before} bytes before the wrap");
+            assert_eq!(path.receiver.next_expected(), path.sender.offered);
+            assert!(path.sender.retransmitted_bytes >= 1448 * 5);
+        }
+    }
+}
