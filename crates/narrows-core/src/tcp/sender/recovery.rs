@@ -161,16 +161,20 @@ impl Sender {
         by_echo || doubt.unreported == Some(0) && (advanced || self.phase != Phase::Loss)
     }
 
+    /// Everything is as before the episode, but what it taught of reordering.
     pub(super) fn undo(&mut self, delivered: &Delivered) {
         self.controller.on_undo();
         if self.phase == Phase::Recovery && delivered.reach > 0 {
             // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
             self.notice_reordering(delivered.reach);
         }
-        self.board.forget_losses();
-        self.phase = Phase::Open;
+        if matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            // Losses found in an episode that is over are another's.
+            self.board.forget_losses();
+            self.phase = Phase::Open;
+            self.announce_reduction = false;
+        }
         self.doubt = None;
-        self.announce_reduction = false;
     }
 
     pub(super) fn leave_finished_episode(&mut self) {
@@ -248,6 +252,7 @@ impl Sender {
         self.reduction = Reduction::begin(flight, self.controller.window().get());
     }
 
+    /// The retransmission timer expired: what is outstanding is lost, or the peer's window is to be asked for.
     pub(super) fn time_out(&mut self, now: Time, stack: &Stack) {
         if self.board.outstanding() == 0 {
             // The peer's window is closed, or nothing is left.
