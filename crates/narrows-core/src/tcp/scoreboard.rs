@@ -140,17 +140,6 @@ impl Scoreboard {
         self.next_to_resend().is_some()
     }
 
-    /// When the oldest retransmission in the network left, and how many there are.
-    pub(super) fn resent_in_flight(&mut self) -> (Option<Time>, u32) {
-        while let Some(&(number, sent_at)) = self.resends.front() {
-            if self.is_resent_at(number, sent_at) {
-                return (Some(sent_at), self.resent);
-            }
-            self.resends.pop_front();
-        }
-        (None, self.resent)
-    }
-
     /// Whether the segment's last retransmission left then and is thought to be in the network.
     fn is_resent_at(&self, number: u64, sent_at: Time) -> bool {
         number >= self.first && {

@@ -84,6 +84,8 @@ struct Transport {
     delivered: u64,
     max_in_flight: u64,
     last_sent: Time,
+    /// The window before the last reduction that was not a repeated one.
+    restorable: u64,
     /// Greatest window that the packets delivered so far explain.
     bound: u64,
     growth_per_packet: u64,
@@ -118,6 +120,7 @@ impl Transport {
             delivered: 0,
             max_in_flight: 0,
             last_sent: Time::ZERO,
+            restorable: 0,
             bound: 16,
             growth_per_packet,
         }
@@ -134,14 +137,14 @@ impl Transport {
             Op::LossByTimer => {
                 if self.outstanding > 0 && self.may_begin(Cause::Loss) {
                     self.begin(Cause::Loss);
-                    self.reduce(|cc, now, path| cc.on_congestion(now, Cause::Loss, path));
+                    self.reduce(false, |cc, now, path| cc.on_congestion(now, Cause::Loss, path));
                 }
             }
             Op::Timeout => {
                 let answered = matches!(self.phase, Phase::Recovery | Phase::Loss);
                 let repeated = answered && self.path.una < self.recovery_point;
                 let threshold = self.cc.slow_start_threshold();
-                self.reduce(|cc, now, path| cc.on_timeout(now, repeated, path));
+                self.reduce(repeated, |cc, now, path| cc.on_timeout(now, repeated, path));
                 assert!(
                     !repeated || self.cc.slow_start_threshold() == threshold,
                     "one window of data is answered once"
@@ -248,7 +251,7 @@ impl Transport {
             assert!(self.window() <= before, "no growth while the transport reduces");
         }
         if let Some(cause) = episode {
-            self.reduce(|cc, now, path| cc.on_congestion(now, cause, path));
+            self.reduce(false, |cc, now, path| cc.on_congestion(now, cause, path));
         }
     }
 
@@ -261,14 +264,19 @@ impl Transport {
         self.recovery_point = self.path.nxt;
     }
 
-    /// A reduction raises nothing, and an undo right after it restores at least what it took.
-    fn reduce(&mut self, reduction: impl FnOnce(&mut Controller, Time, &Path)) {
+    /// A reduction raises nothing, and an undo right after it restores at least what it took. Where it repeats the answer
+    /// to one window of data, an undo leads back to before the first.
+    fn reduce(&mut self, repeated: bool, reduction: impl FnOnce(&mut Controller, Time, &Path)) {
         let before = self.window();
+        if !repeated {
+            self.restorable = before;
+        }
         reduction(&mut self.cc, self.now, &self.path);
         assert!(self.window() <= before, "congestion raised the window from {before} to {}", self.window());
         let mut undone = self.cc.clone();
         undone.on_undo();
-        assert!(undone.window().get() >= before, "an undo restores {before}, not {}", undone.window());
+        let least = before.min(self.restorable);
+        assert!(undone.window().get() >= least, "an undo restores {least}, not {}", undone.window());
     }
 }
 
