@@ -169,6 +169,11 @@ pub const SYN_BYTES: u64 = 60;
 /// Payload of a full segment in a 1500-byte packet.
 pub const FULL_PAYLOAD: u16 = 1448;
 
+/// Ethernet framing around an IP packet: header and check, preamble, gap.
+pub const FRAMING_BYTES: u64 = 38;
+/// The shortest frame with its preamble and gap.
+pub const LEAST_WIRE_BYTES: u64 = 84;
+
 impl Segment {
     /// Size of the IP packet: what queues, limits and thresholds count.
     pub const fn ip_bytes(&self) -> Bytes {

@@ -15,6 +15,7 @@
 use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
 use crate::route::{GraphError, switch_indices};
+use narrows_core::packet::{FRAMING_BYTES, LEAST_WIRE_BYTES};
 use narrows_core::probe::{DropReason, Fact, Probe};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, Limit, Pool};
@@ -22,10 +23,6 @@ use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_scenario::plan::{Graph, Link};
 
-/// Framing around an IP packet on the wire: Ethernet header and check, preamble, gap.
-const FRAMING_BYTES: u64 = 38;
-/// The shortest frame with its preamble and gap.
-const MIN_WIRE_BYTES: u64 = 84;
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
 
@@ -89,7 +86,7 @@ impl LineRest {
 /// Bytes that an IP packet of this size occupies on the wire.
 #[inline]
 fn wire_bytes(ip_bytes: u32) -> u64 {
-    (u64::from(ip_bytes) + FRAMING_BYTES).max(MIN_WIRE_BYTES)
+    (u64::from(ip_bytes) + FRAMING_BYTES).max(LEAST_WIRE_BYTES)
 }
 
 /// What became of a packet that was offered to a port.

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 
 use narrows_core::tcp::{Endpoint, Tallies};
 use narrows_core::units::{Bytes, Time};
-use narrows_network::Offered;
 
 /// Connections that one host may open.
 pub(crate) const MOST_PER_HOST: u32 = 1 << 20;
@@ -79,12 +78,10 @@ impl End {
         Side::on(self.place.host, self.connection)
     }
 
-    /// A data packet was accepted by the host's port.
-    pub(crate) fn note_waiting(&mut self, offered: Offered, ip_bytes: u32) {
-        if let Offered::Accepted { departure, .. } = offered {
-            self.waiting.push_back((departure, ip_bytes));
-            self.waiting_bytes += u64::from(ip_bytes);
-        }
+    /// A data packet was accepted by the host's port and will leave it at `departure`.
+    pub(crate) fn note_waiting(&mut self, departure: Time, ip_bytes: u32) {
+        self.waiting.push_back((departure, ip_bytes));
+        self.waiting_bytes += u64::from(ip_bytes);
     }
 
     /// When the port holds less of this connection than `limit`: [`Time::ZERO`] if it does so now.

@@ -40,9 +40,14 @@ pub(crate) struct Flow {
     pub(crate) retransmitted_bytes: u64,
     pub(crate) timeouts: u32,
     pub(crate) marked_bytes: u64,
-    /// Delivered in order by the end of the warm-up, and by the end of the flow or the run.
+    /// Delivered in order by the end of the warm-up, by the end of the arrivals, and in all.
     pub(crate) delivered_at_warmup: u64,
+    pub(crate) delivered_at_end: Option<u64>,
     pub(crate) delivered: u64,
+    /// Delivered by the last sample of goodput.
+    pub(crate) reported: u64,
+    /// A flow without a size that offers no more.
+    pub(crate) stopped: bool,
 }
 
 /// Whether two nodes stand in different datacenters.

@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::packet::{FULL_PAYLOAD, HEADER_BYTES, SYN_BYTES};
+use narrows_core::packet::{FRAMING_BYTES, FULL_PAYLOAD, HEADER_BYTES, LEAST_WIRE_BYTES, SYN_BYTES};
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_scenario::plan::Graph;
-
-/// Ethernet framing around an IP packet, and the shortest frame with it: as the ports serialise.
-const FRAMING_BYTES: u64 = 38;
-const LEAST_WIRE_BYTES: u64 = 84;
 
 fn wire(payload: u64) -> Bytes {
     Bytes::new((payload + HEADER_BYTES + FRAMING_BYTES).max(LEAST_WIRE_BYTES))

@@ -13,10 +13,10 @@ use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::app::scatter_gather::ScatterGather;
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::probe::{DropReason, NoProbe};
-use narrows_core::rng::Stream;
-use narrows_core::tcp::{Endpoint, Event as TcpEvent, Tallies};
+use narrows_core::rng::{SmallStream, Stream, mix};
+use narrows_core::tcp::{Endpoint, Event as TcpEvent};
 use narrows_core::units::{Bytes, Rate, Span, Time};
-use narrows_network::{Class, Entity, Event, Network};
+use narrows_network::{Class, Entity, Event, Network, Offered, Payload};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
 
 use crate::connections::{Connections, Current, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
@@ -118,7 +118,8 @@ pub struct Simulation<'a> {
     rates: Vec<Rate>,
     /// Key of the controllers' randomness.
     random: u64,
-    jitter: Stream,
+    /// Key of the waits before answers.
+    jitter: u64,
     arrivals: Vec<Arrivals<'a>>,
     flows: Vec<Flow>,
     queries: Vec<RequestRow>,
@@ -129,10 +130,6 @@ pub struct Simulation<'a> {
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// Flows without a size that go on.
     endless: Vec<u32>,
-    /// Goodput already reported, by position in `endless`.
-    reported: Vec<u64>,
-    /// Answers that wait: flow numbers by slot.
-    waiting_answers: Vec<u32>,
     unfinished: usize,
     queue_samples: BTreeMap<u32, Vec<u32>>,
     series: Vec<SeriesRow>,
@@ -146,16 +143,23 @@ pub struct Simulation<'a> {
     slots: StartSlots,
 }
 
-/// Slots of the start entities: traffic entries, then stops and answers, handed out as they come.
-#[derive(Clone, Copy, Debug)]
+/// Slots of the start entities: traffic entries first, then stops and answers, used again when those are done.
+#[derive(Clone, Debug)]
 struct StartSlots {
     next: u32,
+    free: Vec<u32>,
 }
 
 impl StartSlots {
     fn take(&mut self) -> u32 {
-        self.next += 1;
-        self.next - 1
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    fn give_back(&mut self, slot: u32) {
+        self.free.push(slot);
     }
 }
 
@@ -188,7 +192,7 @@ impl<'a> Simulation<'a> {
             stacks: Stacks::new(plan, host_rates),
             rates: rates.clone(),
             random: Stream::named(seed, "controllers").next_u64(),
-            jitter: Stream::named(seed, "jitter"),
+            jitter: Stream::named(seed, "jitter").next_u64(),
             arrivals: plan.traffic.iter().map(|traffic| arrivals(traffic, seed, &plan.schedule)).collect(),
             flows: Vec::new(),
             queries: Vec::new(),
@@ -196,8 +200,6 @@ impl<'a> Simulation<'a> {
             client_of_traffic: vec![None; plan.traffic.len()],
             persistent: BTreeMap::new(),
             endless: Vec::new(),
-            reported: Vec::new(),
-            waiting_answers: Vec::new(),
             unfinished: 0,
             queue_samples: watched.collect(),
             series: Vec::new(),
@@ -206,7 +208,10 @@ impl<'a> Simulation<'a> {
             now: Time::ZERO,
             all_begun: false,
             done: false,
-            slots: StartSlots { next: u32::try_from(plan.traffic.len()).expect("a plan has few entries") },
+            slots: StartSlots {
+                next: u32::try_from(plan.traffic.len()).expect("a plan has few entries"),
+                free: Vec::new(),
+            },
         };
         simulation.arm_first_events();
         Ok(simulation)
@@ -228,7 +233,7 @@ impl<'a> Simulation<'a> {
                 }
                 _ => self.arrivals[index as usize].peek().map(|flow| flow.at),
             };
-            if let Some(at) = first {
+            if let Some(at) = first.filter(|&at| at < self.plan.schedule.end) {
                 self.network.arm(Entity::start(u64::from(index), index), at);
             }
         }
@@ -278,7 +283,7 @@ impl<'a> Simulation<'a> {
                     _ => self.handle_sample(now, entity),
                 },
             }
-            if self.all_begun && self.unfinished == 0 && now >= self.plan.schedule.end {
+            if self.all_begun && self.unfinished == 0 && now > self.plan.schedule.end {
                 self.done = true;
             }
         }
@@ -311,8 +316,7 @@ impl<'a> Simulation<'a> {
         let (traffic, peer, awaits) = (flow.traffic, opener(connection), flow.destination == host);
         let slot = self.insert_end(connection, Side::Other, host, peer, traffic, false);
         if awaits {
-            let end = self.connections.end(slot);
-            end.receiving = Some(Current { flow: tag.0 - 1, base: end.endpoint.tallies() });
+            self.begin_receiving(slot, tag.0 - 1);
         }
         slot
     }
@@ -369,7 +373,9 @@ impl<'a> Simulation<'a> {
             if opener(connection) == host { self.flows[segment.tag.0 as usize - 1].source } else { opener(connection) };
         let packet = Packet::pack(&answer, connection, to, &mut self.pool);
         let port = self.network.host_link(host);
-        self.network.offer(now, port, packet, &mut NoProbe);
+        if let Offered::Dropped(_) = self.network.offer(now, port, packet, &mut NoProbe) {
+            packet.unpack(&mut self.pool);
+        }
     }
 
     /// After anything happened to an end: its events, its segments, its deadlines.
@@ -400,9 +406,14 @@ impl<'a> Simulation<'a> {
             };
             let Some(segment) = segment else { break };
             let packet = Packet::pack(&segment, end.connection, end.place.peer, &mut self.pool);
-            let offered = self.network.offer(now, end.place.port, packet, &mut NoProbe);
-            if segment.length > 0 {
-                end.note_waiting(offered, u32::from(segment.length));
+            match self.network.offer(now, end.place.port, packet, &mut NoProbe) {
+                Offered::Accepted { departure, .. } if segment.length > 0 => {
+                    end.note_waiting(departure, packet.ip_bytes());
+                }
+                Offered::Accepted { .. } => {}
+                Offered::Dropped(_) => {
+                    packet.unpack(&mut self.pool);
+                }
             }
         }
         let id = (u64::from(end.connection) << 1 | end.side() as u64) << 1;

@@ -1,6 +1,7 @@
 //! What is measured while a run goes on, and the rows that it leaves behind.
 
 use narrows_core::cc::Controller;
+use narrows_core::packet::FRAMING_BYTES;
 
 use super::*;
 
@@ -20,7 +21,7 @@ impl Simulation<'_> {
                 return;
             }
             END => {
-                self.ports = Some(self.port_rows(now));
+                self.end_measurement(now);
                 return;
             }
             QUEUES => {
@@ -36,24 +37,45 @@ impl Simulation<'_> {
                 sampling.goodput
             }
         };
-        self.network.arm(entity, now + every);
+        if now + every <= self.plan.schedule.end {
+            self.network.arm(entity, now + every);
+        }
     }
 
     pub(super) fn end_warmup(&mut self, now: Time) {
         self.network.reset_counters(now);
+        self.note_living();
+        for flow in &mut self.flows {
+            flow.delivered_at_warmup = flow.delivered;
+        }
+    }
+
+    /// Nothing begins any more and nothing more is measured: ports are read, flows without a size stop, and the rest may
+    /// finish.
+    fn end_measurement(&mut self, now: Time) {
+        self.ports = Some(self.port_rows(now));
+        self.note_living();
+        for flow in &mut self.flows {
+            flow.delivered_at_end = Some(flow.delivered);
+        }
+        for number in std::mem::take(&mut self.endless) {
+            self.stop_flow(now, number);
+        }
+        self.all_begun = true;
+    }
+
+    /// Takes what living ends have counted so far into their flows.
+    fn note_living(&mut self) {
         for slot in self.connections.living_slots() {
-            let end = self.connections.end(slot);
-            if let Some(current) = end.receiving {
-                let delivered = end.endpoint.tallies().delivered_bytes - current.base.delivered_bytes;
-                self.flows[current.flow as usize].delivered_at_warmup = delivered;
-            }
+            self.note_sent(slot);
+            self.note_received(slot);
         }
     }
 
     pub(super) fn sample_queues(&mut self, now: Time) {
         for (&link, samples) in &mut self.queue_samples {
             let (bytes, _) = self.network.backlog(now, link);
-            if now >= Time::ZERO + self.plan.schedule.warmup && now <= self.plan.schedule.end {
+            if now >= Time::ZERO + self.plan.schedule.warmup {
                 samples.push(u32::try_from(bytes.get()).unwrap_or(u32::MAX));
             }
             self.series.push(SeriesRow {
@@ -68,6 +90,9 @@ impl Simulation<'_> {
     pub(super) fn sample_windows(&mut self, now: Time) {
         for &number in &self.endless {
             let flow = &self.flows[number as usize];
+            if flow.stopped {
+                continue;
+            }
             let Some(slot) = self.connections.slot(flow.connection, Side::on(flow.source, flow.connection)) else {
                 continue;
             };
@@ -83,11 +108,14 @@ impl Simulation<'_> {
 
     pub(super) fn sample_goodput(&mut self, now: Time) {
         let width = self.plan.sampling.goodput;
-        for position in 0..self.endless.len() {
-            let number = self.endless[position];
+        for number in std::mem::take(&mut self.endless) {
             let delivered = self.delivered_of(number);
-            let new = delivered - self.reported[position];
-            self.reported[position] = delivered;
+            let flow = &mut self.flows[number as usize];
+            let new = delivered - std::mem::replace(&mut flow.reported, delivered);
+            // A flow that was stopped is told of until the bin in which nothing more came.
+            if !flow.stopped || new > 0 {
+                self.endless.push(number);
+            }
             self.series.push(SeriesRow {
                 time_ns: now.as_ns(),
                 entity: number,
@@ -103,8 +131,12 @@ impl Simulation<'_> {
         let side = Side::on(flow.destination, flow.connection);
         let Some(slot) = self.connections.slot(flow.connection, side) else { return flow.delivered };
         let end = self.connections.end(slot);
-        let base = end.receiving.filter(|current| current.flow == number).map_or(0, |c| c.base.delivered_bytes);
-        end.endpoint.tallies().delivered_bytes - base
+        match end.receiving {
+            Some(current) if current.flow == number => {
+                end.endpoint.tallies().delivered_bytes - current.base.delivered_bytes
+            }
+            _ => flow.delivered,
+        }
     }
 
     /// The rows of the run as far as it has come.
@@ -113,21 +145,11 @@ impl Simulation<'_> {
     /// If the network lost track of a packet.
     pub fn finish(mut self) -> Results {
         let now = self.now;
-        for number in self.endless.clone() {
-            let flow = &self.flows[number as usize];
-            let side = Side::on(flow.destination, flow.connection);
-            if let Some(slot) = self.connections.slot(flow.connection, side) {
-                self.note_received(slot, number);
-            }
-        }
-        for slot in self.connections.living_slots() {
-            self.note_sent(slot);
-            if let Some(current) = self.connections.end(slot).receiving {
-                self.note_received(slot, current.flow);
-            }
-        }
+        self.note_living();
         let flows = (0..).zip(&self.flows).map(|(number, flow)| self.flow_row(number, flow)).collect();
         let ports = self.ports.take().unwrap_or_else(|| self.port_rows(now));
+        // Every packet of the drain is accounted for as well.
+        self.network.finish(now);
         Results {
             flows,
             requests: self.queries,
@@ -140,7 +162,7 @@ impl Simulation<'_> {
     }
 
     pub(super) fn flow_row(&self, number: u32, flow: &Flow) -> FlowRow {
-        let delivered_before = flow.delivered_at_warmup.min(flow.delivered);
+        let measured = flow.delivered_at_end.unwrap_or(flow.delivered);
         FlowRow {
             flow: number,
             connection: flow.connection,
@@ -157,7 +179,7 @@ impl Simulation<'_> {
             retransmitted_bytes: flow.retransmitted_bytes,
             timeouts: flow.timeouts,
             marked_bytes: flow.marked_bytes,
-            delivered_after_warmup_bytes: flow.delivered - delivered_before,
+            delivered_after_warmup_bytes: measured - flow.delivered_at_warmup,
         }
     }
 
@@ -187,7 +209,7 @@ impl Simulation<'_> {
                 queue_p99_bytes: percentile(99),
                 queue_max_bytes: counters.queue_max.get(),
                 utilisation: {
-                    let wire = counters.sent.bytes.get() + counters.sent.packets.get() * 38;
+                    let wire = counters.sent.bytes.get() + counters.sent.packets.get() * FRAMING_BYTES;
                     let possible = as_f64(link.rate.as_bps()) * as_f64(measured.as_ns()) / 8e9;
                     if possible > 0.0 { as_f64(wire) / possible } else { 0.0 }
                 },

@@ -6,9 +6,10 @@ impl Simulation<'_> {
     pub(super) fn handle_start(&mut self, now: Time, entity: Entity) {
         let id = entity.id();
         if id >= ANSWERS {
-            let flow = self.waiting_answers[usize::try_from(id - ANSWERS).expect("an index")];
-            self.send_flow(now, flow);
+            self.slots.give_back(entity.slot());
+            self.send_flow(now, u32::try_from(id - ANSWERS).expect("flow numbers are 32 bits"));
         } else if id >= STOPS {
+            self.slots.give_back(entity.slot());
             self.stop_flow(now, u32::try_from(id - STOPS).expect("flow numbers are 32 bits"));
         } else {
             let traffic = usize::try_from(id).expect("a plan has few entries");
@@ -17,7 +18,7 @@ impl Simulation<'_> {
                 None => self.begin_arrivals(now, traffic, entity),
             }
         }
-        self.all_begun = self.arrivals.iter_mut().all(|arrivals| arrivals.peek().is_none())
+        self.all_begun |= self.arrivals.iter_mut().all(|arrivals| arrivals.peek().is_none())
             && self.clients.iter().all(|client| client.machine.is_done());
     }
 
@@ -25,7 +26,7 @@ impl Simulation<'_> {
         while let Some(flow) = self.arrivals[traffic].next_if(|flow| flow.at <= now) {
             self.begin_flow(now, u32::try_from(traffic).expect("a plan has few entries"), flow, None);
         }
-        if let Some(next) = self.arrivals[traffic].peek() {
+        if let Some(next) = self.arrivals[traffic].peek().filter(|next| next.at < self.plan.schedule.end) {
             self.network.arm(entity, next.at);
         }
     }
@@ -61,7 +62,10 @@ impl Simulation<'_> {
             timeouts: 0,
             marked_bytes: 0,
             delivered_at_warmup: 0,
+            delivered_at_end: None,
             delivered: 0,
+            reported: 0,
+            stopped: false,
         });
         let tag = Tag(number + 1);
         let slot = self.connection_for(traffic, opener, peer, tag);
@@ -72,7 +76,6 @@ impl Simulation<'_> {
             self.unfinished += 1;
         } else {
             self.endless.push(number);
-            self.reported.push(0);
             if let Some(stop) = start.stop {
                 let slot = self.slots.take();
                 self.network.arm(Entity::start(STOPS + u64::from(number), slot), stop);
@@ -80,25 +83,32 @@ impl Simulation<'_> {
         }
         match start.request {
             Some(request) => {
-                let end = self.connections.end(slot);
-                end.receiving = Some(Current { flow: number, base: end.endpoint.tallies() });
-                end.endpoint.offer(request, tag);
+                self.begin_receiving(slot, number);
+                self.connections.end(slot).endpoint.offer(request, tag);
                 self.serve(now, slot);
             }
             None => {
-                self.note_receiver(connection, Side::Other, number);
+                if let Some(other) = self.connections.slot(connection, Side::Other) {
+                    self.begin_receiving(other, number);
+                }
                 self.send_flow(now, number);
             }
         }
         number
     }
 
-    /// The end at `side`, if it lives, awaits this flow from now on.
-    pub(super) fn note_receiver(&mut self, connection: u32, side: Side, flow: u32) {
-        if let Some(slot) = self.connections.slot(connection, side) {
-            let end = self.connections.end(slot);
-            end.receiving = Some(Current { flow, base: end.endpoint.tallies() });
-        }
+    /// The end awaits this flow from now on; what it counted for an earlier one is taken into that.
+    pub(super) fn begin_receiving(&mut self, slot: u32, flow: u32) {
+        self.note_received(slot);
+        let end = self.connections.end(slot);
+        end.receiving = Some(Current { flow, base: end.endpoint.tallies() });
+    }
+
+    /// The end sends this flow from now on; what it counted for an earlier one is taken into that.
+    fn begin_sending(&mut self, slot: u32, flow: u32) {
+        self.note_sent(slot);
+        let end = self.connections.end(slot);
+        end.sending = Some(Current { flow, base: end.endpoint.tallies() });
     }
 
     /// The opener's end of a connection that may carry a new flow.
@@ -156,19 +166,26 @@ impl Simulation<'_> {
         let flow = &self.flows[number as usize];
         let (connection, size) = (flow.connection, flow.size.unwrap_or(ENDLESS));
         let side = Side::on(flow.source, connection);
-        let Some(slot) = self.connections.slot(connection, side) else { return };
-        let end = self.connections.end(slot);
-        end.sending = Some(Current { flow: number, base: end.endpoint.tallies() });
-        end.endpoint.offer(size, Tag(number + 1));
+        let Some(slot) = self.connections.slot(connection, side).filter(|_| !flow.stopped) else { return };
+        self.begin_sending(slot, number);
+        self.connections.end(slot).endpoint.offer(size, Tag(number + 1));
         self.serve(now, slot);
     }
 
+    /// A flow without a size offers no more; one whose request has not arrived yet never will.
     pub(super) fn stop_flow(&mut self, now: Time, number: u32) {
-        let flow = &self.flows[number as usize];
+        let flow = &mut self.flows[number as usize];
+        if std::mem::replace(&mut flow.stopped, true) {
+            return;
+        }
         let side = Side::on(flow.source, flow.connection);
         if let Some(slot) = self.connections.slot(flow.connection, side) {
-            self.connections.end(slot).endpoint.stop();
-            self.serve(now, slot);
+            let end = self.connections.end(slot);
+            // The connection may carry another flow by now.
+            if end.sending.is_some_and(|current| current.flow == number) {
+                end.endpoint.stop();
+                self.serve(now, slot);
+            }
         }
     }
 
@@ -185,11 +202,12 @@ impl Simulation<'_> {
                     return;
                 }
             };
-            let wait = Span::from_ps(self.jitter.below(jitter.as_ps()));
-            let id = ANSWERS + self.waiting_answers.len() as u64;
-            self.waiting_answers.push(number);
+            // A draw of the pair and the query alone, whoever else answers.
+            let pair = u64::from(flow.destination) << 32 | u64::from(flow.source);
+            let mut random = SmallStream::new(mix(self.jitter ^ mix(pair)) ^ flow.start.as_ps());
+            let wait = Span::from_ps(random.below(jitter.as_ps()));
             let slot = self.slots.take();
-            self.network.arm(Entity::start(id, slot), now + wait);
+            self.network.arm(Entity::start(ANSWERS + u64::from(number), slot), now + wait);
             return;
         }
         self.finish_receiving(now, slot, number);
@@ -199,7 +217,7 @@ impl Simulation<'_> {
     pub(super) fn finish_receiving(&mut self, now: Time, slot: u32, number: u32) {
         self.unfinished -= 1;
         self.flows[number as usize].done = Some(now);
-        self.note_received(slot, number);
+        self.note_received(slot);
         let end = self.connections.end(slot);
         end.receiving = None;
         if end.side() == Side::Opener {
@@ -215,14 +233,14 @@ impl Simulation<'_> {
         }
     }
 
-    /// Takes the receiving end's counts into the flow.
-    pub(super) fn note_received(&mut self, slot: u32, number: u32) {
+    /// Takes the receiving end's counts into the flow that it awaits.
+    pub(super) fn note_received(&mut self, slot: u32) {
         let end = self.connections.end(slot);
+        let Some(current) = end.receiving else { return };
         let tallies = end.endpoint.tallies();
-        let base = end.receiving.filter(|current| current.flow == number).map_or(Tallies::default(), |c| c.base);
-        let flow = &mut self.flows[number as usize];
-        flow.marked_bytes = tallies.marked_bytes - base.marked_bytes;
-        flow.delivered = tallies.delivered_bytes - base.delivered_bytes;
+        let flow = &mut self.flows[current.flow as usize];
+        flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
+        flow.delivered = tallies.delivered_bytes - current.base.delivered_bytes;
     }
 
     /// Takes the sending end's counts into its flow once everything is acknowledged.
@@ -241,6 +259,7 @@ impl Simulation<'_> {
         }
     }
 
+    /// Takes the sending end's counts into the flow that it sends.
     pub(super) fn note_sent(&mut self, slot: u32) {
         let end = self.connections.end(slot);
         let Some(current) = end.sending else { return };

@@ -1,0 +1,109 @@
+//! What is counted, for whom, and when.
+#![allow(missing_docs, reason = "tests")]
+
+#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
+mod plans;
+
+use narrows_core::units::{Bytes, Span};
+use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern};
+use narrows_sim::Quantity;
+use plans::{Dumbbell, at, flow, run};
+
+fn asked(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
+    FlowStart { request: Some(Bytes::new(100)), ..flow(start, source, destination, size) }
+}
+
+#[test]
+fn what_was_delivered_before_the_warmup_ended_does_not_count_after_it() {
+    let network = Dumbbell::default();
+    let flows = vec![flow(Span::from_ms(1), 0, 1, Some(100_000)), flow(Span::from_ms(600), 0, 1, Some(50_000))];
+    let results = run(&network.plan("newreno", false, Span::from_secs(1), Pattern::List(flows)), 1);
+    let counted: Vec<_> = results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes).collect();
+    assert_eq!(counted, [0, 50_000]);
+}
+
+#[test]
+fn a_stopped_flow_keeps_its_own_bytes_when_its_connection_carries_another() {
+    let network = Dumbbell::default();
+    let stopped = FlowStart { stop: Some(at(Span::from_ms(200))), ..flow(Span::from_ms(1), 0, 1, None) };
+    let flows = vec![stopped, flow(Span::from_ms(500), 0, 1, None)];
+    let mut plan = network.plan("newreno", false, Span::from_secs(1), Pattern::List(flows));
+    plan.traffic[0].connections = Connections::Persistent { pool: 1 };
+    plan.schedule.warmup = Span::ZERO;
+    let results = run(&plan, 1);
+    assert_eq!(results.flows[0].connection, results.flows[1].connection);
+    // At most 0.2 s of goodput at 1 Gbps and a queue of 1,000 packets.
+    assert!(results.flows[0].size_bytes < 25_500_000, "{}", results.flows[0].size_bytes);
+    let late = results.series.iter().filter(|row| row.quantity == Quantity::GoodputBps && row.entity == 0);
+    assert!(late.filter(|row| row.time_ns > 500_000_000).all(|row| row.value == 0.0));
+    let port = &results.ports[network.bottleneck()];
+    let sum: u64 = results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes).sum();
+    assert!(sum <= port.sent_bytes, "{sum} of {}", port.sent_bytes);
+}
+
+#[test]
+fn a_stop_before_the_request_arrives_holds() {
+    let network = Dumbbell::default();
+    let flows = vec![FlowStart { stop: Some(at(Span::from_ms(2))), ..asked(Span::from_ms(1), 1, 0, None) }];
+    let results = run(&network.plan("newreno", false, Span::from_ms(500), Pattern::List(flows)), 1);
+    assert_eq!(results.flows[0].size_bytes, 0);
+}
+
+#[test]
+fn a_flow_without_a_size_ends_with_the_arrivals() {
+    let network = Dumbbell { pairs: 2, ..Dumbbell::default() };
+    // The second flow is not done by then: the run goes on through the drain.
+    let flows = vec![flow(Span::ZERO, 0, 2, None), flow(Span::from_ms(990), 1, 3, Some(5_000_000))];
+    let results = run(&network.plan("newreno", false, Span::from_secs(1), Pattern::List(flows)), 1);
+    assert!(results.flows[1].fct_ns.is_some());
+    assert!(results.ended_ns > 1_000_000_000);
+    let port = &results.ports[network.bottleneck()];
+    let measured = results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes).sum::<u64>() as f64 * 8.0;
+    assert!(measured <= 1e9 * port.measured_ns as f64 / 1e9, "{measured} bits in {} ns", port.measured_ns);
+    assert!(results.series.iter().all(|row| row.time_ns <= 1_000_000_000));
+}
+
+#[test]
+fn the_sample_at_the_end_is_taken_of_everything() {
+    let network = Dumbbell::default();
+    let results = run(&network.long("newreno", false, Span::from_secs(1)), 1);
+    let count = |quantity| results.series.iter().filter(|row| row.quantity == quantity).count();
+    assert_eq!((count(Quantity::GoodputBps), count(Quantity::WindowPackets)), (10, 1_000));
+    assert_eq!(count(Quantity::QueueBytes), 2 * 2_000);
+}
+
+fn incast(network: &Dumbbell, repeats: u32) -> Pattern {
+    Pattern::Incast(Incast {
+        client: 0,
+        servers: (network.pairs..2 * network.pairs).collect(),
+        request: Bytes::new(200),
+        response: Bytes::new(20_000),
+        repeats,
+        start: at(Span::ZERO),
+        jitter: Span::from_us(300),
+    })
+}
+
+#[test]
+fn a_closed_loop_that_is_not_done_ends_with_the_arrivals() {
+    let network = Dumbbell { pairs: 4, ..Dumbbell::default() };
+    let mut plan = network.plan("newreno", false, Span::from_ms(300), incast(&network, 1_000));
+    plan.traffic[0].connections = Connections::Persistent { pool: 1 };
+    let results = run(&plan, 1);
+    assert!(results.requests.len() > 5 && results.requests.iter().all(|row| row.completion_ns.is_some()));
+    assert!(results.ended_ns < 400_000_000, "{}", results.ended_ns);
+}
+
+#[test]
+fn every_finished_flow_keeps_its_counts_when_acknowledgements_are_lost() {
+    let network = Dumbbell { pairs: 4, ..Dumbbell::default() };
+    let mut plan = network.plan("newreno", false, Span::from_secs(30), incast(&network, 60));
+    plan.traffic[0].connections = Connections::Persistent { pool: 1 };
+    let reverse = network.bottleneck();
+    plan.network.links[reverse].loss = u32::MAX / 8;
+    let results = run(&plan, 1);
+    assert!(results.flows.len() > 100);
+    for flow in results.flows.iter().filter(|flow| flow.fct_ns.is_some()) {
+        assert!(flow.rtt_mean_ns.is_some() || flow.timeouts > 0, "{flow:?}");
+    }
+}
