@@ -204,7 +204,7 @@ def test_a_reduction_from_nothing_fails():
         [ports(("h1", "fabric", 100, lost, 0.1), case=case) for case, lost in (("fast", 1), ("slow", 0))],
     )
     reduced = Binding(("1 - plr_dcn(fast) / plr_dcn(slow)",))
-    found = verdict(claim(accept=(0.3, 1), kind="ratio"), reduced, figures=data)
+    found = verdict(claim(accept=(0.3, 1), kind="ratio"), reduced, figures={"fig": data})
     assert (found.word, found.estimate.mean) == ("fails", -math.inf)
 
 
