@@ -17,7 +17,10 @@ fn main() {
         for part in ["src", "data"] {
             let folder = Path::new("..").join(name).join(part);
             println!("cargo::rerun-if-changed={}", folder.display());
-            for file in files(&folder) {
+            // Of `src` the code alone decides; of `data` every distribution does.
+            let counts =
+                |file: &Path| file.extension().is_some_and(|ext| ext == if part == "src" { "rs" } else { "cdf" });
+            for file in files(&folder).into_iter().filter(|file| counts(file)) {
                 add(file.display().to_string().replace('\\', "/").as_bytes());
                 add(&std::fs::read(&file).expect("a source file can be read"));
             }

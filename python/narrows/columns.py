@@ -78,12 +78,14 @@ FLOWS: Final = Table(
         ),
         Column("retransmitted_bytes", _U64, "bytes", "Application bytes that were sent again."),
         Column("timeouts", _U32, "–", "Retransmission timeouts that fired during the flow."),
-        Column("marked_bytes", _U64, "bytes", "Acknowledged bytes that the receiver reported as ECN-marked."),
+        Column(
+            "marked_bytes", _U64, "bytes", "Payload bytes that arrived with a congestion mark, duplicates included."
+        ),
         Column(
             "delivered_after_warmup_bytes",
             _U64,
             "bytes",
-            "Bytes delivered in order between the end of the warm-up and the end of the run.",
+            "Payload delivered in order between the end of the warm-up and the end of arrivals (`end`).",
         ),
         Column("finished", _BOOL, "–", "Whether the last byte was delivered before the run stopped."),
     ),
@@ -117,10 +119,21 @@ PORTS: Final = Table(
         ),
         Column("marked_packets", _U64, "packets", "Packets that left with a congestion mark set here."),
         Column("queue_mean_bytes", _F64, "bytes", "Backlog, IP bytes, weighted by time; the packet in service counts."),
-        Column("queue_p50_bytes", _U64, "bytes", "Backlog that is not exceeded half of the time."),
-        Column("queue_p99_bytes", _U64, "bytes", "Backlog that is not exceeded 99 % of the time."),
+        Column(
+            "queue_p50_bytes",
+            _U64,
+            "bytes",
+            "Backlog that half of the samples do not exceed. Null where the port is not sampled.",
+            nullable=True,
+        ),
+        Column(
+            "queue_p99_bytes",
+            _U64,
+            "bytes",
+            "Backlog that 99 % of the samples do not exceed. Null where the port is not sampled.",
+            nullable=True,
+        ),
         Column("queue_max_bytes", _U64, "bytes", "Largest backlog."),
-        Column("paused_ns", _U64, "ns", "Time during which the port was paused by flow control."),
         Column("rate_bps", _U64, "bit/s", "Line rate."),
         Column("utilisation", _F64, "–", "Wire bits sent, framing included, over `rate_bps × measured_ns`: 0 to 1."),
         Column("measured_ns", _U64, "ns", "Length of the time that the counters cover."),
@@ -157,7 +170,7 @@ REQUESTS: Final = Table(
             "From `start_ns` to the last byte of the last response. Null if unfinished.",
             nullable=True,
         ),
-        Column("responses", _U32, "–", "Servers asked."),
+        Column("responses", _U32, "–", "Answers received."),
         Column("timeouts", _U32, "–", "Retransmission timeouts on any of its flows."),
     ),
 )
@@ -166,12 +179,15 @@ TABLES: Final[dict[TableName, Table]] = {table.name: table for table in (FLOWS, 
 
 
 def conform(name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with exactly the stated columns and types, in order. A column too few or too many is a defect."""
+    """The frame with exactly the stated columns and types, in order. Anything else, or a stray null, is a defect."""
     table = TABLES[name]
     missing = [column for column in table.schema if column not in frame.columns]
     unknown = [column for column in frame.columns if column not in table.schema]
     if missing or unknown:
         raise AssertionError(f"table {name} disagrees with columns.py: missing {missing}, not described {unknown}")
+    holes = [column.name for column in table.columns if not column.nullable and frame[column.name].null_count()]
+    if holes:
+        raise AssertionError(f"table {name} disagrees with columns.py: null in {holes}")
     return frame.select(pl.col(column.name).cast(column.dtype) for column in table.columns)
 
 

@@ -6,7 +6,7 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from narrows.errors import BadInput, Cancelled, EnvironmentLacks
+from narrows.errors import BadInput, Cancelled, EnvironmentLacks, bad_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,6 +37,8 @@ def _converted() -> Iterator[ModuleType]:
         yield module
     except module.BadInput as error:
         raise BadInput(str(error)) from None
+    except ValueError as refused:
+        raise bad_input(str(refused), "make the experiment smaller, or split it") from None
 
 
 def version() -> str:
@@ -82,11 +84,12 @@ class Run:
         self._run.cancel()
 
     def join(self) -> RunResults:
-        """Waits for the end. Raises `Cancelled`."""
-        try:
-            return RunResults(self._run.join())
-        except _module().Cancelled:
-            raise Cancelled("run cancelled") from None
+        """Waits for the end. Raises `Cancelled`, or `BadInput` if the simulator refuses the plan."""
+        with _converted() as module:
+            try:
+                return RunResults(self._run.join())
+            except module.Cancelled:
+                raise Cancelled("run cancelled") from None
 
 
 class RunResults:

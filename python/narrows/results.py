@@ -244,12 +244,17 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
 
 
 def recovery(frames: Frames) -> pl.DataFrame:
-    """Per run: `retransmitted` bytes in % of the bytes asked for, `timeouts` per 1000 flows."""
+    """Per run: bytes `retransmitted` by finished flows in % of what they asked for, `timeouts` per 1000 flows.
+
+    What an unfinished flow asked for was not sent: it would make the losses look rarer than they are.
+    """
+    finished = pl.col("finished")
+    again, asked = (pl.col(name).filter(finished).sum() for name in ("retransmitted_bytes", "size_bytes"))
     return (
         frames.flows.lazy()
         .group_by(frames.keys, maintain_order=True)
         .agg(
-            (100.0 * pl.col("retransmitted_bytes").sum() / pl.col("size_bytes").sum()).alias("retransmitted"),
+            pl.when(asked > 0).then(100.0 * again / asked).alias("retransmitted"),
             (1000.0 * pl.col("timeouts").sum() / pl.len()).alias("timeouts"),
         )
         .collect()

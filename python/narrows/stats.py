@@ -49,7 +49,8 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     if count == 0:
         return None
     if any(math.isinf(value) for value in values):
-        return Estimate(math.inf, min(values), math.inf, "range" if count > 1 else "none", count)
+        # Of both signs the mean is neither; `nan` lies in no interval.
+        return Estimate(sum(values), min(values), max(values), "range" if count > 1 else "none", count)
     mean = math.fsum(values) / count
     if count == 1:
         return Estimate(mean, mean, mean, "none", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -17,14 +18,14 @@ from narrows.columns import TABLES, conform
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from narrows.native import TableName
 
 FORMAT: Final = 1
 """Of the files; raised when a column changes its meaning."""
 
-_PARTIAL = re.compile(r"\.\d+\.(?P<process>\d+)\.partial")
+_LEFT = re.compile(r"\.\d+\.(?P<process>\d+)\.(?:partial|old)")
 
 
 class State(Enum):
@@ -53,8 +54,8 @@ class Store:
                 f"cannot write to the output folder {self.root}: {error.strerror}",
                 "choose another folder with --out, or change its permissions",
             ) from error
-        for left in self.root.glob("*/.*.partial"):
-            match = _PARTIAL.fullmatch(left.name)
+        for left in self.root.glob("*/.*"):
+            match = _LEFT.fullmatch(left.name)
             if match and not _alive(int(match["process"])):
                 shutil.rmtree(left, ignore_errors=True)
 
@@ -97,7 +98,7 @@ class Store:
                 )
             text = json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False)
             (partial / "manifest.json").write_text(text + "\n")
-            _replace(partial, target)
+            _replace(partial, target, lambda: self.state(plan, seed, str(manifest.get("version"))) is State.WHOLE)
         except OSError as error:
             raise bad_input(
                 f"cannot write run {plan}/{seed} to {self.root}: {error.strerror}",
@@ -111,13 +112,19 @@ class Store:
         return pl.scan_parquet(self.folder(plan, seed) / f"{table}.parquet", glob=False)
 
 
-def _replace(partial: Path, target: Path) -> None:
-    """Renames a folder into place; what stood there is of another version, or the same run by another process."""
+def _replace(partial: Path, target: Path, whole: Callable[[], bool]) -> None:
+    """Renames a folder into place; what stood there is of another version, or the same run by another process.
+
+    Where another process puts the same run there in between, that one stays.
+    """
     old = partial.with_suffix(".old")
     with contextlib.suppress(FileNotFoundError):
         target.rename(old)
     try:
         partial.rename(target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not whole():
+            raise
     finally:
         shutil.rmtree(old, ignore_errors=True)
 

@@ -118,5 +118,8 @@ def frames(flow_frames, port_frames, series=None):
 
     empty = pl.LazyFrame(schema={"case": pl.String, "quantity": pl.String, "entity": pl.String, "value": pl.Float64})
     return Frames(
-        pl.concat(flow_frames), pl.concat(port_frames), series if series is not None else empty, pl.DataFrame()
+        pl.concat(flow_frames),
+        pl.concat(port_frames),
+        series if series is not None else empty,
+        pl.DataFrame(schema={"case": pl.String}),
     )

@@ -58,8 +58,13 @@ MISTAKES = [
     ),
     ('cc = "gemini"', 'cc = "gemni"', "13:6", "unknown controller `gemni`", "did you mean `gemini`?"),
     (
-        "{ load = 0.5, of = \"wan\" } }", "{ rate = \"900000000/s\" } }", "8:1",
-        "a run of arm `cubic` would need about 195862 MB of memory, and 4000 MB are allowed",
+        "{ load = 0.5, of = \"wan\" } }", "{ rate = \"900000000/s\" } }", "3:1",
+        "host `a1-1` would open about 11251125 connections, and 1042432 are allowed",
+        "choose a smaller pool, fewer hosts, a lower load or an earlier end",
+    ),
+    (
+        "servers = 2", 'servers = 2\nwan = { limit = "4000000000pkt" }', "9:1",
+        "a run of arm `cubic` would need about 320001 MB of memory, and 4000 MB are allowed",
         "lower the load, the run's end, the buffers or the number of hosts",
     ),
     (

@@ -1,4 +1,5 @@
 import contextlib
+import dataclasses
 import math
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from conftest import CHECKOUT, flows, frames, ports
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.claims import Binding, Claim, Paper, catalogue, judge, relations
+from narrows.claims import Binding, Claim, Paper, catalogue, judge, measures, relations
 from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
 
@@ -44,6 +45,8 @@ def test_arithmetic_binds_as_usual():
 def test_division_by_zero_is_infinite_or_nothing():
     assert value("a() / b()", a=1.0, b=0.0) == math.inf
     assert math.isnan(value("a() / b()", a=0.0, b=0.0))
+    assert value("-a() / b()", a=1.0, b=0.0) == -math.inf
+    assert value("1 - a() / b()", a=1.0, b=0.0) == -math.inf
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,9 @@ def test_division_by_zero_is_infinite_or_nothing():
         (0.95, ">=", 1.0, True),
         (0.94, ">=", 1.0, False),
         (1.0, ">", 0.99, True),
+        (-math.inf, "<=", -math.inf, True),
+        (-math.inf, ">=", 0.9, False),
+        (math.inf, ">=", math.inf, True),
     ],
 )
 def test_strict_signs_are_strict_and_others_have_five_percent(left, sign, right, expected):
@@ -190,6 +196,26 @@ def test_the_minimum_has_slack_and_ranks_have_it_on_request():
     assert verdict(claim(("fct_all(slow) is minimum",)), Binding()).word == "fails"
     assert verdict(claim(("rank(fct_all, slow) <= 1",)), Binding()).word == "fails"
     assert verdict(claim(("rank(fct_all, slow) <= 1",)), Binding(rank_slack=0.51)).word == "holds"
+
+
+def test_a_reduction_from_nothing_fails():
+    data = frames(
+        [flows((10, 1), case=case) for case in ("fast", "slow")],
+        [ports(("h1", "fabric", 100, lost, 0.1), case=case) for case, lost in (("fast", 1), ("slow", 0))],
+    )
+    reduced = Binding(("1 - plr_dcn(fast) / plr_dcn(slow)",))
+    found = verdict(claim(accept=(0.3, 1), kind="ratio"), reduced, figures={"fig": data})
+    assert (found.word, found.estimate.mean) == ("fails", -math.inf)
+
+
+def test_measures_see_the_samples_and_requests_of_their_arm_only():
+    series = pl.LazyFrame(
+        {"case": ["a", "b"], "quantity": ["goodput_bps"] * 2, "entity": ["x", "y"], "value": [1.0, 2.0]}
+    )
+    runs = frames([flows((10, 1), case=case) for case in "ab"], [ports(("h1", "host", 1, 0, 0.1))], series)
+    runs = dataclasses.replace(runs, requests=pl.DataFrame({"case": ["a", "b"], "request": [0, 0]}))
+    only = measures._only(runs, "b")
+    assert [only.series.collect()["entity"].to_list(), only.requests["case"].to_list()] == [["y"], ["b"]]
 
 
 @pytest.mark.parametrize(("accept", "word"), [((50, 70), "holds"), ((70, 90), "partly"), ((81, 90), "fails")])

@@ -10,6 +10,7 @@ SCRIPT = """
 import json, sys
 from narrows import native
 from narrows.columns import TABLES, conform
+from narrows.errors import BadInput
 from narrows.experiment import expand
 four, thirteen = (expand(f"experiments/gemini/{name}/experiment.toml", quick=True) for name in ("fig04", "fig13"))
 plan = four.plans[0]
@@ -21,6 +22,10 @@ results = run.join()
 for name in TABLES:
     conform(name, results.table(name))
 manifest = results.manifest()
+try:
+    refused = native.Run("{}", 1).join()
+except BadInput:
+    refused = True
 json.dump({
     "shared": {plan.hash for plan in four.plans} < {plan.hash for plan in thirteen.plans},
     "undeclared": [item.path for item in thirteen.differences if not item.declared],
@@ -28,6 +33,7 @@ json.dump({
     "hash": manifest["plan_hash"] == small.plans[0].hash,
     "costs": all(manifest[key] > 0 for key in ("packet_hops", "cpu_ns", "hold_ns", "ns_per_packet_hop")),
     "version": manifest["version"] == native.version(),
+    "refused": refused,
 }, sys.stdout)
 """
 
@@ -44,4 +50,5 @@ def test_the_native_module_keeps_its_contract(real):
         "hash": True,
         "costs": True,
         "version": True,
+        "refused": True,
     }

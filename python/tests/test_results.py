@@ -62,7 +62,7 @@ def test_idle_hosts_do_not_count_as_senders():
 
 
 def test_recovery_is_per_bytes_asked_and_per_thousand_flows():
-    row = metrics.recovery(of((1000, 1), (1000, 1))).row(0, named=True)
+    row = metrics.recovery(of((1000, 1), (1000, 1), (1_000_000, None))).row(0, named=True)
     assert (row["retransmitted"], row["timeouts"]) == (10.0, 1000.0)
 
 

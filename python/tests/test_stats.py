@@ -43,6 +43,14 @@ def test_a_zero_denominator_gives_no_ratio():
     assert paired_ratio({1: 2.0}, {1: 0.0}) is None
 
 
+def test_infinities_keep_their_sign():
+    found = estimate([-math.inf, 3.0])
+    assert (found.low, found.mean, found.high) == (-math.inf, -math.inf, 3.0)
+    found = estimate([-math.inf, -math.inf])
+    assert (found.low, found.mean, found.high) == (-math.inf, -math.inf, -math.inf)
+    assert math.isnan(estimate([-math.inf, math.inf]).mean)
+
+
 def test_an_infinite_value_makes_an_infinite_mean():
     found = estimate([3.0, math.inf])
     assert (found.low, found.mean) == (3.0, math.inf)

@@ -1,6 +1,8 @@
 import hashlib
 import json
 import os
+import shutil
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -81,8 +83,24 @@ def test_what_a_killed_process_left_is_removed_and_a_living_ones_is_not(store):
     alive = store.root / "abcd" / f".9.{os.getppid()}.partial"
     dead.mkdir()
     alive.mkdir()
+    replaced = dead.with_suffix(".old")
+    replaced.mkdir()
     store.prepare()
-    assert (dead.exists(), alive.exists()) == (False, True)
+    assert (dead.exists(), alive.exists(), replaced.exists()) == (False, True, False)
+
+
+def test_the_same_run_finished_by_another_process_meanwhile_is_kept(store, monkeypatch):
+    rename = Path.rename
+
+    def late(self, target):
+        if self.suffix == ".partial":
+            shutil.copytree(self, target)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", late)
+    write(store)
+    assert store.state("abcd", 3, "1") is State.WHOLE
+    assert [path.name for path in (store.root / "abcd").iterdir()] == ["3"]
 
 
 def test_a_folder_that_cannot_be_written_is_the_users_error(tmp_path):
@@ -95,6 +113,13 @@ def test_a_folder_that_cannot_be_written_is_the_users_error(tmp_path):
 def test_a_column_that_is_not_described_is_a_defect(change):
     with pytest.raises(AssertionError, match=r"columns\.py"):
         conform("flows", change(TABLES_OF_A_RUN["flows"]))
+
+
+def test_only_a_nullable_column_may_hold_a_null():
+    flows = TABLES_OF_A_RUN["flows"]
+    conform("flows", flows.with_columns(fct_ns=pl.lit(None, dtype=pl.UInt64)))
+    with pytest.raises(AssertionError, match="size_bytes"):
+        conform("flows", flows.with_columns(size_bytes=pl.lit(None, dtype=pl.UInt64)))
 
 
 def test_every_column_is_described():

@@ -104,17 +104,20 @@ fn slowdown(row: &narrows_sim::FlowRow) -> Option<f64> {
 
 fn requests(plan: &Plan, results: &Results) -> Columns {
     let rows = &results.requests;
-    let timeouts = |request: u32| {
-        let flows = results.flows.iter().filter(move |flow| flow.request == Some(request));
-        flows.map(|flow| flow.timeouts).sum::<u32>()
-    };
+    // Requests are numbered from 0 in the order of their rows.
+    let mut timeouts = vec![0_u32; rows.len()];
+    for flow in &results.flows {
+        if let Some(request) = flow.request {
+            timeouts[request as usize] += flow.timeouts;
+        }
+    }
     vec![
         ("request", identifiers(rows, |row| row.request)),
         ("client", texts(rows, |row| plan.network.nodes[row.client as usize].name.as_str())),
         ("start_ns", numbers(rows, |row| row.start_ns)),
         ("completion_ns", optional_numbers(rows, |row| row.completion_ns)),
         ("responses", identifiers(rows, |row| row.responses)),
-        ("timeouts", identifiers(rows, |row| timeouts(row.request))),
+        ("timeouts", identifiers(rows, |row| timeouts[row.request as usize])),
     ]
 }
 
@@ -148,7 +151,6 @@ fn ports(plan: &Plan, results: &Results) -> Columns {
         ("queue_p50_bytes", optional_numbers(rows, |row| row.queue_p50_bytes)),
         ("queue_p99_bytes", optional_numbers(rows, |row| row.queue_p99_bytes)),
         ("queue_max_bytes", numbers(rows, |row| row.queue_max_bytes)),
-        ("paused_ns", numbers(rows, |_| 0)),
         ("utilisation", reals(rows, |row| row.utilisation)),
         ("measured_ns", numbers(rows, |row| row.measured_ns)),
     ]

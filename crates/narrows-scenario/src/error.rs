@@ -114,6 +114,16 @@ pub enum Problem {
         /// How many are allowed.
         most: u64,
     },
+    /// More connections than a host can number.
+    #[error("host `{host}` would open about {connections} connections, and {most} are allowed")]
+    TooManyConnections {
+        /// Its name.
+        host: String,
+        /// How many, of all traffic.
+        connections: u64,
+        /// How many are allowed.
+        most: u64,
+    },
     /// Zero where something is needed.
     #[error("{what} is zero")]
     Zero {
@@ -311,6 +321,9 @@ impl Problem {
             Problem::OneOf { .. } => Some("write one of them and no other".to_owned()),
             Problem::NotHere { .. } => Some("take it away".to_owned()),
             Problem::OutOfRange { least, most, .. } => Some(format!("choose a value from {least} to {most}")),
+            Problem::TooManyConnections { .. } => {
+                Some("choose a smaller pool, fewer hosts, a lower load or an earlier end".to_owned())
+            }
             Problem::TooMany { .. } => Some("make the experiment smaller, or split it".to_owned()),
             Problem::Zero { .. } => Some("choose a value above zero".to_owned()),
             Problem::NoRoomForAPacket { .. } => Some("make it larger; a useful one holds many packets".to_owned()),

@@ -21,6 +21,7 @@ use crate::experiment::{Arm, File, Sample, Seeds};
 use crate::plan::{Graph, Pairs, Pattern, Plan, Role, Sampling, Schedule};
 use crate::route::Routes;
 use crate::summary::Summary;
+use crate::traffic::opened::Opened;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
 use crate::{Limits, Overrides, select, stack, topology};
@@ -398,6 +399,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
         arm,
     };
     let mut traffic = vec![];
+    let mut opened = Opened::of(&network);
     let mut names: Vec<String> = vec![];
     for (index, written) in file.traffic.iter().enumerate() {
         let name = match &written.name {
@@ -411,7 +413,9 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
             let span = written.name.as_ref().map_or(&written.span, |name| &name.span);
             return Err(Problem::Duplicate { what: "kinds of traffic", name }.at(span));
         }
-        traffic.extend(traffic::resolve(&name, written, &scene)?);
+        let resolved = traffic::resolve(&name, written, &scene)?;
+        opened.add(&resolved, schedule.end, written.connections.as_ref().map_or(&written.span, |said| &said.span))?;
+        traffic.extend(resolved);
         names.push(name);
     }
     let Labels { experiment, arm: arm_name, axes, declared } = labels;

@@ -8,7 +8,7 @@ use narrows_core::units::{Bytes, Span, Time};
 use serde::Serialize;
 
 use crate::offered;
-use crate::plan::{Connections, Graph, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
+use crate::plan::{Connections, Graph, NodeKind, Pairs, Pattern, Plan, Role, Sampling, Traffic};
 use crate::route::Routes;
 use crate::select::role_name;
 
@@ -25,10 +25,10 @@ const MEMORY_OF_A_CONNECTION: u64 = 2_048;
 /// Memory of one packet of a connection's largest window, which a persistent connection keeps, bytes. Measured on traffic
 /// of mean size between datacenters: 35 (CUBIC) to 90 (BBR).
 const MEMORY_OF_A_WINDOW_PACKET: f64 = 96.0;
-/// Memory of one sample, and of its row, bytes.
+/// Memory of one sample, bytes: 24 of its row, and as much again with its name for the copy that becomes a file.
 const MEMORY_OF_A_SAMPLE: f64 = 64.0;
-/// Memory of one finished flow's row, bytes.
-const MEMORY_OF_A_FLOW: u64 = 128;
+/// Memory of one flow while it goes on and as a row, and of the row's copy that becomes a file, bytes.
+const MEMORY_OF_A_FLOW: u64 = 350;
 /// Memory of a host or a switch, bytes.
 const MEMORY_OF_A_NODE: u64 = 512;
 /// Memory of a link and its counters, bytes.
@@ -234,14 +234,21 @@ fn packets_per_ack(kind: &Traffic) -> f64 {
     if kind.profile.receive_offload_segments > 1 { every.max(PACKETS_PER_ACK_MERGED) } else { every }
 }
 
-/// Samples of watched ports, whole run; those of flows are few beside them.
+/// Samples of watched ports, and of the windows and the goodput of long-lived flows, whole run.
 #[expect(clippy::cast_precision_loss, reason = "estimates")]
 fn samples(plan: &Plan) -> f64 {
     let watched = plan.network.links.iter().filter(|link| link.watched).count() as f64;
-    match plan.sampling.queues.as_ps() {
+    let long_of = |pattern: &Pattern| match pattern {
+        Pattern::List(list) => list.iter().filter(|flow| flow.size.is_none()).count(),
+        Pattern::Open(_) | Pattern::Incast(_) => 0,
+    };
+    let long = plan.traffic.iter().map(|traffic| long_of(&traffic.pattern)).sum::<usize>() as f64;
+    let times = |every: Span| match every.as_ps() {
         0 => 0.0,
-        every => watched * plan.schedule.end.as_ps() as f64 / every as f64,
-    }
+        every => plan.schedule.end.as_ps() as f64 / every as f64,
+    };
+    let Sampling { queues, windows, goodput } = plan.sampling;
+    watched * times(queues) + long * (times(windows) + times(goodput))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]

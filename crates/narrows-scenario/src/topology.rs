@@ -17,8 +17,8 @@ mod graph;
 mod star;
 mod two_datacenters;
 
-/// Most hosts of one network.
-pub const MOST_HOSTS: u64 = 65_536;
+/// Most hosts of one network: a connection's number has 12 bits for the host that opens it.
+pub const MOST_HOSTS: u32 = 4_096;
 /// Most links, counting each direction.
 pub const MOST_LINKS: u64 = 1_048_576;
 /// Size of a full IP packet, bytes: what a buffer must hold at least.

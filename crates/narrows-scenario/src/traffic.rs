@@ -22,6 +22,7 @@ pub mod flows;
 mod incast;
 mod listed;
 mod long;
+pub(crate) mod opened;
 mod pairs;
 pub mod sizes;
 

@@ -149,8 +149,8 @@ class _Judge:
             return Part(text, "unknown", detail=f"{text} has no value: nothing to divide by")
         low, high = self.claim.accept or (-math.inf, math.inf)
         # A division by nothing in one seed makes the mean infinite and says nothing of others: each must lie inside.
-        judged = found.low if math.isinf(found.mean) else found.mean
-        inside: Outcome = "yes" if low <= judged <= high else "no"
+        ends = (found.mean, found.mean) if math.isfinite(found.mean) else (found.low, found.high)
+        inside: Outcome = "yes" if low <= ends[0] and ends[1] <= high else "no"
         if inside == "no" and found.low <= high and found.high >= low:
             inside = "overlaps"
         return Part(text, inside, found, f"{text} = {_number(found.mean)}{_unit_of(expression)}")
@@ -199,7 +199,8 @@ class _Judge:
         best = (min if smallest else max)(all_means, key=lambda arm: all_means[arm])
         own, bound = all_means[term.arguments[0]], all_means[best]
         slack = self.binding.extreme_slack * abs(bound)
-        outcome: Outcome = "yes" if (own <= bound + slack if smallest else own >= bound - slack) else "no"
+        near = own <= bound + slack if smallest else own >= bound - slack
+        outcome: Outcome = "yes" if own == bound or near else "no"
         ratios = self._ratios(term, Term(term.name, (best,)), scenario)
         detail = f"{term}: {_number(own)}{_unit_of(term)}; the {extreme.extreme} is {best} with {_number(bound)}"
         return Part(extreme.text, outcome, estimate(ratios), detail)

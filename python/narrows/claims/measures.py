@@ -170,7 +170,14 @@ def _of(frame: pl.DataFrame, arm: str) -> pl.DataFrame:
 
 
 def _only(frames: Frames, arm: str) -> Frames:
-    return Frames(_of(frames.flows, arm), _of(frames.ports, arm), frames.series, frames.requests, frames.axes)
+    case = pl.col("case") == arm
+    return Frames(
+        frames.flows.filter(case),
+        frames.ports.filter(case),
+        frames.series.filter(case),
+        frames.requests.filter(case),
+        frames.axes,
+    )
 
 
 def _by_seed(table: pl.DataFrame, column: str) -> BySeed:

@@ -9,6 +9,7 @@ interpreted, so `thr(K=20)` and `plr_dcn(vegas-10)` need no quotes.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
@@ -90,13 +91,13 @@ def holds(left: float, comparison: Comparison, right: float) -> bool:
         case ">":
             return left > right
         case "<=":
-            return left <= right + SLACK * abs(right)
+            return left <= right or left <= right + SLACK * abs(right)
         case ">=":
-            return left >= right - SLACK * abs(right)
+            return left >= right or left >= right - SLACK * abs(right)
 
 
 def evaluate(expression: Expression, value_of: Callable[[Term], float]) -> float:
-    """The expression's value, terms looked up. A division by zero is infinite, or not a number for 0/0."""
+    """The expression's value, terms looked up. A division by zero keeps the sign: infinite, or nan for 0/0."""
     match expression:
         case Number(value):
             return value
@@ -118,7 +119,7 @@ def _apply(operator: str, left: float, right: float) -> float:
             return left * right
         case _:
             if right == 0.0:
-                return float("nan") if left == 0.0 else float("inf")
+                return float("nan") if left == 0.0 else math.copysign(math.inf, left)
             return left / right
 
 

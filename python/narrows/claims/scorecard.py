@@ -22,6 +22,12 @@ _MARKS: Final = {"yes": "[green]✓[/]", "no": "[red]✗[/]", "overlaps": "[yell
 _STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "not-run": "dim"}
 
 
+RULES: Final = (
+    "Judged by the mean over seeds: < and > strictly; <=, >= and 'is minimum' within 5 %; "
+    "a rank with the slack that its claim states (gem-090: 5 %)."
+)
+
+
 def counts(verdicts: Sequence[Verdict]) -> dict[VerdictWord, int]:
     """How many of each."""
     found = Counter(verdict.word for verdict in verdicts)

@@ -92,6 +92,7 @@ def _scorecard(paper: Path, verdicts: list[Verdict], out: Path, *, quick: bool, 
             line(event="claim", paper=paper.name, **record)
         return
     OUT.print(scorecard.table(verdicts, everything=everything))
+    OUT.print(f"[dim]{escape(scorecard.RULES)}[/]")
     counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
     OUT.print(f"[bold]{escape(paper.name)}[/]{' (quick)' if quick else ''}: {counts}")
     OUT.print(str(path), soft_wrap=True)

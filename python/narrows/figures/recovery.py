@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def draw(frames: Frames) -> alt.HConcatChart:
-    """Retransmitted bytes in % of those asked for, and timeouts per 1000 flows."""
+    """Retransmitted bytes of finished flows in % of those asked for, and timeouts per 1000 flows."""
     table = recovery(frames)
     panels = [
         bars.Panel("Bytes sent again", "% of bytes asked for", bars.by_case(table, "retransmitted")),

@@ -95,7 +95,7 @@ def _ports(character, noise, end_s):
         pool = dropped if role in ("edge", "fabric") else 0
         rows.append((
             index, name, node, role, packets, packets * 1500, dropped, dropped - pool, pool, 0, 0, marked, queue,
-            int(queue * 0.8), int(queue * 2.2), int(queue * 2.5), 0, _RATE, use, int(end_s * 1e9),
+            int(queue * 0.8), int(queue * 2.2), int(queue * 2.5), _RATE, use, int(end_s * 1e9),
         ))  # fmt: skip
     return pl.DataFrame(rows, schema=PORTS.schema, orient="row")
 

@@ -141,11 +141,19 @@ fn paths() {
 fn sizes_of_things() {
     insta::assert_snapshot!(all_said(&[
         ("servers = 4", "servers = 100000"),
-        ("servers = 4", "servers = 20000"),
+        ("servers = 4", "servers = 1025"),
         ("servers = 4", "servers = 0"),
         ("limit = \"10000pkt\"", "limit = \"4000000000pkt\""),
         ("size = { cdf = \"web-search\" }", "size = { fixed = \"1B\" }"),
         ("between = \"datacenters\"", "between = \"datacenters\"\nactive = 5"),
+        (
+            "load = 0.9, of = \"wan\" } }\nsize = { cdf = \"web-search\" }",
+            "rate = \"5000000/s\" } }\nsize = { fixed = \"1B\" }"
+        ),
+        (
+            "servers = 4\nfabric = { rate = \"1Gbps\", delay = \"5us\", pool = { size = \"4MB\", alpha = 0.2 } }\nwan = { limit = \"10000pkt\" }\n\n[[traffic]]\n",
+            "servers = 1000\n\n[[traffic]]\nconnections = { persistent = { pool = 1000 } }\n"
+        ),
         ("end = \"10s\"", "end = \"10s\"\nseeds = \"1..=100000\""),
         ("end = \"10s\"", "end = \"10s\"\nseeds = [1, 1]"),
     ]));
@@ -211,6 +219,20 @@ fn memory_is_bounded_by_the_caller() {
         controllers: CONTROLLERS,
     };
     insta::assert_snapshot!(loader.expand(RIGHT.to_owned()).unwrap_err().render());
+}
+
+#[test]
+fn samples_of_long_lived_flows_count_as_memory() {
+    let long = RIGHT.replace(
+        "arrivals = { poisson = { load = 0.9, of = \"wan\" } }\nsize = { cdf = \"web-search\" }\n",
+        "long = {}\n",
+    );
+    assert_eq!(plans(&format!("{long}[sample]\nwindows = \"1ms\"\ngoodput = \"10ms\"\n")).len(), 1);
+    for sampler in ["windows", "goodput"] {
+        let refused = expand(&format!("{long}[sample]\n{sampler} = \"1us\"\n"), &Overrides::default());
+        let said = refused.unwrap_err().render();
+        assert!(said.contains("MB of memory, and 4000 MB are allowed"), "{said}");
+    }
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use narrows_core::queue::Limit;
 use narrows_core::units::{Packets, Rate, Span};
 
-use super::{Builder, LinkSpec, Stack, count, without_pool};
+use super::{Builder, LinkSpec, MOST_HOSTS, Stack, count, without_pool};
 use crate::error::Judged;
 use crate::experiment::network::Dumbbell;
 use crate::plan::{Graph, Role};
 
 pub(super) fn resolve(written: &Dumbbell) -> Judged<Graph> {
-    let pairs = count("pairs", written.pairs.as_ref(), 2, 32_768)?;
+    let pairs = count("pairs", written.pairs.as_ref(), 2, MOST_HOSTS / 2)?;
     let base =
         LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
     let fabric = base.with(&written.fabric)?;

@@ -12,8 +12,8 @@ use crate::error::{Judged, Problem};
 use crate::experiment::network::FatTree;
 use crate::plan::{Graph, Role};
 
-/// 64³/4 is the most hosts that a network may have.
-const MOST_PORTS: u32 = 64;
+/// 24³/4 = 3456 hosts; two ports more would be more hosts than a network may have.
+const MOST_PORTS: u32 = 24;
 
 pub(super) fn resolve(written: &FatTree) -> Judged<Graph> {
     let k = written.k.as_ref().map_or(4, |k| k.value);
@@ -32,7 +32,7 @@ pub(super) fn resolve(written: &FatTree) -> Judged<Graph> {
     let edge_spec =
         fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
     let mut builder = Builder::new(Stack::of(&written.host, 0)?);
-    let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 2048 racks");
+    let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 288 racks");
     for pod in 1..=k {
         for edge in 1..=half {
             for host in 1..=half {

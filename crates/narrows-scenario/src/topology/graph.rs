@@ -56,15 +56,15 @@ pub(super) fn resolve(written: &Written) -> Judged<Graph> {
     for group in &written.hosts {
         let home = switch_at(&group.switch)?;
         let spec = fabric_at(home)?.with(edge_class)?.with(without_pool(&group.link, "on a host's link")?)?;
-        let many = count("count", group.count.as_ref(), 1, 65_536)?;
+        let many = count("count", group.count.as_ref(), 1, MOST_HOSTS)?;
         let switch = &written.switches[home];
         for index in 1..=many {
             let name =
                 if group.count.is_some() { format!("{}-{index}", group.name.value) } else { group.name.value.clone() };
             take(&name, &group.name)?;
-            if homes.len() as u64 == MOST_HOSTS {
+            if homes.len() == MOST_HOSTS as usize {
                 let value = homes.len() as u64 + 1;
-                return Err(Problem::TooMany { what: "hosts", value, most: MOST_HOSTS }.at(&group.span));
+                return Err(Problem::TooMany { what: "hosts", value, most: MOST_HOSTS.into() }.at(&group.span));
             }
             builder.host(name, switch.site, switch.rack);
             homes.push((home, spec));

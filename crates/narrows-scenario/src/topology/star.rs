@@ -4,7 +4,7 @@
 use narrows_core::queue::PoolConfig;
 use narrows_core::units::{Bytes, Rate, Span};
 
-use super::{Builder, LinkSpec, Stack, count, without_pool};
+use super::{Builder, LinkSpec, MOST_HOSTS, Stack, count, without_pool};
 use crate::error::Judged;
 use crate::experiment::network::Star;
 use crate::plan::Graph;
@@ -13,7 +13,7 @@ use crate::plan::Graph;
 const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_763 };
 
 pub(super) fn resolve(written: &Star) -> Judged<Graph> {
-    let hosts = count("hosts", written.hosts.as_ref(), 3, 65_536)?;
+    let hosts = count("hosts", written.hosts.as_ref(), 3, MOST_HOSTS)?;
     let base = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
     let fabric = base.with(&written.fabric)?;
     let edge = fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;

@@ -17,11 +17,11 @@ use crate::plan::{Graph, Role};
 const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_107 };
 
 pub(super) fn resolve(written: &TwoDatacenters) -> Judged<Graph> {
-    let servers = count("servers", written.servers.as_ref(), 12, 32_768)?;
+    let servers = count("servers", written.servers.as_ref(), 12, MOST_HOSTS / 2)?;
     let racks = u16::try_from(count("racks", written.racks.as_ref(), 2, 1_024)?).expect("at most 1024");
     let hosts = 2 * u64::from(servers) * u64::from(racks);
-    if let (true, Some(at)) = (hosts > MOST_HOSTS, written.servers.as_ref().or(written.racks.as_ref())) {
-        return Err(Problem::TooMany { what: "hosts", value: hosts, most: MOST_HOSTS }.at(&at.span));
+    if let (true, Some(at)) = (hosts > MOST_HOSTS.into(), written.servers.as_ref().or(written.racks.as_ref())) {
+        return Err(Problem::TooMany { what: "hosts", value: hosts, most: MOST_HOSTS.into() }.at(&at.span));
     }
     let gigabit = Rate::from_gbps(1);
     let fabric = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(gigabit, Span::from_us(5)) }.with(&written.fabric)?;
