@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from narrows.native import TableName
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of the files; raised when a column changes its meaning."""
 
 _LEFT = re.compile(r"\.\d+\.(?P<process>\d+)\.(?:partial|old)")
