@@ -64,7 +64,7 @@ MISTAKES = [
     ),
     (
         "servers = 2", 'servers = 2\nwan = { limit = "4000000000pkt" }', "9:1",
-        "a run of arm `cubic` would need about 320001 MB of memory, and 4000 MB are allowed",
+        "a run of arm `cubic` would need about 320002 MB of memory, and 4000 MB are allowed",
         "lower the load, the run's end, the buffers or the number of hosts",
     ),
     (
