@@ -44,7 +44,7 @@ ERRORS = [
     ),
     (
         ("run", "empty"),
-        "error: empty holds no experiment.toml\n  help: give an experiment file, or a folder of such folders\n",
+        "error: neither empty nor a folder in it holds an experiment.toml\n  help: give an experiment file, or a folder of such folders\n",
     ),
     (
         ("report", "two"),

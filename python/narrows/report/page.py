@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from narrows.claims import Claim, Verdict
+    from narrows.claims import Verdict
     from narrows.index import Entry
     from narrows.parameters import ControllerUse
     from narrows.results import Results
@@ -62,7 +61,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"accepted": _accepted, "number": wording.number}
+    environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
     frames = results.frames
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
@@ -106,11 +105,6 @@ def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
         several = len(served) > 1
         found[member.case] = [(use, traffic if several else []) for use, traffic in served.items()]
     return found
-
-
-def _accepted(claim: Claim) -> str:
-    low, high = claim.accept or (-math.inf, math.inf)
-    return f"at least {low:g}" if math.isinf(high) else f"{low:g} – {high:g}"
 
 
 def _verdicts(results: Results, store: Store) -> list[Verdict]:
