@@ -180,6 +180,23 @@ def test_an_ordering_holds_partly_holds_or_fails():
     assert failed.estimate.mean == 0.5
 
 
+def test_a_factor_is_worked_out():
+    found = verdict(claim(("fct_large(fast) < 0.8 * fct_large(slow)",)), Binding())
+    assert "1\u202f500 against 0.8 × 3\u202f000 = 2\u202f400 ms" in found.parts[0].detail
+
+
+def test_an_accepted_interval_is_written_with_its_decimals():
+    from dataclasses import replace
+
+    from narrows.claims import scorecard
+
+    made = claim(("fct_all(fast) < fct_all(slow)",))
+    bounds = ((0.6, 0.85), (2, float("inf")), (float("-inf"), 5), (10, 20), (0.123, 1))
+    assert [scorecard.accepted(replace(made, accept=pair)) for pair in bounds] == [
+        "0.60–0.85", "at least 2", "at most 5", "10–20", "0.123–1.000",
+    ]  # fmt: skip
+
+
 def test_a_name_may_stand_for_several_measures():
     found = verdict(claim(("fct(fast) < fct(slow)",)), Binding(names={"fct": ("fct_all", "plr_dcn")}))
     assert [part.text for part in found.parts] == ["fct_all(fast) < fct_all(slow)", "plr_dcn(fast) < plr_dcn(slow)"]

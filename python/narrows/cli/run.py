@@ -62,7 +62,7 @@ def experiment_files(path: Path) -> list[Path]:
     found = [*path.glob("experiment.toml"), *sorted(path.glob("*/experiment.toml"))]
     if not found:
         raise bad_input(
-            f"neither {path} nor a folder in it holds an experiment.toml",
+            f"{path} holds no experiment.toml, nor does a folder in it",
             "give an experiment file, or a folder of such folders",
         )
     return found
