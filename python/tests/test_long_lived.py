@@ -12,6 +12,7 @@ from conftest import flows, frames, ports
 
 from narrows import longlived
 from narrows.claims.measures import NotEvaluable, value_by_seed
+from narrows.figures import longlived as over_time
 from narrows.report import headline
 
 NARROWS = Path(sys.executable).with_name("narrows")
@@ -117,6 +118,20 @@ def test_the_headline_has_only_what_there_is():
     ]  # fmt: skip
     web = frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))])
     assert {"plr_wan", "utilisation_wan", "fct_all"} <= {column.measure for column in headline.columns(web)}
+
+
+def test_a_chart_over_time_has_a_line_for_each_flow():
+    series = pl.LazyFrame(
+        {"case": ["a"] * 4, "seed": [1] * 4, "time_ns": [10, 20, 10, 20],
+         "entity": ["flow-0", "flow-0", "flow-1", "flow-1"], "quantity": ["goodput_bps"] * 4,
+         "value": [1e6, 2e6, 3e6, 4e6]},
+        schema_overrides={"seed": pl.UInt64, "time_ns": pl.UInt64},
+    )  # fmt: skip
+    made = replace(sample(long(6, 2)), series=series)
+    drawn = over_time.over_time(made, longlived.GOODPUT).to_dict()
+    (data,) = drawn["datasets"].values() if "datasets" in drawn else (drawn["data"]["values"],)
+    assert [(row["flow"], row["value"]) for row in data] == [(0, 1.0), (0, 2.0), (1, 3.0), (1, 4.0)]
+    assert over_time.over_time(made, longlived.WINDOW) is None
 
 
 def test_requests_have_times_and_timeouts():

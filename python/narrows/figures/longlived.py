@@ -83,7 +83,7 @@ def _reduced(frames: Frames, quantity: str) -> pl.DataFrame:
     unit = 1e-6 if quantity == GOODPUT else 1.0
     return (
         samples.group_by("case", "workload", "controller", "flow", pl.col("time_ns") // width_ns)
-        .agg(unit * pl.col("value").mean())
+        .agg(pl.col("value").mean() * unit)
         .with_columns(((pl.col("time_ns") + 0.5) * width_ns / 1e9).alias("time"))
         .drop("time_ns")
         .sort("case", "flow", "time")

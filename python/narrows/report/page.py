@@ -185,12 +185,14 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     hops = sum(int(manifest["packet_hops"]) for manifest in manifests)
     ends = {member.end_ns for member in entry.members}
     warmups = {member.warmup_ns for member in entry.members}
+    long = longlived.present(results.frames)
     return [
         ("arms", wording.whole(len(entry.members))),
         ("seeds", wording.whole(len(entry.seeds))),
         ("simulated time of a run", " or ".join(wording.duration(end / 1e9) for end in sorted(ends))),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
         ("flows counted, all runs", wording.whole(results.flows.select(pl.len()).item())),
+        *([("long-lived flows, all runs", wording.whole(len(results.frames.long)))] if long else []),
         ("packet-hops, all runs", wording.count(hops)),
     ]
 
