@@ -51,5 +51,6 @@ clean:
 	touch $@
 
 .venv/built: .venv/bin/maturin pyproject.toml $(RUST)
-	$(BIN)/maturin develop --release --quiet --extras dev
+	@echo 'compiling: about two minutes'
+	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --quiet --extras dev
 	touch $@

@@ -49,7 +49,9 @@ def seconds(summary: Mapping[str, Any], hold_ns: float) -> float:
 
 
 def _network(summary: Mapping[str, Any]) -> str:
-    return f"{wording.whole(summary['hosts'])} hosts, {summary['switches']} switches, {summary['links']} one-way links"
+    hosts, links = wording.plural(summary["hosts"], "host"), wording.plural(summary["links"], "one-way link")
+    switches = f"{wording.whole(summary['switches'])} switch{'' if summary['switches'] == 1 else 'es'}"
+    return f"{hosts}, {switches}, {links}"
 
 
 def _traffic(summaries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
+from narrows import longlived
 from narrows.columns import TABLES
 from narrows.errors import bad_input
 
@@ -34,13 +35,15 @@ SEGMENT_ROLES: Final[dict[Segment, tuple[str, ...]]] = {"dcn": DCN_ROLES, "wan":
 
 @dataclass(frozen=True)
 class Frames:
-    """What measures read. `flows` holds the flows that count: those that started after the warm-up."""
+    """What measures read. `flows` and `requests` hold what started after the warm-up, `long` flows without a size."""
 
     flows: pl.DataFrame
     ports: pl.DataFrame
     series: pl.LazyFrame
     requests: pl.DataFrame
     axes: tuple[str, ...] = ()
+    long: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """With `goodput_mbps`; whenever they began, for what counts is what they delivered after the warm-up."""
 
     @property
     def keys(self) -> list[str]:
@@ -84,8 +87,9 @@ class Results:
             flows=self.counted_flows.collect(),
             ports=self.scan("ports").collect(),
             series=self.scan("series"),
-            requests=self.scan("requests").collect(),
+            requests=self._counted("requests").collect(),
             axes=self.axes,
+            long=self.long,
         )
 
     @cached_property
@@ -101,7 +105,18 @@ class Results:
     @cached_property
     def requests(self) -> pl.DataFrame:
         """Requests of all runs."""
-        return self.frames.requests
+        return self.scan("requests").collect()
+
+    @cached_property
+    def long(self) -> pl.DataFrame:
+        """Flows without a size, with their `goodput_mbps` after the warm-up; those that began in it too."""
+        parts = [
+            longlived.measured(self._labelled(member, seed, "flows"), plan, member.end_ns - member.warmup_ns)
+            for member in self.entry.members
+            for seed in self.entry.seeds
+            if (plan := (self._store.manifest(member.hash, seed) or {}).get("plan"))
+        ]
+        return pl.concat(parts).collect() if parts else pl.DataFrame()
 
     @cached_property
     def series(self) -> pl.DataFrame:
@@ -117,8 +132,11 @@ class Results:
     @property
     def counted_flows(self) -> pl.LazyFrame:
         """Flows that started after the warm-up of their plan."""
+        return self._counted("flows")
+
+    def _counted(self, table: TableName) -> pl.LazyFrame:
         parts = [
-            self._labelled(member, seed, "flows").filter(pl.col("start_ns") >= member.warmup_ns)
+            self._labelled(member, seed, table).filter(pl.col("start_ns") >= member.warmup_ns)
             for member in self.entry.members
             for seed in self.entry.seeds
         ]
@@ -193,6 +211,18 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
     )
 
 
+def request_ms(frames: Frames) -> pl.DataFrame:
+    """Per run: `mean` and `p99` of the completion time of requests, ms; `timeouts` per 1000 requests; `unfinished`."""
+    time = pl.col("completion_ns").cast(pl.Float64) / NS_PER_MS
+    return frames.requests.group_by(frames.keys, maintain_order=True).agg(
+        time.mean().alias("mean"),
+        nearest_rank(time, 99).alias("p99"),
+        (1000.0 * pl.col("timeouts").sum() / pl.len()).alias("timeouts"),
+        pl.len().alias("requests"),
+        time.is_null().sum().alias("unfinished"),
+    )
+
+
 def plr_by_segment(frames: Frames) -> pl.DataFrame:
     """Per run and segment: packets dropped per packet offered to its ports, in 1e-5.
 
@@ -234,7 +264,9 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
     """Per run: mean share of line rate in use over the ports of a role; of hosts' ports only those that sent flows."""
     ports = frames.ports.lazy().filter(pl.col("role") == role)
     if role == "host":
-        senders = frames.flows.lazy().select(*frames.keys, pl.col("source").alias("node")).unique()
+        flows = [frames.flows, *([] if frames.long.is_empty() else [frames.long])]
+        named = [part.lazy().select(*frames.keys, pl.col("source").alias("node")) for part in flows]
+        senders = pl.concat(named).unique()
         ports = ports.join(senders, on=[*frames.keys, "node"], how="semi")
     return (
         ports.group_by(frames.keys, maintain_order=True)

@@ -85,6 +85,8 @@ def flows(*rows, case="a", seed=1):
             "arm": [case] * len(rows),
             "seed": [seed] * len(rows),
             "source": ["h1"] * len(rows),
+            "workload": ["web"] * len(rows),
+            "controller": ["cubic"] * len(rows),
             "size_bytes": [size for size, _ in rows],
             "fct_ns": [None if fct is None else int(fct * 1e6) for _, fct in rows],
             "slowdown": [None if fct is None else float(fct) for _, fct in rows],

@@ -150,7 +150,8 @@ def test_a_tail_of_few_flows_is_not_evaluable():
 
 def test_every_measure_is_tested_or_refused_above():
     tested = {mark.args[1][n][0] for mark in test_measures.pytestmark for n in range(len(mark.args[1]))}
-    assert set(MEASURES) - tested == {"fct_small_p99", "share_of_bytes_in_largest_tenth"}
+    elsewhere = {"goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts"}  # test_long_lived.py
+    assert set(MEASURES) - tested - elsewhere == {"fct_small_p99", "share_of_bytes_in_largest_tenth"}
 
 
 def claim(order=(), accept=None, scenario="S", kind="ordering", schemes=("fast", "slow")):
@@ -184,6 +185,23 @@ def test_an_ordering_holds_partly_holds_or_fails():
     assert failed.word == "fails"
     assert "1\u202f500 against 3\u202f000 ms" in failed.reason
     assert failed.estimate.mean == 0.5
+
+
+def test_a_factor_is_worked_out():
+    found = verdict(claim(("fct_large(fast) < 0.8 * fct_large(slow)",)), Binding())
+    assert "1\u202f500 against 0.8 × 3\u202f000 = 2\u202f400 ms" in found.parts[0].detail
+
+
+def test_an_accepted_interval_is_written_with_its_decimals():
+    from dataclasses import replace
+
+    from narrows.claims import scorecard
+
+    made = claim(("fct_all(fast) < fct_all(slow)",))
+    bounds = ((0.6, 0.85), (2, float("inf")), (float("-inf"), 5), (10, 20), (0.123, 1))
+    assert [scorecard.accepted(replace(made, accept=pair)) for pair in bounds] == [
+        "0.60–0.85", "at least 2", "at most 5", "10–20", "0.123–1.000",
+    ]  # fmt: skip
 
 
 def test_a_name_may_stand_for_several_measures():

@@ -44,7 +44,10 @@ ERRORS = [
     ),
     (
         ("run", "empty"),
-        "error: empty holds no experiment.toml\n  help: give an experiment file, or a folder of such folders\n",
+        (
+            "error: empty holds no experiment.toml, nor does a folder in it\n"
+            "  help: give an experiment file, or a folder of such folders\n"
+        ),
     ),
     (
         ("report", "two"),
@@ -185,3 +188,26 @@ def test_every_verb_explains_itself():
         done = CliRunner().invoke(app, [verb, "--help"])
         assert done.exit_code == 0
         assert "Usage" in done.output
+
+
+def test_one_arm_alone_is_compared_with_nothing(two_arms):
+    text = two_arms.read_text()
+    alone = two_arms.with_name("alone.toml")
+    alone.write_text(
+        text[: text.index('[[arm]]\nname = "gemini"')].replace("two", "alone") + text[text.index("[run]") :]
+    )
+    made = narrows("run", "alone.toml", "--seeds", "1..1")
+    assert made.stdout.startswith("alone: 1 run made, 0 were there"), made.stderr
+    done = narrows("compare", "alone")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: only one arm: nothing to compare it with; give a second result\n")
+
+
+def test_a_folder_is_searched_one_level_deep(folder, two_arms):
+    deep, near = folder / "set" / "one" / "two", folder / "set" / "near"
+    for path in (deep, near):
+        path.mkdir(parents=True)
+        (path / "experiment.toml").write_text(two_arms.read_text())
+    done = narrows("run", "set", "--seeds", "1..1")
+    assert done.stdout.splitlines()[0] == "found set/near/experiment.toml"
+    assert narrows("run", "set/one/two", "--seeds", "1..1").stdout.startswith("found set/one/two/experiment.toml")

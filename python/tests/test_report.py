@@ -173,4 +173,6 @@ def test_an_experiment_without_series_or_marks_has_a_page(folder, two_arms, monk
     text = report.build(results, Store(api.RUNS)).read_text()
     assert "No queues were sampled" in text
     assert "One seed only" in text
-    assert "belongs to no paper" in text
+    assert 'href="#claims"' not in text
+    assert 'id="claims"' not in text
+    assert 'href="#completion"' in text

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Literal
 from narrows import wording
 from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import (
+    Binary,
     Expression,
     Extreme,
     NotUnderstood,
+    Number,
     Relation,
     Term,
     evaluate,
@@ -184,8 +186,8 @@ class _Judge:
             return Part(text, "unknown", detail=f"{text}: a side has no value")
         outcome: Outcome = "yes" if holds(left_mean, relation.comparison, right_mean) else "no"
         unit = _unit_of(left) or _unit_of(right)
-        against = f" against {_number(right_mean)}" if list(terms(right)) else ""
-        sides = f"{_number(left_mean)}{against}{unit}"
+        against = f" against {_worked(right, right_mean, means)}" if list(terms(right)) else ""
+        sides = f"{_worked(left, left_mean, means)}{against}{unit}"
         return Part(text, outcome, estimate(ratios), f"{text}: {sides}")
 
     def _extreme(self, extreme: Extreme, names: dict[str, str], scenario: str) -> Part:
@@ -320,6 +322,15 @@ def _unit_of(expression: Expression) -> str:
         unit = MEASURES[expression.name].unit
         return f" × {unit}" if unit[0].isdigit() else f" {unit}"
     return ""
+
+
+def _worked(expression: Expression, value: float, value_of: Callable[[Term], float]) -> str:
+    """The value of a side; of a factor times a measure, how it comes about: `0.8 × 6 460 = 5 170`."""
+    match expression:
+        case Binary("*", Number(factor), Term() as term) | Binary("*", Term() as term, Number(factor)):
+            return f"{factor:g} × {_number(value_of(term))} = {_number(value)}"
+        case _:
+            return _number(value)
 
 
 def _number(value: float) -> str:

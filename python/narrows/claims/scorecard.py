@@ -14,6 +14,7 @@ from narrows import wording
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from narrows.claims.catalogue import Claim
     from narrows.claims.judge import Part, Verdict, VerdictWord
     from narrows.stats import Estimate
 
@@ -48,7 +49,7 @@ def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
 
 def _story(verdict: Verdict) -> list[str]:
     claim = verdict.claim
-    stated = "" if claim.kind == "ordering" else f": {claim.expect}"
+    stated = "" if claim.kind == "ordering" else f": {claim.expect} (accepted {accepted(claim)})"
     lines = [f"[bold]{escape(claim.metric)}[/]{escape(stated)}"]
     if verdict.word == "not-run":
         return [*lines, escape(verdict.reason)]
@@ -63,6 +64,25 @@ def _story(verdict: Verdict) -> list[str]:
 
 def _mean(part: Part) -> str:
     return "" if part.estimate is None else _number(part.estimate.mean)
+
+
+def accepted(claim: Claim) -> str:
+    """The interval in which a value is accepted: `0.60–0.85`, `at least 2`, `at most 5`."""
+    low, high = claim.accept or (-math.inf, math.inf)
+    if math.isinf(low) and math.isinf(high):
+        return "any value"
+    if math.isinf(high):
+        return f"at least {low:g}"
+    if math.isinf(low):
+        return f"at most {high:g}"
+    places = max(_places(low), _places(high))
+    return f"{low:.{places}f}–{high:.{places}f}"
+
+
+def _places(value: float) -> int:
+    """Decimals that a bound is written with; two where it has any."""
+    decimals = len(f"{value:g}".partition(".")[2])
+    return max(2, decimals) if decimals else 0
 
 
 def interval(estimate: Estimate | None) -> str:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from narrows.results import Results
     from narrows.stats import Estimate
 
-MEASURES: Final = ("fct_small_avg", "fct_small_p99", "fct_large", "fct_all", "plr_dcn", "plr_wan")
+TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts")
+"""Of flows without a size and of requests, where there are any."""
+MEASURES: Final = ("fct_small_avg", "fct_small_p99", "fct_large", "fct_all", *TRANSFERS, "plr_dcn", "plr_wan")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ def compare(
 
     with codes():
         results = [api.load(name, out=out) for name in runs]
+        if len(results) == 1 and len(results[0].frames.cases) == 1:
+            raise bad_input(
+                "only one arm: nothing to compare it with; give a second result",
+                f"narrows compare {results[0].entry.identifier} OTHER, or add an arm to the experiment",
+            )
         found = (
             within(results[0])
             if len(results) == 1

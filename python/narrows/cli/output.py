@@ -8,7 +8,10 @@ from typing import Final
 
 from rich.console import Console
 
-OUT: Final = Console(highlight=False, soft_wrap=False)
+PLAIN_WIDTH: Final = 120
+"""Columns of a table that goes to a file or another program."""
+
+OUT: Final = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 """Results."""
 ERR: Final = Console(stderr=True, highlight=False)
 """Progress and remarks."""

@@ -48,17 +48,23 @@ def run(
         if backend is not Backend.SIM:
             raise EnvironmentLacks(f"this build has no backend '{backend.value}'\n  help: use --backend sim")
         settings = options.pairs(sets)
-        for path in experiment_files(file):
+        paths = experiment_files(file)
+        if file.is_dir() and not json:
+            OUT.print(f"found {', '.join(str(path) for path in paths)}", markup=False, soft_wrap=True)
+        for path in paths:
             perform(path, quick=quick, seeds=seeds, settings=settings, out=out, jobs=jobs, json=json)
 
 
 def experiment_files(path: Path) -> list[Path]:
-    """The file itself, or every experiment file below a folder. Raises `BadInput`."""
+    """The file itself, or the `experiment.toml` of a folder and of the folders in it. Raises `BadInput`."""
     if not path.is_dir():
         return [path]
-    found = sorted(path.rglob("experiment.toml"))
+    found = [*path.glob("experiment.toml"), *sorted(path.glob("*/experiment.toml"))]
     if not found:
-        raise bad_input(f"{path} holds no experiment.toml", "give an experiment file, or a folder of such folders")
+        raise bad_input(
+            f"{path} holds no experiment.toml, nor does a folder in it",
+            "give an experiment file, or a folder of such folders",
+        )
     return found
 
 
@@ -89,7 +95,7 @@ def summary(handle: Handle, finished: Sequence[Finished], out: Path) -> str:
     """What was done, what it cost, and what to do next."""
     made = [item for item in finished if not item.skipped]
     identifier = handle.experiment.identifier
-    lines = [f"{identifier}: {len(made)} runs made, {len(finished) - len(made)} were there, in {out}"]
+    lines = [f"{identifier}: {wording.plural(len(made), 'run')} made, {len(finished) - len(made)} were there, in {out}"]
     costs = cost(finished)
     if costs is not None:
         per_hop, holds, hops = costs

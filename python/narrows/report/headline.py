@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows import wording
+from narrows import longlived, wording
 from narrows.claims.measures import NotEvaluable, value_by_seed
 from narrows.stats import BySeed, Estimate, estimate, paired_difference
 
@@ -26,12 +26,23 @@ class Quantity:
     smaller_is_better: bool = True
 
 
-COLUMNS: Final = (
+COMPLETION: Final = (
     Quantity("Small flows, mean", "ms", "fct_small_avg"),
     Quantity("Small flows, p99", "ms", "fct_small_p99"),
     Quantity("Large flows, mean", "ms", "fct_large"),
     Quantity("All flows, mean", "ms", "fct_all"),
-    Quantity("Loss in DCN", "per 100 000", "plr_dcn"),
+)
+LONG: Final = (
+    Quantity("Goodput of a long-lived flow", "Mbit/s", "goodput_long", smaller_is_better=False),
+    Quantity("Jain's index", "of long-lived flows", "jain_long", smaller_is_better=False),
+)
+REQUESTS: Final = (
+    Quantity("Requests, mean", "ms", "request_mean"),
+    Quantity("Requests, p99", "ms", "request_p99"),
+    Quantity("Timeouts", "per 1000 requests", "request_timeouts"),
+)
+LOSS: Final = Quantity("Loss in DCN", "per 100 000", "plr_dcn")
+WAN: Final = (
     Quantity("Loss in WAN", "per 100 000", "plr_wan"),
     Quantity("WAN in use", "%", "utilisation_wan", scale=100.0, smaller_is_better=False),
 )
@@ -49,9 +60,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """An arm."""
+    """An arm, or one workload and controller of it."""
 
     case: str
+    part: str
     cells: tuple[Cell, ...]
     flows: str
     unfinished: str
@@ -69,29 +81,65 @@ class Card:
 
 def table(frames: Frames) -> list[Row]:
     """One row per case, in the order of the file."""
-    columns = [_column(frames, quantity) for quantity in COLUMNS]
+    chosen = columns(frames)
+    made = [_column(frames, quantity) for quantity in chosen]
     counted = frames.flows.group_by("case").agg(
         pl.len().alias("flows"), (~pl.col("finished")).sum().alias("unfinished")
     )
     counts = {case: (flows, unfinished) for case, flows, unfinished in counted.iter_rows()}
-    return [
-        Row(
-            case,
-            tuple(column[case] for column in columns),
-            wording.whole(counts.get(case, (0, 0))[0]),
-            wording.whole(counts.get(case, (0, 0))[1]),
+    rows: list[Row] = []
+    for case in frames.cases:
+        flows, unfinished = counts.get(case, (0, 0))
+        cells = tuple(column[case] for column in made)
+        rows.append(Row(case, "", cells, wording.whole(flows), wording.whole(unfinished)))
+        rows += _parts(frames, case, chosen)
+    return rows
+
+
+def columns(frames: Frames) -> tuple[Quantity, ...]:
+    """Those that this network and its traffic can have."""
+    long, wan = longlived.present(frames), "wan" in frames.ports["role"]
+    completion = not long or bool(frames.flows["finished"].any())
+    return (
+        *(COMPLETION if completion else ()),
+        *(LONG if long else ()),
+        *(() if frames.requests.is_empty() else REQUESTS),
+        LOSS,
+        *(WAN if wan else ()),
+    )
+
+
+def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]:
+    """A row for each workload and controller of an arm that runs several controllers; losses are of all together."""
+    keys = ["workload", "controller"]
+    sources = [frame for frame in (frames.flows, frames.long) if set(keys) <= set(frame.columns)]
+    if not sources:
+        return []
+    named = pl.concat([frame.filter(pl.col("case") == case).select(keys) for frame in sources]).unique().sort(keys)
+    if named["controller"].n_unique() < 2:
+        return []
+    rows: list[Row] = []
+    apart = {quantity.measure for quantity in (*COMPLETION, *LONG)}
+    for workload, controller in named.iter_rows():
+        own = (pl.col("case") == case) & (pl.col("workload") == workload) & (pl.col("controller") == controller)
+        long = frames.long if frames.long.is_empty() else frames.long.filter(own)
+        ports = frames.ports.filter(pl.col("case") == case)
+        part = replace(frames, flows=frames.flows.filter(own), long=long, ports=ports)
+        cells = tuple(
+            _column(part, quantity)[case] if quantity.measure in apart else Cell("–", "of the arm as a whole", "")
+            for quantity in chosen
         )
-        for case in frames.cases
-    ]
+        unfinished = int((~part.flows["finished"]).sum())
+        name = f"{workload}, {controller}"
+        rows.append(Row(case, name, cells, wording.whole(len(part.flows)), wording.whole(unfinished)))
+    return rows
 
 
 def cards(frames: Frames) -> list[Card]:
     """The best arm for small flows, large flows and all flows, and how far the next one is."""
     if len(frames.cases) < 2:
         return []
-    made = [
-        _card(frames, quantity) for quantity in COLUMNS if quantity.measure in ("fct_small_avg", "fct_large", "fct_all")
-    ]
+    made = [_card(frames, quantity) for quantity in COMPLETION if quantity.measure != "fct_small_p99"]
     return [card for card in made if card is not None]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -12,10 +11,11 @@ import altair
 import jinja2
 import polars as pl
 
-from narrows import atomic, experiments, wording
+from narrows import atomic, experiments, longlived, wording
 from narrows.claims import catalogue, scorecard
 from narrows.experiment import apart
 from narrows.figures import completion, distribution, queues, recovery, slowdown, style, utilisation
+from narrows.figures import longlived as over_time
 from narrows.figures.palette import colours
 from narrows.report import bundle, headline, losses
 from narrows.stats import ENOUGH_SEEDS
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from narrows.claims import Claim, Verdict
+    from narrows.claims import Verdict
     from narrows.index import Entry
     from narrows.parameters import ControllerUse
-    from narrows.results import Results
+    from narrows.results import Frames, Results
     from narrows.store import Store
 
 MOST_BYTES = 8_000_000
@@ -62,10 +62,12 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"accepted": _accepted, "number": wording.number}
+    environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
     frames = results.frames
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
+    charts = {chart.identifier: chart for chart in _charts(results)}
+    long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     return environment.get_template("page.html.j2").render(
         entry=results.entry,
         uses=_uses(results.entry),
@@ -80,9 +82,12 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         offered=dict(results.entry.setting).get("offered load", "–"),
         interval_words=_interval_words(len(frames.seeds)),
         cards=headline.cards(frames),
-        headline_columns=headline.COLUMNS,
+        headline_columns=headline.columns(frames),
         headline_rows=headline.table(frames),
-        charts={chart.identifier: chart for chart in _charts(results)},
+        charts=charts,
+        contents=_contents(frames, charts, claims=bool(verdicts)),
+        long=long,
+        most_flows=over_time.MOST_FLOWS,
         data=bundle.data,
         slowdown_missing=slowdown.missing(frames),
         losses=losses.table(frames),
@@ -96,6 +101,26 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     )
 
 
+def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool) -> dict[str, str]:
+    """The page's sections: those that have something to show."""
+    finished = bool(frames.flows["finished"].any())
+    every = (
+        ("compared", "What was compared", True),
+        ("headline", "Headline numbers", True),
+        ("long", "Long-lived flows", longlived.present(frames)),
+        ("completion", "Completion times", finished),
+        ("distribution", "Distribution", finished),
+        ("slowdown", "Slowdown by size", finished),
+        ("queues", "Queues", True),
+        ("utilisation", "Utilisation", "utilisation" in charts),
+        ("losses", "Drops and marks", True),
+        ("recovery", "Recovery", "recovery" in charts),
+        ("claims", "Claims", claims),
+        ("made", "How this was made", True),
+    )
+    return {identifier: title for identifier, title, shown in every if shown}
+
+
 def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
     """By case: its controllers, each once, with the traffic entries it serves where there are several controllers."""
     found: dict[str, list[tuple[ControllerUse, list[str]]]] = {}
@@ -106,11 +131,6 @@ def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
         several = len(served) > 1
         found[member.case] = [(use, traffic if several else []) for use, traffic in served.items()]
     return found
-
-
-def _accepted(claim: Claim) -> str:
-    low, high = claim.accept or (-math.inf, math.inf)
-    return f"at least {low:g}" if math.isinf(high) else f"{low:g} – {high:g}"
 
 
 def _verdicts(results: Results, store: Store) -> list[Verdict]:
@@ -133,12 +153,23 @@ def _scenarios(paper: catalogue.Paper, verdict: Verdict) -> tuple[str, ...]:
 
 def _charts(results: Results) -> list[Chart]:
     frames = results.frames
-    made = [
-        Chart("completion", "Completion times by size class", style.finished(completion.by_class(frames))),
-        Chart("distribution", "Distribution of completion times", style.finished(distribution.completion(frames))),
-        Chart("utilisation", "Utilisation by kind of port", style.finished(utilisation.draw(frames))),
-        Chart("recovery", "Retransmissions and timeouts", style.finished(recovery.draw(frames))),
-    ]
+    made: list[Chart] = []
+    if longlived.present(frames):
+        for quantity, name, label in (
+            (longlived.GOODPUT, "goodput", "Goodput over time"),
+            (longlived.WINDOW, "window", "Window over time"),
+        ):
+            if (drawn := over_time.over_time(frames, quantity)) is not None:
+                made.append(Chart(name, label, style.finished(drawn)))
+    if frames.flows["finished"].any():
+        made += [
+            Chart("completion", "Completion times by size class", style.finished(completion.by_class(frames))),
+            Chart("distribution", "Distribution of completion times", style.finished(distribution.completion(frames))),
+        ]
+    if frames.ports["utilisation"].count():
+        made.append(Chart("utilisation", "Utilisation by kind of port", style.finished(utilisation.draw(frames))))
+    if not frames.flows.is_empty():
+        made.append(Chart("recovery", "Retransmissions and timeouts", style.finished(recovery.draw(frames))))
     if (by_size := slowdown.draw(frames)) is not None:
         made.append(Chart("slowdown", "Slowdown by flow size", style.finished(by_size)))
     if ports := queues.ports_that_matter(frames):
@@ -154,12 +185,14 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     hops = sum(int(manifest["packet_hops"]) for manifest in manifests)
     ends = {member.end_ns for member in entry.members}
     warmups = {member.warmup_ns for member in entry.members}
+    long = longlived.present(results.frames)
     return [
         ("arms", wording.whole(len(entry.members))),
         ("seeds", wording.whole(len(entry.seeds))),
         ("simulated time of a run", " or ".join(wording.duration(end / 1e9) for end in sorted(ends))),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
         ("flows counted, all runs", wording.whole(results.flows.select(pl.len()).item())),
+        *([("long-lived flows, all runs", wording.whole(len(results.frames.long)))] if long else []),
         ("packet-hops, all runs", wording.count(hops)),
     ]
 

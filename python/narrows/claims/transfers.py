@@ -1,0 +1,62 @@
+"""Measures of flows without a size and of requests to many servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from narrows import longlived
+from narrows.claims.measures import NotEvaluable, measure
+from narrows.results import request_ms
+
+if TYPE_CHECKING:
+    from narrows.results import Frames
+    from narrows.stats import BySeed
+
+
+@measure("Mbit/s")
+def goodput_long(frames: Frames, arm: str) -> BySeed:
+    """Mean goodput of a flow without a size, after the warm-up."""
+    return _long(frames, arm, "goodput_mbps")
+
+
+@measure("")
+def jain_long(frames: Frames, arm: str) -> BySeed:
+    """Jain's index over the goodputs of the flows without a size."""
+    return _long(frames, arm, "jain")
+
+
+@measure("ms")
+def request_mean(frames: Frames, arm: str) -> BySeed:
+    """Mean completion time of requests."""
+    return _request(frames, arm, "mean")
+
+
+@measure("ms")
+def request_p99(frames: Frames, arm: str) -> BySeed:
+    """99th percentile of the completion time of requests."""
+    return _request(frames, arm, "p99")
+
+
+@measure("")
+def request_timeouts(frames: Frames, arm: str) -> BySeed:
+    """Retransmission timeouts per 1000 requests."""
+    return _request(frames, arm, "timeouts")
+
+
+def _long(frames: Frames, arm: str, column: str) -> BySeed:
+    if not longlived.present(frames):
+        raise NotEvaluable("every flow has a size")
+    return _by_seed(longlived.by_seed(frames), arm, column)
+
+
+def _request(frames: Frames, arm: str, column: str) -> BySeed:
+    if frames.requests.is_empty():
+        raise NotEvaluable("there are no requests")
+    return _by_seed(request_ms(frames), arm, column)
+
+
+def _by_seed(table: pl.DataFrame, arm: str, column: str) -> BySeed:
+    rows = table.filter(pl.col("case") == arm).select("seed", column).drop_nulls().sort("seed").iter_rows()
+    return {int(seed): float(value) for seed, value in rows}

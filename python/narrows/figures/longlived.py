@@ -1,0 +1,90 @@
+"""Goodput and window of flows without a size, over time: small multiples of the first seed, a line for each flow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import altair as alt
+import polars as pl
+
+from narrows.figures import style
+from narrows.figures.palette import colours
+from narrows.longlived import GOODPUT
+
+if TYPE_CHECKING:
+    from narrows.results import Frames
+
+MOST_FLOWS: Final = 12
+"""Lines in a panel: the first flows to begin."""
+BUCKETS: Final = 110
+PER_ROW: Final = 4
+
+
+def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
+    """A panel for each case; `None` without samples."""
+    data = _reduced(frames, quantity)
+    if data.is_empty():
+        return None
+    title, unit = ("goodput", "Mbit/s") if quantity == GOODPUT else ("window", "packets")
+    several = data.group_by("case").agg(pl.col("controller").n_unique())["controller"].max() != 1
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("flow:N", title="flow"),
+        alt.Tooltip("workload:N", title="traffic"),
+        alt.Tooltip("controller:N", title="controller"),
+        alt.Tooltip("time:Q", title="time, s", format=".3~f"),
+        alt.Tooltip("value:Q", title=f"{title}, {unit}", format=",.4~r"),
+    ]
+    names = data["controller"].unique(maintain_order=True).to_list()
+    chosen = colours(names)
+    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
+    by_controller = alt.Color("controller:N", scale=scale, legend=alt.Legend(orient="top", title=None))
+    across = min(PER_ROW, len(frames.cases))
+    width = max(150, (style.WIDTH - 62) // across - 30)
+    base = alt.Chart().encode(
+        x=alt.X("time:Q", axis=alt.Axis(title="time, s", tickCount=4, grid=False), scale=alt.Scale(nice=False)),
+        y=alt.Y("value:Q", title=f"{title}, {unit}", axis=alt.Axis(tickCount=4, format=",~r")),
+        color=by_controller if several else style.colour(frames.cases),
+        detail="flow:N",
+    )
+    line = base.mark_line(strokeWidth=1.2).encode(opacity=style.visible(0.85))
+    points = base.mark_point(filled=True, opacity=0).encode(tooltip=tooltip, size=style.visible(50, 0))
+    header = alt.Header(title=None, labelFontSize=12, labelPadding=4)
+    return (
+        alt.layer(line, points)
+        .properties(width=width, height=150)
+        .facet(
+            facet=alt.Facet("case:N", sort=list(frames.cases), header=header),
+            columns=across,
+            data=style.rows(data),
+            spacing=14,
+        )
+    )
+
+
+def _reduced(frames: Frames, quantity: str) -> pl.DataFrame:
+    """Means over equal times of the first seed's samples."""
+    seed = frames.seeds[0]
+    flows = (
+        frames.long.filter(pl.col("seed") == seed)
+        .sort("case", "flow")
+        .group_by("case", maintain_order=True)
+        .head(MOST_FLOWS)
+        .select("case", "workload", "controller", "flow", pl.format("flow-{}", "flow").alias("entity"))
+    )
+    samples = (
+        frames.series.filter((pl.col("quantity") == quantity) & (pl.col("seed") == seed))
+        .select("case", "entity", "time_ns", "value")
+        .join(flows.lazy(), on=["case", "entity"])
+        .collect()
+    )
+    last = samples["time_ns"].max()
+    width_ns = max(1, (int(last) if isinstance(last, int) else 0) // BUCKETS + 1)
+    unit = 1e-6 if quantity == GOODPUT else 1.0
+    return (
+        samples.group_by("case", "workload", "controller", "flow", pl.col("time_ns") // width_ns)
+        .agg(pl.col("value").mean() * unit)
+        .with_columns(((pl.col("time_ns") + 0.5) * width_ns / 1e9).alias("time"))
+        .drop("time_ns")
+        .sort("case", "flow", "time")
+    )

@@ -1,0 +1,70 @@
+"""Flows without a size: which they are, and the goodput that each had after the warm-up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from narrows.results import Frames
+
+GOODPUT: Final = "goodput_bps"
+WINDOW: Final = "window_packets"
+GROUP: Final = ("case", "workload", "controller")
+
+
+def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
+    """The flows that a plan's body gives no size, by what names them in the table of flows."""
+    nodes = plan["network"]["nodes"]
+    rows = [
+        (traffic["name"], flow["at"] // 1000, nodes[flow["source"]]["name"], nodes[flow["destination"]]["name"])
+        for traffic in plan["traffic"]
+        for flow in traffic.get("pattern", {}).get("list", ())
+        if flow["size"] is None
+    ]
+    schema = {"workload": pl.String, "start_ns": pl.UInt64, "source": pl.String, "destination": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def measured(flows: pl.LazyFrame, plan: Mapping[str, Any], measured_ns: int) -> pl.LazyFrame:
+    """Those of a run's flows that have no size, whenever they began, with their `goodput_mbps`."""
+    delivered = pl.col("delivered_after_warmup_bytes").cast(pl.Float64)
+    names = stated(plan)
+    return flows.join(names.lazy(), on=names.columns, how="semi").with_columns(
+        (8e3 * delivered / max(1, measured_ns)).alias("goodput_mbps")
+    )
+
+
+def present(frames: Frames) -> bool:
+    """Whether there is anything to show of them."""
+    return not frames.long.is_empty() and (frames.long["goodput_mbps"].sum() > 0 or sampled(frames, GOODPUT))
+
+
+def sampled(frames: Frames, quantity: str) -> bool:
+    """Whether the quantity was sampled."""
+    return not frames.series.filter(pl.col("quantity") == quantity).head(1).collect().is_empty()
+
+
+def by_group(frames: Frames) -> pl.DataFrame:
+    """Per case, workload and controller, means over seeds of what `by_seed` gives; `flows` of a seed."""
+    per_seed = by_seed(frames, GROUP)
+    return per_seed.group_by(GROUP, maintain_order=True).agg(
+        pl.col("flows").max(), pl.col("goodput_mbps", "jain", "rtt_ms", "retransmitted").mean()
+    )
+
+
+def by_seed(frames: Frames, keys: tuple[str, ...] = ("case",)) -> pl.DataFrame:
+    """Per seed and keys: mean goodput of a flow, Jain's index over flows, mean RTT, share of bytes sent again."""
+    x = pl.col("goodput_mbps")
+    squares = (x * x).sum()
+    sent, again = pl.col("size_bytes").sum(), pl.col("retransmitted_bytes").sum()
+    return frames.long.group_by([*keys, "seed"], maintain_order=True).agg(
+        pl.len().alias("flows"),
+        x.mean(),
+        pl.when(squares > 0).then(x.sum() ** 2 / (pl.len() * squares)).alias("jain"),
+        (pl.col("rtt_mean_ns").cast(pl.Float64).mean() / 1e6).alias("rtt_ms"),
+        pl.when(sent > 0).then(again / sent).alias("retransmitted"),
+    )
