@@ -150,7 +150,8 @@ SERIES: Final = Table(
             "quantity",
             _STR,
             "–",
-            "`queue_bytes` (backlog of a port), `window_packets` (congestion window), `goodput_bps` (of a bin).",
+            "`queue_bytes` (backlog of a port), `window_packets` (congestion window), "
+            "`pacing_bps` (IP bits, of senders that pace), `goodput_bps` (of a bin).",
         ),
         Column("value", _F64, "see quantity", "The value, in the unit that ends the quantity's name."),
     ),

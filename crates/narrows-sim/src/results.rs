@@ -92,6 +92,8 @@ pub enum Quantity {
     QueueBytes,
     /// A sender's congestion window, packets.
     WindowPackets,
+    /// The rate at which a sender paces, IP bits per second; no sample of one that does not pace.
+    PacingBps,
     /// Payload delivered in order per second, over the bin that ends now.
     GoodputBps,
 }
@@ -102,6 +104,7 @@ impl Quantity {
         match self {
             Quantity::QueueBytes => "queue_bytes",
             Quantity::WindowPackets => "window_packets",
+            Quantity::PacingBps => "pacing_bps",
             Quantity::GoodputBps => "goodput_bps",
         }
     }

@@ -96,13 +96,16 @@ impl Simulation<'_> {
             let Some(slot) = self.connections.slot(flow.connection, Side::on(flow.source, flow.connection)) else {
                 continue;
             };
-            let window = self.connections.end(slot).endpoint.window();
-            self.series.push(SeriesRow {
+            let end = self.connections.end(slot);
+            let pacing = end.endpoint.pacing(self.stacks.get(end.place.stack));
+            let window = (Quantity::WindowPackets, end.endpoint.window().get());
+            let pacing = pacing.map(|rate| (Quantity::PacingBps, rate.as_bps()));
+            self.series.extend([Some(window), pacing].into_iter().flatten().map(|(quantity, value)| SeriesRow {
                 time_ns: now.as_ns(),
                 entity: number,
-                quantity: Quantity::WindowPackets,
-                value: as_f64(window.get()),
-            });
+                quantity,
+                value: as_f64(value),
+            }));
         }
     }
 
