@@ -25,7 +25,7 @@ test: .venv/built
 
 ## Cost per packet-hop, beside this machine's hold loop.
 bench:
-	cargo run --release --quiet --package narrows-sim --example speed cubic
+	for work in w1 w2 w3 w4 w5; do cargo run --release --quiet --package narrows-sim --example experiment python/narrows/bench/$$work.toml; done
 
 ## What takes longer: fuzzing, licences, undefined behaviour, the full experiments and their claims.
 TOOLS := target/tools/bin

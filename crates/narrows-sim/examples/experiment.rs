@@ -1,0 +1,35 @@
+//! Runs every plan of an experiment file and prints what a packet-hop cost: what a profiler is pointed at.
+//!
+//! `cargo run --release -p narrows-sim --example experiment FILE [quick]`
+use std::path::Path;
+
+use narrows_scenario::Overrides;
+use narrows_sim::{Simulation, hold_ns, thread_cpu_ns};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().expect("give an experiment file");
+    let overrides = Overrides { quick: arguments.next().as_deref() == Some("quick"), ..Overrides::default() };
+    let experiment = match narrows_scenario::load(Path::new(&file), &overrides, &Default::default()) {
+        Ok(experiment) => experiment,
+        Err(error) => panic!("{}", error.render()),
+    };
+    for plan in &experiment.plans {
+        let start = thread_cpu_ns().expect("this system tells its CPU time");
+        let mut simulation = Simulation::new(plan, 1).expect("a plan that can be run");
+        while simulation.advance(1 << 20) {}
+        let results = simulation.finish();
+        let cpu = (thread_cpu_ns().expect("as before") - start) as f64;
+        let hops = results.packet_hops as f64;
+        let hold = hold_ns();
+        println!(
+            "{} {}: {:.1} ns per packet-hop ({:.2} holds of {hold:.1} ns), {hops} hops, {:.3} events per hop, {} flows",
+            experiment.name,
+            plan.arm,
+            cpu / hops,
+            cpu / hops / hold,
+            results.events as f64 / hops,
+            results.flows.len(),
+        );
+    }
+}
