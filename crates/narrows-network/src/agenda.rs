@@ -134,8 +134,14 @@ impl Agenda {
     /// An empty agenda, shaped for this network.
     pub(crate) fn new(graph: &Graph) -> Agenda {
         let frames: u64 = graph.links.iter().map(|link| link.rate.as_bps() / FULL_FRAME_BITS).sum();
+        Agenda::of(u32::try_from(graph.links.len()).expect("links have 32-bit identifiers"), frames)
+    }
+
+    /// For so many links that together carry so many full frames per second.
+    fn of(links: u32, frames_per_second: u64) -> Agenda {
+        let keys = (0..links).map(|link| Entity::arrival(link).0);
         Agenda {
-            pending: Wheel::new(wheel::width_bits(frames)),
+            pending: Wheel::new(wheel::width_bits(frames_per_second), keys),
             timers: Slots::default(),
             starts: Slots::default(),
             samples: Slots::default(),
@@ -145,7 +151,7 @@ impl Agenda {
     /// The first packet of `link` arrives at `at`. For a link without an entry.
     #[inline]
     pub(crate) fn arm_link(&mut self, link: u32, at: Time) {
-        self.pending.push((at.as_ps(), Entity::arrival(link).0));
+        self.pending.push_link(link, at.as_ps());
     }
 
     /// Makes `entity` due at `at` and at no other time.
@@ -228,7 +234,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn agenda() -> Agenda {
-        Agenda::new(&Graph { nodes: Vec::new(), links: Vec::new() })
+        Agenda::of(8, 1_000_000)
     }
 
     fn at(ps: u64) -> Time {

@@ -1,15 +1,18 @@
-//! Runs every plan of an experiment file and prints what a packet-hop cost: what a profiler is pointed at.
+//! Runs every plan of an experiment file and prints what a packet-hop cost, and a digest of the results: what a profiler is pointed at.
 //!
-//! `cargo run --release -p narrows-sim --example experiment FILE [quick]`
+//! `cargo run --release -p narrows-sim --example experiment FILE [quick|profile]`: `quick` takes the
+//! file's short variant, `profile` that one without the hold loop.
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use narrows_scenario::Overrides;
-use narrows_sim::{Simulation, hold_ns, thread_cpu_ns};
+use narrows_sim::{Results, Simulation, hold_ns, thread_cpu_ns};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().expect("give an experiment file");
-    let overrides = Overrides { quick: arguments.next().as_deref() == Some("quick"), ..Overrides::default() };
+    let how = arguments.next();
+    let overrides = Overrides { quick: how.is_some(), ..Overrides::default() };
     let experiment = match narrows_scenario::load(Path::new(&file), &overrides, &Default::default()) {
         Ok(experiment) => experiment,
         Err(error) => panic!("{}", error.render()),
@@ -21,15 +24,23 @@ fn main() {
         let results = simulation.finish();
         let cpu = (thread_cpu_ns().expect("as before") - start) as f64;
         let hops = results.packet_hops as f64;
-        let hold = hold_ns();
+        let hold = if how.as_deref() == Some("profile") { f64::NAN } else { hold_ns() };
         println!(
-            "{} {}: {:.1} ns per packet-hop ({:.2} holds of {hold:.1} ns), {hops} hops, {:.3} events per hop, {} flows",
+            "{} {}: {:.1} ns per packet-hop ({:.2} holds of {hold:.1} ns), {hops} hops, {:.3} events per hop, {} flows, digest {:016x}",
             experiment.name,
             plan.arm,
             cpu / hops,
             cpu / hops / hold,
             results.events as f64 / hops,
             results.flows.len(),
+            digest(&results),
         );
     }
+}
+
+/// A number that changes with any cell of the results.
+fn digest(results: &Results) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{results:?}").hash(&mut hasher);
+    hasher.finish()
 }

@@ -1,22 +1,25 @@
 //! The pending set: a two-level timing wheel with a heap for what is far away.
 //!
 //! Time is cut into narrow buckets and those into pages. Entries of the current page lie in the *near* level by bucket,
-//! entries of later pages in the *far* level by page, the rest in the heap *beyond*. Lists are unsorted; a bucket is
-//! sorted when it is opened, by (time, key), and what is then added to an opened stretch of time is put into its place.
-//! The order of entries therefore never depends on the structure, only the speed does.
+//! entries of later pages in the *far* level by page, the rest in the heap *beyond*. Lists are unsorted; the first of a
+//! bucket's few entries is looked for when it is wanted, by (time, key), and only a bucket that turns out to be crowded
+//! is sorted. The order of entries therefore never depends on the structure, only the speed does.
 //!
-//! [`Wheel::pop`] opens no bucket that begins after `until`: what its caller adds next may be due before it.
+//! A link has at most one entry, and it keeps its place in the arena for good: what a busy link costs is a time written and
+//! two list heads. Other entries take arena places from a free list.
+//!
+//! [`Wheel::pop`] passes no bucket that begins after `until`: what its caller adds next may be due before it.
 //!
 //! # Width
-//! What costs is touching many lists and moving entries from page to page; a few entries in a bucket cost little to sort.
+//! What costs is touching many lists and moving entries from page to page; a second or third entry in a bucket costs little.
 //! A busy link adds its next arrival one frame's time ahead, and `n` busy links of one rate turn that time into `n`
 //! entries: so [`width_bits`] takes a few times the mean distance of arrivals with every link busy. In practice most
 //! links are not, and buckets hold about one entry.
 //!
 //! Invariants: every entry in `near`, `far` or `beyond` belongs to a bucket at or after `horizon`; `open` is sorted, latest
-//! first, and holds all others; a page's far list is moved to `near` before any of its buckets is opened.
+//! first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
 
-#![allow(clippy::cast_possible_truncation, reason = "places are masked to their level's size; nodes fit into memory")]
+#![allow(clippy::cast_possible_truncation, reason = "places are masked to their level's size; the arena fits into memory")]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,6 +33,8 @@ const NONE: u32 = u32::MAX;
 const PLACES: usize = 4_096;
 const PAGE_BITS: u32 = PLACES.ilog2();
 const FAR: u64 = PLACES as u64;
+/// Entries of one bucket among which the first is looked for each time; more are sorted.
+const CROWD: u32 = 8;
 
 /// The width of a bucket, as a power of two in picoseconds, where links together carry so many full frames per second.
 /// See the module's documentation.
@@ -43,15 +48,17 @@ pub(super) fn width_bits(frames_per_second: u64) -> u32 {
 pub(super) struct Wheel {
     /// A bucket is 2^`width_bits` picoseconds wide.
     width_bits: u32,
-    open: Vec<Entry>,
-    /// The first bucket that has not been opened.
+    /// Places of the arena that belong to links.
+    links: u32,
+    /// The first bucket that may have entries.
     horizon: u64,
     page: u64,
-    near: Level,
-    far: Level,
-    beyond: BinaryHeap<Reverse<Entry>>,
-    nodes: Vec<Node>,
     free: u32,
+    nodes: Vec<Node>,
+    near: Level,
+    open: Vec<Entry>,
+    far: Level,
+    beyond: BinaryHeap<Reverse<(Entry, u32)>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,27 +75,41 @@ struct Level {
 }
 
 impl Wheel {
-    pub(super) fn new(width_bits: u32) -> Wheel {
+    /// An empty wheel. The first arena places are for links, with these keys.
+    pub(super) fn new(width_bits: u32, link_keys: impl Iterator<Item = u64>) -> Wheel {
+        let nodes: Vec<Node> = link_keys.map(|key| Node { entry: (0, key), next: NONE }).collect();
         Wheel {
             width_bits,
+            links: nodes.len() as u32,
             open: Vec::with_capacity(64),
             horizon: 0,
             page: 0,
             near: Level::new(),
             far: Level::new(),
             beyond: BinaryHeap::new(),
-            nodes: Vec::new(),
+            nodes,
             free: NONE,
         }
     }
 
+    /// Adds the entry of a link that has none.
+    #[inline]
+    pub(super) fn push_link(&mut self, link: u32, time: u64) {
+        self.nodes[link as usize].entry.0 = time;
+        self.file(link, time);
+    }
+
+    /// Adds an entry of anything else.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
-        if entry.0 >> self.width_bits >= self.horizon {
-            self.file(entry);
+        let node = self.free;
+        if node == NONE {
+            self.nodes.push(Node { entry, next: NONE });
+            self.file(self.nodes.len() as u32 - 1, entry.0);
         } else {
-            let place = self.open.iter().rposition(|later| *later > entry).map_or(0, |later| later + 1);
-            self.open.insert(place, entry);
+            self.free = self.nodes[node as usize].next;
+            self.nodes[node as usize].entry = entry;
+            self.file(node, entry.0);
         }
     }
 
@@ -96,98 +117,160 @@ impl Wheel {
     #[inline]
     pub(super) fn pop(&mut self, until: u64) -> Option<Entry> {
         loop {
-            if let Some(&first) = self.open.last() {
-                if first.0 > until {
-                    return None;
-                }
-                self.open.pop();
-                return Some(first);
+            if !self.open.is_empty() {
+                return self.pop_open(until);
             }
-            if !self.open_next(until) {
+            let from = self.horizon as usize % PLACES;
+            let in_page = self.horizon >> PAGE_BITS == self.page;
+            let Some(place) = (if in_page { self.near.occupied.next(from) } else { None }) else {
+                if self.turn_page(until) {
+                    continue;
+                }
+                return None;
+            };
+            let bucket = self.page << PAGE_BITS | place as u64;
+            if bucket << self.width_bits > until {
                 return None;
             }
-        }
-    }
-
-    /// Opens the next bucket with entries, unless it begins after `until`.
-    #[inline]
-    fn open_next(&mut self, until: u64) -> bool {
-        loop {
-            let in_page = self.horizon >> PAGE_BITS == self.page;
-            let bucket = if in_page { self.near.occupied.next(self.horizon as usize % PLACES) } else { None };
-            if let Some(bucket) = bucket {
-                let number = self.page << PAGE_BITS | bucket as u64;
-                if number << self.width_bits > until {
-                    return false;
+            self.horizon = bucket;
+            let first = self.near.heads[place];
+            let Node { entry, next } = self.nodes[first as usize];
+            if next == NONE {
+                if entry.0 > until {
+                    return None;
                 }
-                self.horizon = number + 1;
-                self.open_bucket(bucket);
-                return true;
+                self.near.take(place);
+                self.release(first);
+                return Some(entry);
             }
-            match self.next_page() {
-                Some(page) if page << PAGE_BITS << self.width_bits <= until => self.turn_to(page),
-                _ => return false,
+            if let Some(popped) = self.pop_of_several(place, until) {
+                return popped;
             }
         }
     }
 
-    /// Puts an entry of a bucket that has not been opened into its list.
-    #[inline]
-    fn file(&mut self, entry: Entry) {
-        let bucket = entry.0 >> self.width_bits;
-        let ahead = (bucket >> PAGE_BITS) - self.page;
-        if ahead >= FAR {
-            self.beyond.push(Reverse(entry));
-            return;
+    /// The first of a bucket with several entries, `Some(None)` if it is after `until`; `None` if there were so many that
+    /// they have been sorted.
+    #[inline(never)]
+    #[allow(clippy::option_option, reason = "whether it was decided here, and what was decided")]
+    fn pop_of_several(&mut self, place: usize, until: u64) -> Option<Option<Entry>> {
+        let mut node = self.near.heads[place];
+        let (mut first, mut before_first, mut before) = (node, NONE, NONE);
+        let mut best = self.nodes[node as usize].entry;
+        let mut number = 0;
+        while node != NONE {
+            let Node { entry, next } = self.nodes[node as usize];
+            if entry < best {
+                (best, first, before_first) = (entry, node, before);
+            }
+            number += 1;
+            if number > CROWD {
+                self.sort(place);
+                return None;
+            }
+            (before, node) = (node, next);
         }
-        let node = self.free;
-        let node = if node == NONE {
-            self.nodes.push(Node { entry, next: NONE });
-            self.nodes.len() as u32 - 1
+        if best.0 > until {
+            return Some(None);
+        }
+        let after = self.nodes[first as usize].next;
+        if before_first == NONE {
+            self.near.heads[place] = after;
         } else {
-            self.free = self.nodes[node as usize].next;
-            self.nodes[node as usize].entry = entry;
-            node
-        };
-        self.link(node, bucket, ahead);
+            self.nodes[before_first as usize].next = after;
+        }
+        self.release(first);
+        Some(Some(best))
     }
 
-    #[inline]
-    fn link(&mut self, node: u32, bucket: u64, ahead: u64) {
-        let (level, place) = if ahead == 0 { (&mut self.near, bucket) } else { (&mut self.far, bucket >> PAGE_BITS) };
-        let place = place as usize % PLACES;
-        let head = &mut level.heads[place];
-        level.occupied.set(place);
-        self.nodes[node as usize].next = *head;
-        *head = node;
-    }
-
-    #[inline]
-    fn open_bucket(&mut self, bucket: usize) {
-        let mut node = self.near.take(bucket);
-        let first = node;
-        loop {
+    /// Moves a crowded bucket to `open`, sorted.
+    #[inline(never)]
+    fn sort(&mut self, place: usize) {
+        self.horizon += 1;
+        let mut node = self.near.take(place);
+        while node != NONE {
             let Node { entry, next } = self.nodes[node as usize];
             self.open.push(entry);
-            if next == NONE {
-                break;
-            }
+            self.release(node);
             node = next;
         }
-        self.nodes[node as usize].next = self.free;
-        self.free = first;
-        if self.open.len() > 1 {
-            self.open.sort_unstable_by(|a, b| b.cmp(a));
+        self.open.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    #[inline(never)]
+    fn pop_open(&mut self, until: u64) -> Option<Entry> {
+        self.open.pop_if(|first| first.0 <= until)
+    }
+
+    /// Gives a node back; a link's stays its own.
+    #[inline]
+    fn release(&mut self, node: u32) {
+        if node >= self.links {
+            self.nodes[node as usize].next = self.free;
+            self.free = node;
         }
+    }
+
+    /// Puts a node into its list.
+    #[inline]
+    fn file(&mut self, node: u32, time: u64) {
+        let bucket = time >> self.width_bits;
+        if bucket >> PAGE_BITS == self.page && bucket >= self.horizon {
+            let place = bucket as usize % PLACES;
+            self.nodes[node as usize].next = self.near.put(place, node);
+        } else {
+            self.file_elsewhere(node, bucket);
+        }
+    }
+
+    #[inline(never)]
+    fn file_elsewhere(&mut self, node: u32, bucket: u64) {
+        let entry = self.nodes[node as usize].entry;
+        if bucket < self.horizon {
+            let place = self.open.iter().rposition(|later| *later > entry).map_or(0, |later| later + 1);
+            self.open.insert(place, entry);
+            self.release(node);
+            return;
+        }
+        let page = bucket >> PAGE_BITS;
+        if page - self.page >= FAR {
+            self.beyond.push(Reverse((entry, node)));
+        } else {
+            self.nodes[node as usize].next = self.far.put(page as usize % PLACES, node);
+        }
+    }
+
+    /// Makes the next page with entries the current one, unless it begins after `until`.
+    #[inline(never)]
+    fn turn_page(&mut self, until: u64) -> bool {
+        let Some(page) = self.next_page() else { return false };
+        if page << PAGE_BITS << self.width_bits > until {
+            return false;
+        }
+        self.page = page;
+        self.horizon = page << PAGE_BITS;
+        let mut node = self.far.take(page as usize % PLACES);
+        while node != NONE {
+            let Node { entry, next } = self.nodes[node as usize];
+            self.file(node, entry.0);
+            node = next;
+        }
+        while let Some(&Reverse((entry, node))) = self.beyond.peek() {
+            if self.page_of(entry) - page >= FAR {
+                break;
+            }
+            self.beyond.pop();
+            self.file(node, entry.0);
+        }
+        true
     }
 
     /// The next page with entries.
-    #[inline(never)]
     fn next_page(&self) -> Option<u64> {
         let start = (self.page + 1) as usize % PLACES;
         let far = self.far.occupied.next(start).or_else(|| self.far.occupied.next(0));
         let far = far.map(|place| self.page + 1 + ((place as u64).wrapping_sub(start as u64) & (FAR - 1)));
-        let beyond = self.beyond.peek().map(|Reverse(entry)| self.page_of(*entry));
+        let beyond = self.beyond.peek().map(|Reverse((entry, _))| self.page_of(*entry));
         match (far, beyond) {
             (Some(far), Some(beyond)) => Some(far.min(beyond)),
             (far, beyond) => far.or(beyond),
@@ -197,29 +280,6 @@ impl Wheel {
     fn page_of(&self, entry: Entry) -> u64 {
         entry.0 >> self.width_bits >> PAGE_BITS
     }
-
-    /// Makes `page` the current one and moves its entries to the near level.
-    #[inline(never)]
-    fn turn_to(&mut self, page: u64) {
-        self.page = page;
-        self.horizon = page << PAGE_BITS;
-        let place = page as usize % PLACES;
-        if self.far.heads[place] != NONE {
-            let mut node = self.far.take(place);
-            while node != NONE {
-                let Node { entry, next } = self.nodes[node as usize];
-                self.link(node, entry.0 >> self.width_bits, 0);
-                node = next;
-            }
-        }
-        while let Some(&Reverse(entry)) = self.beyond.peek() {
-            if self.page_of(entry) - page >= FAR {
-                break;
-            }
-            self.beyond.pop();
-            self.file(entry);
-        }
-    }
 }
 
 impl Level {
@@ -227,7 +287,14 @@ impl Level {
         Level { heads: Box::new([NONE; PLACES]), occupied: Bits::new() }
     }
 
-    /// Empties a list that is not empty; its first node.
+    /// Puts a node at the head of a list; the one that was there.
+    #[inline]
+    fn put(&mut self, place: usize, node: u32) -> u32 {
+        self.occupied.set(place);
+        std::mem::replace(&mut self.heads[place], node)
+    }
+
+    /// Empties a list; its first node.
     #[inline]
     fn take(&mut self, place: usize) -> u32 {
         self.occupied.clear(place);
@@ -308,7 +375,7 @@ mod tests {
         fn the_wheel_pops_what_a_heap_pops(
             ops in prop::collection::vec(op(), 1..300), width_bits in 0u32..16,
         ) {
-            let mut wheel = Wheel::new(width_bits);
+            let mut wheel = Wheel::new(width_bits, std::iter::empty());
             let mut heap = BinaryHeap::new();
             let mut now = 0;
             for op in ops {
@@ -354,8 +421,8 @@ mod tests {
     }
 
     #[test]
-    fn no_bucket_beyond_until_is_opened() {
-        let mut wheel = Wheel::new(4);
+    fn no_bucket_beyond_until_is_passed() {
+        let mut wheel = Wheel::new(4, std::iter::empty());
         wheel.push((1_000_000, 1));
         assert_eq!(wheel.pop(999), None);
         assert!(wheel.horizon << 4 <= 999);
