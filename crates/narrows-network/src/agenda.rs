@@ -97,6 +97,13 @@ impl Entity {
     const fn arrival(link: u32) -> Entity {
         Entity((Class::Arrival as u64) << CLASS_SHIFT | (link as u64) << SLOT_BITS)
     }
+
+    /// The link whose arrival it is.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "made from 32 bits")]
+    const fn link(self) -> Option<u32> {
+        if self.0 >> CLASS_SHIFT == Class::Arrival as u64 { Some((self.0 >> SLOT_BITS) as u32) } else { None }
+    }
 }
 
 /// What [`Agenda::pop`] finds due.
@@ -183,8 +190,7 @@ impl Agenda {
         loop {
             let (time, key) = self.pending.pop(until.as_ps())?;
             let (time, entity) = (Time::from_ps(time), Entity(key));
-            if entity.class() == Class::Arrival {
-                let link = u32::try_from(entity.id()).expect("made from a link's identifier");
+            if let Some(link) = entity.link() {
                 return Some((time, Due::Arrival(link)));
             }
             let slot = self.slots(entity).of(entity);

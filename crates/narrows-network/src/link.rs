@@ -50,6 +50,11 @@ impl Ring {
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
+
+    /// Position of the oldest record, if there is one. What lies there stays until the next push into any ring.
+    pub(crate) fn front(&self) -> u32 {
+        self.front
+    }
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "2³² packets in flight would not fit into memory")]
@@ -58,28 +63,31 @@ impl<P: Copy> Store<P> {
         Store { records: Vec::new(), next: Vec::new(), free: NONE }
     }
 
-    /// Appends `record` to `ring`.
+    /// Appends `record` to `ring`; its place.
     #[inline]
-    pub(crate) fn push(&mut self, ring: &mut Ring, record: Record<P>) {
+    pub(crate) fn push(&mut self, ring: &mut Ring, record: Record<P>) -> &mut Record<P> {
         if ring.back == NONE {
             let start = self.take_chunk(record) * CHUNK as u32;
             *ring = Ring { front: start, settled: start, back: start, len: 0 };
         }
-        self.records[ring.back as usize] = record;
+        let position = ring.back;
         ring.len += 1;
-        if (ring.back + 1).is_multiple_of(CHUNK as u32) {
+        if (position + 1).is_multiple_of(CHUNK as u32) {
             let chunk = self.take_chunk(record);
-            self.next[ring.back as usize / CHUNK] = chunk;
+            self.next[position as usize / CHUNK] = chunk;
             ring.back = chunk * CHUNK as u32;
         } else {
-            ring.back += 1;
+            ring.back = position + 1;
         }
+        let place = &mut self.records[position as usize];
+        *place = record;
+        place
     }
 
-    /// The oldest record.
+    /// The record at a position of a ring.
     #[inline]
-    pub(crate) fn front(&self, ring: &Ring) -> Option<&Record<P>> {
-        if ring.len == 0 { None } else { Some(&self.records[ring.front as usize]) }
+    pub(crate) fn record(&self, position: u32) -> &Record<P> {
+        &self.records[position as usize]
     }
 
     /// Removes the oldest record. `unsettled` says that no record has been settled that is not gone: then the settled
@@ -141,7 +149,7 @@ impl<P: Copy> Store<P> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn take_chunk(&mut self, filler: Record<P>) -> u32 {
         if self.free == NONE {
             self.grow(filler);
@@ -201,7 +209,9 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(ring.len() as usize, queue.len());
-                prop_assert_eq!(store.front(ring).map(|record| record.packet), queue.front().copied());
+                if let Some(&front) = queue.front() {
+                    prop_assert_eq!(store.record(ring.front()).packet, front);
+                }
                 let rest = queue.len() - *settled;
                 let unsettled = store.unsettled(ring, rest as u64).map(|record| record.packet);
                 prop_assert!(unsettled.eq(queue.iter().copied().skip(*settled)));

@@ -94,7 +94,7 @@ impl<P: Payload> Network<P> {
         let mut link = self.host_link(from);
         let mut links = vec![link];
         while let FarEnd::Switch(switch) = self.ports.far_end(link) {
-            link = self.routes.next_link(switch, to, flow_hash);
+            link = self.routes.next_link(switch, to, || flow_hash);
             links.push(link);
         }
         links
@@ -103,6 +103,11 @@ impl<P: Payload> Network<P> {
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
     #[inline]
     pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
+        self.accept(now, link, &packet, probe)
+    }
+
+    #[inline(always)]
+    fn accept(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> Offered {
         let (offered, arrival) = self.ports.offer(now, link, packet, probe);
         if let Some(at) = arrival {
             self.agenda.arm_link(link, at);
@@ -134,19 +139,19 @@ impl<P: Payload> Network<P> {
                 Due::Arrival(link) => link,
                 Due::Entity(entity) => return Some((now, Event::Due(entity))),
             };
-            let arrived = self.ports.arrive(now, link, probe);
+            let arrived = self.ports.arrive(now, link);
             if let Some(at) = arrived.next {
                 self.agenda.arm_link(link, at);
             }
-            let packet = match arrived.packet {
-                Ok(packet) => packet,
-                Err(packet) => return Some((now, Event::Dropped { packet })),
-            };
+            let packet = *self.ports.packet(&arrived);
+            if arrived.lossy && self.ports.loses(now, link, &packet, probe) {
+                return Some((now, Event::Dropped { packet }));
+            }
             match arrived.far_end {
                 FarEnd::Host(host) => return Some((now, Event::Arrival { host, packet })),
                 FarEnd::Switch(switch) => {
-                    let onward = self.routes.next_link(switch, packet.destination(), packet.flow_hash());
-                    if let Offered::Dropped(_) = self.offer(now, onward, packet, probe) {
+                    let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+                    if let Offered::Dropped(_) = self.accept(now, onward, &packet, probe) {
                         return Some((now, Event::Dropped { packet }));
                     }
                 }

@@ -148,9 +148,11 @@ pub(crate) enum FarEnd {
 
 /// A packet at its link's far end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived<P> {
-    /// The packet; an error holds one that the wire has lost.
-    pub(crate) packet: Result<P, P>,
+pub(crate) struct Arrived {
+    /// Where the packet lies until the next is accepted anywhere: see [`Ports::packet`].
+    pub(crate) position: u32,
+    /// Whether the wire may have lost it: see [`Ports::loses`].
+    pub(crate) lossy: bool,
     pub(crate) far_end: FarEnd,
     /// When the link's next packet arrives.
     pub(crate) next: Option<Time>,
@@ -278,12 +280,12 @@ impl<P: Payload> Ports<P> {
 
     /// A packet arrives at the port. If it is accepted while the link is empty, the second value says when it will
     /// reach the far end: the link's entry in the agenda.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(
         &mut self,
         now: Time,
         link: u32,
-        mut packet: P,
+        packet: &P,
         probe: &mut impl Probe,
     ) -> (Offered, Option<Time>) {
         let ip_bytes = packet.ip_bytes();
@@ -303,7 +305,6 @@ impl<P: Payload> Ports<P> {
             self.pools[pool as usize].pool.take(size);
         }
         if marked {
-            packet.mark();
             self.rules[link as usize].marked += Packets::new(1);
             probe.observe(now, Fact::Marked { port: link });
         }
@@ -323,7 +324,10 @@ impl<P: Payload> Ports<P> {
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
         let at = departure + port.delay;
         let first = port.ring.len() == 0;
-        self.store.push(&mut port.ring, Record { at, packet });
+        let place = self.store.push(&mut port.ring, Record { at, packet: *packet });
+        if marked {
+            place.packet.mark();
+        }
         if port.held.bytes > port.queue_max {
             self.raise_max(now, link);
         }
@@ -336,10 +340,11 @@ impl<P: Payload> Ports<P> {
     }
 
     /// The first packet of `link` reaches the far end.
-    #[inline]
-    pub(crate) fn arrive(&mut self, now: Time, link: u32, probe: &mut impl Probe) -> Arrived<P> {
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Arrived {
         let port = &mut self.ports[link as usize];
-        let record = *self.store.front(&port.ring).expect("a link is on the agenda only while it carries packets");
+        let position = port.ring.front();
+        let record = self.store.record(position);
         debug_assert_eq!(record.at, now);
         let unsettled = port.held.packets.get() == u64::from(port.ring.len());
         if unsettled {
@@ -351,10 +356,14 @@ impl<P: Payload> Ports<P> {
             }
         }
         self.store.pop(&mut port.ring, unsettled);
-        let next = self.store.front(&port.ring).map(|record| record.at);
-        let far_end = port.far_end;
-        let lost = port.lossy && self.loses(now, link, &record.packet, probe);
-        Arrived { packet: if lost { Err(record.packet) } else { Ok(record.packet) }, far_end, next }
+        let next = if port.ring.len() > 0 { Some(self.store.record(port.ring.front()).at) } else { None };
+        Arrived { position, lossy: port.lossy, far_end: port.far_end, next }
+    }
+
+    /// The packet that has just arrived.
+    #[inline(always)]
+    pub(crate) fn packet(&self, arrived: &Arrived) -> &P {
+        &self.store.record(arrived.position).packet
     }
 
     /// Number of ports.
@@ -427,7 +436,7 @@ impl<P: Payload> Ports<P> {
 
     /// Whether the pool takes a packet of `size` for this port. A yes to stale totals is a yes; before a no, first what
     /// left this port and then what left the whole switch is given back.
-    #[inline]
+    #[inline(never)]
     fn pool_admits(&mut self, now: Time, link: u32, pool: u32, size: Bytes) -> bool {
         let admits = |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held.bytes, size);
         if admits(self) {
@@ -455,7 +464,7 @@ impl<P: Payload> Ports<P> {
 
     /// Draws whether the wire loses a packet that would now arrive.
     #[cold]
-    fn loses(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> bool {
+    pub(crate) fn loses(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> bool {
         let rules = &mut self.rules[link as usize];
         let lost = rules.losses.below(1 << 32) < u64::from(rules.loss);
         if lost {

@@ -212,15 +212,16 @@ impl Routes {
         Ok(())
     }
 
-    /// The link that a packet to host `destination` takes out of the switch with this index.
+    /// The link that a packet to host `destination` takes out of the switch with this index. Its flow's hash is asked
+    /// where there is a choice.
     #[inline]
-    pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: u32) -> u32 {
+    pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: impl FnOnce() -> u32) -> u32 {
         let attachment = self.attachments[destination as usize];
         if attachment.switch == switch {
             return attachment.down;
         }
         let entry = self.table[switch as usize * self.edges + attachment.edge as usize];
-        if entry & GROUP == 0 { entry } else { self.choose(entry & !GROUP, switch, flow_hash) }
+        if entry & GROUP == 0 { entry } else { self.choose(entry & !GROUP, switch, flow_hash()) }
     }
 
     #[inline]

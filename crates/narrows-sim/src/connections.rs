@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use narrows_core::tcp::{Endpoint, Tallies};
+use narrows_core::tcp::{Endpoint, LEAST_SMALL_QUEUE, Tallies};
 use narrows_core::units::{Bytes, Time};
 
 /// Connections that one host may open.
@@ -84,8 +84,24 @@ impl End {
         self.waiting_bytes += u64::from(ip_bytes);
     }
 
+    /// Whether the port holds less of this connection than anybody would mind, whatever the rate: nothing needs to be
+    /// computed then.
+    pub(crate) fn port_is_nearly_empty(&mut self, now: Time) -> bool {
+        self.forget_departed(now);
+        self.waiting_bytes < LEAST_SMALL_QUEUE.get()
+    }
+
     /// When the port holds less of this connection than `limit`: [`Time::ZERO`] if it does so now.
     pub(crate) fn port_has_room(&mut self, now: Time, limit: Bytes) -> Time {
+        self.forget_departed(now);
+        if self.waiting_bytes < limit.get() {
+            return Time::ZERO;
+        }
+        self.waiting.front().map_or(Time::ZERO, |&(departure, _)| departure)
+    }
+
+    #[inline]
+    fn forget_departed(&mut self, now: Time) {
         while let Some(&(departure, bytes)) = self.waiting.front() {
             if departure > now {
                 break;
@@ -93,10 +109,6 @@ impl End {
             self.waiting.pop_front();
             self.waiting_bytes -= u64::from(bytes);
         }
-        if self.waiting_bytes < limit.get() {
-            return Time::ZERO;
-        }
-        self.waiting.front().map_or(Time::ZERO, |&(departure, _)| departure)
     }
 }
 

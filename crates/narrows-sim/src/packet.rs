@@ -17,7 +17,8 @@ pub(crate) struct Packet {
     extra: u32,
     /// The host it is for.
     destination: u16,
-    length: u16,
+    /// Size of the IP packet, bytes: asked at every hop, where the payload is asked at the ends only.
+    size: u16,
     window: u16,
     flags: u8,
     /// ECN bits, and above them the number of SACK blocks.
@@ -61,7 +62,7 @@ impl Packet {
             timestamp_echo: segment.timestamp_echo,
             extra,
             destination: u16::try_from(destination).expect("hosts come first and are fewer than 2¹⁶"),
-            length: segment.length,
+            size: u16::try_from(segment.ip_bytes().get()).expect("a packet is below 64 KiB"),
             window: segment.window,
             flags: segment.flags.bits(),
             ecn_and_blocks: segment.ecn as u8 | blocks << 2,
@@ -72,11 +73,12 @@ impl Packet {
     pub(crate) fn unpack(self, pool: &mut SidePool) -> Segment {
         let (sack, tag) =
             if self.ecn_and_blocks >> 2 > 0 { pool.take(self.extra) } else { (SackBlocks::NONE, Tag(self.extra)) };
+        let bare = Segment { flags: Flags::from_bits(self.flags), sack, ..Segment::default() };
         Segment {
             seq: self.seq,
             ack: self.ack,
-            length: self.length,
-            flags: Flags::from_bits(self.flags),
+            length: self.size - u16::try_from(bare.ip_bytes().get()).expect("headers are short"),
+            flags: bare.flags,
             ecn: match self.ecn_and_blocks & 3 {
                 0 => Ecn::NotCapable,
                 1 => Ecn::Capable1,
@@ -95,13 +97,7 @@ impl Packet {
 impl Payload for Packet {
     #[inline]
     fn ip_bytes(&self) -> u32 {
-        let flags = Flags::from_bits(self.flags);
-        let mut sack = SackBlocks::NONE;
-        for _ in 0..self.ecn_and_blocks >> 2 {
-            sack.push(narrows_core::packet::Seq::SYN, narrows_core::packet::Seq::SYN);
-        }
-        let size = Segment { length: self.length, flags, sack, ..Segment::default() }.ip_bytes();
-        u32::try_from(size.get()).expect("a packet is below 64 KiB")
+        u32::from(self.size)
     }
 
     #[inline]

@@ -396,8 +396,12 @@ impl<'a> Simulation<'a> {
         let stack = self.stacks.get(end.place.stack);
         let mut room_at = Time::NEVER;
         loop {
-            let limit = end.endpoint.small_queue_limit(stack);
-            let full_until = end.port_has_room(now, limit);
+            let full_until = if end.port_is_nearly_empty(now) {
+                Time::ZERO
+            } else {
+                let limit = end.endpoint.small_queue_limit(stack);
+                end.port_has_room(now, limit)
+            };
             let segment = if full_until > now {
                 room_at = full_until;
                 end.endpoint.poll_acknowledgement(now, stack)

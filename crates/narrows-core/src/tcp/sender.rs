@@ -11,7 +11,7 @@ use super::rate::{RateEstimator, Stamp};
 use super::reduction::Reduction;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
-use super::{EcnMode, Stack};
+use super::{EcnMode, LEAST_SMALL_QUEUE, Stack};
 use crate::cc::{Ack, Controller, Limit, Owner, Path, Phase, RttSample, Sent};
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
@@ -264,6 +264,11 @@ impl Sender {
         }
         self.allow(ack, segment.window);
         let advanced = ack > self.una;
+        let ece = segment.flags.contains(Flags::ECE) && stack.ecn != EcnMode::Off;
+        if !advanced && !ece && segment.sack.is_empty() {
+            // What data carries the other way while nothing changes.
+            return;
+        }
         let prior_in_flight = self.board.in_flight();
         let mut delivered = Delivered::default();
         self.board.begin_acknowledgement();
@@ -276,7 +281,6 @@ impl Sender {
                 self.messages.pop_front();
             }
         }
-        let ece = segment.flags.contains(Flags::ECE) && stack.ecn != EcnMode::Off;
         if delivered.packets == 0 && !ece && !duplicate && !advanced {
             return;
         }
@@ -699,9 +703,9 @@ impl Sender {
     /// Most bytes of this connection that may wait in its host's port: a millisecond's worth, at least two segments
     /// [Linux TCP small queues].
     pub(super) fn small_queue_limit(&self, stack: &Stack) -> Bytes {
-        let two = Bytes::new(2 * stack.packet().get());
         let rate = self.controller.pacing().or_else(|| self.window_rate((200, 120), stack));
-        rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue)).max(two)
+        rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue))
+            .max(LEAST_SMALL_QUEUE)
     }
 
     /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least two
