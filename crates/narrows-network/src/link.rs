@@ -64,24 +64,41 @@ impl<P: Copy> Store<P> {
     }
 
     /// Appends `record` to `ring`; its place.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, ring: &mut Ring, record: Record<P>) -> &mut Record<P> {
+        let position = self.next_place(ring, record);
+        let place = &mut self.records[position as usize];
+        *place = record;
+        place
+    }
+
+    /// Appends the packet that lies at `position`, with a new time.
+    #[inline(always)]
+    pub(crate) fn push_again(&mut self, ring: &mut Ring, position: u32, at: Time) -> &mut Record<P> {
+        let to = self.next_place(ring, self.records[position as usize]);
+        let packet = self.records[position as usize].packet;
+        let place = &mut self.records[to as usize];
+        *place = Record { at, packet };
+        place
+    }
+
+    /// The position of a new record at the ring's end. `filler` is what new memory is filled with.
+    #[inline(always)]
+    fn next_place(&mut self, ring: &mut Ring, filler: Record<P>) -> u32 {
         if ring.back == NONE {
-            let start = self.take_chunk(record) * CHUNK as u32;
+            let start = self.take_chunk(filler) * CHUNK as u32;
             *ring = Ring { front: start, settled: start, back: start, len: 0 };
         }
         let position = ring.back;
         ring.len += 1;
         if (position + 1).is_multiple_of(CHUNK as u32) {
-            let chunk = self.take_chunk(record);
+            let chunk = self.take_chunk(filler);
             self.next[position as usize / CHUNK] = chunk;
             ring.back = chunk * CHUNK as u32;
         } else {
             ring.back = position + 1;
         }
-        let place = &mut self.records[position as usize];
-        *place = record;
-        place
+        position
     }
 
     /// The record at a position of a ring.

@@ -103,12 +103,13 @@ impl<P: Payload> Network<P> {
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
     #[inline]
     pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
-        self.accept(now, link, &packet, probe)
+        let offered = self.ports.offer(now, link, packet, probe);
+        self.follow(link, offered)
     }
 
+    /// What an offer brings about in the agenda.
     #[inline(always)]
-    fn accept(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> Offered {
-        let (offered, arrival) = self.ports.offer(now, link, packet, probe);
+    fn follow(&mut self, link: u32, (offered, arrival): (Offered, Option<Time>)) -> Offered {
         if let Some(at) = arrival {
             self.agenda.arm_link(link, at);
         }
@@ -130,7 +131,7 @@ impl<P: Payload> Network<P> {
 
     /// The next event for the driver up to and including `until`. After `None` nothing is left up to there, and time
     /// stands at `until`.
-    #[inline]
+    #[inline(never)]
     pub fn next(&mut self, until: Time, probe: &mut impl Probe) -> Option<(Time, Event<P>)> {
         loop {
             let (now, due) = self.agenda.pop(until)?;
@@ -143,16 +144,19 @@ impl<P: Payload> Network<P> {
             if let Some(at) = arrived.next {
                 self.agenda.arm_link(link, at);
             }
-            let packet = *self.ports.packet(&arrived);
-            if arrived.lossy && self.ports.loses(now, link, &packet, probe) {
-                return Some((now, Event::Dropped { packet }));
+            if arrived.lossy && self.ports.loses(now, link, &arrived, probe) {
+                return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
             }
             match arrived.far_end {
-                FarEnd::Host(host) => return Some((now, Event::Arrival { host, packet })),
+                FarEnd::Host(host) => {
+                    return Some((now, Event::Arrival { host, packet: *self.ports.packet(&arrived) }));
+                }
                 FarEnd::Switch(switch) => {
+                    let packet = self.ports.packet(&arrived);
                     let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
-                    if let Offered::Dropped(_) = self.accept(now, onward, &packet, probe) {
-                        return Some((now, Event::Dropped { packet }));
+                    let offered = self.ports.forward(now, onward, &arrived, probe);
+                    if let Offered::Dropped(_) = self.follow(onward, offered) {
+                        return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
                     }
                 }
             }

@@ -158,6 +158,34 @@ pub(crate) struct Arrived {
     pub(crate) next: Option<Time>,
 }
 
+/// A packet that a port has taken.
+#[derive(Clone, Copy, Debug)]
+struct Admitted {
+    departure: Time,
+    /// At the far end.
+    arrival: Time,
+    /// Nothing was on the link before it.
+    first: bool,
+    marked: bool,
+}
+
+impl Admitted {
+    /// Marks the packet in its `place` if it is to be marked.
+    #[inline(always)]
+    fn finish(self, place: &mut Record<impl Payload>) {
+        if self.marked {
+            place.packet.mark();
+        }
+    }
+
+    /// What the network is told.
+    #[inline(always)]
+    fn told(self) -> (Offered, Option<Time>) {
+        let Admitted { departure, arrival, first, marked } = self;
+        (Offered::Accepted { departure, marked }, if first { Some(arrival) } else { None })
+    }
+}
+
 /// What a packet touches only where there is doubt.
 #[derive(Clone, Debug)]
 struct Rules {
@@ -278,37 +306,52 @@ impl<P: Payload> Ports<P> {
         });
     }
 
-    /// A packet arrives at the port. If it is accepted while the link is empty, the second value says when it will
-    /// reach the far end: the link's entry in the agenda.
+    /// A packet arrives at the port from outside. If it is accepted while the link is empty, the second value says when it
+    /// will reach the far end: the link's entry in the agenda.
     #[inline(always)]
-    pub(crate) fn offer(
+    pub(crate) fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> (Offered, Option<Time>) {
+        match self.admit(now, link, &packet, probe) {
+            Ok(admitted) => {
+                let record = Record { at: admitted.arrival, packet };
+                admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
+                self.note_backlog(now, link);
+                admitted.told()
+            }
+            Err(reason) => (Offered::Dropped(reason), None),
+        }
+    }
+
+    /// The packet that has just arrived goes on to this port; as [`offer`](Self::offer).
+    #[inline(always)]
+    pub(crate) fn forward(
         &mut self,
         now: Time,
         link: u32,
-        packet: &P,
+        arrived: &Arrived,
         probe: &mut impl Probe,
     ) -> (Offered, Option<Time>) {
+        let packet = self.store.record(arrived.position).packet;
+        match self.admit(now, link, &packet, probe) {
+            Ok(admitted) => {
+                let ring = &mut self.ports[link as usize].ring;
+                admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
+                self.note_backlog(now, link);
+                admitted.told()
+            }
+            Err(reason) => (Offered::Dropped(reason), None),
+        }
+    }
+
+    /// Whether the port takes the packet, and the accounts if it does; its record is for the caller to write.
+    #[inline(always)]
+    fn admit(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> Result<Admitted, DropReason> {
         let ip_bytes = packet.ip_bytes();
         let size = Bytes::new(u64::from(ip_bytes));
+        let port = &self.ports[link as usize];
         let mut marked = false;
-        if !self.ports[link as usize].is_calm(size) {
-            match self.judge(now, link, size, packet.ecn_capable()) {
-                Ok(mark) => marked = mark,
-                Err(reason) => return (self.refuse(now, link, reason, size, probe), None),
-            }
+        if !port.is_calm(size) || port.pool != NONE {
+            marked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
         }
-        let pool = self.ports[link as usize].pool;
-        if pool != NONE {
-            if !self.pool_admits(now, link, pool, size) {
-                return (self.refuse(now, link, DropReason::Pool, size, probe), None);
-            }
-            self.pools[pool as usize].pool.take(size);
-        }
-        if marked {
-            self.rules[link as usize].marked += Packets::new(1);
-            probe.observe(now, Fact::Marked { port: link });
-        }
-
         let port = &mut self.ports[link as usize];
         let wire_bytes = wire_bytes(ip_bytes);
         let mut service = wire_bytes * port.ps_per_byte;
@@ -322,16 +365,40 @@ impl<P: Payload> Ports<P> {
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        let at = departure + port.delay;
-        let first = port.ring.len() == 0;
-        let place = self.store.push(&mut port.ring, Record { at, packet: *packet });
-        if marked {
-            place.packet.mark();
+        Ok(Admitted { departure, arrival: departure + port.delay, first: port.ring.len() == 0, marked })
+    }
+
+    /// What law, limit and pool say, where any of them has a say: whether the packet is to be marked, or why it is dropped.
+    #[inline(never)]
+    fn ask_rules(
+        &mut self,
+        now: Time,
+        link: u32,
+        size: Bytes,
+        ecn_capable: bool,
+        probe: &mut impl Probe,
+    ) -> Result<bool, DropReason> {
+        let mut verdict = Ok(false);
+        if !self.ports[link as usize].is_calm(size) {
+            verdict = self.judge(now, link, size, ecn_capable);
         }
-        if port.held.bytes > port.queue_max {
-            self.raise_max(now, link);
+        let pool = self.ports[link as usize].pool;
+        if pool != NONE && verdict.is_ok() {
+            if self.pool_admits(now, link, pool, size) {
+                self.pools[pool as usize].pool.take(size);
+            } else {
+                verdict = Err(DropReason::Pool);
+            }
         }
-        (Offered::Accepted { departure, marked }, first.then_some(at))
+        match verdict {
+            Ok(true) => {
+                self.rules[link as usize].marked += Packets::new(1);
+                probe.observe(now, Fact::Marked { port: link });
+            }
+            Ok(false) => {}
+            Err(reason) => self.refuse(now, link, reason, size, probe),
+        }
+        verdict
     }
 
     /// Where a link leads.
@@ -414,7 +481,6 @@ impl<P: Payload> Ports<P> {
     }
 
     /// Law and limit on a packet that they may object to: whether it is to be marked, or why it is dropped.
-    #[inline(never)]
     fn judge(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
         self.settle(now, link);
         let (port, rules) = (&self.ports[link as usize], &mut self.rules[link as usize]);
@@ -436,7 +502,6 @@ impl<P: Payload> Ports<P> {
 
     /// Whether the pool takes a packet of `size` for this port. A yes to stale totals is a yes; before a no, first what
     /// left this port and then what left the whole switch is given back.
-    #[inline(never)]
     fn pool_admits(&mut self, now: Time, link: u32, pool: u32, size: Bytes) -> bool {
         let admits = |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held.bytes, size);
         if admits(self) {
@@ -453,23 +518,22 @@ impl<P: Payload> Ports<P> {
     }
 
     #[cold]
-    fn refuse(&mut self, now: Time, link: u32, reason: DropReason, size: Bytes, probe: &mut impl Probe) -> Offered {
+    fn refuse(&mut self, now: Time, link: u32, reason: DropReason, size: Bytes, probe: &mut impl Probe) {
         let rules = &mut self.rules[link as usize];
         rules.refused.bytes += size;
         rules.refused.packets += Packets::new(1);
         rules.dropped[reason as usize] += Packets::new(1);
         probe.observe(now, Fact::Dropped { port: link, reason, size });
-        Offered::Dropped(reason)
     }
 
     /// Draws whether the wire loses a packet that would now arrive.
     #[cold]
-    pub(crate) fn loses(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> bool {
+    pub(crate) fn loses(&mut self, now: Time, link: u32, arrived: &Arrived, probe: &mut impl Probe) -> bool {
         let rules = &mut self.rules[link as usize];
         let lost = rules.losses.below(1 << 32) < u64::from(rules.loss);
         if lost {
             rules.dropped[DropReason::Impairment as usize] += Packets::new(1);
-            let size = Bytes::new(u64::from(packet.ip_bytes()));
+            let size = Bytes::new(u64::from(self.packet(arrived).ip_bytes()));
             probe.observe(now, Fact::Dropped { port: link, reason: DropReason::Impairment, size });
         }
         lost
@@ -497,6 +561,15 @@ impl<P: Payload> Ports<P> {
         }
         if port.pool != NONE {
             self.pools[port.pool as usize].pool.give_back(before - port.held.bytes);
+        }
+    }
+
+    /// Keeps the largest backlog.
+    #[inline(always)]
+    fn note_backlog(&mut self, now: Time, link: u32) {
+        let port = &self.ports[link as usize];
+        if port.held.bytes > port.queue_max {
+            self.raise_max(now, link);
         }
     }
 

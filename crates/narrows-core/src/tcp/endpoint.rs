@@ -112,6 +112,7 @@ impl Endpoint {
     }
 
     /// A segment arrived.
+    #[inline(never)]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment, stack: &Stack) {
         if segment.flags.contains(Flags::SYN) {
             self.handle_syn(now, segment, stack);

@@ -128,17 +128,13 @@ impl Wheel {
                 }
                 return None;
             };
-            let bucket = self.page << PAGE_BITS | place as u64;
-            if bucket << self.width_bits > until {
-                return None;
-            }
-            self.horizon = bucket;
             let first = self.near.heads[place];
             let Node { entry, next } = self.nodes[first as usize];
             if next == NONE {
                 if entry.0 > until {
                     return None;
                 }
+                self.horizon = self.page << PAGE_BITS | place as u64;
                 self.near.take(place);
                 self.release(first);
                 return Some(entry);
@@ -165,6 +161,9 @@ impl Wheel {
             }
             number += 1;
             if number > CROWD {
+                if (self.page << PAGE_BITS | place as u64) << self.width_bits > until {
+                    return Some(None);
+                }
                 self.sort(place);
                 return None;
             }
@@ -173,6 +172,7 @@ impl Wheel {
         if best.0 > until {
             return Some(None);
         }
+        self.horizon = self.page << PAGE_BITS | place as u64;
         let after = self.nodes[first as usize].next;
         if before_first == NONE {
             self.near.heads[place] = after;
@@ -186,7 +186,7 @@ impl Wheel {
     /// Moves a crowded bucket to `open`, sorted.
     #[inline(never)]
     fn sort(&mut self, place: usize) {
-        self.horizon += 1;
+        self.horizon = (self.page << PAGE_BITS | place as u64) + 1;
         let mut node = self.near.take(place);
         while node != NONE {
             let Node { entry, next } = self.nodes[node as usize];
