@@ -210,6 +210,11 @@ impl Endpoint {
         self.receiver.poll_completed().map(Event::Delivered)
     }
 
+    /// Whether there may be something to send: where not, [`poll_transmit`](Self::poll_transmit) need not be called.
+    pub fn wants_to_send(&self) -> bool {
+        self.handshake != Handshake::Established || !self.sender.rests() || self.receiver.wants_to_acknowledge()
+    }
+
     /// The next segment to send now.
     pub fn poll_transmit(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
         match self.handshake {

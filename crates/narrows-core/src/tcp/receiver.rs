@@ -295,6 +295,11 @@ impl Receiver {
         self.pending == Pending::Now
     }
 
+    /// Anything is to be acknowledged at once.
+    pub(super) fn wants_to_acknowledge(&self) -> bool {
+        self.pending == Pending::Now || !self.before_change.is_empty()
+    }
+
     /// Something arrived out of order or twice, and is to be reported.
     pub(super) fn has_reports(&self) -> bool {
         self.recent_count > 0 || self.duplicate.is_some()

@@ -135,6 +135,11 @@ impl Scoreboard {
         self.resent
     }
 
+    /// Nothing is reported beyond a hole, lost or sent again.
+    pub(super) fn is_clean(&self) -> bool {
+        self.sacked | self.lost | self.resent == 0
+    }
+
     /// Whether a lost segment waits to be sent again.
     pub(super) fn wants_resend(&mut self) -> bool {
         self.next_to_resend().is_some()
@@ -188,7 +193,20 @@ impl Scoreboard {
     }
 
     /// Everything up to `ack` is delivered.
+    #[inline]
     pub(super) fn acknowledge(&mut self, una: Seq, ack: Seq, delivered: &mut Delivered) {
+        if self.known_end > self.first || !self.acknowledge_untouched(una, ack, delivered) {
+            self.acknowledge_touched(una, ack, delivered);
+        }
+        if self.scan < self.first {
+            self.scan = self.first;
+            self.sacked_below_scan = 0;
+        }
+        self.time_scan = self.time_scan.max(self.first);
+    }
+
+    #[inline(never)]
+    fn acknowledge_touched(&mut self, una: Seq, ack: Seq, delivered: &mut Delivered) {
         while let Some(&record) = self.records.front() {
             let start = Seq::expand(record.start, una);
             let end = start.plus(u64::from(record.length));
@@ -216,11 +234,35 @@ impl Scoreboard {
             }
             self.runs.pop_front();
         }
-        if self.scan < self.first {
-            self.scan = self.first;
-            self.sacked_below_scan = 0;
+    }
+
+    /// The same for segments at the front that were sent once and never spoken of, while nothing lies beyond a hole: they
+    /// left in their order, so that the first is the oldest and the last the newest. False if others are to follow.
+    #[inline]
+    fn acknowledge_untouched(&mut self, una: Seq, ack: Seq, delivered: &mut Delivered) -> bool {
+        let mut oldest = None;
+        while let Some(&record) = self.records.front() {
+            let start = Seq::expand(record.start, una);
+            let end = start.plus(u64::from(record.length));
+            if end > ack {
+                break;
+            }
+            if record.state != 0 {
+                return false;
+            }
+            self.visit();
+            self.records.pop_front();
+            self.first += 1;
+            delivered.packets += 1;
+            delivered.bytes += u64::from(record.length);
+            let oldest = *oldest.get_or_insert(record.sent_at);
+            delivered.in_order = Some(Left { oldest, newest: (record.sent_at, start) });
+            delivered.latest = Some((record.sent_at, end, false));
+            if let Some(stamp) = self.stamps.pop_front() {
+                delivered.stamp = Some((stamp, record.sent_at));
+            }
         }
-        self.time_scan = self.time_scan.max(self.first);
+        true
     }
 
     /// `[start, end)` was delivered out of order. A segment counts only if all of it was.

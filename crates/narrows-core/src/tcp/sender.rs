@@ -12,7 +12,7 @@ use super::reduction::Reduction;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::{EcnMode, LEAST_SMALL_QUEUE, Stack};
-use crate::cc::{Ack, Controller, Limit, Owner, Path, Phase, RttSample, Sent};
+use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RttSample, Sent};
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
@@ -49,6 +49,17 @@ struct Message {
     tag: Tag,
     /// Not cut short by a stop: its last segment ends it.
     whole: bool,
+}
+
+/// What an acknowledgement shows to be wrong.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trouble {
+    /// Segments newly found lost by it.
+    found: u32,
+    /// The same with those that no acknowledgement has told of yet.
+    lost: u32,
+    /// The episode that begins.
+    began: Option<Cause>,
 }
 
 /// The state of the sending half.
@@ -211,6 +222,14 @@ impl Sender {
         self.board.in_flight()
     }
 
+    /// Nothing is out and nothing is to go: asking for the next segment would change nothing.
+    pub(super) fn rests(&self) -> bool {
+        self.nxt >= self.offered
+            && self.board.outstanding() == 0
+            && !(self.probe_now || self.sent_since_hold || self.waits_for_pacing)
+            && self.burst_left == 0
+    }
+
     /// Everything offered is acknowledged.
     pub(super) fn is_idle(&self) -> bool {
         self.una == self.offered
@@ -270,9 +289,10 @@ impl Sender {
             return;
         }
         let prior_in_flight = self.board.in_flight();
+        let calm = self.is_calm(stack) && !ece && segment.sack.is_empty();
         let mut delivered = Delivered::default();
         self.board.begin_acknowledgement();
-        let duplicate = self.take_sack(segment, ack, &mut delivered, stack);
+        let duplicate = !segment.sack.is_empty() && self.take_sack(segment, ack, &mut delivered, stack);
         if advanced {
             self.board.acknowledge(self.una, ack, &mut delivered);
             self.una = ack;
@@ -293,19 +313,13 @@ impl Sender {
         let stamp = if stack.delivery_rate { delivered.stamp } else { None };
         let delivery = self.rate.sample(now, delivered.packets, stamp, self.rtt.min());
         self.notice_latest(now, &delivered);
-        let found = self.find_losses(now, ece, stack);
-        let lost = found + core::mem::take(&mut self.lost_unheard);
-
-        if ece {
-            // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
-            self.doubt = None;
-        }
-        if self.was_needless(segment, advanced) {
-            self.undo(&delivered);
-        }
-        self.leave_finished_episode();
-        let probe_repaired_loss = self.judge_probe(duplicate);
-        let began = self.enter_episode(ece, probe_repaired_loss, stack);
+        let Trouble { found, lost, began } = if calm {
+            self.reorder_timer = Time::NEVER;
+            self.resent_at = None;
+            Trouble::default()
+        } else {
+            self.look_for_trouble(now, segment, advanced, duplicate, ece, &delivered, stack)
+        };
 
         self.refresh_path(stack);
         if delivered.packets > 0 || ece {
@@ -341,11 +355,48 @@ impl Sender {
         self.rearm_after_ack(now, advanced, stack);
     }
 
-    /// Reads the blocks; returns whether the first reported a duplicate.
-    fn take_sack(&mut self, segment: &Segment, ack: Seq, delivered: &mut Delivered, stack: &Stack) -> bool {
-        if segment.sack.is_empty() {
-            return false;
+    /// Nothing is lost, sent again, reported beyond a hole or to be undone, and nothing that is out left before what is known
+    /// delivered: an acknowledgement without reports can only deliver in order.
+    fn is_calm(&self, stack: &Stack) -> bool {
+        self.phase == Phase::Open
+            && self.board.is_clean()
+            && self.doubt.is_none_or(|doubt| doubt.unreported != Some(0))
+            && self.probe.is_none()
+            && self.lost_unheard == 0
+            && (stack.profile.loss_detection != LossDetection::Rack
+                || self.board.oldest_sent_at().is_none_or(|oldest| oldest >= self.latest.0))
+    }
+
+    /// Looks for losses, for proof that earlier ones were none, and for the begin or end of an episode.
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments, reason = "what one acknowledgement says")]
+    fn look_for_trouble(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        advanced: bool,
+        duplicate: bool,
+        ece: bool,
+        delivered: &Delivered,
+        stack: &Stack,
+    ) -> Trouble {
+        let found = self.find_losses(now, ece, stack);
+        let lost = found + core::mem::take(&mut self.lost_unheard);
+        if ece {
+            // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
+            self.doubt = None;
         }
+        if self.was_needless(segment, advanced) {
+            self.undo(delivered);
+        }
+        self.leave_finished_episode();
+        let probe_repaired_loss = self.judge_probe(duplicate);
+        Trouble { found, lost, began: self.enter_episode(ece, probe_repaired_loss, stack) }
+    }
+
+    /// Reads the blocks; returns whether the first reported a duplicate.
+    #[inline(never)]
+    fn take_sack(&mut self, segment: &Segment, ack: Seq, delivered: &mut Delivered, stack: &Stack) -> bool {
         let mut blocks = [(Seq::SYN, Seq::SYN); 3];
         for (block, (start, end)) in blocks.iter_mut().zip(segment.sack.iter()) {
             *block = (Seq::expand(start, self.una), Seq::expand(end, self.una));
@@ -436,11 +487,12 @@ impl Sender {
         self.probe_at = Time::NEVER;
         let rack = stack.profile.loss_detection == LossDetection::Rack;
         let calm = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
+        if !stack.profile.tail_loss_probe || !calm || self.board.sacked() > 0 || self.probe.is_some() {
+            return;
+        }
         // Linux 4.9 probes only where no transmission of its own will tell.
         let stuck = rack || self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window();
-        let may_probe =
-            stack.profile.tail_loss_probe && calm && stuck && self.board.sacked() == 0 && self.probe.is_none();
-        let Some(srtt) = self.rtt.smoothed().filter(|_| may_probe) else { return };
+        let Some(srtt) = self.rtt.smoothed().filter(|_| stuck) else { return };
         let lone = self.board.outstanding() == 1;
         let wait = match (rack, lone) {
             (true, true) => srtt * 2 + stack.profile.min_rto,
@@ -677,6 +729,11 @@ impl Sender {
 
     /// The message that the byte at `seq` belongs to.
     fn message_of(&self, seq: Seq) -> Message {
+        if let Some(&first) = self.messages.front()
+            && seq < first.end
+        {
+            return first;
+        }
         let place = self.messages.partition_point(|message| message.end <= seq);
         let none = Message { end: self.offered.max(seq), tag: Tag::default(), whole: false };
         self.messages.get(place).copied().unwrap_or(none)
