@@ -101,7 +101,7 @@ impl<P: Payload> Network<P> {
     }
 
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
         let offered = self.ports.offer(now, link, packet, probe);
         self.follow(link, offered)

@@ -51,6 +51,7 @@ impl SidePool {
 }
 
 impl Packet {
+    #[inline(always)]
     pub(crate) fn pack(segment: &Segment, connection: u32, destination: u32, pool: &mut SidePool) -> Packet {
         let blocks = u8::try_from(segment.sack.len()).expect("at most three blocks");
         let extra = if blocks > 0 { pool.keep(segment.sack, segment.tag) } else { segment.tag.0 };

@@ -395,7 +395,7 @@ impl<'a> Simulation<'a> {
         let Some(end) = self.connections.end_if_alive(slot) else { return };
         let stack = self.stacks.get(end.place.stack);
         let mut room_at = Time::NEVER;
-        while end.endpoint.wants_to_send() {
+        loop {
             let full_until = if end.port_is_nearly_empty(now) {
                 Time::ZERO
             } else {

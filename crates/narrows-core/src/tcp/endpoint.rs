@@ -210,11 +210,6 @@ impl Endpoint {
         self.receiver.poll_completed().map(Event::Delivered)
     }
 
-    /// Whether there may be something to send: where not, [`poll_transmit`](Self::poll_transmit) need not be called.
-    pub fn wants_to_send(&self) -> bool {
-        self.handshake != Handshake::Established || !self.sender.rests() || self.receiver.wants_to_acknowledge()
-    }
-
     /// The next segment to send now.
     pub fn poll_transmit(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
         match self.handshake {
@@ -249,6 +244,9 @@ impl Endpoint {
     }
 
     fn poll_established(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
+        if self.sender.rests() {
+            return self.poll_acknowledgement(now, stack);
+        }
         if let Some(fields) = self.receiver.take_before_change(stack) {
             return Some(self.acknowledgement(now, fields));
         }
@@ -265,17 +263,14 @@ impl Endpoint {
 
     /// The next segment that carries no data: what may still go while the host's port holds enough of this connection.
     pub fn poll_acknowledgement(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
-        if self.handshake != Handshake::Established {
+        if self.handshake != Handshake::Established || !self.receiver.wants_to_acknowledge() {
             return None;
         }
         if let Some(fields) = self.receiver.take_before_change(stack) {
             return Some(self.acknowledgement(now, fields));
         }
-        if self.receiver.must_acknowledge() {
-            let fields = self.receiver.take_ack(stack);
-            return Some(self.acknowledgement(now, fields));
-        }
-        None
+        let fields = self.receiver.take_ack(stack);
+        Some(self.acknowledgement(now, fields))
     }
 
     fn acknowledgement(&self, now: Time, fields: AckFields) -> Segment {

@@ -40,7 +40,7 @@ const CROWD: u32 = 8;
 /// See the module's documentation.
 pub(super) fn width_bits(frames_per_second: u64) -> u32 {
     let distance = 1_000_000_000_000 / frames_per_second.max(1);
-    (distance.max(1).ilog2() + 3).clamp(4, 36)
+    (distance.max(1).ilog2() + 1).clamp(4, 36)
 }
 
 /// See the [module](self).
