@@ -414,13 +414,11 @@ impl<P: Payload> Ports<P> {
         let record = self.store.record(position);
         debug_assert_eq!(record.at, now);
         let unsettled = port.held.packets.get() == u64::from(port.ring.len());
-        if unsettled {
-            let size = Bytes::new(u64::from(record.packet.ip_bytes()));
-            port.held.bytes -= size;
-            port.held.packets -= Packets::new(1);
-            if port.pool != NONE {
-                self.pools[port.pool as usize].pool.give_back(size);
-            }
+        let left = if unsettled { u64::from(record.packet.ip_bytes()) } else { 0 };
+        port.held.bytes -= Bytes::new(left);
+        port.held.packets -= Packets::new(u64::from(unsettled));
+        if port.pool != NONE {
+            self.pools[port.pool as usize].pool.give_back(Bytes::new(left));
         }
         self.store.pop(&mut port.ring, unsettled);
         let next = if port.ring.len() > 0 { Some(self.store.record(port.ring.front()).at) } else { None };

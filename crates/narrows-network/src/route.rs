@@ -217,10 +217,9 @@ impl Routes {
     #[inline]
     pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: impl FnOnce() -> u32) -> u32 {
         let attachment = self.attachments[destination as usize];
-        if attachment.switch == switch {
-            return attachment.down;
-        }
-        let entry = self.table[switch as usize * self.edges + attachment.edge as usize];
+        let towards = self.table[switch as usize * self.edges + attachment.edge as usize];
+        // Selected, not branched: which it is changes from packet to packet.
+        let entry = if attachment.switch == switch { attachment.down } else { towards };
         if entry & GROUP == 0 { entry } else { self.choose(entry & !GROUP, switch, flow_hash()) }
     }
 

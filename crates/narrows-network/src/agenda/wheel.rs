@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn a_bucket_is_a_few_arrivals_wide() {
         // 42 links at 1 Gbit/s: an arrival each 293 ns if all are busy. 6,144 links at 10 Gbit/s: five each ns.
-        assert_eq!(width_bits(42 * 81_274), 21);
-        assert_eq!(width_bits(6_144 * 812_743), 10);
+        assert_eq!(width_bits(42 * 81_274), 19);
+        assert_eq!(width_bits(6_144 * 812_743), 8);
     }
 }
