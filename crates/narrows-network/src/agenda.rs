@@ -17,7 +17,7 @@ mod wheel;
 
 use narrows_core::units::Time;
 use narrows_scenario::plan::Graph;
-use wheel::Wheel;
+use wheel::{Popped, Wheel};
 
 const SLOT_BITS: u32 = 24;
 const ID_BITS: u32 = 36;
@@ -97,13 +97,6 @@ impl Entity {
     const fn arrival(link: u32) -> Entity {
         Entity((Class::Arrival as u64) << CLASS_SHIFT | (link as u64) << SLOT_BITS)
     }
-
-    /// The link whose arrival it is.
-    #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "made from 32 bits")]
-    const fn link(self) -> Option<u32> {
-        if self.0 >> CLASS_SHIFT == Class::Arrival as u64 { Some((self.0 >> SLOT_BITS) as u32) } else { None }
-    }
 }
 
 /// What [`Agenda::pop`] finds due.
@@ -156,7 +149,7 @@ impl Agenda {
     }
 
     /// The first packet of `link` arrives at `at`. For a link without an entry.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm_link(&mut self, link: u32, at: Time) {
         self.pending.push_link(link, at.as_ps());
     }
@@ -185,14 +178,16 @@ impl Agenda {
     }
 
     /// What comes first, unless it is after `until`. It is not armed any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, until: Time) -> Option<(Time, Due)> {
         loop {
-            let (time, key) = self.pending.pop(until.as_ps())?;
-            let (time, entity) = (Time::from_ps(time), Entity(key));
-            if let Some(link) = entity.link() {
-                return Some((time, Due::Arrival(link)));
-            }
+            let (time, popped) = self.pending.pop(until.as_ps())?;
+            let time = Time::from_ps(time);
+            let key = match popped {
+                Popped::Link(link) => return Some((time, Due::Arrival(link))),
+                Popped::Other(key) => key,
+            };
+            let entity = Entity(key);
             let slot = self.slots(entity).of(entity);
             if slot.entity != entity || slot.queued != time {
                 continue;

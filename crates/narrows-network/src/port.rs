@@ -3,7 +3,7 @@
 //!
 //! The packet in service counts towards limit, marking threshold and pool until its last bit has left, and a departure
 //! at `t` frees its place before an arrival at `t`. Which packets have left is only looked up when an answer depends on
-//! it: `Port::held` is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
+//! it: `Port::held_bytes` is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
 //! the truth. *Settling* walks the ring past departures that are due, each packet once in its life.
 //!
 //! A port of another kind (several classes, pausable, changing rate) would stand beside `Port` and share its rules and
@@ -69,17 +69,25 @@ impl Counters {
     }
 }
 
-/// What a byte takes on a line beyond whole picoseconds, in units of one picosecond divided by `rate`.
+/// What a line takes to send.
 #[derive(Clone, Copy, Debug)]
-struct LineRest {
-    rest: u64,
+struct Line {
+    /// Rounded down.
+    ps_per_byte: u64,
+    /// Bits per second.
     rate: u64,
 }
 
-impl LineRest {
-    /// Picoseconds for so many bytes, rounded up. The product fits: `rest` is below 2⁴³, and a packet below 2²⁰ bytes.
+impl Line {
+    /// What a byte takes beyond whole picoseconds, in units of one picosecond divided by the rate.
+    const fn rest(self) -> u64 {
+        PS_PER_BYTE_AT_1_BPS % self.rate
+    }
+
+    /// Picoseconds for so many bytes, rounded up. The product fits: the rest is below 2⁴³, and a packet below 2²⁰ bytes.
+    #[inline(never)]
     fn time_for(self, bytes: u64) -> u64 {
-        (bytes * self.rest).div_ceil(self.rate)
+        bytes * self.ps_per_byte + (bytes * self.rest()).div_ceil(self.rate)
     }
 }
 
@@ -103,39 +111,44 @@ pub enum Offered {
     Dropped(DropReason),
 }
 
-/// What every packet touches. The order of the fields is for the cache: what an arrival at the far end needs lies in
-/// one line, what else an offer needs in the next.
+/// What every packet touches, in two cache lines: first all that is decided by, then what is only counted.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 struct Port {
     ring: Ring,
-    /// Accepted and not yet seen to have left: at least what the port holds.
-    held: Backlog,
-    /// From a departure to the arrival at the far end.
-    delay: Span,
+    /// Accepted and not yet seen to have left: at least what the port holds. IP bytes, and packets.
+    held_bytes: u64,
+    held_packets: u32,
+    /// Where `exact`, what a byte takes: no packet pays for a 128-bit division.
+    ps_per_byte: u32,
     /// When the last accepted packet's last bit leaves.
     free_at: Time,
-    /// Index of the pool it draws on; [`NONE`] for none.
-    pool: u32,
-    /// Whether its wire loses packets.
-    lossy: bool,
+    /// From a departure to the arrival at the far end.
+    delay: Span,
+    /// Up to this, the packet's bytes included, neither law nor limit has anything to say.
+    calm_bytes: u32,
+    calm_packets: u32,
+    /// A node, or [`SWITCH`] and an index among switches.
+    far_end: u32,
     /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹².
     exact: bool,
-    far_end: FarEnd,
+    /// Whether its wire loses packets.
+    lossy: bool,
+    pooled: bool,
 
     /// Σ size · (departure − arrival) over accepted packets, and what was held at the reset.
     queue_integral: u128,
-    /// Whole picoseconds per byte: no packet pays for a 128-bit division.
-    ps_per_byte: u64,
-    /// Up to this, the packet's bytes included, neither law nor limit has anything to say.
-    calm: Backlog,
     queue_max: Bytes,
     accepted: Backlog,
+    /// Index of the pool it draws on; [`NONE`] for none.
+    pool: u32,
 }
 
 const _: () = assert!(size_of::<Port>() == 128, "a port is two cache lines");
+const _: () = assert!(std::mem::offset_of!(Port, queue_integral) == 64, "what is decided by lies in the first");
 
 const NONE: u32 = u32::MAX;
+const SWITCH: u32 = 1 << 31;
 
 /// Where a link leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +204,7 @@ impl Admitted {
 struct Rules {
     limit: Limit,
     aqm: Option<Aqm>,
-    line_rest: LineRest,
+    line: Line,
     carried: Backlog,
     refused: Backlog,
     dropped: [Packets; DropReason::ALL.len()],
@@ -203,7 +216,7 @@ struct Rules {
 }
 
 /// A switch's shared memory and the ports that draw on it. What the pool believes to be in use is the sum of its ports'
-/// `held`: an upper bound, as they are.
+/// `held_bytes`: an upper bound, as they are.
 #[derive(Clone, Debug)]
 struct SharedPool {
     pool: Pool,
@@ -221,9 +234,18 @@ pub(crate) struct Ports<P> {
 
 impl Port {
     /// Whether a packet of `size` may come in without asking law and limit.
-    #[inline]
+    #[inline(always)]
     fn is_calm(&self, size: Bytes) -> bool {
-        self.held.packets <= self.calm.packets && self.held.bytes + size <= self.calm.bytes
+        (self.held_packets <= self.calm_packets) & (self.held_bytes + size.get() <= u64::from(self.calm_bytes))
+    }
+
+    fn held(&self) -> Backlog {
+        Backlog { bytes: Bytes::new(self.held_bytes), packets: Packets::new(u64::from(self.held_packets)) }
+    }
+
+    #[inline(always)]
+    fn far_end(&self) -> FarEnd {
+        if self.far_end & SWITCH == 0 { FarEnd::Host(self.far_end) } else { FarEnd::Switch(self.far_end & !SWITCH) }
     }
 }
 
@@ -276,26 +298,34 @@ impl<P: Payload> Ports<P> {
     fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, seed: u64) {
         let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
-        let line_rest = LineRest { rest: PS_PER_BYTE_AT_1_BPS % link.rate.as_bps(), rate: link.rate.as_bps() };
+        let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
+        let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
+        let calm = calm(link.limit, aqm.as_ref());
         self.ports.push(Port {
             ring: Ring::EMPTY,
+            held_bytes: 0,
+            held_packets: 0,
+            ps_per_byte: ps_per_byte.unwrap_or(0),
             free_at: Time::ZERO,
             delay: link.delay,
-            held: Backlog::EMPTY,
-            far_end,
-            ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(),
-            exact: line_rest.rest == 0,
-            calm: calm(link.limit, aqm.as_ref()),
+            calm_bytes: u32::try_from(calm.bytes.get()).unwrap_or(u32::MAX),
+            calm_packets: u32::try_from(calm.packets.get()).unwrap_or(u32::MAX),
+            far_end: match far_end {
+                FarEnd::Host(node) => node,
+                FarEnd::Switch(switch) => switch | SWITCH,
+            },
+            exact: ps_per_byte.is_some(),
+            lossy: link.loss > 0,
+            pooled: pool != NONE,
+            queue_integral: 0,
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
-            queue_integral: 0,
             pool,
-            lossy: link.loss > 0,
         });
         self.rules.push(Rules {
             limit: link.limit,
             aqm,
-            line_rest,
+            line,
             carried: Backlog::EMPTY,
             refused: Backlog::EMPTY,
             dropped: [Packets::ZERO; DropReason::ALL.len()],
@@ -349,19 +379,20 @@ impl<P: Payload> Ports<P> {
         let size = Bytes::new(u64::from(ip_bytes));
         let port = &self.ports[link as usize];
         let mut marked = false;
-        if !port.is_calm(size) || port.pool != NONE {
+        if !port.is_calm(size) | port.pooled {
             marked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
         }
         let port = &mut self.ports[link as usize];
         let wire_bytes = wire_bytes(ip_bytes);
-        let mut service = wire_bytes * port.ps_per_byte;
-        if !port.exact {
-            service += self.rules[link as usize].line_rest.time_for(wire_bytes);
-        }
+        let service = if port.exact {
+            wire_bytes * u64::from(port.ps_per_byte)
+        } else {
+            self.rules[link as usize].line.time_for(wire_bytes)
+        };
         let departure = now.max(port.free_at) + Span::from_ps(service);
         port.free_at = departure;
-        port.held.bytes += size;
-        port.held.packets += Packets::new(1);
+        port.held_bytes += size.get();
+        port.held_packets += 1;
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
@@ -403,7 +434,7 @@ impl<P: Payload> Ports<P> {
 
     /// Where a link leads.
     pub(crate) fn far_end(&self, link: u32) -> FarEnd {
-        self.ports[link as usize].far_end
+        self.ports[link as usize].far_end()
     }
 
     /// The first packet of `link` reaches the far end.
@@ -413,16 +444,16 @@ impl<P: Payload> Ports<P> {
         let position = port.ring.front();
         let record = self.store.record(position);
         debug_assert_eq!(record.at, now);
-        let unsettled = port.held.packets.get() == u64::from(port.ring.len());
+        let unsettled = port.held_packets == port.ring.len();
         let left = if unsettled { u64::from(record.packet.ip_bytes()) } else { 0 };
-        port.held.bytes -= Bytes::new(left);
-        port.held.packets -= Packets::new(u64::from(unsettled));
-        if port.pool != NONE {
+        port.held_bytes -= left;
+        port.held_packets -= u32::from(unsettled);
+        if port.pooled {
             self.pools[port.pool as usize].pool.give_back(Bytes::new(left));
         }
         self.store.pop(&mut port.ring, unsettled);
         let next = if port.ring.len() > 0 { Some(self.store.record(port.ring.front()).at) } else { None };
-        Arrived { position, lossy: port.lossy, far_end: port.far_end, next }
+        Arrived { position, lossy: port.lossy, far_end: port.far_end(), next }
     }
 
     /// The packet that has just arrived.
@@ -439,7 +470,7 @@ impl<P: Payload> Ports<P> {
     /// What the port holds.
     pub(crate) fn backlog(&mut self, now: Time, link: u32) -> Backlog {
         self.settle(now, link);
-        self.ports[link as usize].held
+        self.ports[link as usize].held()
     }
 
     /// What the port has done since the last reset, as of `now`.
@@ -451,8 +482,8 @@ impl<P: Payload> Ports<P> {
         Counters {
             carried: rules.carried,
             offered: with(port.accepted, rules.refused),
-            sent: Backlog { bytes: taken.bytes - port.held.bytes, packets: taken.packets - port.held.packets },
-            queued: port.held,
+            sent: Backlog { bytes: taken.bytes - port.held().bytes, packets: taken.packets - port.held().packets },
+            queued: port.held(),
             dropped: rules.dropped,
             marked: rules.marked,
             queue_max: port.queue_max,
@@ -468,9 +499,9 @@ impl<P: Payload> Ports<P> {
             let outstanding = self.outstanding(now, link);
             let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
             port.queue_integral = outstanding;
-            port.queue_max = port.held.bytes;
+            port.queue_max = port.held().bytes;
             port.accepted = Backlog::EMPTY;
-            rules.carried = port.held;
+            rules.carried = port.held();
             rules.refused = Backlog::EMPTY;
             rules.dropped = Default::default();
             rules.marked = Packets::ZERO;
@@ -485,7 +516,7 @@ impl<P: Payload> Ports<P> {
         if port.is_calm(size) {
             return Ok(false);
         }
-        let backlog = port.held;
+        let backlog = port.held();
         let verdict = rules.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
             aqm.decide(&aqm::Arrival { now, backlog, idle_since: port.free_at, ecn_capable })
         });
@@ -501,7 +532,7 @@ impl<P: Payload> Ports<P> {
     /// Whether the pool takes a packet of `size` for this port. A yes to stale totals is a yes; before a no, first what
     /// left this port and then what left the whole switch is given back.
     fn pool_admits(&mut self, now: Time, link: u32, pool: u32, size: Bytes) -> bool {
-        let admits = |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held.bytes, size);
+        let admits = |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held().bytes, size);
         if admits(self) {
             return true;
         }
@@ -537,13 +568,13 @@ impl<P: Payload> Ports<P> {
         lost
     }
 
-    /// Makes `held` exact: gives up what has left by `now`, departures at `now` included.
+    /// Makes what is held exact: gives up what has left by `now`, departures at `now` included.
     fn settle(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
-        let before = port.held.bytes;
+        let before = port.held_bytes;
         if port.free_at <= now {
             self.store.settle_all(&mut port.ring);
-            port.held = Backlog::EMPTY;
+            (port.held_bytes, port.held_packets) = (0, 0);
         } else {
             // Ends at the latest at the last packet, which leaves at `free_at`.
             let horizon = now + port.delay;
@@ -552,13 +583,13 @@ impl<P: Payload> Ports<P> {
                 if record.at > horizon {
                     break;
                 }
-                port.held.bytes -= Bytes::new(u64::from(record.packet.ip_bytes()));
-                port.held.packets -= Packets::new(1);
+                port.held_bytes -= u64::from(record.packet.ip_bytes());
+                port.held_packets -= 1;
                 self.store.settle_one(&mut port.ring);
             }
         }
-        if port.pool != NONE {
-            self.pools[port.pool as usize].pool.give_back(before - port.held.bytes);
+        if port.pooled {
+            self.pools[port.pool as usize].pool.give_back(Bytes::new(before - port.held_bytes));
         }
     }
 
@@ -566,7 +597,7 @@ impl<P: Payload> Ports<P> {
     #[inline(always)]
     fn note_backlog(&mut self, now: Time, link: u32) {
         let port = &self.ports[link as usize];
-        if port.held.bytes > port.queue_max {
+        if port.held_bytes > port.queue_max.get() {
             self.raise_max(now, link);
         }
     }
@@ -576,14 +607,14 @@ impl<P: Payload> Ports<P> {
     fn raise_max(&mut self, now: Time, link: u32) {
         self.settle(now, link);
         let port = &mut self.ports[link as usize];
-        port.queue_max = port.queue_max.max(port.held.bytes);
+        port.queue_max = port.queue_max.max(port.held().bytes);
     }
 
     /// Σ size · (departure − now) over what a settled port holds.
     fn outstanding(&self, now: Time, link: u32) -> u128 {
         let port = &self.ports[link as usize];
         self.store
-            .unsettled(&port.ring, port.held.packets.get())
+            .unsettled(&port.ring, u64::from(port.held_packets))
             .map(|record| {
                 let left = record.at - (now + port.delay);
                 u128::from(record.packet.ip_bytes()) * u128::from(left.as_ps())

@@ -55,16 +55,27 @@ pub(super) struct Wheel {
     page: u64,
     free: u32,
     nodes: Vec<Node>,
+    /// By node: what decides between equal times.
+    keys: Vec<u64>,
     near: Level,
-    open: Vec<Entry>,
+    open: Vec<(Entry, u32)>,
     far: Level,
-    beyond: BinaryHeap<Reverse<(Entry, u32)>>,
+    beyond: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    entry: Entry,
+    time: u64,
     next: u32,
+}
+
+/// What [`Wheel::pop`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Popped {
+    /// The entry of this link.
+    Link(u32),
+    /// The entry with this key.
+    Other(u64),
 }
 
 /// Lists of nodes, and which of them are not empty.
@@ -77,45 +88,46 @@ struct Level {
 impl Wheel {
     /// An empty wheel. The first arena places are for links, with these keys.
     pub(super) fn new(width_bits: u32, link_keys: impl Iterator<Item = u64>) -> Wheel {
-        let nodes: Vec<Node> = link_keys.map(|key| Node { entry: (0, key), next: NONE }).collect();
+        let keys: Vec<u64> = link_keys.collect();
         Wheel {
             width_bits,
-            links: nodes.len() as u32,
+            links: keys.len() as u32,
             open: Vec::with_capacity(64),
             horizon: 0,
             page: 0,
             near: Level::new(),
             far: Level::new(),
             beyond: BinaryHeap::new(),
-            nodes,
+            nodes: vec![Node { time: 0, next: NONE }; keys.len()],
+            keys,
             free: NONE,
         }
     }
 
     /// Adds the entry of a link that has none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_link(&mut self, link: u32, time: u64) {
-        self.nodes[link as usize].entry.0 = time;
         self.file(link, time);
     }
 
     /// Adds an entry of anything else.
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) {
-        let node = self.free;
+    pub(super) fn push(&mut self, (time, key): Entry) {
+        let mut node = self.free;
         if node == NONE {
-            self.nodes.push(Node { entry, next: NONE });
-            self.file(self.nodes.len() as u32 - 1, entry.0);
+            node = self.nodes.len() as u32;
+            self.nodes.push(Node { time, next: NONE });
+            self.keys.push(key);
         } else {
             self.free = self.nodes[node as usize].next;
-            self.nodes[node as usize].entry = entry;
-            self.file(node, entry.0);
+            self.keys[node as usize] = key;
         }
+        self.file(node, time);
     }
 
     /// The first entry, unless it is after `until`.
-    #[inline]
-    pub(super) fn pop(&mut self, until: u64) -> Option<Entry> {
+    #[inline(always)]
+    pub(super) fn pop(&mut self, until: u64) -> Option<(u64, Popped)> {
         loop {
             if !self.open.is_empty() {
                 return self.pop_open(until);
@@ -129,15 +141,14 @@ impl Wheel {
                 return None;
             };
             let first = self.near.heads[place];
-            let Node { entry, next } = self.nodes[first as usize];
+            let Node { time, next } = self.nodes[first as usize];
             if next == NONE {
-                if entry.0 > until {
+                if time > until {
                     return None;
                 }
                 self.horizon = self.page << PAGE_BITS | place as u64;
                 self.near.take(place);
-                self.release(first);
-                return Some(entry);
+                return Some((time, self.popped(first)));
             }
             if let Some(popped) = self.pop_of_several(place, until) {
                 return popped;
@@ -149,15 +160,15 @@ impl Wheel {
     /// they have been sorted.
     #[inline(never)]
     #[allow(clippy::option_option, reason = "whether it was decided here, and what was decided")]
-    fn pop_of_several(&mut self, place: usize, until: u64) -> Option<Option<Entry>> {
+    fn pop_of_several(&mut self, place: usize, until: u64) -> Option<Option<(u64, Popped)>> {
         let mut node = self.near.heads[place];
         let (mut first, mut before_first, mut before) = (node, NONE, NONE);
-        let mut best = self.nodes[node as usize].entry;
+        let mut best = self.nodes[node as usize].time;
         let mut number = 0;
         while node != NONE {
-            let Node { entry, next } = self.nodes[node as usize];
-            if entry < best {
-                (best, first, before_first) = (entry, node, before);
+            let Node { time, next } = self.nodes[node as usize];
+            if time < best || time == best && self.keys[node as usize] < self.keys[first as usize] {
+                (best, first, before_first) = (time, node, before);
             }
             number += 1;
             if number > CROWD {
@@ -169,7 +180,7 @@ impl Wheel {
             }
             (before, node) = (node, next);
         }
-        if best.0 > until {
+        if best > until {
             return Some(None);
         }
         self.horizon = self.page << PAGE_BITS | place as u64;
@@ -179,8 +190,7 @@ impl Wheel {
         } else {
             self.nodes[before_first as usize].next = after;
         }
-        self.release(first);
-        Some(Some(best))
+        Some(Some((best, self.popped(first))))
     }
 
     /// Moves a crowded bucket to `open`, sorted.
@@ -189,52 +199,55 @@ impl Wheel {
         self.horizon = (self.page << PAGE_BITS | place as u64) + 1;
         let mut node = self.near.take(place);
         while node != NONE {
-            let Node { entry, next } = self.nodes[node as usize];
-            self.open.push(entry);
-            self.release(node);
+            let Node { time, next } = self.nodes[node as usize];
+            self.open.push(((time, self.keys[node as usize]), node));
             node = next;
         }
         self.open.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     #[inline(never)]
-    fn pop_open(&mut self, until: u64) -> Option<Entry> {
-        self.open.pop_if(|first| first.0 <= until)
+    fn pop_open(&mut self, until: u64) -> Option<(u64, Popped)> {
+        let ((time, _), node) = self.open.pop_if(|((time, _), _)| *time <= until)?;
+        Some((time, self.popped(node)))
     }
 
-    /// Gives a node back; a link's stays its own.
-    #[inline]
-    fn release(&mut self, node: u32) {
-        if node >= self.links {
-            self.nodes[node as usize].next = self.free;
-            self.free = node;
+    /// What a node stands for. A link's stays its own, another is given back.
+    #[inline(always)]
+    fn popped(&mut self, node: u32) -> Popped {
+        if node < self.links {
+            return Popped::Link(node);
         }
+        self.nodes[node as usize].next = self.free;
+        self.free = node;
+        Popped::Other(self.keys[node as usize])
     }
 
     /// Puts a node into its list.
-    #[inline]
+    #[inline(always)]
     fn file(&mut self, node: u32, time: u64) {
         let bucket = time >> self.width_bits;
         if bucket >> PAGE_BITS == self.page && bucket >= self.horizon {
             let place = bucket as usize % PLACES;
-            self.nodes[node as usize].next = self.near.put(place, node);
+            self.nodes[node as usize] = Node { time, next: self.near.put(place, node) };
         } else {
-            self.file_elsewhere(node, bucket);
+            self.file_elsewhere(node, time);
         }
     }
 
     #[inline(never)]
-    fn file_elsewhere(&mut self, node: u32, bucket: u64) {
-        let entry = self.nodes[node as usize].entry;
+    fn file_elsewhere(&mut self, node: u32, time: u64) {
+        let bucket = time >> self.width_bits;
+        self.nodes[node as usize].time = time;
         if bucket < self.horizon {
+            let entry = ((time, self.keys[node as usize]), node);
             let place = self.open.iter().rposition(|later| *later > entry).map_or(0, |later| later + 1);
             self.open.insert(place, entry);
-            self.release(node);
             return;
         }
         let page = bucket >> PAGE_BITS;
         if page - self.page >= FAR {
-            self.beyond.push(Reverse((entry, node)));
+            self.beyond.push(Reverse((time, node)));
         } else {
             self.nodes[node as usize].next = self.far.put(page as usize % PLACES, node);
         }
@@ -251,16 +264,16 @@ impl Wheel {
         self.horizon = page << PAGE_BITS;
         let mut node = self.far.take(page as usize % PLACES);
         while node != NONE {
-            let Node { entry, next } = self.nodes[node as usize];
-            self.file(node, entry.0);
+            let Node { time, next } = self.nodes[node as usize];
+            self.file(node, time);
             node = next;
         }
-        while let Some(&Reverse((entry, node))) = self.beyond.peek() {
-            if self.page_of(entry) - page >= FAR {
+        while let Some(&Reverse((time, node))) = self.beyond.peek() {
+            if self.page_of(time) - page >= FAR {
                 break;
             }
             self.beyond.pop();
-            self.file(node, entry.0);
+            self.file(node, time);
         }
         true
     }
@@ -270,15 +283,15 @@ impl Wheel {
         let start = (self.page + 1) as usize % PLACES;
         let far = self.far.occupied.next(start).or_else(|| self.far.occupied.next(0));
         let far = far.map(|place| self.page + 1 + ((place as u64).wrapping_sub(start as u64) & (FAR - 1)));
-        let beyond = self.beyond.peek().map(|Reverse((entry, _))| self.page_of(*entry));
+        let beyond = self.beyond.peek().map(|Reverse((time, _))| self.page_of(*time));
         match (far, beyond) {
             (Some(far), Some(beyond)) => Some(far.min(beyond)),
             (far, beyond) => far.or(beyond),
         }
     }
 
-    fn page_of(&self, entry: Entry) -> u64 {
-        entry.0 >> self.width_bits >> PAGE_BITS
+    fn page_of(&self, time: u64) -> u64 {
+        time >> self.width_bits >> PAGE_BITS
     }
 }
 
@@ -370,6 +383,10 @@ mod tests {
         ]
     }
 
+    fn other((time, key): Entry) -> (u64, Popped) {
+        (time, Popped::Other(key))
+    }
+
     proptest! {
         #[test]
         fn the_wheel_pops_what_a_heap_pops(
@@ -389,7 +406,7 @@ mod tests {
                         for _ in 0..most {
                             let due = heap.peek().is_some_and(|Reverse(entry)| entry.0 <= until);
                             let expected = if due { heap.pop().map(|Reverse(entry)| entry) } else { None };
-                            prop_assert_eq!(wheel.pop(until), expected);
+                            prop_assert_eq!(wheel.pop(until), expected.map(other));
                             now = expected.map_or(until, |entry| entry.0);
                             if expected.is_none() {
                                 break;
@@ -399,7 +416,7 @@ mod tests {
                 }
             }
             while let Some(Reverse(entry)) = heap.pop() {
-                prop_assert_eq!(wheel.pop(u64::MAX), Some(entry));
+                prop_assert_eq!(wheel.pop(u64::MAX), Some(other(entry)));
             }
             prop_assert_eq!(wheel.pop(u64::MAX), None);
         }
