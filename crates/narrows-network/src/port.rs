@@ -276,6 +276,29 @@ impl<P: Payload> Ports<P> {
         });
     }
 
+    /// From a departure at the port of `link` to the arrival at the far end.
+    pub(crate) fn delay(&self, link: u32) -> Span {
+        self.ports[link as usize].delay
+    }
+
+    /// A packet that another part's port has accepted is on the wire of `link`; whether it is the only one.
+    pub(crate) fn import(&mut self, link: u32, at: Time, packet: P) -> bool {
+        let port = &mut self.ports[link as usize];
+        let first = port.ring.len() == 0;
+        self.store.push(&mut port.ring, Record { at, packet });
+        first
+    }
+
+    /// Forgets what has left the port of `link`, which carries it to another part: no arrival here takes it out of the
+    /// ring.
+    pub(crate) fn trim(&mut self, now: Time, link: u32) {
+        self.settle(now, link);
+        let port = &mut self.ports[link as usize];
+        while u64::from(port.ring.len()) > port.held.packets.get() {
+            self.store.pop(&mut port.ring, false);
+        }
+    }
+
     /// A packet arrives at the port. If it is accepted while the link is empty, the second value says when it will
     /// reach the far end: the link's entry in the agenda.
     #[inline]
