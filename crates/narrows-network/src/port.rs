@@ -26,6 +26,9 @@ use narrows_scenario::plan::{Graph, Link};
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
 
+/// A cut link's ring is trimmed when it has grown by so many records.
+const TRIM_EVERY: u32 = 64;
+
 /// What a port has done since the counters were last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -290,8 +293,11 @@ impl<P: Payload> Ports<P> {
     }
 
     /// Forgets what has left the port of `link`, which carries it to another part: no arrival here takes it out of the
-    /// ring.
+    /// ring. Now and then is enough: the ring holds at most so many records more than the queue did.
     pub(crate) fn trim(&mut self, now: Time, link: u32) {
+        if !self.ports[link as usize].ring.len().is_multiple_of(TRIM_EVERY) {
+            return;
+        }
         self.settle(now, link);
         let port = &mut self.ports[link as usize];
         while u64::from(port.ring.len()) > port.held.packets.get() {

@@ -14,10 +14,14 @@ mod connections;
 mod flows;
 mod hosts;
 mod ideal;
+mod merge;
 mod packet;
+mod parallel;
 mod results;
 mod simulation;
 
 pub use calibrate::{hold_ns, thread_cpu_ns};
+pub use narrows_network::Partition;
+pub use parallel::{run, run_in_parts};
 pub use results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
 pub use simulation::{Progress, SimError, Simulation};
