@@ -25,7 +25,7 @@ use crate::port::{Counters, FarEnd, Offered, Ports};
 use crate::route::{GraphError, Routes};
 use narrows_core::probe::Probe;
 use narrows_core::units::{Bytes, Packets, Time};
-use narrows_scenario::plan::{Graph, NodeKind};
+use narrows_scenario::plan::{Graph, Link, NodeKind};
 
 /// What a network must know of a packet. Up to 32 bytes keep a record within 40.
 pub trait Payload: Copy {
@@ -76,9 +76,10 @@ pub struct Carried<P> {
 pub struct Network<P> {
     agenda: Agenda,
     ports: Ports<P>,
-    /// By link: whether it leads into another part. Empty for a whole network.
-    cuts: Vec<bool>,
-    exports: Vec<Carried<P>>,
+    /// By link: the part that it leads into, if that is another; else [`NONE`]. Empty for a whole network.
+    cuts: Vec<u32>,
+    /// By part.
+    exports: Vec<Vec<Carried<P>>>,
     routes: Routes,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
@@ -119,16 +120,27 @@ impl<P: Payload> Network<P> {
     pub fn part(graph: &Graph, seed: u64, partition: &Partition, part: u32) -> Result<Network<P>, GraphError> {
         let mut network = Network::new(graph, seed)?;
         if partition.count() > 1 {
-            let leaves = |node| partition.part_of(node) != part;
-            network.cuts = graph.links.iter().map(|link| !leaves(link.from) && leaves(link.to)).collect();
+            let into = |link: &Link| (partition.part_of(link.from), partition.part_of(link.to));
+            let cut = |link| {
+                if let (from, to) = into(link)
+                    && from == part
+                    && to != part
+                {
+                    to
+                } else {
+                    NONE
+                }
+            };
+            network.cuts = graph.links.iter().map(cut).collect();
+            network.exports = (0..partition.count()).map(|_| Vec::new()).collect();
         }
         Ok(network)
     }
 
-    /// What was accepted for links into other parts since the last call, in the order of acceptance: that of arrival
-    /// for each link.
-    pub fn exports(&mut self) -> std::vec::Drain<'_, Carried<P>> {
-        self.exports.drain(..)
+    /// What was accepted for links into this part and has not been taken out yet, in the order of acceptance: that of
+    /// arrival for each link. The driver empties it.
+    pub fn exports(&mut self, part: u32) -> &mut Vec<Carried<P>> {
+        &mut self.exports[part as usize]
     }
 
     /// Takes what another part's port has accepted for a link into this part. Packets of one link come in their order.
@@ -163,8 +175,10 @@ impl<P: Payload> Network<P> {
     #[inline]
     pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
         let (offered, arrival) = self.ports.offer(now, link, packet, probe);
-        if self.cuts.get(link as usize) == Some(&true) {
-            self.export(now, link, packet, offered);
+        if let Some(&part) = self.cuts.get(link as usize)
+            && part != NONE
+        {
+            self.export(now, part, link, packet, offered);
         } else if let Some(at) = arrival {
             self.agenda.arm_link(link, at);
         }
@@ -173,12 +187,12 @@ impl<P: Payload> Network<P> {
     }
 
     #[inline(never)]
-    fn export(&mut self, now: Time, link: u32, mut packet: P, offered: Offered) {
+    fn export(&mut self, now: Time, part: u32, link: u32, mut packet: P, offered: Offered) {
         let Offered::Accepted { departure, marked } = offered else { return };
         if marked {
             packet.mark();
         }
-        self.exports.push(Carried { link, at: departure + self.ports.delay(link), packet });
+        self.exports[part as usize].push(Carried { link, at: departure + self.ports.delay(link), packet });
         self.ports.trim(now, link);
     }
 

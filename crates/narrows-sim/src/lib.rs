@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Plan + seed ─▶ Simulation ──advance──▶ … ──finish──▶ Results (rows, in the order of the plan's identifiers)
+//!            ╲─▶ run ─▶ parts × threads ──merge──▶ the same Results
 //! ```
 //!
 //! A host is its port, its connections' ends ([`narrows_core::tcp::Endpoint`]) and the applications that feed them. What
@@ -22,6 +23,6 @@ mod simulation;
 
 pub use calibrate::{hold_ns, thread_cpu_ns};
 pub use narrows_network::Partition;
-pub use parallel::{run, run_in_parts};
+pub use parallel::{Ran, run, run_in_parts};
 pub use results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
 pub use simulation::{Progress, SimError, Simulation};

@@ -68,7 +68,7 @@ impl Packet {
         }
     }
 
-    /// What the packet has in the pool, taken out of it: the packet goes to where there is another pool.
+    /// What the packet has in the pool, taken out of there: the packet goes to where there is another pool.
     pub(crate) fn leave(&self, pool: &mut SidePool) -> Option<(SackBlocks, Tag)> {
         (self.ecn_and_blocks >> 2 > 0).then(|| pool.take(self.extra))
     }

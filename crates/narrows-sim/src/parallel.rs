@@ -9,6 +9,7 @@
 //! stands back for a while, longer each time, and leaves all parts to the others.
 
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
@@ -18,6 +19,7 @@ use narrows_core::units::{Span, Time};
 use narrows_network::Partition;
 use narrows_scenario::plan::Plan;
 
+use crate::calibrate::thread_cpu_ns;
 use crate::merge::merge;
 use crate::results::Results;
 use crate::simulation::{Mail, Progress, SimError, Simulation, deadline, next_horizon, survey};
@@ -40,6 +42,17 @@ const STAND_BACK: Duration = Duration::from_millis(20);
 const STAND_BACK_MOST: Duration = Duration::from_secs(2);
 const FORGET: u32 = 8;
 
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// What it leaves behind: the same on any number of threads.
+    pub results: Results,
+    /// Nanoseconds that its threads have spent on a processor together; `None` where the system does not tell.
+    pub cpu_ns: Option<u64>,
+    /// Number of threads.
+    pub threads: u32,
+}
+
 /// Runs a plan on up to `threads` threads, this one included. The results do not depend on their number: a network of one
 /// site, or one whose sites are less than 100 µs apart, is run by one whatever it is.
 ///
@@ -56,7 +69,7 @@ pub fn run(
     seed: u64,
     threads: u32,
     observer: impl FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Option<Results>, SimError> {
+) -> Result<Option<Ran>, SimError> {
     let partition = match threads {
         0 | 1 => Partition::whole(&plan.network),
         _ => Partition::by_site(&plan.network, LEAST_LOOK_AHEAD),
@@ -77,38 +90,46 @@ pub fn run_in_parts(
     partition: &Partition,
     threads: u32,
     mut observer: impl FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Option<Results>, SimError> {
+) -> Result<Option<Ran>, SimError> {
+    let cpu = thread_cpu_ns();
     if partition.count() == 1 {
         let mut simulation = Simulation::new(plan, seed)?;
         while observer(simulation.progress()).is_continue() {
             if !simulation.advance(EVENTS_PER_LOOK) {
-                return Ok(Some(simulation.finish()));
+                let results = simulation.finish();
+                return Ok(Some(Ran { results, cpu_ns: spent_since(cpu), threads: 1 }));
             }
         }
         return Ok(None);
     }
     let names = survey(plan, seed)?;
-    let part = |part| Simulation::part(plan, seed, partition, part, names.clone()).map(Box::new);
+    let part = |part| Simulation::part(plan, seed, partition, part, names.clone());
     let parts = (0..partition.count()).map(part).collect::<Result<Vec<_>, SimError>>()?;
-    let threads = threads.clamp(1, partition.count()) as usize;
-    let hall = Hall::new(plan, partition, parts, threads);
-    thread::scope(|scope| {
-        for me in 1..threads {
-            let hall = &hall;
-            // A thread that cannot be had is one less: the others do its work.
-            let spawned = thread::Builder::new().spawn_scoped(scope, move || hall.work(me, None));
-            if spawned.is_err() {
-                hall.lock().active -= 1;
-            }
-        }
+    let threads = threads.clamp(1, partition.count());
+    let hall = Hall::new(plan, partition, parts, threads as usize);
+    let others = thread::scope(|scope| {
+        let hall = &hall;
+        // A thread that cannot be had is one less: the others do its work.
+        let spawn = |me| thread::Builder::new().spawn_scoped(scope, move || hall.work(me, None)).ok();
+        let spawned: Vec<_> = (1..threads as usize).filter_map(spawn).collect();
+        hall.lock().active -= threads as usize - 1 - spawned.len();
         hall.work(0, Some(&mut observer));
+        let joined = spawned.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        joined.sum::<Option<u64>>()
     });
     let board = hall.board.into_inner().expect("no thread panicked");
     if board.ended != Some(End::Done) {
         return Ok(None);
     }
-    let parts = board.seats.into_iter().map(|seat| seat.part.expect("every part is back").notes());
-    Ok(Some(merge(plan, &names, partition, parts.collect())))
+    let notes = board.seats.into_iter().map(|seat| seat.part.expect("every part is back").notes()).collect();
+    let results = merge(plan, &names, partition, notes);
+    let cpu_ns = spent_since(cpu).zip(others).map(|(own, others)| own + others);
+    Ok(Some(Ran { results, cpu_ns, threads }))
+}
+
+/// Processor time of this thread since it had spent so much.
+fn spent_since(before: Option<u64>) -> Option<u64> {
+    thread_cpu_ns().zip(before).map(|(now, before)| now - before)
 }
 
 type Observer<'o> = dyn FnMut(Progress) -> ControlFlow<()> + 'o;
@@ -161,7 +182,7 @@ struct Hall<'a> {
 }
 
 impl<'a> Hall<'a> {
-    fn new(plan: &'a Plan, partition: &'a Partition, parts: Vec<Box<Simulation<'a>>>, threads: usize) -> Hall<'a> {
+    fn new(plan: &'a Plan, partition: &'a Partition, parts: Vec<Simulation<'a>>, threads: usize) -> Hall<'a> {
         let delays = || (0..partition.count()).flat_map(|part| partition.sources(part)).map(|&(_, delay)| delay);
         // Parts without a link between them need no exchange.
         let reach = delays().max().unwrap_or(Span::from_ms(100));
@@ -170,7 +191,7 @@ impl<'a> Hall<'a> {
             clock: Time::ZERO,
             unfinished: 0,
             packet_hops: 0,
-            part: Some(part),
+            part: Some(Box::new(part)),
             inbox: Mail::default(),
             last: place % threads,
         });
@@ -200,8 +221,10 @@ impl<'a> Hall<'a> {
         let sources = self.partition.sources(u32::try_from(place).expect("few parts")).iter();
         let slowest = (0..board.seats.len()).map(clock).min().expect("there are parts");
         let allowed = sources.map(|&(from, delay)| clock(from as usize) + delay).min().unwrap_or(Time::NEVER);
+        let most = allowed.min(slowest + self.reach).min(board.horizon);
         let until = board.horizon.min(seat.clock + self.step);
-        (until > seat.clock && until <= allowed && until <= slowest + self.reach).then_some(until)
+        // One thread alone gains nothing by small steps.
+        (until > seat.clock && until <= most).then_some(if board.active == 1 { most } else { until })
     }
 
     /// What this thread does next: the part that it ran last, or else the one that is furthest behind.
@@ -210,8 +233,8 @@ impl<'a> Hall<'a> {
         ready.min_by_key(|&(place, _)| (board.seats[place].last != me, board.seats[place].clock))
     }
 
-    /// Runs parts until the run ends.
-    fn work(&self, me: usize, mut observer: Option<&mut Observer<'_>>) {
+    /// Runs parts until the run ends; the processor time of the thread then.
+    fn work(&self, me: usize, mut observer: Option<&mut Observer<'_>>) -> Option<u64> {
         let _guard = Leaving(self);
         let mut hands = Hands::new(self.partition.count() as usize);
         let mut looked = None;
@@ -236,6 +259,8 @@ impl<'a> Hall<'a> {
                 None => self.wait(board),
             };
         }
+        drop(board);
+        thread_cpu_ns()
     }
 
     /// Runs one part for a step and hands over what it sent.
@@ -262,11 +287,7 @@ impl<'a> Hall<'a> {
 
         let mut board = self.lock();
         for (seat, sent) in board.seats.iter_mut().zip(&mut hands.boxes) {
-            if seat.inbox.is_empty() {
-                std::mem::swap(&mut seat.inbox, sent);
-            } else {
-                seat.inbox.append(sent);
-            }
+            seat.inbox.append(sent);
         }
         let seat = &mut board.seats[place];
         seat.clock = until;
@@ -383,8 +404,7 @@ impl Hands {
             let quiet = self.returned.elapsed() > self.patience * FORGET;
             self.patience = if quiet { STAND_BACK } else { (self.patience * 2).min(STAND_BACK_MOST) };
             self.late = true;
-        } else if hops > 0 {
-            let now = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) / hops;
+        } else if let Some(now) = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).checked_div(hops) {
             self.hop_ns = if self.hop_ns == 0 { now } else { (self.hop_ns * 7 + now) / 8 };
         }
     }

@@ -13,14 +13,14 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
-    /// Moves all of `later` to the end.
+    /// Moves all of `later` to the end, and leaves it empty.
     pub(crate) fn append(&mut self, later: &mut Mail) {
-        self.packets.append(&mut later.packets);
-        self.beside.append(&mut later.beside);
+        if self.packets.is_empty() {
+            std::mem::swap(self, later);
+        } else {
+            self.packets.append(&mut later.packets);
+            self.beside.append(&mut later.beside);
+        }
     }
 }
 
@@ -33,11 +33,16 @@ impl Simulation<'_> {
 
     /// Puts what this part has sent into the boxes of the parts that it goes to.
     pub(crate) fn send(&mut self, boxes: &mut [Mail]) {
-        let links = &self.plan.network.links;
-        for carried in self.network.exports() {
-            let mail = &mut boxes[self.partition.part_of(links[carried.link as usize].to) as usize];
-            mail.beside.extend(carried.packet.leave(&mut self.pool));
-            mail.packets.push(carried);
+        for (part, mail) in (0..).zip(boxes) {
+            let sent = self.network.exports(part);
+            for carried in &*sent {
+                if let Some(beside) = carried.packet.leave(&mut self.pool) {
+                    mail.beside.push(beside);
+                }
+            }
+            // The box was handed over after the last step.
+            debug_assert!(mail.packets.is_empty());
+            std::mem::swap(&mut mail.packets, sent);
         }
     }
 
