@@ -10,6 +10,7 @@
 //! | [`agenda`] | what is due when, in an order that comes from the network alone |
 //! | [`port`] | who may enter a queue, when each packet leaves it, and the counters |
 //! | `link` | packets in a queue or on a wire, stored in pooled rings |
+//! | [`partition`] | how a network is cut into parts that run apart |
 //! | [`route`] | shortest paths and the choice among equal ones |
 //!
 //! Invariants: the same graph, seed and calls give the same results, bit for bit; integers only; one agenda entry for
@@ -19,10 +20,12 @@
 pub mod agenda;
 mod link;
 pub mod network;
+pub mod partition;
 pub mod port;
 pub mod route;
 
 pub use agenda::{Class, Entity};
-pub use network::{Event, Network, Payload};
+pub use network::{Carried, Event, Network, Payload};
+pub use partition::Partition;
 pub use port::{Counters, Offered};
 pub use route::GraphError;

@@ -8,17 +8,24 @@
 //!
 //! Time never goes back: every call carries a time that is not before the last event's.
 //!
+//! # A part of a network
+//! [`Network::part`] makes a network that owns some of the nodes; see [`partition`](crate::partition). What its ports
+//! accept for a link into another part is *carried*: [`Network::exports`] hands it out, and the network that owns the
+//! far end takes it by [`Network::import`] before its own time has come to the packet's arrival. Each counts what happens
+//! on its side: the port where the packet leaves, the wire's losses where it arrives.
+//!
 //! # Order
 //! Events come in the order of their times; equal times by class (arrivals, timers, starts, samples), then by
 //! identifier: the link's, or the one the driver gave its entity. A packet that leaves a queue at `t` has left when
 //! another arrives there at `t`.
 
-use crate::agenda::{Agenda, Due, Entity};
+use crate::agenda::{Agenda, Class, Due, Entity};
+use crate::partition::Partition;
 use crate::port::{Counters, FarEnd, Offered, Ports};
 use crate::route::{GraphError, Routes};
 use narrows_core::probe::Probe;
 use narrows_core::units::{Bytes, Packets, Time};
-use narrows_scenario::plan::{Graph, NodeKind};
+use narrows_scenario::plan::{Graph, Link, NodeKind};
 
 /// What a network must know of a packet. Up to 32 bytes keep a record within 40.
 pub trait Payload: Copy {
@@ -53,11 +60,26 @@ pub enum Event<P> {
     Due(Entity),
 }
 
+/// A packet on a link between two parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried<P> {
+    /// The link.
+    pub link: u32,
+    /// When it arrives at the link's far end.
+    pub at: Time,
+    /// The packet.
+    pub packet: P,
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Network<P> {
     agenda: Agenda,
     ports: Ports<P>,
+    /// By link: the part that it leads into, if that is another; else [`NONE`]. Empty for a whole network.
+    cuts: Vec<u32>,
+    /// By part.
+    exports: Vec<Vec<Carried<P>>>,
     routes: Routes,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
@@ -79,7 +101,56 @@ impl<P: Payload> Network<P> {
                 host_links[link.from as usize] = id;
             }
         }
-        Ok(Network { agenda: Agenda::new(graph), ports, routes, host_links, packet_hops: 0, events: 0 })
+        Ok(Network {
+            agenda: Agenda::new(graph),
+            ports,
+            cuts: Vec::new(),
+            exports: Vec::new(),
+            routes,
+            host_links,
+            packet_hops: 0,
+            events: 0,
+        })
+    }
+
+    /// One part of a network at rest: packets are offered to its own nodes' ports only.
+    ///
+    /// # Errors
+    /// As for [`Network::new`]: the whole graph must be a network.
+    pub fn part(graph: &Graph, seed: u64, partition: &Partition, part: u32) -> Result<Network<P>, GraphError> {
+        let mut network = Network::new(graph, seed)?;
+        if partition.count() > 1 {
+            let into = |link: &Link| (partition.part_of(link.from), partition.part_of(link.to));
+            let cut = |link| {
+                if let (from, to) = into(link)
+                    && from == part
+                    && to != part
+                {
+                    to
+                } else {
+                    NONE
+                }
+            };
+            network.cuts = graph.links.iter().map(cut).collect();
+            network.exports = (0..partition.count()).map(|_| Vec::new()).collect();
+        }
+        Ok(network)
+    }
+
+    /// What was accepted for links into this part and has not been taken out yet, in the order of acceptance: that of
+    /// arrival for each link. The driver empties it.
+    pub fn exports(&mut self, part: u32) -> &mut Vec<Carried<P>> {
+        &mut self.exports[part as usize]
+    }
+
+    /// Takes what another part's port has accepted for a link into this part. Packets of one link come in their order.
+    ///
+    /// # Panics
+    /// In debug builds, if the packet should have arrived already.
+    pub fn import(&mut self, carried: Carried<P>) {
+        if self.ports.import(carried.link, carried.at, carried.packet) {
+            self.agenda.arm_link(carried.link, carried.at);
+        }
     }
 
     /// The one link out of a host.
@@ -104,7 +175,18 @@ impl<P: Payload> Network<P> {
     #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
         let offered = self.ports.offer(now, link, packet, probe);
+        let part = self.part_behind(link);
+        if part != NONE {
+            self.export(now, part, link, packet, offered.0);
+            return self.follow(link, (offered.0, None));
+        }
         self.follow(link, offered)
+    }
+
+    /// The part to which the link leads out of this one; [`NONE`] if it stays.
+    #[inline(always)]
+    fn part_behind(&self, link: u32) -> u32 {
+        self.cuts.get(link as usize).copied().unwrap_or(NONE)
     }
 
     /// What an offer brings about in the agenda.
@@ -115,6 +197,16 @@ impl<P: Payload> Network<P> {
         }
         self.packet_hops += u64::from(matches!(offered, Offered::Accepted { .. }));
         offered
+    }
+
+    #[inline(never)]
+    fn export(&mut self, now: Time, part: u32, link: u32, mut packet: P, offered: Offered) {
+        let Offered::Accepted { departure, marked } = offered else { return };
+        if marked {
+            packet.mark();
+        }
+        self.exports[part as usize].push(Carried { link, at: departure + self.ports.delay(link), packet });
+        self.ports.trim(now, link);
     }
 
     /// Makes `entity` due at `at`, and only then: an earlier appointment of it is forgotten. Moving an appointment to a
@@ -135,11 +227,14 @@ impl<P: Payload> Network<P> {
     pub fn next(&mut self, until: Time, probe: &mut impl Probe) -> Option<(Time, Event<P>)> {
         loop {
             let (now, due) = self.agenda.pop(until)?;
-            self.events += 1;
             let link = match due {
                 Due::Arrival(link) => link,
-                Due::Entity(entity) => return Some((now, Event::Due(entity))),
+                Due::Entity(entity) => {
+                    self.events += u64::from(entity.class() == Class::Timer);
+                    return Some((now, Event::Due(entity)));
+                }
             };
+            self.events += 1;
             let arrived = self.ports.arrive(now, link);
             if let Some(at) = arrived.next {
                 self.agenda.arm_link(link, at);
@@ -154,8 +249,13 @@ impl<P: Payload> Network<P> {
                 FarEnd::Switch(switch) => {
                     let packet = self.ports.packet(&arrived);
                     let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
-                    let offered = self.ports.forward(now, onward, &arrived, probe);
-                    if let Offered::Dropped(_) = self.follow(onward, offered) {
+                    let offered = if self.part_behind(onward) == NONE {
+                        let offered = self.ports.forward(now, onward, &arrived, probe);
+                        self.follow(onward, offered)
+                    } else {
+                        self.offer(now, onward, *packet, probe)
+                    };
+                    if let Offered::Dropped(_) = offered {
                         return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
                     }
                 }
@@ -198,7 +298,8 @@ impl<P: Payload> Network<P> {
         self.packet_hops
     }
 
-    /// Entries handled: arrivals anywhere and the driver's own.
+    /// Arrivals anywhere, and timers that were due. Starts and samples are not counted: each part of a network would
+    /// count its own, and the parts' sum would not be the whole's.
     pub fn events(&self) -> u64 {
         self.events
     }

@@ -26,6 +26,9 @@ use narrows_scenario::plan::{Graph, Link};
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
 
+/// A cut link's ring is trimmed when it has grown by so many records.
+const TRIM_EVERY: u32 = 64;
+
 /// What a port has done since the counters were last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -334,6 +337,32 @@ impl<P: Payload> Ports<P> {
             loss: link.loss,
             losses: small("loss"),
         });
+    }
+
+    /// From a departure at the port of `link` to the arrival at the far end.
+    pub(crate) fn delay(&self, link: u32) -> Span {
+        self.ports[link as usize].delay
+    }
+
+    /// A packet that another part's port has accepted is on the wire of `link`; whether it is the only one.
+    pub(crate) fn import(&mut self, link: u32, at: Time, packet: P) -> bool {
+        let port = &mut self.ports[link as usize];
+        let first = port.ring.len() == 0;
+        self.store.push(&mut port.ring, Record { at, packet });
+        first
+    }
+
+    /// Forgets what has left the port of `link`, which carries it to another part: no arrival here takes it out of the
+    /// ring. Now and then is enough: the ring holds at most so many records more than the queue did.
+    pub(crate) fn trim(&mut self, now: Time, link: u32) {
+        if !self.ports[link as usize].ring.len().is_multiple_of(TRIM_EVERY) {
+            return;
+        }
+        self.settle(now, link);
+        let port = &mut self.ports[link as usize];
+        while port.ring.len() > port.held_packets {
+            self.store.pop(&mut port.ring, false);
+        }
     }
 
     /// A packet arrives at the port from outside. If it is accepted while the link is empty, the second value says when it

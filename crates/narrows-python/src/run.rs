@@ -1,12 +1,13 @@
 //! A run as a handle: it goes on in a thread of its own; Python polls, cancels or joins.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use narrows_scenario::plan::Plan;
-use narrows_sim::{Results, Simulation, hold_ns, thread_cpu_ns};
+use narrows_sim::{Progress, Ran, Results, hold_ns};
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -15,9 +16,6 @@ use crate::experiments::VERSION;
 use crate::tables::{Table, table};
 
 pyo3::create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
-
-/// Events between two looks at the cancel flag: some tens of milliseconds.
-const EVENTS_PER_LOOK: u64 = 200_000;
 
 /// What the two threads share.
 #[derive(Debug, Default)]
@@ -84,16 +82,17 @@ impl Run {
     }
 }
 
-/// Starts a run of a plan, given as JSON.
+/// Starts a run of a plan, given as JSON, on up to `threads` threads.
 #[pyfunction]
-pub(crate) fn start(plan_json: &str, seed: u64) -> PyResult<Run> {
+#[pyo3(signature = (plan_json, seed, *, threads=1))]
+pub(crate) fn start(plan_json: &str, seed: u64, threads: u32) -> PyResult<Run> {
     let plan: Plan = serde_json::from_str(plan_json)
         .map_err(|error| PyValueError::new_err(format!("the plan is not one of this version: {error}")))?;
     let shared = Arc::new(Shared::default());
     let for_worker = Arc::clone(&shared);
     let worker = thread::Builder::new()
         .name("simulation".into())
-        .spawn(move || simulate(plan, seed, &for_worker))
+        .spawn(move || simulate(plan, seed, threads, &for_worker))
         .map_err(|error| PyRuntimeError::new_err(format!("no thread for the run: {error}")))?;
     Ok(Run { shared, worker: Mutex::new(Some(worker)) })
 }
@@ -104,24 +103,18 @@ pub(crate) fn calibrate(py: Python<'_>) -> f64 {
     py.detach(hold_ns)
 }
 
-fn simulate(plan: Plan, seed: u64, shared: &Shared) -> Result<Option<Outcome>, String> {
-    let (wall, cpu) = (Instant::now(), thread_cpu_ns());
-    let mut simulation = Simulation::new(&plan, seed).map_err(|error| error.to_string())?;
-    loop {
-        let progress = simulation.progress();
+fn simulate(plan: Plan, seed: u64, threads: u32, shared: &Shared) -> Result<Option<Outcome>, String> {
+    let wall = Instant::now();
+    let observer = |progress: Progress| {
         shared.now_ns.store(progress.now.as_ns(), Ordering::Relaxed);
         shared.end_ns.store(progress.end.as_ns(), Ordering::Relaxed);
         shared.packet_hops.store(progress.packet_hops, Ordering::Relaxed);
-        if shared.cancelled.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        if !simulation.advance(EVENTS_PER_LOOK) {
-            break;
-        }
-    }
-    let results = simulation.finish();
+        if shared.cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let ran = narrows_sim::run(&plan, seed, threads, observer).map_err(|error| error.to_string())?;
+    let Some(Ran { results, cpu_ns, threads }) = ran else { return Ok(None) };
     let wall_ns = u64::try_from(wall.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let cpu_ns = thread_cpu_ns().zip(cpu).map_or(wall_ns, |(after, before)| after - before);
+    let cpu_ns = cpu_ns.unwrap_or(wall_ns);
     shared.now_ns.store(results.ended_ns, Ordering::Relaxed);
     shared.packet_hops.store(results.packet_hops, Ordering::Relaxed);
     let hold = hold_ns();
@@ -130,6 +123,7 @@ fn simulate(plan: Plan, seed: u64, shared: &Shared) -> Result<Option<Outcome>, S
         "version": VERSION,
         "plan_hash": plan.hash(),
         "seed": seed,
+        "threads": threads,
         "simulated_ns": results.ended_ns,
         "packet_hops": results.packet_hops,
         "events": results.events,

@@ -13,8 +13,9 @@ pub(crate) const MOST_PER_HOST: u32 = 1 << 20;
 /// Hosts that a numbering of this kind can tell apart.
 pub(crate) const MOST_HOSTS: u32 = 1 << 12;
 
-/// The slot of no end.
-const NONE: u32 = u32::MAX;
+/// The slot of an end that has never lived, and of one that lives no more.
+const NEVER: u32 = u32::MAX;
+const CLOSED: u32 = u32::MAX - 1;
 
 /// The node that opened a connection.
 pub(crate) const fn opener(connection: u32) -> u32 {
@@ -64,6 +65,8 @@ pub(crate) struct End {
     pub(crate) sending: Option<Current>,
     /// The flow whose bytes this end awaits.
     pub(crate) receiving: Option<Current>,
+    /// Tag of the latest flow that the other end has heard of; the opener, who begins them, hears of none.
+    pub(crate) latest: u32,
     /// What of this connection waits in the host's port: departures and IP bytes.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
@@ -112,7 +115,7 @@ impl End {
     }
 }
 
-/// All connections of a run.
+/// All connections that a part has an end of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Connections {
     /// By opener, then count: the slots of both ends.
@@ -130,19 +133,30 @@ impl Connections {
     pub(crate) fn open(&mut self, host: u32) -> Option<u32> {
         let own = &mut self.numbered[host as usize];
         let count = u32::try_from(own.len()).ok().filter(|&count| count < MOST_PER_HOST)?;
-        own.push([NONE, NONE]);
+        own.push([NEVER, NEVER]);
         Some(host * MOST_PER_HOST + count)
     }
 
+    /// Both slots of a connection. Those that another part opens are not counted here: their table grows on demand.
     fn entry(&mut self, connection: u32) -> &mut [u32; 2] {
-        &mut self.numbered[opener(connection) as usize][(connection % MOST_PER_HOST) as usize]
+        let (own, count) = (&mut self.numbered[opener(connection) as usize], (connection % MOST_PER_HOST) as usize);
+        if own.len() <= count {
+            own.resize(count + 1, [NEVER, NEVER]);
+        }
+        &mut own[count]
     }
 
     /// The slot of an end, if it lives.
     #[inline]
     pub(crate) fn slot(&self, connection: u32, side: Side) -> Option<u32> {
-        let slot = self.numbered[opener(connection) as usize][(connection % MOST_PER_HOST) as usize][side as usize];
-        (slot != NONE).then_some(slot)
+        let own = &self.numbered[opener(connection) as usize];
+        let slot = own.get((connection % MOST_PER_HOST) as usize)?[side as usize];
+        (slot < CLOSED).then_some(slot)
+    }
+
+    /// Whether an end has lived and is gone.
+    pub(crate) fn is_closed(&mut self, connection: u32, side: Side) -> bool {
+        self.entry(connection)[side as usize] == CLOSED
     }
 
     pub(crate) fn insert(&mut self, endpoint: Endpoint, connection: u32, side: Side, place: Place) -> u32 {
@@ -152,6 +166,7 @@ impl Connections {
             place,
             sending: None,
             receiving: None,
+            latest: if side == Side::Opener { u32::MAX } else { 0 },
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             armed_timer: Time::NEVER,
@@ -174,7 +189,7 @@ impl Connections {
     pub(crate) fn remove(&mut self, slot: u32) {
         let end = self.ends[slot as usize].take().expect("only a living end is removed");
         let side = end.side();
-        self.entry(end.connection)[side as usize] = NONE;
+        self.entry(end.connection)[side as usize] = CLOSED;
         self.free.push(slot);
     }
 
@@ -191,6 +206,6 @@ impl Connections {
     /// Every living end, by number of its connection, opener's first.
     pub(crate) fn living_slots(&self) -> Vec<u32> {
         let slots = self.numbered.iter().flatten().flatten().copied();
-        slots.filter(|&slot| slot != NONE).collect()
+        slots.filter(|&slot| slot < CLOSED).collect()
     }
 }

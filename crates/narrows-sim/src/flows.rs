@@ -1,7 +1,13 @@
 //! Every flow of a run, from its start to its row.
+//!
+//! A flow is named by the plan: its traffic entry and its place in the entry's own sequence. Open traffic is the same
+//! for whoever draws it, and a closed loop asks its servers by turns, so that the two ends of a flow know it by one
+//! [`Tag`] without having met, even where different parts of the network own them.
 
 use std::iter::Peekable;
+use std::ops::{Index, IndexMut};
 
+use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_scenario::plan::{FlowStart, Pattern, Plan, Schedule, Traffic};
 
@@ -22,16 +28,63 @@ pub(crate) fn arrivals<'a>(traffic: &'a Traffic, seed: u64, schedule: &'a Schedu
     flows.peekable()
 }
 
-/// One flow while it goes on and after.
+/// What a flow is called: the same on both its ends, however a run is split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// The plan's traffic entry.
+    pub(crate) traffic: u32,
+    /// How many flows of the entry come before it.
+    pub(crate) sequence: u32,
+}
+
+/// Names as tags: each traffic entry has a range of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// The first tag of each entry, ascending; the first of all is 1.
+    first: Vec<u32>,
+}
+
+impl Names {
+    /// Ranges for entries of so many flows. Those whose number is not known share what is left.
+    pub(crate) fn new(flows: &[Option<u64>]) -> Names {
+        let known: u64 = flows.iter().flatten().sum();
+        let unknown = flows.iter().filter(|flows| flows.is_none()).count() as u64;
+        let share = u64::from(u32::MAX).saturating_sub(known) / unknown.max(1);
+        let mut next = 1;
+        let first = flows.iter().map(|flows| {
+            let first = u32::try_from(next).expect("fewer than 2³² flows");
+            next += flows.unwrap_or(share);
+            first
+        });
+        Names { first: first.collect() }
+    }
+
+    pub(crate) fn tag(&self, name: Name) -> Tag {
+        let tag = self.first[name.traffic as usize].checked_add(name.sequence).expect("fewer than 2³² flows");
+        assert!(self.first.get(name.traffic as usize + 1).is_none_or(|&next| tag < next), "an entry outgrew its range");
+        Tag(tag)
+    }
+
+    pub(crate) fn name(&self, tag: Tag) -> Name {
+        let traffic = self.first.partition_point(|&first| first <= tag.0) - 1;
+        Name { traffic: u32::try_from(traffic).expect("a plan has few entries"), sequence: tag.0 - self.first[traffic] }
+    }
+}
+
+/// One flow while it goes on and after. Where its ends belong to different parts, each part keeps one of these, and
+/// writes what its end sees; see [`Flow::merge`].
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    pub(crate) connection: u32,
-    pub(crate) traffic: u32,
+    pub(crate) name: Name,
+    /// Known where it is opened, and on the other end from the first packet on.
+    pub(crate) connection: Option<u32>,
     pub(crate) source: u32,
     pub(crate) destination: u32,
     /// `None` for a flow without an end of its own.
     pub(crate) size: Option<Bytes>,
+    /// Where it is opened: the query that it belongs to, by place among the part's own.
     pub(crate) query: Option<u32>,
+    /// Where it is opened, and of open traffic.
     pub(crate) start: Time,
     pub(crate) done: Option<Time>,
     pub(crate) ideal: Span,
@@ -50,7 +103,133 @@ pub(crate) struct Flow {
     pub(crate) stopped: bool,
 }
 
+impl Flow {
+    pub(crate) fn new(name: Name, start: &FlowStart, query: Option<u32>) -> Flow {
+        Flow {
+            name,
+            connection: None,
+            source: start.source,
+            destination: start.destination,
+            size: start.size,
+            query,
+            start: start.at,
+            done: None,
+            ideal: Span::ZERO,
+            rtt_sum: Span::ZERO,
+            rtt_count: 0,
+            retransmitted_bytes: 0,
+            timeouts: 0,
+            marked_bytes: 0,
+            delivered_at_warmup: 0,
+            delivered_at_end: None,
+            delivered: 0,
+            reported: 0,
+            stopped: false,
+        }
+    }
+
+    /// Takes what the other part knows of the same flow: it has its source, or else its destination.
+    pub(crate) fn merge(&mut self, other: &Flow, has_source: bool) {
+        debug_assert_eq!(self.name, other.name);
+        if has_source {
+            self.rtt_sum = other.rtt_sum;
+            self.rtt_count = other.rtt_count;
+            self.retransmitted_bytes = other.retransmitted_bytes;
+            self.timeouts = other.timeouts;
+        } else {
+            self.done = other.done;
+            self.marked_bytes = other.marked_bytes;
+            self.delivered_at_warmup = other.delivered_at_warmup;
+            self.delivered_at_end = other.delivered_at_end;
+            self.delivered = other.delivered;
+        }
+    }
+}
+
+/// The flows that one part has an end of, by the order in which it learned of them, and by name.
+#[derive(Clone, Debug)]
+pub(crate) struct Flows {
+    list: Vec<Flow>,
+    /// By traffic entry and sequence: the place in the list, or [`UNKNOWN`].
+    places: Vec<Vec<u32>>,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+impl Flows {
+    pub(crate) fn new(entries: usize) -> Flows {
+        Flows { list: Vec::new(), places: vec![Vec::new(); entries] }
+    }
+
+    /// Takes a flow in; its place.
+    pub(crate) fn push(&mut self, flow: Flow) -> u32 {
+        let place = u32::try_from(self.list.len()).ok().filter(|&place| place != UNKNOWN);
+        let place = place.expect("fewer than 2³² flows");
+        let sequence = flow.name.sequence as usize;
+        let places = &mut self.places[flow.name.traffic as usize];
+        if places.len() <= sequence {
+            places.resize(sequence + 1, UNKNOWN);
+        }
+        places[sequence] = place;
+        self.list.push(flow);
+        place
+    }
+
+    /// The place of a flow, if this part has learned of it.
+    pub(crate) fn place(&self, name: Name) -> Option<u32> {
+        let place = self.places[name.traffic as usize].get(name.sequence as usize);
+        place.copied().filter(|&place| place != UNKNOWN)
+    }
+
+    pub(crate) fn get(&self, place: u32) -> Option<&Flow> {
+        self.list.get(place as usize)
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Flow> {
+        self.list.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Flow> {
+        self.list.iter_mut()
+    }
+}
+
+impl Index<u32> for Flows {
+    type Output = Flow;
+
+    fn index(&self, place: u32) -> &Flow {
+        &self.list[place as usize]
+    }
+}
+
+impl IndexMut<u32> for Flows {
+    fn index_mut(&mut self, place: u32) -> &mut Flow {
+        &mut self.list[place as usize]
+    }
+}
+
 /// Whether two nodes stand in different datacenters.
 pub(crate) fn crosses(plan: &Plan, source: u32, destination: u32) -> bool {
     plan.network.nodes[source as usize].site != plan.network.nodes[destination as usize].site
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_a_tag_of_its_own() {
+        let names = Names::new(&[Some(2), None, Some(0), Some(3), None]);
+        let mut tags = Vec::new();
+        for (traffic, flows) in [(0, 2), (1, 1000), (3, 3), (4, 1000)] {
+            for sequence in 0..flows {
+                let name = Name { traffic, sequence };
+                assert_eq!(names.name(names.tag(name)), name);
+                tags.push(names.tag(name).0);
+            }
+        }
+        assert!(tags.is_sorted() && tags[0] == 1);
+        tags.dedup();
+        assert_eq!(tags.len(), 2005);
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Plan + seed ─▶ Simulation ──advance──▶ … ──finish──▶ Results (rows, in the order of the plan's identifiers)
+//!            ╲─▶ run ─▶ parts × threads ──merge──▶ the same Results
 //! ```
 //!
 //! A host is its port, its connections' ends ([`narrows_core::tcp::Endpoint`]) and the applications that feed them. What
@@ -14,10 +15,14 @@ mod connections;
 mod flows;
 mod hosts;
 mod ideal;
+mod merge;
 mod packet;
+mod parallel;
 mod results;
 mod simulation;
 
 pub use calibrate::{hold_ns, thread_cpu_ns};
+pub use narrows_network::Partition;
+pub use parallel::{Ran, run, run_in_parts};
 pub use results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
 pub use simulation::{Progress, SimError, Simulation};

@@ -70,6 +70,19 @@ impl Packet {
         }
     }
 
+    /// What the packet has in the pool, taken out of there: the packet goes to where there is another pool.
+    pub(crate) fn leave(&self, pool: &mut SidePool) -> Option<(SackBlocks, Tag)> {
+        (self.ecn_and_blocks >> 2 > 0).then(|| pool.take(self.extra))
+    }
+
+    /// The inverse of [`Packet::leave`], in another pool. `beside` gives what was taken out, if there was anything.
+    pub(crate) fn enter(&mut self, beside: &mut impl Iterator<Item = (SackBlocks, Tag)>, pool: &mut SidePool) {
+        if self.ecn_and_blocks >> 2 > 0 {
+            let (sack, tag) = beside.next().expect("a packet with blocks left them beside it");
+            self.extra = pool.keep(sack, tag);
+        }
+    }
+
     /// The segment; its place in the pool is free afterwards. A dropped packet is unpacked too, to free its place.
     pub(crate) fn unpack(self, pool: &mut SidePool) -> Segment {
         let (sack, tag) =
@@ -158,5 +171,21 @@ mod tests {
             assert_eq!(packet.unpack(&mut pool), segment);
         }
         assert_eq!(pool.free.len(), pool.slots.len());
+    }
+
+    #[test]
+    fn a_packet_takes_its_blocks_from_pool_to_pool() {
+        let (mut here, mut there) = (SidePool::default(), SidePool::default());
+        let mut sack = SackBlocks::NONE;
+        sack.push(Seq::new(5), Seq::new(9));
+        let segments = [Segment { sack, ..Segment::default() }, Segment { tag: Tag(3), ..Segment::default() }];
+        there.keep(SackBlocks::NONE, Tag(1));
+        let mut packets = segments.map(|segment| Packet::pack(&segment, 4, 5, &mut here));
+        let beside: Vec<_> = packets.iter().filter_map(|packet| packet.leave(&mut here)).collect();
+        assert_eq!(here.free.len(), here.slots.len());
+        let mut beside = beside.into_iter();
+        packets.iter_mut().for_each(|packet| packet.enter(&mut beside, &mut there));
+        assert_eq!(packets.map(|packet| packet.unpack(&mut there)), segments);
+        assert_eq!(there.slots.len() - there.free.len(), 1);
     }
 }

@@ -1,9 +1,14 @@
 //! The run itself: takes events from the network in their order, hands them to the machines, and does what these ask.
 //!
+//! A simulation drives one part of the network; a run on one core is one part. Parts share the plan and nothing else: what
+//! they tell each other is [`Mail`], a packet on a link between two of them. All of them draw the open traffic, and each
+//! begins the flows that its hosts open.
+//!
 //! Agenda entities: each connection's end has a timer (retransmission, delayed acknowledgement, offload) and a pacing
 //! timer (pacing, room in the host's port), each named by the connection's number; traffic entries have a start, flows
-//! that stop and answers that wait have one each; samplers come last.
+//! that stop and answers that wait have one each, named by the flow's tag; samplers come last.
 
+mod boundary;
 mod observation;
 mod traffic;
 
@@ -16,15 +21,18 @@ use narrows_core::probe::{DropReason, NoProbe};
 use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{Endpoint, Event as TcpEvent};
 use narrows_core::units::{Bytes, Rate, Span, Time};
-use narrows_network::{Class, Entity, Event, Network, Offered, Payload};
+use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
 
 use crate::connections::{Connections, Current, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
-use crate::flows::{Arrivals, Flow, arrivals, crosses};
+use crate::flows::{Arrivals, Flow, Flows, Name, Names, arrivals};
 use crate::hosts::{Stacks, controller};
 use crate::ideal::Ideal;
+use crate::merge::{Notes, Query, merge};
 use crate::packet::{Packet, SidePool};
-use crate::results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use crate::results::{PortRow, Quantity, RequestRow, Results, SeriesRow};
+
+pub(crate) use boundary::Mail;
 
 /// Why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -52,22 +60,35 @@ pub enum SimError {
     },
 }
 
-/// Counts the connections that each host will open; persistent ones are as few as the flows that overlap.
-fn check_connections(plan: &Plan, seed: u64) -> Result<(), SimError> {
-    let mut opened = vec![0_u64; plan.network.nodes.len()];
-    for traffic in plan.traffic.iter().filter(|traffic| !matches!(traffic.connections, Mode::Persistent { .. })) {
+/// Counts what the plan will begin: connections of each host, persistent ones are as few as the flows that overlap; and
+/// flows of each traffic entry, which is what they are named by.
+pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
+    let graph = &plan.network;
+    let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+    if hosts > MOST_HOSTS as usize {
+        return Err(SimError::TooManyHosts { hosts, most: MOST_HOSTS });
+    }
+    let mut opened = vec![0_u64; graph.nodes.len()];
+    let mut flows = Vec::with_capacity(plan.traffic.len());
+    for traffic in &plan.traffic {
+        let fresh = u64::from(!matches!(traffic.connections, Mode::Persistent { .. }));
         if let Pattern::Incast(incast) = &traffic.pattern {
-            opened[incast.client as usize] += u64::from(incast.repeats) * incast.servers.len() as u64;
+            opened[incast.client as usize] += fresh * u64::from(incast.repeats) * incast.servers.len() as u64;
+            flows.push(None);
+            continue;
         }
+        let mut count = 0;
         for flow in arrivals(traffic, seed, &plan.schedule) {
             let opener = if flow.request.is_some() { flow.destination } else { flow.source };
-            opened[opener as usize] += 1;
+            opened[opener as usize] += fresh;
+            count += 1;
         }
+        flows.push(Some(count));
     }
     match opened.iter().position(|&connections| connections > u64::from(MOST_PER_HOST)) {
-        None => Ok(()),
+        None => Ok(Names::new(&flows)),
         Some(host) => Err(SimError::TooManyConnections {
-            host: plan.network.nodes[host].name.clone(),
+            host: graph.nodes[host].name.clone(),
             connections: opened[host],
             most: MOST_PER_HOST,
         }),
@@ -92,7 +113,8 @@ const WINDOWS: u64 = 2;
 const GOODPUT: u64 = 3;
 const END: u64 = 4;
 
-/// What a start entity's identifier says: traffic entries come first, then flows that stop, then delayed answers.
+/// What a start entity's identifier says: traffic entries come first, then flows that stop, then delayed answers, both by
+/// the flow's tag.
 const STOPS: u64 = 1 << 33;
 const ANSWERS: u64 = 1 << 34;
 
@@ -107,9 +129,12 @@ struct Client<'a> {
     query: Option<u32>,
 }
 
-/// One run of a plan.
+/// One run of a plan, or one part of it.
 pub struct Simulation<'a> {
     plan: &'a Plan,
+    partition: Partition,
+    part: u32,
+    names: Names,
     network: Network<Packet>,
     pool: SidePool,
     connections: Connections,
@@ -118,11 +143,13 @@ pub struct Simulation<'a> {
     rates: Vec<Rate>,
     /// Key of the controllers' randomness.
     random: u64,
-    /// Key of the waits before answers.
-    jitter: u64,
+    /// Keys of the waits before answers, by traffic entry.
+    jitter: Vec<u64>,
     arrivals: Vec<Arrivals<'a>>,
-    flows: Vec<Flow>,
-    queries: Vec<RequestRow>,
+    /// Flows of each traffic entry so far, this part's or not.
+    begun: Vec<u32>,
+    flows: Flows,
+    queries: Vec<Query>,
     clients: Vec<Client<'a>>,
     /// The client that a flow of a query belongs to, by traffic entry.
     client_of_traffic: Vec<Option<usize>>,
@@ -130,15 +157,16 @@ pub struct Simulation<'a> {
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// Flows without a size that go on.
     endless: Vec<u32>,
-    unfinished: usize,
+    /// Flows with a size that were opened here, less those that were whole here.
+    unfinished: i64,
     queue_samples: BTreeMap<u32, Vec<u32>>,
     series: Vec<SeriesRow>,
     /// Taken at the end of the arrivals: what drains afterwards would thin the means.
     ports: Option<Vec<PortRow>>,
     ideal: Ideal,
     now: Time,
-    /// When the last flow has begun, if it has.
-    all_begun: bool,
+    /// Where the run ends if all flows are done by then.
+    horizon: Time,
     done: bool,
     slots: StartSlots,
 }
@@ -169,13 +197,19 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the plan's network is not usable, or hosts or their connections are more than can be numbered.
     pub fn new(plan: &'a Plan, seed: u64) -> Result<Simulation<'a>, SimError> {
+        Simulation::part(plan, seed, &Partition::whole(&plan.network), 0, survey(plan, seed)?)
+    }
+
+    /// One part of a run at its beginning; all of them together are the run.
+    pub(crate) fn part(
+        plan: &'a Plan,
+        seed: u64,
+        partition: &Partition,
+        part: u32,
+        names: Names,
+    ) -> Result<Simulation<'a>, SimError> {
         let graph = &plan.network;
-        let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
-        if hosts > MOST_HOSTS as usize {
-            return Err(SimError::TooManyHosts { hosts, most: MOST_HOSTS });
-        }
-        check_connections(plan, seed)?;
-        let network: Network<Packet> = Network::new(graph, seed)?;
+        let network: Network<Packet> = Network::part(graph, seed, partition, part)?;
         let mut rates = vec![Rate::default(); graph.nodes.len()];
         for link in &graph.links {
             if graph.nodes[link.from as usize].kind == NodeKind::Host {
@@ -183,30 +217,35 @@ impl<'a> Simulation<'a> {
             }
         }
         let host_rates = rates.iter().copied().filter(|&rate| rate != Rate::default());
-        let watched = (0..).zip(&graph.links).filter(|(_, link)| link.watched).map(|(id, _)| (id, Vec::new()));
+        let watched = (0..).zip(&graph.links).filter(|(_, link)| link.watched && partition.part_of(link.from) == part);
+        let jitter = |name: &str| Stream::named(seed, &format!("jitter/{name}")).next_u64();
         let mut simulation = Simulation {
             plan,
+            partition: partition.clone(),
+            part,
+            names,
             network,
             pool: SidePool::default(),
             connections: Connections::new(graph.nodes.len()),
             stacks: Stacks::new(plan, host_rates),
             rates: rates.clone(),
             random: Stream::named(seed, "controllers").next_u64(),
-            jitter: Stream::named(seed, "jitter").next_u64(),
+            jitter: plan.traffic.iter().map(|traffic| jitter(&traffic.name)).collect(),
             arrivals: plan.traffic.iter().map(|traffic| arrivals(traffic, seed, &plan.schedule)).collect(),
-            flows: Vec::new(),
+            begun: vec![0; plan.traffic.len()],
+            flows: Flows::new(plan.traffic.len()),
             queries: Vec::new(),
             clients: Vec::new(),
             client_of_traffic: vec![None; plan.traffic.len()],
             persistent: BTreeMap::new(),
             endless: Vec::new(),
             unfinished: 0,
-            queue_samples: watched.collect(),
+            queue_samples: watched.map(|(id, _)| (id, Vec::new())).collect(),
             series: Vec::new(),
             ports: None,
             ideal: Ideal::default(),
             now: Time::ZERO,
-            all_begun: false,
+            horizon: plan.schedule.end,
             done: false,
             slots: StartSlots {
                 next: u32::try_from(plan.traffic.len()).expect("a plan has few entries"),
@@ -217,9 +256,15 @@ impl<'a> Simulation<'a> {
         Ok(simulation)
     }
 
+    /// Whether this part owns a node.
+    fn owns(&self, node: u32) -> bool {
+        self.partition.part_of(node) == self.part
+    }
+
     fn arm_first_events(&mut self) {
         for (index, traffic) in (0..).zip(&self.plan.traffic) {
             let first = match &traffic.pattern {
+                Pattern::Incast(incast) if !self.owns(incast.client) => None,
                 Pattern::Incast(incast) => {
                     self.client_of_traffic[index as usize] = Some(self.clients.len());
                     let servers = u32::try_from(incast.servers.len()).expect("a plan has fewer than 2³² nodes");
@@ -249,27 +294,34 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// When the run stops at the latest.
-    fn deadline(&self) -> Time {
-        self.plan.schedule.end + self.plan.schedule.drain
-    }
-
     /// How far the run has come.
     pub fn progress(&self) -> Progress {
-        Progress { now: self.now, end: self.deadline(), packet_hops: self.network.packet_hops() }
+        Progress { now: self.now, end: deadline(self.plan), packet_hops: self.network.packet_hops() }
     }
 
     /// Handles up to `events` events of the hosts; false once the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
-        for _ in 0..events {
-            if self.done {
-                return false;
+        let mut left = events;
+        while !self.done {
+            left = match self.run(self.horizon, left) {
+                Some(left) => left,
+                None => return true,
+            };
+            match next_horizon(self.plan, self.horizon).filter(|_| self.unfinished > 0) {
+                Some(next) => self.horizon = next,
+                None => self.done = true,
             }
-            let until = if self.all_begun && self.unfinished == 0 { self.plan.schedule.end } else { self.deadline() };
+        }
+        false
+    }
+
+    /// Handles up to `budget` events up to and including `until`: what is left of the budget then, `None` if it did not
+    /// suffice.
+    fn run(&mut self, until: Time, budget: u64) -> Option<u64> {
+        for handled in 0..budget {
             let Some((now, event)) = self.network.next(until, &mut NoProbe) else {
                 self.now = until;
-                self.done = true;
-                return false;
+                return Some(budget - handled);
             };
             self.now = now;
             match event {
@@ -283,11 +335,8 @@ impl<'a> Simulation<'a> {
                     _ => self.handle_sample(now, entity),
                 },
             }
-            if self.all_begun && self.unfinished == 0 && now > self.plan.schedule.end {
-                self.done = true;
-            }
         }
-        !self.done
+        None
     }
 
     fn handle_packet(&mut self, now: Time, host: u32, packet: Packet) {
@@ -296,29 +345,42 @@ impl<'a> Simulation<'a> {
         let side = Side::on(host, connection);
         let slot = match self.connections.slot(connection, side) {
             Some(slot) => slot,
-            None if segment.flags.contains(Flags::SYN) && side == Side::Other => {
-                self.accept(connection, host, segment.tag)
+            None if side == Side::Other && !self.connections.is_closed(connection, side) => {
+                self.accept(connection, host, &segment)
             }
             None => {
                 self.answer_for_closed(now, host, connection, &segment);
                 return;
             }
         };
+        if segment.tag.0 > self.connections.end(slot).latest {
+            self.meet_flow(slot, segment.tag);
+        }
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
         end.endpoint.handle_segment(now, &segment, stack);
         self.serve(now, slot);
     }
 
-    /// The other end of a connection, on its first packet. The tag of a SYN is the connection's first flow.
-    fn accept(&mut self, connection: u32, host: u32, tag: Tag) -> u32 {
-        let flow = &self.flows[tag.0 as usize - 1];
-        let (traffic, peer, awaits) = (flow.traffic, opener(connection), flow.destination == host);
-        let slot = self.insert_end(connection, Side::Other, host, peer, traffic, false);
-        if awaits {
-            self.begin_receiving(slot, tag.0 - 1);
+    /// The other end of a connection, on its first packet. Without a SYN the connection was opened before the run.
+    fn accept(&mut self, connection: u32, host: u32, segment: &Segment) -> u32 {
+        let traffic = self.names.name(segment.tag).traffic;
+        let established = !segment.flags.contains(Flags::SYN);
+        self.insert_end(connection, Side::Other, host, opener(connection), traffic, established)
+    }
+
+    /// The other end hears of a flow for the first time. Flows of one connection have ascending tags.
+    #[inline(never)]
+    fn meet_flow(&mut self, slot: u32, tag: Tag) {
+        let number = self.flow_of(tag);
+        let end = self.connections.end(slot);
+        end.latest = tag.0;
+        let (connection, host) = (end.connection, end.place.host);
+        let flow = &mut self.flows[number];
+        flow.connection = Some(connection);
+        if flow.destination == host {
+            self.begin_receiving(slot, number);
         }
-        slot
     }
 
     fn insert_end(
@@ -354,7 +416,9 @@ impl<'a> Simulation<'a> {
         if segment.length == 0 {
             return;
         }
-        let size = self.flows[segment.tag.0 as usize - 1].size.unwrap_or(ENDLESS);
+        let number = self.flow_of(segment.tag);
+        let flow = &self.flows[number];
+        let (size, source) = (flow.size.unwrap_or(ENDLESS), flow.source);
         let delivered = if Side::on(host, connection) == Side::Opener || segment.ack == Seq::FIRST.wire() {
             Seq::FIRST.plus(size.get()).wire()
         } else {
@@ -369,8 +433,7 @@ impl<'a> Simulation<'a> {
             timestamp_echo: segment.timestamp,
             ..Segment::default()
         };
-        let to =
-            if opener(connection) == host { self.flows[segment.tag.0 as usize - 1].source } else { opener(connection) };
+        let to = if opener(connection) == host { source } else { opener(connection) };
         let packet = Packet::pack(&answer, connection, to, &mut self.pool);
         let port = self.network.host_link(host);
         if let Offered::Dropped(_) = self.network.offer(now, port, packet, &mut NoProbe) {
@@ -448,4 +511,17 @@ impl<'a> Simulation<'a> {
         }
         self.serve(now, slot);
     }
+}
+
+/// When a run stops at the latest.
+pub(crate) fn deadline(plan: &Plan) -> Time {
+    plan.schedule.end + plan.schedule.drain
+}
+
+/// Where a run that goes on after `horizon` may end next: at the first whole millisecond after it, so that the end does not
+/// hang on the very event that finished the last flow, which a part of a run could not know. `None` at the deadline.
+pub(crate) fn next_horizon(plan: &Plan, horizon: Time) -> Option<Time> {
+    let millisecond = Span::from_ms(1).as_ps();
+    let next = Time::from_ps((horizon.as_ps() / millisecond + 1) * millisecond);
+    (horizon < deadline(plan)).then_some(next.min(deadline(plan)))
 }

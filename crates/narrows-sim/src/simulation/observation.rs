@@ -8,8 +8,8 @@ use super::*;
 impl Simulation<'_> {
     /// The controller of a flow's sender while its connection lives.
     pub fn controller(&mut self, flow: u32) -> Option<&Controller> {
-        let flow = self.flows.get(flow as usize)?;
-        let slot = self.connections.slot(flow.connection, Side::on(flow.source, flow.connection))?;
+        let flow = self.flows.get(flow)?;
+        let slot = self.slot_of(flow.connection, flow.source)?;
         Some(self.connections.end(slot).endpoint.controller())
     }
 
@@ -45,7 +45,7 @@ impl Simulation<'_> {
     pub(super) fn end_warmup(&mut self, now: Time) {
         self.network.reset_counters(now);
         self.note_living();
-        for flow in &mut self.flows {
+        for flow in self.flows.iter_mut() {
             flow.delivered_at_warmup = flow.delivered;
         }
     }
@@ -55,13 +55,12 @@ impl Simulation<'_> {
     fn end_measurement(&mut self, now: Time) {
         self.ports = Some(self.port_rows(now));
         self.note_living();
-        for flow in &mut self.flows {
+        for flow in self.flows.iter_mut() {
             flow.delivered_at_end = Some(flow.delivered);
         }
         for number in std::mem::take(&mut self.endless) {
             self.stop_flow(now, number);
         }
-        self.all_begun = true;
     }
 
     /// Takes what living ends have counted so far into their flows.
@@ -89,13 +88,11 @@ impl Simulation<'_> {
 
     pub(super) fn sample_windows(&mut self, now: Time) {
         for &number in &self.endless {
-            let flow = &self.flows[number as usize];
-            if flow.stopped {
+            let flow = &self.flows[number];
+            if flow.stopped || !self.owns(flow.source) {
                 continue;
             }
-            let Some(slot) = self.connections.slot(flow.connection, Side::on(flow.source, flow.connection)) else {
-                continue;
-            };
+            let Some(slot) = self.slot_of(flow.connection, flow.source) else { continue };
             let end = self.connections.end(slot);
             let pacing = end.endpoint.pacing(self.stacks.get(end.place.stack));
             let window = (Quantity::WindowPackets, end.endpoint.window().get());
@@ -112,8 +109,12 @@ impl Simulation<'_> {
     pub(super) fn sample_goodput(&mut self, now: Time) {
         let width = self.plan.sampling.goodput;
         for number in std::mem::take(&mut self.endless) {
+            if !self.owns(self.flows[number].destination) {
+                self.endless.push(number);
+                continue;
+            }
             let delivered = self.delivered_of(number);
-            let flow = &mut self.flows[number as usize];
+            let flow = &mut self.flows[number];
             let new = delivered - std::mem::replace(&mut flow.reported, delivered);
             // A flow that was stopped is told of until the bin in which nothing more came.
             if !flow.stopped || new > 0 {
@@ -130,9 +131,8 @@ impl Simulation<'_> {
 
     /// Payload of a flow delivered in order so far.
     pub(super) fn delivered_of(&mut self, number: u32) -> u64 {
-        let flow = &self.flows[number as usize];
-        let side = Side::on(flow.destination, flow.connection);
-        let Some(slot) = self.connections.slot(flow.connection, side) else { return flow.delivered };
+        let flow = &self.flows[number];
+        let Some(slot) = self.slot_of(flow.connection, flow.destination) else { return flow.delivered };
         let end = self.connections.end(slot);
         match end.receiving {
             Some(current) if current.flow == number => {
@@ -146,43 +146,29 @@ impl Simulation<'_> {
     ///
     /// # Panics
     /// If the network lost track of a packet.
-    pub fn finish(mut self) -> Results {
+    pub fn finish(self) -> Results {
+        let (plan, names, partition) = (self.plan, self.names.clone(), self.partition.clone());
+        merge(plan, &names, &partition, vec![self.notes()])
+    }
+
+    /// What this part has noted.
+    ///
+    /// # Panics
+    /// If the network lost track of a packet.
+    pub(crate) fn notes(mut self) -> Notes {
         let now = self.now;
         self.note_living();
-        let flows = (0..).zip(&self.flows).map(|(number, flow)| self.flow_row(number, flow)).collect();
         let ports = self.ports.take().unwrap_or_else(|| self.port_rows(now));
         // Every packet of the drain is accounted for as well.
         self.network.finish(now);
-        Results {
-            flows,
-            requests: self.queries,
+        Notes {
+            flows: self.flows,
+            queries: self.queries,
             ports,
             series: self.series,
             packet_hops: self.network.packet_hops(),
             events: self.network.events(),
-            ended_ns: now.as_ns(),
-        }
-    }
-
-    pub(super) fn flow_row(&self, number: u32, flow: &Flow) -> FlowRow {
-        let measured = flow.delivered_at_end.unwrap_or(flow.delivered);
-        FlowRow {
-            flow: number,
-            connection: flow.connection,
-            request: flow.query,
-            source: flow.source,
-            destination: flow.destination,
-            inter: crosses(self.plan, flow.source, flow.destination),
-            traffic: flow.traffic,
-            size_bytes: flow.size.map_or(flow.delivered, Bytes::get),
-            start_ns: flow.start.as_ns(),
-            fct_ns: flow.done.map(|done| done.since(flow.start).as_ns()),
-            ideal_fct_ns: flow.ideal.as_ns(),
-            rtt_mean_ns: (flow.rtt_count > 0).then(|| flow.rtt_sum.div(flow.rtt_count).as_ns()),
-            retransmitted_bytes: flow.retransmitted_bytes,
-            timeouts: flow.timeouts,
-            marked_bytes: flow.marked_bytes,
-            delivered_after_warmup_bytes: measured - flow.delivered_at_warmup,
+            ended: now,
         }
     }
 

@@ -7,10 +7,12 @@ impl Simulation<'_> {
         let id = entity.id();
         if id >= ANSWERS {
             self.slots.give_back(entity.slot());
-            self.send_flow(now, u32::try_from(id - ANSWERS).expect("flow numbers are 32 bits"));
+            let number = self.flow_of(tag_of(id - ANSWERS));
+            self.send_flow(now, number);
         } else if id >= STOPS {
             self.slots.give_back(entity.slot());
-            self.stop_flow(now, u32::try_from(id - STOPS).expect("flow numbers are 32 bits"));
+            let number = self.flow_of(tag_of(id - STOPS));
+            self.stop_flow(now, number);
         } else {
             let traffic = usize::try_from(id).expect("a plan has few entries");
             match self.client_of_traffic[traffic] {
@@ -18,83 +20,79 @@ impl Simulation<'_> {
                 None => self.begin_arrivals(now, traffic, entity),
             }
         }
-        self.all_begun |= self.arrivals.iter_mut().all(|arrivals| arrivals.peek().is_none())
-            && self.clients.iter().all(|client| client.machine.is_done());
     }
 
     pub(super) fn begin_arrivals(&mut self, now: Time, traffic: usize, entity: Entity) {
-        while let Some(flow) = self.arrivals[traffic].next_if(|flow| flow.at <= now) {
-            self.begin_flow(now, u32::try_from(traffic).expect("a plan has few entries"), flow, None);
+        while let Some(start) = self.arrivals[traffic].next_if(|flow| flow.at <= now) {
+            let name = self.next_name(u32::try_from(traffic).expect("a plan has few entries"));
+            self.begin_flow(now, name, &start, None);
         }
         if let Some(next) = self.arrivals[traffic].peek().filter(|next| next.at < self.plan.schedule.end) {
             self.network.arm(entity, next.at);
         }
     }
 
-    /// A flow begins: the opener of its connection sends the request, or the data itself.
-    pub(super) fn begin_flow(&mut self, now: Time, traffic: u32, start: FlowStart, query: Option<u32>) -> u32 {
-        let number = u32::try_from(self.flows.len()).expect("fewer than 2³² flows");
-        let (network, graph) = (&self.network, &self.plan.network);
-        let ideal = self.ideal.completion(
-            graph,
+    fn next_name(&mut self, traffic: u32) -> Name {
+        let begun = &mut self.begun[traffic as usize];
+        let name = Name { traffic, sequence: *begun };
+        *begun += 1;
+        name
+    }
+
+    /// The flow with this tag. One of a query that another part asks is new to the server's.
+    pub(super) fn flow_of(&mut self, tag: Tag) -> u32 {
+        let name = self.names.name(tag);
+        if let Some(place) = self.flows.place(name) {
+            return place;
+        }
+        let Pattern::Incast(incast) = &self.plan.traffic[name.traffic as usize].pattern else {
+            panic!("every part draws open traffic");
+        };
+        self.flows.push(Flow::new(name, &asked(incast, name.sequence, Time::ZERO), None))
+    }
+
+    /// A flow begins: the opener of its connection sends the request, or the data itself. A part that owns but the other
+    /// end takes note of it.
+    pub(super) fn begin_flow(&mut self, now: Time, name: Name, start: &FlowStart, query: Option<u32>) {
+        let (opener, peer) = match start.request {
+            Some(_) => (start.destination, start.source),
+            None => (start.source, start.destination),
+        };
+        if !self.owns(opener) && !self.owns(peer) {
+            return;
+        }
+        let number = self.flows.push(Flow::new(name, start, query));
+        let tag = self.names.tag(name);
+        if start.size.is_none() {
+            self.endless.push(number);
+            if let Some(stop) = start.stop {
+                let slot = self.slots.take();
+                self.network.arm(Entity::start(STOPS + u64::from(tag.0), slot), stop);
+            }
+        }
+        if !self.owns(opener) {
+            return;
+        }
+        self.unfinished += i64::from(start.size.is_some());
+        let network = &self.network;
+        self.flows[number].ideal = self.ideal.completion(
+            &self.plan.network,
             (start.source, start.destination),
             start.size.unwrap_or(Bytes::new(1)),
             start.request,
             |from, to| network.path(from, to, 0),
         );
-        let (opener, peer) = match start.request {
-            Some(_) => (start.destination, start.source),
-            None => (start.source, start.destination),
-        };
-        self.flows.push(Flow {
-            connection: 0,
-            traffic,
-            source: start.source,
-            destination: start.destination,
-            size: start.size,
-            query,
-            start: now,
-            done: None,
-            ideal,
-            rtt_sum: Span::ZERO,
-            rtt_count: 0,
-            retransmitted_bytes: 0,
-            timeouts: 0,
-            marked_bytes: 0,
-            delivered_at_warmup: 0,
-            delivered_at_end: None,
-            delivered: 0,
-            reported: 0,
-            stopped: false,
-        });
-        let tag = Tag(number + 1);
-        let slot = self.connection_for(traffic, opener, peer, tag);
+        let slot = self.connection_for(name.traffic, opener, peer, tag);
         let end = self.connections.end(slot);
-        let connection = end.connection;
-        self.flows[number as usize].connection = connection;
-        if start.size.is_some() {
-            self.unfinished += 1;
-        } else {
-            self.endless.push(number);
-            if let Some(stop) = start.stop {
-                let slot = self.slots.take();
-                self.network.arm(Entity::start(STOPS + u64::from(number), slot), stop);
-            }
-        }
+        self.flows[number].connection = Some(end.connection);
         match start.request {
             Some(request) => {
                 self.begin_receiving(slot, number);
                 self.connections.end(slot).endpoint.offer(request, tag);
                 self.serve(now, slot);
             }
-            None => {
-                if let Some(other) = self.connections.slot(connection, Side::Other) {
-                    self.begin_receiving(other, number);
-                }
-                self.send_flow(now, number);
-            }
+            None => self.send_flow(now, number),
         }
-        number
     }
 
     /// The end awaits this flow from now on; what it counted for an earlier one is taken into that.
@@ -148,38 +146,34 @@ impl Simulation<'_> {
         self.persistent.get_mut(&key).expect("a pair's pool exists from its first flow on")
     }
 
-    /// A new connection; where it is established from the start, both its ends.
+    /// The opener's end of a new connection. The other end begins with its first packet, even where the connection counts
+    /// as established: its host may be another part's.
     pub(super) fn open(&mut self, traffic: u32, opener: u32, peer: u32, established: bool) -> u32 {
         let connection = self
             .connections
             .open(opener)
             .expect("counted before the run began, and persistent ones are fewer than the flows under way");
-        let slot = self.insert_end(connection, Side::Opener, opener, peer, traffic, established);
-        if established {
-            self.insert_end(connection, Side::Other, peer, opener, traffic, true);
-        }
-        slot
+        self.insert_end(connection, Side::Opener, opener, peer, traffic, established)
     }
 
     /// The source's end sends the flow's bytes.
     pub(super) fn send_flow(&mut self, now: Time, number: u32) {
-        let flow = &self.flows[number as usize];
-        let (connection, size) = (flow.connection, flow.size.unwrap_or(ENDLESS));
-        let side = Side::on(flow.source, connection);
-        let Some(slot) = self.connections.slot(connection, side).filter(|_| !flow.stopped) else { return };
+        let flow = &self.flows[number];
+        let (name, size) = (flow.name, flow.size.unwrap_or(ENDLESS));
+        let Some(slot) = self.slot_of(flow.connection, flow.source).filter(|_| !flow.stopped) else { return };
         self.begin_sending(slot, number);
-        self.connections.end(slot).endpoint.offer(size, Tag(number + 1));
+        self.connections.end(slot).endpoint.offer(size, self.names.tag(name));
         self.serve(now, slot);
     }
 
     /// A flow without a size offers no more; one whose request has not arrived yet never will.
     pub(super) fn stop_flow(&mut self, now: Time, number: u32) {
-        let flow = &mut self.flows[number as usize];
+        let flow = &mut self.flows[number];
         if std::mem::replace(&mut flow.stopped, true) {
             return;
         }
-        let side = Side::on(flow.source, flow.connection);
-        if let Some(slot) = self.connections.slot(flow.connection, side) {
+        let (connection, source) = (flow.connection, flow.source);
+        if let Some(slot) = self.slot_of(connection, source) {
             let end = self.connections.end(slot);
             // The connection may carry another flow by now.
             if end.sending.is_some_and(|current| current.flow == number) {
@@ -191,32 +185,39 @@ impl Simulation<'_> {
 
     /// A message is whole at this end: a request to answer, or a flow that is done.
     pub(super) fn handle_message(&mut self, now: Time, slot: u32, tag: Tag) {
-        let number = tag.0 - 1;
+        let number = self.flow_of(tag);
         let host = self.connections.end(slot).place.host;
-        let flow = &self.flows[number as usize];
+        let flow = &self.flows[number];
         if flow.source == host {
-            let jitter = match &self.plan.traffic[flow.traffic as usize].pattern {
-                Pattern::Incast(incast) if incast.jitter > Span::ZERO => incast.jitter,
+            let (jitter, servers) = match &self.plan.traffic[flow.name.traffic as usize].pattern {
+                Pattern::Incast(incast) if incast.jitter > Span::ZERO => (incast.jitter, incast.servers.len()),
                 _ => {
                     self.send_flow(now, number);
                     return;
                 }
             };
-            // A draw of the pair and the query alone, whoever else answers.
+            // A draw of the pair and the round alone, whoever else answers.
             let pair = u64::from(flow.destination) << 32 | u64::from(flow.source);
-            let mut random = SmallStream::new(mix(self.jitter ^ mix(pair)) ^ flow.start.as_ps());
+            let round = u64::from(flow.name.sequence) / servers as u64;
+            let mut random = SmallStream::new(mix(self.jitter[flow.name.traffic as usize] ^ mix(pair)) ^ round);
             let wait = Span::from_ps(random.below(jitter.as_ps()));
             let slot = self.slots.take();
-            self.network.arm(Entity::start(ANSWERS + u64::from(number), slot), now + wait);
+            self.network.arm(Entity::start(ANSWERS + u64::from(tag.0), slot), now + wait);
             return;
         }
         self.finish_receiving(now, slot, number);
     }
 
+    /// The slot of a flow's end on `host`, if the flow has come there and the end lives.
+    pub(super) fn slot_of(&self, connection: Option<u32>, host: u32) -> Option<u32> {
+        let connection = connection?;
+        self.connections.slot(connection, Side::on(host, connection))
+    }
+
     /// The flow's last byte is here: its completion is known, and the opener may use the connection again.
     pub(super) fn finish_receiving(&mut self, now: Time, slot: u32, number: u32) {
         self.unfinished -= 1;
-        self.flows[number as usize].done = Some(now);
+        self.flows[number].done = Some(now);
         self.note_received(slot);
         let end = self.connections.end(slot);
         end.receiving = None;
@@ -228,7 +229,7 @@ impl Simulation<'_> {
             self.close(slot);
             return;
         }
-        if let Some(query) = self.flows[number as usize].query {
+        if let Some(query) = self.flows[number].query {
             self.handle_answer(now, number, query);
         }
     }
@@ -238,7 +239,7 @@ impl Simulation<'_> {
         let end = self.connections.end(slot);
         let Some(current) = end.receiving else { return };
         let tallies = end.endpoint.tallies();
-        let flow = &mut self.flows[current.flow as usize];
+        let flow = &mut self.flows[current.flow];
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
         flow.delivered = tallies.delivered_bytes - current.base.delivered_bytes;
     }
@@ -264,7 +265,7 @@ impl Simulation<'_> {
         let end = self.connections.end(slot);
         let Some(current) = end.sending else { return };
         let tallies = end.endpoint.tallies();
-        let flow = &mut self.flows[current.flow as usize];
+        let flow = &mut self.flows[current.flow];
         flow.retransmitted_bytes = tallies.retransmitted_bytes - current.base.retransmitted_bytes;
         flow.timeouts = tallies.timeouts - current.base.timeouts;
         flow.rtt_sum = tallies.rtt_sum - current.base.rtt_sum;
@@ -303,31 +304,23 @@ impl Simulation<'_> {
         let Some(_servers) = self.clients[client].machine.poll_query(now) else { return };
         let (traffic, incast) = (self.clients[client].traffic, self.clients[client].incast);
         let query = u32::try_from(self.queries.len()).expect("fewer than 2³² queries");
-        self.queries.push(RequestRow {
-            request: query,
-            client: incast.client,
-            start_ns: now.as_ns(),
-            completion_ns: None,
-            responses: 0,
+        let (client_host, start_ns) = (incast.client, now.as_ns());
+        self.queries.push(Query {
+            traffic,
+            start: now,
+            row: RequestRow { request: query, client: client_host, start_ns, completion_ns: None, responses: 0 },
         });
         self.clients[client].query = Some(query);
-        for &server in &incast.servers {
-            let start = FlowStart {
-                at: now,
-                source: server,
-                destination: incast.client,
-                size: Some(incast.response),
-                stop: None,
-                request: Some(incast.request),
-            };
-            self.begin_flow(now, traffic, start, Some(query));
+        for _ in &incast.servers {
+            let name = self.next_name(traffic);
+            self.begin_flow(now, name, &asked(incast, name.sequence, now), Some(query));
         }
     }
 
     pub(super) fn handle_answer(&mut self, now: Time, flow: u32, query: u32) {
-        let traffic = self.flows[flow as usize].traffic as usize;
+        let traffic = self.flows[flow].name.traffic as usize;
         let client = self.client_of_traffic[traffic].expect("queries belong to clients");
-        let row = &mut self.queries[query as usize];
+        let row = &mut self.queries[query as usize].row;
         row.responses += 1;
         if let Some(completed) = self.clients[client].machine.handle_answer(now) {
             row.completion_ns = Some(completed.answered_at.since(completed.asked_at).as_ns());
@@ -336,4 +329,20 @@ impl Simulation<'_> {
             self.network.arm(Entity::start(u64::from(index), index), now);
         }
     }
+}
+
+/// The flow that a client asks for in its turn: its servers answer one after the other, round after round.
+fn asked(incast: &Incast, sequence: u32, at: Time) -> FlowStart {
+    FlowStart {
+        at,
+        source: incast.servers[sequence as usize % incast.servers.len()],
+        destination: incast.client,
+        size: Some(incast.response),
+        stop: None,
+        request: Some(incast.request),
+    }
+}
+
+fn tag_of(id: u64) -> Tag {
+    Tag(u32::try_from(id).expect("tags are 32 bits"))
 }

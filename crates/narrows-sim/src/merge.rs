@@ -1,0 +1,144 @@
+//! What the parts of a run have noted becomes one set of rows, numbered and ordered by the plan alone.
+//!
+//! Flows are numbered in the order of (start, traffic entry, sequence), queries in that of (start, traffic entry), and
+//! samples stand in that of (time, sampler, entity), so that the rows are the same however the run was split.
+
+use narrows_core::units::{Bytes, Time};
+use narrows_network::Partition;
+use narrows_scenario::plan::Plan;
+
+use crate::connections::opener;
+use crate::flows::{Flow, Flows, Names, crosses};
+use crate::results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+
+/// A query, where its client is.
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    pub(crate) traffic: u32,
+    pub(crate) start: Time,
+    /// Its number is the part's own.
+    pub(crate) row: RequestRow,
+}
+
+/// What one part has noted. Numbers of flows and queries are the part's own.
+#[derive(Clone, Debug)]
+pub(crate) struct Notes {
+    pub(crate) flows: Flows,
+    pub(crate) queries: Vec<Query>,
+    /// By link. A part counts what leaves its own ports, and what the wires into it lose.
+    pub(crate) ports: Vec<PortRow>,
+    pub(crate) series: Vec<SeriesRow>,
+    pub(crate) packet_hops: u64,
+    pub(crate) events: u64,
+    pub(crate) ended: Time,
+}
+
+/// The rows of a run, from the notes of all its parts by number.
+pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Vec<Notes>) -> Results {
+    let ended = parts[0].ended;
+    assert!(parts.iter().all(|part| part.ended == ended), "the parts of a run end together");
+    let (queries, query_numbers) = number_queries(&parts);
+    let (flows, flow_numbers) = number_flows(plan, names, partition, &parts, &query_numbers);
+    let (mut packet_hops, mut events, mut series) = (0, 0, Vec::new());
+    for (part, numbers) in parts.iter().zip(&flow_numbers) {
+        packet_hops += part.packet_hops;
+        events += part.events;
+        series.extend(part.series.iter().map(|row| match row.quantity {
+            Quantity::QueueBytes => *row,
+            _ => SeriesRow { entity: numbers[row.entity as usize], ..*row },
+        }));
+    }
+    // A sender's window and pacing rate keep their order.
+    series.sort_by_key(|row| (row.time_ns, sampler(row.quantity), row.entity));
+    let ports = merge_ports(plan, partition, &parts);
+    Results { flows, requests: queries, ports, series, packet_hops, events, ended_ns: ended.as_ns() }
+}
+
+/// Samplers in the order in which they act at one time.
+fn sampler(quantity: Quantity) -> u8 {
+    match quantity {
+        Quantity::QueueBytes => 0,
+        Quantity::WindowPackets | Quantity::PacingBps => 1,
+        Quantity::GoodputBps => 2,
+    }
+}
+
+/// All queries, and the number of each by part and place.
+fn number_queries(parts: &[Notes]) -> (Vec<RequestRow>, Vec<Vec<u32>>) {
+    let mut order: Vec<(usize, &Query)> = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(part, notes)| notes.queries.iter().map(move |query| (part, query)))
+        .collect();
+    order.sort_by_key(|(_, query)| (query.start, query.traffic));
+    let mut numbers: Vec<Vec<u32>> = parts.iter().map(|notes| vec![0; notes.queries.len()]).collect();
+    let mut rows = Vec::with_capacity(order.len());
+    for (number, (part, query)) in (0..).zip(order) {
+        numbers[part][query.row.request as usize] = number;
+        rows.push(RequestRow { request: number, ..query.row.clone() });
+    }
+    (rows, numbers)
+}
+
+/// All flows, and the number of each by part and place. A flow is whole where it was opened, with what another part knows
+/// of its other end.
+fn number_flows(
+    plan: &Plan,
+    names: &Names,
+    partition: &Partition,
+    parts: &[Notes],
+    query_numbers: &[Vec<u32>],
+) -> (Vec<FlowRow>, Vec<Vec<u32>>) {
+    let opened_in = |flow: &Flow| Some(partition.part_of(opener(flow.connection?)) as usize);
+    let mut order: Vec<(usize, &Flow)> = Vec::new();
+    for (part, notes) in parts.iter().enumerate() {
+        order.extend(notes.flows.iter().filter(|flow| opened_in(flow) == Some(part)).map(|flow| (part, flow)));
+    }
+    order.sort_by_key(|(_, flow)| (flow.start, names.tag(flow.name)));
+    let mut numbers: Vec<Vec<u32>> = parts.iter().map(|notes| vec![0; notes.flows.iter().len()]).collect();
+    let mut rows = Vec::with_capacity(order.len());
+    for (number, (part, flow)) in (0..).zip(order) {
+        let mut flow = flow.clone();
+        for (other, notes) in parts.iter().enumerate() {
+            let Some(place) = notes.flows.place(flow.name) else { continue };
+            numbers[other][place as usize] = number;
+            if other != part {
+                let has_source = partition.part_of(flow.source) as usize == other;
+                flow.merge(&notes.flows[place], has_source);
+            }
+        }
+        let query = flow.query.map(|query| query_numbers[part][query as usize]);
+        rows.push(flow_row(plan, number, query, &flow));
+    }
+    (rows, numbers)
+}
+
+fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRow {
+    let measured = flow.delivered_at_end.unwrap_or(flow.delivered);
+    FlowRow {
+        flow: number,
+        connection: flow.connection.expect("a flow that was opened has a connection"),
+        request: query,
+        source: flow.source,
+        destination: flow.destination,
+        inter: crosses(plan, flow.source, flow.destination),
+        traffic: flow.name.traffic,
+        size_bytes: flow.size.map_or(flow.delivered, Bytes::get),
+        start_ns: flow.start.as_ns(),
+        fct_ns: flow.done.map(|done| done.since(flow.start).as_ns()),
+        ideal_fct_ns: flow.ideal.as_ns(),
+        rtt_mean_ns: (flow.rtt_count > 0).then(|| flow.rtt_sum.div(flow.rtt_count).as_ns()),
+        retransmitted_bytes: flow.retransmitted_bytes,
+        timeouts: flow.timeouts,
+        marked_bytes: flow.marked_bytes,
+        delivered_after_warmup_bytes: measured - flow.delivered_at_warmup,
+    }
+}
+
+fn merge_ports(plan: &Plan, partition: &Partition, parts: &[Notes]) -> Vec<PortRow> {
+    let row = |(port, link): (usize, &narrows_scenario::plan::Link)| {
+        let of = |node: u32| &parts[partition.part_of(node) as usize].ports[port];
+        PortRow { dropped_impairment_packets: of(link.to).dropped_impairment_packets, ..of(link.from).clone() }
+    };
+    plan.network.links.iter().enumerate().map(row).collect()
+}

@@ -1,0 +1,253 @@
+//! A run in parts is the run: the same rows for any partition and any number of threads.
+#![allow(missing_docs, reason = "tests")]
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use narrows_core::cc::{EcnUse, SPECS};
+use narrows_core::queue::aqm::Size;
+use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::rng::Stream;
+use narrows_core::tcp::profile::Profile;
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_scenario::Overrides;
+use narrows_scenario::plan::*;
+use narrows_sim::{Partition, Results, Simulation, run, run_in_parts};
+
+const END: Span = Span::from_ms(60);
+
+/// Draws of one scenario.
+struct Dice(Stream);
+
+impl Dice {
+    fn below(&mut self, bound: u32) -> u32 {
+        u32::try_from(self.0.below(u64::from(bound))).expect("below a u32")
+    }
+
+    fn between(&mut self, least: u32, most: u32) -> u32 {
+        least + self.below(most - least + 1)
+    }
+
+    /// True once in so many times.
+    fn once_in(&mut self, times: u32) -> bool {
+        self.below(times) == 0
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(u32::try_from(all.len()).expect("a short list")) as usize]
+    }
+}
+
+/// Two or three sites of one or two switches, every site joined to every other by one link or two equal ones. Delays and
+/// rates are round, so that events at one time are frequent.
+fn graph(dice: &mut Dice) -> (Graph, u32) {
+    let sites = dice.between(2, 3);
+    let homes: Vec<u32> = (0..sites).flat_map(|site| vec![site; dice.between(1, 2) as usize]).collect();
+    let hosts: Vec<usize> = (0..homes.len()).flat_map(|switch| vec![switch; dice.between(2, 4) as usize]).collect();
+    let count = u32::try_from(hosts.len()).expect("few hosts");
+    let node = |name: String, kind, home: usize, pool| {
+        let site = u16::try_from(homes[home]).expect("few sites");
+        Node { name, kind, site: 10 + 3 * site, rack: 0, pool }
+    };
+    let mut nodes: Vec<Node> =
+        (0..).zip(&hosts).map(|(host, &home): (u32, _)| node(format!("h{host}"), NodeKind::Host, home, None)).collect();
+    let pooled = dice.once_in(2);
+    let pool = pooled.then_some(PoolConfig { size: Bytes::new(150_000), alpha: 1 << 15 });
+    nodes.extend((0..homes.len()).map(|home| node(format!("s{home}"), NodeKind::Switch, home, pool)));
+
+    let mark_at = dice.one_of(&[None, Some(10), Some(40)]);
+    let limit = dice.one_of(&[20, 60, 300]);
+    let mut links = Vec::new();
+    let mut join = |one: u32, other: u32, role, rate, delay, loss| {
+        for (from, to) in [(one, other), (other, one)] {
+            let host = from < count;
+            links.push(Link {
+                name: format!("{from}->{to}#{}", links.len()),
+                from,
+                to,
+                rate,
+                delay,
+                role: if host { Role::Host } else { role },
+                limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
+                pooled: pooled && !host && role != Role::Wan,
+                aqm: mark_at
+                    .filter(|_| !host)
+                    .map(|packets| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) }),
+                loss,
+                watched: !host,
+            });
+        }
+    };
+    let fast = Rate::from_gbps(1);
+    for (host, &home) in (0..).zip(&hosts) {
+        join(host, count + u32::try_from(home).expect("few"), Role::Edge, fast, Span::from_us(5), 0);
+    }
+    let wan = (dice.one_of(&[Rate::from_mbps(300), Rate::from_gbps(1)]), dice.one_of(&[0, 1 << 22, 1 << 25]));
+    let doubled = dice.once_in(3);
+    for one in 0..homes.len() {
+        for other in one + 1..homes.len() {
+            let switches = [one, other].map(|home| count + u32::try_from(home).expect("few"));
+            let first = |home: usize| home == 0 || homes[home - 1] != homes[home];
+            if homes[one] == homes[other] {
+                join(switches[0], switches[1], Role::Fabric, fast, Span::from_us(5), 0);
+            } else if first(one) && first(other) {
+                let delay = Span::from_us(dice.one_of(&[200, 1_000, 3_000]));
+                join(switches[0], switches[1], Role::Wan, wan.0, delay, wan.1);
+                if doubled {
+                    join(switches[0], switches[1], Role::Wan, wan.0, delay, 0);
+                }
+            }
+        }
+    }
+    (Graph { nodes, links }, count)
+}
+
+fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
+    let spec = SPECS[dice.below(u32::try_from(SPECS.len()).expect("few")) as usize];
+    let values = spec.parameters.iter().map(|parameter| parameter.default).collect();
+    let ecn = spec.ecn == EcnUse::Exact || dice.once_in(2);
+    let named = dice.below(u32::try_from(Profile::NAMED.len()).expect("few")) as usize;
+    let connections = match dice.below(3) {
+        0 => Connections::Fresh,
+        1 => Connections::FreshEstablished,
+        _ => Connections::Persistent { pool: dice.between(1, 3) },
+    };
+    Traffic {
+        name: format!("t{index}"),
+        controller: ControllerChoice { name: spec.name.into(), values, ecn },
+        profile: Profile { min_rto: Span::from_ms(10), initial_rto: Span::from_ms(20), ..Profile::NAMED[named].1 },
+        connections,
+        pattern: pattern(dice, hosts),
+    }
+}
+
+fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
+    let request = dice.once_in(2).then_some(Bytes::new(300));
+    match dice.below(4) {
+        0 => Pattern::Open(Open {
+            mean_interarrival: Span::from_us(700),
+            sizes: SizeDistribution { name: "test".into(), points: vec![(100, 0.0), (4_000, 0.6), (150_000, 1.0)] },
+            pairs: Pairs::Between { sources: (0..hosts).collect(), destinations: (0..hosts).collect() },
+            exact: dice.once_in(2),
+            request,
+        }),
+        1 => {
+            let client = dice.below(hosts);
+            Pattern::Incast(Incast {
+                client,
+                servers: (0..hosts).filter(|&server| server != client).collect(),
+                request: Bytes::new(200),
+                response: Bytes::new(u64::from(dice.between(1_000, 15_000))),
+                repeats: dice.one_of(&[3, 1_000]),
+                start: Time::ZERO + Span::from_ms(u64::from(dice.below(10))),
+                jitter: dice.one_of(&[Span::ZERO, Span::from_us(200)]),
+            })
+        }
+        // Flows that begin and stop at round times, several at once.
+        kind => {
+            let long = kind == 2;
+            let flow = |_| {
+                let source = dice.below(hosts);
+                let destination = (source + 1 + dice.below(hosts - 1)) % hosts;
+                let at = Time::ZERO + Span::from_ms(u64::from(dice.below(8)) * 5);
+                let stops = long && dice.once_in(2);
+                FlowStart {
+                    at,
+                    source,
+                    destination,
+                    size: (!long).then(|| Bytes::new(u64::from(dice.between(1, 200_000)))),
+                    stop: stops.then(|| at + Span::from_ms(u64::from(dice.between(1, 20)))),
+                    request,
+                }
+            };
+            let mut flows: Vec<FlowStart> = (0..6).map(flow).collect();
+            flows.sort_by_key(|flow| flow.at);
+            Pattern::List(flows)
+        }
+    }
+}
+
+fn scenario(seed: u64) -> Plan {
+    let mut dice = Dice(Stream::named(seed, "scenario"));
+    let (network, hosts) = graph(&mut dice);
+    let entries = dice.between(2, 5);
+    Plan {
+        experiment: "test".into(),
+        arm: "test".into(),
+        axes: vec![],
+        declared: vec![],
+        network,
+        traffic: (0..entries).map(|index| traffic(&mut dice, index, hosts)).collect(),
+        schedule: Schedule {
+            end: Time::ZERO + END + Span::from_us(u64::from(dice.below(1_000))),
+            drain: dice.one_of(&[Span::ZERO, Span::from_us(7_300), Span::from_ms(500)]),
+            warmup: END.div(6),
+        },
+        sampling: Sampling { queues: Span::from_us(500), windows: Span::from_ms(1), goodput: Span::from_ms(5) },
+    }
+}
+
+fn on_one_core(plan: &Plan, seed: u64) -> Results {
+    let mut simulation = Simulation::new(plan, seed).expect("a plan that can be run");
+    while simulation.advance(1_000) {}
+    simulation.finish()
+}
+
+fn go_on(_: narrows_sim::Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
+    // What the scenarios have seen together, lest they be equal because nothing happens in them.
+    let (mut crossing, mut lost, mut marked, mut stopped, mut answered, mut drained) = (0, 0, 0, 0, 0, 0);
+    for seed in 0..24 {
+        let plan = scenario(seed);
+        let whole = on_one_core(&plan, seed);
+        let partition = Partition::by_site(&plan.network, Span::ZERO);
+        assert!(partition.count() > 1);
+        for threads in 1..=3 {
+            let parts = run_in_parts(&plan, seed, &partition, threads, go_on).expect("as before");
+            let parts = parts.expect("not cancelled").results;
+            let differing = whole.flows.iter().zip(&parts.flows).find(|(one, other)| one != other);
+            assert!(whole == parts, "scenario {seed} on {threads} threads, flows {differing:?}");
+            // Zeros have signs.
+            assert_eq!(format!("{whole:?}"), format!("{parts:?}"));
+        }
+        crossing += whole.flows.iter().filter(|flow| flow.inter && flow.fct_ns.is_some()).count();
+        lost += whole.ports.iter().map(|port| port.dropped_impairment_packets).sum::<u64>();
+        marked += whole.ports.iter().map(|port| port.marked_packets).sum::<u64>();
+        answered += whole.requests.iter().filter(|request| request.completion_ns.is_some()).count();
+        let lists = plan.traffic.iter().filter_map(|traffic| match &traffic.pattern {
+            Pattern::List(flows) => Some(flows),
+            _ => None,
+        });
+        stopped += lists.flatten().filter(|flow| flow.stop.is_some()).count();
+        drained += usize::from(whole.ended_ns > plan.schedule.end.as_ns());
+    }
+    let seen = [crossing, usize::try_from(lost).unwrap(), usize::try_from(marked).unwrap(), stopped, answered, drained];
+    assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
+}
+
+#[test]
+fn a_papers_plan_gives_the_same_rows_on_two_threads() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows-scenario/tests/experiments/gemini-fig13.toml");
+    let overrides = Overrides { quick: true, ..Overrides::default() };
+    let experiment = narrows_scenario::load(&file, &overrides, &Default::default()).expect("an experiment of ours");
+    let mut plan = experiment.plans.last().expect("it has arms").clone();
+    plan.schedule =
+        Schedule { end: Time::ZERO + Span::from_ms(300), drain: Span::from_ms(200), warmup: Span::from_ms(50) };
+    let whole = on_one_core(&plan, 1);
+    assert!(whole.flows.iter().filter(|flow| flow.fct_ns.is_some()).count() > 10);
+    let ran = run(&plan, 1, 2, go_on).expect("a plan that can be run").expect("not cancelled");
+    assert_eq!(ran.threads, 2);
+    assert!(ran.results == whole);
+}
+
+#[test]
+fn a_run_in_parts_can_be_cancelled() {
+    let plan = scenario(1);
+    let partition = Partition::by_site(&plan.network, Span::ZERO);
+    let results = run_in_parts(&plan, 1, &partition, 2, |_| ControlFlow::Break(())).expect("a plan that can be run");
+    assert!(results.is_none());
+}
