@@ -363,6 +363,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// The other end of a connection, on its first packet. Without a SYN the connection was opened before the run.
+    #[inline(never)]
     fn accept(&mut self, connection: u32, host: u32, segment: &Segment) -> u32 {
         let traffic = self.names.name(segment.tag).traffic;
         let established = !segment.flags.contains(Flags::SYN);
@@ -412,6 +413,7 @@ impl<'a> Simulation<'a> {
 
     /// A connection that is gone was closed with everything delivered: what still arrives for it is old, and all of it
     /// is acknowledged without any state [RFC 9293 §3.6.1, TIME-WAIT].
+    #[inline(never)]
     fn answer_for_closed(&mut self, now: Time, host: u32, connection: u32, segment: &Segment) {
         if segment.length == 0 {
             return;
@@ -442,15 +444,25 @@ impl<'a> Simulation<'a> {
     }
 
     /// After anything happened to an end: its events, its segments, its deadlines.
+    #[inline(always)]
     fn serve(&mut self, now: Time, slot: u32) {
-        // Whatever an event brings about may close the end.
+        if self.connections.end_if_alive(slot).is_some_and(|end| end.endpoint.has_event()) {
+            self.hear(now, slot);
+        }
+        self.transmit(now, slot);
+        if self.connections.end_if_alive(slot).is_some_and(|end| end.sending.is_some() && end.endpoint.is_idle()) {
+            self.finish_sending(now, slot);
+        }
+    }
+
+    /// Takes an end's events. Whatever one brings about may close the end.
+    #[inline(never)]
+    fn hear(&mut self, now: Time, slot: u32) {
         while let Some(event) = self.connections.end_if_alive(slot).and_then(|end| end.endpoint.poll_event()) {
             if let TcpEvent::Delivered(tag) = event {
                 self.handle_message(now, slot, tag);
             }
         }
-        self.transmit(now, slot);
-        self.finish_sending(now, slot);
     }
 
     /// Sends what an end may send now and arms its deadlines.
@@ -497,6 +509,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    #[inline(never)]
     fn handle_timer(&mut self, now: Time, entity: Entity) {
         let slot = entity.slot() >> 1;
         let Some(end) = self.connections.end_if_alive(slot) else { return };

@@ -202,6 +202,12 @@ impl Endpoint {
         }
     }
 
+    /// Whether anything happened since the last call of [`poll_event`](Self::poll_event).
+    #[inline]
+    pub fn has_event(&self) -> bool {
+        self.announce || self.receiver.has_completed()
+    }
+
     /// What happened since the last call.
     pub fn poll_event(&mut self) -> Option<Event> {
         if core::mem::take(&mut self.announce) {

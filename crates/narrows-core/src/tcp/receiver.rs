@@ -103,6 +103,11 @@ impl Receiver {
         self.next
     }
 
+    /// Whether a message became whole since the last call.
+    pub(super) fn has_completed(&self) -> bool {
+        !self.completed.is_empty()
+    }
+
     /// A message that became whole since the last call.
     pub(super) fn poll_completed(&mut self) -> Option<Tag> {
         self.completed.pop_front()
