@@ -205,6 +205,12 @@ impl Agenda {
         }
     }
 
+    /// The link whose arrival is probably next: a guess.
+    #[inline(always)]
+    pub(crate) fn probably_next(&self) -> Option<u32> {
+        self.pending.probably_next()
+    }
+
     #[inline]
     fn slots(&mut self, entity: Entity) -> &mut Slots {
         match entity.class() {

