@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use narrows_scenario::plan::Plan;
 use narrows_sim::{Results, Simulation, hold_ns, thread_cpu_ns};
@@ -18,6 +18,9 @@ pyo3::create_exception!(_native, Cancelled, PyException, "The run was cancelled 
 
 /// Events between two looks at the cancel flag: some tens of milliseconds.
 const EVENTS_PER_LOOK: u64 = 200_000;
+
+/// How long a calibration is good for. It takes some hundred milliseconds, more than a short run.
+const CALIBRATION_LASTS: Duration = Duration::from_secs(60);
 
 /// What the two threads share.
 #[derive(Debug, Default)]
@@ -104,6 +107,16 @@ pub(crate) fn calibrate(py: Python<'_>) -> f64 {
     py.detach(hold_ns)
 }
 
+/// Nanoseconds per hold on this machine, at most a minute ago.
+fn recent_hold_ns() -> f64 {
+    static LAST: Mutex<Option<(Instant, f64)>> = Mutex::new(None);
+    let mut last = LAST.lock().expect("no thread panics while it holds this");
+    match *last {
+        Some((when, hold)) if when.elapsed() < CALIBRATION_LASTS => hold,
+        _ => last.insert((Instant::now(), hold_ns())).1,
+    }
+}
+
 fn simulate(plan: Plan, seed: u64, shared: &Shared) -> Result<Option<Outcome>, String> {
     let (wall, cpu) = (Instant::now(), thread_cpu_ns());
     let mut simulation = Simulation::new(&plan, seed).map_err(|error| error.to_string())?;
@@ -124,7 +137,7 @@ fn simulate(plan: Plan, seed: u64, shared: &Shared) -> Result<Option<Outcome>, S
     let cpu_ns = thread_cpu_ns().zip(cpu).map_or(wall_ns, |(after, before)| after - before);
     shared.now_ns.store(results.ended_ns, Ordering::Relaxed);
     shared.packet_hops.store(results.packet_hops, Ordering::Relaxed);
-    let hold = hold_ns();
+    let hold = recent_hold_ns();
     let per_hop = real(cpu_ns) / real(results.packet_hops.max(1));
     let manifest = json!({
         "version": VERSION,
