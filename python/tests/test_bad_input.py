@@ -269,9 +269,7 @@ def test_a_killed_process_leaves_nothing_half_written(real, folder, victim):
     assert workers
     os.kill(started.pid if victim == "parent" else workers[0], signal.SIGKILL)
     _, errors = started.communicate(timeout=60)
-    assert started.returncode == (-signal.SIGKILL if victim == "parent" else 1)
-    if victim == "worker":
-        assert re.match(r"error: run \w+/\d+ \(\w+\) ended without results: its process ended with code -9", errors)
+    assert started.returncode == (-signal.SIGKILL if victim == "parent" else 0), errors
     deadline = time.monotonic() + 30
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         assert time.monotonic() < deadline, "a worker outlives its parent"
