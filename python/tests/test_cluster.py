@@ -129,8 +129,10 @@ def test_a_node_that_dies_costs_no_run(cluster, folder, local):
     cluster.start(NODE)
     (folder / "many.toml").write_text(LONGER)
     command = cluster.command(folder, "runs")
-    until_some_are_finished(command, folder / "runs", 4)
-    assert len(cluster.tasks()) == 2, "both nodes work"
+    until_some_are_finished(command, folder / "runs", 2)
+    deadline = time.monotonic() + 10
+    while len(cluster.tasks()) < 2:  # between two tasks a process has no name
+        assert time.monotonic() < deadline, "both nodes work"
     cluster.kill(NODE)
     assert len(written(folder / "runs")) < RUNS
     said = finish(command)
