@@ -27,7 +27,7 @@ test: .venv/built
 bench:
 	for work in w1 w2 w3 w4 w5; do cargo run --release --quiet --package narrows-sim --example experiment python/narrows/bench/$$work.toml; done
 
-## What takes longer: fuzzing, licences, undefined behaviour, the full experiments and their claims.
+## What takes longer: fuzzing, licences, undefined behaviour, a cluster, the full experiments and their claims.
 TOOLS := target/tools/bin
 nightly: test $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	$(TOOLS)/cargo-deny --log-level error check licenses bans sources
@@ -37,6 +37,8 @@ nightly: test $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	@if cargo +nightly miri --version >/dev/null 2>&1; \
 		then PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package narrows-core --lib; \
 		else echo 'miri is not installed for the nightly toolchain: skipped'; fi
+	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --quiet --extras dev,ray
+	$(BIN)/pytest -m ray
 	$(BIN)/narrows reproduce gemini
 
 $(TOOLS)/cargo-%:

@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from narrows import native
 from narrows.experiment import Experiment, expand
 from narrows.index import Index, entry_of
+from narrows.processes import Processes, default_workers
 from narrows.results import Results
-from narrows.running import Batch, Progress
+from narrows.running import Batch, Wanted
 from narrows.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from narrows.running import Finished
+    from narrows.running import Executor, Finished, Progress
 
 RUNS = Path("runs")
 """Where results are kept unless told otherwise."""
+
+On = Literal["local", "ray"]
+"""Where runs are made: on this machine's cores, or by a Ray cluster that is there already."""
 
 
 class Handle:
     """An experiment under way. Poll `progress`; `cancel` stops it; `join` waits and gives its results."""
 
-    def __init__(self, experiment: Experiment, *, out: Path = RUNS, jobs: int | None = None, command: str = "") -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        *,
+        out: Path = RUNS,
+        jobs: int | None = None,
+        on: On = "local",
+        ray_address: str | None = None,
+    ) -> None:
         self.experiment = experiment
         self._store = Store(out)
-        self._command = command or command_for(experiment)
-        self._batch = Batch([experiment], self._store, workers=jobs)
+        wanted = Wanted([experiment], self._store)
+        self._batch = Batch(wanted, _executor(self._store, len(wanted.missing), jobs, on, ray_address))
 
     def progress(self) -> Progress:
         """A snapshot of how far it is."""
@@ -45,7 +57,7 @@ class Handle:
     def finish(self) -> tuple[Finished, ...]:
         """Waits and records the experiment in the index. Raises `Cancelled`, `BadInput` or `RunFailed`."""
         finished = self._batch.join()
-        entry = entry_of(self.experiment, version=native.version(), command=self._command)
+        entry = entry_of(self.experiment, version=native.version(), command=command_for(self.experiment))
         Index(self._store.root).record(entry)
         return finished
 
@@ -63,10 +75,24 @@ def run(
     settings: Mapping[str, str] | None = None,
     out: str | Path = RUNS,
     jobs: int | None = None,
+    on: On = "local",
+    ray_address: str | None = None,
 ) -> Handle:
-    """Starts an experiment: every plan with every seed that is not in `out` already. Raises `BadInput`."""
+    """Starts an experiment: every plan with every seed that is not in `out` already.
+
+    `jobs` is the number of runs under way at once, by default one per core. Raises `BadInput`, and `EnvironmentLacks`
+    where there is no cluster.
+    """
     experiment = expand(file, sets=tuple((settings or {}).items()), quick=quick, seeds=seeds)
-    return Handle(experiment, out=Path(out), jobs=jobs)
+    return Handle(experiment, out=Path(out), jobs=jobs, on=on, ray_address=ray_address)
+
+
+def _executor(store: Store, missing: int, jobs: int | None, on: On, ray_address: str | None) -> Executor:
+    if on == "ray" and missing:
+        from narrows.cluster import Cluster
+
+        return Cluster(store, address=ray_address, limit=jobs)
+    return Processes(store, min(jobs or default_workers(), missing))
 
 
 def load(name: str, *, out: str | Path = RUNS) -> Results:

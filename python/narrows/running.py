@@ -1,28 +1,35 @@
-"""Plans × seeds on worker processes. Finished runs are skipped; stopping leaves every finished run whole."""
+"""Plans × seeds, made somewhere. Finished runs are skipped; stopping leaves every finished run whole."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import queue
-import subprocess
-import sys
 import threading
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-import narrows
 from narrows import native
 from narrows.errors import BadInput, Cancelled, RunFailed
-from narrows.store import State, Store
+from narrows.making import Request
+from narrows.store import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from narrows.experiment import Experiment, Plan
+    from narrows.store import Store
+
+Key = tuple[str, int]
+"""What names a run's results: the plan's hash and the seed."""
+
+WAIT_SECONDS = 0.1
+"""Between two looks whether the work shall stop."""
+
+ELSEWHERE_SECONDS = 1.0
+"""Between two looks at runs that another command makes."""
+
+ATTEMPTS = 2
+"""At a run whose process was killed, before it counts as failed: what kills twice is the run and no accident."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,95 @@ class Job:
     seed: int
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> Key:
         """What names its results."""
         return self.plan.hash, self.seed
+
+    @property
+    def request(self) -> Request:
+        """What is sent to where it is made."""
+        return Request(self.plan.hash, self.seed, self.plan.body, self.plan.unlabelled)
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """A run goes on."""
+
+    key: Key
+    simulated_ns: int
+    packet_hops: int
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run is in the store."""
+
+    key: Key
+    manifest: Mapping[str, Any]
+    made: bool
+    """Whether we made it; otherwise another command did meanwhile."""
+
+
+@dataclass(frozen=True)
+class Busy:
+    """Another command makes this run."""
+
+    key: Key
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A run ended without results because it was told to."""
+
+    key: Key
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Where the run was made is gone; it may be tried again."""
+
+    key: Key
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run ended without results, and would again."""
+
+    key: Key
+    message: str
+    is_input: bool
+    """Whether it is the user's to mend, and would spoil the other runs too."""
+
+
+Event = Progressed | Stored | Busy | Stopped | Lost | Failed
+
+
+class Executor(Protocol):
+    """Where runs are made: it is given jobs and tells what became of them. It puts results into the store.
+
+    Used by one thread. Every job taken ends with one event that is not `Progressed`.
+    """
+
+    def room(self) -> int:
+        """How many more jobs it would take now."""
+        ...
+
+    def take(self, job: Job) -> None:
+        """Begins a run, or keeps it until there is a processor for it."""
+        ...
+
+    def events(self, seconds: float) -> Sequence[Event]:
+        """What has happened; waits for something to happen, but not longer than this."""
+        ...
+
+    def stop(self) -> None:
+        """Asks all runs to end soon."""
+        ...
+
+    def close(self) -> None:
+        """Gives everything back. There is no use of it afterwards."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -45,8 +138,10 @@ class Progress:
     finished: int
     skipped: int
     """Runs that were there already."""
+    elsewhere: int
+    """Runs that another command makes, for which we wait."""
     total: int
-    """Runs wanted, the skipped ones among them."""
+    """Runs wanted, all of these among them."""
     fraction: float
     """Of the simulated time still to be simulated when the work began, 0 to 1."""
     simulated_ns: int
@@ -64,186 +159,159 @@ class Finished:
     """A run that is in the store."""
 
     job: Job
-    manifest: dict[str, Any]
+    manifest: Mapping[str, Any]
     skipped: bool
+    """Whether it was made by another command, before or meanwhile."""
 
 
-@dataclass
-class _Live:
-    simulated_ns: int = 0
-    end_ns: int = 1
-    packet_hops: int = 0
+class Wanted:
+    """The runs of some experiments: those that are there, and those that are missing."""
 
-
-@dataclass
-class _Shared:
-    waiting: queue.SimpleQueue[Job]
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    live: dict[tuple[str, int], _Live] = field(default_factory=dict)
-    finished: list[Finished] = field(default_factory=list)
-    failures: list[tuple[Job, str, bool]] = field(default_factory=list)
-    stopping: threading.Event = field(default_factory=threading.Event)
+    def __init__(self, experiments: Sequence[Experiment], store: Store) -> None:
+        version = native.version()
+        store.prepare()
+        self.jobs = _distinct(Job(plan, seed) for item in experiments for plan in item.plans for seed in item.seeds)
+        self.missing = tuple(job for job in self.jobs if store.state(*job.key, version) is not State.WHOLE)
+        missing = {job.key for job in self.missing}
+        self.there = tuple(
+            Finished(job, store.manifest(*job.key) or {}, skipped=True) for job in self.jobs if job.key not in missing
+        )
 
 
 class Batch:
-    """The runs of some experiments under way. Poll `progress`; `cancel` stops; `join` waits."""
+    """Wanted runs under way. Poll `progress`; `cancel` stops; `join` waits and raises."""
 
-    def __init__(self, experiments: Sequence[Experiment], store: Store, *, workers: int | None = None) -> None:
-        store.prepare()
-        self._store = store
+    def __init__(self, wanted: Wanted, executor: Executor) -> None:
+        self._wanted = wanted
+        self._executor = executor
         self._started = time.monotonic()
-        version = native.version()
-        jobs = _distinct(Job(plan, seed) for item in experiments for plan in item.plans for seed in item.seeds)
-        missing = [job for job in jobs if store.state(*job.key, version) is not State.WHOLE]
-        self._wanted = jobs
-        self._total_ns = sum(job.plan.end_ns for job in missing)
-        self._shared = _Shared(queue.SimpleQueue())
-        for job in missing:
-            self._shared.waiting.put(job)
-        todo = {job.key for job in missing}
-        self.skipped = tuple(
-            Finished(job, store.manifest(*job.key) or {}, skipped=True) for job in jobs if job.key not in todo
-        )
-        count = min(workers or os.cpu_count() or 1, len(missing))
-        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(count)]
-        for thread in self._threads:
-            thread.start()
+        self._total_ns = sum(job.plan.end_ns for job in wanted.missing)
+        self._jobs = {job.key: job for job in wanted.missing}
+        self._waiting = deque(wanted.missing)
+        self._elsewhere: list[Job] = []
+        self._busy: set[Key] = set()
+        self._look_elsewhere = 0.0
+        self._lost: dict[Key, int] = {}
+        self._under_way: dict[Key, Progressed] = {}
+        self._finished: dict[Key, Finished] = {}
+        self._failures: list[Failed] = []
+        self._trouble: BaseException | None = None
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
 
     def progress(self) -> Progress:
         """A snapshot."""
-        shared = self._shared
-        with shared.lock:
-            done_ns = sum(item.job.plan.end_ns for item in shared.finished)
-            live_ns = sum(min(live.simulated_ns, live.end_ns) for live in shared.live.values())
-            hops = sum(int(item.manifest["packet_hops"]) for item in shared.finished)
-            hops += sum(live.packet_hops for live in shared.live.values())
-            finished = len(shared.finished)
-        fraction = min(1.0, (done_ns + live_ns) / self._total_ns) if self._total_ns else 1.0
+        with self._lock:
+            finished = tuple(self._finished.values())
+            under_way = tuple(self._under_way.values())
+            elsewhere = len(self._busy)
+        done_ns = sum(item.job.plan.end_ns for item in finished)
+        done_ns += sum(min(item.simulated_ns, self._jobs[item.key].plan.end_ns) for item in under_way)
+        hops = sum(int(item.manifest["packet_hops"]) for item in finished if not item.skipped)
+        there = len(self._wanted.there)
+        meanwhile = sum(item.skipped for item in finished)
         return Progress(
-            finished=finished,
-            skipped=len(self.skipped),
-            total=len(self._wanted),
-            fraction=fraction,
-            simulated_ns=done_ns + live_ns,
-            packet_hops=hops,
+            finished=len(finished) - meanwhile,
+            skipped=there + meanwhile,
+            elsewhere=elsewhere,
+            total=len(self._wanted.jobs),
+            fraction=min(1.0, done_ns / self._total_ns) if self._total_ns else 1.0,
+            simulated_ns=done_ns,
+            packet_hops=hops + sum(item.packet_hops for item in under_way),
             elapsed_s=time.monotonic() - self._started,
         )
 
     def done(self) -> bool:
         """Whether `join` returns at once."""
-        return not any(thread.is_alive() for thread in self._threads)
+        return not self._thread.is_alive()
 
     def cancel(self) -> None:
         """Stops the runs under way and starts no others. Finished runs stay."""
-        self._shared.stopping.set()
+        self._stopping.set()
 
     def join(self) -> tuple[Finished, ...]:
         """Waits for the end, when all runs wanted are in the store. Raises `Cancelled`, `BadInput` or `RunFailed`."""
-        for thread in self._threads:
-            while thread.is_alive():
-                thread.join(0.2)
-        if self._shared.failures:
-            job, message, is_input = self._shared.failures[0]
-            if is_input:
-                raise BadInput(message)
-            raise RunFailed(f"run {job.plan.hash}/{job.seed} ({job.plan.case}) ended without results: {message}")
-        made = {item.job.key: item for item in (*self.skipped, *self._shared.finished)}
-        if len(made) < len(self._wanted):
-            raise Cancelled(f"stopped; {len(made)} of {len(self._wanted)} runs are finished and kept")
-        return tuple(made[job.key] for job in self._wanted)
+        while self._thread.is_alive():
+            self._thread.join(0.2)
+        if self._trouble is not None:
+            raise self._trouble
+        for failure in self._failures:
+            if failure.is_input:
+                raise BadInput(failure.message)
+        if self._failures:
+            raise RunFailed(self._what_failed())
+        made = {item.job.key: item for item in (*self._wanted.there, *self._finished.values())}
+        if len(made) < len(self._wanted.jobs):
+            raise Cancelled(f"stopped; {len(made)} of {len(self._wanted.jobs)} runs are finished and kept")
+        return tuple(made[job.key] for job in self._wanted.jobs)
+
+    def _what_failed(self) -> str:
+        first = self._failures[0]
+        case = self._jobs[first.key].plan.case
+        text = f"run {first.key[0]}/{first.key[1]} ({case}) ended without results: {first.message}"
+        others = len(self._failures) - 1
+        return text + (f"\n  {others} more failed; those that are finished are kept" if others else "")
+
+    def _work(self) -> None:
+        try:
+            try:
+                self._serve()
+            finally:
+                self._executor.close()
+        except BaseException as error:  # noqa: BLE001 - raised again by `join`, on the caller's thread
+            self._trouble = error
 
     def _serve(self) -> None:
-        """One thread per worker process: hands it a job, follows it, takes the next."""
-        shared = self._shared
-        with _Worker() as worker:
-            while not shared.stopping.is_set():
-                try:
-                    job = shared.waiting.get_nowait()
-                except queue.Empty:
-                    return
-                outcome = self._follow(worker, job)
-                with shared.lock:
-                    shared.live.pop(job.key, None)
-                    if "finished" in outcome:
-                        shared.finished.append(Finished(job, outcome["finished"], skipped=False))
-                    elif "failed" in outcome:
-                        shared.failures.append((job, outcome["failed"], outcome["input"]))
-                        shared.stopping.set()
+        """Hands out jobs until none is left."""
+        told = False
+        while self._waiting or self._elsewhere or self._under_way:
+            if self._stopping.is_set():
+                self._waiting.clear()
+                self._elsewhere.clear()
+                if not told:
+                    told = True
+                    self._executor.stop()
+            if self._elsewhere and time.monotonic() >= self._look_elsewhere:
+                self._waiting.extend(self._elsewhere)
+                self._elsewhere.clear()
+            while self._waiting and self._executor.room() > 0:
+                job = self._waiting.popleft()
+                with self._lock:
+                    self._under_way[job.key] = Progressed(job.key, 0, 0)
+                self._executor.take(job)
+            for event in self._executor.events(WAIT_SECONDS):
+                with self._lock:
+                    self._note(event)
 
-    def _follow(self, worker: _Worker, job: Job) -> dict[str, Any]:
-        live = _Live(end_ns=job.plan.end_ns)
-        with self._shared.lock:
-            self._shared.live[job.key] = live
-        worker.send(
-            {
-                "plan": job.plan.body,
-                "unlabelled": job.plan.unlabelled,
-                "hash": job.plan.hash,
-                "seed": job.seed,
-                "root": str(self._store.root),
-            }
-        )
-        asked = False
-        while (message := worker.receive()) is not None:
-            if "progress" not in message:
-                return message
-            live.simulated_ns, _, live.packet_hops = message["progress"]
-            if self._shared.stopping.is_set() and not asked:
-                asked = True
-                worker.send({"cancel": True})
-        return {"failed": f"its process ended with code {worker.code()}", "input": False}
-
-
-class _Worker:
-    """A child process that runs one job after another."""
-
-    def __init__(self) -> None:
-        package = str(Path(narrows.__file__).parents[1])
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "narrows.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "POLARS_MAX_THREADS": "1"},
-            start_new_session=True,
-        )
-
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            stdin.close()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        stdout.close()
-
-    def send(self, message: dict[str, Any]) -> None:
-        """One line to the worker. If it has died, `receive` says so."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(message) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass
-
-    def receive(self) -> dict[str, Any] | None:
-        """The next line, or `None` when the worker has ended."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        return json.loads(line) if line else None
-
-    def code(self) -> int:
-        """Its exit code."""
-        return self._process.wait()
+    def _note(self, event: Event) -> None:
+        job = self._jobs[event.key]
+        if isinstance(event, Progressed):
+            self._under_way[event.key] = event
+            self._busy.discard(event.key)
+            return
+        del self._under_way[event.key]
+        self._busy.discard(event.key)
+        match event:
+            case Stored():
+                self._finished[event.key] = Finished(job, event.manifest, skipped=not event.made)
+            case Busy():
+                self._busy.add(event.key)
+                self._elsewhere.append(job)
+                self._look_elsewhere = time.monotonic() + ELSEWHERE_SECONDS
+            case Lost():
+                self._lost[event.key] = self._lost.get(event.key, 0) + 1
+                if self._lost[event.key] < ATTEMPTS:
+                    self._waiting.append(job)
+                else:
+                    self._failures.append(Failed(event.key, event.reason, is_input=False))
+            case Failed():
+                self._failures.append(event)
+                if event.is_input:
+                    self._stopping.set()
+            case Stopped():
+                pass
 
 
 def _distinct(jobs: Iterable[Job]) -> tuple[Job, ...]:

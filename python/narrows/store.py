@@ -1,31 +1,37 @@
-"""Finished runs on disk: `runs/<plan>/<seed>/`. A run is whole or absent, and knows the version that made it."""
+"""Finished runs on disk: `runs/<plan>/<seed>/`. A run is whole or absent, and knows the version that made it.
+
+Who makes a run holds its lock, `runs/<plan>/.<seed>.lock`, so that several commands share the work of one folder. The
+lock is the kernel's and ends with the process that holds it: none is ever stale.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import errno
+import fcntl
 import json
 import os
 import re
 import shutil
 from enum import Enum
-from pathlib import Path
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import polars as pl
 
 from narrows.columns import TABLES, conform
-from narrows.errors import bad_input
+from narrows.errors import BadInput, bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
 
     from narrows.native import TableName
 
 FORMAT: Final = 2
 """Of the files; raised when a column changes its meaning."""
 
-_LEFT = re.compile(r"\.\d+\.(?P<process>\d+)\.(?:partial|old)")
+_BESIDE = re.compile(r"\.(?P<seed>\d+)\.(?:lock|partial|old)")
 
 
 class State(Enum):
@@ -34,6 +40,27 @@ class State(Enum):
     ABSENT = "absent"
     OTHER_VERSION = "other version"
     WHOLE = "whole"
+
+
+class Lock:
+    """The right to write one run; a context manager that gives it back."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Gives the right back. The file goes first: who waits for the name must not get hold of a file without one."""
+        self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
 
 
 class Store:
@@ -54,10 +81,10 @@ class Store:
                 f"cannot write to the output folder {self.root}: {error.strerror}",
                 "choose another folder with --out, or change its permissions",
             ) from error
-        for left in self.root.glob("*/.*"):
-            match = _LEFT.fullmatch(left.name)
-            if match and not _alive(int(match["process"])):
-                shutil.rmtree(left, ignore_errors=True)
+        beside = [(path.parent.name, _BESIDE.fullmatch(path.name)) for path in self.root.glob("*/.*")]
+        for plan, seed in sorted({(plan, int(match["seed"])) for plan, match in beside if match}):
+            if (lock := self.lock(plan, seed)) is not None:
+                lock.release()
 
     def folder(self, plan: str, seed: int) -> Path:
         """Where a run's files are."""
@@ -79,55 +106,98 @@ class Store:
         same = manifest.get("version") == version and manifest.get("format") == FORMAT
         return State.WHOLE if same else State.OTHER_VERSION
 
-    def write(
-        self, plan: str, seed: int, tables: Mapping[TableName, pl.DataFrame], manifest: Mapping[str, Any]
-    ) -> None:
-        """Puts a finished run in its place. Equal tables give equal bytes; clocks are in the manifest only."""
-        target = self.folder(plan, seed)
-        partial = target.with_name(f".{seed}.{os.getpid()}.partial")
+    def lock(self, plan: str, seed: int) -> Lock | None:
+        """The right to write a run; `None` while somebody else has it.
+
+        Removes what a killed process left of that run. Raises `BadInput` where the folder cannot be written.
+        """
+        path = self._beside(plan, seed, "lock")
         try:
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-            for name in TABLES:
-                conform(name, tables[name]).write_parquet(
-                    partial / f"{name}.parquet",
-                    compression="zstd",
-                    compression_level=3,
-                    statistics=True,
-                    row_group_size=1 << 18,
-                )
-            text = json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False)
-            (partial / "manifest.json").write_text(text + "\n")
-            _replace(partial, target, lambda: self.state(plan, seed, str(manifest.get("version"))) is State.WHOLE)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            while True:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if _has_name(descriptor, path):
+                        break
+                except BlockingIOError:
+                    os.close(descriptor)
+                    return None
+                os.close(descriptor)
         except OSError as error:
-            raise bad_input(
-                f"cannot write run {plan}/{seed} to {self.root}: {error.strerror}",
-                "free some space, or choose another folder with --out; finished runs are kept",
-            ) from error
+            raise self._not_written(plan, seed, error) from error
+        self._clear(plan, seed)
+        return Lock(path, descriptor)
+
+    def write(self, plan: str, seed: int, files: Mapping[TableName, bytes], manifest: Mapping[str, Any]) -> None:
+        """Puts a finished run in its place, for good: also a machine that loses power has it whole or not at all.
+
+        The caller holds the run's lock. Raises `BadInput` where the disk is full or the folder cannot be written.
+        """
+        target, partial = self.folder(plan, seed), self._beside(plan, seed, "partial")
+        text = json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False)
+        try:
+            partial.mkdir()
+            for name in TABLES:
+                _write_through(partial / f"{name}.parquet", files[name])
+            _write_through(partial / "manifest.json", f"{text}\n".encode())
+            _sync(partial)
+            with contextlib.suppress(FileNotFoundError):
+                target.rename(self._beside(plan, seed, "old"))
+            partial.rename(target)
+            _sync(target.parent)
+        except OSError as error:
+            raise self._not_written(plan, seed, error) from error
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            self._clear(plan, seed)
 
     def scan(self, plan: str, seed: int, table: TableName) -> pl.LazyFrame:
         """A table of a run, read when it is needed."""
         return pl.scan_parquet(self.folder(plan, seed) / f"{table}.parquet", glob=False)
 
+    def _beside(self, plan: str, seed: int, what: str) -> Path:
+        return self.root / plan / f".{seed}.{what}"
 
-def _replace(partial: Path, target: Path, whole: Callable[[], bool]) -> None:
-    """Renames a folder into place; what stood there is of another version, or the same run by another process.
+    def _clear(self, plan: str, seed: int) -> None:
+        for what in ("partial", "old"):
+            shutil.rmtree(self._beside(plan, seed, what), ignore_errors=True)
 
-    Where another process puts the same run there in between, that one stays.
-    """
-    old = partial.with_suffix(".old")
-    with contextlib.suppress(FileNotFoundError):
-        target.rename(old)
+    def _not_written(self, plan: str, seed: int, error: OSError) -> BadInput:
+        return bad_input(
+            f"cannot write run {plan}/{seed} to {self.root}: {error.strerror}",
+            "free some space, or choose another folder with --out; finished runs are kept",
+        )
+
+
+def encoded(name: TableName, table: pl.DataFrame) -> bytes:
+    """A table as the bytes of its file. Equal tables give equal bytes."""
+    # Into memory first: a file that is written in full by one call says whether the disk had room for it.
+    content = BytesIO()
+    conform(name, table).write_parquet(
+        content, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 18
+    )
+    return content.getvalue()
+
+
+def _has_name(descriptor: int, path: Path) -> bool:
+    """Whether the file is still the one of that name: its last holder may have removed it before we locked it."""
     try:
-        partial.rename(target)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not whole():
-            raise
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Makes the names in a folder last."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _alive(process: int) -> bool:
-    return process == os.getpid() or Path(f"/proc/{process}").exists()
+        os.close(descriptor)

@@ -1,8 +1,9 @@
-"""One worker process: `python -m narrows.worker` takes jobs as JSON lines on its input and reports on its output.
+"""One worker process: `python -m narrows.worker` takes runs as JSON lines on its input and reports on its output.
 
-In:  `{"plan": {…}, "unlabelled": {…}, "hash": "…", "seed": 1, "root": "…"}` is a run; `{"cancel": true}` stops it.
-Out: `{"progress": [simulated_ns, end_ns, packet_hops]}`, then one of `{"finished": {manifest}}`, `{"cancelled": true}`,
-`{"failed": "…", "input": bool}`. The end of the input stops the worker, so it does not outlive its parent.
+In:  `{"root": "…", "hash": "…", "seed": 1, "plan": {…}, "unlabelled": {…}}` is a run; `{"cancel": true}` stops it.
+Out: `{"progress": [simulated_ns, end_ns, packet_hops]}`, then one of `{"made": {manifest}}`, `{"there": {manifest}}`,
+`{"busy": true}` (another process makes this run), `{"cancelled": true}`, `{"failed": "…", "input": bool}`. The end of
+the input stops the worker, so it does not outlive its parent.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ import queue
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from narrows import native
-from narrows.columns import TABLES
 from narrows.errors import BadInput, Cancelled
-from narrows.store import Store
+from narrows.making import Request, make
+from narrows.store import State, Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-POLL_SECONDS = 0.1
+GRACE_SECONDS = 5
+"""For a run to notice that nobody waits for it, before the process ends whatever it does."""
 
 
 class _Inbox:
@@ -36,14 +39,18 @@ class _Inbox:
         threading.Thread(target=self._read, args=(stream,), daemon=True).start()
 
     def _read(self, stream: TextIO) -> None:
-        for line in stream:
-            message = json.loads(line)
-            if "cancel" in message:
-                self.cancelled.set()
-            else:
-                self.jobs.put(message)
-        self.cancelled.set()
-        self.jobs.put(None)
+        try:
+            for line in stream:
+                message = json.loads(line)
+                if "cancel" in message:
+                    self.cancelled.set()
+                else:
+                    self.jobs.put(message)
+        finally:  # also where the parent died in the middle of a word, or no memory is left to hear it
+            self.cancelled.set()
+            self.jobs.put(None)
+            time.sleep(GRACE_SECONDS)
+            os._exit(1)
 
 
 def main() -> None:
@@ -67,50 +74,33 @@ def _report(reports: TextIO, message: Mapping[str, object]) -> None:
         reports.write(json.dumps(message) + "\n")
         reports.flush()
     except BrokenPipeError:
-        raise SystemExit(1) from None
+        os._exit(1)  # the parent is gone, and so is the reader of whatever else we might say
 
 
-def _perform(job: Mapping[str, Any], cancelled: threading.Event, reports: TextIO) -> dict[str, object]:
+def _perform(job: dict[str, Any], cancelled: threading.Event, reports: TextIO) -> dict[str, object]:
+    store = Store(Path(job.pop("root")))
+    request = Request(**job)
+
+    def look(progress: tuple[int, int, int]) -> bool:
+        _report(reports, {"progress": progress})
+        return not cancelled.is_set()
+
     try:
-        results = _simulate(native.Run(json.dumps(job["plan"]), job["seed"]), cancelled, reports)
-        manifest = results.manifest()
-        if manifest["plan_hash"] != job["hash"]:
-            return {"failed": f"the simulator ran plan {manifest['plan_hash']}, not {job['hash']}", "input": False}
-        tables = {name: results.table(name) for name in TABLES}
-        Store(Path(job["root"])).write(job["hash"], job["seed"], tables, manifest | {"plan": job["unlabelled"]})
+        lock = store.lock(request.hash, request.seed)
+        if lock is None:
+            return {"busy": True}
+        with lock:
+            if store.state(request.hash, request.seed, native.version()) is State.WHOLE:
+                return {"there": store.manifest(request.hash, request.seed)}
+            made = make(request, look)
+            store.write(request.hash, request.seed, made.files, made.manifest)
+            return {"made": made.manifest}
     except Cancelled:
         return {"cancelled": True}
     except BadInput as error:
         return {"failed": str(error), "input": True}
     except BaseException as error:  # noqa: BLE001 - a panic of the simulator is reported by the parent, with the run's name
         return {"failed": f"{type(error).__name__}: {error}", "input": False}
-    return {"finished": manifest}
-
-
-def _simulate(run: native.Run, cancelled: threading.Event, reports: TextIO) -> native.RunResults:
-    """Waits for the run on a second thread, so that this one can report and cancel."""
-    outcome: queue.SimpleQueue[native.RunResults | BaseException] = queue.SimpleQueue()
-
-    def wait() -> None:
-        try:
-            outcome.put(run.join())
-        except BaseException as error:  # noqa: BLE001 - raised again on the other thread
-            outcome.put(error)
-
-    threading.Thread(target=wait, daemon=True).start()
-    asked = False
-    while True:
-        try:
-            ended = outcome.get(timeout=POLL_SECONDS)
-        except queue.Empty:
-            _report(reports, {"progress": run.progress()})
-            if cancelled.is_set() and not asked:
-                asked = True
-                run.cancel()
-            continue
-        if isinstance(ended, BaseException):
-            raise ended
-        return ended
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Transcripts: what is typed, what is printed where, and the exit code."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -211,3 +212,18 @@ def test_a_folder_is_searched_one_level_deep(folder, two_arms):
     done = narrows("run", "set", "--seeds", "1..1")
     assert done.stdout.splitlines()[0] == "found set/near/experiment.toml"
     assert narrows("run", "set/one/two", "--seeds", "1..1").stdout.startswith("found set/one/two/experiment.toml")
+
+
+def test_a_cluster_without_ray_is_what_the_environment_lacks(two_arms, folder, monkeypatch):
+    (folder / "without").mkdir()
+    (folder / "without" / "ray.py").write_text("raise ImportError('it is hidden')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder / "without"), os.environ["PYTHONPATH"]]))
+    for verb in ("run", "reproduce"):
+        options = narrows(verb, "--help").stdout
+        assert "--on" in options
+        assert "--ray-address" in options
+    done = narrows("run", "two.toml", "--on", "ray")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        "error: Ray is not installed (it is hidden)\n  help: pip install 'narrows[ray]', or '.[ray]' in a checkout\n"
+    )

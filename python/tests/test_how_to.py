@@ -37,6 +37,8 @@ def test_the_how_to_works_as_it_stands(real, folder):
                     (folder / "experiments/office/fig1/experiment.toml").write_text(Path("mine.toml").read_text())
                 said.append(done(NARROWS, *arguments))
             continue
+        if language == "console":
+            continue  # of a cluster: test_cluster.py
         assert name.endswith({"toml": ".toml", "python": ".py"}[language])
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

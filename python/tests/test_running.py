@@ -14,7 +14,8 @@ import narrows
 from narrows import api
 from narrows.experiment import expand
 from narrows.index import Index
-from narrows.running import Batch
+from narrows.processes import Processes
+from narrows.running import Batch, Wanted
 from narrows.store import Store
 
 
@@ -50,7 +51,8 @@ def test_experiments_share_runs(two_arms, folder):
     other.write_text(TWO_ARMS.replace('"two"', '"other"').replace('name = "gemini"', 'name = "GEMINI, renamed"', 1))
     first, second = expand(two_arms), expand(other)
     assert first.plans[0].hash == second.plans[0].hash
-    batch = Batch([first, second], Store(folder / "runs"))
+    store = Store(folder / "runs")
+    batch = Batch(Wanted([first, second], store), Processes(store, 1))
     assert (batch.progress().skipped, batch.progress().total) == (4, 6)
     batch.cancel()
 
@@ -95,13 +97,45 @@ def test_progress_grows_and_ends_at_one(two_arms, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arm", "reason"), [("panics", "a packet was lost twice"), ("dies", "its process ended with code 9")]
+    ("arm", "reason"),
+    [
+        ("panics", "a packet was lost twice"),
+        ("dies", "its process ended with code 9"),
+        ("is-killed", r"its process was killed \(SIGKILL\)\n  help: .*fewer --jobs"),
+    ],
 )
 def test_a_run_that_fails_is_named_and_the_others_stay(two_arms, folder, arm, reason):
     two_arms.write_text(TWO_ARMS.replace('"gemini"', f'"{arm}"'))
-    with pytest.raises(narrows.RunFailed, match=f"{arm}.*{reason}"):
+    with pytest.raises(narrows.RunFailed, match=f"{arm}.*{reason}") as failure:
         api.run(two_arms, jobs=1).finish()
+    assert str(failure.value).endswith("1 more failed; those that are finished are kept")
     assert len(runs_in(folder)) == 2
+
+
+def test_a_run_whose_process_dies_by_accident_is_made_by_another(two_arms, folder, monkeypatch):
+    monkeypatch.setenv("FAKE_SECONDS", "0.5")
+    handle = api.run(two_arms, jobs=1)
+    while handle.progress().simulated_ns == 0:
+        time.sleep(0.01)
+    (worker,) = _workers_in(folder)
+    os.kill(int(worker), signal.SIGKILL)
+    assert [item.skipped for item in handle.finish()] == [False] * 4
+
+
+def test_a_run_that_somebody_else_makes_is_waited_for(two_arms, folder):
+    plan = expand(two_arms).plans[0].hash
+    store = Store(folder / "runs")
+    lock = store.lock(plan, 2)
+    handle = api.run(two_arms)
+    deadline = time.monotonic() + 30
+    while (handle.progress().finished, handle.progress().elsewhere) != (3, 1) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not handle.done()
+    files = {path.stem: path.read_bytes() for path in store.folder(plan, 1).glob("*.parquet")}
+    store.write(plan, 2, files, store.manifest(plan, 1) | {"seed": 2})
+    lock.release()
+    assert [item.skipped for item in handle.finish()] == [False, True, False, False]
+    assert (handle.progress().skipped, handle.progress().elsewhere) == (1, 0)
 
 
 def test_a_plain_script_needs_no_guard(two_arms, folder):

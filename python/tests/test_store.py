@@ -1,7 +1,10 @@
+import fcntl
 import hashlib
+import itertools
 import json
 import os
-import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -10,9 +13,10 @@ import synthetic
 
 from narrows.columns import TABLES, conform
 from narrows.errors import BadInput
-from narrows.store import State, Store
+from narrows.store import State, Store, encoded
 
 TABLES_OF_A_RUN = synthetic.tables("dctcp", 1, 2.0)
+FILES = {name: encoded(name, TABLES_OF_A_RUN[name]) for name in TABLES}
 
 
 @pytest.fixture
@@ -23,7 +27,8 @@ def store(tmp_path):
 
 
 def write(store, version="1"):
-    store.write("abcd", 3, TABLES_OF_A_RUN, {"version": version})
+    with store.lock("abcd", 3):
+        store.write("abcd", 3, FILES, {"version": version})
 
 
 def test_a_run_is_whole_or_absent(store):
@@ -36,14 +41,37 @@ def test_a_run_is_whole_or_absent(store):
     assert [path.name for path in store.folder("abcd", 3).parent.iterdir()] == ["3"]
 
 
-def test_a_failure_while_writing_leaves_nothing(store, monkeypatch):
-    def fail(*_args, **_kwargs):
-        raise OSError(28, "No space left on device")
+ON_A_SMALL_DISK = """
+from pathlib import Path
+import test_store
+from narrows.errors import BadInput
+store = test_store.Store(Path("small"))
+store.prepare()
+try:
+    test_store.write(store)
+except BadInput as error:
+    print(str(error).splitlines()[0].rpartition(": ")[2])
+print(store.state("abcd", 3, "1").name, *(path.name for path in store.root.glob("*/*")))
+"""
 
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", fail)
-    with pytest.raises(BadInput, match="No space left"):
-        write(store)
-    assert list((store.root / "abcd").iterdir()) == []
+
+@pytest.mark.parametrize(("pages", "said"), [
+    *((pages, ["No space left on device", "ABSENT"]) for pages in (1, 5, 6, 9, 12)), (40, ["WHOLE 3"]),
+])  # fmt: skip
+def test_a_full_disk_leaves_nothing_and_says_so(tmp_path, pages, said):
+    """On a file system that really is full, after this many 4 KiB pages."""
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    mount = f"mount -t tmpfs -o size={4 * pages}k none small"
+    (tmp_path / "small").mkdir()
+    if subprocess.run([*alone, mount], cwd=tmp_path).returncode:
+        pytest.skip("this system does not let a user mount a file system")
+    (tmp_path / "fill.py").write_text(ON_A_SMALL_DISK)
+    paths = os.pathsep.join([os.environ["PYTHONPATH"], str(Path(__file__).parent)])
+    done = subprocess.run(
+        [*alone, f"{mount} && {sys.executable} fill.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == said, done.stderr
 
 
 def test_results_of_another_version_are_recognised_and_replaced(store):
@@ -51,6 +79,57 @@ def test_results_of_another_version_are_recognised_and_replaced(store):
     assert store.state("abcd", 3, "2") is State.OTHER_VERSION
     write(store, "2")
     assert store.state("abcd", 3, "2") is State.WHOLE
+
+
+DIES_AT_EVERY_STEP = """
+import itertools, os, sys
+from pathlib import Path
+import test_store
+from narrows.store import State
+
+def step(event, _):
+    global left
+    left -= event.startswith(("open", "os.", "shutil."))
+    if left == 0:
+        os._exit(9)
+
+for number in itertools.count(1):
+    store = test_store.Store(Path(str(number)))
+    store.prepare()
+    test_store.write(store, "1")
+    child = os.fork()
+    if child == 0:
+        left = number
+        sys.addaudithook(step)
+        test_store.write(store, "2")
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    state = store.state("abcd", 3, "2")
+    if state is not State.ABSENT:
+        for name, content in test_store.FILES.items():
+            assert (store.folder("abcd", 3) / f"{name}.parquet").read_bytes() == content
+    print(code, state.name)
+    store.prepare()
+    assert len(list(store.root.glob("*/*"))) == (state is not State.ABSENT)
+    test_store.write(store, "2")
+    assert store.state("abcd", 3, "2") is State.WHOLE
+    if code == 0:
+        break
+"""
+
+
+def test_a_process_killed_at_any_step_of_writing_leaves_the_old_run_the_new_one_or_none(tmp_path):
+    """Dies at the first thing it does to the file system, then at the second, and so on until it lives."""
+    (tmp_path / "steps.py").write_text(DIES_AT_EVERY_STEP)
+    paths = os.pathsep.join([os.environ["PYTHONPATH"], str(Path(__file__).parent)])
+    done = subprocess.run(
+        [sys.executable, "steps.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": paths}, capture_output=True,
+        text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    *died, lived = done.stdout.splitlines()
+    assert lived == "0 WHOLE"
+    assert [said for said, _ in itertools.groupby(died)] == ["9 OTHER_VERSION", "9 ABSENT", "9 WHOLE"]
 
 
 def test_results_of_another_format_are_recognised(store):
@@ -77,30 +156,65 @@ def test_equal_tables_give_equal_bytes(tmp_path):
     assert digests[0] == digests[1]
 
 
-def test_what_a_killed_process_left_is_removed_and_a_living_ones_is_not(store):
+LEFT = (".9.partial", ".9.old", ".9.lock")
+
+
+def leave(store):
+    for name in LEFT[:2]:
+        (store.root / "abcd" / name).mkdir(parents=True)
+        (store.root / "abcd" / name / "flows.parquet").write_bytes(b"PAR1")
+    (store.root / "abcd" / LEFT[2]).touch()
+
+
+def beside(store):
+    return sorted(path.name for path in (store.root / "abcd").iterdir())
+
+
+def test_what_a_killed_process_left_is_removed(store):
     write(store)
-    dead = store.root / "abcd" / ".9.999999999.partial"
-    alive = store.root / "abcd" / f".9.{os.getppid()}.partial"
-    dead.mkdir()
-    alive.mkdir()
-    replaced = dead.with_suffix(".old")
-    replaced.mkdir()
+    leave(store)
     store.prepare()
-    assert (dead.exists(), alive.exists(), replaced.exists()) == (False, True, False)
+    assert beside(store) == ["3"]
 
 
-def test_the_same_run_finished_by_another_process_meanwhile_is_kept(store, monkeypatch):
-    rename = Path.rename
+HOLD = """
+import sys
+from pathlib import Path
+from narrows.store import Store
+lock = Store(Path(sys.argv[1])).lock("abcd", 9)
+print("held", flush=True)
+sys.stdin.read()
+"""
 
-    def late(self, target):
-        if self.suffix == ".partial":
-            shutil.copytree(self, target)
-        return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", late)
-    write(store)
-    assert store.state("abcd", 3, "1") is State.WHOLE
-    assert [path.name for path in (store.root / "abcd").iterdir()] == ["3"]
+def test_what_a_living_process_makes_is_left_alone(store):
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, store.root], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"held\n"
+    leave(store)
+    assert store.lock("abcd", 9) is None
+    store.prepare()
+    assert beside(store) == sorted(LEFT)
+    holder.kill()
+    holder.communicate()
+    with store.lock("abcd", 9):
+        assert beside(store) == [".9.lock"], "a lock whose holder died is free, and what he left is gone"
+    assert beside(store) == []
+
+
+def test_a_lock_whose_file_went_away_meanwhile_is_no_lock(store, monkeypatch):
+    """Between opening the file and locking it, its holder gives it back and somebody else makes a new one."""
+    flock, first, third = fcntl.flock, store.lock("abcd", 3), []
+
+    def late(descriptor, how):
+        monkeypatch.setattr(fcntl, "flock", flock)
+        first.release()
+        third.append(store.lock("abcd", 3))
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert store.lock("abcd", 3) is None
+    third.pop().release()
+    assert beside(store) == []
 
 
 def test_a_folder_that_cannot_be_written_is_the_users_error(tmp_path):

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use narrows_scenario::plan::Plan;
 use narrows_sim::{Progress, Ran, Results, hold_ns};
@@ -16,6 +16,9 @@ use crate::experiments::VERSION;
 use crate::tables::{Table, table};
 
 pyo3::create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
+
+/// How long a calibration is good for. It takes some hundred milliseconds, more than a short run.
+const CALIBRATION_LASTS: Duration = Duration::from_secs(60);
 
 /// What the two threads share.
 #[derive(Debug, Default)]
@@ -103,6 +106,16 @@ pub(crate) fn calibrate(py: Python<'_>) -> f64 {
     py.detach(hold_ns)
 }
 
+/// Nanoseconds per hold on this machine, at most a minute ago.
+fn recent_hold_ns() -> f64 {
+    static LAST: Mutex<Option<(Instant, f64)>> = Mutex::new(None);
+    let mut last = LAST.lock().expect("no thread panics while it holds this");
+    match *last {
+        Some((when, hold)) if when.elapsed() < CALIBRATION_LASTS => hold,
+        _ => last.insert((Instant::now(), hold_ns())).1,
+    }
+}
+
 fn simulate(plan: Plan, seed: u64, threads: u32, shared: &Shared) -> Result<Option<Outcome>, String> {
     let wall = Instant::now();
     let observer = |progress: Progress| {
@@ -117,7 +130,7 @@ fn simulate(plan: Plan, seed: u64, threads: u32, shared: &Shared) -> Result<Opti
     let cpu_ns = cpu_ns.unwrap_or(wall_ns);
     shared.now_ns.store(results.ended_ns, Ordering::Relaxed);
     shared.packet_hops.store(results.packet_hops, Ordering::Relaxed);
-    let hold = hold_ns();
+    let hold = recent_hold_ns();
     let per_hop = real(cpu_ns) / real(results.packet_hops.max(1));
     let manifest = json!({
         "version": VERSION,

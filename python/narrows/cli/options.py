@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +11,23 @@ import typer
 from narrows.api import RUNS
 from narrows.errors import bad_input
 
+
+class Place(StrEnum):
+    """Where runs are made."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
 Quick = Annotated[bool, typer.Option("--quick", help="Few seeds and a short time, as `run.quick` of the file says.")]
 Seeds = Annotated[str | None, typer.Option(metavar="1..10", help="Seeds instead of the file's, last included.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the file.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
-Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Worker processes; one per core if not given.")]
+Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Runs at once; one per core if not given.")]
+On = Annotated[Place, typer.Option(help="Where runs are made: on this machine, or by a Ray cluster that is there.")]
+RayAddress = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster; of one on this machine if not given.")
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON lines for programs.")]
 
 DEFAULT_OUT = RUNS

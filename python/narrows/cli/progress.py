@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,10 +32,19 @@ class Followed(Protocol):
 
 
 def follow(work: Followed, label: str) -> None:
-    """Returns when the work has ended; after an interrupt it has been cancelled."""
-    if not ERR.is_terminal:
-        _wait(work)
-        return
+    """Returns when the work has ended; after an interrupt or a request to terminate it has been cancelled."""
+    # Machines and batch systems ask by SIGTERM what people ask by Ctrl-C.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if ERR.is_terminal:
+            _show(work, label)
+        else:
+            _wait(work)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show(work: Followed, label: str) -> None:
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=28),
@@ -50,7 +60,8 @@ def follow(work: Followed, label: str) -> None:
             bar.update(
                 task,
                 completed=now.fraction,
-                runs=f"{now.finished + now.skipped}/{now.total} runs",
+                runs=f"{now.finished + now.skipped}/{now.total} runs"
+                + (f" ({now.elsewhere} with another command)" if now.elsewhere else ""),
                 simulated=wording.duration(now.simulated_ns / 1e9),
                 speed=wording.number(now.packet_hops_per_second),
             )

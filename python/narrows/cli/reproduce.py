@@ -10,7 +10,7 @@ from rich.markup import escape
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.output import OUT, line
-from narrows.cli.run import perform
+from narrows.cli.run import Where, perform
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,8 @@ def reproduce(
     quick: options.Quick = False,
     out: options.Out = options.DEFAULT_OUT,
     jobs: options.Jobs = None,
+    on: options.On = options.Place.LOCAL,
+    ray_address: options.RayAddress = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a claim fails.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="List the claims that were not judged, too.")] = False,
     json: options.Json = False,
@@ -38,7 +40,7 @@ def reproduce(
     with codes():
         figures = experiments.select(wanted or [])
         for figure in figures:
-            _figure(figure, quick=quick, out=out, jobs=jobs, json=json)
+            _figure(figure, quick=quick, where=Where(out, jobs, on, ray_address), json=json)
         failed = False
         for paper in dict.fromkeys(figure.paper for figure in figures):
             verdicts = experiments.verdicts(paper, Store(out), quick=quick)
@@ -50,14 +52,14 @@ def reproduce(
         raise typer.Exit(CHECK_FAILED)
 
 
-def _figure(figure: Figure, *, quick: bool, out: Path, jobs: int | None, json: bool) -> None:
+def _figure(figure: Figure, *, quick: bool, where: Where, json: bool) -> None:
     from narrows import api
     from narrows.figures.files import save
 
-    handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), out=out, jobs=jobs, json=json)
-    results = api.load(handle.experiment.identifier, out=out)
+    handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json)
+    results = api.load(handle.experiment.identifier, out=where.out)
     name = figure.label.replace("/", "-") + ("-quick" if quick else "")
-    for path in save(figure.draw(results), out / "figures", name):
+    for path in save(figure.draw(results), where.out / "figures", name):
         if json:
             line(event="figure", figure=figure.label, path=str(path))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +31,16 @@ class Backend(StrEnum):
     NATIVE = "native"
 
 
+@dataclass(frozen=True)
+class Where:
+    """Where runs are made, and where they are kept."""
+
+    out: Path
+    jobs: int | None
+    on: options.Place
+    ray_address: str | None
+
+
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="Experiment file, or a folder of such files.")],
     quick: options.Quick = False,
@@ -37,6 +48,8 @@ def run(
     sets: options.Sets = None,
     out: options.Out = options.DEFAULT_OUT,
     jobs: options.Jobs = None,
+    on: options.On = options.Place.LOCAL,
+    ray_address: options.RayAddress = None,
     backend: Annotated[Backend, typer.Option(help="What runs the plans.")] = Backend.SIM,
     json: options.Json = False,
 ) -> None:
@@ -48,11 +61,12 @@ def run(
         if backend is not Backend.SIM:
             raise EnvironmentLacks(f"this build has no backend '{backend.value}'\n  help: use --backend sim")
         settings = options.pairs(sets)
+        where = Where(out, jobs, on, ray_address)
         paths = experiment_files(file)
         if file.is_dir() and not json:
             OUT.print(f"found {', '.join(str(path) for path in paths)}", markup=False, soft_wrap=True)
         for path in paths:
-            perform(path, quick=quick, seeds=seeds, settings=settings, out=out, jobs=jobs, json=json)
+            perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json)
 
 
 def experiment_files(path: Path) -> list[Path]:
@@ -74,20 +88,28 @@ def perform(
     quick: bool,
     seeds: str | None,
     settings: Sequence[tuple[str, str]],
-    out: Path,
-    jobs: int | None,
+    where: Where,
     json: bool,
 ) -> Handle:
     """Runs one file to its end and says what it cost."""
     from narrows import api
 
-    handle = api.run(path, quick=quick, seeds=options.inclusive(seeds), settings=dict(settings), out=out, jobs=jobs)
+    handle = api.run(
+        path,
+        quick=quick,
+        seeds=options.inclusive(seeds),
+        settings=dict(settings),
+        out=where.out,
+        jobs=where.jobs,
+        on=where.on.value,
+        ray_address=where.ray_address,
+    )
     follow(handle, handle.experiment.name)
     finished = handle.finish()
     if json:
         _print_lines(handle, finished)
     else:
-        OUT.print(summary(handle, finished, out), soft_wrap=True)
+        OUT.print(summary(handle, finished, where.out), soft_wrap=True)
     return handle
 
 

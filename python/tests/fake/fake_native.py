@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import threading
 import time
 import tomllib
@@ -154,6 +155,8 @@ class Run:
             raise RuntimeError("a packet was lost twice")
         if self._plan["arm"] == "dies":
             os._exit(9)
+        if self._plan["arm"] == "is-killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         return Results(self._plan, self._seed)
 
 

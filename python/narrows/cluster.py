@@ -1,0 +1,181 @@
+"""Runs as tasks of a Ray cluster that is there already. Nodes simulate; this process writes the results."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from narrows.errors import BadInput, EnvironmentLacks
+from narrows.running import Busy, Event, Failed, Job, Stopped, Stored
+from narrows.store import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from narrows.store import Lock, Store
+
+SPARE: Final = 2
+"""Tasks beyond the cluster's processors, so that none idles while a result travels."""
+
+RETRIES: Final = 3
+"""Of a task whose node or process died, by Ray."""
+
+KNOCK_SECONDS: Final = 5.0
+"""For the cluster's first machine to answer."""
+
+CENSUS_SECONDS: Final = 5.0
+"""Between two counts of the cluster's processors: nodes come and go."""
+
+
+class Cluster:
+    """Makes runs on the nodes of a Ray cluster. Results equal those of this machine, byte for byte."""
+
+    def __init__(self, store: Store, *, address: str | None = None, limit: int | None = None) -> None:
+        """Connects. `limit` bounds the tasks in flight. Raises `EnvironmentLacks` without Ray or without a cluster."""
+        import polars as pl
+
+        from narrows import native
+
+        self._ray = _connected(address)
+        self._store = store
+        self._limit = limit
+        self._versions = {"narrows": native.version(), "polars": pl.__version__}
+        self._task = self._ray.remote(num_cpus=1, max_retries=RETRIES)(_task())
+        self._flying: dict[Any, tuple[Job, Lock]] = {}
+        self._said: list[Event] = []
+        self._processors = 0
+        self._next_census = 0.0
+
+    def room(self) -> int:
+        """Tasks that the cluster would take."""
+        if time.monotonic() >= self._next_census:
+            self._processors = int(self._ray.cluster_resources().get("CPU", 0))
+            self._next_census = time.monotonic() + CENSUS_SECONDS
+        most = self._processors + SPARE
+        return min(most, self._limit or most) - len(self._flying)
+
+    def take(self, job: Job) -> None:
+        """Makes it a task, unless another command has it."""
+        lock = self._store.lock(*job.key)
+        if lock is None:
+            self._said.append(Busy(job.key))
+        elif self._store.state(*job.key, self._versions["narrows"]) is State.WHOLE:
+            lock.release()
+            self._said.append(Stored(job.key, self._store.manifest(*job.key) or {}, made=False))
+        else:
+            reference = self._task.remote(vars(job.request), self._versions)
+            self._flying[reference] = job, lock
+
+    def events(self, seconds: float) -> list[Event]:
+        """What has come back, put into the store. Raises `EnvironmentLacks` if a node has another version."""
+        events, self._said = self._said, []
+        if not self._flying:
+            time.sleep(0 if events else seconds)
+            return events
+        ready, _ = self._ray.wait(list(self._flying), timeout=0 if events else seconds)
+        return [*events, *map(self._ended, ready)]
+
+    def stop(self) -> None:
+        """Cancels the tasks."""
+        for reference in self._flying:
+            self._ray.cancel(reference)
+
+    def close(self) -> None:
+        """Leaves no task behind. The connection stays for the next experiment of this process."""
+        self.stop()
+        for _, lock in self._flying.values():
+            lock.release()
+        self._flying.clear()
+
+    def _ended(self, reference: Any) -> Event:
+        # Forgetting the reference lets the cluster forget the result.
+        job, lock = self._flying.pop(reference)
+        with lock:
+            try:
+                outcome = self._ray.get(reference)
+            except self._ray.exceptions.TaskCancelledError:
+                return Stopped(job.key)
+            except self._ray.exceptions.RayError as error:
+                reason = str(error).strip().splitlines() or [""]
+                return Failed(job.key, f"{type(error).__name__}: {reason[0]}", is_input=False)
+            match outcome:
+                case {"made": files, "manifest": manifest}:
+                    try:
+                        self._store.write(*job.key, files, manifest)
+                    except BadInput as error:
+                        return Failed(job.key, str(error), is_input=True)
+                    return Stored(job.key, manifest, made=True)
+                case {"lacks": sentence}:
+                    raise EnvironmentLacks(sentence)
+                case _:
+                    return Failed(job.key, outcome["failed"], is_input=outcome["input"])
+
+
+def _task() -> Callable[[dict[str, Any], dict[str, str]], dict[str, Any]]:
+    """The task. Being a function in a function it travels as code, so that it can speak on a node without Narrows."""
+
+    def task(request: dict[str, Any], expected: dict[str, str]) -> dict[str, Any]:
+        import os
+        import platform
+
+        import ray
+
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
+        here = f"node {ray.util.get_node_ip_address()} ({platform.node()})"
+        cure = "\n  help: install on every node what this machine has; versions name results"
+        try:
+            import polars as pl
+
+            from narrows import native
+
+            found = {"narrows": native.version(), "polars": pl.__version__}
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from loading
+            return {"lacks": f"{here} cannot load narrows: {error}{cure}"}
+        if found != expected:
+            differences = (f"{name} {found[name]}, and the command {expected[name]}" for name in expected)
+            return {"lacks": f"{here} has {'; '.join(differences)}{cure}"}
+        from narrows import node
+
+        outcome = node.perform(request)
+        if "failed" in outcome and not outcome["input"]:
+            outcome["failed"] += f", on {here}"
+        return outcome
+
+    return task
+
+
+def _connected(address: str | None) -> Any:
+    """The module `ray`, connected to its cluster."""
+    # Else a task that a node kills for want of memory is tried again for ever.
+    os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))
+    # Ray prints what goes on in the cluster to the output, which is for results; what matters comes with the tasks.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+    try:
+        import ray
+    except ImportError as missing:
+        raise EnvironmentLacks(
+            f"Ray is not installed ({missing})\n  help: pip install 'narrows[ray]', or '.[ray]' in a checkout"
+        ) from missing
+    if ray.is_initialized():
+        return ray
+    address = address or os.environ.get("RAY_ADDRESS")
+    try:
+        if address:
+            _knock(address)
+        ray.init(address=address or "auto", logging_level=logging.ERROR, log_to_driver=False)
+    except (OSError, RuntimeError, ValueError, SystemExit) as error:  # Ray ends a process that finds no cluster in time
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise EnvironmentLacks(
+            f"no Ray cluster at {address or 'this machine'}: {reason}\n"
+            "  help: start one with `ray start --head --port=6379`, then give --ray-address HOST:6379"
+        ) from error
+    return ray
+
+
+def _knock(address: str) -> None:
+    """Raises `OSError` or `ValueError` if nobody is there: Ray itself would take two minutes to say so."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
