@@ -11,11 +11,9 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narrows
-from narrows import native
+from narrows import children, native
 from narrows.errors import BadInput, Cancelled, RunFailed
 from narrows.store import State, Store
 
@@ -198,15 +196,13 @@ class _Worker:
     """A child process that runs one job after another."""
 
     def __init__(self) -> None:
-        package = str(Path(narrows.__file__).parents[1])
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "narrows.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "POLARS_MAX_THREADS": "1"},
+            env=children.environment() | {"POLARS_MAX_THREADS": "1"},
             start_new_session=True,
         )
 
