@@ -126,7 +126,7 @@ def text(baseline: Baseline) -> str:
     return "\n".join(
         (
             "# Instructions per packet-hop of the workloads' quick variants, by callgrind, without set-up.",
-            f"# `narrows bench --check` fails where one is over {TOLERANCE:.0%} above; `--update` writes this file.",
+            f"# `narrows bench --check` fails where one is over {100 * TOLERANCE:.0f} % above; `--update` writes them.",
             f'compiler = "{baseline.compiler}"',
             "",
             "[instructions_per_packet_hop]",

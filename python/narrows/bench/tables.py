@@ -17,32 +17,33 @@ if TYPE_CHECKING:
 
 Rows = list[list[str]]
 
+# A line break is where a terminal's heading breaks.
 COSTS: Final = (
     "workload",
-    "CPU ns per packet-hop",
-    "holds per packet-hop",
-    "must, holds",
-    "aim, holds",
-    "instructions per packet-hop",
-    "events per packet-hop",
+    "CPU ns per\npacket-hop",
+    "holds per\npacket-hop",
+    "must,\nholds",
+    "aim,\nholds",
+    "instructions\nper packet-hop",
+    "events per\npacket-hop",
     "packet-hops",
-    "peak memory, MiB",
-    "simulated s per CPU s",
+    "peak,\nMiB",
+    "simulated s\nper CPU s",
 )
 
 PEERS: Final = (
     "workload",
     "simulated",
-    "Narrows, ns per packet-hop",
-    "ns-3, ns per packet-hop",
-    "ns-3 / Narrows",
-    "Narrows, packet-hops",
-    "ns-3, packet-hops",
-    "Narrows, peak MiB",
-    "ns-3, peak MiB",
+    "Narrows, ns\nper packet-hop",
+    "ns-3, ns\nper packet-hop",
+    "ns-3 /\nNarrows",
+    "Narrows,\npacket-hops",
+    "ns-3,\npacket-hops",
+    "Narrows,\npeak MiB",
+    "ns-3,\npeak MiB",
 )
 
-GATE: Final = ("workload", "accepted, instructions per packet-hop", "counted", "excess", "verdict")
+GATE: Final = ("workload", "accepted, instructions\nper packet-hop", "counted", "excess", "verdict")
 
 
 def costs(records: Sequence[Mapping[str, Any]]) -> Rows:
@@ -85,7 +86,13 @@ def peers(records: Sequence[Mapping[str, Any]]) -> Rows:
 def gate(judged: Sequence[Judged]) -> Rows:
     """One row per workload."""
     return [
-        [each.workload, f"{each.accepted:.1f}", f"{each.counted:.1f}", f"{each.excess:+.1%}", each.verdict]
+        [
+            each.workload,
+            f"{each.accepted:.1f}",
+            f"{each.counted:.1f}",
+            f"{round(100 * each.excess, 1) + 0.0:+} %",
+            each.verdict,
+        ]
         for each in judged
     ]
 
@@ -98,8 +105,7 @@ def rich(header: Sequence[str], rows: Rows) -> Table:
     """For a terminal."""
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(header):
-        longest = max(len(word) for word in name.split())
-        table.add_column(name, justify="right" if index else "left", min_width=longest)
+        table.add_column(name, justify="right" if index else "left")
     for row in rows:
         table.add_row(*row)
     return table
@@ -108,7 +114,8 @@ def rich(header: Sequence[str], rows: Rows) -> Table:
 def markdown(header: Sequence[str], rows: Rows) -> str:
     """For a page."""
     rule = ["---", *["---:"] * (len(header) - 1)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+    names = [name.replace("\n", " ") for name in header]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rule, *rows))
 
 
 def replace_part(page: Path, mark: str, content: str) -> None:

@@ -80,10 +80,11 @@ def _check(file: Path, chosen: Sequence[Workload], say: Callable[[str], None], *
     if not json:
         OUT.print(tables.rich(tables.GATE, tables.gate(judged)))
     if any(each.verdict is gate.Verdict.LOWER for each in judged):
-        ERR.print(f"fewer instructions than accepted: `narrows bench --update {escape(str(file))}` lowers the file")
+        ERR.print(f"fewer than accepted: `narrows bench --update {escape(str(file))}` lowers the file", soft_wrap=True)
     if any(each.verdict is gate.Verdict.FAILS for each in judged):
         ERR.print(
-            f"more than {gate.TOLERANCE:.0%} above the accepted count: find the cause, or accept it with --update"
+            f"more than {100 * gate.TOLERANCE:.0f} % above what was accepted: find the cause, or --update",
+            soft_wrap=True,
         )
         raise typer.Exit(CHECK_FAILED)
 
@@ -112,7 +113,7 @@ def _measure(
     samples = measure.repeated(chosen, repeat, say)
     count = instructions and callgrind.present()
     if instructions and not count:
-        ERR.print("no instructions are counted: valgrind is not installed (apt-get install valgrind)")
+        ERR.print("no instructions are counted: valgrind is not installed (apt-get install valgrind)", soft_wrap=True)
     records: list[dict[str, Any]] = []
     for workload, taken in zip(chosen, samples, strict=True):
         if count:
