@@ -270,6 +270,13 @@ def test_the_results_page_has_both_places(counts, folder):
     assert "<!-- peers -->" in text
 
 
+def test_a_page_without_places_and_a_workload_without_peer_are_told_before_anything_runs(folder):
+    (folder / "page.md").write_text("nothing\n")
+    for arguments in (("W1", "--markdown", "page.md"), ("W5-loss", "--peers")):
+        done = bench(*arguments)
+        assert (done.exit_code, done.stdout) == (2, "")
+
+
 def test_an_interrupt_is_a_hundred_and_thirty_and_leaves_no_child(folder):
     environment = os.environ | {"FAKE_SECONDS": "60"}
     started = subprocess.Popen(

@@ -31,7 +31,7 @@ class Sample:
     hold_ns: float
     """Nanoseconds per hold in the same process, right after the run."""
     peak_rss_bytes: int
-    """Of the process: the simulation, and some 20 MB of interpreter."""
+    """Of the process: the simulation, and some 13 MiB of interpreter."""
 
     @property
     def ns_per_packet_hop(self) -> float:

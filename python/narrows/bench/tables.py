@@ -120,6 +120,12 @@ def markdown(header: Sequence[str], rows: Rows) -> str:
 
 def replace_part(page: Path, mark: str, content: str) -> None:
     """Puts `content` between `<!-- mark -->` and `<!-- /mark -->`. Raises `BadInput` where the marks are not."""
+    before, after = around(page, mark)
+    atomic.write_text(page, f"{before}\n{content}\n{after}")
+
+
+def around(page: Path, mark: str) -> tuple[str, str]:
+    """What stands before and after a place for a table, marks included. Raises `BadInput` where it is not."""
     first, last = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     try:
         text = page.read_text(encoding="utf-8")
@@ -129,4 +135,4 @@ def replace_part(page: Path, mark: str, content: str) -> None:
     _, closed, after = rest.partition(last)
     if not (opened and closed):
         raise bad_input(f"{page} has no place for the table", f"write {first} and {last} where it belongs")
-    atomic.write_text(page, f"{before}{first}\n{content}\n{last}{after}")
+    return before + opened, closed + after

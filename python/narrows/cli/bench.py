@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,10 +13,11 @@ from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.output import ERR, OUT, line
+from narrows.cli.progress import saying
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from narrows.bench.ns3 import Programs
     from narrows.bench.workloads import Workload
@@ -40,35 +40,26 @@ def bench(
     """
     from narrows.bench import workloads
 
-    with codes(), _status() as say:
+    with codes():
         chosen = workloads.select(names or [])
         if check and update:
             raise bad_input("--check and --update exclude each other", "give one of them")
         if check:
-            _check(check, chosen, say, json=json)
+            _check(check, chosen, json=json)
         elif update:
-            _update(update, chosen, say)
+            _update(update, chosen)
         else:
             _measure(
-                chosen or workloads.USUAL, repeat, say,
+                chosen or workloads.USUAL, repeat,
                 instructions=not no_instructions, peers=peers, markdown=markdown, json=json,
             )  # fmt: skip
 
 
-@contextmanager
-def _status() -> Iterator[Callable[[str], None]]:
-    """Says what goes on: a line on a terminal, nothing elsewhere."""
-    if not ERR.is_terminal:
-        yield lambda _: None
-        return
-    with ERR.status("") as status:
-        yield status.update
-
-
-def _check(file: Path, chosen: Sequence[Workload], say: Callable[[str], None], *, json: bool) -> None:
+def _check(file: Path, chosen: Sequence[Workload], *, json: bool) -> None:
     from narrows.bench import gate, tables
 
-    judged = gate.check(file, chosen, say)
+    with saying() as say:
+        judged = gate.check(file, chosen, say)
     for each in judged if json else ():
         line(
             workload=each.workload,
@@ -89,10 +80,12 @@ def _check(file: Path, chosen: Sequence[Workload], say: Callable[[str], None], *
         raise typer.Exit(CHECK_FAILED)
 
 
-def _update(file: Path, chosen: Sequence[Workload], say: Callable[[str], None]) -> None:
+def _update(file: Path, chosen: Sequence[Workload]) -> None:
     from narrows.bench import gate
 
-    for name, count in gate.update(file, chosen, say).instructions_per_packet_hop.items():
+    with saying() as say:
+        written = gate.update(file, chosen, say)
+    for name, count in written.instructions_per_packet_hop.items():
         OUT.print(f"{name}: {count:.1f} instructions per packet-hop")
     OUT.print(str(file), soft_wrap=True)
 
@@ -100,7 +93,6 @@ def _update(file: Path, chosen: Sequence[Workload], say: Callable[[str], None]) 
 def _measure(
     chosen: Sequence[Workload],
     repeat: int,
-    say: Callable[[str], None],
     *,
     instructions: bool,
     peers: bool,
@@ -109,16 +101,22 @@ def _measure(
 ) -> None:
     from narrows.bench import callgrind, measure, ns3, tables
 
+    if peers and not ns3.comparable(chosen):
+        raise bad_input("ns-3 has no program for these workloads", "name one of W1 to W5, or none")
+    if markdown:
+        for mark in ("costs", "peers"):
+            tables.around(markdown, mark)
     programs = ns3.Programs() if peers else None
-    samples = measure.repeated(chosen, repeat, say)
+    with saying() as say:
+        samples = measure.repeated(chosen, repeat, say)
     count = instructions and callgrind.present()
     if instructions and not count:
         ERR.print("no instructions are counted: valgrind is not installed (apt-get install valgrind)", soft_wrap=True)
     records: list[dict[str, Any]] = []
     for workload, taken in zip(chosen, samples, strict=True):
-        if count:
-            say(f"{workload.name}, under callgrind")
-        counted = callgrind.per_packet_hop(workload) if count else None
+        with saying() as say:
+            say(f"{workload.name}, under callgrind" if count else "")
+            counted = callgrind.per_packet_hop(workload) if count else None
         records.append(measure.Measurement(workload, taken, counted).record())
         if json:
             line(**records[-1])
@@ -128,17 +126,16 @@ def _measure(
     if markdown:
         tables.replace_part(markdown, "costs", _page(tables.markdown(tables.COSTS, tables.costs(records)), remark))
     if programs:
-        _peers(programs, chosen, say, markdown=markdown, json=json)
+        _peers(programs, chosen, markdown=markdown, json=json)
 
 
-def _peers(
-    programs: Programs, chosen: Sequence[Workload], say: Callable[[str], None], *, markdown: Path | None, json: bool
-) -> None:
+def _peers(programs: Programs, chosen: Sequence[Workload], *, markdown: Path | None, json: bool) -> None:
     from narrows.bench import ns3, tables
 
     records = []
     for workload in ns3.comparable(chosen):
-        records.append(ns3.compare(programs, workload, say).record())
+        with saying() as say:
+            records.append(ns3.compare(programs, workload, say).record())
         if json:
             line(**records[-1])
     remark = f"ns-3 {programs.version}. Medians of {ns3.TURNS} runs in turn; ns-3's without its set-up, ours with it."
