@@ -50,15 +50,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_sleeps_spends_no_processor_time() {
+    fn a_thread_spends_processor_time_only_while_it_works() {
         let Some(before) = thread_cpu_ns() else { return };
         std::thread::sleep(Duration::from_millis(50));
         let slept = thread_cpu_ns().expect("told before") - before;
         assert!(slept < 25_000_000, "{slept} ns");
-        let (wall, mut turns) = (Instant::now(), 0_u64);
-        while thread_cpu_ns().expect("told before") - before < slept + 5_000_000 {
-            turns += 1;
-        }
-        assert!(turns > 0 && wall.elapsed() >= Duration::from_millis(5), "no more than the time that passes");
+        let (wall, cpu) = (Instant::now(), thread_cpu_ns().expect("told before"));
+        while thread_cpu_ns().expect("told before") < cpu + 5_000_000 {}
+        assert!(
+            wall.elapsed() >= Duration::from_millis(4),
+            "a thread spends no more than passes, but for the drift of two clocks"
+        );
     }
 }
