@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TURNS: Final = 2
 """Times that each simulator runs a workload."""
 
-_ENDS_US: Final = {"W1": 1_000_000, "W2": 2_000_000, "W3": 5_000, "W4": 600, "W5": 300_000}
+_ENDS_US: Final = {"W1": 4_000_000, "W2": 2_000_000, "W3": 5_000, "W4": 600, "W5": 300_000}
 """Simulated µs: what ns-3 does in less than a minute."""
 
 _PROGRAMS: Final = {"W1": ("w1",), "W2": ("w2",), "W3": ("w3",), "W4": ("w3", "--k=16"), "W5": ("w5",)}
