@@ -22,10 +22,12 @@ test: .venv/built
 	@command -v chromium >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends chromium) >/dev/null 2>&1 || \
 		echo 'chromium is not installed: the test that opens the report in a browser will be skipped'
 	$(BIN)/pytest
+	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
+	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
 
-## Cost per packet-hop, beside this machine's hold loop.
-bench:
-	for work in w1 w2 w3 w4 w5; do cargo run --release --quiet --package narrows-sim --example experiment python/narrows/bench/$$work.toml; done
+## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed.
+bench: .venv/built
+	$(BIN)/narrows bench $(if $(wildcard /usr/include/ns3/core-module.h),--peers)
 
 ## What takes longer: fuzzing, licences, undefined behaviour, a cluster, the full experiments and their claims.
 TOOLS := target/tools/bin

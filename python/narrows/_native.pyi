@@ -24,6 +24,9 @@ class Run:
         """Waits with the interpreter released. Raises `Cancelled`."""
 
 def version() -> str: ...
+def build() -> str:
+    """The compiler and the profile: `rustc 1.95.0 (…), release`."""
+
 def controllers() -> str:
     """JSON list: name, title, about, source, ecn, parameters [{name, kind, default, range, about}]."""
 

@@ -46,6 +46,11 @@ def version() -> str:
     return cast("str", _module().version())
 
 
+def build() -> str:
+    """The compiler and the profile that made the simulator: counts of instructions hold for these."""
+    return cast("str", _module().build())
+
+
 def controllers() -> list[dict[str, Any]]:
     """Every controller: name, title, about, source, ecn, parameters."""
     return cast("list[dict[str, Any]]", json.loads(_module().controllers()))

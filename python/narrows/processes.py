@@ -9,10 +9,9 @@ import selectors
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narrows
+from narrows import children
 from narrows.running import Busy, Event, Failed, Job, Key, Lost, Progressed, Stopped, Stored
 
 if TYPE_CHECKING:
@@ -80,8 +79,6 @@ class _Worker:
     """A child process that runs one job after another."""
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
-        package = str(Path(narrows.__file__).parents[1])
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         self.job: Key | None = None
         self.ended = False
         self._said = b""
@@ -91,7 +88,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | ENVIRONMENT,
+            env=children.environment() | ENVIRONMENT,
             start_new_session=True,
         )
         assert self._process.stdin is not None

@@ -185,7 +185,7 @@ def test_reproduce_names_what_there_is(gemini, monkeypatch):
 
 
 def test_every_verb_explains_itself():
-    for verb in ("check", "run", "compare", "report", "reproduce", "cc", "doctor"):
+    for verb in ("check", "run", "compare", "report", "reproduce", "cc", "bench", "doctor"):
         done = CliRunner().invoke(app, [verb, "--help"])
         assert done.exit_code == 0
         assert "Usage" in done.output

@@ -17,7 +17,12 @@ def test_the_columns_document_is_the_schema():
 
 
 def test_links_of_documents_lead_somewhere():
-    for path in [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("experiments/**/*.md")]:
+    for path in [
+        *CHECKOUT.glob("*.md"),
+        *CHECKOUT.glob("docs/*.md"),
+        *CHECKOUT.glob("bench/**/*.md"),
+        *CHECKOUT.glob("experiments/**/*.md"),
+    ]:
         for target in re.findall(r"\]\((?!https:)([^)#]+)[^)]*\)", path.read_text()):
             assert (path.parent / target).exists(), (path, target)
 

@@ -26,6 +26,12 @@ pub(crate) fn version() -> &'static str {
     VERSION
 }
 
+/// The compiler and the profile that made this module.
+#[pyfunction]
+pub(crate) fn build() -> &'static str {
+    env!("NARROWS_BUILD")
+}
+
 /// Every controller and its parameters, as JSON.
 #[pyfunction]
 pub(crate) fn controllers() -> String {

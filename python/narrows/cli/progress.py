@@ -1,9 +1,10 @@
-"""Follows a batch: a bar on a terminal, silence elsewhere. An interrupt stops it and keeps what is finished."""
+"""Says how far work is: on a terminal, silence elsewhere. An interrupt stops a batch and keeps what is finished."""
 
 from __future__ import annotations
 
 import signal
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -12,6 +13,8 @@ from narrows import wording
 from narrows.cli.output import ERR
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from narrows.running import Progress as Snapshot
 
 
@@ -77,3 +80,13 @@ def _wait(work: Followed, show: object = None) -> None:
             time.sleep(0.1)
         except KeyboardInterrupt:
             work.cancel()
+
+
+@contextmanager
+def saying() -> Iterator[Callable[[str], None]]:
+    """A line that says what goes on. Results are printed afterwards: meanwhile what goes to the output comes here."""
+    if not ERR.is_terminal:
+        yield lambda _: None
+        return
+    with ERR.status("") as status:
+        yield status.update

@@ -28,6 +28,10 @@ def version():
     return os.environ.get("FAKE_VERSION", "0.0.0-fake")
 
 
+def build():
+    return os.environ.get("FAKE_BUILD", "rustc 0.0.0-fake, release")
+
+
 def controllers():
     window = {"name": "k", "kind": "packets", "default": "50pkt", "range": "1pkt..", "about": "Marking threshold."}
     return json.dumps([
@@ -58,7 +62,7 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
             raise BadInput(f"{path}:{line}:1: error: unknown key `{key}`\n  help: keys are {known}")
     run = raw["run"] | (raw["run"].get("quick", {}) if quick else {})
     overrides = dict(sets)
-    end_s = float(overrides.get("run.end", run["end"]).removesuffix("s"))
+    end_s = _seconds(overrides.get("run.end", run["end"]))
     chosen = _seeds(seeds or run["seeds"])
     plans = []
     for arm in raw["arm"]:
@@ -97,6 +101,11 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
         "name": raw["name"], "title": raw.get("title"), "seeds": chosen,
         "plans": plans, "differences": differences,
     })  # fmt: skip
+
+
+def _seconds(text):
+    number, unit = re.fullmatch(r"([\d.]+)(s|ms|us)", text).groups()
+    return float(number) / {"s": 1, "ms": 1e3, "us": 1e6}[unit]
 
 
 def _name(written):
@@ -173,7 +182,7 @@ class Results:
         return json.dumps({
             "version": version(), "plan_hash": _hash(self._plan), "seed": self._seed, "packet_hops": hops,
             "events": 1_050_000, "cpu_ns": 76_000_000, "wall_ns": time.monotonic_ns() % 10**9, "hold_ns": 25.0,
-            "ns_per_packet_hop": 76.0,
+            "ns_per_packet_hop": 76.0, "simulated_ns": self._plan["schedule"]["end"] // 1000,
         })  # fmt: skip
 
 

@@ -1,0 +1,130 @@
+"""Runs workloads in processes of their own, again and again in turn, and takes medians."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from narrows import children, experiment
+from narrows.errors import RunFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from narrows.bench.workloads import Workload
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one run cost."""
+
+    packet_hops: int
+    events: int
+    simulated_ns: int
+    cpu_ns: int
+    """Of the thread that simulates: set-up, run, results."""
+    hold_ns: float
+    """Nanoseconds per hold in the same process, right after the run."""
+    peak_rss_bytes: int
+    """Of the process: the simulation, and some 13 MiB of interpreter."""
+
+    @property
+    def ns_per_packet_hop(self) -> float:
+        """CPU time."""
+        return self.cpu_ns / self.packet_hops
+
+    @property
+    def holds_per_packet_hop(self) -> float:
+        """CPU time in the machine's own unit."""
+        return self.ns_per_packet_hop / self.hold_ns
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A workload's samples, and what callgrind counted."""
+
+    workload: Workload
+    samples: tuple[Sample, ...]
+    instructions_per_packet_hop: float | None
+    """Of the quick variant; `None` where they were not counted."""
+
+    @property
+    def holds_per_packet_hop(self) -> float:
+        """Median of the samples' ratios."""
+        return median(sample.holds_per_packet_hop for sample in self.samples)
+
+    @property
+    def meets_must(self) -> bool:
+        """Whether a packet-hop costs no more than it may."""
+        return self.holds_per_packet_hop <= self.workload.must_holds
+
+    def record(self) -> dict[str, object]:
+        """For programs: units are in the names, times are medians over the samples."""
+        first = self.samples[0]
+        return {
+            "workload": self.workload.name,
+            "ns_per_packet_hop": median(sample.ns_per_packet_hop for sample in self.samples),
+            "hold_ns": median(sample.hold_ns for sample in self.samples),
+            "holds_per_packet_hop": self.holds_per_packet_hop,
+            "must_holds": self.workload.must_holds,
+            "meets_must": self.meets_must,
+            "aim_holds": self.workload.aim_holds,
+            "instructions_per_packet_hop": self.instructions_per_packet_hop,
+            "events_per_packet_hop": first.events / first.packet_hops,
+            "packet_hops": first.packet_hops,
+            "peak_rss_mib": median(sample.peak_rss_bytes for sample in self.samples) / 2**20,
+            "simulated_seconds_per_cpu_second": median(s.simulated_ns / s.cpu_ns for s in self.samples),
+            "repeats": len(self.samples),
+        }
+
+
+@dataclass(frozen=True)
+class Work:
+    """A plan and a seed, as the child takes them."""
+
+    name: str
+    plan_json: str
+    seed: int
+
+
+def work(workload: Workload, *, quick: bool = False, end: str | None = None) -> Work:
+    """What a workload asks of the simulator: as its file has it, quick, or until another end."""
+    expanded = experiment.expand(workload.file, quick=quick, sets=[("run.end", end)] if end else [])
+    return Work(workload.name, json.dumps(expanded.plans[0].body), expanded.seeds[0])
+
+
+def sample(job: Work, *, under: Sequence[str] = ()) -> Sample:
+    """One run in a process of its own; `under` is a command in front of it. Raises `RunFailed`."""
+    ended = subprocess.run(
+        [*under, sys.executable, "-m", "narrows.bench.child", str(job.seed)],
+        input=job.plan_json,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=children.environment(),
+        check=False,
+    )
+    if ended.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
+        raise KeyboardInterrupt
+    if ended.returncode != 0:
+        raise RunFailed(f"workload {job.name} ended with code {ended.returncode}\n{ended.stderr.strip()}")
+    manifest: dict[str, Any] = json.loads(ended.stdout)
+    return Sample(**{name: manifest[name] for name in Sample.__dataclass_fields__})
+
+
+def repeated(workloads: Sequence[Workload], repeat: int, say: Callable[[str], None]) -> list[tuple[Sample, ...]]:
+    """`repeat` samples of each workload. In turn, so that a busy minute does not fall on one of them alone."""
+    jobs = [work(workload) for workload in workloads]
+    samples: list[list[Sample]] = [[] for _ in jobs]
+    for turn in range(1, repeat + 1):
+        for job, taken in zip(jobs, samples, strict=True):
+            say(f"{job.name}, run {turn} of {repeat}")
+            taken.append(sample(job))
+            if taken[-1].packet_hops != taken[0].packet_hops:
+                raise RunFailed(f"workload {job.name} is not the same twice: a defect of the simulator")
+    return [tuple(taken) for taken in samples]

@@ -1,0 +1,161 @@
+"""`narrows bench`: what a packet-hop costs here; the gate on instructions; ns-3 beside ours."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from narrows import wording
+from narrows.cli import options
+from narrows.cli.exits import CHECK_FAILED, codes
+from narrows.cli.output import ERR, OUT, line
+from narrows.cli.progress import saying
+from narrows.errors import bad_input
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from narrows.bench.ns3 import Programs
+    from narrows.bench.workloads import Workload
+
+
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[WORKLOAD ...]", help="W1 to W5 if none.")] = None,
+    repeat: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each; figures are medians.")] = 5,
+    no_instructions: Annotated[bool, typer.Option("--no-instructions", help="Do not count under callgrind.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Run ns-3 on the same work, too.")] = False,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables to this page.")] = None,
+    check: Annotated[Path | None, typer.Option(metavar="FILE", help="Only count, and judge by these counts.")] = None,
+    update: Annotated[Path | None, typer.Option(metavar="FILE", help="Only count, and write the counts.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Measures what a packet-hop costs on this machine.
+
+    Each run has a process of its own. A hold is one step of a heap of 10,000 entries: costs in holds travel between
+    machines.
+    """
+    from narrows.bench import workloads
+
+    with codes():
+        chosen = workloads.select(names or [])
+        if check and update:
+            raise bad_input("--check and --update exclude each other", "give one of them")
+        if check:
+            _check(check, chosen, json=json)
+        elif update:
+            _update(update, chosen)
+        else:
+            _measure(
+                chosen or workloads.USUAL, repeat,
+                instructions=not no_instructions, peers=peers, markdown=markdown, json=json,
+            )  # fmt: skip
+
+
+def _check(file: Path, chosen: Sequence[Workload], *, json: bool) -> None:
+    from narrows.bench import gate, tables
+
+    with saying() as say:
+        judged = gate.check(file, chosen, say)
+    for each in judged if json else ():
+        line(
+            workload=each.workload,
+            instructions_per_packet_hop=each.counted,
+            accepted_instructions_per_packet_hop=each.accepted,
+            excess=each.excess,
+            verdict=each.verdict.name.lower(),
+        )
+    if not json:
+        OUT.print(tables.rich(tables.GATE, tables.gate(judged)))
+    if any(each.verdict is gate.Verdict.LOWER for each in judged):
+        ERR.print(f"fewer than accepted: `narrows bench --update {escape(str(file))}` lowers the file", soft_wrap=True)
+    if any(each.verdict is gate.Verdict.FAILS for each in judged):
+        ERR.print(
+            f"more than {100 * gate.TOLERANCE:.0f} % above what was accepted: find the cause, or --update",
+            soft_wrap=True,
+        )
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _update(file: Path, chosen: Sequence[Workload]) -> None:
+    from narrows.bench import gate
+
+    with saying() as say:
+        written = gate.update(file, chosen, say)
+    for name, count in written.instructions_per_packet_hop.items():
+        OUT.print(f"{name}: {count:.1f} instructions per packet-hop")
+    OUT.print(str(file), soft_wrap=True)
+
+
+def _measure(
+    chosen: Sequence[Workload],
+    repeat: int,
+    *,
+    instructions: bool,
+    peers: bool,
+    markdown: Path | None,
+    json: bool,
+) -> None:
+    from narrows.bench import callgrind, measure, ns3, tables
+
+    if peers and not ns3.comparable(chosen):
+        raise bad_input("ns-3 has no program for these workloads", "name one of W1 to W5, or none")
+    if markdown:
+        for mark in ("costs", "peers"):
+            tables.around(markdown, mark)
+    programs = ns3.Programs() if peers else None
+    with saying() as say:
+        samples = measure.repeated(chosen, repeat, say)
+    count = instructions and callgrind.present()
+    if instructions and not count:
+        ERR.print("no instructions are counted: valgrind is not installed (apt-get install valgrind)", soft_wrap=True)
+    records: list[dict[str, Any]] = []
+    for workload, taken in zip(chosen, samples, strict=True):
+        with saying() as say:
+            say(f"{workload.name}, under callgrind" if count else "")
+            counted = callgrind.per_packet_hop(workload) if count else None
+        records.append(measure.Measurement(workload, taken, counted).record())
+        if json:
+            line(**records[-1])
+    remark = _remark(records, repeat)
+    if not json:
+        OUT.print(tables.rich(tables.COSTS, tables.costs(records)), f"[dim]{escape(remark)}[/]", sep="\n")
+    if markdown:
+        tables.replace_part(markdown, "costs", _page(tables.markdown(tables.COSTS, tables.costs(records)), remark))
+    if programs:
+        _peers(programs, chosen, markdown=markdown, json=json)
+
+
+def _peers(programs: Programs, chosen: Sequence[Workload], *, markdown: Path | None, json: bool) -> None:
+    from narrows.bench import ns3, tables
+
+    records = []
+    for workload in ns3.comparable(chosen):
+        with saying() as say:
+            records.append(ns3.compare(programs, workload, say).record())
+        if json:
+            line(**records[-1])
+    remark = f"ns-3 {programs.version}. Medians of {ns3.TURNS} runs in turn; ns-3's without its set-up, ours with it."
+    if not json:
+        OUT.print(tables.rich(tables.PEERS, tables.peers(records)), f"[dim]{escape(remark)}[/]", sep="\n")
+    if markdown:
+        tables.replace_part(markdown, "peers", _page(tables.markdown(tables.PEERS, tables.peers(records)), remark))
+
+
+def _remark(records: Sequence[dict[str, Any]], repeat: int) -> str:
+    from statistics import median
+
+    hold_ns = median(record["hold_ns"] for record in records)
+    return (
+        f"A hold took {wording.number(hold_ns)} ns. Medians of {wording.plural(repeat, 'run')} in turn. "
+        "Instructions are those of a shorter run, without set-up."
+    )
+
+
+def _page(table: str, remark: str) -> str:
+    from narrows.bench import machine
+
+    return f"{table}\n\n{remark} {datetime.now(UTC):%Y-%m-%d}. {machine.described()}."

@@ -1,0 +1,329 @@
+"""`narrows bench`: what it prints, what it refuses, the gate, and what it reads of callgrind and ns-3."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from narrows.bench import callgrind, gate, ns3, tables, workloads
+from narrows.bench.gate import Baseline, Judged, Verdict
+from narrows.cli import app
+from narrows.errors import BadInput, EnvironmentLacks, RunFailed
+
+NARROWS = Path(sys.executable).with_name("narrows")
+KEYS = {
+    "workload": str,
+    "ns_per_packet_hop": float,
+    "hold_ns": float,
+    "packet_hops": int,
+    "instructions_per_packet_hop": float,
+    "events_per_packet_hop": float,
+    "peak_rss_mib": float,
+}
+
+
+def bench(*arguments):
+    return CliRunner().invoke(app, ["bench", *arguments])
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """Instructions per packet-hop by workload, in place of valgrind's."""
+    found = {"W1": 400.0, "W2": 300.0, "W3": 200.0}
+    monkeypatch.setattr(callgrind, "require", lambda: None)
+    monkeypatch.setattr(callgrind, "present", lambda: True)
+    monkeypatch.setattr(callgrind, "per_packet_hop", lambda workload: found[workload.name])
+    return found
+
+
+def test_json_is_a_line_for_each_workload_with_its_keys(counts):
+    done = bench("w1", "W3", "--repeat", "2", "--json")
+    assert done.exit_code == 0, done.output
+    records = [json.loads(text) for text in done.stdout.splitlines()]
+    assert [record["workload"] for record in records] == ["W1", "W3"]
+    for record in records:
+        assert {name: type(record[name]) for name in KEYS} == KEYS
+        assert record["instructions_per_packet_hop"] == counts[record["workload"]]
+        # The fake simulator: 10⁶ packet-hops of 76 ns, 1.05 events each, a hold of 25 ns.
+        assert (record["packet_hops"], record["ns_per_packet_hop"], record["hold_ns"]) == (1_000_000, 76.0, 25.0)
+        assert record["holds_per_packet_hop"] == pytest.approx(3.04)
+        assert record["events_per_packet_hop"] == pytest.approx(1.05)
+        assert record["peak_rss_mib"] > 1
+        assert record["repeats"] == 2
+        assert record["meets_must"] is False
+    assert records[0]["simulated_seconds_per_cpu_second"] == pytest.approx(10 / 0.076)
+    assert records[0]["must_holds"] == pytest.approx(35 / 75)
+
+
+def test_the_table_has_units_and_verdicts(counts):
+    done = bench("W2", "--repeat", "1")
+    assert done.exit_code == 0, done.output
+    head, row = done.stdout[: done.stdout.index("W2")], done.stdout[done.stdout.index("W2") :]
+    for words in ("CPU ns per", "must,", "holds", "instructions", "MiB", "per CPU s"):
+        assert words in head
+    assert "0.600 ✗" in row
+    assert "A hold took 25.0 ns. Medians of 1 run" in row
+
+
+def test_without_instructions_there_is_null(monkeypatch):
+    monkeypatch.setattr(callgrind, "per_packet_hop", lambda _: pytest.fail("counted"))
+    record = json.loads(bench("W1", "--repeat", "1", "--no-instructions", "--json").stdout)
+    assert record["instructions_per_packet_hop"] is None
+
+
+def test_without_valgrind_there_is_null_and_a_way_to_get_it(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    done = bench("W1", "--repeat", "1", "--json")
+    assert json.loads(done.stdout)["instructions_per_packet_hop"] is None
+    assert "apt-get install valgrind" in done.stderr
+
+
+def test_an_unknown_workload_is_two_with_the_list():
+    done = bench("W1", "W9")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "error: no workload is called 'W9'\n  help: there are: W1, W2, W3, W4, W5, W2-long, W5-loss\n"
+    )
+
+
+def test_every_workload_has_its_experiment():
+    for each in workloads.ALL:
+        assert tomllib.loads(each.file.read_text())["name"] == each.name.lower()
+        assert each.aim_ns < each.must_ns
+
+
+def baseline(folder, compiler="rustc 0.0.0-fake, release", **accepted):
+    file = folder / "instructions.toml"
+    file.write_text(gate.text(Baseline(compiler, accepted)))
+    return str(file)
+
+
+def test_a_written_baseline_reads_as_it_was(folder):
+    made = Baseline("rustc 1.0 (a 2026-01-01), release", {"W1": 401.5, "W2-long": 30.0})
+    (folder / "instructions.toml").write_text(gate.text(made))
+    assert gate.read(folder / "instructions.toml") == made
+
+
+@pytest.mark.parametrize(
+    ("counted", "verdict"),
+    [
+        (100, Verdict.PASSES),
+        (102.9, Verdict.PASSES),
+        (103.1, Verdict.FAILS),
+        (97.1, Verdict.PASSES),
+        (96.9, Verdict.LOWER),
+    ],
+)
+def test_three_per_cent_are_forgiven(counted, verdict):
+    assert Judged("W1", 100.0, counted).verdict is verdict
+
+
+def test_the_gate_passes_on_what_was_accepted_and_fails_above(counts, folder):
+    good = bench("--check", baseline(folder, W1=400.0, W3=200.0))
+    assert (good.exit_code, good.stderr) == (0, "")
+    bad = bench("--check", baseline(folder, W1=400.0, W3=190.0), "--json")
+    assert bad.exit_code == 1
+    assert [json.loads(text)["verdict"] for text in bad.stdout.splitlines()] == ["passes", "fails"]
+    assert "more than 3 % above" in bad.stderr
+    named = bench("W1", "--check", baseline(folder, W1=400.0, W3=190.0))
+    assert named.exit_code == 0, "only W1 is asked for"
+
+
+def test_the_gate_says_when_the_file_should_be_lowered(counts, folder):
+    done = bench("--check", baseline(folder, W1=500.0))
+    assert done.exit_code == 0
+    assert "--update" in done.stderr
+
+
+def test_update_writes_what_check_accepts(counts, folder):
+    assert bench("--update", "new.toml").exit_code == 0
+    assert gate.read(Path("new.toml")) == Baseline("rustc 0.0.0-fake, release", counts)
+    counts["W1"] = 350.0
+    assert bench("--update", "new.toml").exit_code == 0
+    assert gate.read(Path("new.toml")).instructions_per_packet_hop["W1"] == 350.0
+    assert bench("--check", "new.toml").exit_code == 0
+
+
+def test_where_nothing_can_be_judged_it_is_three_and_not_passed(counts, folder, monkeypatch):
+    other = bench("--check", baseline(folder, compiler="rustc 9.9, release", W1=400.0))
+    assert (other.exit_code, other.stdout) == (3, "")
+    assert "rustc 9.9" in other.stderr
+
+    def lacks():
+        raise EnvironmentLacks("valgrind is not installed")
+
+    monkeypatch.setattr(callgrind, "require", lacks)
+    assert bench("--check", baseline(folder, W1=400.0)).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[",
+        "compiler = 1",
+        'compiler = "c"\n[instructions_per_packet_hop]\n',
+        'compiler = "c"\n[instructions_per_packet_hop]\nW1 = 0\n',
+        'compiler = "c"\n[instructions_per_packet_hop]\nW9 = 1\n',
+    ],
+)
+def test_a_wrong_baseline_is_two(counts, folder, text):
+    (folder / "wrong.toml").write_text(text)
+    done = bench("--check", "wrong.toml")
+    assert done.exit_code == 2
+    assert "wrong.toml" in done.stderr
+    assert bench("--check", "absent.toml").exit_code == 2
+
+
+def test_the_total_of_a_profile_is_read():
+    profile = "version: 1\nevents: Ir\nsummary: 9\n\nfn=(1) _native::run::advance\n12 34\n\ntotals: 222679147\n"
+    assert callgrind.instructions(profile) == 222_679_147
+    for empty in ("totals: 0\n", "version: 1\n"):
+        with pytest.raises(RunFailed):
+            callgrind.instructions(empty)
+
+
+def test_the_figures_of_ns3_are_read():
+    text = (
+        "w2 flows=60 mean_MB=1.711 load=0.9 dirs=2\n"
+        "w2 sim_s=0.5 setup_user_s=0.017 run_user_s=0.939 run_wall_s=0.940 events=539407 rx_MB=36.2 "
+        "rss_setup_MiB=18.0 rss_peak_MiB=24.5"
+    )
+    assert ns3.parse(text + "\n") == ns3.Report(0.939, 24.5, None, None)
+    assert ns3.parse(text + " hops=256055 drops=3\n") == ns3.Report(0.939, 24.5, 256_055, 3)
+    for broken in ("", "msg=assert\n", text.replace("0.939", "many")):
+        with pytest.raises(RunFailed):
+            ns3.parse(broken)
+
+
+PROGRAM = """#!/bin/sh
+hops=
+for option; do [ "$option" = --count=1 ] && hops=" hops=2000000 drops=5"; done
+echo "w1 sim_s=1 run_user_s=4.000 rss_peak_MiB=33.1$hops"
+"""
+
+
+def checkout(folder, script):
+    """A folder in which ns-3's programs can be built, or cannot."""
+    build = folder / "bench" / "ns3" / "build.sh"
+    build.parent.mkdir(parents=True)
+    build.write_text(f"#!/bin/sh\n{script}\n")
+    build.chmod(0o755)
+    program = folder / "program"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+
+
+def test_peers_take_time_from_one_pass_and_packet_hops_from_the_other(folder):
+    checkout(folder, 'mkdir -p "$1" && cp program "$1/w1" && echo 3.99')
+    done = bench("W1", "--repeat", "1", "--no-instructions", "--peers", "--json")
+    assert done.exit_code == 0, done.output
+    _, peer = (json.loads(text) for text in done.stdout.splitlines())
+    assert (peer["workload"], peer["peer"], peer["peer_packet_hops"], peer["peer_drops"]) == (
+        "W1",
+        "ns-3 3.99",
+        2_000_000,
+        5,
+    )
+    assert peer["peer_ns_per_packet_hop"] == 2000.0
+    assert peer["ratio"] == pytest.approx(2000 / 76)
+    table = bench("W1", "--repeat", "1", "--no-instructions", "--peers").stdout
+    assert "ns-3 3.99" in table
+
+
+@pytest.mark.parametrize(("script", "code", "said"), [
+    ("echo 'ns-3 is not installed: apt-get install libns3-dev' >&2; exit 3", 3, "help: apt-get install libns3-dev"),
+    ("echo 'no such header' >&2; exit 1", 1, "no such header"),
+])  # fmt: skip
+def test_peers_that_cannot_be_built_are_told_before_anything_runs(folder, script, code, said):
+    checkout(folder, script)
+    done = bench("W1", "--peers")
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert said in done.stderr
+
+
+def test_a_page_keeps_what_stands_around_its_tables(folder):
+    page = folder / "page.md"
+    page.write_text("before\n<!-- costs -->\nold\n<!-- /costs -->\nafter\n")
+    tables.replace_part(page, "costs", tables.markdown(("a", "b"), [["1", "2"]]))
+    expected = "before\n<!-- costs -->\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n<!-- /costs -->\nafter\n"
+    assert page.read_text() == expected
+    with pytest.raises(BadInput):
+        tables.replace_part(page, "peers", "")
+
+
+def test_the_results_page_has_both_places(counts, folder):
+    from conftest import CHECKOUT
+
+    shutil.copy(CHECKOUT / "bench" / "RESULTS.md", folder / "page.md")
+    assert bench("W1", "--repeat", "1", "--markdown", "page.md").exit_code == 0
+    text = (folder / "page.md").read_text()
+    assert "| W1 | 76.0 | 3.04 | 0.467 ✗ |" in text
+    assert "<!-- peers -->" in text
+
+
+def test_a_page_without_places_and_a_workload_without_peer_are_told_before_anything_runs(folder):
+    (folder / "page.md").write_text("nothing\n")
+    for arguments in (("W1", "--markdown", "page.md"), ("W5-loss", "--peers")):
+        done = bench(*arguments)
+        assert (done.exit_code, done.stdout) == (2, "")
+
+
+def test_an_interrupt_is_a_hundred_and_thirty_and_leaves_no_child(folder):
+    environment = os.environ | {"FAKE_SECONDS": "60"}
+    started = subprocess.Popen(
+        [sys.executable, "-m", "narrows", "bench", "W1", "--no-instructions"], env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
+    deadline = time.monotonic() + 60
+    while not (found := children.read_text().split()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(started.pid, signal.SIGINT)
+    out, errors = started.communicate(timeout=30)
+    assert (started.returncode, out, errors) == (130, "", "interrupted\n")
+    while any(Path(f"/proc/{child}").exists() for child in found):
+        assert time.monotonic() < deadline, "a child outlives its parent"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_the_real_count_is_the_same_twice_and_the_gate_works_on_it(real, folder):
+    def run(*arguments):
+        return subprocess.run(
+            [NARROWS, "bench", *arguments], env=real, capture_output=True, text=True, timeout=240, check=False
+        )
+
+    assert run("W1", "--update", "true.toml").returncode == 0
+    once = gate.read(Path("true.toml"))
+    again = run("--check", "true.toml", "--json")
+    assert again.returncode == 0, again.stderr
+    counted = json.loads(again.stdout)["instructions_per_packet_hop"]
+    assert counted == pytest.approx(once.instructions_per_packet_hop["W1"], rel=1e-3)
+    assert 100 < counted < 5000, "instructions of an event loop, and not those of the interpreter"
+    lowered = Baseline(once.compiler, {"W1": counted / 1.05})
+    Path("lowered.toml").write_text(gate.text(lowered))
+    failed = run("--check", "lowered.toml", "--json")
+    assert (failed.returncode, json.loads(failed.stdout)["verdict"]) == (1, "fails")
+
+
+def test_the_real_child_measures_the_simulation_alone(real, folder):
+    done = subprocess.run(
+        [NARROWS, "bench", "W1", "--repeat", "2", "--no-instructions", "--json"],
+        env=real, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    record = json.loads(done.stdout)
+    # 1 Gbit/s is 81,274 packets of 1,538 bytes a second; each crosses three ports, and so does its acknowledgement.
+    assert record["packet_hops"] == pytest.approx(10 * 81_274 * 6, rel=0.03)
+    assert record["peak_rss_mib"] < 40, "no polars in the child"
+    assert record["holds_per_packet_hop"] == pytest.approx(record["ns_per_packet_hop"] / record["hold_ns"], rel=0.5)
