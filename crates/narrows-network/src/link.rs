@@ -181,24 +181,24 @@ impl<P: Copy> Store<P> {
     #[inline(never)]
     fn take_chunk(&mut self, filler: Record<P>) -> u32 {
         if self.free == NONE {
-            self.grow(filler);
+            return self.new_chunk(filler);
         }
         let chunk = self.free;
         self.free = self.next[chunk as usize];
         chunk
     }
 
-    /// Half as much memory again, all of it free.
-    #[cold]
-    fn grow(&mut self, filler: Record<P>) {
-        let old = self.next.len();
-        let new = old + (old / 2).max(64);
-        self.records.reserve_exact((new - old) * CHUNK);
-        self.records.resize(new * CHUNK, filler);
-        self.next.reserve_exact(new - old);
-        // Low chunks first, so that what is in use stays together.
-        self.next.extend((old..new).map(|chunk| if chunk + 1 < new { chunk as u32 + 1 } else { self.free }));
-        self.free = old as u32;
+    /// A chunk that was never used. Memory is reserved by an eighth as much again, and touched only as it is used.
+    fn new_chunk(&mut self, filler: Record<P>) -> u32 {
+        let chunks = self.next.len();
+        if chunks == self.next.capacity() {
+            let more = (chunks / 8).max(64);
+            self.next.reserve_exact(more);
+            self.records.reserve_exact(more * CHUNK);
+        }
+        self.next.push(NONE);
+        self.records.resize((chunks + 1) * CHUNK, filler);
+        chunks as u32
     }
 }
 

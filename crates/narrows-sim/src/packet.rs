@@ -28,25 +28,45 @@ pub(crate) struct Packet {
 const _: () = assert!(size_of::<Packet>() == 32);
 
 /// SACK blocks (and, rarely, a tag beside them) of the packets under way.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct SidePool {
+    /// In a free slot the tag's place says which is the next free one.
     slots: Vec<(SackBlocks, Tag)>,
-    free: Vec<u32>,
+    free: u32,
+}
+
+const NO_SLOT: u32 = u32::MAX;
+
+impl Default for SidePool {
+    fn default() -> SidePool {
+        SidePool { slots: Vec::new(), free: NO_SLOT }
+    }
 }
 
 impl SidePool {
+    #[inline(never)]
     fn keep(&mut self, sack: SackBlocks, tag: Tag) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = (sack, tag);
-            return slot;
+        if self.free == NO_SLOT {
+            if self.slots.len() == self.slots.capacity() {
+                self.slots.reserve_exact((self.slots.len() / 4).max(64));
+            }
+            self.slots.push((sack, tag));
+            return u32::try_from(self.slots.len() - 1).expect("fewer packets under way than 2³²");
         }
-        self.slots.push((sack, tag));
-        u32::try_from(self.slots.len() - 1).expect("fewer packets under way than 2³²")
+        let slot = self.free;
+        let place = &mut self.slots[slot as usize];
+        self.free = place.1.0;
+        *place = (sack, tag);
+        slot
     }
 
+    #[inline(never)]
     fn take(&mut self, slot: u32) -> (SackBlocks, Tag) {
-        self.free.push(slot);
-        self.slots[slot as usize]
+        let place = &mut self.slots[slot as usize];
+        let kept = *place;
+        place.1 = Tag(self.free);
+        self.free = slot;
+        kept
     }
 }
 
@@ -170,7 +190,7 @@ mod tests {
             assert_eq!(u64::from(packet.ip_bytes()), segment.ip_bytes().get());
             assert_eq!(packet.unpack(&mut pool), segment);
         }
-        assert_eq!(pool.free.len(), pool.slots.len());
+        assert_eq!((pool.slots.len(), pool.free), (1, 0), "the one slot is free again");
     }
 
     #[test]

@@ -160,10 +160,20 @@ impl Scoreboard {
 
     /// Takes note of a new segment.
     pub(super) fn push(&mut self, now: Time, start: Seq, length: u16, stamp: Option<Stamp>) {
+        if self.records.len() == self.records.capacity() {
+            self.grow();
+        }
         self.records.push_back(Record { start: start.wire(), length, state: 0, sent_at: now });
         if let Some(stamp) = stamp {
             self.stamps.push_back(stamp);
         }
+    }
+
+    /// An eighth more room: a ring uses all of its memory in turn, and a window of 10⁵ segments would waste up to as much
+    /// again if it doubled.
+    #[cold]
+    fn grow(&mut self) {
+        self.records.reserve_exact((self.records.len() / 8).max(16));
     }
 
     fn end(&self) -> u64 {

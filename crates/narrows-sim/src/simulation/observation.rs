@@ -13,6 +13,13 @@ impl Simulation<'_> {
         Some(self.connections.end(slot).endpoint.controller())
     }
 
+    /// Segments that living connections have sent and that are not acknowledged: what memory per packet is measured by.
+    /// Looks at every connection.
+    pub fn outstanding(&mut self) -> u64 {
+        let slots = self.connections.living_slots();
+        slots.into_iter().map(|slot| u64::from(self.connections.end(slot).endpoint.outstanding())).sum()
+    }
+
     pub(super) fn handle_sample(&mut self, now: Time, entity: Entity) {
         let sampling = self.plan.sampling;
         let every = match entity.id() {
