@@ -242,6 +242,27 @@ impl Port {
         (self.held_packets <= self.calm_packets) & (self.held_bytes + size.get() <= u64::from(self.calm_bytes))
     }
 
+    /// Moves on past what has left by `now`.
+    #[inline(always)]
+    fn settle<P: Payload>(&mut self, store: &Store<P>, now: Time) {
+        if self.free_at <= now {
+            store.settle_all(&mut self.ring);
+            (self.held_bytes, self.held_packets) = (0, 0);
+            return;
+        }
+        // Ends at the latest at the last packet, which leaves at `free_at`.
+        let horizon = now + self.delay;
+        loop {
+            let record = store.first_unsettled(&self.ring);
+            if record.at > horizon {
+                break;
+            }
+            self.held_bytes -= u64::from(record.packet.ip_bytes());
+            self.held_packets -= 1;
+            store.settle_one(&mut self.ring);
+        }
+    }
+
     fn held(&self) -> Backlog {
         Backlog { bytes: Bytes::new(self.held_bytes), packets: Packets::new(u64::from(self.held_packets)) }
     }
@@ -604,25 +625,11 @@ impl<P: Payload> Ports<P> {
     }
 
     /// Makes what is held exact: gives up what has left by `now`, departures at `now` included.
+    #[inline(always)]
     fn settle(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
         let before = port.held_bytes;
-        if port.free_at <= now {
-            self.store.settle_all(&mut port.ring);
-            (port.held_bytes, port.held_packets) = (0, 0);
-        } else {
-            // Ends at the latest at the last packet, which leaves at `free_at`.
-            let horizon = now + port.delay;
-            loop {
-                let record = self.store.first_unsettled(&port.ring);
-                if record.at > horizon {
-                    break;
-                }
-                port.held_bytes -= u64::from(record.packet.ip_bytes());
-                port.held_packets -= 1;
-                self.store.settle_one(&mut port.ring);
-            }
-        }
+        port.settle(&self.store, now);
         if port.pooled {
             self.pools[port.pool as usize].pool.give_back(Bytes::new(before - port.held_bytes));
         }
