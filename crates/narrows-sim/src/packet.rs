@@ -104,15 +104,13 @@ impl Packet {
     }
 
     /// The segment; its place in the pool is free afterwards. A dropped packet is unpacked too, to free its place.
+    #[inline(always)]
     pub(crate) fn unpack(self, pool: &mut SidePool) -> Segment {
-        let (sack, tag) =
-            if self.ecn_and_blocks >> 2 > 0 { pool.take(self.extra) } else { (SackBlocks::NONE, Tag(self.extra)) };
-        let bare = Segment { flags: Flags::from_bits(self.flags), sack, ..Segment::default() };
-        Segment {
+        let mut segment = Segment {
             seq: self.seq,
             ack: self.ack,
-            length: self.size - u16::try_from(bare.ip_bytes().get()).expect("headers are short"),
-            flags: bare.flags,
+            length: 0,
+            flags: Flags::from_bits(self.flags),
             ecn: match self.ecn_and_blocks & 3 {
                 0 => Ecn::NotCapable,
                 1 => Ecn::Capable1,
@@ -122,9 +120,14 @@ impl Packet {
             window: self.window,
             timestamp: self.timestamp,
             timestamp_echo: self.timestamp_echo,
-            sack,
-            tag,
+            sack: SackBlocks::NONE,
+            tag: Tag(self.extra),
+        };
+        if self.ecn_and_blocks >> 2 > 0 {
+            (segment.sack, segment.tag) = pool.take(self.extra);
         }
+        segment.length = self.size - u16::try_from(segment.ip_bytes().get()).expect("headers are short");
+        segment
     }
 }
 
