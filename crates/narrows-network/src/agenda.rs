@@ -24,6 +24,7 @@ const ID_BITS: u32 = 36;
 const CLASS_SHIFT: u32 = SLOT_BITS + ID_BITS;
 /// A full frame on the wire: what a link's rate is counted in.
 const FULL_FRAME_BITS: u64 = 8 * 1_538;
+const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// Something that can be due. Its class and identifier say in which order equal times are handled; its slot says where
 /// its appointment is kept.
@@ -133,13 +134,14 @@ struct Appointment {
 impl<P: Copy> Agenda<P> {
     /// An empty agenda, shaped for this network.
     pub(crate) fn new(graph: &Graph) -> Agenda<P> {
-        Agenda::of(graph.links.iter().map(|link| link.rate.as_bps() / FULL_FRAME_BITS).sum())
+        let frames: u64 = graph.links.iter().map(|link| link.rate.as_bps() / FULL_FRAME_BITS).sum();
+        Agenda::of(PS_PER_SECOND / frames.max(1))
     }
 
-    /// For links that together carry so many full frames per second.
-    fn of(frames_per_second: u64) -> Agenda<P> {
+    /// For events that are so many picoseconds apart: a first guess.
+    fn of(distance: u64) -> Agenda<P> {
         Agenda {
-            pending: Wheel::new(wheel::width_bits(frames_per_second)),
+            pending: Wheel::new(distance),
             timers: Slots::default(),
             starts: Slots::default(),
             samples: Slots::default(),

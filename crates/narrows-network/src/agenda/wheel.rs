@@ -12,8 +12,8 @@
 //!
 //! # Width
 //! What costs is touching many lists and moving nodes from page to page; a second or third node in a bucket costs little.
-//! So [`width_bits`] takes twice the mean distance of arrivals with every link busy. In practice most links are not, and
-//! buckets hold about one node. A page is at most 2³² ps, so that a node keeps half a time.
+//! So buckets are about as wide as nodes are apart: as they were over the last pages, which is looked at between two
+//! pages, when the near level is empty. A page is at most 2³² ps, so that a node keeps half a time.
 //!
 //! Invariants: every node in `near`, `far` or `beyond` belongs to a bucket at or after `horizon`; `open` is sorted, latest
 //! first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
@@ -41,11 +41,12 @@ const WIDEST: u32 = u32::BITS - PAGE_BITS;
 /// Nodes of one bucket among which the first is looked for each time; more are sorted.
 const CROWD: u32 = 8;
 
-/// The width of a bucket, as a power of two in picoseconds, where links together carry so many full frames per second.
-/// See the module's documentation.
-pub(super) fn width_bits(frames_per_second: u64) -> u32 {
-    let distance = 1_000_000_000_000 / frames_per_second.max(1);
-    (distance.max(1).ilog2() + 1).clamp(4, WIDEST)
+/// Nodes found since the width was last thought about, before it is thought about again.
+const TUNED_EVERY: u64 = 8 * PLACES as u64;
+
+/// The width of a bucket, as a power of two in picoseconds, where nodes are so far apart on average.
+fn width_bits(distance: u64) -> u32 {
+    distance.max(1).ilog2().saturating_sub(2).clamp(4, WIDEST)
 }
 
 /// See the [module](self).
@@ -64,6 +65,9 @@ pub(super) struct Wheel<P> {
     open: Vec<((u64, u64), u32)>,
     far: Level,
     beyond: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Nodes found, and their number and the time when the width was last thought about.
+    found: u64,
+    tuned_at: (u64, u64),
 }
 
 /// A packet on its way.
@@ -105,10 +109,10 @@ pub(super) enum Popped {
 }
 
 impl<P: Copy> Wheel<P> {
-    pub(super) fn new(width_bits: u32) -> Wheel<P> {
-        assert!(width_bits <= WIDEST, "a page fits 32 bits");
+    /// An empty wheel for nodes that are so many picoseconds apart: a guess will do.
+    pub(super) fn new(distance: u64) -> Wheel<P> {
         Wheel {
-            width_bits,
+            width_bits: width_bits(distance),
             free_flight: NONE,
             horizon: 0,
             page: 0,
@@ -119,6 +123,8 @@ impl<P: Copy> Wheel<P> {
             open: Vec::with_capacity(64),
             far: Level::new(),
             beyond: BinaryHeap::new(),
+            found: 0,
+            tuned_at: (0, 0),
         }
     }
 
@@ -216,6 +222,7 @@ impl<P: Copy> Wheel<P> {
                     }
                     self.horizon = self.page << PAGE_BITS | place as u64;
                     self.near.take(place);
+                    self.found += 1;
                     return Some((time, Popped::Flight(first)));
                 }
             }
@@ -295,6 +302,7 @@ impl<P: Copy> Wheel<P> {
 
     /// What a node stands for; an entry's is given back.
     fn popped(&mut self, node: u32) -> Popped {
+        self.found += 1;
         if node & ENTRY == 0 {
             return Popped::Flight(node);
         }
@@ -392,6 +400,10 @@ impl<P: Copy> Wheel<P> {
     /// Makes the next page with nodes the current one, unless it begins after `until`.
     #[inline(never)]
     fn turn_page(&mut self, until: u64) -> bool {
+        if self.found - self.tuned_at.0 >= TUNED_EVERY && self.tune() {
+            // The page of the present may have nodes now.
+            return true;
+        }
         let Some(page) = self.next_page() else { return false };
         if page << PAGE_BITS << self.width_bits > until {
             return false;
@@ -416,6 +428,41 @@ impl<P: Copy> Wheel<P> {
             self.file(node, time);
         }
         true
+    }
+
+    /// Makes buckets as wide as nodes have been apart, unless they are nearly so; whether it did.
+    #[cold]
+    fn tune(&mut self) -> bool {
+        let now = self.horizon << self.width_bits;
+        let (found, time) = std::mem::replace(&mut self.tuned_at, (self.found, now));
+        let width_bits = width_bits((now - time) / (self.found - found));
+        let off = width_bits.abs_diff(self.width_bits) > 1;
+        if off {
+            self.widen(width_bits);
+        }
+        off
+    }
+
+    /// Changes the width of the buckets, between two pages.
+    fn widen(&mut self, width_bits: u32) {
+        // What is still to come is not before the bucket of what was found last.
+        let now = self.horizon << self.width_bits;
+        let mut nodes: Vec<(u64, u32)> = self.beyond.drain().map(|Reverse(far)| far).collect();
+        while let Some(page) = self.next_page() {
+            let begin = page << PAGE_BITS << self.width_bits;
+            let mut node = self.far.take(page as usize % PLACES);
+            while node != NONE {
+                let (offset, next) = self.node(node);
+                nodes.push((begin | u64::from(offset), node));
+                node = next;
+            }
+        }
+        self.width_bits = width_bits;
+        self.horizon = now >> width_bits;
+        self.page = self.horizon >> PAGE_BITS;
+        for (time, node) in nodes {
+            self.file(node, time);
+        }
     }
 
     /// The next page with nodes.
@@ -507,8 +554,19 @@ mod tests {
     /// What a caller does: adds a flight or an entry so far after the present, or takes what comes up to so far after it.
     #[derive(Clone, Debug)]
     enum Op {
-        Push { ahead: u64, id: u32, flight: bool },
-        Pop { window: u64, most: usize },
+        Push {
+            ahead: u64,
+            id: u32,
+            flight: bool,
+        },
+        Pop {
+            window: u64,
+            most: usize,
+        },
+        /// Changes the width where the wheel itself might.
+        Widen {
+            width_bits: u32,
+        },
     }
 
     fn ahead() -> impl Strategy<Value = u64> {
@@ -520,6 +578,7 @@ mod tests {
         prop_oneof![
             3 => (ahead(), 0u32..50, any::<bool>()).prop_map(|(ahead, id, flight)| Op::Push { ahead, id, flight }),
             2 => (ahead(), 1usize..8).prop_map(|(window, most)| Op::Pop { window, most }),
+            1 => (0u32..=WIDEST).prop_map(|width_bits| Op::Widen { width_bits }),
         ]
     }
 
@@ -546,9 +605,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_wheel_pops_what_a_heap_pops(
-            ops in prop::collection::vec(op(), 1..300), width_bits in 0u32..16,
+            ops in prop::collection::vec(op(), 1..300), distance in 0u64..1 << 16,
         ) {
-            let mut wheel = Wheel::new(width_bits);
+            let mut wheel = Wheel::new(distance);
             let mut heap = BinaryHeap::new();
             let mut now = 0;
             let mut last = u64::MAX;
@@ -564,6 +623,11 @@ mod tests {
                             entity
                         };
                         heap.push(Reverse((now + ahead, key.0)));
+                    }
+                    Op::Widen { width_bits } => {
+                        if wheel.open.is_empty() && wheel.near.occupied.next(0).is_none() {
+                            wheel.widen(width_bits);
+                        }
                     }
                     Op::Pop { window, most } => {
                         let until = now + window;
@@ -601,16 +665,25 @@ mod tests {
 
     #[test]
     fn no_bucket_beyond_until_is_passed() {
-        let mut wheel = Wheel::<u32>::new(4);
+        let mut wheel = Wheel::<u32>::new(8);
         wheel.push(1_000_000, 1);
         assert_eq!(wheel.pop(999), None);
-        assert!(wheel.horizon << 4 <= 999);
+        assert!(wheel.horizon << wheel.width_bits <= 999);
     }
 
     #[test]
-    fn a_bucket_is_a_few_arrivals_wide() {
-        // 42 links at 1 Gbit/s: an arrival each 293 ns if all are busy. 6,144 links at 10 Gbit/s: five each ns.
-        assert_eq!(width_bits(42 * 81_274), 19);
-        assert_eq!(width_bits(6_144 * 812_743), 8);
+    fn the_width_follows_the_distance() {
+        // Nodes 1 us apart in a wheel made for 100 ps, then 10 ns apart: twice that in picoseconds is below 2²⁰ and 2¹⁴.
+        let mut wheel = Wheel::new(100);
+        let mut now = 0;
+        for (distance, expected) in [(1_000_000, 20), (10_000, 14)] {
+            for _ in 0..20 * TUNED_EVERY {
+                now += distance;
+                wheel.set_out(0, now, 7_u32);
+                let Some((at, Popped::Flight(flight))) = wheel.pop(u64::MAX) else { panic!("one flight is out") };
+                assert_eq!((at, wheel.land(flight)), (now, 7));
+            }
+            assert!(wheel.width_bits.abs_diff(expected) <= 1, "{} for {expected}", wheel.width_bits);
+        }
     }
 }
