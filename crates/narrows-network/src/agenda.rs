@@ -4,8 +4,8 @@
 //! structure: those would change with the code, with fused hosts and with a partition of the network, and measured, they
 //! change drops by a fifth.
 //!
-//! A packet on its way is due at the far end of the link that it is on, and waits for that where the agenda keeps it: it
-//! is not copied from hop to hop. A driver's entity has an appointment: *armed* for a time, moved by arming again. An appointment that moves to a later time leaves its
+//! A link has at most one entry, for its first packet's arrival, set again when that packet is taken. A driver's entity
+//! has an appointment: *armed* for a time, moved by arming again. An appointment that moves to a later time leaves its
 //! entry where it is; when the entry's turn comes it is put back for the later time. So a retransmission timer that every
 //! acknowledgement moves costs a store, and only an appointment that moves to an earlier time leaves a stale entry
 //! behind. Nothing is ever searched or cancelled.
@@ -24,7 +24,6 @@ const ID_BITS: u32 = 36;
 const CLASS_SHIFT: u32 = SLOT_BITS + ID_BITS;
 /// A full frame on the wire: what a link's rate is counted in.
 const FULL_FRAME_BITS: u64 = 8 * 1_538;
-const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// Something that can be due. Its class and identifier say in which order equal times are handled; its slot says where
 /// its appointment is kept.
@@ -38,7 +37,7 @@ pub struct Entity(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
-    /// A packet reaches the far end of its link.
+    /// The first packet of a link reaches its far end.
     Arrival = 1,
     /// A timer of a protocol machine. Retransmission and pacing are entities of their own.
     Timer = 2,
@@ -94,7 +93,7 @@ impl Entity {
         (self.0 & ((1 << SLOT_BITS) - 1)) as u32
     }
 
-    /// An arrival over a link. The identifier is the link's; the slot is unused.
+    /// The first arrival of a link. The identifier is the link's; the slot is unused.
     const fn arrival(link: u32) -> Entity {
         Entity((Class::Arrival as u64) << CLASS_SHIFT | (link as u64) << SLOT_BITS)
     }
@@ -103,7 +102,7 @@ impl Entity {
 /// What [`Agenda::pop`] finds due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// This flight. It stays until it goes on or lands.
+    /// The first packet of this link.
     Arrival(u32),
     /// This entity of the driver's.
     Entity(Entity),
@@ -111,8 +110,8 @@ pub(crate) enum Due {
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
-pub(crate) struct Agenda<P> {
-    pending: Wheel<P>,
+pub(crate) struct Agenda {
+    pending: Wheel,
     timers: Slots,
     starts: Slots,
     samples: Slots,
@@ -131,63 +130,28 @@ struct Appointment {
     due: Time,
 }
 
-impl<P: Copy> Agenda<P> {
+impl Agenda {
     /// An empty agenda, shaped for this network.
-    pub(crate) fn new(graph: &Graph) -> Agenda<P> {
+    pub(crate) fn new(graph: &Graph) -> Agenda {
         let frames: u64 = graph.links.iter().map(|link| link.rate.as_bps() / FULL_FRAME_BITS).sum();
-        Agenda::of(PS_PER_SECOND / frames.max(1))
+        Agenda::of(u32::try_from(graph.links.len()).expect("links have 32-bit identifiers"), frames)
     }
 
-    /// For events that are so many picoseconds apart: a first guess.
-    fn of(distance: u64) -> Agenda<P> {
+    /// For so many links that together carry so many full frames per second.
+    fn of(links: u32, frames_per_second: u64) -> Agenda {
+        let keys = (0..links).map(|link| Entity::arrival(link).0);
         Agenda {
-            pending: Wheel::new(distance),
+            pending: Wheel::new(wheel::width_bits(frames_per_second), keys),
             timers: Slots::default(),
             starts: Slots::default(),
             samples: Slots::default(),
         }
     }
 
-    /// A packet sets out on `link` and reaches its far end at `at`.
+    /// The first packet of `link` arrives at `at`. For a link without an entry.
     #[inline(always)]
-    pub(crate) fn set_out(&mut self, link: u32, at: Time, packet: P) {
-        self.pending.set_out(link, at.as_ps(), packet);
-    }
-
-    /// A flight that has arrived goes on over `link` and reaches its far end at `at`.
-    #[inline(always)]
-    pub(crate) fn go_on(&mut self, flight: u32, link: u32, at: Time) {
-        self.pending.go_on(flight, link, at.as_ps());
-    }
-
-    /// The link over which a flight has arrived.
-    #[inline(always)]
-    pub(crate) fn link(&self, flight: u32) -> u32 {
-        self.pending.flight(flight).link
-    }
-
-    /// The packet of a flight that has arrived.
-    #[inline(always)]
-    pub(crate) fn packet(&self, flight: u32) -> &P {
-        &self.pending.flight(flight).packet
-    }
-
-    /// The same, to be marked.
-    #[inline(always)]
-    pub(crate) fn packet_mut(&mut self, flight: u32) -> &mut P {
-        &mut self.pending.flight_mut(flight).packet
-    }
-
-    /// A flight that has arrived is over; its packet.
-    #[inline(always)]
-    pub(crate) fn land(&mut self, flight: u32) -> P {
-        self.pending.land(flight)
-    }
-
-    /// Asks for the memory of what is probably next.
-    #[inline(always)]
-    pub(crate) fn prefetch_next(&self) {
-        self.pending.prefetch_next();
+    pub(crate) fn arm_link(&mut self, link: u32, at: Time) {
+        self.pending.push_link(link, at.as_ps());
     }
 
     /// Makes `entity` due at `at` and at no other time.
@@ -201,7 +165,7 @@ impl<P: Copy> Agenda<P> {
         slot.due = at;
         if at < slot.queued {
             slot.queued = at;
-            self.pending.push(at.as_ps(), entity.0);
+            self.pending.push((at.as_ps(), entity.0));
         }
     }
 
@@ -220,8 +184,8 @@ impl<P: Copy> Agenda<P> {
             let (time, popped) = self.pending.pop(until.as_ps())?;
             let time = Time::from_ps(time);
             let key = match popped {
-                Popped::Flight(flight) => return Some((time, Due::Arrival(flight))),
-                Popped::Entry(key) => key,
+                Popped::Link(link) => return Some((time, Due::Arrival(link))),
+                Popped::Other(key) => key,
             };
             let entity = Entity(key);
             let slot = self.slots(entity).of(entity);
@@ -236,9 +200,15 @@ impl<P: Copy> Agenda<P> {
             // Moved to later, or (never) disarmed.
             slot.queued = due;
             if due != Time::NEVER {
-                self.pending.push(due.as_ps(), key);
+                self.pending.push((due.as_ps(), key));
             }
         }
+    }
+
+    /// The link whose arrival is probably next: a guess.
+    #[inline(always)]
+    pub(crate) fn probably_next(&self) -> Option<u32> {
+        self.pending.probably_next()
     }
 
     #[inline]
@@ -270,8 +240,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn agenda() -> Agenda<u32> {
-        Agenda::of(1_000_000)
+    fn agenda() -> Agenda {
+        Agenda::of(8, 1_000_000)
     }
 
     fn at(ps: u64) -> Time {
@@ -285,11 +255,10 @@ mod tests {
         for entity in armed {
             agenda.arm(entity, at(5));
         }
-        agenda.set_out(4, at(5), 0);
-        agenda.set_out(3, at(5), 1);
+        agenda.arm_link(4, at(5));
+        agenda.arm_link(3, at(5));
         let order: Vec<Due> = std::iter::from_fn(|| agenda.pop(at(5))).map(|(_, due)| due).collect();
-        // The second flight to set out is on the first link.
-        let mut expected = vec![Due::Arrival(1), Due::Arrival(0)];
+        let mut expected = vec![Due::Arrival(3), Due::Arrival(4)];
         expected.extend([armed[3], armed[2], armed[1], armed[0]].map(Due::Entity));
         assert_eq!(order, expected);
     }

@@ -7,17 +7,19 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`network`] | the whole: built from a plan's graph, stepped by its driver |
-//! | [`agenda`] | what is due when, in an order that comes from the network alone; the packets on their way |
+//! | [`agenda`] | what is due when, in an order that comes from the network alone |
 //! | [`port`] | who may enter a queue, when each packet leaves it, and the counters |
+//! | `link` | packets in a queue or on a wire, stored in pooled rings |
 //! | [`partition`] | how a network is cut into parts that run apart |
 //! | `prefetch` | asking for memory before it is needed |
 //! | [`route`] | shortest paths and the choice among equal ones |
 //!
-//! Invariants: the same graph, seed and calls give the same results, bit for bit; integers only; a packet is
-//! in the agenda once, from its acceptance by a host's port to its arrival at a host; no allocation once every structure has reached the size that its traffic needs.
+//! Invariants: the same graph, seed and calls give the same results, bit for bit; integers only; one agenda entry for
+//! each busy link; no allocation once every structure has reached the size that its traffic needs.
 #![deny(unsafe_code)]
 
 pub mod agenda;
+mod link;
 pub mod network;
 pub mod partition;
 pub mod port;

@@ -21,7 +21,7 @@
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
-use crate::port::{Counters, Node, Offered, Ports};
+use crate::port::{Counters, FarEnd, Offered, Ports};
 use crate::route::{GraphError, Routes};
 use narrows_core::probe::Probe;
 use narrows_core::units::{Bytes, Packets, Time};
@@ -74,8 +74,8 @@ pub struct Carried<P> {
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Network<P> {
-    agenda: Agenda<P>,
-    ports: Ports,
+    agenda: Agenda,
+    ports: Ports<P>,
     /// By link: the part that it leads into, if that is another; else [`NONE`]. Empty for a whole network.
     cuts: Vec<u32>,
     /// By part.
@@ -148,9 +148,14 @@ impl<P: Payload> Network<P> {
         &mut self.exports[part as usize]
     }
 
-    /// Takes what another part's port has accepted for a link into this part.
+    /// Takes what another part's port has accepted for a link into this part. Packets of one link come in their order.
+    ///
+    /// # Panics
+    /// In debug builds, if the packet should have arrived already.
     pub fn import(&mut self, carried: Carried<P>) {
-        self.agenda.set_out(carried.link, carried.at, carried.packet);
+        if self.ports.import(carried.link, carried.at, carried.packet) {
+            self.agenda.arm_link(carried.link, carried.at);
+        }
     }
 
     /// The one link out of a host.
@@ -164,7 +169,7 @@ impl<P: Payload> Network<P> {
     pub fn path(&self, from: u32, to: u32, flow_hash: u32) -> Vec<u32> {
         let mut link = self.host_link(from);
         let mut links = vec![link];
-        while let Node::Switch(switch) = self.ports.far_end(link).node() {
+        while let FarEnd::Switch(switch) = self.ports.far_end(link) {
             link = self.routes.next_link(switch, to, || flow_hash);
             links.push(link);
         }
@@ -173,22 +178,14 @@ impl<P: Payload> Network<P> {
 
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, link: u32, mut packet: P, probe: &mut impl Probe) -> Offered {
-        let admitted = match self.ports.admit(now, link, &packet, probe) {
-            Ok(admitted) => admitted,
-            Err(reason) => return Offered::Dropped(reason),
-        };
-        self.packet_hops += 1;
-        if admitted.marked {
-            packet.mark();
-        }
+    pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
+        let offered = self.ports.offer(now, link, packet, probe);
         let part = self.part_behind(link);
-        if part == NONE {
-            self.agenda.set_out(link, admitted.arrival, packet);
-        } else {
-            self.exports[part as usize].push(Carried { link, at: admitted.arrival, packet });
+        if part != NONE {
+            self.export(now, part, link, packet, offered.0);
+            return self.follow(link, (offered.0, None));
         }
-        Offered::Accepted { departure: admitted.departure, marked: admitted.marked }
+        self.follow(link, offered)
     }
 
     /// The part to which the link leads out of this one; [`NONE`] if it stays.
@@ -197,24 +194,24 @@ impl<P: Payload> Network<P> {
         self.cuts.get(link as usize).copied().unwrap_or(NONE)
     }
 
-    /// A packet has arrived at a switch: true if a port took it.
+    /// What an offer brings about in the agenda.
     #[inline(always)]
-    fn forward(&mut self, now: Time, flight: u32, switch: u32, probe: &mut impl Probe) -> bool {
-        let packet = self.agenda.packet(flight);
-        let link = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
-        let Ok(admitted) = self.ports.admit(now, link, packet, probe) else { return false };
-        self.packet_hops += 1;
-        if admitted.marked {
-            self.agenda.packet_mut(flight).mark();
+    fn follow(&mut self, link: u32, (offered, arrival): (Offered, Option<Time>)) -> Offered {
+        if let Some(at) = arrival {
+            self.agenda.arm_link(link, at);
         }
-        let part = self.part_behind(link);
-        if part == NONE {
-            self.agenda.go_on(flight, link, admitted.arrival);
-        } else {
-            let packet = self.agenda.land(flight);
-            self.exports[part as usize].push(Carried { link, at: admitted.arrival, packet });
+        self.packet_hops += u64::from(matches!(offered, Offered::Accepted { .. }));
+        offered
+    }
+
+    #[inline(never)]
+    fn export(&mut self, now: Time, part: u32, link: u32, mut packet: P, offered: Offered) {
+        let Offered::Accepted { departure, marked } = offered else { return };
+        if marked {
+            packet.mark();
         }
-        true
+        self.exports[part as usize].push(Carried { link, at: departure + self.ports.delay(link), packet });
+        self.ports.trim(now, link);
     }
 
     /// Makes `entity` due at `at`, and only then: an earlier appointment of it is forgotten. Moving an appointment to a
@@ -235,27 +232,41 @@ impl<P: Payload> Network<P> {
     pub fn next(&mut self, until: Time, probe: &mut impl Probe) -> Option<(Time, Event<P>)> {
         loop {
             let (now, due) = self.agenda.pop(until)?;
-            let flight = match due {
-                Due::Arrival(flight) => flight,
+            let link = match due {
+                Due::Arrival(link) => link,
                 Due::Entity(entity) => {
                     self.events += u64::from(entity.class() == Class::Timer);
                     return Some((now, Event::Due(entity)));
                 }
             };
             self.events += 1;
-            if self.wide {
-                self.agenda.prefetch_next();
+            if self.wide
+                && let Some(next) = self.agenda.probably_next()
+            {
+                self.ports.prefetch_front(next);
             }
-            let link = self.agenda.link(flight);
-            let far_end = self.ports.far_end(link);
-            if far_end.is_lossy() && self.ports.loses(now, link, self.agenda.packet(flight), probe) {
-                return Some((now, Event::Dropped { packet: self.agenda.land(flight) }));
+            let arrived = self.ports.arrive(now, link);
+            if let Some(at) = arrived.next {
+                self.agenda.arm_link(link, at);
             }
-            match far_end.node() {
-                Node::Host(host) => return Some((now, Event::Arrival { host, packet: self.agenda.land(flight) })),
-                Node::Switch(switch) => {
-                    if !self.forward(now, flight, switch, probe) {
-                        return Some((now, Event::Dropped { packet: self.agenda.land(flight) }));
+            if arrived.lossy && self.ports.loses(now, link, &arrived, probe) {
+                return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+            }
+            match arrived.far_end {
+                FarEnd::Host(host) => {
+                    return Some((now, Event::Arrival { host, packet: *self.ports.packet(&arrived) }));
+                }
+                FarEnd::Switch(switch) => {
+                    let packet = self.ports.packet(&arrived);
+                    let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+                    let offered = if self.part_behind(onward) == NONE {
+                        let offered = self.ports.forward(now, onward, &arrived, probe);
+                        self.follow(onward, offered)
+                    } else {
+                        self.offer(now, onward, *packet, probe)
+                    };
+                    if let Offered::Dropped(_) = offered {
+                        return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
                     }
                 }
             }

@@ -3,10 +3,8 @@
 //!
 //! The packet in service counts towards limit, marking threshold and pool until its last bit has left, and a departure
 //! at `t` frees its place before an arrival at `t`. Which packets have left is only looked up when an answer depends on
-//! it: `Port::held_bytes` is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant
-//! for the truth. *Settling* walks a port's departures up to the present, each once.
-//!
-//! The packets themselves are elsewhere: from its acceptance on, a packet is a flight of the agenda.
+//! it: `Port::held_bytes` is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
+//! the truth. *Settling* walks the ring past departures that are due, each packet once in its life.
 //!
 //! A port of another kind (several classes, pausable, changing rate) would stand beside `Port` and share its rules and
 //! counters.
@@ -14,8 +12,7 @@
 //! Invariants: accepted departures are never taken back; what is carried over or accepted has been sent or is queued;
 //! every offered packet is accepted or dropped for exactly one reason.
 
-use std::collections::VecDeque;
-
+use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
 use crate::route::{GraphError, switch_indices};
 use narrows_core::packet::{FRAMING_BYTES, LEAST_WIRE_BYTES};
@@ -28,6 +25,9 @@ use narrows_scenario::plan::{Graph, Link};
 
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
+
+/// A cut link's ring is trimmed when it has grown by so many records.
+const TRIM_EVERY: u32 = 64;
 
 /// What a port has done since the counters were last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,19 +118,26 @@ pub enum Offered {
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 struct Port {
-    /// Of packets not yet seen to have left: at least what the port holds.
-    departures: VecDeque<Departure>,
-    /// Their IP bytes.
-    held_bytes: u32,
-    /// What a byte takes, where that is whole picoseconds: no packet pays for a 128-bit division. Else zero.
+    ring: Ring,
+    /// Accepted and not yet seen to have left: at least what the port holds. IP bytes, and packets.
+    held_bytes: u64,
+    held_packets: u32,
+    /// Where `exact`, what a byte takes: no packet pays for a 128-bit division.
     ps_per_byte: u32,
     /// When the last accepted packet's last bit leaves.
     free_at: Time,
     /// From a departure to the arrival at the far end.
     delay: Span,
-    /// Up to this, the packet's bytes included, neither law nor limit nor pool has anything to say.
+    /// Up to this, the packet's bytes included, neither law nor limit has anything to say.
     calm_bytes: u32,
     calm_packets: u32,
+    /// A node, or [`SWITCH`] and an index among switches.
+    far_end: u32,
+    /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹².
+    exact: bool,
+    /// Whether its wire loses packets.
+    lossy: bool,
+    pooled: bool,
 
     /// Σ size · (departure − arrival) over accepted packets, and what was held at the reset.
     queue_integral: u128,
@@ -143,63 +150,56 @@ struct Port {
 const _: () = assert!(size_of::<Port>() == 128, "a port is two cache lines");
 const _: () = assert!(std::mem::offset_of!(Port, queue_integral) == 64, "what is decided by lies in the first");
 
-/// A packet's last bit leaves.
-#[derive(Clone, Copy, Debug)]
-struct Departure {
-    at: Time,
-    ip_bytes: u32,
-}
-
 const NONE: u32 = u32::MAX;
-/// Most IP bytes that one port may hold.
-const MOST_HELD: u32 = u32::MAX;
+const SWITCH: u32 = 1 << 31;
 
-/// Where a link leads, and whether it may lose packets on the way: what an arrival asks, in four bytes.
+/// Where a link leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FarEnd(u32);
-
-/// What a link leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum FarEnd {
     /// To this node.
     Host(u32),
     /// To the switch with this index among the switches.
     Switch(u32),
 }
 
-impl FarEnd {
-    const SWITCH: u32 = 1 << 31;
-    const LOSSY: u32 = 1 << 30;
-
-    fn new(node: Node, lossy: bool) -> FarEnd {
-        let (number, switch) = match node {
-            Node::Host(host) => (host, 0),
-            Node::Switch(switch) => (switch, FarEnd::SWITCH),
-        };
-        assert!(number < FarEnd::LOSSY, "fewer than 2³⁰ nodes");
-        FarEnd(number | switch | if lossy { FarEnd::LOSSY } else { 0 })
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_lossy(self) -> bool {
-        self.0 & FarEnd::LOSSY != 0
-    }
-
-    #[inline(always)]
-    pub(crate) fn node(self) -> Node {
-        let number = self.0 & !(FarEnd::SWITCH | FarEnd::LOSSY);
-        if self.0 & FarEnd::SWITCH == 0 { Node::Host(number) } else { Node::Switch(number) }
-    }
+/// A packet at its link's far end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    /// Where the packet lies until the next is accepted anywhere: see [`Ports::packet`].
+    pub(crate) position: u32,
+    /// Whether the wire may have lost it: see [`Ports::loses`].
+    pub(crate) lossy: bool,
+    pub(crate) far_end: FarEnd,
+    /// When the link's next packet arrives.
+    pub(crate) next: Option<Time>,
 }
 
 /// A packet that a port has taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Admitted {
-    pub(crate) departure: Time,
+struct Admitted {
+    departure: Time,
     /// At the far end.
-    pub(crate) arrival: Time,
-    /// The port's law asks for a mark.
-    pub(crate) marked: bool,
+    arrival: Time,
+    /// Nothing was on the link before it.
+    first: bool,
+    marked: bool,
+}
+
+impl Admitted {
+    /// Marks the packet in its `place` if it is to be marked.
+    #[inline(always)]
+    fn finish(self, place: &mut Record<impl Payload>) {
+        if self.marked {
+            place.packet.mark();
+        }
+    }
+
+    /// What the network is told.
+    #[inline(always)]
+    fn told(self) -> (Offered, Option<Time>) {
+        let Admitted { departure, arrival, first, marked } = self;
+        (Offered::Accepted { departure, marked }, if first { Some(arrival) } else { None })
+    }
 }
 
 /// What a packet touches only where there is doubt.
@@ -226,48 +226,50 @@ struct SharedPool {
     links: Vec<u32>,
 }
 
-/// Every port of a network, by link.
+/// Every port of a network, by link, with the packets in their queues and on their wires.
 #[derive(Clone, Debug)]
-pub(crate) struct Ports {
+pub(crate) struct Ports<P> {
     ports: Vec<Port>,
-    far_ends: Vec<FarEnd>,
     rules: Vec<Rules>,
     pools: Vec<SharedPool>,
+    store: Store<P>,
 }
 
 impl Port {
-    /// Whether a packet of `size` may come in without asking.
+    /// Whether a packet of `size` may come in without asking law and limit.
     #[inline(always)]
     fn is_calm(&self, size: Bytes) -> bool {
-        (self.departures.len() <= self.calm_packets as usize)
-            & (u64::from(self.held_bytes) + size.get() <= u64::from(self.calm_bytes))
+        (self.held_packets <= self.calm_packets) & (self.held_bytes + size.get() <= u64::from(self.calm_bytes))
     }
 
     /// Moves on past what has left by `now`.
     #[inline(always)]
-    fn settle(&mut self, now: Time) {
+    fn settle<P: Payload>(&mut self, store: &Store<P>, now: Time) {
         if self.free_at <= now {
-            self.departures.clear();
-            self.held_bytes = 0;
+            store.settle_all(&mut self.ring);
+            (self.held_bytes, self.held_packets) = (0, 0);
             return;
         }
         // Ends at the latest at the last packet, which leaves at `free_at`.
-        while let Some(&Departure { at, ip_bytes }) = self.departures.front() {
-            if at > now {
+        let horizon = now + self.delay;
+        loop {
+            let record = store.first_unsettled(&self.ring);
+            if record.at > horizon {
                 break;
             }
-            self.held_bytes -= ip_bytes;
-            self.departures.pop_front();
+            self.held_bytes -= u64::from(record.packet.ip_bytes());
+            self.held_packets -= 1;
+            store.settle_one(&mut self.ring);
         }
     }
 
     fn held(&self) -> Backlog {
-        Backlog { bytes: Bytes::new(u64::from(self.held_bytes)), packets: Packets::new(self.departures.len() as u64) }
+        Backlog { bytes: Bytes::new(self.held_bytes), packets: Packets::new(u64::from(self.held_packets)) }
     }
 
-    /// Σ size · (departure − now) over what a settled port holds.
-    fn outstanding(&self, now: Time) -> u128 {
-        self.departures.iter().map(|left| u128::from(left.ip_bytes) * u128::from((left.at - now).as_ps())).sum()
+    #[inline(always)]
+    fn far_end(&self) -> FarEnd {
+        if self.far_end & SWITCH == 0 { FarEnd::Host(self.far_end) } else { FarEnd::Switch(self.far_end & !SWITCH) }
     }
 }
 
@@ -283,8 +285,8 @@ fn calm(limit: Limit, aqm: Option<&Aqm>) -> Backlog {
     Backlog { bytes: within_limit.bytes.min(within_law.bytes), packets: within_limit.packets.min(within_law.packets) }
 }
 
-impl Ports {
-    pub(crate) fn new(graph: &Graph, seed: u64) -> Result<Ports, GraphError> {
+impl<P: Payload> Ports<P> {
+    pub(crate) fn new(graph: &Graph, seed: u64) -> Result<Ports<P>, GraphError> {
         let mut pools = Vec::new();
         let pool_of: Vec<Option<u32>> = (graph.nodes.iter())
             .map(|node| {
@@ -294,7 +296,7 @@ impl Ports {
             })
             .collect();
         let switches = switch_indices(graph);
-        let mut ports = Ports { ports: Vec::new(), far_ends: Vec::new(), rules: Vec::new(), pools };
+        let mut ports = Ports { ports: Vec::new(), rules: Vec::new(), pools, store: Store::new() };
         for (id, link) in graph.links.iter().enumerate() {
             let id = index(id);
             if link.rate == Rate::from_bps(0) {
@@ -308,31 +310,37 @@ impl Ports {
                     Some(pool)
                 }
             };
-            let node = match switches[link.to as usize] {
-                NONE => Node::Host(link.to),
-                switch => Node::Switch(switch),
+            let far_end = match switches[link.to as usize] {
+                NONE => FarEnd::Host(link.to),
+                switch => FarEnd::Switch(switch),
             };
-            ports.far_ends.push(FarEnd::new(node, link.loss > 0));
-            ports.add(link, pool.unwrap_or(NONE), seed);
+            ports.add(link, far_end, pool.unwrap_or(NONE), seed);
         }
         Ok(ports)
     }
 
-    fn add(&mut self, link: &Link, pool: u32, seed: u64) {
+    fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, seed: u64) {
         let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
-        // A pool always has a say.
-        let calm = if pool == NONE { calm(link.limit, aqm.as_ref()) } else { Backlog::EMPTY };
+        let calm = calm(link.limit, aqm.as_ref());
         self.ports.push(Port {
-            departures: VecDeque::new(),
+            ring: Ring::EMPTY,
             held_bytes: 0,
+            held_packets: 0,
             ps_per_byte: ps_per_byte.unwrap_or(0),
             free_at: Time::ZERO,
             delay: link.delay,
-            calm_bytes: u32::try_from(calm.bytes.get()).map_or(MOST_HELD, |bytes| bytes.min(MOST_HELD)),
+            calm_bytes: u32::try_from(calm.bytes.get()).unwrap_or(u32::MAX),
             calm_packets: u32::try_from(calm.packets.get()).unwrap_or(u32::MAX),
+            far_end: match far_end {
+                FarEnd::Host(node) => node,
+                FarEnd::Switch(switch) => switch | SWITCH,
+            },
+            exact: ps_per_byte.is_some(),
+            lossy: link.loss > 0,
+            pooled: pool != NONE,
             queue_integral: 0,
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
@@ -352,54 +360,96 @@ impl Ports {
         });
     }
 
-    /// Where a link leads.
-    #[inline(always)]
-    pub(crate) fn far_end(&self, link: u32) -> FarEnd {
-        self.far_ends[link as usize]
+    /// From a departure at the port of `link` to the arrival at the far end.
+    pub(crate) fn delay(&self, link: u32) -> Span {
+        self.ports[link as usize].delay
     }
 
-    /// A packet arrives at the port: whether it is taken, and then when it leaves and arrives.
+    /// A packet that another part's port has accepted is on the wire of `link`; whether it is the only one.
+    pub(crate) fn import(&mut self, link: u32, at: Time, packet: P) -> bool {
+        let port = &mut self.ports[link as usize];
+        let first = port.ring.len() == 0;
+        self.store.push(&mut port.ring, Record { at, packet });
+        first
+    }
+
+    /// Forgets what has left the port of `link`, which carries it to another part: no arrival here takes it out of the
+    /// ring. Now and then is enough: the ring holds at most so many records more than the queue did.
+    pub(crate) fn trim(&mut self, now: Time, link: u32) {
+        if !self.ports[link as usize].ring.len().is_multiple_of(TRIM_EVERY) {
+            return;
+        }
+        self.settle(now, link);
+        let port = &mut self.ports[link as usize];
+        while port.ring.len() > port.held_packets {
+            self.store.pop(&mut port.ring, false);
+        }
+    }
+
+    /// A packet arrives at the port from outside. If it is accepted while the link is empty, the second value says when it
+    /// will reach the far end: the link's entry in the agenda.
     #[inline(always)]
-    pub(crate) fn admit(
+    pub(crate) fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> (Offered, Option<Time>) {
+        match self.admit(now, link, &packet, probe) {
+            Ok(admitted) => {
+                let record = Record { at: admitted.arrival, packet };
+                admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
+                self.note_backlog(now, link);
+                admitted.told()
+            }
+            Err(reason) => (Offered::Dropped(reason), None),
+        }
+    }
+
+    /// The packet that has just arrived goes on to this port; as [`offer`](Self::offer).
+    #[inline(always)]
+    pub(crate) fn forward(
         &mut self,
         now: Time,
         link: u32,
-        packet: &impl Payload,
+        arrived: &Arrived,
         probe: &mut impl Probe,
-    ) -> Result<Admitted, DropReason> {
+    ) -> (Offered, Option<Time>) {
+        let packet = self.store.record(arrived.position).packet;
+        match self.admit(now, link, &packet, probe) {
+            Ok(admitted) => {
+                let ring = &mut self.ports[link as usize].ring;
+                admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
+                self.note_backlog(now, link);
+                admitted.told()
+            }
+            Err(reason) => (Offered::Dropped(reason), None),
+        }
+    }
+
+    /// Whether the port takes the packet, and the accounts if it does; its record is for the caller to write.
+    #[inline(always)]
+    fn admit(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> Result<Admitted, DropReason> {
         let ip_bytes = packet.ip_bytes();
         let size = Bytes::new(u64::from(ip_bytes));
+        let port = &self.ports[link as usize];
         let mut marked = false;
-        if !self.ports[link as usize].is_calm(size) {
+        if !port.is_calm(size) | port.pooled {
             marked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
         }
         let port = &mut self.ports[link as usize];
         let wire_bytes = wire_bytes(ip_bytes);
-        let service = if port.ps_per_byte != 0 {
+        let service = if port.exact {
             wire_bytes * u64::from(port.ps_per_byte)
         } else {
             self.rules[link as usize].line.time_for(wire_bytes)
         };
-        if port.free_at <= now {
-            port.departures.clear();
-            port.held_bytes = 0;
-        }
         let departure = now.max(port.free_at) + Span::from_ps(service);
         port.free_at = departure;
-        port.departures.push_back(Departure { at: departure, ip_bytes });
-        port.held_bytes += ip_bytes;
+        port.held_bytes += size.get();
+        port.held_packets += 1;
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        let arrival = departure + port.delay;
-        if u64::from(port.held_bytes) > port.queue_max.get() {
-            self.raise_max(now, link);
-        }
-        Ok(Admitted { departure, arrival, marked })
+        Ok(Admitted { departure, arrival: departure + port.delay, first: port.ring.len() == 0, marked })
     }
 
-    /// What law, limit and pool say, where any of them may have a say: whether the packet is to be marked, or why it is
-    /// dropped.
+    /// What law, limit and pool say, where any of them has a say: whether the packet is to be marked, or why it is dropped.
     #[inline(never)]
     fn ask_rules(
         &mut self,
@@ -409,7 +459,18 @@ impl Ports {
         ecn_capable: bool,
         probe: &mut impl Probe,
     ) -> Result<bool, DropReason> {
-        let verdict = self.judge(now, link, size, ecn_capable);
+        let mut verdict = Ok(false);
+        if !self.ports[link as usize].is_calm(size) {
+            verdict = self.judge(now, link, size, ecn_capable);
+        }
+        let pool = self.ports[link as usize].pool;
+        if pool != NONE && verdict.is_ok() {
+            if self.pool_admits(now, link, pool, size) {
+                self.pools[pool as usize].pool.take(size);
+            } else {
+                verdict = Err(DropReason::Pool);
+            }
+        }
         match verdict {
             Ok(true) => {
                 self.rules[link as usize].marked += Packets::new(1);
@@ -419,6 +480,43 @@ impl Ports {
             Err(reason) => self.refuse(now, link, reason, size, probe),
         }
         verdict
+    }
+
+    /// Where a link leads.
+    pub(crate) fn far_end(&self, link: u32) -> FarEnd {
+        self.ports[link as usize].far_end()
+    }
+
+    /// The first packet of `link` reaches the far end.
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Arrived {
+        let port = &mut self.ports[link as usize];
+        let position = port.ring.front();
+        let record = self.store.record(position);
+        debug_assert_eq!(record.at, now);
+        let unsettled = port.held_packets == port.ring.len();
+        // A mask and no branch: at most links it is a toss-up, and a wrong guess costs more than the load.
+        let left = u64::from(record.packet.ip_bytes()) & u64::from(unsettled).wrapping_neg();
+        port.held_bytes -= left;
+        port.held_packets -= u32::from(unsettled);
+        if port.pooled {
+            self.pools[port.pool as usize].pool.give_back(Bytes::new(left));
+        }
+        self.store.pop(&mut port.ring, unsettled);
+        let next = if port.ring.len() > 0 { Some(self.store.record(port.ring.front()).at) } else { None };
+        Arrived { position, lossy: port.lossy, far_end: port.far_end(), next }
+    }
+
+    /// Asks for a link's first packet.
+    #[inline(always)]
+    pub(crate) fn prefetch_front(&self, link: u32) {
+        self.store.prefetch(self.ports[link as usize].ring.front());
+    }
+
+    /// The packet that has just arrived.
+    #[inline(always)]
+    pub(crate) fn packet(&self, arrived: &Arrived) -> &P {
+        &self.store.record(arrived.position).packet
     }
 
     /// Number of ports.
@@ -446,7 +544,7 @@ impl Ports {
             dropped: rules.dropped,
             marked: rules.marked,
             queue_max: port.queue_max,
-            queue_integral: port.queue_integral - port.outstanding(now),
+            queue_integral: port.queue_integral - self.outstanding(now, link),
             since: rules.since,
         }
     }
@@ -455,8 +553,9 @@ impl Ports {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         for link in 0..self.len() {
             self.settle(now, link);
+            let outstanding = self.outstanding(now, link);
             let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
-            port.queue_integral = port.outstanding(now);
+            port.queue_integral = outstanding;
             port.queue_max = port.held().bytes;
             port.accepted = Backlog::EMPTY;
             rules.carried = port.held();
@@ -467,36 +566,13 @@ impl Ports {
         }
     }
 
+    /// Law and limit on a packet that they may object to: whether it is to be marked, or why it is dropped.
     fn judge(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
-        let pool = self.ports[link as usize].pool;
-        let mark = if pool == NONE {
-            self.settle(now, link);
-            self.law_and_limit(now, link, size, ecn_capable)?
-        } else {
-            // As long as neither law nor limit objects to a bound of the backlog, the bound will do.
-            let rules = &self.rules[link as usize];
-            let port = &self.ports[link as usize];
-            let calm = calm(rules.limit, rules.aqm.as_ref());
-            let held = port.held();
-            let mut mark = false;
-            if port.free_at <= now || held.packets > calm.packets || held.bytes + size > calm.bytes {
-                self.settle(now, link);
-                mark = self.law_and_limit(now, link, size, ecn_capable)?;
-            }
-            if !self.pool_admits(now, link, pool, size) {
-                return Err(DropReason::Pool);
-            }
-            self.pools[pool as usize].pool.take(size);
-            mark
-        };
-        let held = u64::from(self.ports[link as usize].held_bytes);
-        assert!(held + size.get() <= u64::from(MOST_HELD), "the port of link {link} would hold 4 GiB");
-        Ok(mark)
-    }
-
-    /// Law and limit of a settled port: whether the packet is to be marked, or why it is dropped.
-    fn law_and_limit(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
+        self.settle(now, link);
         let (port, rules) = (&self.ports[link as usize], &mut self.rules[link as usize]);
+        if port.is_calm(size) {
+            return Ok(false);
+        }
         let backlog = port.held();
         let verdict = rules.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
             aqm.decide(&aqm::Arrival { now, backlog, idle_since: port.free_at, ecn_capable })
@@ -513,8 +589,7 @@ impl Ports {
     /// Whether the pool takes a packet of `size` for this port. A yes to stale totals is a yes; before a no, first what
     /// left this port and then what left the whole switch is given back.
     fn pool_admits(&mut self, now: Time, link: u32, pool: u32, size: Bytes) -> bool {
-        let admits =
-            |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held().bytes, size);
+        let admits = |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held().bytes, size);
         if admits(self) {
             return true;
         }
@@ -539,24 +614,34 @@ impl Ports {
 
     /// Draws whether the wire loses a packet that would now arrive.
     #[cold]
-    pub(crate) fn loses(&mut self, now: Time, link: u32, packet: &impl Payload, probe: &mut impl Probe) -> bool {
+    pub(crate) fn loses(&mut self, now: Time, link: u32, arrived: &Arrived, probe: &mut impl Probe) -> bool {
         let rules = &mut self.rules[link as usize];
         let lost = rules.losses.below(1 << 32) < u64::from(rules.loss);
         if lost {
             rules.dropped[DropReason::Impairment as usize] += Packets::new(1);
-            let size = Bytes::new(u64::from(packet.ip_bytes()));
+            let size = Bytes::new(u64::from(self.packet(arrived).ip_bytes()));
             probe.observe(now, Fact::Dropped { port: link, reason: DropReason::Impairment, size });
         }
         lost
     }
 
     /// Makes what is held exact: gives up what has left by `now`, departures at `now` included.
+    #[inline(always)]
     fn settle(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
         let before = port.held_bytes;
-        port.settle(now);
-        if port.pool != NONE {
-            self.pools[port.pool as usize].pool.give_back(Bytes::new(u64::from(before - port.held_bytes)));
+        port.settle(&self.store, now);
+        if port.pooled {
+            self.pools[port.pool as usize].pool.give_back(Bytes::new(before - port.held_bytes));
+        }
+    }
+
+    /// Keeps the largest backlog.
+    #[inline(always)]
+    fn note_backlog(&mut self, now: Time, link: u32) {
+        let port = &self.ports[link as usize];
+        if port.held_bytes > port.queue_max.get() {
+            self.raise_max(now, link);
         }
     }
 
@@ -566,6 +651,18 @@ impl Ports {
         self.settle(now, link);
         let port = &mut self.ports[link as usize];
         port.queue_max = port.queue_max.max(port.held().bytes);
+    }
+
+    /// Σ size · (departure − now) over what a settled port holds.
+    fn outstanding(&self, now: Time, link: u32) -> u128 {
+        let port = &self.ports[link as usize];
+        self.store
+            .unsettled(&port.ring, u64::from(port.held_packets))
+            .map(|record| {
+                let left = record.at - (now + port.delay);
+                u128::from(record.packet.ip_bytes()) * u128::from(left.as_ps())
+            })
+            .sum()
     }
 }
 

@@ -1,94 +1,81 @@
-//! The pending set: a two-level timing wheel with a heap for what is far away, and the store of all packets on their way.
+//! The pending set: a two-level timing wheel with a heap for what is far away.
 //!
-//! Time is cut into narrow buckets and those into pages. Nodes of the current page lie in the *near* level by bucket,
-//! nodes of later pages in the *far* level by page, the rest in the heap *beyond*. Lists are unsorted; the first of a
-//! bucket's few nodes is looked for when it is wanted, by (time, key), and only a bucket that turns out to be crowded
-//! is sorted. The order therefore never depends on the structure, only the speed does.
+//! Time is cut into narrow buckets and those into pages. Entries of the current page lie in the *near* level by bucket,
+//! entries of later pages in the *far* level by page, the rest in the heap *beyond*. Lists are unsorted; the first of a
+//! bucket's few entries is looked for when it is wanted, by (time, key), and only a bucket that turns out to be crowded
+//! is sorted. The order of entries therefore never depends on the structure, only the speed does.
 //!
-//! A *flight* is a packet on its way: it keeps its node, and with it its cache line, from host to host, and goes from list
-//! to list. An *entry* is anything else that is due.
+//! A link has at most one entry, and it keeps its place in the arena for good: what a busy link costs is a time written and
+//! two list heads. Other entries take arena places from a free list.
 //!
 //! [`Wheel::pop`] passes no bucket that begins after `until`: what its caller adds next may be due before it.
 //!
 //! # Width
-//! What costs is touching many lists and moving nodes from page to page; a second or third node in a bucket costs little.
-//! So buckets are about as wide as nodes are apart: as they were over the last pages, which is looked at between two
-//! pages, when the near level is empty. A page is at most 2³² ps, so that a node keeps half a time.
+//! What costs is touching many lists and moving entries from page to page; a second or third entry in a bucket costs little.
+//! A busy link adds its next arrival one frame's time ahead, and `n` busy links of one rate turn that time into `n`
+//! entries: so [`width_bits`] takes a few times the mean distance of arrivals with every link busy. In practice most
+//! links are not, and buckets hold about one entry.
 //!
-//! Invariants: every node in `near`, `far` or `beyond` belongs to a bucket at or after `horizon`; `open` is sorted, latest
+//! Invariants: every entry in `near`, `far` or `beyond` belongs to a bucket at or after `horizon`; `open` is sorted, latest
 //! first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    reason = "offsets are masked to 32 bits, places to their level; the arenas fit into memory"
-)]
+#![allow(clippy::cast_possible_truncation, reason = "places are masked to their level's size; the arena fits into memory")]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Entity;
-use crate::prefetch::prefetch;
+/// A time in picoseconds and a key: pairs are unique, except for stale ones.
+pub(super) type Entry = (u64, u64);
 
 const NONE: u32 = u32::MAX;
-/// Set in the number of a node that is an entry.
-const ENTRY: u32 = 1 << 31;
 /// Lists in a level, buckets in a page, pages in the far level: the square of 64, so that one word tells which words of
 /// a [`Bits`] to look at.
 const PLACES: usize = 4_096;
 const PAGE_BITS: u32 = PLACES.ilog2();
 const FAR: u64 = PLACES as u64;
-const WIDEST: u32 = u32::BITS - PAGE_BITS;
-/// Nodes of one bucket among which the first is looked for each time; more are sorted.
+/// Entries of one bucket among which the first is looked for each time; more are sorted.
 const CROWD: u32 = 8;
 
-/// Nodes found since the width was last thought about, before it is thought about again.
-const TUNED_EVERY: u64 = 8 * PLACES as u64;
-
-/// The width of a bucket, as a power of two in picoseconds, where nodes are so far apart on average.
-fn width_bits(distance: u64) -> u32 {
-    distance.max(1).ilog2().saturating_sub(2).clamp(4, WIDEST)
+/// The width of a bucket, as a power of two in picoseconds, where links together carry so many full frames per second.
+/// See the module's documentation.
+pub(super) fn width_bits(frames_per_second: u64) -> u32 {
+    let distance = 1_000_000_000_000 / frames_per_second.max(1);
+    (distance.max(1).ilog2() + 1).clamp(4, 36)
 }
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
-pub(super) struct Wheel<P> {
+pub(super) struct Wheel {
     /// A bucket is 2^`width_bits` picoseconds wide.
     width_bits: u32,
-    free_flight: u32,
-    /// The first bucket that may have nodes.
+    /// Places of the arena that belong to links.
+    links: u32,
+    /// The first bucket that may have entries.
     horizon: u64,
     page: u64,
+    free: u32,
+    nodes: Vec<Node>,
+    /// By node: what decides between equal times.
+    keys: Vec<u64>,
     near: Level,
-    flights: Vec<Flight<P>>,
-    entries: Vec<Entry>,
-    free_entry: u32,
-    open: Vec<((u64, u64), u32)>,
+    open: Vec<(Entry, u32)>,
     far: Level,
     beyond: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Nodes found, and their number and the time when the width was last thought about.
-    found: u64,
-    tuned_at: (u64, u64),
 }
 
-/// A packet on its way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flight<P> {
-    /// When it arrives, since the beginning of its page.
-    offset: u32,
+struct Node {
+    time: u64,
     next: u32,
-    /// The link that it is on, in its queue or on its wire.
-    pub(super) link: u32,
-    pub(super) packet: P,
 }
 
-const _: () = assert!(size_of::<Flight<[u32; 8]>>() == 44, "a packet of 32 bytes takes 44");
-
-/// Anything else that is due.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    key: u64,
-    offset: u32,
-    next: u32,
+/// What [`Wheel::pop`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Popped {
+    /// The entry of this link.
+    Link(u32),
+    /// The entry with this key.
+    Other(u64),
 }
 
 /// Lists of nodes, and which of them are not empty.
@@ -98,106 +85,47 @@ struct Level {
     occupied: Bits,
 }
 
-/// What [`Wheel::pop`] finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Popped {
-    /// A flight has arrived. It is in no list, and stays where it is until it [goes on](Wheel::go_on) or
-    /// [lands](Wheel::land).
-    Flight(u32),
-    /// The entry with this key. It is gone.
-    Entry(u64),
-}
-
-impl<P: Copy> Wheel<P> {
-    /// An empty wheel for nodes that are so many picoseconds apart: a guess will do.
-    pub(super) fn new(distance: u64) -> Wheel<P> {
+impl Wheel {
+    /// An empty wheel. The first arena places are for links, with these keys.
+    pub(super) fn new(width_bits: u32, link_keys: impl Iterator<Item = u64>) -> Wheel {
+        let keys: Vec<u64> = link_keys.collect();
         Wheel {
-            width_bits: width_bits(distance),
-            free_flight: NONE,
+            width_bits,
+            links: keys.len() as u32,
+            open: Vec::with_capacity(64),
             horizon: 0,
             page: 0,
             near: Level::new(),
-            flights: Vec::new(),
-            entries: Vec::new(),
-            free_entry: NONE,
-            open: Vec::with_capacity(64),
             far: Level::new(),
             beyond: BinaryHeap::new(),
-            found: 0,
-            tuned_at: (0, 0),
+            nodes: vec![Node { time: 0, next: NONE }; keys.len()],
+            keys,
+            free: NONE,
         }
     }
 
-    /// A packet sets out on `link` and arrives at `time`.
+    /// Adds the entry of a link that has none.
     #[inline(always)]
-    pub(super) fn set_out(&mut self, link: u32, time: u64, packet: P) {
-        let mut node = self.free_flight;
-        if node == NONE {
-            node = self.new_flight(link, packet);
-        } else {
-            let flight = &mut self.flights[node as usize];
-            self.free_flight = flight.next;
-            flight.link = link;
-            flight.packet = packet;
-        }
-        self.file_flight(node, time);
+    pub(super) fn push_link(&mut self, link: u32, time: u64) {
+        self.file(link, time);
     }
 
-    /// A flight that has arrived goes on over `link`.
-    #[inline(always)]
-    pub(super) fn go_on(&mut self, flight: u32, link: u32, time: u64) {
-        self.flights[flight as usize].link = link;
-        self.file_flight(flight, time);
-    }
-
-    /// A flight that has arrived.
-    #[inline(always)]
-    pub(super) fn flight(&self, flight: u32) -> &Flight<P> {
-        &self.flights[flight as usize]
-    }
-
-    /// The same, to be marked.
-    pub(super) fn flight_mut(&mut self, flight: u32) -> &mut Flight<P> {
-        &mut self.flights[flight as usize]
-    }
-
-    /// A flight that has arrived is over; its packet.
-    #[inline(always)]
-    pub(super) fn land(&mut self, flight: u32) -> P {
-        let place = &mut self.flights[flight as usize];
-        place.next = self.free_flight;
-        self.free_flight = flight;
-        place.packet
-    }
-
-    /// Memory grows by an eighth: what is out at most is all that there ever is.
-    #[cold]
-    fn new_flight(&mut self, link: u32, packet: P) -> u32 {
-        if self.flights.len() == self.flights.capacity() {
-            self.flights.reserve_exact((self.flights.len() / 8).max(1_024));
-        }
-        self.flights.push(Flight { offset: 0, next: NONE, link, packet });
-        let node = self.flights.len() as u32 - 1;
-        assert!(node < ENTRY, "2³¹ packets are out at once");
-        node
-    }
-
-    /// Adds an entry.
+    /// Adds an entry of anything else.
     #[inline]
-    pub(super) fn push(&mut self, time: u64, key: u64) {
-        let mut node = self.free_entry;
+    pub(super) fn push(&mut self, (time, key): Entry) {
+        let mut node = self.free;
         if node == NONE {
-            node = self.entries.len() as u32 | ENTRY;
-            self.entries.push(Entry { key, offset: 0, next: NONE });
+            node = self.nodes.len() as u32;
+            self.nodes.push(Node { time, next: NONE });
+            self.keys.push(key);
         } else {
-            let entry = &mut self.entries[(node & !ENTRY) as usize];
-            self.free_entry = entry.next;
-            entry.key = key;
+            self.free = self.nodes[node as usize].next;
+            self.keys[node as usize] = key;
         }
         self.file(node, time);
     }
 
-    /// What comes first, unless it is after `until`.
+    /// The first entry, unless it is after `until`.
     #[inline(always)]
     pub(super) fn pop(&mut self, until: u64) -> Option<(u64, Popped)> {
         loop {
@@ -213,18 +141,14 @@ impl<P: Copy> Wheel<P> {
                 return None;
             };
             let first = self.near.heads[place];
-            if first & ENTRY == 0 {
-                let Flight { offset, next, .. } = self.flights[first as usize];
-                if next == NONE {
-                    let time = self.begin_of_page() | u64::from(offset);
-                    if time > until {
-                        return None;
-                    }
-                    self.horizon = self.page << PAGE_BITS | place as u64;
-                    self.near.take(place);
-                    self.found += 1;
-                    return Some((time, Popped::Flight(first)));
+            let Node { time, next } = self.nodes[first as usize];
+            if next == NONE {
+                if time > until {
+                    return None;
                 }
+                self.horizon = self.page << PAGE_BITS | place as u64;
+                self.near.take(place);
+                return Some((time, self.popped(first)));
             }
             if let Some(popped) = self.pop_of_several(place, until) {
                 return popped;
@@ -232,28 +156,19 @@ impl<P: Copy> Wheel<P> {
         }
     }
 
-    /// Asks for the memory of the flight that is probably next.
-    #[inline(always)]
-    pub(super) fn prefetch_next(&self) {
-        if let Some(place) = self.near.occupied.next(self.horizon as usize % PLACES) {
-            prefetch(&self.flights, self.near.heads[place] as usize);
-        }
-    }
-
-    /// The first of a bucket with several nodes, or with an entry; `Some(None)` if it is after `until`, and `None` if there
-    /// were so many that they have been sorted.
+    /// The first of a bucket with several entries, `Some(None)` if it is after `until`; `None` if there were so many that
+    /// they have been sorted.
     #[inline(never)]
     #[allow(clippy::option_option, reason = "whether it was decided here, and what was decided")]
     fn pop_of_several(&mut self, place: usize, until: u64) -> Option<Option<(u64, Popped)>> {
         let mut node = self.near.heads[place];
-        let (mut first, mut before_first) = (node, NONE);
-        let (mut best, mut next) = self.node(node);
-        let mut number = 1;
-        while next != NONE {
-            let before = std::mem::replace(&mut node, next);
-            let (offset, after) = self.node(node);
-            if offset < best || offset == best && self.key(node) < self.key(first) {
-                (best, first, before_first) = (offset, node, before);
+        let (mut first, mut before_first, mut before) = (node, NONE, NONE);
+        let mut best = self.nodes[node as usize].time;
+        let mut number = 0;
+        while node != NONE {
+            let Node { time, next } = self.nodes[node as usize];
+            if time < best || time == best && self.keys[node as usize] < self.keys[first as usize] {
+                (best, first, before_first) = (time, node, before);
             }
             number += 1;
             if number > CROWD {
@@ -263,22 +178,19 @@ impl<P: Copy> Wheel<P> {
                 self.sort(place);
                 return None;
             }
-            next = after;
+            (before, node) = (node, next);
         }
-        let time = self.begin_of_page() | u64::from(best);
-        if time > until {
+        if best > until {
             return Some(None);
         }
         self.horizon = self.page << PAGE_BITS | place as u64;
-        let (_, after) = self.node(first);
-        if before_first != NONE {
-            self.set_next(before_first, after);
-        } else if after != NONE {
+        let after = self.nodes[first as usize].next;
+        if before_first == NONE {
             self.near.heads[place] = after;
         } else {
-            self.near.take(place);
+            self.nodes[before_first as usize].next = after;
         }
-        Some(Some((time, self.popped(first))))
+        Some(Some((best, self.popped(first))))
     }
 
     /// Moves a crowded bucket to `open`, sorted.
@@ -287,8 +199,8 @@ impl<P: Copy> Wheel<P> {
         self.horizon = (self.page << PAGE_BITS | place as u64) + 1;
         let mut node = self.near.take(place);
         while node != NONE {
-            let (offset, next) = self.node(node);
-            self.open.push(((self.begin_of_page() | u64::from(offset), self.key(node)), node));
+            let Node { time, next } = self.nodes[node as usize];
+            self.open.push(((time, self.keys[node as usize]), node));
             node = next;
         }
         self.open.sort_unstable_by(|a, b| b.cmp(a));
@@ -300,80 +212,32 @@ impl<P: Copy> Wheel<P> {
         Some((time, self.popped(node)))
     }
 
-    /// What a node stands for; an entry's is given back.
+    /// The link that is probably next after what was last found.
+    #[inline(always)]
+    pub(super) fn probably_next(&self) -> Option<u32> {
+        let place = self.near.occupied.next(self.horizon as usize % PLACES)?;
+        let node = self.near.heads[place];
+        (node < self.links).then_some(node)
+    }
+
+    /// What a node stands for. A link's stays its own, another is given back.
+    #[inline(always)]
     fn popped(&mut self, node: u32) -> Popped {
-        self.found += 1;
-        if node & ENTRY == 0 {
-            return Popped::Flight(node);
+        if node < self.links {
+            return Popped::Link(node);
         }
-        let entry = &mut self.entries[(node & !ENTRY) as usize];
-        entry.next = self.free_entry;
-        self.free_entry = node;
-        Popped::Entry(entry.key)
-    }
-
-    fn begin_of_page(&self) -> u64 {
-        self.page << PAGE_BITS << self.width_bits
-    }
-
-    /// Offset and next of a node.
-    #[inline(always)]
-    fn node(&self, node: u32) -> (u32, u32) {
-        if node & ENTRY == 0 {
-            let Flight { offset, next, .. } = self.flights[node as usize];
-            (offset, next)
-        } else {
-            let Entry { offset, next, .. } = self.entries[(node & !ENTRY) as usize];
-            (offset, next)
-        }
-    }
-
-    /// What decides between equal times.
-    fn key(&self, node: u32) -> u64 {
-        if node & ENTRY == 0 {
-            Entity::arrival(self.flights[node as usize].link).0
-        } else {
-            self.entries[(node & !ENTRY) as usize].key
-        }
-    }
-
-    fn set_next(&mut self, node: u32, next: u32) {
-        if node & ENTRY == 0 {
-            self.flights[node as usize].next = next;
-        } else {
-            self.entries[(node & !ENTRY) as usize].next = next;
-        }
-    }
-
-    fn offset(&self, time: u64) -> u32 {
-        (time & ((1 << (PAGE_BITS + self.width_bits)) - 1)) as u32
-    }
-
-    /// Puts a flight into its list.
-    #[inline(always)]
-    fn file_flight(&mut self, node: u32, time: u64) {
-        let bucket = time >> self.width_bits;
-        let offset = self.offset(time);
-        let flight = &mut self.flights[node as usize];
-        flight.offset = offset;
-        if bucket >> PAGE_BITS == self.page && bucket >= self.horizon {
-            flight.next = self.near.put(bucket as usize % PLACES, node);
-        } else {
-            self.file_elsewhere(node, time);
-        }
+        self.nodes[node as usize].next = self.free;
+        self.free = node;
+        Popped::Other(self.keys[node as usize])
     }
 
     /// Puts a node into its list.
+    #[inline(always)]
     fn file(&mut self, node: u32, time: u64) {
-        if node & ENTRY == 0 {
-            self.file_flight(node, time);
-            return;
-        }
         let bucket = time >> self.width_bits;
-        self.entries[(node & !ENTRY) as usize].offset = self.offset(time);
         if bucket >> PAGE_BITS == self.page && bucket >= self.horizon {
-            let next = self.near.put(bucket as usize % PLACES, node);
-            self.entries[(node & !ENTRY) as usize].next = next;
+            let place = bucket as usize % PLACES;
+            self.nodes[node as usize] = Node { time, next: self.near.put(place, node) };
         } else {
             self.file_elsewhere(node, time);
         }
@@ -382,8 +246,9 @@ impl<P: Copy> Wheel<P> {
     #[inline(never)]
     fn file_elsewhere(&mut self, node: u32, time: u64) {
         let bucket = time >> self.width_bits;
+        self.nodes[node as usize].time = time;
         if bucket < self.horizon {
-            let entry = ((time, self.key(node)), node);
+            let entry = ((time, self.keys[node as usize]), node);
             let place = self.open.iter().rposition(|later| *later > entry).map_or(0, |later| later + 1);
             self.open.insert(place, entry);
             return;
@@ -392,32 +257,23 @@ impl<P: Copy> Wheel<P> {
         if page - self.page >= FAR {
             self.beyond.push(Reverse((time, node)));
         } else {
-            let next = self.far.put(page as usize % PLACES, node);
-            self.set_next(node, next);
+            self.nodes[node as usize].next = self.far.put(page as usize % PLACES, node);
         }
     }
 
-    /// Makes the next page with nodes the current one, unless it begins after `until`.
+    /// Makes the next page with entries the current one, unless it begins after `until`.
     #[inline(never)]
     fn turn_page(&mut self, until: u64) -> bool {
-        if self.found - self.tuned_at.0 >= TUNED_EVERY && self.tune() {
-            // The page of the present may have nodes now.
-            return true;
-        }
         let Some(page) = self.next_page() else { return false };
         if page << PAGE_BITS << self.width_bits > until {
             return false;
         }
         self.page = page;
         self.horizon = page << PAGE_BITS;
-        let begin = self.begin_of_page();
         let mut node = self.far.take(page as usize % PLACES);
         while node != NONE {
-            let (offset, next) = self.node(node);
-            if next != NONE && next & ENTRY == 0 {
-                prefetch(&self.flights, next as usize);
-            }
-            self.file(node, begin | u64::from(offset));
+            let Node { time, next } = self.nodes[node as usize];
+            self.file(node, time);
             node = next;
         }
         while let Some(&Reverse((time, node))) = self.beyond.peek() {
@@ -430,42 +286,7 @@ impl<P: Copy> Wheel<P> {
         true
     }
 
-    /// Makes buckets as wide as nodes have been apart, unless they are nearly so; whether it did.
-    #[cold]
-    fn tune(&mut self) -> bool {
-        let now = self.horizon << self.width_bits;
-        let (found, time) = std::mem::replace(&mut self.tuned_at, (self.found, now));
-        let width_bits = width_bits((now - time) / (self.found - found));
-        let off = width_bits.abs_diff(self.width_bits) > 1;
-        if off {
-            self.widen(width_bits);
-        }
-        off
-    }
-
-    /// Changes the width of the buckets, between two pages.
-    fn widen(&mut self, width_bits: u32) {
-        // What is still to come is not before the bucket of what was found last.
-        let now = self.horizon << self.width_bits;
-        let mut nodes: Vec<(u64, u32)> = self.beyond.drain().map(|Reverse(far)| far).collect();
-        while let Some(page) = self.next_page() {
-            let begin = page << PAGE_BITS << self.width_bits;
-            let mut node = self.far.take(page as usize % PLACES);
-            while node != NONE {
-                let (offset, next) = self.node(node);
-                nodes.push((begin | u64::from(offset), node));
-                node = next;
-            }
-        }
-        self.width_bits = width_bits;
-        self.horizon = now >> width_bits;
-        self.page = self.horizon >> PAGE_BITS;
-        for (time, node) in nodes {
-            self.file(node, time);
-        }
-    }
-
-    /// The next page with nodes.
+    /// The next page with entries.
     fn next_page(&self) -> Option<u64> {
         let start = (self.page + 1) as usize % PLACES;
         let far = self.far.occupied.next(start).or_else(|| self.far.occupied.next(0));
@@ -551,22 +372,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a caller does: adds a flight or an entry so far after the present, or takes what comes up to so far after it.
+    /// What a caller does: adds an entry so far after the present, or takes entries up to so far after it.
     #[derive(Clone, Debug)]
     enum Op {
-        Push {
-            ahead: u64,
-            id: u32,
-            flight: bool,
-        },
-        Pop {
-            window: u64,
-            most: usize,
-        },
-        /// Changes the width where the wheel itself might.
-        Widen {
-            width_bits: u32,
-        },
+        Push { ahead: u64, key: u64 },
+        Pop { window: u64, most: usize },
     }
 
     fn ahead() -> impl Strategy<Value = u64> {
@@ -576,75 +386,47 @@ mod tests {
 
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
-            3 => (ahead(), 0u32..50, any::<bool>()).prop_map(|(ahead, id, flight)| Op::Push { ahead, id, flight }),
+            3 => (ahead(), 0u64..50).prop_map(|(ahead, key)| Op::Push { ahead, key }),
             2 => (ahead(), 1usize..8).prop_map(|(window, most)| Op::Pop { window, most }),
-            1 => (0u32..=WIDEST).prop_map(|width_bits| Op::Widen { width_bits }),
         ]
     }
 
-    /// Takes the first, as time and key; one flight in three goes on over the same link.
-    fn pop(wheel: &mut Wheel<u32>, heap: &mut BinaryHeap<Reverse<(u64, u64)>>, until: u64) -> Option<(u64, u64)> {
-        let (time, popped) = wheel.pop(until)?;
-        let key = match popped {
-            Popped::Entry(key) => key,
-            Popped::Flight(flight) => {
-                let Flight { link, packet, .. } = *wheel.flight(flight);
-                assert_eq!(link, packet, "a flight keeps its packet");
-                if time.is_multiple_of(3) {
-                    wheel.go_on(flight, link, time + 1_000);
-                    heap.push(Reverse((time + 1_000, Entity::arrival(link).0)));
-                } else {
-                    wheel.land(flight);
-                }
-                Entity::arrival(link).0
-            }
-        };
-        Some((time, key))
+    fn other((time, key): Entry) -> (u64, Popped) {
+        (time, Popped::Other(key))
     }
 
     proptest! {
         #[test]
         fn the_wheel_pops_what_a_heap_pops(
-            ops in prop::collection::vec(op(), 1..300), distance in 0u64..1 << 16,
+            ops in prop::collection::vec(op(), 1..300), width_bits in 0u32..16,
         ) {
-            let mut wheel = Wheel::new(distance);
+            let mut wheel = Wheel::new(width_bits, std::iter::empty());
             let mut heap = BinaryHeap::new();
             let mut now = 0;
-            let mut last = u64::MAX;
-            for op in ops.into_iter().chain([Op::Pop { window: 1 << 40, most: 10_000 }]) {
+            for op in ops {
                 match op {
-                    Op::Push { ahead, id, flight } => {
-                        let key = if flight {
-                            wheel.set_out(id, now + ahead, id);
-                            Entity::arrival(id)
-                        } else {
-                            let entity = Entity::timer(u64::from(id), 0);
-                            wheel.push(now + ahead, entity.0);
-                            entity
-                        };
-                        heap.push(Reverse((now + ahead, key.0)));
-                    }
-                    Op::Widen { width_bits } => {
-                        if wheel.open.is_empty() && wheel.near.occupied.next(0).is_none() {
-                            wheel.widen(width_bits);
-                        }
+                    Op::Push { ahead, key } => {
+                        wheel.push((now + ahead, key));
+                        heap.push(Reverse((now + ahead, key)));
                     }
                     Op::Pop { window, most } => {
                         let until = now + window;
                         for _ in 0..most {
-                            let due = heap.peek().is_some_and(|Reverse(first)| first.0 <= until);
-                            let expected = if due { heap.pop().map(|Reverse(first)| first) } else { None };
-                            prop_assert_eq!(pop(&mut wheel, &mut heap, until), expected);
-                            now = expected.map_or(until, |(time, _)| time);
+                            let due = heap.peek().is_some_and(|Reverse(entry)| entry.0 <= until);
+                            let expected = if due { heap.pop().map(|Reverse(entry)| entry) } else { None };
+                            prop_assert_eq!(wheel.pop(until), expected.map(other));
+                            now = expected.map_or(until, |entry| entry.0);
                             if expected.is_none() {
                                 break;
                             }
-                            last = now;
                         }
                     }
                 }
             }
-            prop_assert!(last == u64::MAX || last <= now);
+            while let Some(Reverse(entry)) = heap.pop() {
+                prop_assert_eq!(wheel.pop(u64::MAX), Some(other(entry)));
+            }
+            prop_assert_eq!(wheel.pop(u64::MAX), None);
         }
 
         #[test]
@@ -665,25 +447,16 @@ mod tests {
 
     #[test]
     fn no_bucket_beyond_until_is_passed() {
-        let mut wheel = Wheel::<u32>::new(8);
-        wheel.push(1_000_000, 1);
+        let mut wheel = Wheel::new(4, std::iter::empty());
+        wheel.push((1_000_000, 1));
         assert_eq!(wheel.pop(999), None);
-        assert!(wheel.horizon << wheel.width_bits <= 999);
+        assert!(wheel.horizon << 4 <= 999);
     }
 
     #[test]
-    fn the_width_follows_the_distance() {
-        // Nodes 1 us apart in a wheel made for 100 ps, then 10 ns apart: twice that in picoseconds is below 2²⁰ and 2¹⁴.
-        let mut wheel = Wheel::new(100);
-        let mut now = 0;
-        for (distance, expected) in [(1_000_000, 20), (10_000, 14)] {
-            for _ in 0..20 * TUNED_EVERY {
-                now += distance;
-                wheel.set_out(0, now, 7_u32);
-                let Some((at, Popped::Flight(flight))) = wheel.pop(u64::MAX) else { panic!("one flight is out") };
-                assert_eq!((at, wheel.land(flight)), (now, 7));
-            }
-            assert!(wheel.width_bits.abs_diff(expected) <= 1, "{} for {expected}", wheel.width_bits);
-        }
+    fn a_bucket_is_a_few_arrivals_wide() {
+        // 42 links at 1 Gbit/s: an arrival each 293 ns if all are busy. 6,144 links at 10 Gbit/s: five each ns.
+        assert_eq!(width_bits(42 * 81_274), 19);
+        assert_eq!(width_bits(6_144 * 812_743), 8);
     }
 }
