@@ -24,11 +24,19 @@ RUNS = Path("runs")
 class Handle:
     """An experiment under way. Poll `progress`; `cancel` stops it; `join` waits and gives its results."""
 
-    def __init__(self, experiment: Experiment, *, out: Path = RUNS, jobs: int | None = None, command: str = "") -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        *,
+        out: Path = RUNS,
+        jobs: int | None = None,
+        threads: int = 1,
+        command: str = "",
+    ) -> None:
         self.experiment = experiment
         self._store = Store(out)
         self._command = command or command_for(experiment)
-        self._batch = Batch([experiment], self._store, workers=jobs)
+        self._batch = Batch([experiment], self._store, workers=jobs, threads=threads)
 
     def progress(self) -> Progress:
         """A snapshot of how far it is."""
@@ -63,10 +71,14 @@ def run(
     settings: Mapping[str, str] | None = None,
     out: str | Path = RUNS,
     jobs: int | None = None,
+    threads: int = 1,
 ) -> Handle:
-    """Starts an experiment: every plan with every seed that is not in `out` already. Raises `BadInput`."""
+    """Starts an experiment: every plan with every seed that is not in `out` already. Raises `BadInput`.
+
+    `jobs` runs go on at a time, each on up to `threads` threads, which do not change its results.
+    """
     experiment = expand(file, sets=tuple((settings or {}).items()), quick=quick, seeds=seeds)
-    return Handle(experiment, out=Path(out), jobs=jobs)
+    return Handle(experiment, out=Path(out), jobs=jobs, threads=threads)
 
 
 def load(name: str, *, out: str | Path = RUNS) -> Results:

@@ -88,9 +88,12 @@ class _Shared:
 class Batch:
     """The runs of some experiments under way. Poll `progress`; `cancel` stops; `join` waits."""
 
-    def __init__(self, experiments: Sequence[Experiment], store: Store, *, workers: int | None = None) -> None:
+    def __init__(
+        self, experiments: Sequence[Experiment], store: Store, *, workers: int | None = None, threads: int = 1
+    ) -> None:
         store.prepare()
         self._store = store
+        self._threads_per_run = threads
         self._started = time.monotonic()
         version = native.version()
         jobs = _distinct(Job(plan, seed) for item in experiments for plan in item.plans for seed in item.seeds)
@@ -104,7 +107,7 @@ class Batch:
         self.skipped = tuple(
             Finished(job, store.manifest(*job.key) or {}, skipped=True) for job in jobs if job.key not in todo
         )
-        count = min(workers or os.cpu_count() or 1, len(missing))
+        count = min(workers or max(1, (os.cpu_count() or 1) // threads), len(missing))
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(count)]
         for thread in self._threads:
             thread.start()
@@ -180,6 +183,7 @@ class Batch:
                 "unlabelled": job.plan.unlabelled,
                 "hash": job.plan.hash,
                 "seed": job.seed,
+                "threads": self._threads_per_run,
                 "root": str(self._store.root),
             }
         )

@@ -1,6 +1,7 @@
 """One worker process: `python -m narrows.worker` takes jobs as JSON lines on its input and reports on its output.
 
-In:  `{"plan": {…}, "unlabelled": {…}, "hash": "…", "seed": 1, "root": "…"}` is a run; `{"cancel": true}` stops it.
+In:  `{"plan": {…}, "unlabelled": {…}, "hash": "…", "seed": 1, "threads": 1, "root": "…"}` is a run;
+`{"cancel": true}` stops it.
 Out: `{"progress": [simulated_ns, end_ns, packet_hops]}`, then one of `{"finished": {manifest}}`, `{"cancelled": true}`,
 `{"failed": "…", "input": bool}`. The end of the input stops the worker, so it does not outlive its parent.
 """
@@ -72,7 +73,8 @@ def _report(reports: TextIO, message: Mapping[str, object]) -> None:
 
 def _perform(job: Mapping[str, Any], cancelled: threading.Event, reports: TextIO) -> dict[str, object]:
     try:
-        results = _simulate(native.Run(json.dumps(job["plan"]), job["seed"]), cancelled, reports)
+        run = native.Run(json.dumps(job["plan"]), job["seed"], threads=job["threads"])
+        results = _simulate(run, cancelled, reports)
         manifest = results.manifest()
         if manifest["plan_hash"] != job["hash"]:
             return {"failed": f"the simulator ran plan {manifest['plan_hash']}, not {job['hash']}", "input": False}

@@ -15,6 +15,9 @@ Seeds = Annotated[str | None, typer.Option(metavar="1..10", help="Seeds instead 
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the file.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
 Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Worker processes; one per core if not given.")]
+Threads = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Most threads of one run; results do not depend on them.")
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON lines for programs.")]
 
 DEFAULT_OUT = RUNS

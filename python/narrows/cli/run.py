@@ -37,6 +37,7 @@ def run(
     sets: options.Sets = None,
     out: options.Out = options.DEFAULT_OUT,
     jobs: options.Jobs = None,
+    threads: options.Threads = 1,
     backend: Annotated[Backend, typer.Option(help="What runs the plans.")] = Backend.SIM,
     json: options.Json = False,
 ) -> None:
@@ -52,7 +53,7 @@ def run(
         if file.is_dir() and not json:
             OUT.print(f"found {', '.join(str(path) for path in paths)}", markup=False, soft_wrap=True)
         for path in paths:
-            perform(path, quick=quick, seeds=seeds, settings=settings, out=out, jobs=jobs, json=json)
+            perform(path, quick=quick, seeds=seeds, settings=settings, out=out, jobs=jobs, threads=threads, json=json)
 
 
 def experiment_files(path: Path) -> list[Path]:
@@ -77,11 +78,20 @@ def perform(
     out: Path,
     jobs: int | None,
     json: bool,
+    threads: int = 1,
 ) -> Handle:
     """Runs one file to its end and says what it cost."""
     from narrows import api
 
-    handle = api.run(path, quick=quick, seeds=options.inclusive(seeds), settings=dict(settings), out=out, jobs=jobs)
+    handle = api.run(
+        path,
+        quick=quick,
+        seeds=options.inclusive(seeds),
+        settings=dict(settings),
+        out=out,
+        jobs=jobs,
+        threads=threads,
+    )
     follow(handle, handle.experiment.name)
     finished = handle.finish()
     if json:
