@@ -350,6 +350,8 @@ impl<'a> Hall<'a> {
             None if board.active == 1 => hands.late = false,
             None => {
                 board.active -= 1;
+                // Whoever waits may take what this thread would have run next.
+                self.news.notify_one();
                 hands.back_at = Some(now + hands.patience);
             }
             Some(at) if at > now => {
