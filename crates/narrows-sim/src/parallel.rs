@@ -38,7 +38,8 @@ const AWAKE: Duration = Duration::from_micros(5);
 const LATE: Duration = Duration::from_micros(300);
 const LATE_FACTOR: u32 = 4;
 /// How long a late thread stands back, first and at most. It is forgotten after [`FORGET`] times as long without delay.
-const STAND_BACK: Duration = Duration::from_millis(20);
+const STAND_BACK: Duration = Duration::from_millis(100);
+const STAND_BACK_GROWTH: u32 = 4;
 const STAND_BACK_MOST: Duration = Duration::from_secs(2);
 const FORGET: u32 = 8;
 
@@ -404,7 +405,7 @@ impl Hands {
         let usual = Duration::from_nanos(self.hop_ns * hops);
         if self.hop_ns > 0 && took > LATE + usual * LATE_FACTOR {
             let quiet = self.returned.elapsed() > self.patience * FORGET;
-            self.patience = if quiet { STAND_BACK } else { (self.patience * 2).min(STAND_BACK_MOST) };
+            self.patience = if quiet { STAND_BACK } else { (self.patience * STAND_BACK_GROWTH).min(STAND_BACK_MOST) };
             self.late = true;
         } else if let Some(now) = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).checked_div(hops) {
             self.hop_ns = if self.hop_ns == 0 { now } else { (self.hop_ns * 7 + now) / 8 };
