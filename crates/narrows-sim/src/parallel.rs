@@ -6,7 +6,8 @@
 //! alone, never on who ran it or when, so that the results are those of one core.
 //!
 //! A core may be taken away in the middle of a step, and the others would wait for it. A thread to which that happened
-//! stands back for a while, longer each time, and leaves all parts to the others.
+//! stands back for a while, longer each time, and leaves all parts to the others. So does one whose steps are too short to
+//! be worth the exchange.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -37,7 +38,10 @@ const AWAKE: Duration = Duration::from_micros(5);
 /// A step that takes so much longer than such steps do has lost its core.
 const LATE: Duration = Duration::from_micros(300);
 const LATE_FACTOR: u32 = 4;
-/// How long a late thread stands back, first and at most. It is forgotten after [`FORGET`] times as long without delay.
+/// Steps that are shorter than this in the mean do not pay for another thread: sleep and waking cost as much.
+const SHORT: Duration = Duration::from_micros(8);
+/// How long such a thread stands back: first, growing by this factor, and at most. It begins anew after [`FORGET`] times as
+/// long without cause.
 const STAND_BACK: Duration = Duration::from_millis(100);
 const STAND_BACK_GROWTH: u32 = 4;
 const STAND_BACK_MOST: Duration = Duration::from_secs(2);
@@ -255,7 +259,7 @@ impl<'a> Hall<'a> {
                 looked = Some(Instant::now());
             }
             board = match self.choose(&board, me) {
-                _ if hands.late => self.stand_back(board, &mut hands),
+                _ if hands.stands_back => self.stand_back(board, &mut hands),
                 Some((place, until)) => self.step(board, me, place, until, &mut hands),
                 None => self.wait(board),
             };
@@ -348,11 +352,14 @@ impl<'a> Hall<'a> {
     fn stand_back<'b>(&'b self, mut board: MutexGuard<'b, Board<'a>>, hands: &mut Hands) -> MutexGuard<'b, Board<'a>> {
         let now = Instant::now();
         match hands.back_at {
-            None if board.active == 1 => hands.late = false,
+            None if board.active == 1 => (hands.stands_back, hands.step_ns) = (false, 4 * ns(SHORT)),
             None => {
                 board.active -= 1;
                 // Whoever waits may take what this thread would have run next.
                 self.news.notify_one();
+                let again = now - hands.returned < hands.patience * FORGET;
+                let patience = if again { hands.patience * STAND_BACK_GROWTH } else { STAND_BACK };
+                hands.patience = patience.min(STAND_BACK_MOST);
                 hands.back_at = Some(now + hands.patience);
             }
             Some(at) if at > now => {
@@ -361,7 +368,8 @@ impl<'a> Hall<'a> {
             }
             Some(_) => {
                 board.active += 1;
-                (hands.late, hands.back_at, hands.returned) = (false, None, now);
+                (hands.stands_back, hands.back_at, hands.returned) = (false, None, now);
+                hands.step_ns = 4 * ns(SHORT);
             }
         }
         board
@@ -374,14 +382,20 @@ impl<'a> Hall<'a> {
     }
 }
 
+fn ns(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// What a thread has of its own.
 struct Hands {
     mail: Mail,
     boxes: Vec<Mail>,
     /// What a packet-hop costs here, nanoseconds, a moving mean; zero before the first step.
     hop_ns: u64,
-    /// Whether its last step was late; until when it stands back, if it does; how long; and when it last came back.
-    late: bool,
+    /// What a step takes here, nanoseconds, a slow moving mean.
+    step_ns: u64,
+    /// Whether it is to stand back; until when, if it does; how long; and when it last came back.
+    stands_back: bool,
     back_at: Option<Instant>,
     patience: Duration,
     returned: Instant,
@@ -393,22 +407,27 @@ impl Hands {
             mail: Mail::default(),
             boxes: vec![Mail::default(); parts],
             hop_ns: 0,
-            late: false,
+            step_ns: 4 * ns(SHORT),
+            stands_back: false,
             back_at: None,
-            patience: STAND_BACK,
+            patience: STAND_BACK / STAND_BACK_GROWTH,
             returned: Instant::now(),
         }
     }
 
-    /// Takes note of what a step took, and whether it was late.
+    /// Takes note of what a step took, and whether it was late or such steps are short.
     fn clock(&mut self, took: Duration, hops: u64) {
+        let took_ns = ns(took);
         let usual = Duration::from_nanos(self.hop_ns * hops);
-        if self.hop_ns > 0 && took > LATE + usual * LATE_FACTOR {
-            let quiet = self.returned.elapsed() > self.patience * FORGET;
-            self.patience = if quiet { STAND_BACK } else { (self.patience * STAND_BACK_GROWTH).min(STAND_BACK_MOST) };
-            self.late = true;
-        } else if let Some(now) = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).checked_div(hops) {
-            self.hop_ns = if self.hop_ns == 0 { now } else { (self.hop_ns * 7 + now) / 8 };
+        let late = self.hop_ns > 0 && took > LATE + usual * LATE_FACTOR;
+        if !late {
+            self.step_ns = (self.step_ns * 63 + took_ns) / 64;
+            if let Some(now) = took_ns.checked_div(hops) {
+                self.hop_ns = if self.hop_ns == 0 { now } else { (self.hop_ns * 7 + now) / 8 };
+            }
+        }
+        if late || self.step_ns < ns(SHORT) {
+            self.stands_back = true;
         }
     }
 }
