@@ -32,6 +32,11 @@ pub fn hold_ns() -> f64 {
 
 /// Nanoseconds that this thread has spent on a processor; `None` where the system does not tell.
 pub fn thread_cpu_ns() -> Option<u64> {
-    // The first of three numbers; see the kernel's Documentation/scheduler/sched-stats.
-    std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok()
+    #[cfg(unix)]
+    {
+        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Some(u64::try_from(spent.tv_sec).ok()? * 1_000_000_000 + u64::try_from(spent.tv_nsec).ok()?)
+    }
+    #[cfg(not(unix))]
+    None
 }

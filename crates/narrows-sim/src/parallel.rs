@@ -35,14 +35,13 @@ const EVENTS_PER_LOOK: u64 = 200_000;
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a thread that finds nothing to do waits awake: a step of another part often ends within it.
 const AWAKE: Duration = Duration::from_micros(5);
-/// A step that takes so much longer than such steps do has lost its core.
+/// A step that took so much longer than its thread was on a processor has lost its core.
 const LATE: Duration = Duration::from_micros(300);
-const LATE_FACTOR: u32 = 4;
 /// Steps that are shorter than this in the mean do not pay for another thread: sleep and waking cost as much.
 const SHORT: Duration = Duration::from_micros(8);
 /// How long such a thread stands back: first, growing by this factor, and at most. It begins anew after [`FORGET`] times as
 /// long without cause.
-const STAND_BACK: Duration = Duration::from_millis(100);
+const STAND_BACK: Duration = Duration::from_millis(5);
 const STAND_BACK_GROWTH: u32 = 4;
 const STAND_BACK_MOST: Duration = Duration::from_secs(2);
 const FORGET: u32 = 8;
@@ -280,15 +279,14 @@ impl<'a> Hall<'a> {
         let seat = &mut board.seats[place];
         let mut part = seat.part.take().expect("a part that may go on is in its seat");
         seat.last = me;
-        let hops = seat.packet_hops;
         std::mem::swap(&mut seat.inbox, &mut hands.mail);
         drop(board);
 
-        let start = Instant::now();
+        let (start, spent) = (Instant::now(), thread_cpu_ns());
         part.receive(&mut hands.mail);
         part.run_until(until);
         part.send(&mut hands.boxes);
-        hands.clock(start.elapsed(), part.progress().packet_hops - hops);
+        hands.clock(start.elapsed(), spent_since(spent));
 
         let mut board = self.lock();
         for (seat, sent) in board.seats.iter_mut().zip(&mut hands.boxes) {
@@ -390,8 +388,6 @@ fn ns(span: Duration) -> u64 {
 struct Hands {
     mail: Mail,
     boxes: Vec<Mail>,
-    /// What a packet-hop costs here, nanoseconds, a moving mean; zero before the first step.
-    hop_ns: u64,
     /// What a step takes here, nanoseconds, a slow moving mean.
     step_ns: u64,
     /// Whether it is to stand back; until when, if it does; how long; and when it last came back.
@@ -406,7 +402,6 @@ impl Hands {
         Hands {
             mail: Mail::default(),
             boxes: vec![Mail::default(); parts],
-            hop_ns: 0,
             step_ns: 4 * ns(SHORT),
             stands_back: false,
             back_at: None,
@@ -415,20 +410,11 @@ impl Hands {
         }
     }
 
-    /// Takes note of what a step took, and whether it was late or such steps are short.
-    fn clock(&mut self, took: Duration, hops: u64) {
-        let took_ns = ns(took);
-        let usual = Duration::from_nanos(self.hop_ns * hops);
-        let late = self.hop_ns > 0 && took > LATE + usual * LATE_FACTOR;
-        if !late {
-            self.step_ns = (self.step_ns * 63 + took_ns) / 64;
-            if let Some(now) = took_ns.checked_div(hops) {
-                self.hop_ns = if self.hop_ns == 0 { now } else { (self.hop_ns * 7 + now) / 8 };
-            }
-        }
-        if late || self.step_ns < ns(SHORT) {
-            self.stands_back = true;
-        }
+    /// Takes note of what a step took, and on a processor, and whether it was late or such steps are short.
+    fn clock(&mut self, took: Duration, spent_ns: Option<u64>) {
+        let lost = spent_ns.map_or(Duration::ZERO, |spent| took.saturating_sub(Duration::from_nanos(spent)));
+        self.step_ns = (self.step_ns * 63 + ns(took - lost)) / 64;
+        self.stands_back = lost > LATE || self.step_ns < ns(SHORT);
     }
 }
 
