@@ -34,17 +34,17 @@ const EVENTS_PER_LOOK: u64 = 200_000;
 /// Wall time between two looks of the observer at a run of several parts.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a thread that finds nothing to do waits awake: a step of another part often ends within it.
-const AWAKE: Duration = Duration::from_micros(5);
+const AWAKE: Duration = Duration::from_micros(20);
 /// A step that took so much longer than its thread was on a processor has lost its core.
 const LATE: Duration = Duration::from_micros(300);
 /// Steps that are shorter than this in the mean do not pay for another thread: sleep and waking cost as much.
 const SHORT: Duration = Duration::from_micros(8);
-/// How long such a thread stands back: first, growing by this factor, and at most. It begins anew after [`FORGET`] times as
-/// long without cause.
+/// How long such a thread stands back: first, as a thread begins on the core of the one that made it; growing by this
+/// factor; and at most. It begins anew after this long without cause.
 const STAND_BACK: Duration = Duration::from_millis(5);
-const STAND_BACK_GROWTH: u32 = 4;
+const STAND_BACK_GROWTH: u32 = 8;
 const STAND_BACK_MOST: Duration = Duration::from_secs(2);
-const FORGET: u32 = 8;
+const FORGET: Duration = Duration::from_secs(2);
 
 /// A finished run.
 #[derive(Clone, Debug)]
@@ -355,7 +355,7 @@ impl<'a> Hall<'a> {
                 board.active -= 1;
                 // Whoever waits may take what this thread would have run next.
                 self.news.notify_one();
-                let again = now - hands.returned < hands.patience * FORGET;
+                let again = now - hands.returned < FORGET;
                 let patience = if again { hands.patience * STAND_BACK_GROWTH } else { STAND_BACK };
                 hands.patience = patience.min(STAND_BACK_MOST);
                 hands.back_at = Some(now + hands.patience);
