@@ -6,8 +6,8 @@
 //! alone, never on who ran it or when, so that the results are those of one core.
 //!
 //! A core may be taken away in the middle of a step, and the others would wait for it. A thread to which that happened
-//! stands back for a while, longer each time, and leaves all parts to the others. So does one whose steps are too short to
-//! be worth the exchange.
+//! stands back for a while, longer each time, and leaves all parts to the others. So does one as soon
+//! as threads together get no more done than one would.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -37,8 +37,9 @@ const LOOK: Duration = Duration::from_millis(20);
 const AWAKE: Duration = Duration::from_micros(20);
 /// A step that took so much longer than its thread was on a processor has lost its core.
 const LATE: Duration = Duration::from_micros(300);
-/// Steps that are shorter than this in the mean do not pay for another thread: sleep and waking cost as much.
-const SHORT: Duration = Duration::from_micros(8);
+/// Over so long, threads must have spent six fifths of it within steps. Else the others cost more than they bring: their
+/// steps are too short for sleep and waking, one part has nearly all the work, or they share a core.
+const TRIAL: Duration = Duration::from_millis(20);
 /// How long such a thread stands back: first, as a thread begins on the core of the one that made it; growing by this
 /// factor; and at most. It begins anew after this long without cause.
 const STAND_BACK: Duration = Duration::from_millis(5);
@@ -169,6 +170,9 @@ struct Board<'a> {
     active: usize,
     /// Threads that wait for something to do.
     waiting: usize,
+    /// Since when it is counted how long threads were within steps, and how long.
+    tried: Instant,
+    worked: Duration,
 }
 
 struct Hall<'a> {
@@ -199,8 +203,15 @@ impl<'a> Hall<'a> {
             inbox: Mail::default(),
             last: place % threads,
         });
-        let board =
-            Board { seats: seats.collect(), horizon: plan.schedule.end, ended: None, active: threads, waiting: 0 };
+        let board = Board {
+            seats: seats.collect(),
+            horizon: plan.schedule.end,
+            ended: None,
+            active: threads,
+            waiting: 0,
+            tried: Instant::now(),
+            worked: Duration::ZERO,
+        };
         Hall {
             plan,
             partition,
@@ -286,7 +297,9 @@ impl<'a> Hall<'a> {
         part.receive(&mut hands.mail);
         part.run_until(until);
         part.send(&mut hands.boxes);
-        hands.clock(start.elapsed(), spent_since(spent));
+        let took = start.elapsed();
+        let on_processor = spent_since(spent).map_or(took, Duration::from_nanos).min(took);
+        hands.stands_back = took - on_processor > LATE;
 
         let mut board = self.lock();
         for (seat, sent) in board.seats.iter_mut().zip(&mut hands.boxes) {
@@ -297,6 +310,12 @@ impl<'a> Hall<'a> {
         seat.unfinished = part.unfinished();
         seat.packet_hops = part.progress().packet_hops;
         seat.part = Some(part);
+        board.worked += on_processor;
+        let tried = board.tried.elapsed();
+        if tried >= TRIAL {
+            hands.stands_back |= board.worked * 5 < tried * 6;
+            (board.tried, board.worked) = (Instant::now(), Duration::ZERO);
+        }
         self.agree(&mut board);
         self.published.fetch_add(1, Ordering::Release);
         if board.waiting > 0 {
@@ -350,7 +369,7 @@ impl<'a> Hall<'a> {
     fn stand_back<'b>(&'b self, mut board: MutexGuard<'b, Board<'a>>, hands: &mut Hands) -> MutexGuard<'b, Board<'a>> {
         let now = Instant::now();
         match hands.back_at {
-            None if board.active == 1 => (hands.stands_back, hands.step_ns) = (false, 4 * ns(SHORT)),
+            None if board.active == 1 => hands.stands_back = false,
             None => {
                 board.active -= 1;
                 // Whoever waits may take what this thread would have run next.
@@ -367,7 +386,7 @@ impl<'a> Hall<'a> {
             Some(_) => {
                 board.active += 1;
                 (hands.stands_back, hands.back_at, hands.returned) = (false, None, now);
-                hands.step_ns = 4 * ns(SHORT);
+                (board.tried, board.worked) = (now, Duration::ZERO);
             }
         }
         board
@@ -380,16 +399,10 @@ impl<'a> Hall<'a> {
     }
 }
 
-fn ns(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// What a thread has of its own.
 struct Hands {
     mail: Mail,
     boxes: Vec<Mail>,
-    /// What a step takes here, nanoseconds, a slow moving mean.
-    step_ns: u64,
     /// Whether it is to stand back; until when, if it does; how long; and when it last came back.
     stands_back: bool,
     back_at: Option<Instant>,
@@ -402,19 +415,11 @@ impl Hands {
         Hands {
             mail: Mail::default(),
             boxes: vec![Mail::default(); parts],
-            step_ns: 4 * ns(SHORT),
             stands_back: false,
             back_at: None,
             patience: STAND_BACK / STAND_BACK_GROWTH,
             returned: Instant::now(),
         }
-    }
-
-    /// Takes note of what a step took, and on a processor, and whether it was late or such steps are short.
-    fn clock(&mut self, took: Duration, spent_ns: Option<u64>) {
-        let lost = spent_ns.map_or(Duration::ZERO, |spent| took.saturating_sub(Duration::from_nanos(spent)));
-        self.step_ns = (self.step_ns * 63 + ns(took - lost)) / 64;
-        self.stands_back = lost > LATE || self.step_ns < ns(SHORT);
     }
 }
 
