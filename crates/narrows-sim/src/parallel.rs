@@ -37,13 +37,13 @@ const LOOK: Duration = Duration::from_millis(20);
 const AWAKE: Duration = Duration::from_micros(20);
 /// A step that took so much longer than its thread was on a processor has lost its core.
 const LATE: Duration = Duration::from_micros(300);
-/// Over so long, threads must have spent six fifths of it within steps. Else the others cost more than they bring: their
+/// Over so long, threads must have spent a twentieth more than it within steps. Else the others cost more than they bring: their
 /// steps are too short for sleep and waking, one part has nearly all the work, or they share a core.
 const TRIAL: Duration = Duration::from_millis(20);
 /// How long such a thread stands back: first, as a thread begins on the core of the one that made it; growing by this
 /// factor; and at most. It begins anew after this long without cause.
 const STAND_BACK: Duration = Duration::from_millis(5);
-const STAND_BACK_GROWTH: u32 = 8;
+const STAND_BACK_GROWTH: u32 = 4;
 const STAND_BACK_MOST: Duration = Duration::from_secs(2);
 const FORGET: Duration = Duration::from_secs(2);
 
@@ -313,7 +313,7 @@ impl<'a> Hall<'a> {
         board.worked += on_processor;
         let tried = board.tried.elapsed();
         if tried >= TRIAL {
-            hands.stands_back |= board.worked * 5 < tried * 6;
+            hands.stands_back |= board.worked * 20 < tried * 21;
             (board.tried, board.worked) = (Instant::now(), Duration::ZERO);
         }
         self.agree(&mut board);
