@@ -14,7 +14,7 @@ class Cancelled(Exception):
 class Results:
     def table(self, name: Literal["flows", "requests", "ports", "series"]) -> _ArrowStream: ...
     def manifest(self) -> str:
-        """JSON: version, plan_hash, seed, packet_hops, events, cpu_ns, wall_ns, hold_ns, ns_per_packet_hop, …."""
+        """JSON: version, plan_hash, seed, threads, packet_hops, events, cpu_ns, wall_ns, hold_ns, …."""
 
 class Run:
     def progress(self) -> tuple[int, int, int]:
@@ -46,6 +46,8 @@ def expand(
     A difference is {path, values: {arm: value}, declared}.
     """
 
-def start(plan_json: str, seed: int) -> Run: ...
+def start(plan_json: str, seed: int, *, threads: int = 1) -> Run:
+    """On up to so many threads; the results do not depend on them."""
+
 def calibrate() -> float:
     """Nanoseconds per hold: one insertion and one removal in the reference queue of events."""

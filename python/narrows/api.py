@@ -36,11 +36,12 @@ class Handle:
         jobs: int | None = None,
         on: On = "local",
         ray_address: str | None = None,
+        threads: int = 1,
     ) -> None:
         self.experiment = experiment
         self._store = Store(out)
-        wanted = Wanted([experiment], self._store)
-        self._batch = Batch(wanted, _executor(self._store, len(wanted.missing), jobs, on, ray_address))
+        wanted = Wanted([experiment], self._store, threads=threads)
+        self._batch = Batch(wanted, _executor(self._store, len(wanted.missing), jobs, on, ray_address, threads))
 
     def progress(self) -> Progress:
         """A snapshot of how far it is."""
@@ -77,22 +78,24 @@ def run(
     jobs: int | None = None,
     on: On = "local",
     ray_address: str | None = None,
+    threads: int = 1,
 ) -> Handle:
     """Starts an experiment: every plan with every seed that is not in `out` already.
 
-    `jobs` is the number of runs under way at once, by default one per core. Raises `BadInput`, and `EnvironmentLacks`
+    `jobs` is the number of runs under way at once, by default as many as the cores have room for; each takes up to
+    `threads` threads, which do not change its results. Raises `BadInput`, and `EnvironmentLacks`
     where there is no cluster.
     """
     experiment = expand(file, sets=tuple((settings or {}).items()), quick=quick, seeds=seeds)
-    return Handle(experiment, out=Path(out), jobs=jobs, on=on, ray_address=ray_address)
+    return Handle(experiment, out=Path(out), jobs=jobs, on=on, ray_address=ray_address, threads=threads)
 
 
-def _executor(store: Store, missing: int, jobs: int | None, on: On, ray_address: str | None) -> Executor:
+def _executor(store: Store, missing: int, jobs: int | None, on: On, ray_address: str | None, threads: int) -> Executor:
     if on == "ray" and missing:
         from narrows.cluster import Cluster
 
-        return Cluster(store, address=ray_address, limit=jobs)
-    return Processes(store, min(jobs or default_workers(), missing))
+        return Cluster(store, address=ray_address, limit=jobs, threads=threads)
+    return Processes(store, min(jobs or max(1, default_workers() // threads), missing))
 
 
 def load(name: str, *, out: str | Path = RUNS) -> Results:

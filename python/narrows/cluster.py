@@ -33,8 +33,8 @@ CENSUS_SECONDS: Final = 5.0
 class Cluster:
     """Makes runs on the nodes of a Ray cluster. Results equal those of this machine, byte for byte."""
 
-    def __init__(self, store: Store, *, address: str | None = None, limit: int | None = None) -> None:
-        """Connects. `limit` bounds the tasks in flight. Raises `EnvironmentLacks` without Ray or without a cluster."""
+    def __init__(self, store: Store, *, address: str | None = None, limit: int | None = None, threads: int = 1) -> None:
+        """Connects. `limit` bounds the tasks in flight, each of which takes so many threads. Raises `EnvironmentLacks` without Ray or without a cluster."""
         import polars as pl
 
         from narrows import native
@@ -43,7 +43,7 @@ class Cluster:
         self._store = store
         self._limit = limit
         self._versions = {"narrows": native.version(), "polars": pl.__version__}
-        self._task = self._ray.remote(num_cpus=1, max_retries=RETRIES)(_task())
+        self._task = self._ray.remote(num_cpus=threads, max_retries=RETRIES)(_task())
         self._flying: dict[Any, tuple[Job, Lock]] = {}
         self._said: list[Event] = []
         self._processors = 0

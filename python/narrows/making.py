@@ -31,6 +31,8 @@ class Request:
     """What the simulator is given."""
     unlabelled: Mapping[str, Any]
     """What the manifest keeps of it."""
+    threads: int = 1
+    """Most threads; the results do not depend on them."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def make(request: Request, look: Callable[[tuple[int, int, int]], bool]) -> Made
     `look` hears (simulated ns, ns at the end, packet-hops) ten times a second and says whether to go on. Raises
     `Cancelled` if it does not, `BadInput` if the simulator refuses the plan, `RunFailed` if it ran another one.
     """
-    results = _simulate(native.Run(json.dumps(request.plan), request.seed), look)
+    results = _simulate(native.Run(json.dumps(request.plan), request.seed, threads=request.threads), look)
     manifest = results.manifest()
     if manifest["plan_hash"] != request.hash:
         raise RunFailed(f"the simulator ran plan {manifest['plan_hash']}, not {request.hash}")

@@ -74,11 +74,11 @@ def calibrate() -> float:
 
 
 class Run:
-    """A run on its own thread. Poll `progress`; `join` waits."""
+    """A run on its own thread, or several. Poll `progress`; `join` waits."""
 
-    def __init__(self, plan_json: str, seed: int) -> None:
+    def __init__(self, plan_json: str, seed: int, *, threads: int = 1) -> None:
         with _converted() as module:
-            self._run: _Native.Run = module.start(plan_json, seed)
+            self._run: _Native.Run = module.start(plan_json, seed, threads=threads)
 
     def progress(self) -> tuple[int, int, int]:
         """(simulated ns, ns at the end, packet-hops)."""

@@ -38,6 +38,8 @@ class Job:
 
     plan: Plan
     seed: int
+    threads: int = 1
+    """Most threads; the results do not depend on them."""
 
     @property
     def key(self) -> Key:
@@ -47,7 +49,7 @@ class Job:
     @property
     def request(self) -> Request:
         """What is sent to where it is made."""
-        return Request(self.plan.hash, self.seed, self.plan.body, self.plan.unlabelled)
+        return Request(self.plan.hash, self.seed, self.plan.body, self.plan.unlabelled, self.threads)
 
 
 @dataclass(frozen=True)
@@ -167,10 +169,12 @@ class Finished:
 class Wanted:
     """The runs of some experiments: those that are there, and those that are missing."""
 
-    def __init__(self, experiments: Sequence[Experiment], store: Store) -> None:
+    def __init__(self, experiments: Sequence[Experiment], store: Store, *, threads: int = 1) -> None:
         version = native.version()
         store.prepare()
-        self.jobs = _distinct(Job(plan, seed) for item in experiments for plan in item.plans for seed in item.seeds)
+        self.jobs = _distinct(
+            Job(plan, seed, threads) for item in experiments for plan in item.plans for seed in item.seeds
+        )
         self.missing = tuple(job for job in self.jobs if store.state(*job.key, version) is not State.WHOLE)
         missing = {job.key for job in self.missing}
         self.there = tuple(

@@ -200,6 +200,20 @@ def test_the_same_plan_and_seed_are_the_same_bytes(real, folder):
     assert one == other
 
 
+def test_the_number_of_threads_changes_no_table(real, folder):
+    (folder / "good.toml").write_text(GOOD)
+    for threads in ("1", "2"):
+        made = narrows(real, "run", "good.toml", "--seeds", "1..1", "--out", threads, "--threads", threads)
+        assert made.returncode == 0, made.stderr
+    one, two = hashes(folder / "1"), hashes(folder / "2")
+    assert [name for name in one if one[name] != two[name]] == [name for name in one if name.endswith("manifest.json")]
+    manifests = [sorted((folder / out).glob("*/*/manifest.json")) for out in ("1", "2")]
+    one, two = ([json.loads(path.read_text()) for path in paths] for paths in manifests)
+    assert [manifest["threads"] for manifest in one] == [1] * len(one)
+    assert [manifest["threads"] for manifest in two] == [2] * len(two)
+    assert [manifest["events"] for manifest in one] == [manifest["events"] for manifest in two]
+
+
 def test_a_run_says_what_it_cost(real, folder):
     (folder / "good.toml").write_text(GOOD)
     done = narrows(real, "run", "good.toml")

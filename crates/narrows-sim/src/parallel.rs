@@ -6,7 +6,8 @@
 //! alone, never on who ran it or when, so that the results are those of one core.
 //!
 //! A core may be taken away in the middle of a step, and the others would wait for it. A thread to which that happened
-//! stands back for a while, longer each time, and leaves all parts to the others.
+//! stands back for a while, longer each time, and leaves all parts to the others. So does one as soon
+//! as threads together get no more done than one would.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -33,14 +34,18 @@ const EVENTS_PER_LOOK: u64 = 200_000;
 /// Wall time between two looks of the observer at a run of several parts.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a thread that finds nothing to do waits awake: a step of another part often ends within it.
-const AWAKE: Duration = Duration::from_micros(5);
-/// A step that takes so much longer than such steps do has lost its core.
+const AWAKE: Duration = Duration::from_micros(20);
+/// A step that took so much longer than its thread was on a processor has lost its core.
 const LATE: Duration = Duration::from_micros(300);
-const LATE_FACTOR: u32 = 4;
-/// How long a late thread stands back, first and at most. It is forgotten after [`FORGET`] times as long without delay.
-const STAND_BACK: Duration = Duration::from_millis(20);
+/// Over so long, threads must have spent a twentieth more than it within steps. Else the others cost more than they bring: their
+/// steps are too short for sleep and waking, one part has nearly all the work, or they share a core.
+const TRIAL: Duration = Duration::from_millis(20);
+/// How long such a thread stands back: first, as a thread begins on the core of the one that made it; growing by this
+/// factor; and at most. It begins anew after this long without cause.
+const STAND_BACK: Duration = Duration::from_millis(5);
+const STAND_BACK_GROWTH: u32 = 4;
 const STAND_BACK_MOST: Duration = Duration::from_secs(2);
-const FORGET: u32 = 8;
+const FORGET: Duration = Duration::from_secs(2);
 
 /// A finished run.
 #[derive(Clone, Debug)]
@@ -165,6 +170,9 @@ struct Board<'a> {
     active: usize,
     /// Threads that wait for something to do.
     waiting: usize,
+    /// Since when it is counted how long threads were within steps, and how long.
+    tried: Instant,
+    worked: Duration,
 }
 
 struct Hall<'a> {
@@ -195,8 +203,15 @@ impl<'a> Hall<'a> {
             inbox: Mail::default(),
             last: place % threads,
         });
-        let board =
-            Board { seats: seats.collect(), horizon: plan.schedule.end, ended: None, active: threads, waiting: 0 };
+        let board = Board {
+            seats: seats.collect(),
+            horizon: plan.schedule.end,
+            ended: None,
+            active: threads,
+            waiting: 0,
+            tried: Instant::now(),
+            worked: Duration::ZERO,
+        };
         Hall {
             plan,
             partition,
@@ -254,7 +269,7 @@ impl<'a> Hall<'a> {
                 looked = Some(Instant::now());
             }
             board = match self.choose(&board, me) {
-                _ if hands.late => self.stand_back(board, &mut hands),
+                _ if hands.stands_back => self.stand_back(board, &mut hands),
                 Some((place, until)) => self.step(board, me, place, until, &mut hands),
                 None => self.wait(board),
             };
@@ -275,15 +290,16 @@ impl<'a> Hall<'a> {
         let seat = &mut board.seats[place];
         let mut part = seat.part.take().expect("a part that may go on is in its seat");
         seat.last = me;
-        let hops = seat.packet_hops;
         std::mem::swap(&mut seat.inbox, &mut hands.mail);
         drop(board);
 
-        let start = Instant::now();
+        let (start, spent) = (Instant::now(), thread_cpu_ns());
         part.receive(&mut hands.mail);
         part.run_until(until);
         part.send(&mut hands.boxes);
-        hands.clock(start.elapsed(), part.progress().packet_hops - hops);
+        let took = start.elapsed();
+        let on_processor = spent_since(spent).map_or(took, Duration::from_nanos).min(took);
+        hands.stands_back = took - on_processor > LATE;
 
         let mut board = self.lock();
         for (seat, sent) in board.seats.iter_mut().zip(&mut hands.boxes) {
@@ -294,6 +310,12 @@ impl<'a> Hall<'a> {
         seat.unfinished = part.unfinished();
         seat.packet_hops = part.progress().packet_hops;
         seat.part = Some(part);
+        board.worked += on_processor;
+        let tried = board.tried.elapsed();
+        if tried >= TRIAL {
+            hands.stands_back |= board.worked * 20 < tried * 21;
+            (board.tried, board.worked) = (Instant::now(), Duration::ZERO);
+        }
         self.agree(&mut board);
         self.published.fetch_add(1, Ordering::Release);
         if board.waiting > 0 {
@@ -347,9 +369,14 @@ impl<'a> Hall<'a> {
     fn stand_back<'b>(&'b self, mut board: MutexGuard<'b, Board<'a>>, hands: &mut Hands) -> MutexGuard<'b, Board<'a>> {
         let now = Instant::now();
         match hands.back_at {
-            None if board.active == 1 => hands.late = false,
+            None if board.active == 1 => hands.stands_back = false,
             None => {
                 board.active -= 1;
+                // Whoever waits may take what this thread would have run next.
+                self.news.notify_one();
+                let again = now - hands.returned < FORGET;
+                let patience = if again { hands.patience * STAND_BACK_GROWTH } else { STAND_BACK };
+                hands.patience = patience.min(STAND_BACK_MOST);
                 hands.back_at = Some(now + hands.patience);
             }
             Some(at) if at > now => {
@@ -358,7 +385,8 @@ impl<'a> Hall<'a> {
             }
             Some(_) => {
                 board.active += 1;
-                (hands.late, hands.back_at, hands.returned) = (false, None, now);
+                (hands.stands_back, hands.back_at, hands.returned) = (false, None, now);
+                (board.tried, board.worked) = (now, Duration::ZERO);
             }
         }
         board
@@ -375,10 +403,8 @@ impl<'a> Hall<'a> {
 struct Hands {
     mail: Mail,
     boxes: Vec<Mail>,
-    /// What a packet-hop costs here, nanoseconds, a moving mean; zero before the first step.
-    hop_ns: u64,
-    /// Whether its last step was late; until when it stands back, if it does; how long; and when it last came back.
-    late: bool,
+    /// Whether it is to stand back; until when, if it does; how long; and when it last came back.
+    stands_back: bool,
     back_at: Option<Instant>,
     patience: Duration,
     returned: Instant,
@@ -389,23 +415,10 @@ impl Hands {
         Hands {
             mail: Mail::default(),
             boxes: vec![Mail::default(); parts],
-            hop_ns: 0,
-            late: false,
+            stands_back: false,
             back_at: None,
-            patience: STAND_BACK,
+            patience: STAND_BACK / STAND_BACK_GROWTH,
             returned: Instant::now(),
-        }
-    }
-
-    /// Takes note of what a step took, and whether it was late.
-    fn clock(&mut self, took: Duration, hops: u64) {
-        let usual = Duration::from_nanos(self.hop_ns * hops);
-        if self.hop_ns > 0 && took > LATE + usual * LATE_FACTOR {
-            let quiet = self.returned.elapsed() > self.patience * FORGET;
-            self.patience = if quiet { STAND_BACK } else { (self.patience * 2).min(STAND_BACK_MOST) };
-            self.late = true;
-        } else if let Some(now) = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).checked_div(hops) {
-            self.hop_ns = if self.hop_ns == 0 { now } else { (self.hop_ns * 7 + now) / 8 };
         }
     }
 }

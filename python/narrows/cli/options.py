@@ -25,6 +25,9 @@ Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", he
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
 Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Runs at once; one per core if not given.")]
 On = Annotated[Place, typer.Option(help="Where runs are made: on this machine, or by a Ray cluster that is there.")]
+Threads = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Most threads of one run; results do not depend on them.")
+]
 RayAddress = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster; of one on this machine if not given.")
 ]

@@ -39,6 +39,7 @@ class Where:
     jobs: int | None
     on: options.Place
     ray_address: str | None
+    threads: int = 1
 
 
 def run(
@@ -50,6 +51,7 @@ def run(
     jobs: options.Jobs = None,
     on: options.On = options.Place.LOCAL,
     ray_address: options.RayAddress = None,
+    threads: options.Threads = 1,
     backend: Annotated[Backend, typer.Option(help="What runs the plans.")] = Backend.SIM,
     json: options.Json = False,
 ) -> None:
@@ -61,7 +63,7 @@ def run(
         if backend is not Backend.SIM:
             raise EnvironmentLacks(f"this build has no backend '{backend.value}'\n  help: use --backend sim")
         settings = options.pairs(sets)
-        where = Where(out, jobs, on, ray_address)
+        where = Where(out, jobs, on, ray_address, threads)
         paths = experiment_files(file)
         if file.is_dir() and not json:
             OUT.print(f"found {', '.join(str(path) for path in paths)}", markup=False, soft_wrap=True)
@@ -103,6 +105,7 @@ def perform(
         jobs=where.jobs,
         on=where.on.value,
         ray_address=where.ray_address,
+        threads=where.threads,
     )
     follow(handle, handle.experiment.name)
     finished = handle.finish()

@@ -138,7 +138,7 @@ def _summary(end_s):
     }  # fmt: skip
 
 
-def start(plan_json, seed):
+def start(plan_json, seed, *, threads=1):
     return Run(json.loads(plan_json), seed)
 
 
