@@ -34,7 +34,10 @@ class Cluster:
     """Makes runs on the nodes of a Ray cluster. Results equal those of this machine, byte for byte."""
 
     def __init__(self, store: Store, *, address: str | None = None, limit: int | None = None, threads: int = 1) -> None:
-        """Connects. `limit` bounds the tasks in flight, each of which takes so many threads. Raises `EnvironmentLacks` without Ray or without a cluster."""
+        """Connects. `limit` bounds the tasks in flight, each of which takes so many threads.
+
+        Raises `EnvironmentLacks` without Ray or without a cluster.
+        """
         import polars as pl
 
         from narrows import native
