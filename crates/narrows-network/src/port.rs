@@ -589,7 +589,8 @@ impl<P: Payload> Ports<P> {
     /// Whether the pool takes a packet of `size` for this port. A yes to stale totals is a yes; before a no, first what
     /// left this port and then what left the whole switch is given back.
     fn pool_admits(&mut self, now: Time, link: u32, pool: u32, size: Bytes) -> bool {
-        let admits = |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held().bytes, size);
+        let admits =
+            |ports: &Self| ports.pools[pool as usize].pool.admits(ports.ports[link as usize].held().bytes, size);
         if admits(self) {
             return true;
         }

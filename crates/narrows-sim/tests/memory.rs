@@ -57,7 +57,7 @@ fn long_and_fat(receive_buffer: u64) -> Plan {
 /// Bytes on the heap and packets out, whenever the latter set a record.
 fn records(plan: &Plan, until: Span) -> Vec<(usize, u64)> {
     let before = LIVE.load(Ordering::Relaxed);
-    let mut simulation = Simulation::new(plan, 1).unwrap();
+    let mut simulation = Simulation::new(plan, 1).expect("a plan that can be run");
     let mut records = vec![(LIVE.load(Ordering::Relaxed) - before, 0)];
     while simulation.progress().now < at(until) && simulation.advance(2_000) {
         let out = simulation.outstanding();

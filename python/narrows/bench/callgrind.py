@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from narrows.bench.workloads import Workload
 
 _COUNTED: Final = "narrows_sim::simulation::Simulation::advance*"
-"""The function of `crates/narrows-sim/src/simulation.rs` within which instructions are counted: not set-up nor results."""
+"""The function of `crates/narrows-sim/src/simulation.rs` within which instructions are counted: no set-up."""
 
 _TOTALS = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 

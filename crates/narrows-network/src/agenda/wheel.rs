@@ -19,7 +19,10 @@
 //! Invariants: every entry in `near`, `far` or `beyond` belongs to a bucket at or after `horizon`; `open` is sorted, latest
 //! first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
 
-#![allow(clippy::cast_possible_truncation, reason = "places are masked to their level's size; the arena fits into memory")]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "places are masked to their level's size; the arena fits into memory"
+)]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
