@@ -165,6 +165,13 @@ mod tests {
     use super::*;
     use narrows_core::packet::Seq;
 
+    impl SidePool {
+        fn free_slots(&self) -> usize {
+            let next = |&slot: &u32| self.slots.get(slot as usize).map(|free| free.1.0);
+            std::iter::successors(Some(self.free), next).filter(|&slot| slot != NO_SLOT).count()
+        }
+    }
+
     #[test]
     fn a_segment_survives_packing() {
         let mut pool = SidePool::default();
@@ -193,7 +200,7 @@ mod tests {
             assert_eq!(u64::from(packet.ip_bytes()), segment.ip_bytes().get());
             assert_eq!(packet.unpack(&mut pool), segment);
         }
-        assert_eq!((pool.slots.len(), pool.free), (1, 0), "the one slot is free again");
+        assert_eq!((pool.slots.len(), pool.free_slots()), (1, 1));
     }
 
     #[test]
@@ -205,10 +212,10 @@ mod tests {
         there.keep(SackBlocks::NONE, Tag(1));
         let mut packets = segments.map(|segment| Packet::pack(&segment, 4, 5, &mut here));
         let beside: Vec<_> = packets.iter().filter_map(|packet| packet.leave(&mut here)).collect();
-        assert_eq!(here.free.len(), here.slots.len());
+        assert_eq!(here.free_slots(), here.slots.len());
         let mut beside = beside.into_iter();
         packets.iter_mut().for_each(|packet| packet.enter(&mut beside, &mut there));
         assert_eq!(packets.map(|packet| packet.unpack(&mut there)), segments);
-        assert_eq!(there.slots.len() - there.free.len(), 1);
+        assert_eq!(there.slots.len() - there.free_slots(), 1);
     }
 }
