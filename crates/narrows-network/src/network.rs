@@ -228,7 +228,7 @@ impl<P: Payload> Network<P> {
 
     /// The next event for the driver up to and including `until`. After `None` nothing is left up to there, and time
     /// stands at `until`.
-    #[inline(never)]
+    #[inline(always)]
     pub fn next(&mut self, until: Time, probe: &mut impl Probe) -> Option<(Time, Event<P>)> {
         loop {
             let (now, due) = self.agenda.pop(until)?;

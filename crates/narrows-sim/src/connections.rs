@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use narrows_core::tcp::{Endpoint, LEAST_SMALL_QUEUE, Tallies};
+use narrows_core::tcp::{Endpoint, Tallies};
 use narrows_core::units::{Bytes, Time};
 
 /// Connections that one host may open.
@@ -87,16 +87,15 @@ impl End {
         self.waiting_bytes += u64::from(ip_bytes);
     }
 
-    /// Whether the port holds less of this connection than anybody would mind, whatever the rate: nothing needs to be
-    /// computed then.
-    pub(crate) fn port_is_nearly_empty(&mut self, now: Time) -> bool {
+    /// What of this connection waits in the host's port.
+    pub(crate) fn waiting(&mut self, now: Time) -> Bytes {
         self.forget_departed(now);
-        self.waiting_bytes < LEAST_SMALL_QUEUE.get()
+        Bytes::new(self.waiting_bytes)
     }
 
-    /// When the port holds less of this connection than `limit`: [`Time::ZERO`] if it does so now.
-    pub(crate) fn port_has_room(&mut self, now: Time, limit: Bytes) -> Time {
-        self.forget_departed(now);
+    /// When the port holds less of this connection than `limit`: [`Time::ZERO`] if it does so now. To be asked after
+    /// [`waiting`](Self::waiting).
+    pub(crate) fn port_has_room(&self, limit: Bytes) -> Time {
         if self.waiting_bytes < limit.get() {
             return Time::ZERO;
         }

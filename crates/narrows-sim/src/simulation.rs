@@ -474,11 +474,11 @@ impl<'a> Simulation<'a> {
         let stack = self.stacks.get(end.place.stack);
         let mut room_at = Time::NEVER;
         loop {
-            let full_until = if end.port_is_nearly_empty(now) {
+            let waiting = end.waiting(now);
+            let full_until = if end.endpoint.is_small_queue(waiting, stack) {
                 Time::ZERO
             } else {
-                let limit = end.endpoint.small_queue_limit(stack);
-                end.port_has_room(now, limit)
+                end.port_has_room(end.endpoint.small_queue_limit(stack))
             };
             let segment = if full_until > now {
                 room_at = full_until;

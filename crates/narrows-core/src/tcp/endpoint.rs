@@ -112,7 +112,7 @@ impl Endpoint {
     }
 
     /// A segment arrived.
-    #[inline(never)]
+    #[inline]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment, stack: &Stack) {
         if segment.flags.contains(Flags::SYN) {
             self.handle_syn(now, segment, stack);
@@ -324,6 +324,13 @@ impl Endpoint {
     /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
     pub fn pacing_deadline(&self) -> Time {
         self.sender.pacing_deadline()
+    }
+
+    /// Whether so many bytes of this connection in its host's port are surely below [`small_queue_limit`]; false says nothing.
+    ///
+    /// [`small_queue_limit`]: Self::small_queue_limit
+    pub fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
+        self.sender.is_small_queue(waiting, stack)
     }
 
     /// Most bytes of this connection that may wait in its host's port before the driver stops asking for more.

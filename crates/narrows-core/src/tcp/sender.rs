@@ -30,6 +30,10 @@ const TICK: Span = Span::from_ms(1);
 /// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
 const OFFLOAD_WINDOW_DIVISOR: u64 = 3;
 
+/// Linux's gains of a rate that paces nothing but sizes small queues and offload: percent of window per round trip, in slow
+/// start and in congestion avoidance (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+const SMALL_QUEUE_GAINS: (u16, u16) = (200, 120);
+
 /// A segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outgoing {
@@ -748,19 +752,36 @@ impl Sender {
     }
 
     /// Window over round trip times a gain in percent: Linux's `sk_pacing_rate`, also of senders that do not pace.
-    fn window_rate(&self, (slow_start, avoidance): (u16, u16), stack: &Stack) -> Option<Rate> {
+    fn window_rate(&self, gains: (u16, u16), stack: &Stack) -> Option<Rate> {
         let srtt = self.rtt.smoothed()?;
         let window = self.window();
-        // Linux: the slow-start gain holds up to half the threshold, where growth still doubles the window each round.
-        let percent = if window < self.controller.slow_start_threshold().get() / 2 { slow_start } else { avoidance };
         let bytes = Packets::new(window.max(u64::from(self.board.outstanding()))).bytes(stack.packet());
-        Some(Rate::of(bytes, srtt).scaled(u64::from(percent), 100))
+        Some(Rate::of(bytes, srtt).scaled(self.gain(window, gains), 100))
+    }
+
+    /// Linux: the slow-start gain holds up to half the threshold, where growth still doubles the window each round.
+    fn gain(&self, window: u64, (slow_start, avoidance): (u16, u16)) -> u64 {
+        u64::from(if window < self.controller.slow_start_threshold().get() / 2 { slow_start } else { avoidance })
+    }
+
+    /// Whether `waiting` is surely below the limit, found with one short division where the limit itself takes three long
+    /// ones; what the roundings take is less than three bytes.
+    pub(super) fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
+        if waiting < LEAST_SMALL_QUEUE {
+            return true;
+        }
+        let Some(srtt) = self.rtt.smoothed().filter(|_| self.controller.pacing().is_none()) else { return false };
+        let window = self.window();
+        let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
+        let gain = self.gain(window, SMALL_QUEUE_GAINS);
+        let product = bytes.checked_mul(stack.profile.small_queue.as_ps());
+        product.is_some_and(|product| waiting.get() + 3 < product / srtt.as_ps().max(1) * gain / 100)
     }
 
     /// Most bytes of this connection that may wait in its host's port: a millisecond's worth, at least two segments
     /// [Linux TCP small queues].
     pub(super) fn small_queue_limit(&self, stack: &Stack) -> Bytes {
-        let rate = self.controller.pacing().or_else(|| self.window_rate((200, 120), stack));
+        let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
         rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue))
             .max(LEAST_SMALL_QUEUE)
     }
@@ -772,7 +793,7 @@ impl Sender {
         if most == 1 {
             return 1;
         }
-        let rate = self.controller.pacing().or_else(|| self.window_rate((200, 120), stack));
+        let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
         let sized = rate.map_or(most, |rate| rate.bytes_in(TICK).get() / stack.mss());
         sized.clamp(2, most)
     }
