@@ -34,6 +34,11 @@ pub enum GraphError {
         /// The port's link.
         link: u32,
     },
+    /// A node has too many equally short ways, alone or with all others.
+    TooManyWays {
+        /// The node.
+        node: u32,
+    },
     /// There is no path between two hosts.
     Unreachable {
         /// The host that would send.
@@ -50,6 +55,10 @@ impl fmt::Display for GraphError {
             GraphError::ZeroRate { link } => write!(f, "link {link} has a rate of zero"),
             GraphError::HostLinks { node } => write!(f, "host {node} must have exactly one link out and one link in"),
             GraphError::NoPool { link } => write!(f, "link {link} draws on a pool that its node does not have"),
+            GraphError::TooManyWays { node } => write!(
+                f,
+                "node {node} chooses among too many equally short ways: at most {MOST_EQUAL} at one node, and {MOST_MEMBERS} in all"
+            ),
             GraphError::Unreachable { from, to } => write!(f, "host {from} has no path to host {to}"),
         }
     }
@@ -58,8 +67,13 @@ impl fmt::Display for GraphError {
 impl std::error::Error for GraphError {}
 
 const NONE: u32 = u32::MAX;
-/// Set in a table entry that names a group of equal links rather than a link.
+/// Set in a table entry that names a group of equal links rather than a link: their number, less one, and above it the
+/// place of the first among the members.
 const GROUP: u32 = 1 << 31;
+const NUMBER_BITS: u32 = 12;
+/// Most members of one group, and of all groups together.
+const MOST_EQUAL: usize = 1 << NUMBER_BITS;
+const MOST_MEMBERS: usize = (GROUP >> NUMBER_BITS) as usize;
 
 /// Where a host hangs.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +94,7 @@ pub(crate) struct Routes {
     /// By switch, then by edge switch: a link, a group, or [`NONE`].
     table: Vec<u32>,
     edges: usize,
-    /// First link and number of links of each group.
-    groups: Vec<(u32, u32)>,
+    /// The links of all groups.
     members: Vec<u32>,
     /// By switch.
     salts: Vec<u64>,
@@ -125,15 +138,9 @@ impl Routes {
                 attachment.edge = edge as u32;
             }
         }
-        let mut routes = Routes {
-            attachments,
-            table: Vec::new(),
-            edges: edges.len(),
-            groups: Vec::new(),
-            members: Vec::new(),
-            salts: Vec::new(),
-        };
-        routes.fill(graph, &switches, &edges);
+        let mut routes =
+            Routes { attachments, table: Vec::new(), edges: edges.len(), members: Vec::new(), salts: Vec::new() };
+        routes.fill(graph, &switches, &edges)?;
         for node in graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch) {
             routes.salts.push(Stream::named(seed, &format!("ecmp/{}", node.name)).next_u64());
         }
@@ -141,7 +148,7 @@ impl Routes {
         Ok(routes)
     }
 
-    fn fill(&mut self, graph: &Graph, switches: &[u32], edges: &[u32]) {
+    fn fill(&mut self, graph: &Graph, switches: &[u32], edges: &[u32]) -> Result<(), GraphError> {
         let count = switches.iter().filter(|&&switch| switch != NONE).count();
         // Links between switches, by the node they end at and by the node they begin at.
         let mut into = vec![Vec::new(); graph.nodes.len()];
@@ -177,14 +184,28 @@ impl Routes {
                     .collect();
                 self.table[switch as usize * edges.len() + column] = match nearer[..] {
                     [link] => link,
-                    _ => *known.entry(nearer).or_insert_with_key(|links| {
-                        self.groups.push((self.members.len() as u32, links.len() as u32));
-                        self.members.extend_from_slice(links);
-                        GROUP | (self.groups.len() - 1) as u32
-                    }),
+                    _ => match known.get(&nearer) {
+                        Some(&group) => group,
+                        None => {
+                            let group = self.add_group(&nearer).ok_or(GraphError::TooManyWays { node: node as u32 })?;
+                            known.insert(nearer, group);
+                            group
+                        }
+                    },
                 };
             }
         }
+        Ok(())
+    }
+
+    /// The table entry of a new group; `None` if there is no room for it.
+    fn add_group(&mut self, links: &[u32]) -> Option<u32> {
+        let first = self.members.len();
+        if links.len() > MOST_EQUAL || first + links.len() > MOST_MEMBERS {
+            return None;
+        }
+        self.members.extend_from_slice(links);
+        Some(GROUP | (first as u32) << NUMBER_BITS | (links.len() - 1) as u32)
     }
 
     fn check_reachability(&self, graph: &Graph, switches: &[u32], uplinks: &[u32]) -> Result<(), GraphError> {
@@ -225,7 +246,7 @@ impl Routes {
 
     #[inline]
     fn choose(&self, group: u32, switch: u32, flow_hash: u32) -> u32 {
-        let (first, number) = self.groups[group as usize];
+        let (first, number) = (group >> NUMBER_BITS, (group & ((1 << NUMBER_BITS) - 1)) + 1);
         let hash = mix(u64::from(flow_hash) ^ self.salts[switch as usize]) >> 32;
         self.members[(first + ((hash * u64::from(number)) >> 32) as u32) as usize]
     }

@@ -370,4 +370,11 @@ fn a_graph_that_is_no_network_is_refused() {
     assert_eq!(error.to_string(), "host 0 has no path to host 2");
     connect(&mut islands, 4, 5, GBPS, Span::ZERO);
     assert_eq!(refused(&islands), None);
+
+    for _ in 1..4_096 {
+        connect(&mut islands, 4, 5, GBPS, Span::ZERO);
+    }
+    assert_eq!(refused(&islands), None);
+    connect(&mut islands, 4, 5, GBPS, Span::ZERO);
+    assert_eq!(refused(&islands), Some(GraphError::TooManyWays { node: 4 }));
 }

@@ -153,6 +153,18 @@ impl Wheel {
                 self.near.take(place);
                 return Some((time, self.popped(first)));
             }
+            let Node { time: other, next: rest } = self.nodes[next as usize];
+            if rest == NONE && time != other {
+                let (found, left) = if other < time { (next, first) } else { (first, next) };
+                let time = time.min(other);
+                if time > until {
+                    return None;
+                }
+                self.nodes[left as usize].next = NONE;
+                self.near.heads[place] = left;
+                self.horizon = self.page << PAGE_BITS | place as u64;
+                return Some((time, self.popped(found)));
+            }
             if let Some(popped) = self.pop_of_several(place, until) {
                 return popped;
             }
