@@ -376,5 +376,5 @@ fn a_graph_that_is_no_network_is_refused() {
     }
     assert_eq!(refused(&islands), None);
     connect(&mut islands, 4, 5, GBPS, Span::ZERO);
-    assert_eq!(refused(&islands), Some(GraphError::TooManyWays { node: 4 }));
+    assert_eq!(refused(&islands), Some(GraphError::TooManyWays { node: 5 }));
 }
