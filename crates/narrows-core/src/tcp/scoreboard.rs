@@ -205,7 +205,9 @@ impl Scoreboard {
     /// Everything up to `ack` is delivered.
     #[inline]
     pub(super) fn acknowledge(&mut self, una: Seq, ack: Seq, delivered: &mut Delivered) {
-        if self.known_end > self.first || !self.acknowledge_untouched(una, ack, delivered) {
+        // Reports of the same acknowledgement come first, and may tell of later segments.
+        let untouched = self.known_end <= self.first && delivered.packets == 0;
+        if !untouched || !self.acknowledge_untouched(una, ack, delivered) {
             self.acknowledge_touched(una, ack, delivered);
         }
         if self.scan < self.first {
@@ -700,6 +702,26 @@ mod tests {
                 prop_assert_eq!(total, known.iter().filter(|&&known| known).count() as u64);
             }
         }
+    }
+
+    #[test]
+    fn an_acknowledgement_that_also_reports_tells_of_the_latest_transmission() {
+        let at = |us| Time::ZERO + Span::from_us(us);
+        let (mut board, mut rate) = (Scoreboard::default(), super::super::rate::RateEstimator::default());
+        for segment in 0..3 {
+            let stamp = rate.stamp(at(segment), board.outstanding());
+            rate.sample(at(segment), 1, None, None);
+            board.push(at(segment), seq(segment), 1448, Some(stamp));
+        }
+        let mut delivered = Delivered::default();
+        board.begin_acknowledgement();
+        board.sack(seq(2), seq(3), Seq::FIRST, &mut delivered);
+        board.acknowledge(Seq::FIRST, seq(1), &mut delivered);
+        board.check();
+        assert_eq!(delivered.latest, Some((at(2), seq(3), false)));
+        let (stamp, sent_at) = delivered.stamp.unwrap();
+        assert_eq!((stamp.delivered, sent_at), (2, at(2)));
+        assert_eq!(delivered.packets, 2);
     }
 
     #[test]
