@@ -7,6 +7,8 @@
 //! | file | what it decides |
 //! |---|---|
 //! | `sender` | what to send next; what an acknowledgement means |
+//! | `sender/timers` | when it acts unasked |
+//! | `sender/bursts` | how much may go at once |
 //! | `sender/recovery` | when an episode of loss or congestion begins and ends, and whether it was needless |
 //! | `scoreboard` | which outstanding segments are delivered, lost, sent again |
 //! | `reduction` | the window during recovery (PRR) |

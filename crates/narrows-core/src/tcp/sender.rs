@@ -1,6 +1,8 @@
 //! The sending half: what an acknowledgement means, and what to send next.
 
+mod bursts;
 mod recovery;
+mod timers;
 
 use alloc::collections::VecDeque;
 
@@ -11,28 +13,17 @@ use super::rate::{RateEstimator, Stamp};
 use super::reduction::Reduction;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
-use super::{EcnMode, LEAST_SMALL_QUEUE, Stack};
+use super::{EcnMode, Stack};
 use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RttSample, Sent};
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
 const DUPLICATE_THRESHOLD: u32 = 3;
-/// The least tail-loss-probe timeout of Linux 4.9, and what Linux 6 adds to two round trips (`TCP_TIMEOUT_MIN`).
-const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
-const PROBE_MARGIN: Span = Span::from_ms(2);
-/// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
-const WORST_DELAYED_ACK: Span = Span::from_ms(200);
 /// An echo older than this is nonsense (Linux `tcp_rtt_tsopt_us`).
 const LONGEST_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
 const TICK: Span = Span::from_ms(1);
-/// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
-const OFFLOAD_WINDOW_DIVISOR: u64 = 3;
-
-/// Linux's gains of a rate that paces nothing but sizes small queues and offload: percent of window per round trip, in slow
-/// start and in congestion avoidance (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
-const SMALL_QUEUE_GAINS: (u16, u16) = (200, 120);
 
 /// A segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,8 +269,6 @@ impl Sender {
         self.path.in_flight = Packets::new(u64::from(self.board.in_flight()));
     }
 
-    // ---- acknowledgements -------------------------------------------------------------------------------------------
-
     pub(super) fn handle_ack(&mut self, now: Time, segment: &Segment, stack: &Stack) {
         let ack = Seq::expand(segment.ack, self.una);
         if ack > self.nxt {
@@ -461,87 +450,6 @@ impl Sender {
         }
         newest
     }
-
-    // ---- timers -----------------------------------------------------------------------------------------------------
-
-    fn timeout(&self, stack: &Stack) -> Span {
-        self.rtt.timeout(&stack.profile).saturating_mul(1 << self.backoff.min(16)).min(stack.profile.max_rto)
-    }
-
-    fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
-        if self.board.outstanding() == 0 {
-            self.timeout_at = Time::NEVER;
-            self.probe_at = Time::NEVER;
-            self.probe_now = false;
-        } else if advanced {
-            self.probe_now = false;
-            self.timeout_at = now + self.timeout(stack);
-            self.schedule_probe(now, stack);
-        } else if self.probe_at != Time::NEVER {
-            // Acknowledgements speak: RACK's timer finds what is lost. Linux 4.9 has none and lets the probe go.
-            let told = stack.profile.loss_detection == LossDetection::Rack && self.board.sacked() > 0;
-            if told || self.phase != Phase::Open {
-                self.probe_at = Time::NEVER;
-            }
-        }
-    }
-
-    /// Schedules a probe of the tail from now if one may help [RFC 8985 §7.2; Linux `tcp_schedule_loss_probe`].
-    fn schedule_probe(&mut self, now: Time, stack: &Stack) {
-        self.probe_at = Time::NEVER;
-        let rack = stack.profile.loss_detection == LossDetection::Rack;
-        let calm = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
-        if !stack.profile.tail_loss_probe || !calm || self.board.sacked() > 0 || self.probe.is_some() {
-            return;
-        }
-        // Linux 4.9 probes only where no transmission of its own will tell.
-        let stuck = rack || self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window();
-        let Some(srtt) = self.rtt.smoothed().filter(|_| stuck) else { return };
-        let lone = self.board.outstanding() == 1;
-        let wait = match (rack, lone) {
-            (true, true) => srtt * 2 + stack.profile.min_rto,
-            (true, false) => srtt * 2 + PROBE_MARGIN,
-            (false, true) => (srtt * 2).max(srtt + srtt.div(2) + WORST_DELAYED_ACK).max(MIN_PROBE_TIMEOUT),
-            (false, false) => (srtt * 2).max(MIN_PROBE_TIMEOUT),
-        };
-        // Where the timeout comes sooner, a probe goes in its place.
-        self.probe_at = self.timeout_at.min(now + wait);
-    }
-
-    /// The earliest of this half's timers.
-    pub(super) fn deadline(&self) -> Time {
-        self.timeout_at.min(self.probe_at).min(self.reorder_timer)
-    }
-
-    /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
-    pub(super) fn pacing_deadline(&self) -> Time {
-        if self.waits_for_pacing { self.pacer.next() } else { Time::NEVER }
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Time, stack: &Stack) {
-        if self.reorder_timer <= now {
-            let prior_in_flight = self.board.in_flight();
-            self.lost_unheard += self.find_losses(now, true, stack);
-            let recovering = self.phase == Phase::Recovery;
-            if let Some(cause) = self.enter_episode(false, false, stack) {
-                self.refresh_path(stack);
-                self.begin_reduction(now, cause, u64::from(prior_in_flight));
-            }
-            if self.phase == Phase::Recovery && !recovering {
-                // The timer releases one segment, as an acknowledgement would (Linux `tcp_rack_reo_timeout`).
-                self.reduction.on_ack(1, u64::from(self.board.in_flight()), false);
-            }
-        }
-        if self.probe_at <= now {
-            self.probe_at = Time::NEVER;
-            self.probe_now = true;
-            self.timeout_at = now + self.timeout(stack);
-        } else if self.timeout_at <= now {
-            self.time_out(now, stack);
-        }
-    }
-
-    // ---- transmissions ----------------------------------------------------------------------------------------------
 
     /// The next segment to send now, if any.
     pub(super) fn next(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
@@ -741,87 +649,6 @@ impl Sender {
         let place = self.messages.partition_point(|message| message.end <= seq);
         let none = Message { end: self.offered.max(seq), tag: Tag::default(), whole: false };
         self.messages.get(place).copied().unwrap_or(none)
-    }
-
-    /// The rate that transmissions are paced at: the controller's, or the host's if it paces everyone.
-    pub(super) fn pacing_rate(&self, stack: &Stack) -> Option<Rate> {
-        if let Some(rate) = self.controller.pacing() {
-            return Some(rate);
-        }
-        stack.profile.host_pacing.and_then(|gains| self.window_rate(gains, stack))
-    }
-
-    /// Window over round trip times a gain in percent: Linux's `sk_pacing_rate`, also of senders that do not pace.
-    fn window_rate(&self, gains: (u16, u16), stack: &Stack) -> Option<Rate> {
-        let srtt = self.rtt.smoothed()?;
-        let window = self.window();
-        let bytes = Packets::new(window.max(u64::from(self.board.outstanding()))).bytes(stack.packet());
-        Some(Rate::of(bytes, srtt).scaled(self.gain(window, gains), 100))
-    }
-
-    /// Linux: the slow-start gain holds up to half the threshold, where growth still doubles the window each round.
-    fn gain(&self, window: u64, (slow_start, avoidance): (u16, u16)) -> u64 {
-        u64::from(if window < self.controller.slow_start_threshold().get() / 2 { slow_start } else { avoidance })
-    }
-
-    /// Whether `waiting` is surely below the limit, found with one short division where the limit itself takes three long
-    /// ones; what the roundings take is less than three bytes.
-    pub(super) fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
-        if waiting < LEAST_SMALL_QUEUE {
-            return true;
-        }
-        let Some(srtt) = self.rtt.smoothed().filter(|_| self.controller.pacing().is_none()) else { return false };
-        let window = self.window();
-        let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
-        let gain = self.gain(window, SMALL_QUEUE_GAINS);
-        let product = bytes.checked_mul(stack.profile.small_queue.as_ps());
-        product.is_some_and(|product| waiting.get() + 3 < product / srtt.as_ps().max(1) * gain / 100)
-    }
-
-    /// Most bytes of this connection that may wait in its host's port: a millisecond's worth, at least two segments
-    /// [Linux TCP small queues].
-    pub(super) fn small_queue_limit(&self, stack: &Stack) -> Bytes {
-        let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
-        rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue))
-            .max(LEAST_SMALL_QUEUE)
-    }
-
-    /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least two
-    /// (`tcp_tso_autosize`).
-    fn offload_goal(&self, stack: &Stack) -> u64 {
-        let most = u64::from(stack.profile.offload_segments).max(1);
-        if most == 1 {
-            return 1;
-        }
-        let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
-        let sized = rate.map_or(most, |rate| rate.bytes_in(TICK).get() / stack.mss());
-        sized.clamp(2, most)
-    }
-
-    /// How many segments to hand over in one piece now; 0 to wait for more room (Linux `tcp_tso_should_defer`).
-    fn burst(&mut self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
-        let goal = match self.controller.burst() {
-            Some(burst) if self.controller.pacing().is_some() => burst.get().max(1),
-            _ => self.offload_goal(stack),
-        };
-        if goal <= 1 {
-            return 1;
-        }
-        let left = self.offered.since(self.nxt).div_ceil(stack.mss());
-        let burst = goal.min(room).min(left);
-        let head_is_young = |srtt: Span| {
-            let sent_at = self.board.oldest_sent_at().unwrap_or(now);
-            now.since(sent_at) < srtt.div(2)
-        };
-        let at_once = burst >= goal
-            || burst == left
-            || room * OFFLOAD_WINDOW_DIVISOR >= window
-            || self.phase != Phase::Open
-            || self.idle(now) > TICK
-            // No acknowledgement is due soon: waiting would cost more than it brings.
-            || self.rtt.smoothed().is_none_or(head_is_young)
-            || self.board.in_flight() == 0;
-        if at_once { burst } else { 0 }
     }
 }
 

@@ -1,0 +1,95 @@
+//! How much may go at once: the rate of the window, the host's small queue, the pieces of segmentation offload.
+
+use super::{Sender, TICK};
+use crate::cc::Phase;
+use crate::tcp::{LEAST_SMALL_QUEUE, Stack};
+use crate::units::{Bytes, Packets, Rate, Span, Time};
+
+/// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
+const OFFLOAD_WINDOW_DIVISOR: u64 = 3;
+/// Linux's gains of a rate that paces nothing but sizes small queues and offload: percent of window per round trip, in slow
+/// start and in congestion avoidance (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+const SMALL_QUEUE_GAINS: (u16, u16) = (200, 120);
+
+impl Sender {
+    /// The rate that transmissions are paced at: the controller's, or the host's if it paces everyone.
+    pub(in crate::tcp) fn pacing_rate(&self, stack: &Stack) -> Option<Rate> {
+        if let Some(rate) = self.controller.pacing() {
+            return Some(rate);
+        }
+        stack.profile.host_pacing.and_then(|gains| self.window_rate(gains, stack))
+    }
+
+    /// Window over round trip times a gain in percent: Linux's `sk_pacing_rate`, also of senders that do not pace.
+    fn window_rate(&self, gains: (u16, u16), stack: &Stack) -> Option<Rate> {
+        let srtt = self.rtt.smoothed()?;
+        let window = self.window();
+        let bytes = Packets::new(window.max(u64::from(self.board.outstanding()))).bytes(stack.packet());
+        Some(Rate::of(bytes, srtt).scaled(self.gain(window, gains), 100))
+    }
+
+    /// Linux: the slow-start gain holds up to half the threshold, where growth still doubles the window each round.
+    fn gain(&self, window: u64, (slow_start, avoidance): (u16, u16)) -> u64 {
+        u64::from(if window < self.controller.slow_start_threshold().get() / 2 { slow_start } else { avoidance })
+    }
+
+    /// Whether `waiting` is surely below the limit, found with one short division where the limit itself takes three long
+    /// ones; what the roundings take is less than three bytes.
+    pub(in crate::tcp) fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
+        if waiting < LEAST_SMALL_QUEUE {
+            return true;
+        }
+        let Some(srtt) = self.rtt.smoothed().filter(|_| self.controller.pacing().is_none()) else { return false };
+        let window = self.window();
+        let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
+        let gain = self.gain(window, SMALL_QUEUE_GAINS);
+        let product = bytes.checked_mul(stack.profile.small_queue.as_ps());
+        product.is_some_and(|product| waiting.get() + 3 < product / srtt.as_ps().max(1) * gain / 100)
+    }
+
+    /// Most bytes of this connection that may wait in its host's port: a millisecond's worth, at least two segments
+    /// [Linux TCP small queues].
+    pub(in crate::tcp) fn small_queue_limit(&self, stack: &Stack) -> Bytes {
+        let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
+        rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue))
+            .max(LEAST_SMALL_QUEUE)
+    }
+
+    /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least two
+    /// (`tcp_tso_autosize`).
+    fn offload_goal(&self, stack: &Stack) -> u64 {
+        let most = u64::from(stack.profile.offload_segments).max(1);
+        if most == 1 {
+            return 1;
+        }
+        let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
+        let sized = rate.map_or(most, |rate| rate.bytes_in(TICK).get() / stack.mss());
+        sized.clamp(2, most)
+    }
+
+    /// How many segments to hand over in one piece now; 0 to wait for more room (Linux `tcp_tso_should_defer`).
+    pub(super) fn burst(&mut self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
+        let goal = match self.controller.burst() {
+            Some(burst) if self.controller.pacing().is_some() => burst.get().max(1),
+            _ => self.offload_goal(stack),
+        };
+        if goal <= 1 {
+            return 1;
+        }
+        let left = self.offered.since(self.nxt).div_ceil(stack.mss());
+        let burst = goal.min(room).min(left);
+        let head_is_young = |srtt: Span| {
+            let sent_at = self.board.oldest_sent_at().unwrap_or(now);
+            now.since(sent_at) < srtt.div(2)
+        };
+        let at_once = burst >= goal
+            || burst == left
+            || room * OFFLOAD_WINDOW_DIVISOR >= window
+            || self.phase != Phase::Open
+            || self.idle(now) > TICK
+            // No acknowledgement is due soon: waiting would cost more than it brings.
+            || self.rtt.smoothed().is_none_or(head_is_young)
+            || self.board.in_flight() == 0;
+        if at_once { burst } else { 0 }
+    }
+}

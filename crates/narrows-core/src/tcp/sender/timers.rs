@@ -1,0 +1,91 @@
+//! When the sender acts unasked: the retransmission timer, the probe of the tail, the detector by time.
+
+use super::{LossDetection, Sender};
+use crate::cc::Phase;
+use crate::tcp::Stack;
+use crate::units::{Span, Time};
+
+/// The least tail-loss-probe timeout of Linux 4.9, and what Linux 6 adds to two round trips (`TCP_TIMEOUT_MIN`).
+const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
+const PROBE_MARGIN: Span = Span::from_ms(2);
+/// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
+const WORST_DELAYED_ACK: Span = Span::from_ms(200);
+
+impl Sender {
+    pub(super) fn timeout(&self, stack: &Stack) -> Span {
+        self.rtt.timeout(&stack.profile).saturating_mul(1 << self.backoff.min(16)).min(stack.profile.max_rto)
+    }
+
+    pub(super) fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
+        if self.board.outstanding() == 0 {
+            self.timeout_at = Time::NEVER;
+            self.probe_at = Time::NEVER;
+            self.probe_now = false;
+        } else if advanced {
+            self.probe_now = false;
+            self.timeout_at = now + self.timeout(stack);
+            self.schedule_probe(now, stack);
+        } else if self.probe_at != Time::NEVER {
+            // Acknowledgements speak: RACK's timer finds what is lost. Linux 4.9 has none and lets the probe go.
+            let told = stack.profile.loss_detection == LossDetection::Rack && self.board.sacked() > 0;
+            if told || self.phase != Phase::Open {
+                self.probe_at = Time::NEVER;
+            }
+        }
+    }
+
+    /// Schedules a probe of the tail from now if one may help [RFC 8985 §7.2; Linux `tcp_schedule_loss_probe`].
+    pub(super) fn schedule_probe(&mut self, now: Time, stack: &Stack) {
+        self.probe_at = Time::NEVER;
+        let rack = stack.profile.loss_detection == LossDetection::Rack;
+        let calm = self.phase == Phase::Open || rack && self.phase == Phase::EcnReduction;
+        if !stack.profile.tail_loss_probe || !calm || self.board.sacked() > 0 || self.probe.is_some() {
+            return;
+        }
+        // Linux 4.9 probes only where no transmission of its own will tell.
+        let stuck = rack || self.nxt >= self.offered || u64::from(self.board.in_flight()) >= self.window();
+        let Some(srtt) = self.rtt.smoothed().filter(|_| stuck) else { return };
+        let lone = self.board.outstanding() == 1;
+        let wait = match (rack, lone) {
+            (true, true) => srtt * 2 + stack.profile.min_rto,
+            (true, false) => srtt * 2 + PROBE_MARGIN,
+            (false, true) => (srtt * 2).max(srtt + srtt.div(2) + WORST_DELAYED_ACK).max(MIN_PROBE_TIMEOUT),
+            (false, false) => (srtt * 2).max(MIN_PROBE_TIMEOUT),
+        };
+        // Where the timeout comes sooner, a probe goes in its place.
+        self.probe_at = self.timeout_at.min(now + wait);
+    }
+
+    /// The earliest of this half's timers.
+    pub(in crate::tcp) fn deadline(&self) -> Time {
+        self.timeout_at.min(self.probe_at).min(self.reorder_timer)
+    }
+
+    /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
+    pub(in crate::tcp) fn pacing_deadline(&self) -> Time {
+        if self.waits_for_pacing { self.pacer.next() } else { Time::NEVER }
+    }
+
+    pub(in crate::tcp) fn handle_timeout(&mut self, now: Time, stack: &Stack) {
+        if self.reorder_timer <= now {
+            let prior_in_flight = self.board.in_flight();
+            self.lost_unheard += self.find_losses(now, true, stack);
+            let recovering = self.phase == Phase::Recovery;
+            if let Some(cause) = self.enter_episode(false, false, stack) {
+                self.refresh_path(stack);
+                self.begin_reduction(now, cause, u64::from(prior_in_flight));
+            }
+            if self.phase == Phase::Recovery && !recovering {
+                // The timer releases one segment, as an acknowledgement would (Linux `tcp_rack_reo_timeout`).
+                self.reduction.on_ack(1, u64::from(self.board.in_flight()), false);
+            }
+        }
+        if self.probe_at <= now {
+            self.probe_at = Time::NEVER;
+            self.probe_now = true;
+            self.timeout_at = now + self.timeout(stack);
+        } else if self.timeout_at <= now {
+            self.time_out(now, stack);
+        }
+    }
+}
