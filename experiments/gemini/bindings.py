@@ -1,30 +1,66 @@
-"""Which figure supplies the data of each scenario, and how each claim is measured.
+"""How the claims are measured that belong to several figures, or to none.
 
-A claim that is not bound here is not judged. Expressions are over the named measures of `narrows.claims.measures`.
+A claim that is bound neither here nor beside its figure is not judged. Expressions are over the named measures of
+`narrows.claims`.
 """
 
+import itertools
+
+from narrows import analysis, native
 from narrows.claims import Binding
 
-FIGURES = {
-    "E-F4": "fig04",
-    "E-T2": "fig04",  # Table II is taken from the runs of Fig. 4
-    "E-F5": "fig05",
-    "E-F6": "fig06",
-    "E-F9": "fig09",
-    "E-F10": "fig10",
-    "E-F11": "fig11",
-    "E-F12": "fig12",
-    "E-F13": "fig13",
-    "E-F14": "fig14",
-    "E-F15": "fig15",
-    "E-F16": "fig16",
-}
+MB, GB = 1e6, 1e9
 
-_LOSS_AND_ECN = ("cubic", "cubic-ecn", "dctcp")
-_SMALL_AVERAGE = {"fct_small": ("fct_small_avg",)}
-_IN_THE_DCN = {"plr": ("plr_dcn",)}
+
+def _buffer(memory: float, ports: int, gbps: float) -> float:
+    """Bytes for each port and Gbit/s."""
+    return memory / (ports * gbps)
+
+
+def _default(name: str) -> float:
+    """A number among the defaults of our controller."""
+    gemini = next(spec for spec in native.controllers() if spec["name"] == "gemini")
+    return float(next(item["default"] for item in gemini["parameters"] if item["name"] == name))
+
+
+def _least_queue() -> float:
+    """Theorem 1: how far the shortest queue, over all numbers of flows and F at the bound, lies from zero at worst."""
+    worst = 0.0
+    for gbps, rtt, threshold, step in itertools.product((1, 10, 100), (2e-4, 2e-3, 1e-2), (20, 50, 500), (0.1, 1, 5)):
+        capacity = analysis.packets_per_second(gbps * GB)
+        scale = analysis.largest_scale(capacity, rtt, threshold)
+        lowest = analysis.least(
+            lambda flows, at=(capacity, rtt, threshold, scale, step): (
+                (tooth := analysis.Sawtooth(flows, *at)).highest - tooth.printed_amplitude
+            ),
+            (1e-6, 1e6),
+        )
+        worst = max(worst, lowest, -lowest)
+    return worst
+
+
+def _dctcp_match() -> float:
+    """F where K is DCTCP's bound."""
+    capacity, rtt = analysis.packets_per_second(GB), 0.01
+    return analysis.largest_scale(capacity, rtt, analysis.least_threshold(capacity, rtt))
+
 
 BINDINGS = {
+    # Table I: memory per port and Gbit/s, in KB inside datacenters and in MB across the wide area.
+    "gem-013": Binding(computed=lambda: _buffer(4 * 1024**2, 48, 1) / 1024),
+    "gem-014": Binding(computed=lambda: _buffer(9 * 1024**2, 48, 10) / 1024),
+    "gem-015": Binding(computed=lambda: _buffer(12 * 1024**2, 32, 40) / 1024),
+    "gem-016": Binding(computed=lambda: _buffer(96 * GB, 576, 10) / MB),
+    "gem-017": Binding(computed=lambda: _buffer(96 * GB, 144, 100) / MB),
+    "gem-018": Binding(computed=lambda: _buffer(384 * GB, 2304, 10) / MB),
+    # Analysis.
+    "gem-042": Binding(computed=lambda: GB * 0.01 / 8 / MB),
+    "gem-043": Binding(computed=_dctcp_match),
+    "gem-044": Binding(computed=_least_queue),
+    "gem-046": Binding(computed=lambda: analysis.largest_cut(0.005, 0.010)),
+    # Our controller's defaults.
+    "gem-047": Binding(computed=lambda: _default("h") * GB * 0.01),
+    "gem-048": Binding(computed=lambda: (_default("h-min"), _default("h-max"))),
     # Headline reductions, "up to": the largest over the four figures of realistic traffic.
     "gem-001": Binding(
         ("1 - fct_small_avg(gemini) / fct_small_avg(cubic)",),
@@ -34,50 +70,6 @@ BINDINGS = {
     "gem-002": Binding(("1 - fct_small_avg(gemini) / fct_small_avg(dctcp)",), over="max"),
     "gem-003": Binding(("1 - fct_small_avg(gemini) / fct_small_avg(bbr)",), over="max"),
     "gem-004": Binding(("1 - fct_large(gemini) / fct_large(vegas)",), over="max"),
-    # Where packets are lost.
-    "gem-010": Binding(tuple(f"plr_dcn({arm}) / plr_wan({arm})" for arm in _LOSS_AND_ECN)),
-    "gem-023": Binding(("plr(bbr)",)),
-    "gem-024": Binding(("plr_dcn(cubic)",)),
-    "gem-025": Binding(("plr_wan(cubic)",)),
-    "gem-026": Binding(("plr_dcn(cubic-ecn)",)),
-    "gem-027": Binding(("plr_wan(cubic-ecn)",)),
-    "gem-028": Binding(("plr_dcn(dctcp)",)),
-    "gem-029": Binding(("plr_wan(dctcp)",)),
-    "gem-030": Binding(names=_IN_THE_DCN),
-    "gem-031": Binding(tuple(f"dcn_share_of_losses({arm})" for arm in _LOSS_AND_ECN)),
     "gem-086": Binding(("plr(gemini)",)),
-    "gem-087": Binding(("plr(bbr)",)),
-    # The set-up, mean over all arms.
-    "gem-019": Binding(("utilisation_wan()",), full_only=True),
-    "gem-020": Binding(("utilisation_fabric()",), full_only=True),
-    "gem-021": Binding(("utilisation_hosts()",), full_only=True),
-    "gem-022": Binding(("utilisation_fabric()",), full_only=True),
-    "gem-088": Binding(("share_of_small_flows()",), scenarios=("E-F13",)),
-    "gem-089": Binding(("share_of_bytes_in_largest_tenth()",), scenarios=("E-F13",)),
-    # Fig. 4: small flows are claimed for the average and for the tail.
-    "gem-034": Binding(names={"fct_small": ("fct_small_avg", "fct_small_p99")}),
-    "gem-035": Binding(),
-    "gem-036": Binding(names=_SMALL_AVERAGE),
-    "gem-037": Binding(names=_SMALL_AVERAGE),
-    # Fig. 6
-    "gem-011": Binding(("goodput_large(vegas-20) / goodput_large(vegas-1)",)),
-    "gem-040": Binding(),
-    "gem-041": Binding(),
-    # Fig. 13 and 14
-    "gem-072": Binding(),
-    "gem-073": Binding(),
-    "gem-074": Binding(names=_SMALL_AVERAGE),
-    "gem-075": Binding(),
-    "gem-076": Binding(),
-    "gem-077": Binding(),
-    "gem-078": Binding(names=_SMALL_AVERAGE),
-    "gem-079": Binding(),
-    # Fig. 15 and 16
-    "gem-080": Binding(),
-    "gem-081": Binding(),
-    "gem-082": Binding(),
-    "gem-083": Binding(),
-    "gem-084": Binding(),
-    "gem-085": Binding(),
     "gem-090": Binding(rank_slack=0.05),
 }

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from narrows.claims import Binding, Claim, Paper, catalogue, judge, measures, relations
 from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
+from narrows.errors import BadInput
 
-GEMINI = catalogue.load(CHECKOUT / "experiments" / "gemini")
+GEMINI, DCTCP = (catalogue.load(CHECKOUT / "experiments" / paper) for paper in ("gemini", "dctcp"))
 
 
 def value(text, **terms):
@@ -272,20 +273,48 @@ def test_what_was_not_run_says_why():
     assert "not understood" in strange.reason
 
 
-def test_bindings_of_gemini_are_of_its_claims_and_read_its_language():
-    identifiers = {item.identifier for item in GEMINI.claims}
-    assert len(identifiers) == 92
-    assert set(GEMINI.bindings) <= identifiers
-    for item in GEMINI.claims:
-        if item.identifier not in GEMINI.bindings:
+def test_an_order_over_axes_is_restated_in_terms_of_cases():
+    stated = claim(("rtt(K=20) < rtt(K=40)",))
+    assert verdict(stated, Binding()).word == "not-run"
+    assert verdict(stated, Binding(orders=("fct_all(fast) < fct_all(slow)",))).word == "holds"
+    assert verdict(stated, Binding(orders=("fct_all(fast) > fct_all(slow)",))).word == "fails"
+
+
+def test_what_needs_no_run_is_computed_and_each_value_has_its_interval():
+    bound = Binding(computed=lambda: 0.5)
+    assert verdict(claim(accept=(0.4, 0.6), kind="number"), bound, figures={}).word == "holds"
+    assert verdict(claim(accept=(0.6, 0.7), kind="number"), bound, figures={}).word == "fails"
+    each = dataclasses.replace(claim(accept=(0, 99), kind="number"), accept_each=((19, 21), (60, 70)))
+    assert verdict(each, Binding(computed=lambda: (20, 65)), figures={}).word == "holds"
+    assert verdict(each, Binding(computed=lambda: (20, 80)), figures={}).word == "partly"
+
+
+def test_a_claim_is_bound_once(tmp_path):
+    (tmp_path / "claims.toml").write_text("claim = []")
+    for figure in ("one", "two"):
+        (tmp_path / figure).mkdir()
+        (tmp_path / figure / "bindings.py").write_text("SCENARIOS = ('S',)\nBINDINGS = {'c': None}")
+    with pytest.raises(BadInput, match="binds c a second time"):
+        catalogue.load(tmp_path)
+
+
+@pytest.mark.parametrize(("paper", "claims"), [(GEMINI, 92), (DCTCP, 47)], ids=["gemini", "dctcp"])
+def test_bindings_are_of_the_papers_claims_and_read_their_language(paper, claims):
+    identifiers = {item.identifier for item in paper.claims}
+    assert len(identifiers) == claims
+    assert set(paper.bindings) <= identifiers
+    for item in paper.claims:
+        if item.identifier not in paper.bindings:
             continue
-        binding = GEMINI.bindings[item.identifier]
-        assert all(scenario in GEMINI.figures for scenario in binding.scenarios or item.scenarios)
+        binding = paper.bindings[item.identifier]
+        if binding.computed is not None:
+            assert not item.needs_simulation
+            continue
         assert bool(binding.expressions) == (item.kind != "ordering")
         used = [
             term for text in (*binding.expressions, *binding.also) for term in relations.terms(parse_expression(text))
         ]
-        for text in item.order:
+        for text in binding.orders or item.order:
             parsed = parse_order(text)
             sides = (
                 [parsed.term]
@@ -308,7 +337,7 @@ def test_the_papers_setup_is_judged_from_ports_and_flows(gemini, monkeypatch):
     assert verdicts["gem-019"].word == "holds"
     assert verdicts["gem-020"].word == "holds"
     assert verdicts["gem-088"].word == "holds"
-    assert verdicts["gem-005"].reason == "belongs to another figure (fig09)"
+    assert verdicts["gem-005"].reason == "belongs to another figure (E-F9)"
     assert isinstance(data.flows, pl.DataFrame)
 
 

@@ -168,7 +168,7 @@ def test_reproduce_runs_draws_judges_and_reports(gemini, monkeypatch):
     assert verdicts["gem-035"]["verdict"] == "holds"
     assert verdicts["gem-072"]["verdict"] == "holds", "judged from the runs of Fig. 13 that are there"
     assert (
-        verdicts["gem-005"] | {"verdict": "not-run", "reason": "belongs to another figure (fig09)"}
+        verdicts["gem-005"] | {"verdict": "not-run", "reason": "belongs to another figure (E-F9)"}
         == verdicts["gem-005"]
     )
     assert json.loads((gemini / "runs" / "reports" / "claims-gemini-quick.json").read_text())["quick"] is True

@@ -1,4 +1,8 @@
-"""How a claim is measured: expressions over named measures. A paper's folder has one binding per claim id."""
+"""How a claim is measured: expressions over named measures, or arithmetic. One binding per claim id.
+
+A figure's folder has the bindings of its own claims in `bindings.py`; those of several figures, and arithmetic, are in the
+paper's.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,10 @@ class Binding:
 
     expressions: tuple[str, ...] = ()
     """For numbers and ratios: each must lie in the claim's interval. Orderings are read from the claim itself."""
+    orders: tuple[str, ...] = ()
+    """For orderings over a sweep's axes: the claim's relations in terms of measures and cases, where its own words are not."""
+    computed: Callable[[], float | Sequence[float]] | None = None
+    """For what needs no run: the number, or numbers, that our code or the stated arithmetic gives."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For orderings: a name in the claim → the measures that it stands for; each is judged."""
     over: Literal["every", "max"] = "every"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from narrows.claims.binding import Binding
 
+BINDINGS = "bindings.py"
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -36,6 +38,8 @@ class Claim:
     needs_simulation: bool
     confidence: str
     note: str
+    accept_each: tuple[tuple[float, float], ...] = ()
+    """For a claim of several values: an interval for each."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +55,27 @@ class Paper:
 
 
 def load(folder: Path) -> Paper:
-    """Reads `claims.toml` and `bindings.py`. Raises `BadInput`."""
+    """Reads `claims.toml`, the paper's `bindings.py` and each figure's. Raises `BadInput`."""
     path = folder / "claims.toml"
     try:
         raw = tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise bad_input(f"cannot read {path}: {error}", "each paper's folder has a claims.toml") from error
-    module = module_from(folder / "bindings.py")
+    bindings: dict[str, Binding] = {}
+    figures: dict[str, str] = {}
+    for place in (folder, *sorted(path.parent for path in folder.glob(f"*/{BINDINGS}"))):
+        module = module_from(place / BINDINGS)
+        figures |= dict.fromkeys(getattr(module, "SCENARIOS", ()), place.name)
+        own = getattr(module, "BINDINGS", {})
+        if twice := sorted(bindings.keys() & own.keys()):
+            raise bad_input(f"{place / BINDINGS} binds {twice[0]} a second time", "keep one of the two bindings")
+        bindings |= own
     return Paper(
         name=folder.name,
         folder=folder,
         claims=tuple(_claim(entry) for entry in raw["claim"]),
-        bindings=getattr(module, "BINDINGS", {}),
-        figures=getattr(module, "FIGURES", {}),
+        bindings=bindings,
+        figures=figures,
     )
 
 
@@ -92,6 +104,7 @@ def _claim(raw: Mapping[str, Any]) -> Claim:
         expect=raw["expect"],
         unit=raw.get("unit", ""),
         accept=_interval(raw.get("accept")),
+        accept_each=tuple(found for each in raw.get("accept_each", ()) if (found := _interval(each)) is not None),
         order=tuple(raw.get("order", ())),
         needs_simulation=raw["needs_simulation"],
         confidence=raw["confidence"],

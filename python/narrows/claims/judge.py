@@ -94,6 +94,10 @@ class _Judge:
         if bound is None:
             return self._not_run(self._why_unbound())
         self.binding = bound
+        if bound.computed is not None:
+            parts = self._computed(bound.computed())
+            word, reason = self._conclude(parts, ())
+            return Verdict(self.claim, word, reason, tuple(parts))
         if bound.full_only and self.quick:
             return self._not_run("a check of the set-up: judged on full runs, short ones do not offer what they say")
         scenarios = bound.scenarios or self.claim.scenarios
@@ -128,19 +132,44 @@ class _Judge:
 
     def _parts(self, scenarios: Sequence[str]) -> list[Part]:
         if self.claim.kind == "ordering":
-            return [part for item in scenarios for text in self.claim.order for part in self._order(text, item)]
+            orders = self.binding.orders or self.claim.order
+            return [part for item in scenarios for text in orders for part in self._order(text, item)]
         columns = [
-            [self._value_part(parse_expression(text), self._said(text, item, scenarios), item) for item in scenarios]
-            for text in self.binding.expressions
+            [
+                self._value_part(parse_expression(text), self._said(text, item, scenarios), item, accept)
+                for item in scenarios
+            ]
+            for text, accept in zip(self.binding.expressions, self._accepts(self.binding.expressions), strict=True)
         ]
         if self.binding.over == "max":
             return [_largest(column) for column in columns]
         return list(itertools.chain.from_iterable(columns))
 
+    def _computed(self, found: float | Sequence[float]) -> list[Part]:
+        """Numbers that need no run, each against its interval."""
+        values = [found] if isinstance(found, int | float) else list(found)
+        return [
+            Part(
+                _number(value),
+                _inside(exact := Estimate(value, value, value, "none", 0), accept),
+                exact,
+                _number(value),
+            )
+            for value, accept in zip(values, self._accepts(values), strict=True)
+        ]
+
+    def _accepts(self, values: Sequence[object]) -> Sequence[tuple[float, float]]:
+        """The interval of each value: one for all, or one for each."""
+        if self.claim.accept_each:
+            return self.claim.accept_each
+        return [self.claim.accept or (-math.inf, math.inf)] * len(values)
+
     def _said(self, text: str, scenario: str, scenarios: Sequence[str]) -> str:
         return text if len(scenarios) == 1 else f"{scenario}: {text}"
 
-    def _value_part(self, expression: Expression, text: str, scenario: str) -> Part:
+    def _value_part(
+        self, expression: Expression, text: str, scenario: str, accept: tuple[float, float] = (-math.inf, math.inf)
+    ) -> Part:
         """An expression, for every seed, against the accepted interval."""
         try:
             values = self._by_seed(expression, scenario)
@@ -149,13 +178,7 @@ class _Judge:
         found = estimate(values)
         if found is None:
             return Part(text, "unknown", detail=f"{text} has no value: nothing to divide by")
-        low, high = self.claim.accept or (-math.inf, math.inf)
-        # A division by nothing in one seed makes the mean infinite and says nothing of others: each must lie inside.
-        ends = (found.mean, found.mean) if math.isfinite(found.mean) else (found.low, found.high)
-        inside: Outcome = "yes" if low <= ends[0] and ends[1] <= high else "no"
-        if inside == "no" and found.low <= high and found.high >= low:
-            inside = "overlaps"
-        return Part(text, inside, found, f"{text} = {_number(found.mean)}{_unit_of(expression)}")
+        return Part(text, _inside(found, accept), found, f"{text} = {_number(found.mean)}{_unit_of(expression)}")
 
     def _order(self, text: str, scenario: str) -> list[Part]:
         """An `order` string: one part per relation and per measure that its names stand for."""
@@ -284,6 +307,16 @@ class _Judge:
         if isinstance(found, NotEvaluable):
             raise found
         return found
+
+
+def _inside(found: Estimate, accept: tuple[float, float]) -> Outcome:
+    """Whether the mean lies in the accepted interval, or at least the interval over seeds overlaps it."""
+    low, high = accept
+    # A division by nothing in one seed makes the mean infinite and says nothing of others: each must lie inside.
+    ends = (found.mean, found.mean) if math.isfinite(found.mean) else (found.low, found.high)
+    if low <= ends[0] and ends[1] <= high:
+        return "yes"
+    return "overlaps" if found.low <= high and found.high >= low else "no"
 
 
 def _rank(values: Mapping[str, float], arm: str, slack: float) -> float:
