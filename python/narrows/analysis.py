@@ -1,6 +1,7 @@
 """Closed forms of the papers: what a queue and its senders should do, to stand beside what they did.
 
-Lengths are packets of 1500 B, `capacity` is packets per second, `rtt` seconds without queueing, `step` packets per round trip.
+Lengths are packets of 1500 B, `capacity` is packets per second, `rtt` seconds without queueing, `step` packets per
+round trip.
 """
 
 from __future__ import annotations

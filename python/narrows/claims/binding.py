@@ -1,7 +1,7 @@
 """How a claim is measured: expressions over named measures, or arithmetic. One binding per claim id.
 
-A figure's folder has the bindings of its own claims in `bindings.py`; those of several figures, and arithmetic, are in the
-paper's.
+A figure's folder has the bindings of its own claims in `bindings.py`; those of several figures, and arithmetic, are in
+the paper's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Binding:
     expressions: tuple[str, ...] = ()
     """For numbers and ratios: each must lie in the claim's interval. Orderings are read from the claim itself."""
     orders: tuple[str, ...] = ()
-    """For orderings over a sweep's axes: the claim's relations in terms of measures and cases, where its own words are not."""
+    """For orderings over a sweep's axes: the claim's relations in terms of measures and cases."""
     computed: Callable[[], float | Sequence[float]] | None = None
     """For what needs no run: the number, or numbers, that our code or the stated arithmetic gives."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

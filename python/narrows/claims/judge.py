@@ -147,16 +147,12 @@ class _Judge:
 
     def _computed(self, found: float | Sequence[float]) -> list[Part]:
         """Numbers that need no run, each against its interval."""
-        values = [found] if isinstance(found, int | float) else list(found)
-        return [
-            Part(
-                _number(value),
-                _inside(exact := Estimate(value, value, value, "none", 0), accept),
-                exact,
-                _number(value),
-            )
-            for value, accept in zip(values, self._accepts(values), strict=True)
-        ]
+        values = [float(found)] if isinstance(found, int | float) else [float(value) for value in found]
+        parts: list[Part] = []
+        for value, accept in zip(values, self._accepts(values), strict=True):
+            exact = Estimate(value, value, value, "none", 0)
+            parts.append(Part(_number(value), _inside(exact, accept), exact, _number(value)))
+        return parts
 
     def _accepts(self, values: Sequence[object]) -> Sequence[tuple[float, float]]:
         """The interval of each value: one for all, or one for each."""
