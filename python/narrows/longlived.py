@@ -17,23 +17,30 @@ GROUP: Final = ("case", "workload", "controller")
 
 
 def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
-    """The flows that a plan's body gives no size, by what names them in the table of flows."""
+    """The flows that a plan's body gives no size, by what names them in the table of flows; when they may start, ns."""
     nodes = plan["network"]["nodes"]
     rows = [
-        (traffic["name"], flow["at"] // 1000, nodes[flow["source"]]["name"], nodes[flow["destination"]]["name"])
+        (
+            traffic["name"],
+            nodes[flow["source"]]["name"],
+            nodes[flow["destination"]]["name"],
+            flow["at"] // 1000,
+            (flow["at"] + flow.get("spread", 0)) // 1000,
+        )
         for traffic in plan["traffic"]
         for flow in traffic.get("pattern", {}).get("list", ())
         if flow["size"] is None
     ]
-    schema = {"workload": pl.String, "start_ns": pl.UInt64, "source": pl.String, "destination": pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    schema = {"workload": pl.String, "source": pl.String, "destination": pl.String, "from": pl.UInt64, "to": pl.UInt64}
+    return pl.DataFrame(rows, schema=schema, orient="row").unique(maintain_order=True)
 
 
 def measured(flows: pl.LazyFrame, plan: Mapping[str, Any], measured_ns: int) -> pl.LazyFrame:
     """Those of a run's flows that have no size, whenever they began, with their `goodput_mbps`."""
     delivered = pl.col("delivered_after_warmup_bytes").cast(pl.Float64)
-    names = stated(plan)
-    return flows.join(names.lazy(), on=names.columns, how="semi").with_columns(
+    named = flows.join(stated(plan).lazy(), on=("workload", "source", "destination"))
+    own = named.filter(pl.col("start_ns").is_between("from", "to")).select("flow").unique()
+    return flows.join(own, on="flow", how="semi").with_columns(
         (8e3 * delivered / max(1, measured_ns)).alias("goodput_mbps")
     )
 

@@ -1,5 +1,6 @@
 """Flows without a size, requests, and what a report and a comparison say of them."""
 
+import copy
 import json
 import subprocess
 import sys
@@ -86,12 +87,28 @@ def test_only_flows_without_a_size_are_long_lived_and_those_of_the_warm_up_count
     rows = pl.DataFrame(
         {
             "workload": ["bulk", "bulk", "web"], "start_ns": [0, 5000, 0], "source": ["h1"] * 3,
-            "destination": ["h2"] * 3, "delivered_after_warmup_bytes": [1_000_000] * 3,
+            "destination": ["h2"] * 3, "delivered_after_warmup_bytes": [1_000_000] * 3, "flow": [0, 1, 2],
         },
         schema_overrides={"start_ns": pl.UInt64},
     )  # fmt: skip
     found = longlived.measured(rows.lazy(), PLAN, 1_000_000_000).collect()
     assert found.select("workload", "start_ns", "goodput_mbps").rows() == [("bulk", 0, 8.0)]
+
+
+def test_a_flow_may_start_anywhere_within_its_spread():
+    plan = copy.deepcopy(PLAN)
+    (bulk,) = (traffic for traffic in plan["traffic"] if traffic["name"] == "bulk")
+    for flow in bulk["pattern"]["list"]:
+        flow["spread"] = 4_000_000
+    starts = [0, 1234, 4000, 4001]
+    rows = pl.DataFrame(
+        {
+            "workload": ["bulk"] * 4, "start_ns": starts, "source": ["h1"] * 4, "destination": ["h2"] * 4,
+            "delivered_after_warmup_bytes": [1] * 4, "flow": [0, 1, 2, 3],
+        },
+        schema_overrides={"start_ns": pl.UInt64},
+    )  # fmt: skip
+    assert longlived.measured(rows.lazy(), plan, 1).collect()["start_ns"].to_list() == [0, 1234, 4000]
 
 
 def test_jain_is_one_for_equals_and_half_for_one_of_two():

@@ -231,8 +231,11 @@ pub struct SizeDistribution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FlowStart {
-    /// When it is offered (or its request sent).
+    /// When it is offered (or its request sent), at the earliest.
     pub at: Time,
+    /// How much later that may be; drawn from the seed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub spread: Span,
     /// The node that sends its bytes.
     pub source: u32,
     /// The node that receives them.
@@ -243,6 +246,12 @@ pub struct FlowStart {
     pub stop: Option<Time>,
     /// Size of the request that the destination sends first.
     pub request: Option<Bytes>,
+}
+
+/// Whether there is no spread: then it is not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_none(spread: &Span) -> bool {
+    *spread == Span::ZERO
 }
 
 /// Scatter and gather by one client, in a closed loop.

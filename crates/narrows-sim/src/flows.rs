@@ -10,6 +10,7 @@ use std::ops::{Index, IndexMut};
 use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_scenario::plan::{FlowStart, Pattern, Plan, Schedule, Traffic};
+use narrows_scenario::traffic::flows::started;
 
 /// Flows of one traffic entry, in the order of their starts.
 pub(crate) type Arrivals<'a> = Peekable<Box<dyn Iterator<Item = FlowStart> + Send + 'a>>;
@@ -18,11 +19,7 @@ pub(crate) type Arrivals<'a> = Peekable<Box<dyn Iterator<Item = FlowStart> + Sen
 pub(crate) fn arrivals<'a>(traffic: &'a Traffic, seed: u64, schedule: &'a Schedule) -> Arrivals<'a> {
     let flows: Box<dyn Iterator<Item = FlowStart> + Send + 'a> = match &traffic.pattern {
         Pattern::Open(open) => Box::new(open.flows(seed, &traffic.name, schedule)),
-        Pattern::List(list) => {
-            let mut list = list.clone();
-            list.sort_by_key(|flow| flow.at);
-            Box::new(list.into_iter())
-        }
+        Pattern::List(list) => Box::new(started(list, seed, &traffic.name).into_iter()),
         Pattern::Incast(_) => Box::new(std::iter::empty()),
     };
     flows.peekable()

@@ -18,6 +18,7 @@ fn any_flow() -> impl Strategy<Value = FlowStart> {
     (0u64..400, ends, 1u64..400_000, prop::option::of(1u64..3_000)).prop_map(
         |(ms, (source, destination), size, request)| FlowStart {
             at: at(Span::from_ms(ms)),
+            spread: Span::ZERO,
             source,
             destination,
             size: Some(Bytes::new(size)),

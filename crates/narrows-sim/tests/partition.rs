@@ -153,10 +153,11 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
                 let stops = long && dice.once_in(2);
                 FlowStart {
                     at,
+                    spread: Span::from_ms(u64::from(dice.below(2))),
                     source,
                     destination,
                     size: (!long).then(|| Bytes::new(u64::from(dice.between(1, 200_000)))),
-                    stop: stops.then(|| at + Span::from_ms(u64::from(dice.between(1, 20)))),
+                    stop: stops.then(|| at + Span::from_ms(u64::from(dice.between(2, 20)))),
                     request,
                 }
             };

@@ -123,6 +123,8 @@ pub struct Long {
     pub flows: Option<Located<u32>>,
     /// When the first starts; at once where nothing is said.
     pub start: Option<Located<Quantity<Time>>>,
+    /// Each starts up to so much later, at a moment that the seed decides; at once where nothing is said.
+    pub spread: Option<Located<Quantity<Span>>>,
     /// Each starts so much later than the one before.
     pub stagger: Option<Located<Quantity<Span>>>,
     /// When the first stops offering data; at the run's end where nothing is said.

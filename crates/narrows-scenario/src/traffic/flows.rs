@@ -60,6 +60,19 @@ impl Open {
     }
 }
 
+/// Flows that are stated one by one, in the order of their starts: each begins within its spread, at a moment from the
+/// stream `traffic/<name>/starts`.
+pub fn started(list: &[FlowStart], seed: u64, name: &str) -> Vec<FlowStart> {
+    let mut starts = Stream::named(seed, &format!("traffic/{name}/starts"));
+    let begin = |flow: &FlowStart| {
+        let later = Span::from_ps(starts.below(flow.spread.as_ps().saturating_add(1)));
+        FlowStart { at: flow.at + later, spread: Span::ZERO, ..*flow }
+    };
+    let mut flows: Vec<FlowStart> = list.iter().map(begin).collect();
+    flows.sort_by_key(|flow| flow.at);
+    flows
+}
+
 /// See [`Open::flows`].
 #[derive(Debug)]
 pub struct Flows<'a> {
@@ -88,7 +101,15 @@ impl Iterator for Flows<'_> {
             }
         };
         let (source, destination) = self.open.pair(&mut self.pairs);
-        Some(FlowStart { at, source, destination, size: Some(size), stop: None, request: self.open.request })
+        Some(FlowStart {
+            at,
+            spread: Span::ZERO,
+            source,
+            destination,
+            size: Some(size),
+            stop: None,
+            request: self.open.request,
+        })
     }
 }
 
@@ -158,6 +179,29 @@ mod tests {
             );
             assert_eq!(open.flows(seed, "t", &schedule).count(), sizes.len());
         }
+    }
+
+    #[test]
+    fn stated_flows_begin_within_their_spread_in_the_order_of_time() {
+        let flow = |ms, spread| FlowStart {
+            at: Time::ZERO + Span::from_ms(ms),
+            spread: Span::from_ms(spread),
+            source: 0,
+            destination: 1,
+            size: None,
+            stop: None,
+            request: None,
+        };
+        let exact = vec![flow(3, 0), flow(1, 0)];
+        assert_eq!(started(&exact, 1, "t"), [exact[1], exact[0]]);
+        let loose = vec![flow(5, 10); 500];
+        let begun = started(&loose, 1, "t");
+        assert!(begun.is_sorted_by_key(|flow| flow.at));
+        assert_ne!(begun, started(&loose, 2, "t"));
+        let first = begun.iter().map(|flow| flow.at).min().unwrap();
+        let last = begun.iter().map(|flow| flow.at).max().unwrap();
+        let ms = |ms| Time::ZERO + Span::from_ms(ms);
+        assert!(ms(5) <= first && first < ms(6) && ms(14) < last && last <= ms(15), "{first} {last}");
     }
 
     #[test]

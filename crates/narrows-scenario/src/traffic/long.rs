@@ -40,6 +40,7 @@ pub(super) fn resolve(
     }
     let start = long.start.as_ref().map_or(Time::ZERO, |at| at.value.0);
     let stagger = long.stagger.as_ref().map_or(Span::ZERO, |by| by.value.0);
+    let spread = long.spread.as_ref().map_or(Span::ZERO, |by| by.value.0);
     let stop_stagger = long.stop_stagger.as_ref().map_or(Span::ZERO, |by| by.value.0);
     let mut list = vec![];
     for index in 0..flows as usize {
@@ -50,17 +51,17 @@ pub(super) fn resolve(
         let at = start + stagger.saturating_mul(index as u64);
         let stop = long.stop.as_ref().map(|stop| stop.value.0 + stop_stagger.saturating_mul(index as u64));
         if let (Some(end), Some(written)) = (stop, &long.stop)
-            && end <= at
+            && end <= at + spread
         {
-            let (start, end) = (at.to_string(), end.to_string());
+            let (start, end) = ((at + spread).to_string(), end.to_string());
             return Err(Problem::EndsBeforeStart { what: "a long-lived flow", start, end }.at(&written.span));
         }
-        if at >= scene.end {
-            let (start, end) = (at.to_string(), scene.end.to_string());
+        if at + spread >= scene.end {
+            let (start, end) = ((at + spread).to_string(), scene.end.to_string());
             let span = long.start.as_ref().map_or(&long.span, |start| &start.span);
             return Err(Problem::EndsBeforeStart { what: "the run", start, end }.at(span));
         }
-        list.push(FlowStart { at, source, destination, size, stop, request });
+        list.push(FlowStart { at, spread, source, destination, size, stop, request });
     }
     scene.reachable(list.iter().map(|flow| (flow.source, flow.destination)), &long.span)?;
     list.sort_by_key(|flow| flow.at);

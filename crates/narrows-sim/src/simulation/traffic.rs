@@ -332,6 +332,7 @@ impl Simulation<'_> {
 fn asked(incast: &Incast, sequence: u32, at: Time) -> FlowStart {
     FlowStart {
         at,
+        spread: Span::ZERO,
         source: incast.servers[sequence as usize % incast.servers.len()],
         destination: incast.client,
         size: Some(incast.response),

@@ -115,7 +115,15 @@ pub fn set(plan: &mut Plan, name: &str, value: Value) {
 }
 
 pub fn flow(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
-    FlowStart { at: at(start), source, destination, size: size.map(Bytes::new), stop: None, request: None }
+    FlowStart {
+        at: at(start),
+        spread: Span::ZERO,
+        source,
+        destination,
+        size: size.map(Bytes::new),
+        stop: None,
+        request: None,
+    }
 }
 
 pub fn run(plan: &Plan, seed: u64) -> Results {

@@ -1,0 +1,139 @@
+"""A quantity against an axis of the sweep: a line for each arm, its interval over seeds as a rule."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from narrows.figures import style
+from narrows.figures.palette import colours
+from narrows.stats import estimate
+from narrows.wording import number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What one panel shows."""
+
+    title: str
+    unit: str
+    table: pl.DataFrame
+    """A row for each run: `arm`, the axis, `seed`, and the quantity."""
+    column: str
+    """The quantity's name in the table."""
+    log: bool = False
+    """A logarithmic scale; values of zero are left out then."""
+    low: float | None = None
+    """Where the scale begins; at zero where nothing is said."""
+
+
+def number_of(text: str) -> float:
+    """The number that an axis' value begins with: 20 for `20pkt`, 0.2 for `0.2ms`."""
+    found = _LEADING_NUMBER.match(text)
+    if found is None:
+        raise ValueError(f"'{text}' does not begin with a number")
+    return float(found[0])
+
+
+def draw(
+    panels: Sequence[Panel],
+    axis: str,
+    arms: Sequence[str],
+    *,
+    title: str,
+    log: bool = False,
+    references: pl.DataFrame | None = None,
+) -> alt.HConcatChart:
+    """The panels in a row, all against `axis`, whose `title` names its unit.
+
+    `references` are drawn dashed in every panel that has their `column`: rows of `column`, `arm`, the axis and `value`.
+    """
+    width = style.columns(len(panels), label=44, gap=64)
+    drawn = [
+        _panel(panel, axis, arms, title, width, log=log, references=references, legend=not place)
+        for place, panel in enumerate(panels)
+    ]
+    return alt.hconcat(*drawn, spacing=24)
+
+
+def _panel(
+    panel: Panel,
+    axis: str,
+    arms: Sequence[str],
+    x_title: str,
+    width: int,
+    *,
+    log: bool,
+    references: pl.DataFrame | None,
+    legend: bool,
+) -> alt.LayerChart | alt.FacetChart:
+    data = _summary(panel, axis)
+    ticks = sorted(set(data["x"].to_list()))
+    x = alt.X(
+        "x:Q",
+        title=x_title,
+        scale=alt.Scale(type="log" if log else "linear", nice=False, zero=False, padding=12),
+        axis=alt.Axis(values=ticks if len(ticks) <= 9 else alt.Undefined, format="~r", grid=False),
+    )
+    floor = panel.low if panel.low is not None else 0.0
+    y_scale = alt.Scale(type="log", nice=False) if panel.log else alt.Scale(domainMin=floor, zero=False)
+    y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=alt.Axis(tickCount=5, format=",~r"))
+    chosen = colours(arms)
+    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
+    colour = alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top") if legend else None)
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("at:N", title=x_title),
+        alt.Tooltip("shown:N", title=panel.title),
+        alt.Tooltip("range:N", title="interval"),
+    ]
+    base = alt.Chart(style.rows(data)).encode(x=x, color=colour)
+    line = base.mark_line(strokeWidth=1.8).encode(y=y, opacity=style.visible())
+    rule = base.mark_rule(strokeWidth=1.3).encode(y="low:Q", y2="high:Q", opacity=style.visible(0.7))
+    point = base.mark_point(filled=True, size=38).encode(y="mean:Q", tooltip=tooltip, opacity=style.visible())
+    layers: list[alt.Chart] = [line, rule, point]
+    if references is not None:
+        own = references.filter(pl.col("column") == panel.column).select(
+            pl.col("arm").alias("case"), _numbers(axis).alias("x"), pl.col("value").alias("mean")
+        )
+        if not own.is_empty():
+            dashed = alt.Chart(style.rows(own.sort("case", "x"))).mark_line(strokeWidth=1.2, strokeDash=[5, 4])
+            layers.append(dashed.encode(x=x, y=y, color=colour, opacity=style.visible(0.8)))
+    return alt.layer(*layers).properties(title=panel.title, width=width, height=230)
+
+
+def _summary(panel: Panel, axis: str) -> pl.DataFrame:
+    """Mean and interval over seeds, for each arm and value of the axis."""
+    grouped = (
+        panel.table.select("arm", axis, panel.column)
+        .drop_nulls()
+        .group_by("arm", axis, maintain_order=True)
+        .agg(panel.column)
+    )
+    rows = []
+    for arm, at, values in grouped.iter_rows():
+        found = estimate(values)
+        if found is None or (panel.log and found.low <= 0):
+            continue
+        unit = f" {panel.unit}" if panel.unit else ""
+        interval = "none" if found.kind == "none" else f"{number(found.low, 4)} to {number(found.high, 4)}{unit}"
+        rows.append({
+            "case": arm, "at": at, "x": number_of(at), "mean": found.mean, "low": found.low, "high": found.high,
+            "shown": f"{number(found.mean, 4)}{unit}", "range": interval,
+        })  # fmt: skip
+    schema = {"case": pl.String, "at": pl.String, "x": pl.Float64, "mean": pl.Float64, "low": pl.Float64,
+              "high": pl.Float64, "shown": pl.String, "range": pl.String}  # fmt: skip
+    return pl.DataFrame(rows, schema=schema).sort("case", "x")
+
+
+def _numbers(axis: str) -> pl.Expr:
+    return pl.col(axis).map_elements(number_of, return_dtype=pl.Float64)
