@@ -166,8 +166,10 @@ def _text(value: object) -> str:
 
 
 def case_name(arm: str, axes: Sequence[tuple[str, str]]) -> str:
-    """`dctcp`, or `dctcp · K=20` in a sweep."""
-    return " · ".join([arm, *(f"{key}={value}" for key, value in axes)])
+    """`dctcp`, or `dctcp · mark-at=20pkt` in a sweep: axes by the last part of their path, if that tells them apart."""
+    last = [key.rpartition(".")[2] for key, _ in axes]
+    names = last if len(set(last)) == len(last) else [key for key, _ in axes]
+    return " · ".join([arm, *(f"{name}={value}" for name, (_, value) in zip(names, axes, strict=True))])
 
 
 def is_plain(name: str) -> bool:

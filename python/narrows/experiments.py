@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -49,6 +50,10 @@ class Figure:
         """The experiment file."""
         return self.folder / EXPERIMENT
 
+    def picture(self, *, quick: bool) -> str:
+        """Name of its picture's files in `runs/figures`, without the ending."""
+        return self.label.replace("/", "-") + ("-quick" if quick else "")
+
     def draw(self, results: Results) -> alt.TopLevelMixin:
         """The paper's figure from our runs."""
         module = catalogue.module_from(self.folder / "figure.py")
@@ -75,20 +80,63 @@ def _shortest(path: Path) -> Path:
         return path
 
 
-def select(wanted: Sequence[str]) -> list[Figure]:
-    """Figures by `PAPER` or `PAPER/FIGURE`; all of them if none is named. Raises `BadInput`."""
-    base = root()
-    everything = [Figure(path.parent) for path in sorted(base.glob(f"*/*/{EXPERIMENT}"))]
-    if not wanted:
-        return everything
-    chosen: list[Figure] = []
-    for name in wanted:
-        matches = [figure for figure in everything if name.strip("/") in (figure.label, figure.paper.name)]
-        if not matches:
-            known = ", ".join(figure.label for figure in everything)
-            raise bad_input(f"no paper or figure is called '{name}'", f"there are: {known}")
-        chosen += [figure for figure in matches if figure not in chosen]
-    return chosen
+def papers() -> list[catalogue.Paper]:
+    """Every paper, by name. Raises `BadInput`."""
+    return [catalogue.load(path.parent) for path in sorted(root().glob(f"*/{CLAIMS}"))]
+
+
+def figures(paper: catalogue.Paper) -> list[Figure]:
+    """A paper's figures, by name."""
+    return [Figure(path.parent) for path in sorted(paper.folder.glob(f"*/{EXPERIMENT}"))]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is to be reproduced."""
+
+    papers: tuple[catalogue.Paper, ...]
+    figures: tuple[Figure, ...]
+    claims: frozenset[str]
+    """The claims that were asked for by name; none: every claim that the figures or papers are about."""
+
+    def includes(self, paper: catalogue.Paper, claim: catalogue.Claim) -> bool:
+        """Whether a claim was asked for: by name, by its paper, or by a figure of its own."""
+        if self.claims:
+            return claim.identifier in self.claims
+        chosen = {figure.name for figure in self.figures if figure.paper == paper.folder}
+        return chosen == {figure.name for figure in figures(paper)} or not chosen.isdisjoint(paper.figures_of(claim))
+
+
+def select(wanted: Sequence[str]) -> Selection:
+    """By `PAPER`, `PAPER/FIGURE` or a claim's identifier. Raises `BadInput` with the nearest names there are."""
+    everything = papers()
+    names: dict[str, list[Figure]] = {}
+    claims: dict[str, list[Figure]] = {}
+    for paper in everything:
+        own = figures(paper)
+        names[paper.name] = own
+        names |= {figure.label: [figure] for figure in own}
+        for claim in paper.claims:
+            needed = paper.figures_of(claim)
+            claims[claim.identifier] = [figure for figure in own if figure.name in needed]
+    chosen: dict[Figure, None] = {}
+    meant: set[str] = set()
+    for text in wanted:
+        name = text.strip("/")
+        found = names.get(name, claims.get(name))
+        if found is None:
+            near = difflib.get_close_matches(name, [*names, *claims], n=3, cutoff=0.5)
+            options = f"the nearest: {', '.join(near)}" if near else f"there are: {', '.join(names)}"
+            raise bad_input(
+                f"no paper, figure or claim is called '{text}'", f"{options}; `narrows reproduce` lists all"
+            )
+        chosen |= dict.fromkeys(found)
+        meant |= {name} & claims.keys()
+    about = {name.partition("/")[0] for name in (text.strip("/") for text in wanted) if name in names}
+    held = [
+        paper for paper in everything if paper.name in about or any(claim.identifier in meant for claim in paper.claims)
+    ]
+    return Selection(tuple(held), tuple(chosen), frozenset() if about else frozenset(meant))
 
 
 def figure_of(file: str) -> Figure | None:
@@ -106,9 +154,8 @@ def figure_of(file: str) -> Figure | None:
     return Figure(_shortest(path.parent)) if belongs else None
 
 
-def verdicts(paper_folder: Path, store: Store, *, quick: bool) -> list[Verdict]:
+def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdict]:
     """Every claim of a paper, judged from what the store holds."""
-    paper = catalogue.load(paper_folder)
     return judge(paper, _frames(paper, store, quick=quick), quick=quick)
 
 

@@ -71,6 +71,7 @@ def by_seed(frames: Frames, keys: tuple[str, ...] = ("case",)) -> pl.DataFrame:
     return frames.long.group_by([*keys, "seed"], maintain_order=True).agg(
         pl.len().alias("flows"),
         x.mean(),
+        x.sum().alias("total_mbps"),
         pl.when(squares > 0).then(x.sum() ** 2 / (pl.len() * squares)).alias("jain"),
         (pl.col("rtt_mean_ns").cast(pl.Float64).mean() / 1e6).alias("rtt_ms"),
         pl.when(sent > 0).then(again / sent).alias("retransmitted"),

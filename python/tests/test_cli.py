@@ -164,24 +164,46 @@ def test_reproduce_runs_draws_judges_and_reports(gemini, monkeypatch):
         "reports/report-gemini-fig04-quick.html",
     ]
     verdicts = {event["id"]: event for event in events if event["event"] == "claim"}
-    assert len(verdicts) == 92
+    assert len(verdicts) == 17, "the claims about the figure"
     assert verdicts["gem-035"]["verdict"] == "holds"
-    assert verdicts["gem-072"]["verdict"] == "holds", "judged from the runs of Fig. 13 that are there"
-    assert (
-        verdicts["gem-005"] | {"verdict": "not-run", "reason": "belongs to another figure (E-F9)"}
-        == verdicts["gem-005"]
-    )
-    assert json.loads((gemini / "runs" / "reports" / "claims-gemini-quick.json").read_text())["quick"] is True
+    card = json.loads((gemini / "runs" / "reports" / "claims-gemini-quick.json").read_text())
+    everything = {claim["id"]: claim for claim in card["claims"]}
+    assert (card["quick"], len(everything)) == (True, 92)
+    assert everything["gem-072"]["verdict"] == "holds", "judged from the runs of Fig. 13 that are there"
+    assert everything["gem-043"]["verdict"] == "holds", "arithmetic"
+    assert everything["gem-038"]["reason"] == "not run yet: narrows reproduce gemini/fig05 --quick"
+    page = (gemini / "runs" / "reports" / "claims-gemini-quick.html").read_text()
+    assert all(f'id="{name}"' in page for name in everything)
+    table = (gemini / "runs" / "reports" / "claims-gemini-quick.md").read_text()
+    assert all(f"| {name} (" in table for name in everything)
     assert narrows("reproduce", "gemini/fig04", "--quick", "--strict").returncode == 1
 
 
 def test_reproduce_names_what_there_is(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
-    done = narrows("reproduce", "gemini/fig99")
-    assert (done.returncode, done.stderr) == (
-        2,
-        "error: no paper or figure is called 'gemini/fig99'\n  help: there are: gemini/fig04, gemini/fig13\n",
+    done = narrows("reproduce", "gemini/fig013")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "error: no paper, figure or claim is called 'gemini/fig013'\n  help: the nearest: gemini/fig13,"
     )
+    done = narrows("reproduce", "gem-99", "--quick")
+    assert (done.returncode, "gem-09" in done.stderr) == (2, True)
+
+
+def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini, monkeypatch):
+    monkeypatch.chdir(gemini)
+    events = lines(narrows("reproduce", "--json"))
+    figures = {event["figure"]: event for event in events if event["event"] == "figure"}
+    assert figures["gemini/fig13"]["run"] == ["quick"]
+    assert "gem-072" in figures["gemini/fig13"]["claims"]
+    assert sum(event["event"] == "claim" for event in events) == 139
+    assert "gemini/fig13" in narrows("reproduce").stdout
+
+
+def test_a_claim_is_reproduced_by_its_name(gemini, monkeypatch):
+    monkeypatch.chdir(gemini)
+    events = lines(narrows("reproduce", "gem-072", "--quick", "--json"))
+    assert [event["id"] for event in events if event["event"] == "claim"] == ["gem-072"]
 
 
 def test_every_verb_explains_itself():

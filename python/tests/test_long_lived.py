@@ -115,6 +115,8 @@ def test_jain_is_one_for_equals_and_half_for_one_of_two():
     assert value_by_seed(sample(long(5, 5)), "jain_long", ("a",)) == {1: 1.0}
     assert value_by_seed(sample(long(5, 0)), "jain_long", ("a",)) == {1: 0.5}
     assert value_by_seed(sample(long(5, 1)), "goodput_long", ("a",)) == {1: 3.0}
+    assert value_by_seed(sample(long(5, 1)), "goodput_total", ("a",)) == {1: 6.0}
+    assert value_by_seed(sample(long(5, 1)), "rtt_long", ("a",)) == {1: 2.0}
     with pytest.raises(NotEvaluable):
         value_by_seed(frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))]), "goodput_long", ("a",))
 

@@ -51,7 +51,17 @@ class Paper:
     claims: tuple[Claim, ...]
     bindings: Mapping[str, Binding]
     figures: Mapping[str, str]
-    """Scenario → name of the figure's folder, which may not exist yet."""
+    """Scenario → name of the figure's folder."""
+
+    def scenarios_of(self, claim: Claim) -> tuple[str, ...]:
+        """What a claim is judged from: its binding's word, else its own."""
+        binding = self.bindings.get(claim.identifier)
+        return (binding.scenarios if binding else ()) or claim.scenarios
+
+    def figures_of(self, claim: Claim) -> tuple[str, ...]:
+        """The figures that a claim is about, in the order of its scenarios; none for arithmetic."""
+        found = (self.figures.get(scenario) for scenario in self.scenarios_of(claim))
+        return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
 def load(folder: Path) -> Paper:

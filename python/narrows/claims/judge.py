@@ -100,7 +100,7 @@ class _Judge:
             return Verdict(self.claim, word, reason, tuple(parts))
         if bound.full_only and self.quick:
             return self._not_run("a check of the set-up: judged on full runs, short ones do not offer what they say")
-        scenarios = bound.scenarios or self.claim.scenarios
+        scenarios = self.paper.scenarios_of(self.claim)
         present = [scenario for scenario in scenarios if self.paper.figures.get(scenario) in self.figures]
         if not present:
             return self._not_run(self._why_absent(scenarios))

@@ -14,7 +14,7 @@ from narrows import wording
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from narrows.claims.catalogue import Claim
+    from narrows.claims.catalogue import Claim, Paper
     from narrows.claims.judge import Part, Verdict, VerdictWord
     from narrows.stats import Estimate
 
@@ -66,6 +66,47 @@ def _mean(part: Part) -> str:
     return "" if part.estimate is None else _number(part.estimate.mean)
 
 
+def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, dict[VerdictWord, int]]]:
+    """How many of each verdict, by the confidence that a claim is reproducible: H, M, L, and all."""
+    rows = [(grade, [one for one in verdicts if one.claim.confidence == grade]) for grade in ("H", "M", "L")]
+    return [(grade, counts(chosen)) for grade, chosen in (*rows, ("all", list(verdicts))) if chosen]
+
+
+def markdown(paper: Paper, verdicts: Sequence[Verdict], *, quick: bool) -> str:
+    """The scorecard as a page of Markdown: counts by confidence, then every claim."""
+    lines = [f"# Claims of {paper.name}{' (quick runs)' if quick else ''}", ""]
+    lines += ["| confidence | " + " | ".join(WORDS) + " |", "|---|" + "---|" * len(WORDS)]
+    for grade, found in tally(verdicts):
+        lines.append(f"| {grade} | " + " | ".join(str(found[word]) for word in WORDS) + " |")
+    lines += ["", RULES, "", "| claim | verdict | stated | accepted | measured |", "|---|---|---|---|---|"]
+    for verdict in verdicts:
+        claim = verdict.claim
+        bounds = "" if claim.kind == "ordering" else accepted(claim)
+        said = f"{claim.metric}: {claim.expect}" if claim.kind != "ordering" else "; ".join(claim.order)
+        name = f"{claim.identifier} ({claim.confidence}), {claim.item}"
+        cells = (name, verdict.word, said, bounds, "; ".join(measured(verdict)))
+        lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def measured(verdict: Verdict) -> list[str]:
+    """What was measured for a claim, in sentences; why not, where it was not."""
+    if verdict.word == "not-run":
+        return [verdict.reason]
+    number_kind = verdict.claim.kind != "ordering"
+    said = [part.detail + (_range(part.estimate) if part.estimate and number_kind else "") for part in verdict.parts]
+    missing = [f"not run: {', '.join(verdict.missing)}"] if verdict.missing else []
+    return [*said, *(part.detail for part in verdict.also), *missing]
+
+
+def _range(estimate: Estimate) -> str:
+    return "" if estimate.kind == "none" else f" ({_number(estimate.low)}–{_number(estimate.high)})"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
 def accepted(claim: Claim) -> str:
     """The interval in which a value is accepted: `0.60–0.85`, `at least 2`, `at most 5`."""
     low, high = claim.accept or (-math.inf, math.inf)
@@ -100,6 +141,7 @@ def record(verdict: Verdict) -> dict[str, Any]:
     return {
         "id": claim.identifier,
         "item": claim.item,
+        "confidence": claim.confidence,
         "metric": claim.metric,
         "expect": claim.expect,
         "accept": [_finite(bound) for bound in claim.accept] if claim.accept else None,

@@ -21,6 +21,18 @@ def goodput_long(frames: Frames, arm: str) -> BySeed:
     return _long(frames, arm, "goodput_mbps")
 
 
+@measure("Mbit/s")
+def goodput_total(frames: Frames, arm: str) -> BySeed:
+    """Goodput of all flows without a size together, after the warm-up."""
+    return _long(frames, arm, "total_mbps")
+
+
+@measure("ms")
+def rtt_long(frames: Frames, arm: str) -> BySeed:
+    """Mean over the flows without a size of their mean round trip, of their whole life."""
+    return _long(frames, arm, "rtt_ms")
+
+
 @measure("")
 def jain_long(frames: Frames, arm: str) -> BySeed:
     """Jain's index over the goodputs of the flows without a size."""

@@ -103,4 +103,5 @@ def _figures() -> str:
 def _experiments() -> str:
     from narrows import experiments
 
-    return f"{len(experiments.select([]))} figures of papers in {experiments.root()}"
+    number = sum(len(experiments.figures(paper)) for paper in experiments.papers())
+    return f"{number} figures of papers in {experiments.root()}"

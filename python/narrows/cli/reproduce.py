@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.output import OUT, line
 from narrows.cli.run import Where, perform
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from narrows.claims import Verdict
+    from narrows.claims.catalogue import Paper
     from narrows.experiments import Figure
+    from narrows.store import Store
 
 
 def reproduce(
-    wanted: Annotated[list[str] | None, typer.Argument(metavar="[PAPER|PAPER/FIGURE ...]", help="All if none.")] = None,
+    wanted: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PAPER|PAPER/FIGURE|CLAIM ...]", help="Nothing: lists what there is."),
+    ] = None,
     quick: options.Quick = False,
     out: options.Out = options.DEFAULT_OUT,
     jobs: options.Jobs = None,
@@ -32,24 +36,73 @@ def reproduce(
 ) -> None:
     """Regenerates papers' figures and judges claims.
 
-    Runs what is not there yet, draws each figure, judges what the paper states from these runs, and writes a report.
+    Runs what is not there yet, draws each figure, judges what the paper states from these runs, and writes a scorecard
+    and a report. Interrupting keeps what is finished. Without arguments it lists papers, figures and claims.
     """
     from narrows import experiments
     from narrows.store import Store
 
     with codes():
-        figures = experiments.select(wanted or [])
-        for figure in figures:
+        store = Store(out)
+        if not wanted:
+            _list(store, everything=everything, json=json)
+            return
+        selection = experiments.select(wanted)
+        for figure in selection.figures:
             _figure(figure, quick=quick, where=Where(out, jobs, on, ray_address), json=json)
         failed = False
-        for paper in dict.fromkeys(figure.paper for figure in figures):
-            verdicts = experiments.verdicts(paper, Store(out), quick=quick)
-            _scorecard(paper, verdicts, out, quick=quick, everything=everything, json=json)
-            failed |= any(verdict.word == "fails" for verdict in verdicts)
-        for figure in figures:
-            _report(figure, quick=quick, out=out, json=json)
+        for paper in selection.papers:
+            verdicts = experiments.verdicts(paper, store, quick=quick)
+            path = _write(paper, verdicts, store, quick=quick)
+            shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
+            _show(paper, shown, quick=quick, everything=everything or bool(selection.claims), json=json)
+            if not json:
+                OUT.print(str(path), soft_wrap=True)
+            failed |= any(verdict.word == "fails" for verdict in shown)
+        for figure in selection.figures:
+            _report(figure, store, quick=quick, json=json)
     if failed and strict:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _list(store: Store, *, everything: bool, json: bool) -> None:
+    """Papers with their figures, what of these has been run, and how many claims there are; with `--all` the claims."""
+    from narrows import experiments
+    from narrows.experiment import expand
+
+    for paper in experiments.papers():
+        if not json:
+            OUT.print(f"[bold]{escape(paper.name)}[/]  {wording.plural(len(paper.claims), 'claim')}")
+        for figure in experiments.figures(paper):
+            title = expand(figure.experiment).title
+            claims = [claim.identifier for claim in paper.claims if figure.name in paper.figures_of(claim)]
+            modes = [mode for mode, quick in (("full", False), ("quick", True)) if _is_run(figure, store, quick=quick)]
+            if json:
+                line(event="figure", paper=paper.name, figure=figure.label, title=title, claims=claims, run=modes)
+                continue
+            state = f"run: {' and '.join(modes)}" if modes else "not run"
+            about = f"{wording.plural(len(claims), 'claim')}, {state}"
+            OUT.print(f"  {figure.label:<20} {escape(title)}  [dim]{about}[/]", soft_wrap=True)
+        for claim in paper.claims if json or everything else ():
+            if json:
+                line(event="claim", paper=paper.name, id=claim.identifier, item=claim.item, metric=claim.metric)
+                continue
+            text = f"{claim.identifier}  {claim.item}: {claim.metric}"
+            OUT.print(f"  [dim]{escape(text)}[/]", soft_wrap=True)
+    if not json:
+        OUT.print("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
+
+
+def _is_run(figure: Figure, store: Store, *, quick: bool) -> bool:
+    from narrows import api
+    from narrows.errors import BadInput
+    from narrows.experiment import expand
+
+    try:
+        api.load(expand(figure.experiment, quick=quick).identifier, out=store.root)
+    except BadInput:
+        return False
+    return True
 
 
 def _figure(figure: Figure, *, quick: bool, where: Where, json: bool) -> None:
@@ -58,43 +111,52 @@ def _figure(figure: Figure, *, quick: bool, where: Where, json: bool) -> None:
 
     handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json)
     results = api.load(handle.experiment.identifier, out=where.out)
-    name = figure.label.replace("/", "-") + ("-quick" if quick else "")
-    for path in save(figure.draw(results), where.out / "figures", name):
+    for path in save(figure.draw(results), where.out / "figures", figure.picture(quick=quick)):
         if json:
             line(event="figure", figure=figure.label, path=str(path))
         else:
             OUT.print(str(path), soft_wrap=True)
 
 
-def _report(figure: Figure, *, quick: bool, out: Path, json: bool) -> None:
+def _report(figure: Figure, store: Store, *, quick: bool, json: bool) -> None:
     from narrows import api
     from narrows.experiment import expand
     from narrows.report import build
-    from narrows.store import Store
 
     identifier = expand(figure.experiment, quick=quick).identifier
-    path = build(api.load(identifier, out=out), Store(out))
+    path = build(api.load(identifier, out=store.root), store)
     if json:
         line(event="report", figure=figure.label, path=str(path))
     else:
         OUT.print(str(path), soft_wrap=True)
 
 
-def _scorecard(paper: Path, verdicts: list[Verdict], out: Path, *, quick: bool, everything: bool, json: bool) -> None:
+def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) -> str:
+    """The scorecard of the whole paper as JSON, Markdown and one page; the page's path."""
     from json import dumps
 
     from narrows import atomic
     from narrows.claims import scorecard
+    from narrows.report import claims
 
+    base = store.root / "reports" / f"claims-{paper.name}{'-quick' if quick else ''}"
     records = [scorecard.record(verdict) for verdict in verdicts]
-    path = out / "reports" / f"claims-{paper.name}{'-quick' if quick else ''}.json"
-    atomic.write_text(path, dumps({"paper": paper.name, "quick": quick, "claims": records}, indent=1) + "\n")
+    atomic.write_text(
+        base.with_suffix(".json"), dumps({"paper": paper.name, "quick": quick, "claims": records}, indent=1) + "\n"
+    )
+    atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, quick=quick))
+    atomic.write_text(base.with_suffix(".html"), claims.render(paper, verdicts, store, quick=quick))
+    return str(base.with_suffix(".html"))
+
+
+def _show(paper: Paper, verdicts: list[Verdict], *, quick: bool, everything: bool, json: bool) -> None:
+    from narrows.claims import scorecard
+
     if json:
-        for record in records:
-            line(event="claim", paper=paper.name, **record)
+        for verdict in verdicts:
+            line(event="claim", paper=paper.name, **scorecard.record(verdict))
         return
     OUT.print(scorecard.table(verdicts, everything=everything))
     OUT.print(f"[dim]{escape(scorecard.RULES)}[/]")
     counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
     OUT.print(f"[bold]{escape(paper.name)}[/]{' (quick)' if quick else ''}: {counts}")
-    OUT.print(str(path), soft_wrap=True)

@@ -58,11 +58,8 @@ def draw(
     `references` are drawn dashed in every panel that has their `column`: rows of `column`, `arm`, the axis and `value`.
     """
     width = style.columns(len(panels), label=44, gap=64)
-    drawn = [
-        _panel(panel, axis, arms, title, width, log=log, references=references, legend=not place)
-        for place, panel in enumerate(panels)
-    ]
-    return alt.hconcat(*drawn, spacing=24)
+    drawn = [_panel(panel, axis, arms, title, width, log=log, references=references) for panel in panels]
+    return alt.hconcat(*drawn, spacing=24).resolve_scale(color="shared")
 
 
 def _panel(
@@ -74,7 +71,6 @@ def _panel(
     *,
     log: bool,
     references: pl.DataFrame | None,
-    legend: bool,
 ) -> alt.LayerChart | alt.FacetChart:
     data = _summary(panel, axis)
     ticks = sorted(set(data["x"].to_list()))
@@ -86,10 +82,11 @@ def _panel(
     )
     floor = panel.low if panel.low is not None else 0.0
     y_scale = alt.Scale(type="log", nice=False) if panel.log else alt.Scale(domainMin=floor, zero=False)
-    y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=alt.Axis(tickCount=5, format=",~r"))
+    y_axis = style.log_axis(data["mean"]) if panel.log else alt.Axis(tickCount=5, format=",~r")
+    y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
     chosen = colours(arms)
     scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
-    colour = alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top") if legend else None)
+    colour = alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top"))
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
         alt.Tooltip("at:N", title=x_title),

@@ -141,14 +141,9 @@ def _verdicts(results: Results, store: Store) -> list[Verdict]:
     paper = catalogue.load(figure.paper)
     return [
         verdict
-        for verdict in experiments.verdicts(figure.paper, store, quick=results.entry.quick)
-        if any(paper.figures.get(scenario) == figure.name for scenario in _scenarios(paper, verdict))
+        for verdict in experiments.verdicts(paper, store, quick=results.entry.quick)
+        if figure.name in paper.figures_of(verdict.claim)
     ]
-
-
-def _scenarios(paper: catalogue.Paper, verdict: Verdict) -> tuple[str, ...]:
-    binding = paper.bindings.get(verdict.claim.identifier)
-    return (binding.scenarios if binding else ()) or verdict.claim.scenarios
 
 
 def _charts(results: Results) -> list[Chart]:

@@ -1,0 +1,100 @@
+"""A paper's scorecard as one page: how many claims hold, then every figure with its picture and its claims."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import jinja2
+
+from narrows import experiments, wording
+from narrows.claims import scorecard
+from narrows.index import Index
+from narrows.report import bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from narrows.claims import Verdict
+    from narrows.claims.catalogue import Paper
+    from narrows.index import Entry
+    from narrows.store import Store
+
+
+@dataclass(frozen=True)
+class Section:
+    """A figure, or what belongs to none, and its claims."""
+
+    name: str
+    title: str
+    caption: str
+    """What was run; empty where nothing was."""
+    picture: str
+    """A data address; empty if there is no picture."""
+    report: str
+    """The report's file, beside this page; empty if there is none."""
+    verdicts: tuple[Verdict, ...]
+
+
+def render(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick: bool) -> str:
+    """The page's text. It needs nothing beside itself."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: files("narrows.report").joinpath(name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
+    return environment.get_template("claims.html.j2").render(
+        paper=paper,
+        quick=quick,
+        policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
+        stylesheet=bundle.stylesheet(),
+        words=scorecard.WORDS,
+        tally=scorecard.tally(verdicts),
+        rules=scorecard.RULES,
+        sections=_sections(paper, verdicts, store, quick=quick),
+    )
+
+
+def _sections(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick: bool) -> list[Section]:
+    """Figures by name, each claim under the first that it is about; at the end what needs no figure."""
+    index = Index(store.root).entries().values()
+    entries = {entry.file: entry for entry in index if entry.quick == quick and not entry.sets}
+    by_figure: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        home = paper.figures_of(verdict.claim)
+        by_figure.setdefault(home[0] if home else "", []).append(verdict)
+    made = []
+    for figure in experiments.figures(paper):
+        entry = entries.get(figure.experiment.as_posix())
+        picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"
+        report = store.root / "reports" / f"report-{entry.identifier}.html" if entry else None
+        made.append(
+            Section(
+                name=figure.name,
+                title=entry.title if entry else figure.name,
+                caption=caption(entry) if entry else "",
+                picture=_data(picture.read_bytes()) if entry and picture.is_file() else "",
+                report=report.name if report else "",
+                verdicts=tuple(by_figure.pop(figure.name, [])),
+            )
+        )
+    rest = tuple(verdict for group in by_figure.values() for verdict in group)
+    return [*made, Section("without-a-run", "Arithmetic, parameters, and what has no figure", "", "", "", rest)]
+
+
+def caption(entry: Entry) -> str:
+    """What was run, in a sentence: simulated time, seeds, and the set-up."""
+    ends = sorted({member.end_ns for member in entry.members})
+    times = " or ".join(wording.duration(end / 1e9) for end in ends)
+    cases = wording.plural(len(entry.members), "case")
+    setting = "; ".join(f"{name}: {value}" for name, value in entry.setting)
+    return f"{cases}, {wording.plural(len(entry.seeds), 'seed')}, {times} simulated. {setting}."
+
+
+def _data(svg: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
