@@ -94,15 +94,16 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
 
 
 def _is_run(figure: Figure, store: Store, *, quick: bool) -> bool:
-    from narrows import api
     from narrows.errors import BadInput
     from narrows.experiment import expand
+    from narrows.index import Index
+    from narrows.results import Results
 
+    entry = Index(store.root).entries().get(expand(figure.experiment, quick=quick).identifier)
     try:
-        api.load(expand(figure.experiment, quick=quick).identifier, out=store.root)
+        return entry is not None and Results(entry, store).entry is entry
     except BadInput:
         return False
-    return True
 
 
 def _figure(figure: Figure, *, quick: bool, where: Where, json: bool) -> None:

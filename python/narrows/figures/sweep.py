@@ -59,7 +59,8 @@ def draw(
     """
     width = style.columns(len(panels), label=44, gap=64)
     drawn = [_panel(panel, axis, arms, title, width, log=log, references=references) for panel in panels]
-    return alt.hconcat(*drawn, spacing=24).resolve_scale(color="shared")
+    chart: alt.HConcatChart = alt.hconcat(*drawn, spacing=24).resolve_scale(color="shared")
+    return chart
 
 
 def _panel(
