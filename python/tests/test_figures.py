@@ -19,7 +19,7 @@ def drawn(*panels, **options):
 def values(chart, panel=0):
     own = chart["hconcat"][panel]
     data = own["layer"][0].get("data") or own.get("data") or chart["data"]
-    return data["values"]
+    return data.get("values") or chart["datasets"][data["name"]]
 
 
 def test_a_number_stands_before_its_unit():
