@@ -349,27 +349,31 @@ impl<'a> Simulation<'a> {
         let slot = match self.connections.slot(connection, side) {
             Some(slot) => slot,
             None if side == Side::Other && !self.connections.is_closed(connection, side) => {
-                self.accept(connection, host, &segment)
+                self.accept(connection, host, segment.tag, segment.flags)
             }
             None => {
-                self.answer_for_closed(now, host, connection, &segment);
+                self.answer_for_closed(now, host, connection, segment);
                 return;
             }
         };
-        if segment.tag.0 > self.connections.end(slot).latest {
+        let mut end = self.connections.end(slot);
+        if segment.tag.0 > end.latest {
             self.meet_flow(slot, segment.tag);
+            end = self.connections.end(slot);
         }
-        let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
         end.endpoint.handle_segment(now, &segment, stack);
-        self.serve(now, slot);
+        if end.endpoint.has_event() {
+            self.hear(now, slot);
+        }
+        self.answer(now, slot);
     }
 
     /// The other end of a connection, on its first packet. Without a SYN the connection was opened before the run.
     #[inline(never)]
-    fn accept(&mut self, connection: u32, host: u32, segment: &Segment) -> u32 {
-        let traffic = self.names.name(segment.tag).traffic;
-        let established = !segment.flags.contains(Flags::SYN);
+    fn accept(&mut self, connection: u32, host: u32, tag: Tag, flags: Flags) -> u32 {
+        let traffic = self.names.name(tag).traffic;
+        let established = !flags.contains(Flags::SYN);
         self.insert_end(connection, Side::Other, host, opener(connection), traffic, established)
     }
 
@@ -417,7 +421,7 @@ impl<'a> Simulation<'a> {
     /// A connection that is gone was closed with everything delivered: what still arrives for it is old, and all of it
     /// is acknowledged without any state [RFC 9293 §3.6.1, TIME-WAIT].
     #[inline(never)]
-    fn answer_for_closed(&mut self, now: Time, host: u32, connection: u32, segment: &Segment) {
+    fn answer_for_closed(&mut self, now: Time, host: u32, connection: u32, segment: Segment) {
         if segment.length == 0 {
             return;
         }
@@ -447,13 +451,17 @@ impl<'a> Simulation<'a> {
     }
 
     /// After anything happened to an end: its events, its segments, its deadlines.
-    #[inline(always)]
     fn serve(&mut self, now: Time, slot: u32) {
         if self.connections.end_if_alive(slot).is_some_and(|end| end.endpoint.has_event()) {
             self.hear(now, slot);
         }
-        self.transmit(now, slot);
-        if self.connections.end_if_alive(slot).is_some_and(|end| end.sending.is_some() && end.endpoint.is_idle()) {
+        self.answer(now, slot);
+    }
+
+    /// The same once its events were heard.
+    #[inline(always)]
+    fn answer(&mut self, now: Time, slot: u32) {
+        if self.transmit(now, slot) {
             self.finish_sending(now, slot);
         }
     }
@@ -468,9 +476,9 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends what an end may send now and arms its deadlines.
-    fn transmit(&mut self, now: Time, slot: u32) {
-        let Some(end) = self.connections.end_if_alive(slot) else { return };
+    /// Sends what an end may send now and arms its deadlines; returns whether all that it was sending is acknowledged.
+    fn transmit(&mut self, now: Time, slot: u32) -> bool {
+        let Some(end) = self.connections.end_if_alive(slot) else { return false };
         let stack = self.stacks.get(end.place.stack);
         let mut room_at = Time::NEVER;
         loop {
@@ -510,6 +518,7 @@ impl<'a> Simulation<'a> {
             end.armed_pacing = pacing;
             self.network.arm(Entity::timer(id | 1, slot << 1 | 1), pacing);
         }
+        end.sending.is_some() && end.endpoint.is_idle()
     }
 
     #[inline(never)]

@@ -112,10 +112,10 @@ impl Endpoint {
     }
 
     /// A segment arrived.
-    #[inline]
+    #[inline(always)]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment, stack: &Stack) {
         if segment.flags.contains(Flags::SYN) {
-            self.handle_syn(now, segment, stack);
+            self.handle_syn(now, *segment, stack);
             return;
         }
         if let Handshake::SynReceived { at, tries } = self.handshake
@@ -141,7 +141,8 @@ impl Endpoint {
         }
     }
 
-    fn handle_syn(&mut self, now: Time, segment: &Segment, stack: &Stack) {
+    #[inline(never)]
+    fn handle_syn(&mut self, now: Time, segment: Segment, stack: &Stack) {
         if self.handshake != Handshake::Established {
             self.receiver.learn_timestamp(segment.timestamp);
             self.sender.allow(Seq::FIRST, segment.window);
@@ -177,6 +178,7 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn flush_offload(&mut self, now: Time, stack: &Stack) {
         if let Some(run) = self.offload.flush() {
             self.receiver.handle(now, run, stack);
@@ -217,9 +219,24 @@ impl Endpoint {
     }
 
     /// The next segment to send now.
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
+        if self.handshake == Handshake::Established {
+            self.poll(now, true, stack)
+        } else {
+            self.poll_handshake(now, stack)
+        }
+    }
+
+    /// The next segment that carries no data: what may still go while the host's port holds enough of this connection.
+    #[inline(never)]
+    pub fn poll_acknowledgement(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
+        if self.handshake == Handshake::Established { self.poll(now, false, stack) } else { None }
+    }
+
+    #[inline(never)]
+    fn poll_handshake(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
         match self.handshake {
-            Handshake::Closed => None,
             Handshake::SynSent { at: None, tries } => {
                 self.handshake = Handshake::SynSent { at: Some(now), tries: tries.saturating_add(1) };
                 Some(self.handshake_segment(now, Flags::SYN, tries, stack))
@@ -228,8 +245,7 @@ impl Endpoint {
                 self.handshake = Handshake::SynReceived { at: Some(now), tries: tries.saturating_add(1) };
                 Some(self.handshake_segment(now, Flags::SYN.with(Flags::ACK), tries, stack))
             }
-            Handshake::SynSent { .. } | Handshake::SynReceived { .. } => None,
-            Handshake::Established => self.poll_established(now, stack),
+            _ => None,
         }
     }
 
@@ -249,36 +265,26 @@ impl Endpoint {
         }
     }
 
-    fn poll_established(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
-        if self.sender.rests() {
-            return self.poll_acknowledgement(now, stack);
-        }
+    /// Once the handshake is complete. `room` if data may go too.
+    #[inline(always)]
+    fn poll(&mut self, now: Time, room: bool, stack: &Stack) -> Option<Segment> {
         if let Some(fields) = self.receiver.take_before_change(stack) {
             return Some(self.acknowledgement(now, fields));
         }
+        let due = self.receiver.must_acknowledge();
         // What arrived out of order is told by itself: beside the option a full segment would not fit the packet.
-        if self.receiver.has_reports() && self.receiver.must_acknowledge() {
-            return self.poll_acknowledgement(now, stack);
-        }
-        if let Some(outgoing) = self.sender.next(now, stack) {
+        let may_send = room && !self.sender.rests() && !(due && self.receiver.has_reports());
+        if may_send && let Some(outgoing) = self.sender.next(now, stack) {
             let fields = self.receiver.take_ack(stack);
             return Some(self.data(now, outgoing, fields, stack));
         }
-        self.poll_acknowledgement(now, stack)
+        due.then(|| {
+            let fields = self.receiver.take_ack(stack);
+            self.acknowledgement(now, fields)
+        })
     }
 
-    /// The next segment that carries no data: what may still go while the host's port holds enough of this connection.
-    pub fn poll_acknowledgement(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
-        if self.handshake != Handshake::Established || !self.receiver.wants_to_acknowledge() {
-            return None;
-        }
-        if let Some(fields) = self.receiver.take_before_change(stack) {
-            return Some(self.acknowledgement(now, fields));
-        }
-        let fields = self.receiver.take_ack(stack);
-        Some(self.acknowledgement(now, fields))
-    }
-
+    #[inline]
     fn acknowledgement(&self, now: Time, fields: AckFields) -> Segment {
         Segment {
             seq: self.sender.next_seq().wire(),
@@ -292,6 +298,7 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn data(&self, now: Time, outgoing: Outgoing, fields: AckFields, stack: &Stack) -> Segment {
         // Classic ECN leaves retransmissions unmarked by rule [RFC 3168 §6.1.5]; DCTCP's are capable (Linux
         // `tcp_ca_needs_ecn`).

@@ -300,17 +300,13 @@ impl Receiver {
         self.pending == Pending::Now
     }
 
-    /// Anything is to be acknowledged at once.
-    pub(super) fn wants_to_acknowledge(&self) -> bool {
-        self.pending == Pending::Now || !self.before_change.is_empty()
-    }
-
     /// Something arrived out of order or twice, and is to be reported.
     pub(super) fn has_reports(&self) -> bool {
         self.recent_count > 0 || self.duplicate.is_some()
     }
 
     /// The acknowledgement for the marks before the last change, if one is due.
+    #[inline]
     pub(super) fn take_before_change(&mut self, stack: &Stack) -> Option<AckFields> {
         let (ack, ece) = self.before_change.pop_front()?;
         self.acknowledged = self.acknowledged.max(ack);
@@ -318,9 +314,21 @@ impl Receiver {
     }
 
     /// What any segment sent now says; nothing is pending afterwards.
+    #[inline]
     pub(super) fn take_ack(&mut self, stack: &Stack) -> AckFields {
         self.pending = Pending::Nothing;
         self.acknowledged = self.next;
+        AckFields {
+            ack: self.next,
+            sack: if self.has_reports() { self.take_reports() } else { SackBlocks::NONE },
+            ece: self.congestion && stack.ecn != EcnMode::Off,
+            timestamp_echo: self.timestamp,
+            window: self.window(stack),
+        }
+    }
+
+    #[inline(never)]
+    fn take_reports(&mut self) -> SackBlocks {
         let mut sack = SackBlocks::NONE;
         if let Some((start, end)) = self.duplicate.take() {
             sack.push(start, end);
@@ -328,13 +336,7 @@ impl Receiver {
         for &(start, end) in &self.recent[..self.recent_count] {
             sack.push(start, end);
         }
-        AckFields {
-            ack: self.next,
-            sack,
-            ece: self.congestion && stack.ecn != EcnMode::Off,
-            timestamp_echo: self.timestamp,
-            window: self.window(stack),
-        }
+        sack
     }
 
     /// The window to offer, KiB.
@@ -345,6 +347,7 @@ impl Receiver {
 }
 
 /// An arrival of one segment; `None` for a number before the beginning of the stream.
+#[inline]
 pub(super) fn arrival(segment: &Segment, near: Seq) -> Option<Arrival> {
     let start = Seq::expand(segment.seq, near);
     // Less than 2³¹ ahead of `near`, unless the number lay before zero and wrapped.

@@ -76,6 +76,8 @@ struct Trouble {
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     controller: Controller,
+    /// What the controller said last, packets.
+    controller_window: u64,
     path: Path,
     board: Scoreboard,
     rtt: RttEstimator,
@@ -149,6 +151,7 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(controller: Controller, path: Path) -> Sender {
         Sender {
+            controller_window: controller.window().get(),
             controller,
             board: Scoreboard::default(),
             rtt: RttEstimator::new(path.rto),
@@ -203,7 +206,7 @@ impl Sender {
             Phase::Recovery | Phase::EcnReduction if self.controller.recovery() == Owner::Transport => {
                 self.reduction.window()
             }
-            _ => self.controller.window().get(),
+            _ => self.controller_window,
         }
     }
 
@@ -299,7 +302,7 @@ impl Sender {
             return;
         }
         if !(plain && self.is_calm(stack) && self.take_calm_ack(now, ack, segment.timestamp_echo, stack)) {
-            self.take_any_ack(now, ack, ece, segment, stack);
+            self.take_any_ack(now, ack, ece, *segment, stack);
         }
     }
 
@@ -319,13 +322,13 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn take_any_ack(&mut self, now: Time, ack: Seq, ece: bool, segment: &Segment, stack: &Stack) {
+    fn take_any_ack(&mut self, now: Time, ack: Seq, ece: bool, segment: Segment, stack: &Stack) {
         let prior_in_flight = self.board.in_flight();
         let calm = !ece && segment.sack.is_empty() && self.is_calm(stack);
         let advanced = ack > self.una;
         let mut delivered = Delivered::default();
         self.board.begin_acknowledgement();
-        let duplicate = !segment.sack.is_empty() && self.take_sack(segment, ack, &mut delivered, stack);
+        let duplicate = !segment.sack.is_empty() && self.take_sack(&segment, ack, &mut delivered, stack);
         let mut round_ended = false;
         if advanced {
             self.board.acknowledge(self.una, ack, &mut delivered);
@@ -407,7 +410,7 @@ impl Sender {
             round_ended: news.round_ended,
             limited_by: self.limited_by,
         };
-        self.controller.on_ack(&facts, &self.path);
+        self.controller_window = self.controller.on_ack(&facts, &self.path).get();
     }
 
     /// Nothing is lost, sent again, reported beyond a hole or to be undone, and nothing that is out left before what is known
@@ -497,6 +500,7 @@ impl Sender {
     }
 
     /// The next segment to send now, if any.
+    #[inline]
     pub(super) fn next(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
         if self.probe_now {
             self.probe_now = false;
@@ -504,10 +508,10 @@ impl Sender {
                 return Some(segment);
             }
         }
-        if self.board.outstanding() == 0 && self.nxt >= self.offered {
-            return self.hold(Limit::Application);
-        }
         if self.board.outstanding() == 0 {
+            if self.nxt >= self.offered {
+                return self.hold(Limit::Application);
+            }
             self.restart_after_idle(now, stack);
         }
         let in_flight = u64::from(self.board.in_flight());
@@ -546,7 +550,7 @@ impl Sender {
         }
         if self.burst_left == 0 {
             let room = window - in_flight;
-            match self.burst(now, room, window, stack) {
+            match self.burst(now, room, window, pacing, stack) {
                 0 => return self.hold(Limit::Window),
                 burst => self.burst_left = burst,
             }
@@ -565,6 +569,7 @@ impl Sender {
 
     /// Nothing more goes now, for this `reason`. What limited the sender when most was outstanding in a round is what
     /// that round was limited by (Linux `tcp_cwnd_validate`).
+    #[inline]
     fn hold(&mut self, reason: Limit) -> Option<Outgoing> {
         self.burst_left = 0;
         self.waits_for_pacing = reason == Limit::Pacing;
@@ -579,6 +584,7 @@ impl Sender {
         None
     }
 
+    #[inline(never)]
     fn send_probe(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
         if self.nxt < self.offered {
             let (length, tag, ends_message) = self.next_piece_of_message(stack);
@@ -597,6 +603,7 @@ impl Sender {
         Some(self.note_resent(now, start, length, None, stack))
     }
 
+    #[inline(never)]
     fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend(now, self.una, stamp)?;
@@ -625,6 +632,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
         let stamp = self.stamp(now, stack);
         let idle = (self.board.outstanding() == 0).then(|| self.idle(now));
@@ -640,6 +648,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
         self.burst_left = self.burst_left.saturating_sub(1);
         self.sent_since_hold = true;
@@ -654,7 +663,8 @@ impl Sender {
         self.path.una = self.una;
         self.path.nxt = self.nxt;
         self.path.in_flight = in_flight;
-        self.controller.on_sent(now, &Sent { in_flight, idle }, &self.path);
+        let sent = Sent { in_flight, idle };
+        self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();
     }
 
     fn stamp(&mut self, now: Time, stack: &Stack) -> Option<Stamp> {
@@ -666,17 +676,19 @@ impl Sender {
         self.last_sent.map_or(Span::ZERO, |last| now.since(last))
     }
 
+    #[inline(never)]
     fn restart_after_idle(&mut self, now: Time, stack: &Stack) {
         let idle = self.idle(now);
         // Once per idle time, even if the segment itself must wait.
         if stack.profile.restart_after_idle && !self.restarted && idle > self.rtt.timeout() {
             self.refresh_path();
-            self.controller.on_idle_restart(now, idle, &self.path);
+            self.controller_window = self.controller.on_idle_restart(now, idle, &self.path).get();
             self.restarted = true;
         }
     }
 
     /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
+    #[inline]
     fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
         let message = self.message_of(self.nxt);
         let left = message.end.since(self.nxt);
@@ -685,12 +697,16 @@ impl Sender {
     }
 
     /// The message that the byte at `seq` belongs to.
+    #[inline]
     fn message_of(&self, seq: Seq) -> Message {
-        if let Some(&first) = self.messages.front()
-            && seq < first.end
-        {
-            return first;
+        match self.messages.front() {
+            Some(&first) if seq < first.end => first,
+            _ => self.find_message_of(seq),
         }
+    }
+
+    #[inline(never)]
+    fn find_message_of(&self, seq: Seq) -> Message {
         let place = self.messages.partition_point(|message| message.end <= seq);
         let none = Message { end: self.offered.max(seq), tag: Tag::default(), whole: false };
         self.messages.get(place).copied().unwrap_or(none)

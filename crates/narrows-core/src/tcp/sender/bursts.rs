@@ -68,7 +68,16 @@ impl Sender {
     }
 
     /// How many segments to hand over in one piece now; 0 to wait for more room (Linux `tcp_tso_should_defer`).
-    pub(super) fn burst(&mut self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
+    #[inline]
+    pub(super) fn burst(&self, now: Time, room: u64, window: u64, pacing: Option<Rate>, stack: &Stack) -> u64 {
+        if pacing.is_none() && stack.profile.offload_segments <= 1 {
+            return 1;
+        }
+        self.sized_burst(now, room, window, stack)
+    }
+
+    #[inline(never)]
+    fn sized_burst(&self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
         let goal = match self.controller.burst() {
             Some(burst) if self.controller.pacing().is_some() => burst.get().max(1),
             _ => self.offload_goal(stack),

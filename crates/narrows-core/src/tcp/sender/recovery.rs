@@ -164,7 +164,7 @@ impl Sender {
 
     /// Everything is as before the episode, but what it taught of reordering.
     pub(super) fn undo(&mut self, delivered: &Delivered) {
-        self.controller.on_undo();
+        self.controller_window = self.controller.on_undo().get();
         if self.phase == Phase::Recovery && delivered.reach > 0 {
             // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
             self.notice_reordering(delivered.reach);
@@ -249,8 +249,8 @@ impl Sender {
     }
 
     pub(super) fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
-        self.controller.on_congestion(now, cause, &self.path);
-        self.reduction = Reduction::begin(flight, self.controller.window().get());
+        self.controller_window = self.controller.on_congestion(now, cause, &self.path).get();
+        self.reduction = Reduction::begin(flight, self.controller_window);
     }
 
     /// The retransmission timer expired: what is outstanding is lost, or the peer's window is to be asked for.
@@ -272,7 +272,7 @@ impl Sender {
                 Phase::Loss => self.expiries > 0,
             };
         self.refresh_path();
-        self.controller.on_timeout(now, repeated, &self.path);
+        self.controller_window = self.controller.on_timeout(now, repeated, &self.path).get();
         if !repeated {
             self.doubt = self.new_doubt(stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;
