@@ -19,12 +19,12 @@ use narrows_core::app::scatter_gather::ScatterGather;
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::probe::{DropReason, NoProbe};
 use narrows_core::rng::{SmallStream, Stream, mix};
-use narrows_core::tcp::{Endpoint, Event as TcpEvent};
+use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
 
-use crate::connections::{Connections, Current, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
+use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
 use crate::flows::{Arrivals, Flow, Flows, Name, Names, arrivals};
 use crate::hosts::{Stacks, controller};
 use crate::ideal::Ideal;
@@ -342,6 +342,7 @@ impl<'a> Simulation<'a> {
         None
     }
 
+    #[inline(never)]
     fn handle_packet(&mut self, now: Time, host: u32, packet: Packet) {
         let connection = packet.connection;
         let segment = packet.unpack(&mut self.pool);
@@ -363,10 +364,15 @@ impl<'a> Simulation<'a> {
         }
         let stack = self.stacks.get(end.place.stack);
         end.endpoint.handle_segment(now, &segment, stack);
-        if end.endpoint.has_event() {
+        let all_sent = if end.endpoint.has_event() {
             self.hear(now, slot);
+            self.transmit(now, slot)
+        } else {
+            transmit(now, slot, end, stack, &mut self.network, &mut self.pool)
+        };
+        if all_sent {
+            self.finish_sending(now, slot);
         }
-        self.answer(now, slot);
     }
 
     /// The other end of a connection, on its first packet. Without a SYN the connection was opened before the run.
@@ -455,12 +461,6 @@ impl<'a> Simulation<'a> {
         if self.connections.end_if_alive(slot).is_some_and(|end| end.endpoint.has_event()) {
             self.hear(now, slot);
         }
-        self.answer(now, slot);
-    }
-
-    /// The same once its events were heard.
-    #[inline(always)]
-    fn answer(&mut self, now: Time, slot: u32) {
         if self.transmit(now, slot) {
             self.finish_sending(now, slot);
         }
@@ -480,45 +480,7 @@ impl<'a> Simulation<'a> {
     fn transmit(&mut self, now: Time, slot: u32) -> bool {
         let Some(end) = self.connections.end_if_alive(slot) else { return false };
         let stack = self.stacks.get(end.place.stack);
-        let mut room_at = Time::NEVER;
-        loop {
-            let waiting = end.waiting(now);
-            let full_until = if end.endpoint.is_small_queue(waiting, stack) {
-                Time::ZERO
-            } else {
-                end.port_has_room(end.endpoint.small_queue_limit(stack))
-            };
-            let segment = if full_until > now {
-                room_at = full_until;
-                end.endpoint.poll_acknowledgement(now, stack)
-            } else {
-                end.endpoint.poll_transmit(now, stack)
-            };
-            let Some(segment) = segment else { break };
-            let packet = Packet::pack(&segment, end.connection, end.place.peer, &mut self.pool);
-            match self.network.offer(now, end.place.port, packet, &mut NoProbe) {
-                Offered::Accepted { departure, .. } if segment.length > 0 => {
-                    end.note_waiting(departure, packet.ip_bytes());
-                }
-                Offered::Accepted { .. } => {}
-                Offered::Dropped(_) => {
-                    packet.unpack(&mut self.pool);
-                }
-            }
-        }
-        let id = (u64::from(end.connection) << 1 | end.side() as u64) << 1;
-        let timer = end.endpoint.deadline(stack);
-        if timer != end.armed_timer {
-            end.armed_timer = timer;
-            self.network.arm(Entity::timer(id, slot << 1), timer);
-        }
-        // While the port is full the sender is not asked, and what it said of pacing may be of the past.
-        let pacing = if room_at == Time::NEVER { end.endpoint.pacing_deadline() } else { room_at };
-        if pacing != end.armed_pacing {
-            end.armed_pacing = pacing;
-            self.network.arm(Entity::timer(id | 1, slot << 1 | 1), pacing);
-        }
-        end.sending.is_some() && end.endpoint.is_idle()
+        transmit(now, slot, end, stack, &mut self.network, &mut self.pool)
     }
 
     #[inline(never)]
@@ -536,6 +498,58 @@ impl<'a> Simulation<'a> {
         }
         self.serve(now, slot);
     }
+}
+
+/// See [`Simulation::transmit`].
+#[inline(always)]
+fn transmit(
+    now: Time,
+    slot: u32,
+    end: &mut End,
+    stack: &Stack,
+    network: &mut Network<Packet>,
+    pool: &mut SidePool,
+) -> bool {
+    let mut room_at = Time::NEVER;
+    loop {
+        let waiting = end.waiting(now);
+        let full_until = if end.endpoint.is_small_queue(waiting, stack) {
+            Time::ZERO
+        } else {
+            end.port_has_room(end.endpoint.small_queue_limit(stack))
+        };
+        let room = full_until <= now;
+        if !room {
+            room_at = full_until;
+        }
+        let mut segment = Segment::default();
+        if !end.endpoint.poll_into(&mut segment, now, room, stack) {
+            break;
+        }
+        let packet = Packet::pack(&segment, end.connection, end.place.peer, pool);
+        match network.offer(now, end.place.port, packet, &mut NoProbe) {
+            Offered::Accepted { departure, .. } if segment.length > 0 => {
+                end.note_waiting(departure, packet.ip_bytes());
+            }
+            Offered::Accepted { .. } => {}
+            Offered::Dropped(_) => {
+                packet.unpack(pool);
+            }
+        }
+    }
+    let id = |end: &End| (u64::from(end.connection) << 1 | end.side() as u64) << 1;
+    let timer = end.endpoint.deadline(stack);
+    if timer != end.armed_timer {
+        end.armed_timer = timer;
+        network.arm(Entity::timer(id(end), slot << 1), timer);
+    }
+    // While the port is full the sender is not asked, and what it said of pacing may be of the past.
+    let pacing = if room_at == Time::NEVER { end.endpoint.pacing_deadline() } else { room_at };
+    if pacing != end.armed_pacing {
+        end.armed_pacing = pacing;
+        network.arm(Entity::timer(id(end) | 1, slot << 1 | 1), pacing);
+    }
+    end.sending.is_some() && end.endpoint.is_idle()
 }
 
 /// When a run stops at the latest.

@@ -313,6 +313,7 @@ macro_rules! registry {
                 match self { $(Controller::$controller(c) => { c.on_timeout(now, repeated, path); c.window() })* }
             }
             /// See [`CongestionControl::on_sent`]. Returns the window from then on.
+            #[inline(always)]
             pub fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_sent(now, sent, path); c.window() })* }
             }

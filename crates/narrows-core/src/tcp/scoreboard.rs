@@ -43,7 +43,7 @@ impl Record {
 }
 
 /// What one acknowledgement delivered.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Delivered {
     pub(super) packets: u32,
     pub(super) bytes: u64,
@@ -64,7 +64,7 @@ pub(super) struct Delivered {
 }
 
 /// When the oldest and the newest of some segments left, and the newest one's first byte.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Left {
     oldest: Time,
     newest: (Time, Seq),
@@ -118,11 +118,14 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     /// Segments outstanding, whatever became of them.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "a window is far below 2³² segments")]
     pub(super) fn outstanding(&self) -> u32 {
-        u32::try_from(self.records.len()).expect("a window is far below 2³² segments")
+        self.records.len() as u32
     }
 
     /// Segments thought to be in the network [RFC 6675 §4, Linux `tcp_packets_in_flight`].
+    #[inline]
     pub(super) fn in_flight(&self) -> u32 {
         self.outstanding() - self.sacked - self.lost + self.resent
     }
@@ -149,8 +152,9 @@ impl Scoreboard {
     }
 
     /// Whether a lost segment waits to be sent again.
+    #[inline]
     pub(super) fn wants_resend(&mut self) -> bool {
-        self.next_to_resend().is_some()
+        !self.to_resend.is_empty() && self.next_to_resend().is_some()
     }
 
     /// Whether the segment's last retransmission left then and is thought to be in the network.
@@ -167,6 +171,7 @@ impl Scoreboard {
     }
 
     /// Takes note of a new segment.
+    #[inline(always)]
     pub(super) fn push(&mut self, now: Time, start: Seq, length: u16, stamp: Option<Stamp>) {
         if self.records.len() == self.records.capacity() {
             self.grow();
@@ -552,6 +557,7 @@ impl Scoreboard {
         self.time_scan = self.first;
     }
 
+    #[inline(never)]
     fn next_to_resend(&mut self) -> Option<u64> {
         while let Some(&number) = self.to_resend.front() {
             self.visit();
@@ -684,7 +690,13 @@ mod tests {
                     }
                     Op::Acknowledge(count) => {
                         let to = (una + count).min(sent);
+                        let mut other = board.clone();
+                        board.begin_acknowledgement();
                         board.acknowledge(seq(una), seq(to), &mut delivered);
+                        let mut same = Delivered::default();
+                        other.begin_acknowledgement();
+                        other.acknowledge_touched(seq(una), seq(to), &mut same);
+                        prop_assert_eq!(delivered, same);
                         una = to;
                         known[..usize::try_from(una).unwrap()].fill(true);
                     }

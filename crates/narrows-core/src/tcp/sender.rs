@@ -308,6 +308,7 @@ impl Sender {
 
     /// An acknowledgement that can only deliver in order; see [`is_calm`](Self::is_calm). False, and nothing is changed, if it
     /// acknowledges no whole segment.
+    #[inline(never)]
     fn take_calm_ack(&mut self, now: Time, ack: Seq, echo: u32, stack: &Stack) -> bool {
         let prior_in_flight = self.board.in_flight();
         let Some(delivered) = self.board.acknowledge_untouched(self.una, ack) else { return false };
@@ -500,7 +501,7 @@ impl Sender {
     }
 
     /// The next segment to send now, if any.
-    #[inline]
+    #[inline(never)]
     pub(super) fn next(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
         if self.probe_now {
             self.probe_now = false;
@@ -632,7 +633,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
         let stamp = self.stamp(now, stack);
         let idle = (self.board.outstanding() == 0).then(|| self.idle(now));
@@ -648,7 +649,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
         self.burst_left = self.burst_left.saturating_sub(1);
         self.sent_since_hold = true;

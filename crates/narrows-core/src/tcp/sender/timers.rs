@@ -19,7 +19,7 @@ impl Sender {
         doubled.min(stack.profile.max_rto)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
         if self.board.outstanding() == 0 {
             self.timeout_at = Time::NEVER;
@@ -39,7 +39,7 @@ impl Sender {
     }
 
     /// Schedules a probe of the tail from now if one may help [RFC 8985 §7.2; Linux `tcp_schedule_loss_probe`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn schedule_probe(&mut self, now: Time, stack: &Stack) {
         self.probe_at = Time::NEVER;
         let rack = stack.profile.loss_detection == LossDetection::Rack;
