@@ -536,6 +536,10 @@ fn transmit(
                 packet.unpack(pool);
             }
         }
+        // After most bare acknowledgements nothing follows.
+        if segment.length == 0 && end.endpoint.rests() {
+            break;
+        }
     }
     let id = |end: &End| (u64::from(end.connection) << 1 | end.side() as u64) << 1;
     let timer = end.endpoint.deadline(stack);

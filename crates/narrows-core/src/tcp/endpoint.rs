@@ -267,6 +267,12 @@ impl Endpoint {
         true
     }
 
+    /// Whether the next poll is sure to find nothing and to change nothing; false says nothing.
+    #[inline]
+    pub fn rests(&self) -> bool {
+        self.sender.rests() && !self.receiver.must_acknowledge() && !self.receiver.reports_change()
+    }
+
     /// The flags of a segment of the handshake, if one is to be sent now.
     #[inline(never)]
     fn poll_handshake(&mut self, now: Time, stack: &Stack) -> Option<Flags> {

@@ -301,6 +301,11 @@ impl Receiver {
         self.pending == Pending::Now
     }
 
+    /// An acknowledgement for the marks before their last change is due.
+    pub(super) fn reports_change(&self) -> bool {
+        !self.before_change.is_empty()
+    }
+
     /// Something arrived out of order or twice, and is to be reported.
     pub(super) fn has_reports(&self) -> bool {
         self.recent_count > 0 || self.duplicate.is_some()
