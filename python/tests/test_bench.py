@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from conftest import CHECKOUT
 from typer.testing import CliRunner
 
 from narrows.bench import callgrind, gate, ns3, tables, workloads
@@ -110,6 +111,11 @@ def test_a_written_baseline_reads_as_it_was(folder):
     made = Baseline("rustc 1.0 (a 2026-01-01), release", {"W1": 401.5, "W2-long": 30.0})
     (folder / "instructions.toml").write_text(gate.text(made))
     assert gate.read(folder / "instructions.toml") == made
+
+
+def test_the_accepted_counts_are_those_of_the_compiler_that_is_pinned():
+    channel = tomllib.loads((CHECKOUT / "rust-toolchain.toml").read_text())["toolchain"]["channel"]
+    assert gate.read(CHECKOUT / "bench" / "instructions.toml").compiler.startswith(f"rustc {channel} (")
 
 
 @pytest.mark.parametrize(
@@ -261,8 +267,6 @@ def test_a_page_keeps_what_stands_around_its_tables(folder):
 
 
 def test_the_results_page_has_both_places(counts, folder):
-    from conftest import CHECKOUT
-
     shutil.copy(CHECKOUT / "bench" / "RESULTS.md", folder / "page.md")
     assert bench("W1", "--repeat", "1", "--markdown", "page.md").exit_code == 0
     text = (folder / "page.md").read_text()
