@@ -37,6 +37,9 @@ pub(crate) struct Name {
     pub(crate) sequence: u32,
 }
 
+/// Flows that one run can name: 0 is no tag, and an entry without flows that comes last begins where all others end.
+const MOST_FLOWS: u64 = u32::MAX as u64 - 1;
+
 /// Names as tags: each traffic entry has a range of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
@@ -46,13 +49,17 @@ pub(crate) struct Names {
 
 impl Names {
     /// Ranges for entries of so many flows. Those whose number is not known share what is left.
+    ///
+    /// # Panics
+    /// If the known ones are more than [`MOST_FLOWS`].
     pub(crate) fn new(flows: &[Option<u64>]) -> Names {
         let known: u64 = flows.iter().flatten().sum();
+        assert!(known <= MOST_FLOWS, "{known} flows; there are tags for {MOST_FLOWS}");
         let unknown = flows.iter().filter(|flows| flows.is_none()).count() as u64;
-        let share = u64::from(u32::MAX).saturating_sub(known) / unknown.max(1);
+        let share = (MOST_FLOWS - known) / unknown.max(1);
         let mut next = 1;
         let first = flows.iter().map(|flows| {
-            let first = u32::try_from(next).expect("fewer than 2³² flows");
+            let first = u32::try_from(next).expect("no more than all tags are given away");
             next += flows.unwrap_or(share);
             first
         });
@@ -216,6 +223,33 @@ pub(crate) fn crosses(plan: &Plan, source: u32, destination: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_that_share_all_tags_leave_room_for_those_that_follow() {
+        let all = MOST_FLOWS;
+        for flows in [
+            vec![None, Some(0)],
+            vec![Some(3), None, Some(0)],
+            vec![None, None, Some(1), Some(0)],
+            vec![Some(all), Some(0)],
+            vec![Some(all), None, Some(0)],
+        ] {
+            let names = Names::new(&flows);
+            let known: u64 = flows.iter().flatten().sum();
+            let unknown = flows.iter().filter(|flows| flows.is_none()).count() as u64;
+            let mut before = None;
+            for (traffic, flows) in (0..).zip(&flows) {
+                let count = flows.unwrap_or_else(|| (all - known) / unknown);
+                for sequence in [0, count.saturating_sub(1)].into_iter().filter(|&sequence| sequence < count) {
+                    let name = Name { traffic, sequence: u32::try_from(sequence).unwrap() };
+                    let tag = names.tag(name);
+                    assert_eq!(names.name(tag), name);
+                    assert!(before <= Some(tag.0));
+                    before = Some(tag.0);
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_name_has_a_tag_of_its_own() {

@@ -11,10 +11,10 @@
 //! [`Wheel::pop`] passes no bucket that begins after `until`: what its caller adds next may be due before it.
 //!
 //! # Width
-//! What costs is touching many lists and moving entries from page to page; a second or third entry in a bucket costs little.
 //! A busy link adds its next arrival one frame's time ahead, and `n` busy links of one rate turn that time into `n`
-//! entries: so [`width_bits`] takes a few times the mean distance of arrivals with every link busy. In practice most
-//! links are not, and buckets hold about one entry.
+//! entries: [`width_bits`] takes one to two times the mean distance of arrivals with every link busy. In practice most
+//! links are not, and most buckets are empty. That is well: passing an empty bucket takes a few instructions, choosing
+//! among several entries a branch that nobody can predict.
 //!
 //! Invariants: every entry in `near`, `far` or `beyond` belongs to a bucket at or after `horizon`; `open` is sorted, latest
 //! first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
