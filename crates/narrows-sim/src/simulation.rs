@@ -25,7 +25,7 @@ use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
 
 use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
-use crate::flows::{Arrivals, Flow, Flows, Name, Names, arrivals};
+use crate::flows::{Arrivals, Begins, Flow, Flows, MOST_FLOWS, Name, Names, arrivals};
 use crate::hosts::{Stacks, controller};
 use crate::ideal::Ideal;
 use crate::merge::{Notes, Query, merge};
@@ -58,6 +58,12 @@ pub enum SimError {
         /// Possible.
         most: u32,
     },
+    /// There are names for only so many flows.
+    #[error("the plan begins more flows than the {most} that one run can name")]
+    TooManyFlows {
+        /// Possible.
+        most: u64,
+    },
 }
 
 /// Counts what the plan will begin: connections of each host, persistent ones are as few as the flows that overlap; and
@@ -73,8 +79,9 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
     for traffic in &plan.traffic {
         let fresh = u64::from(!matches!(traffic.connections, Mode::Persistent { .. }));
         if let Pattern::Incast(incast) = &traffic.pattern {
-            opened[incast.client as usize] += fresh * u64::from(incast.repeats) * incast.servers.len() as u64;
-            flows.push(None);
+            let most = u64::from(incast.repeats) * incast.servers.len() as u64;
+            opened[incast.client as usize] += fresh * most;
+            flows.push(Begins::AtMost(most));
             continue;
         }
         let mut count = 0;
@@ -83,10 +90,10 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
             opened[opener as usize] += fresh;
             count += 1;
         }
-        flows.push(Some(count));
+        flows.push(Begins::Exactly(count));
     }
     match opened.iter().position(|&connections| connections > u64::from(MOST_PER_HOST)) {
-        None => Ok(Names::new(&flows)),
+        None => Names::new(&flows).ok_or(SimError::TooManyFlows { most: MOST_FLOWS }),
         Some(host) => Err(SimError::TooManyConnections {
             host: graph.nodes[host].name.clone(),
             connections: opened[host],
