@@ -34,6 +34,8 @@ class Panel:
     """A logarithmic scale; values of zero are left out then."""
     low: float | None = None
     """Where the scale begins; at zero where nothing is said."""
+    high: float | None = None
+    """Where the scale ends; at the largest value where nothing is said."""
 
 
 def number_of(text: str) -> float:
@@ -82,7 +84,9 @@ def _panel(
         axis=alt.Axis(values=ticks if len(ticks) <= 9 else alt.Undefined, format="~r", grid=False),
     )
     floor = panel.low if panel.low is not None else 0.0
-    y_scale = alt.Scale(type="log", nice=False) if panel.log else alt.Scale(domainMin=floor, zero=False)
+    top = alt.Undefined if panel.high is None else panel.high
+    linear = alt.Scale(domainMin=floor, domainMax=top, zero=False)
+    y_scale = alt.Scale(type="log", nice=False) if panel.log else linear
     y_axis = style.log_axis(data["mean"]) if panel.log else alt.Axis(tickCount=5, format=",~r")
     y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
     chosen = colours(arms)
