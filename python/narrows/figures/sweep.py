@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ class Panel:
     column: str
     """The quantity's name in the table."""
     log: bool = False
-    """A logarithmic scale; values of zero are left out then."""
+    """A logarithmic scale; values of zero are left out then. What is infinite is left out in any case."""
     low: float | None = None
     """Where the scale begins; at zero where nothing is said."""
     high: float | None = None
@@ -124,7 +125,7 @@ def _summary(panel: Panel, axis: str) -> pl.DataFrame:
     rows = []
     for arm, at, values in grouped.iter_rows():
         found = estimate(values)
-        if found is None or (panel.log and found.low <= 0):
+        if found is None or not math.isfinite(found.mean) or (panel.log and found.low <= 0):
             continue
         unit = f" {panel.unit}" if panel.unit else ""
         interval = "none" if found.kind == "none" else f"{number(found.low, 4)} to {number(found.high, 4)}{unit}"
