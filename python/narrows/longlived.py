@@ -1,10 +1,12 @@
-"""Flows without a size: which they are, and the goodput that each had after the warm-up."""
+"""Flows without a size: which they are, how long their paths are, and the goodput of each after the warm-up."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
+
+from narrows import paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +19,12 @@ GROUP: Final = ("case", "workload", "controller")
 
 
 def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
-    """The flows that a plan's body gives no size, by what names them in the table of flows; when they may start, ns."""
+    """The flows that a plan's body gives no size, by what names them in the table of flows.
+
+    With when they may start, when they are stopped (null: at the run's end), and their round trip without queues, ns.
+    """
     nodes = plan["network"]["nodes"]
+    base_rtt = paths.round_trips(plan["network"])
     rows = [
         (
             traffic["name"],
@@ -26,21 +32,28 @@ def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
             nodes[flow["destination"]]["name"],
             flow["at"] // 1000,
             (flow["at"] + flow.get("spread", 0)) // 1000,
+            None if flow.get("stop") is None else flow["stop"] // 1000,
+            base_rtt(flow["source"], flow["destination"]),
         )
         for traffic in plan["traffic"]
         for flow in traffic.get("pattern", {}).get("list", ())
         if flow["size"] is None
     ]
-    schema = {"workload": pl.String, "source": pl.String, "destination": pl.String, "from": pl.UInt64, "to": pl.UInt64}
+    schema = {"workload": pl.String, "source": pl.String, "destination": pl.String, "from": pl.UInt64, "to": pl.UInt64,
+              "stop_ns": pl.UInt64, "base_rtt_ns": pl.UInt64}  # fmt: skip
     return pl.DataFrame(rows, schema=schema, orient="row").unique(maintain_order=True)
 
 
 def measured(flows: pl.LazyFrame, plan: Mapping[str, Any], measured_ns: int) -> pl.LazyFrame:
-    """Those of a run's flows that have no size, whenever they began, with their `goodput_mbps`."""
+    """Those of a run's flows that have no size, whenever they began, with their `goodput_mbps`.
+
+    `due_ns` is when they were to start at the earliest; `stop_ns` and `base_rtt_ns` are as in `stated`.
+    """
     delivered = pl.col("delivered_after_warmup_bytes").cast(pl.Float64)
     named = flows.join(stated(plan).lazy(), on=("workload", "source", "destination"))
-    own = named.filter(pl.col("start_ns").is_between("from", "to")).select("flow").unique()
-    return flows.join(own, on="flow", how="semi").with_columns(
+    in_time = named.filter(pl.col("start_ns").is_between("from", "to"))
+    own = in_time.group_by("flow").agg(pl.col("from").first().alias("due_ns"), pl.col("stop_ns", "base_rtt_ns").first())
+    return flows.join(own, on="flow", maintain_order="left").with_columns(
         (8e3 * delivered / max(1, measured_ns)).alias("goodput_mbps")
     )
 

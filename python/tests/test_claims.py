@@ -153,6 +153,8 @@ def test_every_measure_is_tested_or_refused_above():
     tested = {mark.args[1][n][0] for mark in test_measures.pytestmark for n in range(len(mark.args[1]))}
     elsewhere = {"goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts"}
     elsewhere |= {"goodput_total", "rtt_long"}  # test_long_lived.py
+    elsewhere |= {"inter_over_intra", "round_trip_ratio", "shared_equally_up_to", "jain_all", "time_to_share"}
+    elsewhere |= {"loss_that_slows"}  # test_sharing.py
     assert set(MEASURES) - tested - elsewhere == {"fct_small_p99", "share_of_bytes_in_largest_tenth"}
 
 

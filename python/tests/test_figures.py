@@ -35,7 +35,7 @@ def test_seeds_become_a_mean_with_its_interval_and_points_stand_in_the_axis_orde
 
 
 def test_a_logarithmic_panel_leaves_out_what_it_cannot_show():
-    table = runs(("a", "20pkt", 1, 0.0), ("a", "40pkt", 1, 2.0))
+    table = runs(("a", "20pkt", 1, 0.0), ("a", "40pkt", 1, 2.0), ("a", "80pkt", 1, float("inf")))
     assert [row["mean"] for row in values(drawn(sweep.Panel("X", "", table, "x", log=True)))] == [2]
 
 

@@ -18,7 +18,13 @@ from narrows.report import headline
 
 NARROWS = Path(sys.executable).with_name("narrows")
 PLAN = {
-    "network": {"nodes": [{"name": "h1"}, {"name": "h2"}]},
+    "network": {
+        "nodes": [{"name": "h1"}, {"name": "h2"}, {"name": "s"}],
+        "links": [
+            {"from": one, "to": other, "delay": delay}
+            for one, other, delay in ((0, 2, 5_000_000), (2, 0, 5_000_000), (1, 2, 10_000_000), (2, 1, 20_000_000))
+        ],
+    },
     "traffic": [
         {
             "name": "bulk",
@@ -93,6 +99,7 @@ def test_only_flows_without_a_size_are_long_lived_and_those_of_the_warm_up_count
     )  # fmt: skip
     found = longlived.measured(rows.lazy(), PLAN, 1_000_000_000).collect()
     assert found.select("workload", "start_ns", "goodput_mbps").rows() == [("bulk", 0, 8.0)]
+    assert found.select("due_ns", "stop_ns", "base_rtt_ns").rows() == [(0, None, 40_000)]
 
 
 def test_a_flow_may_start_anywhere_within_its_spread():

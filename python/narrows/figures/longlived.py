@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import altair as alt
@@ -60,6 +61,54 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
             spacing=14,
         )
     )
+
+
+def one_of_each(frames: Frames) -> alt.FacetChart:
+    """Goodput over time of the first flow of each traffic, first seed: a panel for each case."""
+    seed = frames.seeds[0]
+    first = (
+        frames.long.filter(pl.col("seed") == seed)
+        .sort("case", "flow")
+        .unique(["case", "workload"], keep="first", maintain_order=True)
+        .select("case", "workload", pl.format("flow-{}", "flow").alias("entity"))
+    )
+    data = (
+        frames.series.filter((pl.col("quantity") == GOODPUT) & (pl.col("seed") == seed))
+        .join(first.lazy(), on=["case", "entity"])
+        .select("case", "workload", (pl.col("time_ns") / 1e9).alias("time"), (pl.col("value") / 1e6).alias("mbps"))
+        .sort("case", "workload", "time")
+        .collect()
+    )
+    chosen = colours(first["workload"].unique(maintain_order=True).to_list())
+    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("workload:N", title="traffic"),
+        alt.Tooltip("time:Q", title="time, s"),
+        alt.Tooltip("mbps:Q", title="goodput, Mbit/s", format=",.4~r"),
+    ]
+    rows = math.ceil(len(frames.cases) / PER_ROW)
+    across = math.ceil(len(frames.cases) / rows)
+    base = alt.Chart().encode(
+        x=alt.X("time:Q", axis=alt.Axis(title="time, s", tickCount=5, grid=False), scale=alt.Scale(nice=False)),
+        y=alt.Y("mbps:Q", title="goodput, Mbit/s", axis=alt.Axis(tickCount=4, format=",~r")),
+        color=alt.Color("workload:N", scale=scale, legend=alt.Legend(orient="top", title=None)),
+    )
+    line = base.mark_line(strokeWidth=1.4)
+    points = base.mark_point(filled=True, opacity=0, size=40).encode(tooltip=tooltip)
+    header = alt.Header(title=None, labelFontSize=12, labelPadding=4)
+    chart: alt.FacetChart = (
+        alt.layer(line, points)
+        .properties(width=max(150, (style.WIDTH - 62) // across - 30), height=150)
+        .facet(
+            facet=alt.Facet("case:N", sort=list(frames.cases), header=header),
+            columns=across,
+            data=style.rows(data),
+            spacing=24,
+        )
+        .resolve_axis(x="independent", y="independent")
+    )
+    return chart
 
 
 def _reduced(frames: Frames, quantity: str) -> pl.DataFrame:

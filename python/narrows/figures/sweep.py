@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,9 +32,11 @@ class Panel:
     column: str
     """The quantity's name in the table."""
     log: bool = False
-    """A logarithmic scale; values of zero are left out then."""
+    """A logarithmic scale; values of zero are left out then. What is infinite is left out in any case."""
     low: float | None = None
     """Where the scale begins; at zero where nothing is said."""
+    high: float | None = None
+    """Where the scale ends; at the largest value where nothing is said."""
 
 
 def number_of(text: str) -> float:
@@ -82,7 +85,9 @@ def _panel(
         axis=alt.Axis(values=ticks if len(ticks) <= 9 else alt.Undefined, format="~r", grid=False),
     )
     floor = panel.low if panel.low is not None else 0.0
-    y_scale = alt.Scale(type="log", nice=False) if panel.log else alt.Scale(domainMin=floor, zero=False)
+    top = alt.Undefined if panel.high is None else panel.high
+    linear = alt.Scale(domainMin=floor, domainMax=top, zero=False)
+    y_scale = alt.Scale(type="log", nice=False) if panel.log else linear
     y_axis = style.log_axis(data["mean"]) if panel.log else alt.Axis(tickCount=5, format=",~r")
     y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
     chosen = colours(arms)
@@ -120,7 +125,7 @@ def _summary(panel: Panel, axis: str) -> pl.DataFrame:
     rows = []
     for arm, at, values in grouped.iter_rows():
         found = estimate(values)
-        if found is None or (panel.log and found.low <= 0):
+        if found is None or not math.isfinite(found.mean) or (panel.log and found.low <= 0):
             continue
         unit = f" {panel.unit}" if panel.unit else ""
         interval = "none" if found.kind == "none" else f"{number(found.low, 4)} to {number(found.high, 4)}{unit}"

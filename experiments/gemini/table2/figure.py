@@ -1,0 +1,26 @@
+"""GEMINI, beside Table II: packets lost inside the datacenters and between them, by scheme."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from narrows.figures import bars
+from narrows.results import plr_by_segment
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from narrows.results import Results
+
+
+def draw(results: Results) -> alt.TopLevelMixin:
+    """Lost per 100 000 packets, a panel for each segment."""
+    frames = results.frames
+    table = plr_by_segment(frames)
+    panels = [
+        bars.Panel(title, "per 100 000 packets", bars.by_case(table.filter(pl.col("segment") == segment), "plr"))
+        for segment, title in (("dcn", "Lost inside the datacenters"), ("wan", "Lost in the WAN"))
+    ]
+    return bars.draw(panels, frames.cases)
