@@ -87,7 +87,8 @@ def _panel(
     y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
     chosen = colours(arms)
     scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
-    colour = alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top"))
+    legend = alt.Legend(orient="top") if len(arms) > 1 else None
+    colour = alt.Color("case:N", scale=scale, title=None, legend=legend)
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
         alt.Tooltip("at:N", title=x_title),
