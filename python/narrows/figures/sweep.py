@@ -17,6 +17,7 @@ from narrows.wording import number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_TICKS = 5
 _LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -82,8 +83,9 @@ def _panel(
         axis=alt.Axis(values=ticks if len(ticks) <= 9 else alt.Undefined, format="~r", grid=False),
     )
     floor = panel.low if panel.low is not None else 0.0
-    y_scale = alt.Scale(type="log", nice=False) if panel.log else alt.Scale(domainMin=floor, zero=False)
-    y_axis = style.log_axis(data["mean"]) if panel.log else alt.Axis(tickCount=5, format=",~r")
+    # The scale ends at a tick, so that titles of panels in a row stand at one height.
+    y_scale = alt.Scale(type="log", nice=False) if panel.log else alt.Scale(domainMin=floor, zero=False, nice=_TICKS)
+    y_axis = style.log_axis(data["mean"]) if panel.log else alt.Axis(tickCount=_TICKS, format=",~r")
     y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
     chosen = colours(arms)
     scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
