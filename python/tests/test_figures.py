@@ -46,3 +46,10 @@ def test_references_are_drawn_in_their_panel():
         sweep.Panel("X", "", table, "x"), sweep.Panel("Y", "", table.rename({"x": "y"}), "y"), references=references
     )
     assert [len(panel["layer"]) for panel in chart["hconcat"]] == [4, 3]
+
+
+def test_a_single_arm_needs_no_legend():
+    panel = sweep.Panel("X", "", runs(("a", "20pkt", 1, 1.0)), "x")
+    one, two = (style.finished(sweep.draw([panel], AXIS, arms, title="K")) for arms in (("a",), ("a", "b")))
+    legends = [chart["hconcat"][0]["layer"][0]["encoding"]["color"]["legend"] for chart in (one, two)]
+    assert legends == [None, {"orient": "top"}]

@@ -18,6 +18,7 @@ from narrows.wording import number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_TICKS = 5
 _LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -86,13 +87,15 @@ def _panel(
     )
     floor = panel.low if panel.low is not None else 0.0
     top = alt.Undefined if panel.high is None else panel.high
-    linear = alt.Scale(domainMin=floor, domainMax=top, zero=False)
+    # The scale ends at a tick, so that titles of panels in a row stand at one height.
+    linear = alt.Scale(domainMin=floor, domainMax=top, zero=False, nice=_TICKS)
     y_scale = alt.Scale(type="log", nice=False) if panel.log else linear
-    y_axis = style.log_axis(data["mean"]) if panel.log else alt.Axis(tickCount=5, format=",~r")
+    y_axis = style.log_axis(data["mean"]) if panel.log else alt.Axis(tickCount=_TICKS, format=",~r")
     y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
     chosen = colours(arms)
     scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
-    colour = alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top"))
+    legend = alt.Legend(orient="top") if len(arms) > 1 else None
+    colour = alt.Color("case:N", scale=scale, title=None, legend=legend)
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
         alt.Tooltip("at:N", title=x_title),

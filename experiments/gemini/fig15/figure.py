@@ -1,0 +1,19 @@
+"""GEMINI, Fig. 15: completion times of small, large and all flows, 1 Gbit/s, from any server to any other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from narrows.figures.completion import four_panels
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from narrows.results import Results
+
+TITLE = "Fig. 15: completion time by scheme, pattern 2, 1 Gbit/s"
+
+
+def draw(results: Results) -> alt.TopLevelMixin:
+    """The paper's four panels: small average, small p99, large average, all average."""
+    return four_panels(results.frames, TITLE)
