@@ -21,6 +21,10 @@ pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod gemini;
+/// The example of `docs/your-own-controller.md`: compiled and tested, not registered.
+#[cfg(test)]
+#[path = "../../../../docs/your-own-controller/cautious.rs"]
+pub mod guide;
 #[cfg(test)]
 mod harness;
 pub mod newreno;
