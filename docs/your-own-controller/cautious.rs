@@ -1,7 +1,7 @@
 //! Cautious: NewReno that also gives way to delay [Cautious].
 //!
-//! It grows and answers losses as NewReno does [RFC 5681]. Once per round trip it also looks at the delay: if a round
-//! trip takes longer than the least one by more than `delay`, the window shrinks by an eighth.
+//! It grows and answers losses as NewReno does [RFC 5681]. But while round trips take longer than the least one by more
+//! than `delay`, the window does not grow, and shrinks by an eighth once per round trip.
 
 use super::parts::reno::Window;
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Phase, Spec, Value};
@@ -44,12 +44,9 @@ impl Cautious {
         }
     }
 
-    /// Whether this acknowledgement brings a round trip that is too long, of a segment sent after the last cut.
-    fn is_late(&self, ack: &Ack, path: &Path) -> bool {
-        match (ack.rtt, path.min_rtt) {
-            (Some(sample), Some(least)) => sample.seq >= self.fresh_from && sample.span > least + self.delay,
-            _ => false,
-        }
+    /// Whether a round trip takes too long.
+    fn is_late(&self, span: Span, path: &Path) -> bool {
+        path.min_rtt.is_some_and(|least| span > least + self.delay)
     }
 
     /// Half of the window.
@@ -62,10 +59,12 @@ impl CongestionControl for Cautious {
     const RECOVERY: Owner = Owner::Transport;
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
-        if ack.phase == Phase::Open && self.is_late(ack, path) {
-            // An eighth, at least one packet; `cut` keeps two packets, and ends slow start.
-            self.window.cut(self.window.packets - self.window.packets.div_ceil(8));
-            self.fresh_from = ack.nxt;
+        if let Some(sample) = ack.rtt.filter(|sample| self.is_late(sample.span, path)) {
+            if ack.phase == Phase::Open && sample.seq >= self.fresh_from {
+                // An eighth, at least one packet; `cut` keeps two packets, and ends slow start.
+                self.window.cut(self.window.packets - self.window.packets.div_ceil(8));
+                self.fresh_from = ack.nxt;
+            }
         } else if ack.phase.may_grow() && self.window.was_used(ack) {
             self.window.grow(ack.acked.get());
         }
@@ -127,7 +126,7 @@ mod tests {
     fn delay_takes_an_eighth_once_per_round_trip() {
         let mut drive = cautious(&[]);
         drive.round(LATE, false);
-        assert_eq!(drive.window(), 70, "the first late segment cuts; the others were sent before the cut");
+        assert_eq!(drive.window(), 70, "the first segment cuts; the others were sent before the cut");
         drive.round(LATE, false);
         assert_eq!(drive.window(), 70 - 9, "an eighth, rounded up");
     }
