@@ -12,6 +12,7 @@
 //!
 //! # Adding a controller
 //! One file with a type, its [`Spec`] and its tests; one line in the `registry!` below; one page in `docs/algorithms/`.
+//! `docs/your-own-controller.md` goes through it with an example, from an empty file to a figure.
 
 use crate::packet::Seq;
 use crate::rng::SmallStream;
@@ -21,6 +22,10 @@ pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod gemini;
+/// The example of `docs/your-own-controller.md`: compiled and tested, not registered.
+#[cfg(test)]
+#[path = "../../../../docs/your-own-controller/cautious.rs"]
+pub mod guide;
 #[cfg(test)]
 mod harness;
 pub mod newreno;

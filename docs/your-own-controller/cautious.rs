@@ -1,0 +1,144 @@
+//! Cautious: NewReno that also gives way to delay [Cautious].
+//!
+//! It grows and answers losses as NewReno does [RFC 5681]. But while round trips take longer than the least one by more
+//! than `delay`, the window does not grow, and shrinks by an eighth once per round trip.
+
+use super::parts::reno::Window;
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Phase, Spec, Value};
+use crate::packet::Seq;
+use crate::units::{Packets, Span, Time};
+
+/// What an experiment may know and set.
+pub const SPEC: Spec = Spec {
+    name: "cautious",
+    title: "Cautious",
+    about: "NewReno that also takes an eighth off its window when the round trip grows.",
+    source: "Cautious, RFC 5681",
+    ecn: EcnUse::Optional,
+    needs_delivery_rate: false,
+    parameters: &[Parameter {
+        name: "delay",
+        kind: Kind::Span,
+        default: Value::Span(Span::from_ms(5)),
+        range: Some((0, Span::from_secs(10).as_ps())),
+        about: "How much longer than the least round trip one may take before the window shrinks; 5 ms.",
+    }],
+};
+
+/// The state of one Cautious sender.
+#[derive(Clone, Debug)]
+pub struct Cautious {
+    window: Window,
+    delay: Span,
+    /// Round trips count only of segments from here on: those sent before the last cut cannot show what it did.
+    fresh_from: Seq,
+}
+
+impl Cautious {
+    /// A sender in slow start.
+    pub fn new(context: &Context<'_>) -> Cautious {
+        Cautious {
+            window: Window::new(context.path.initial_window),
+            delay: context.settings.span("delay").unwrap_or(Span::ZERO),
+            fresh_from: Seq::FIRST,
+        }
+    }
+
+    /// Whether a round trip takes too long.
+    fn is_late(&self, span: Span, path: &Path) -> bool {
+        path.min_rtt.is_some_and(|least| span > least + self.delay)
+    }
+
+    /// Half of the window.
+    fn half(&self) -> u64 {
+        self.window.packets / 2
+    }
+}
+
+impl CongestionControl for Cautious {
+    const RECOVERY: Owner = Owner::Transport;
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        if let Some(sample) = ack.rtt.filter(|sample| self.is_late(sample.span, path)) {
+            if ack.phase == Phase::Open && sample.seq >= self.fresh_from {
+                // An eighth, at least one packet; `cut` keeps two packets, and ends slow start.
+                self.window.cut(self.window.packets - self.window.packets.div_ceil(8));
+                self.fresh_from = ack.nxt;
+            }
+        } else if ack.phase.may_grow() && self.window.was_used(ack) {
+            self.window.grow(ack.acked.get());
+        }
+    }
+
+    /// Losses and echoes halve the window [RFC 5681 §3.1], and delay from before them is answered with them.
+    fn on_congestion(&mut self, _now: Time, _cause: Cause, path: &Path) {
+        self.window.cut(self.half());
+        self.fresh_from = path.nxt;
+    }
+
+    fn on_timeout(&mut self, _now: Time, repeated: bool, path: &Path) {
+        if repeated {
+            self.window.collapse_again();
+        } else {
+            self.window.collapse(self.half());
+        }
+        self.fresh_from = path.nxt;
+    }
+
+    fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {
+        self.window.restart_after_idle(idle, path);
+    }
+
+    fn on_undo(&mut self) {
+        self.window.undo();
+    }
+
+    fn window(&self) -> Packets {
+        Packets::new(self.window.packets)
+    }
+
+    fn slow_start_threshold(&self) -> Packets {
+        Packets::new(self.window.threshold)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::harness::{Drive, build, path};
+
+    const LEAST: Span = Span::from_ms(10);
+    const LATE: Span = Span::from_ms(16);
+
+    /// A sender with a window of 80 packets, past slow start, that has seen the least round trip.
+    fn cautious(changes: &[(&str, Value)]) -> Drive<Cautious> {
+        let path = path();
+        let mut drive = Drive::new(build(&SPEC, Cautious::new, &path, changes), path);
+        drive.cc.window.packets = 80;
+        drive.cc.window.threshold = 80;
+        drive.fill();
+        drive.ack(1, Some(LEAST), false);
+        assert_eq!(drive.window(), 80);
+        drive
+    }
+
+    #[test]
+    fn delay_takes_an_eighth_once_per_round_trip() {
+        let mut drive = cautious(&[]);
+        drive.round(LATE, false);
+        assert_eq!(drive.window(), 70, "the first segment cuts; the others were sent before the cut");
+        drive.round(LATE, false);
+        assert_eq!(drive.window(), 70 - 9, "an eighth, rounded up");
+    }
+
+    #[test]
+    fn delay_within_the_threshold_is_newreno() {
+        let mut drive = cautious(&[("delay", Value::Span(Span::from_ms(6)))]);
+        for window in 81..90 {
+            drive.round(LATE, false);
+            assert_eq!(drive.window(), window, "16 ms are not more than 10 ms and 6 ms");
+        }
+        drive.congestion(Cause::Loss);
+        assert_eq!(drive.window(), 44);
+    }
+}
