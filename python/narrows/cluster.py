@@ -200,7 +200,7 @@ def _connected(address: str | None) -> Any:
         import ray
     except ImportError as missing:
         raise EnvironmentLacks(
-            f"Ray is not installed ({missing})\n  help: pip install 'narrows[ray]', or '.[ray]' in a checkout"
+            f"Ray is not installed ({missing})\n  help: .venv/bin/pip install '.[ray]' in the checkout"
         ) from missing
     if ray.is_initialized():
         return ray

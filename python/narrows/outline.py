@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from narrows.experiment import Pairs
 
-HOLDS_PER_HOP: Final = 1.5
-"""Measured: 1.0 (a few long flows) to 1.6 (GEMINI and BBR between datacenters)."""
+HOLDS_PER_HOP: Final = 1.1
+"""Measured: 0.7 (a few long flows) to 1.3 (GEMINI and BBR between datacenters, a fabric of 128 hosts)."""
 PROCESS_BYTES: Final = 75e6
 """A worker process without its run: the interpreter, and the libraries that write results."""
 _MOST_TRAFFIC: Final = 6

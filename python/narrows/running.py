@@ -173,7 +173,7 @@ class Wanted:
         version = native.version()
         store.prepare()
         self.jobs = _distinct(
-            Job(plan, seed, threads) for item in experiments for plan in item.plans for seed in item.seeds
+            Job(plan, seed, threads) for item in experiments for seed in item.seeds for plan in item.plans
         )
         self.missing = tuple(job for job in self.jobs if store.state(*job.key, version) is not State.WHOLE)
         missing = {job.key for job in self.missing}

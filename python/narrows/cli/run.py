@@ -41,6 +41,11 @@ class Where:
     ray_address: str | None
     threads: int = 1
 
+    def __post_init__(self) -> None:
+        """Raises `BadInput` where an address is given that nothing would use."""
+        if self.ray_address is not None and self.on is not options.Place.RAY:
+            raise bad_input("--ray-address is for runs on a cluster", "add --on ray")
+
 
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="Experiment file, or a folder of such files.")],
