@@ -20,6 +20,7 @@ CORE = CHECKOUT / "crates" / "narrows-core" / "src" / "cc"
 LISTING = "crates/narrows-core/src/cc/cautious.rs"
 STAND_IN = {
     'cc = "cautious"': 'cc = "gemini"',
+    'cautious = { delay = "1ms" }': 'gemini = { t = "1ms" }',
     "show cautious": "show gemini",
     identifier("against-gemini", quick=True, sets=[("cc.cautious.delay", "2ms")]): identifier(
         "against-gemini", quick=True, sets=[("cc.gemini.t", "2ms")]
@@ -78,7 +79,7 @@ def test_the_experiments_of_the_guide_work_as_they_stand(real, folder):
             assert made.returncode == 0, (line, made.stderr)
             said.append(made.stdout)
     everything = "\n".join(said)
-    for words in ("9 runs made", "6 runs made, 3 were there", "fct_small_avg", "jain_long", "window, packets"):
+    for words in ("9 runs made", "6 runs made, 3 were there", "fct_small_avg", "jain_long", "utilisation"):
         assert words in everything
     pictures = [folder / "runs" / "figures" / f"cautious-{name}.png" for name in ("against-gemini-quick", "windows")]
     assert all(path.is_file() for path in [*pictures, folder / "runs" / "reports" / "report-windows.html"])
