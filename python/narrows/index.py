@@ -57,8 +57,8 @@ class Entry:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Names of the sweep's axes."""
-        return tuple(key for key, _ in self.members[0].axes) if self.members else ()
+        """Names of the sweep's axes; an arm may lack those into a controller that it does not run."""
+        return tuple(dict.fromkeys(key for member in self.members for key, _ in member.axes))
 
 
 def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:

@@ -125,7 +125,10 @@ class Results:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Names of the axis columns; an axis that is called like a column of a table gets a prefix."""
+        """Names of the axis columns, which are null for arms that an axis leaves out.
+
+        An axis that is called like a column of a table gets a prefix.
+        """
         taken = {"arm", "case", "seed"} | {column for table in TABLES.values() for column in table.schema}
         return tuple(f"axis_{name}" if name in taken else name for name in self.entry.axes)
 
@@ -158,10 +161,11 @@ class Results:
         )
 
     def _labelled(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
-        axes = {column: value for column, (_, value) in zip(self.axes, member.axes, strict=True)}
+        own = dict(member.axes)
+        axes = {column: own.get(name) for column, name in zip(self.axes, self.entry.axes, strict=True)}
         labels = {"case": member.case, "arm": member.arm, **axes}
         return self._store.scan(member.hash, seed, table).select(
-            *(pl.lit(value).alias(name) for name, value in labels.items()),
+            *(pl.lit(value, dtype=pl.String).alias(name) for name, value in labels.items()),
             pl.lit(seed, dtype=pl.UInt64).alias("seed"),
             pl.all(),
         )

@@ -106,7 +106,7 @@ def ports(*rows, case="a", seed=1):
                 "case": case, "arm": case, "seed": seed, "name": f"{node}->x", "node": node, "role": role,
                 "sent_packets": sent, "dropped_packets": dropped, "dropped_limit_packets": dropped,
                 "dropped_pool_packets": 0, "dropped_aqm_packets": 0, "marked_packets": 0, "utilisation": used,
-                "queue_p99_bytes": 0,
+                "queue_p99_bytes": 0, "queue_mean_bytes": 125_000.0, "rate_bps": 1_000_000_000,
             }
             for node, role, sent, dropped, used in rows
         ],

@@ -43,6 +43,19 @@ def test_arithmetic_binds_as_usual():
     assert value("-a() - 1", a=1.0) == -2.0
 
 
+def test_the_least_and_the_greatest_of_several():
+    assert value("min(a(), b() + 1)", a=1.0, b=4.0) == 1.0
+    assert value("max(a() / 2, b()) - 1", a=1.0, b=4.0) == 3.0
+
+
+def test_a_star_stands_for_the_same_text_in_all_terms():
+    cases = ("cubic", "new · k=1pkt", "new · k=2pkt", "old · k=1pkt", "old · k=2pkt")
+    found = relations.over_cases(parse_expression("max(a(new · k=*) / a(old · k=*)) + 1"), cases)
+    assert show(found) == "max(a(new · k=1pkt) / a(old · k=1pkt), a(new · k=2pkt) / a(old · k=2pkt)) + 1"
+    absent = parse_expression("min(a(other · *))")
+    assert relations.over_cases(absent, cases) == absent
+
+
 def test_division_by_zero_is_infinite_or_nothing():
     assert value("a() / b()", a=1.0, b=0.0) == math.inf
     assert math.isnan(value("a() / b()", a=0.0, b=0.0))
@@ -80,7 +93,9 @@ _EXPRESSIONS = st.recursive(
     st.builds(relations.Number, st.integers(0, 99).map(float))
     | st.builds(Term, st.sampled_from(["fct_all", "plr"]), st.tuples(st.sampled_from(["gemini", "vegas-10", "K=20"]))),
     lambda inner: (
-        st.builds(relations.Absolute, inner) | st.builds(relations.Binary, st.sampled_from("+*"), inner, inner)
+        st.builds(relations.Absolute, inner)
+        | st.builds(relations.Binary, st.sampled_from("+*"), inner, inner)
+        | st.builds(relations.Among, st.sampled_from(["min", "max"]), st.tuples(inner, inner))
     ),
 )
 
@@ -133,6 +148,9 @@ def sample():
         ("utilisation_fabric", "fast", {1: 0.4, 2: 0.4}),
         ("utilisation_hosts", "fast", {1: 0.1, 2: 0.1}),
         ("share_of_small_flows", "fast", {1: 2 / 3, 2: 2 / 3}),
+        # 1 ms of IP bytes, and 38 bytes of framing for every 1500.
+        ("queueing_delay", "fast", {1: 1538 / 1500, 2: 1538 / 1500}),
+        ("utilisation_bottleneck", "slow", {1: 0.9, 2: 0.9}),
     ],
 )
 def test_measures(name, arm, expected):
@@ -142,6 +160,11 @@ def test_measures(name, arm, expected):
 def test_the_largest_tenth_of_flows_has_its_share_of_bytes():
     data = frames([flows(*[(10, 1)] * 9, (90, 1))], [ports(("b", "wan", 1, 0, 0.1))])
     assert value_by_seed(data, "share_of_bytes_in_largest_tenth", ("a",)) == {1: 0.5}
+
+
+def test_a_port_is_used_to_a_hundred_percent_at_most():
+    data = frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 1.000001), ("h", "host", 1, 0, 1.0))])
+    assert value_by_seed(data, "utilisation_bottleneck", ("a",)) == {1: 1.0}
 
 
 def test_a_tail_of_few_flows_is_not_evaluable():
@@ -283,6 +306,15 @@ def test_an_order_over_axes_is_restated_in_terms_of_cases():
     assert verdict(stated, Binding(orders=("fct_all(fast) > fct_all(slow)",))).word == "fails"
 
 
+def test_an_extreme_over_cases_is_judged_as_one_value():
+    found = verdict(claim(accept=(2, 2), kind="ratio"), Binding(("max(fct_all(*) / fct_all(fast))",)))
+    assert (found.word, found.estimate.mean, found.parts[0].text) == ("holds", 2.0, "max(fct_all(*) / fct_all(fast))")
+    absent = verdict(claim(accept=(2, 2), kind="ratio"), Binding(("max(fct_all(none · *))",)))
+    assert (absent.word, absent.reason) == ("not-run", "no arm is called none · *")
+    ordered = verdict(claim(("min(fct_all(*)) < fct_all(slow)",)), Binding())
+    assert ordered.word == "holds"
+
+
 def test_what_needs_no_run_is_computed_and_each_value_has_its_interval():
     bound = Binding(computed=lambda: 0.5)
     assert verdict(claim(accept=(0.4, 0.6), kind="number"), bound, figures={}).word == "holds"
@@ -340,7 +372,7 @@ def test_the_papers_setup_is_judged_from_ports_and_flows(gemini, monkeypatch):
     assert verdicts["gem-019"].word == "holds"
     assert verdicts["gem-020"].word == "holds"
     assert verdicts["gem-088"].word == "holds"
-    assert verdicts["gem-005"].reason == "belongs to another figure (E-F9)"
+    assert verdicts["gem-005"].reason == "not run yet: narrows reproduce gemini/fig09"
     assert isinstance(data.flows, pl.DataFrame)
 
 

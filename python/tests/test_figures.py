@@ -39,6 +39,12 @@ def test_a_logarithmic_panel_leaves_out_what_it_cannot_show():
     assert [row["mean"] for row in values(drawn(sweep.Panel("X", "", table, "x", log=True)))] == [2]
 
 
+def test_means_over_seeds_become_references():
+    table = runs(("a", "20pkt", 1, 1.0), ("a", "20pkt", 2, 3.0), ("a", "40pkt", 1, 5.0))
+    found = sweep.means(table, AXIS, ["x"])
+    assert found.select("column", "arm", AXIS, "value").rows() == [("x", "a", "20pkt", 2.0), ("x", "a", "40pkt", 5.0)]
+
+
 def test_references_are_drawn_in_their_panel():
     table = runs(("a", "20pkt", 1, 1.0))
     references = pl.DataFrame({"column": ["x"], "arm": ["a"], AXIS: ["20pkt"], "value": [7.0]})

@@ -1,8 +1,12 @@
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
 from narrows import results as metrics
+from narrows.index import Entry, Member
+from narrows.results import Results
 
 
 def of(*rows, **kwargs):
@@ -90,3 +94,14 @@ def test_flows_of_the_warm_up_are_not_read(gemini, monkeypatch):
 
     monkeypatch.chdir(gemini)
     assert api.load("gemini-fig13-quick").flows["start_ns"].min() >= 800_000_000
+
+
+def test_an_arm_may_lack_an_axis_into_another_controller():
+    members = (
+        Member("c", "cubic", (), (), (), 0, 1),
+        Member("g", "gemini", (("cc.gemini.t", "1ms"),), (), (), 0, 1),
+    )
+    entry = Entry("e", "e", "", "e.toml", False, (), (1,), "v", "narrows run", members, (), ())
+    store = SimpleNamespace(manifest=lambda *_: {}, scan=lambda *_: pl.LazyFrame({"role": ["wan"]}))
+    found = Results(entry, store).scan("ports").collect()
+    assert found.select("case", "cc.gemini.t").rows() == [("cubic", None), ("gemini · t=1ms", "1ms")]

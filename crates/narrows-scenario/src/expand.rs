@@ -2,7 +2,7 @@
 //!
 //! Every plan is made from its own copy of the file: the file, then what `run.quick` says in a quick run, then the arm,
 //! then the values of the axes, then the caller's overrides; later ones replace earlier ones at their path. An axis into
-//! a controller (`cc.gemini.beta`) is left out for arms that run another.
+//! a controller (`cc.gemini.beta`) is left out for arms that run another; of an axis with several paths, only such paths.
 
 use std::ops::Range;
 use std::path::Path as FilePath;
@@ -54,11 +54,14 @@ pub(crate) struct Expanded {
     pub(crate) plans: Vec<Plan>,
 }
 
-/// An axis of the sweep.
+/// An axis of the sweep: one path, or several that take the same values together. It is called as its first.
 struct Axis<'i> {
-    path: Path,
+    paths: Vec<Path>,
     values: Vec<AxisValue<'i>>,
 }
+
+/// A value as people read it, and as it is set.
+type Labelled<'i> = (String, Value<'i>);
 
 /// A value of an axis: it stands in the text, or a range makes it.
 enum AxisValue<'i> {
@@ -97,22 +100,22 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     for (path, value) in written.entries(&["sweep"]) {
         let replaced = quick.sweep.iter().find(|(quick, _)| quick.text == path.text);
         let value = replaced.map_or(&value, |(_, value)| value);
-        if !overridden(&path) {
-            axes.push(Axis { values: axis_values(value)?, path });
+        let mut paths = together(&path);
+        paths.retain(|path| !overridden(path));
+        if !paths.is_empty() {
+            axes.push(Axis { values: axis_values(value)?, paths });
         }
     }
-    if let Some((path, _)) = quick.sweep.iter().find(|(path, _)| !axes.iter().any(|axis| axis.path.text == path.text))
-        && !overridden(path)
-    {
-        let known = axes.iter().map(|axis| axis.path.text.clone()).collect();
-        return Err(Problem::UnknownName { what: "axis", name: path.text.clone(), known }.at(&path.span));
+    let stated: Vec<String> = written.entries(&["sweep"]).into_iter().map(|(path, _)| path.text).collect();
+    if let Some((path, _)) = quick.sweep.iter().find(|(path, _)| !stated.contains(&path.text)) {
+        return Err(Problem::UnknownName { what: "axis", name: path.text.clone(), known: stated }.at(&path.span));
     }
-    let axes: Vec<(&Path, Vec<(String, Value<'_>)>)> =
-        axes.iter().map(|axis| Ok((&axis.path, axis.parsed(text)?))).collect::<Judged<_>>()?;
+    let axes: Vec<(&[Path], Vec<Labelled<'_>>)> =
+        axes.iter().map(|axis| Ok((axis.paths.as_slice(), axis.parsed(text)?))).collect::<Judged<_>>()?;
     let combinations = axes.iter().try_fold(arms.len() as u64, |all, (_, values)| all.checked_mul(values.len() as u64));
     let count = combinations.unwrap_or(u64::MAX);
     if count > MOST_PLANS {
-        let span = axes.first().map_or(0..0, |(path, _)| path.span.clone());
+        let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
         return Err(
             Problem::TooMany { what: "arms times combinations of the sweep", value: count, most: MOST_PLANS }.at(&span)
         );
@@ -120,7 +123,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
 
     let read = count * source.text.len() as u64;
     if read > MOST_TEXT {
-        let span = axes.first().map_or(0..0, |(path, _)| path.span.clone());
+        let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
         return Err(Problem::TooMany { what: "bytes of text, times plans", value: read, most: MOST_TEXT }.at(&span));
     }
 
@@ -140,7 +143,8 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             declared.push((path.text.clone(), label(&value, text)));
             of_arm.set(&path, &value)?;
         }
-        let axes: Vec<_> = axes.iter().filter(|(path, _)| !of_arm.is_of_another_controller(path)).collect();
+        let applies = |path: &Path| !of_arm.is_of_another_controller(path);
+        let axes: Vec<_> = axes.iter().filter(|(paths, _)| paths.iter().any(applies)).collect();
         let points = axes.iter().map(|(_, values)| values.len()).product::<usize>();
         for point in 0..points {
             let mut document = of_arm.clone();
@@ -148,13 +152,15 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             // The last axis turns fastest.
             let mut rest = point;
             let mut chosen = vec![];
-            for (path, values) in axes.iter().rev() {
-                chosen.push((path, &values[rest % values.len()]));
+            for (paths, values) in axes.iter().rev() {
+                chosen.push((paths, &values[rest % values.len()]));
                 rest /= values.len();
             }
-            for (path, (label, value)) in chosen.into_iter().rev() {
-                document.set(path, value)?;
-                labels.push((path.text.clone(), label.clone()));
+            for (paths, (label, value)) in chosen.into_iter().rev() {
+                for path in paths.iter().filter(|path| applies(path)) {
+                    document.set(path, value)?;
+                }
+                labels.push((paths[0].text.clone(), label.clone()));
             }
             for (path, value) in &overrides {
                 if !document.is_of_another_controller(path) {
@@ -254,6 +260,11 @@ impl Override {
     }
 }
 
+/// The paths of an axis, which its key separates by commas.
+fn together(key: &Path) -> Vec<Path> {
+    key.text.split(',').map(|text| Path { text: text.trim().to_owned(), span: key.span.clone() }).collect()
+}
+
 /// The values of an axis: a list, a range of whole numbers `"1..=40"`, or `{ from = "1ms", to = "5ms", step = "1ms" }`.
 fn axis_values<'i>(value: &Value<'i>) -> Judged<Vec<AxisValue<'i>>> {
     let span = value.span();
@@ -314,7 +325,7 @@ fn range(from: &str, to: &str, step: &str) -> Option<Vec<String>> {
 
 impl<'i> Axis<'i> {
     /// Each value with its label.
-    fn parsed<'a>(&'a self, text: &str) -> Judged<Vec<(String, Value<'a>)>>
+    fn parsed<'a>(&'a self, text: &str) -> Judged<Vec<Labelled<'a>>>
     where
         'i: 'a,
     {

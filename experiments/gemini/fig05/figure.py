@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from narrows import longlived
 from narrows.figures import sweep
 
@@ -13,14 +15,17 @@ if TYPE_CHECKING:
     from narrows.results import Results
 
 AXIS = "fabric.aqm.threshold.mark-at"
+PLACES = ("intra", "inter")
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
-    """Throughput and latency, as in the paper; a column each."""
-    frames = results.frames
-    runs = longlived.by_seed(frames, ("case", "arm", AXIS))
+    """Throughput and latency, as in the paper, a column each; dashed, across with hosts that do not burst."""
+    runs = longlived.by_seed(results.frames, ("case", "arm", AXIS))
+    shown = runs.filter(pl.col("arm").is_in(PLACES))
     panels = [
-        sweep.Panel("Throughput, all flows", "Mbit/s", runs, "total_mbps"),
-        sweep.Panel("Round trip, mean", "ms", runs, "rtt_ms", log=True),
+        sweep.Panel("Throughput, all flows; dashed: hosts without offloads", "Mbit/s", shown, "total_mbps"),
+        sweep.Panel("Round trip, mean", "ms", shown, "rtt_ms", log=True),
     ]
-    return sweep.draw(panels, AXIS, ("intra", "inter"), title="threshold K, packets", log=True)
+    smooth = runs.filter(pl.col("arm") == "inter-smooth").with_columns(pl.lit("inter").alias("arm"))
+    references = sweep.means(smooth, AXIS, ("total_mbps", "rtt_ms"))
+    return sweep.draw(panels, AXIS, PLACES, title="threshold K, packets", log=True, references=references)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from narrows import wording
 from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import (
+    Among,
     Binary,
     Expression,
     Extreme,
@@ -23,6 +24,7 @@ from narrows.claims.relations import (
     Term,
     evaluate,
     holds,
+    over_cases,
     parse_expression,
     parse_order,
     renamed,
@@ -168,7 +170,7 @@ class _Judge:
     ) -> Part:
         """An expression, for every seed, against the accepted interval."""
         try:
-            values = self._by_seed(expression, scenario)
+            values = self._by_seed(self._written_out(expression, scenario), scenario)
         except NotEvaluable as why:
             return Part(text, "unknown", detail=str(why))
         found = estimate(values)
@@ -193,7 +195,8 @@ class _Judge:
         return [dict(choice) for choice in itertools.product(*choices)]
 
     def _relation(self, relation: Relation, names: dict[str, str], scenario: str) -> Part:
-        left, right = renamed(relation.left, names), renamed(relation.right, names)
+        left = self._written_out(renamed(relation.left, names), scenario)
+        right = self._written_out(renamed(relation.right, names), scenario)
         text = _retold(relation.text, names)
         try:
             means = self._means([*terms(left), *terms(right)], scenario)
@@ -208,6 +211,9 @@ class _Judge:
         against = f" against {_worked(right, right_mean, means)}" if list(terms(right)) else ""
         sides = f"{_worked(left, left_mean, means)}{against}{unit}"
         return Part(text, outcome, estimate(ratios), f"{text}: {sides}")
+
+    def _written_out(self, expression: Expression, scenario: str) -> Expression:
+        return over_cases(expression, self.figures[self.paper.figures[scenario]].cases)
 
     def _extreme(self, extreme: Extreme, names: dict[str, str], scenario: str) -> Part:
         term = renamed(extreme.term, names)
@@ -347,6 +353,9 @@ def _may_still_rise(parts: Sequence[Part], claim: Claim) -> bool:
 
 
 def _unit_of(expression: Expression) -> str:
+    if isinstance(expression, Among):
+        units = {_unit_of(choice) for choice in expression.choices}
+        return units.pop() if len(units) == 1 else ""
     if isinstance(expression, Term) and expression.name in MEASURES and MEASURES[expression.name].unit:
         unit = MEASURES[expression.name].unit
         return f" × {unit}" if unit[0].isdigit() else f" {unit}"

@@ -4,7 +4,8 @@
     abs(rtt(gemini)/rtt(dctcp)-1) <= 0.10             rank(fct_small_avg, gemini) <= 3
 
 A *term* is a measure's name with the arms it is taken on; what stands in its parentheses is split at commas and not
-interpreted, so `thr(K=20)` and `plr_dcn(vegas-10)` need no quotes.
+interpreted, so `thr(K=20)` and `plr_dcn(vegas-10)` need no quotes. `min(…)` and `max(…)` are of several expressions, or
+of one over cases: `max(thr(gemini · K=*) / thr(dctcp · K=*))`, where `*` stands for the same text in all its terms.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 Comparison = Literal["<", "<=", ">", ">="]
 
@@ -61,7 +62,15 @@ class Binary:
     right: Expression
 
 
-Expression = Number | Term | Absolute | Binary
+@dataclass(frozen=True)
+class Among:
+    """`min(…)` or `max(…)`."""
+
+    extreme: Literal["min", "max"]
+    choices: tuple[Expression, ...]
+
+
+Expression = Number | Term | Absolute | Binary | Among
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,8 @@ def evaluate(expression: Expression, value_of: Callable[[Term], float]) -> float
             return abs(evaluate(inner, value_of))
         case Binary(operator, left, right):
             return _apply(operator, evaluate(left, value_of), evaluate(right, value_of))
+        case Among(extreme, choices):
+            return (min if extreme == "min" else max)(evaluate(choice, value_of) for choice in choices)
 
 
 def _apply(operator: str, left: float, right: float) -> float:
@@ -133,6 +144,9 @@ def terms(expression: Expression) -> Iterator[Term]:
         case Binary(_, left, right):
             yield from terms(left)
             yield from terms(right)
+        case Among(_, choices):
+            for choice in choices:
+                yield from terms(choice)
 
 
 def renamed(expression: Expression, names: dict[str, str]) -> Expression:
@@ -146,6 +160,49 @@ def renamed(expression: Expression, names: dict[str, str]) -> Expression:
             return Absolute(renamed(inner, names))
         case Binary(operator, left, right):
             return Binary(operator, renamed(left, names), renamed(right, names))
+        case Among(extreme, choices):
+            return Among(extreme, tuple(renamed(choice, names) for choice in choices))
+    return expression
+
+
+def over_cases(expression: Expression, cases: Sequence[str]) -> Expression:
+    """The same with every choice of `min` and `max` that has a `*` written out for the cases that there are."""
+    match expression:
+        case Absolute(inner):
+            return Absolute(over_cases(inner, cases))
+        case Binary(operator, left, right):
+            return Binary(operator, over_cases(left, cases), over_cases(right, cases))
+        case Among(extreme, choices):
+            return Among(extreme, tuple(each for choice in choices for each in _written_out(choice, cases)))
+    return expression
+
+
+def _written_out(choice: Expression, cases: Sequence[str]) -> list[Expression]:
+    """One expression for each text that `*` can stand for: that of the first case which has one."""
+    used = [argument for term in terms(choice) for argument in term.arguments]
+    starred = next((argument for argument in used if "*" in argument), None)
+    if starred is None:
+        return [choice]
+    before, _, after = starred.partition("*")
+    length = len(before) + len(after)
+    texts = [
+        case[len(before) : len(case) - len(after)]
+        for case in cases
+        if len(case) > length and case.startswith(before) and case.endswith(after)
+    ]
+    return [_filled(choice, text) for text in texts] or [choice]
+
+
+def _filled(expression: Expression, text: str) -> Expression:
+    match expression:
+        case Term(name, arguments):
+            return Term(name, tuple(argument.replace("*", text) for argument in arguments))
+        case Absolute(inner):
+            return Absolute(_filled(inner, text))
+        case Binary(operator, left, right):
+            return Binary(operator, _filled(left, text), _filled(right, text))
+        case Among(extreme, choices):
+            return Among(extreme, tuple(_filled(choice, text) for choice in choices))
     return expression
 
 
@@ -191,6 +248,8 @@ def show(expression: Expression) -> str:
             return f"abs({show(inner)})"
         case Binary(operator, left, right):
             return f"{_inside(left, operator)} {operator} {_inside(right, operator)}"
+        case Among(extreme, choices):
+            return f"{extreme}({', '.join(show(choice) for choice in choices)})"
 
 
 def _inside(expression: Expression, operator: str) -> str:
@@ -198,7 +257,7 @@ def _inside(expression: Expression, operator: str) -> str:
     return f"({show(expression)})" if weaker else show(expression)
 
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign><=|>=|[-+*/()<>]))")
+_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign><=|>=|[-+*/()<>,]))")
 
 
 class _Parser:
@@ -260,6 +319,12 @@ class _Parser:
         self.take()
         if name == "abs":
             return Absolute(self._closed(self.sum()))
+        if name in ("min", "max"):
+            choices = [self.sum()]
+            while self.peek == ",":
+                self.take()
+                choices.append(self.sum())
+            return self._closed(Among(cast("Literal['min', 'max']", name), tuple(choices)))
         end = self._text.find(")", self._at)
         if end < 0:
             raise self._error()

@@ -48,6 +48,12 @@ def number_of(text: str) -> float:
     return float(found[0])
 
 
+def means(table: pl.DataFrame, axis: str, columns: Sequence[str]) -> pl.DataFrame:
+    """Means over seeds of these columns of a table of runs, as the rows that `draw` takes for references."""
+    long = table.unpivot(on=list(columns), index=["arm", axis, "seed"], variable_name="column")
+    return long.group_by("column", "arm", axis, maintain_order=True).agg(pl.col("value").mean())
+
+
 def draw(
     panels: Sequence[Panel],
     axis: str,

@@ -195,6 +195,57 @@ fn an_incast_sweeps_servers_and_timeouts() {
     assert_eq!((incast.repeats, incast.servers.len()), (50, 5));
 }
 
+const SENDERS: &str = r#"
+[topology.two-datacenters]
+
+[[traffic]]
+name = "long"
+long = { flows = 2 }
+from = "a1-*"
+to = "b1-1"
+
+[[arm]]
+name = "dctcp"
+cc = "dctcp"
+
+[[arm]]
+name = "gemini"
+cc = "gemini"
+
+[sweep]
+"fabric.aqm.threshold.mark-at, cc.gemini.k" = ["20pkt", "40pkt"]
+"cc.gemini.beta" = [0.2, 0.4]
+
+[run]
+end = "1s"
+"#;
+
+#[test]
+fn an_axis_sets_several_paths_together() {
+    let told = |plan: &Plan| {
+        let port = plan.network.links.iter().find(|link| link.role == Role::Fabric).unwrap();
+        let Some(AqmConfig::Threshold { mark_at }) = port.aqm else { panic!("{:?}", port.aqm) };
+        let k = plan.traffic[0].controller.values.iter().find(|value| matches!(value, Value::Packets(_))).copied();
+        (mark_at, k)
+    };
+    let plans = plans(SENDERS);
+    assert_eq!(plans.len(), 2 + 2 * 2);
+    for (index, plan) in plans.iter().enumerate() {
+        let packets = if matches!(index, 0 | 2 | 3) { 20 } else { 40 };
+        let (mark_at, k) = told(plan);
+        assert_eq!(mark_at, Size::Packets(Packets::new(packets)));
+        assert_eq!(plan.axes[0], ("fabric.aqm.threshold.mark-at".to_owned(), format!("{packets}pkt")));
+        // DCTCP is not told, and has one axis only.
+        assert_eq!((k.is_some(), plan.axes.len()), if index < 2 { (false, 1) } else { (true, 2) });
+    }
+    // A path that the caller fixes leaves the axis, the other stays.
+    let sets = vec![("cc.gemini.k".to_owned(), "50pkt".to_owned())];
+    let fixed = expand(SENDERS, &Overrides { sets, ..Overrides::default() }).unwrap().plans;
+    assert_eq!(fixed.len(), plans.len());
+    assert_eq!(told(&fixed[4]).0, Size::Packets(Packets::new(40)));
+    assert_eq!(told(&fixed[4]).1, told(&fixed[2]).1);
+}
+
 #[test]
 fn a_permutation_uses_every_host_once() {
     let plans = plans(text!("fat-tree-permutation"));
