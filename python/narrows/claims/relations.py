@@ -2,6 +2,7 @@
 
     fct_large(gemini) < 0.8 * fct_large(vegas)        a <= b < c        fct_all(gemini) is minimum
     abs(rtt(gemini)/rtt(dctcp)-1) <= 0.10             rank(fct_small_avg, gemini) <= 3
+    max(a(x), a(y)) / min(a(x), a(y)) <= 1.03
 
 A *term* is a measure's name with the arms it is taken on; what stands in its parentheses is split at commas and not
 interpreted, so `thr(K=20)` and `plr_dcn(vegas-10)` need no quotes.
@@ -61,7 +62,15 @@ class Binary:
     right: Expression
 
 
-Expression = Number | Term | Absolute | Binary
+@dataclass(frozen=True)
+class Choice:
+    """`max(…, …)`, `min(…, …)`."""
+
+    which: Literal["max", "min"]
+    among: tuple[Expression, ...]
+
+
+Expression = Number | Term | Absolute | Binary | Choice
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,9 @@ def evaluate(expression: Expression, value_of: Callable[[Term], float]) -> float
             return value_of(expression)
         case Absolute(inner):
             return abs(evaluate(inner, value_of))
+        case Choice(which, among):
+            values = [evaluate(item, value_of) for item in among]
+            return max(values) if which == "max" else min(values)
         case Binary(operator, left, right):
             return _apply(operator, evaluate(left, value_of), evaluate(right, value_of))
 
@@ -133,6 +145,9 @@ def terms(expression: Expression) -> Iterator[Term]:
         case Binary(_, left, right):
             yield from terms(left)
             yield from terms(right)
+        case Choice(_, among):
+            for item in among:
+                yield from terms(item)
 
 
 def renamed(expression: Expression, names: dict[str, str]) -> Expression:
@@ -146,6 +161,8 @@ def renamed(expression: Expression, names: dict[str, str]) -> Expression:
             return Absolute(renamed(inner, names))
         case Binary(operator, left, right):
             return Binary(operator, renamed(left, names), renamed(right, names))
+        case Choice(which, among):
+            return Choice(which, tuple(renamed(item, names) for item in among))
     return expression
 
 
@@ -189,6 +206,8 @@ def show(expression: Expression) -> str:
             return str(expression)
         case Absolute(inner):
             return f"abs({show(inner)})"
+        case Choice(which, among):
+            return f"{which}({', '.join(show(item) for item in among)})"
         case Binary(operator, left, right):
             return f"{_inside(left, operator)} {operator} {_inside(right, operator)}"
 
@@ -198,7 +217,7 @@ def _inside(expression: Expression, operator: str) -> str:
     return f"({show(expression)})" if weaker else show(expression)
 
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign><=|>=|[-+*/()<>]))")
+_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign><=|>=|[-+*/()<>,]))")
 
 
 class _Parser:
@@ -260,6 +279,12 @@ class _Parser:
         self.take()
         if name == "abs":
             return Absolute(self._closed(self.sum()))
+        if name in ("max", "min"):
+            among = [self.sum()]
+            while self.peek == ",":
+                self.take()
+                among.append(self.sum())
+            return self._closed(Choice(cast("Literal['max', 'min']", name), tuple(among)))
         end = self._text.find(")", self._at)
         if end < 0:
             raise self._error()
