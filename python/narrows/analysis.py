@@ -120,8 +120,8 @@ def pi_gains(
 
     With R = RTT + q_ref/C the linear model of window and queue is (RC)³/(2N)² · e^(−sR) / ((s/z + 1)(sR + 1)), where
     z = 2N/(R²C). The controller K·(s/z + 1)/s cancels the slower pole, and K lets the loop cross unity at ω =
-    `bandwidth`/R: a half leaves a phase margin of 90° − ½·180°/π − atan ½ = 35°. The bilinear transform at `oversampling` times
-    the loop's bandwidth makes it a recurrence.
+    `bandwidth`/R: a half leaves a phase margin of 90° − ½·180°/π − atan ½ = 35°. The bilinear transform at
+    `oversampling` times the loop's bandwidth makes it a recurrence.
     """
     full = rtt + reference / capacity
     zero = 2 * flows / (full**2 * capacity)

@@ -36,7 +36,12 @@ def draw(results: Results) -> alt.TopLevelMixin:
         .mark_line(interpolate="step-after", strokeWidth=1.2, opacity=0.7)
         .encode(
             x=alt.X("age:Q", title="time since its start, ms", axis=alt.Axis(grid=False)),
-            y=alt.Y("value:Q", title="window, packets", scale=alt.Scale(type="log", base=2, domain=[1, 128])),
+            y=alt.Y(
+                "value:Q",
+                title="window, packets",
+                scale=alt.Scale(type="log", base=2, domain=[8, 128]),
+                axis=alt.Axis(format="d"),
+            ),
             detail="seed:N",
             color=style.colour(frames.cases),
         )

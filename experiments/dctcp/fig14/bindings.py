@@ -17,7 +17,7 @@ def _total(arm: str, packets: int) -> str:
 def _burst() -> float:
     """Packets that the hosts of the plans hand to their card at once."""
     bursts = {
-        traffic["profile"]["offload_segments"]
+        traffic["profile"]["offload-segments"]
         for plan in expand(_HERE / "experiment.toml").plans
         for traffic in plan.body["traffic"]
     }

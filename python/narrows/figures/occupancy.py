@@ -10,7 +10,6 @@ import polars as pl
 from narrows.bottleneck import queue_samples
 from narrows.figures import style
 from narrows.figures.distribution import curve, quantiles
-from narrows.figures.palette import colours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +47,7 @@ def distribution(samples: pl.DataFrame, cases: Sequence[str], *, log: bool = Fal
         alt.Tooltip("share:Q", title="share of samples", format=".1%"),
         alt.Tooltip("value:Q", title="at most, packets", format=",.1f"),
     ]
-    chart = curve(style.rows(data), cases, x, y, tooltip)
-    return chart.encode(color=_colour(cases)).properties(
+    return curve(style.rows(data), cases, x, y, tooltip, legend=True).properties(
         title="How often the queue is at most so long", width=style.WIDTH - 70, height=250
     )
 
@@ -94,7 +92,7 @@ def _panel(
         alt.Tooltip("time:Q", title=x_title, format=".5~f"),
         alt.Tooltip("value:Q", title="queue, packets", format=",.4~r"),
     ]
-    base = alt.Chart(style.rows(data)).encode(x=x, y=y, color=_colour(cases, legend=False))
+    base = alt.Chart(style.rows(data)).encode(x=x, y=y, color=style.colour(cases))
     layers = [
         base.mark_line(strokeWidth=1.2, clip=True).encode(opacity=style.visible()),
         base.mark_point(filled=True, opacity=0).encode(tooltip=tooltip, size=style.visible(50, 0)),
@@ -117,9 +115,3 @@ def _reduced(data: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("time").mean(), pl.col("value").mean())
         .drop("row")
     )
-
-
-def _colour(cases: Sequence[str], *, legend: bool = True) -> alt.Color:
-    chosen = colours(cases)
-    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
-    return alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top") if legend else None)
