@@ -218,12 +218,14 @@ fn pi_of(pi: &Pi) -> Judged<AqmConfig> {
         let scaled = u32::try_from(written.scaled(32)).ok().filter(|gain| *gain > 0 || least == "0");
         scaled.ok_or_else(|| {
             let (what, value) = (format!("PI's `{what}`"), written.0.to_string());
-            Problem::OutOfRange { what, value, least: least.to_owned(), most: "0.9999999997".to_owned() }.at(&written.span)
+            Problem::OutOfRange { what, value, least: least.to_owned(), most: "0.9999999997".to_owned() }
+                .at(&written.span)
         })
     };
     let (a, b) = (gain("a", &pi.a, "0.0000000002")?, gain("b", &pi.b, "0")?);
     if b > a {
-        let sentence = "PI needs `b` of at most `a`: else a queue above its reference takes the probability down".to_owned();
+        let sentence =
+            "PI needs `b` of at most `a`: else a queue above its reference takes the probability down".to_owned();
         return Err(Problem::Malformed { sentence, help: None }.at(&pi.b.span));
     }
     let period = pi.period.value.0;

@@ -246,7 +246,22 @@ fn even_splits_spread_a_load_over_a_fat_tree() {
 #[test]
 fn a_port_may_be_controlled_by_pi() {
     let with = |pi: &str| {
-        let text = format!("[topology.star]\nfabric = {{ aqm = {{ pi = {{ {pi} }} }} }}\n[[traffic]]\nlong = {{}}\nfrom = \"h2\"\nto = \"h1\"\n[[arm]]\nname = \"x\"\ncc = \"newreno\"\necn = true\n[run]\nend = \"1s\"\n");
+        let text = format!(
+            r#"
+            cc = "newreno"
+            ecn = true
+            [topology.star]
+            fabric = {{ aqm = {{ pi = {{ {pi} }} }} }}
+            [[traffic]]
+            long = {{}}
+            from = "h2"
+            to = "h1"
+            [[arm]]
+            name = "tcp"
+            [run]
+            end = "1s"
+            "#
+        );
         expand(&text, &Overrides::default()).map_err(|error| error.render())
     };
     let gains = "reference = \"20pkt\", a = 0.5, b = 0.25, period = \"200us\"";
