@@ -13,7 +13,7 @@ from narrows.longlived import WINDOW
 if TYPE_CHECKING:
     from narrows.results import Results
 
-SHOWN_NS = 3_000_000
+SHOWN_NS = 6_000_000
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
@@ -39,7 +39,7 @@ def draw(results: Results) -> alt.TopLevelMixin:
             y=alt.Y(
                 "value:Q",
                 title="window, packets",
-                scale=alt.Scale(type="log", base=2, domain=[8, 128]),
+                scale=alt.Scale(type="log", base=2, domain=[1, 128]),
                 axis=alt.Axis(format="d"),
             ),
             detail="seed:N",

@@ -105,7 +105,7 @@ impl Pi {
             let instants = arrival.now.since(self.next).as_ps() / self.period.as_ps() + 1;
             let fall = (self.a - self.b) * i128::from(self.reference.get());
             self.probability = (self.probability - fall.saturating_mul(i128::from(instants))).clamp(0, ONE);
-            self.next = self.next + self.period * instants;
+            self.next += self.period * instants;
         }
     }
 
@@ -123,7 +123,7 @@ impl Pi {
         let (now, before) = (i128::from(queue) - reference, i128::from(self.queue) - reference);
         self.probability = (self.probability + self.a * now - self.b * before).clamp(0, ONE);
         self.queue = queue;
-        self.next = self.next + self.period;
+        self.next += self.period;
     }
 }
 
