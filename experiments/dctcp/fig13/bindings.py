@@ -4,6 +4,7 @@ from pathlib import Path
 
 from narrows.claims import Binding
 from narrows.experiment import expand
+from narrows.figures.sweep import number_of
 
 SCENARIOS = ("D-1",)
 
@@ -11,12 +12,10 @@ _HERE = Path(__file__).parent
 
 
 def _threshold(figure: str) -> float:
-    """K, packets, at the ports of a figure's DCTCP, as the plan that is run holds it."""
+    """K, packets, that a figure's DCTCP declares in the plan that is run."""
     plans = expand(_HERE.parent / figure / "experiment.toml").plans
     plan = next(plan for plan in plans if plan.arm == "dctcp")
-    laws = [link["aqm"]["threshold"]["mark_at"]["packets"] for link in plan.body["network"]["links"] if link["aqm"]]
-    assert len(set(laws)) == 1, "all ports mark alike"
-    return float(laws[0])
+    return number_of(dict(plan.declared)["fabric.aqm.threshold.mark-at"])
 
 
 # Of the paper's two panels the text speaks of two flows.

@@ -17,12 +17,12 @@ def _total(arm: str, packets: int) -> str:
 def _burst() -> float:
     """Packets that the hosts of the plans hand to their card at once."""
     bursts = {
-        traffic["profile"]["offload-segments"]
+        float(traffic.get("profile", {}).get("offload-segments", 0))
         for plan in expand(_HERE / "experiment.toml").plans
         for traffic in plan.body["traffic"]
     }
     assert len(bursts) == 1, "all hosts are alike"
-    return float(bursts.pop())
+    return bursts.pop()
 
 
 _AT_1G = ", ".join(_total("dctcp-1g", packets) for packets in (5, 10, 20, 30, 40, 50, 65, 80))
