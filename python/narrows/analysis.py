@@ -102,3 +102,30 @@ def least(function: Callable[[float], float], between: tuple[float, float]) -> f
         else:
             low = left
     return function(math.exp((low + high) / 2))
+
+
+@dataclass(frozen=True)
+class PiGains:
+    """p(k) = p(k−1) + a·(q(k) − q_ref) − b·(q(k−1) − q_ref) each `period` seconds; `a` and `b` per packet."""
+
+    a: float
+    b: float
+    period: float
+
+
+def pi_gains(
+    flows: float, capacity: float, rtt: float, reference: float, *, bandwidth: float = 0.5, oversampling: float = 20
+) -> PiGains:
+    """A PI controller for at least so many flows and at most this round trip [Hollot 2001 §III, §IV].
+
+    With R = RTT + q_ref/C the linear model of window and queue is (RC)³/(2N)² · e^(−sR) / ((s/z + 1)(sR + 1)), where
+    z = 2N/(R²C). The controller K·(s/z + 1)/s cancels the slower pole, and K lets the loop cross unity at ω =
+    `bandwidth`/R: a half leaves a phase margin of 90° − ½·180°/π − atan ½ = 35°. The bilinear transform at
+    `oversampling` times the loop's bandwidth makes it a recurrence.
+    """
+    full = rtt + reference / capacity
+    zero = 2 * flows / (full**2 * capacity)
+    crossover = bandwidth / full
+    gain = crossover * math.hypot(1, crossover * full) * (2 * flows) ** 2 / (full * capacity) ** 3
+    period = 2 * math.pi / (oversampling * crossover)
+    return PiGains(gain * (1 / zero + period / 2), gain * (1 / zero - period / 2), period)

@@ -1,6 +1,8 @@
 import math
+import tomllib
 
 import pytest
+from conftest import CHECKOUT
 
 from narrows import analysis
 from narrows.analysis import Sawtooth
@@ -41,3 +43,24 @@ def test_bounds():
 
 def test_the_least_value_of_a_valley_is_found():
     assert analysis.least(lambda x: (x - 3) ** 2 + 7, (1e-3, 1e3)) == pytest.approx(7)
+
+
+def test_the_gains_of_pi_are_those_that_its_design_rules_ask_for():
+    # The loop K·(s/z + 1)/s · (RC)³/(2N)² · e^(−sR) / ((s/z + 1)(sR + 1)) crosses unity at ½/R [Hollot 2001 §III].
+    capacity, flows = analysis.packets_per_second(1e9), 5
+    gains = analysis.pi_gains(flows, capacity, 100e-6, 20)
+    full = 100e-6 + 20 / capacity
+    zero, crossover = 2 * flows / (full**2 * capacity), 0.5 / full
+    integral, proportional = (gains.a - gains.b) / gains.period, (gains.a + gains.b) / 2
+    assert integral / proportional == pytest.approx(zero)
+    plant = (full * capacity) ** 3 / (2 * flows) ** 2 / (1 + 0.5j)
+    assert abs(integral / (1j * crossover) * plant) == pytest.approx(1)
+    assert 2 * math.pi / gains.period == pytest.approx(20 * crossover)
+
+
+def test_the_experiment_with_pi_has_these_gains():
+    text = (CHECKOUT / "experiments/dctcp/pi/experiment.toml").read_text()
+    stated = next(arm for arm in tomllib.loads(text)["arm"] if arm["name"] == "tcp-pi")["set"]["fabric.aqm"]["pi"]
+    gains = analysis.pi_gains(5, analysis.packets_per_second(1e9), 100e-6, 20)
+    assert (stated["a"], stated["b"]) == (pytest.approx(gains.a, rel=1e-3), pytest.approx(gains.b, rel=1e-3))
+    assert stated["period"] == f"{gains.period * 1e6:.0f}us"

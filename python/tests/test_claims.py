@@ -178,6 +178,9 @@ def test_every_measure_is_tested_or_refused_above():
     elsewhere |= {"goodput_total", "rtt_long"}  # test_long_lived.py
     elsewhere |= {"inter_over_intra", "round_trip_ratio", "shared_equally_up_to", "jain_all", "time_to_share"}
     elsewhere |= {"loss_that_slows"}  # test_sharing.py
+    elsewhere |= {"queue_median", "queue_spread", "queue_std", "queue_range", "queue_mean", "queue_max"}
+    elsewhere |= {"utilisation_line"}  # test_queues.py
+    elsewhere |= {"convergence", "steps_converged", "jain_steps", "goodput_std", "first_cut"}  # test_steps.py
     assert set(MEASURES) - tested - elsewhere == {"fct_small_p99", "share_of_bytes_in_largest_tenth"}
 
 
@@ -361,6 +364,27 @@ def test_bindings_are_of_the_papers_claims_and_read_their_language(paper, claims
             name = term.arguments[0] if term.name == "rank" else term.name
             for measure in binding.names.get(name, (name,)):
                 assert measure in MEASURES, (item.identifier, measure)
+
+
+def test_a_choice_among_measures_is_evaluated_on_their_means():
+    text = "max(fct_large(fast), fct_large(slow)) / min(fct_large(fast), 2 * fct_large(slow)) <= 2"
+    assert relations.show(parse_expression("max(a(x), abs(b(y, z))) / min(2, c(x))")).startswith("max(a(x), abs(")
+    assert [str(term) for term in relations.terms(parse_expression("max(a(x), b(y, z))"))] == ["a(x)", "b(y, z)"]
+    assert verdict(claim(order=(text,)), Binding()).word == "holds"
+    assert verdict(claim(order=(text.replace("<= 2", "< 2"),)), Binding()).word == "fails"
+
+
+def test_a_measure_may_be_of_one_traffic():
+    data = frames(
+        [flows((1000, 2), (1000, 4)).with_columns(pl.Series("workload", ["web", "other"]))],
+        [ports(("b", "wan", 1, 0, 0.1))],
+    )
+    assert value_by_seed(data, "fct_all", ("a / other",)) == {1: 4.0}
+    assert value_by_seed(data, "fct_all", ("a",)) == {1: 3.0}
+    with pytest.raises(NotEvaluable, match="no flow belongs to a traffic called none"):
+        value_by_seed(data, "fct_all", ("a / none",))
+    with pytest.raises(NotEvaluable, match="no arm is called b"):
+        value_by_seed(data, "fct_all", ("b / web",))
 
 
 def test_the_papers_setup_is_judged_from_ports_and_flows(gemini, monkeypatch):

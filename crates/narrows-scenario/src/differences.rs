@@ -161,6 +161,11 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
             "red.weight-shift",
             "red.gentle",
             "red.ecn",
+            "pi.reference",
+            "pi.a",
+            "pi.b",
+            "pi.period",
+            "pi.ecn",
         ] {
             tell(&format!("aqm.{parameter}"), &|link| aqm(link.aqm?, parameter));
         }
@@ -184,6 +189,7 @@ fn aqm(aqm: AqmConfig, parameter: &str) -> Option<String> {
         Size::Packets(packets) => packets.to_string(),
         Size::Bytes(bytes) => bytes.to_string(),
     };
+    let gain = |gain: u32| format!("{:.7}", f64::from(gain) / f64::from(1 << 16) / 65_536.0);
     match (aqm, parameter) {
         (AqmConfig::Threshold { mark_at }, "threshold.mark-at") => Some(size(mark_at)),
         (AqmConfig::Red { min, .. }, "red.min") => Some(size(min)),
@@ -194,6 +200,11 @@ fn aqm(aqm: AqmConfig, parameter: &str) -> Option<String> {
         (AqmConfig::Red { weight_shift, .. }, "red.weight-shift") => Some(weight_shift.to_string()),
         (AqmConfig::Red { gentle, .. }, "red.gentle") => Some(gentle.to_string()),
         (AqmConfig::Red { ecn, .. }, "red.ecn") => Some(ecn.to_string()),
+        (AqmConfig::Pi { reference, .. }, "pi.reference") => Some(size(reference)),
+        (AqmConfig::Pi { a, .. }, "pi.a") => Some(gain(a)),
+        (AqmConfig::Pi { b, .. }, "pi.b") => Some(gain(b)),
+        (AqmConfig::Pi { period, .. }, "pi.period") => Some(period.to_string()),
+        (AqmConfig::Pi { ecn, .. }, "pi.ecn") => Some(ecn.to_string()),
         _ => None,
     }
 }

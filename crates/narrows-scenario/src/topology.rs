@@ -7,8 +7,8 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
-use crate::experiment::network::{Aqm, LinkClass, Pool, Topology};
-use crate::experiment::quantity::{Quantity, Room};
+use crate::experiment::network::{Aqm, LinkClass, Pi, Pool, Topology};
+use crate::experiment::quantity::{Fraction, Quantity, Room};
 use crate::plan::{Graph, Link, Node, NodeKind, Role};
 
 mod dumbbell;
@@ -209,7 +209,32 @@ fn aqm_of(aqm: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
                 ecn: red.ecn.unwrap_or(true),
             })
         }
+        Aqm::Pi(pi) => Some(pi_of(pi)?),
     })
+}
+
+fn pi_of(pi: &Pi) -> Judged<AqmConfig> {
+    let gain = |what: &str, written: &Located<Fraction>, least: &str| {
+        let scaled = u32::try_from(written.scaled(32)).ok().filter(|gain| *gain > 0 || least == "0");
+        scaled.ok_or_else(|| {
+            let (what, value) = (format!("PI's `{what}`"), written.0.to_string());
+            Problem::OutOfRange { what, value, least: least.to_owned(), most: "0.9999999997".to_owned() }
+                .at(&written.span)
+        })
+    };
+    let (a, b) = (gain("a", &pi.a, "0.0000000002")?, gain("b", &pi.b, "0")?);
+    if b > a {
+        let sentence =
+            "PI needs `b` of at most `a`: else a queue above its reference takes the probability down".to_owned();
+        return Err(Problem::Malformed { sentence, help: None }.at(&pi.b.span));
+    }
+    let period = pi.period.value.0;
+    if period < Span::from_us(1) || period > Span::from_secs(60) {
+        let (what, value) = ("PI's `period`".to_owned(), period.to_string());
+        let (least, most) = (Span::from_us(1).to_string(), Span::from_secs(60).to_string());
+        return Err(Problem::OutOfRange { what, value, least, most }.at(&pi.period.span));
+    }
+    Ok(AqmConfig::Pi { reference: size_of(&pi.reference)?, a, b, period, ecn: pi.ecn.unwrap_or(true) })
 }
 
 /// A number of things, within 1 and `most`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -30,6 +30,9 @@ class Measure:
     compute: Callable[[Frames, str], BySeed]
 
 
+TRAFFIC: Final = " / "
+"""Between an arm and a traffic."""
+
 MEASURES: Final[dict[str, Measure]] = {}
 
 
@@ -44,17 +47,31 @@ def measure(unit: str) -> Callable[[Callable[[Frames, str], BySeed]], Callable[[
 
 
 def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
-    """A measure on an arm, or without an arm the mean over all arms, for every seed. Raises `NotEvaluable`."""
+    """A measure on an arm, or without an arm the mean over all arms, for every seed. Raises `NotEvaluable`.
+
+    `ARM / TRAFFIC` is the arm with the flows of one traffic only.
+    """
     if name not in MEASURES:
         raise NotEvaluable(f"there is no measure called {name}")
-    for arm in arms:
-        if arm not in frames.cases:
-            raise NotEvaluable(f"no arm is called {arm}")
-    columns = [MEASURES[name].compute(frames, arm) for arm in arms or frames.cases]
+    columns = [MEASURES[name].compute(*_chosen(frames, arm)) for arm in arms or frames.cases]
     common = set.intersection(*(set(column) for column in columns))
     if not common:
         raise NotEvaluable(f"{name} has no value in any seed")
     return {seed: sum(column[seed] for column in columns) / len(columns) for seed in sorted(common)}
+
+
+def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
+    """What an argument names: the case, and the frames that its flows are read from."""
+    if arm in frames.cases:
+        return frames, arm
+    case, _, traffic = arm.rpartition(TRAFFIC)
+    if case not in frames.cases:
+        raise NotEvaluable(f"no arm is called {case or arm}")
+    own = pl.col("workload") == traffic
+    flows, long = (part if part.is_empty() else part.filter(own) for part in (frames.flows, frames.long))
+    if flows.is_empty() and long.is_empty():
+        raise NotEvaluable(f"no flow belongs to a traffic called {traffic}")
+    return replace(frames, flows=flows, long=long), case
 
 
 @measure("ms")

@@ -1,35 +1,76 @@
-"""Measures of the switches' ports: how long a packet waits there, and how busy the busiest is."""
+"""Measures of a queue: of the port that is sampled, or of the longest of them. Packets are full ones, 1500 bytes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows.claims.measures import measure
+from narrows.bottleneck import PACKET_BYTES, bottlenecks, queue_samples
+from narrows.claims.measures import NotEvaluable, measure
 
 if TYPE_CHECKING:
     from narrows.results import Frames
     from narrows.stats import BySeed
 
-_WIRE_PER_IP: Final = 1538 / 1500
-"""A full packet is 1500 bytes of a queue and takes its line 38 bytes longer."""
+
+@measure("packets")
+def queue_median(frames: Frames, arm: str) -> BySeed:
+    """Median of the queue's samples after the warm-up."""
+    return _sampled(frames, arm, pl.col("value").median())
 
 
-@measure("ms")
-def queueing_delay(frames: Frames, arm: str) -> BySeed:
-    """Mean wait at the switch port where it is longest: the mean backlog over the line's rate, framing included."""
-    wait = 1e3 * 8 * _WIRE_PER_IP * pl.col("queue_mean_bytes") / pl.col("rate_bps")
-    return _largest(frames, arm, wait)
+@measure("packets")
+def queue_spread(frames: Frames, arm: str) -> BySeed:
+    """95th minus 5th percentile of the queue's samples after the warm-up."""
+    return _sampled(frames, arm, _percentile(0.95) - _percentile(0.05))
+
+
+@measure("packets")
+def queue_std(frames: Frames, arm: str) -> BySeed:
+    """Standard deviation of the queue's samples after the warm-up."""
+    return _sampled(frames, arm, pl.col("value").std())
+
+
+@measure("packets")
+def queue_range(frames: Frames, arm: str) -> BySeed:
+    """Largest minus smallest of the queue's samples after the warm-up: the amplitude of its sawtooth."""
+    return _sampled(frames, arm, pl.col("value").max() - pl.col("value").min())
+
+
+@measure("packets")
+def queue_mean(frames: Frames, arm: str) -> BySeed:
+    """The queue's mean over time after the warm-up."""
+    return _of_port(frames, arm, pl.col("queue_mean_bytes") / PACKET_BYTES)
+
+
+@measure("packets")
+def queue_max(frames: Frames, arm: str) -> BySeed:
+    """The longest queue after the warm-up, of every arrival and not of samples only."""
+    return _of_port(frames, arm, pl.col("queue_max_bytes") / PACKET_BYTES)
 
 
 @measure("")
-def utilisation_bottleneck(frames: Frames, arm: str) -> BySeed:
-    """Utilisation of the busiest switch port; at most 1, for a packet that straddles the warm-up's end counts whole."""
-    return _largest(frames, arm, pl.min_horizontal(pl.col("utilisation"), 1.0))
+def utilisation_line(frames: Frames, arm: str) -> BySeed:
+    """Utilisation of the line behind the queue."""
+    return _of_port(frames, arm, pl.col("utilisation"))
 
 
-def _largest(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
-    ports = frames.ports.filter((pl.col("case") == arm) & (pl.col("role") != "host"))
-    table = ports.group_by("seed").agg(value.max().alias("value")).sort("seed")
-    return {int(seed): float(found) for seed, found in table.iter_rows()}
+def _percentile(share: float) -> pl.Expr:
+    return pl.col("value").quantile(share, interpolation="nearest")
+
+
+def _sampled(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
+    samples = queue_samples(frames).filter(pl.col("case") == arm)
+    found = _by_seed(samples.group_by("seed").agg(value.alias("value")).collect())
+    if not found:
+        raise NotEvaluable("no queue was sampled")
+    return found
+
+
+def _of_port(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
+    return _by_seed(bottlenecks(frames).filter(pl.col("case") == arm).select("seed", value.alias("value")))
+
+
+def _by_seed(table: pl.DataFrame) -> BySeed:
+    return {int(seed): float(value) for seed, value in table.select("seed", "value").drop_nulls().sort("seed").rows()}

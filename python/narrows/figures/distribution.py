@@ -79,10 +79,17 @@ def _curve(values: pl.Series, *, tail: bool) -> pl.DataFrame:
 
 
 def curve(
-    data: alt.Data, cases: Sequence[str], x: alt.X, y: alt.Y, tooltip: list[alt.Tooltip], *, order: str = "share:Q"
+    data: alt.Data,
+    cases: Sequence[str],
+    x: alt.X,
+    y: alt.Y,
+    tooltip: list[alt.Tooltip],
+    *,
+    order: str = "share:Q",
+    legend: bool = False,
 ) -> alt.LayerChart | alt.FacetChart:
     """Lines, and unseen points on them that answer to the pointer."""
-    base = alt.Chart(data).encode(x=x, y=y, color=style.colour(cases))
+    base = alt.Chart(data).encode(x=x, y=y, color=style.colour(cases, legend=legend))
     line = base.mark_line(strokeWidth=1.8, clip=True).encode(order=alt.Order(order), opacity=style.visible())
     points = base.mark_point(filled=True, opacity=0, clip=True).encode(tooltip=tooltip, size=style.visible(70, 0))
     return alt.layer(line, points)

@@ -95,10 +95,10 @@ def _short(value: object) -> object:
 
 
 def colour(cases: Sequence[str], *, legend: bool = False) -> alt.Color:
-    """The colour of a case."""
+    """The colour of a case, with a legend above if there is no other."""
     chosen = colours(cases)
     scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
-    return alt.Color("case:N", scale=scale, title=None, legend=alt.Legend() if legend else None)
+    return alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top") if legend else None)
 
 
 def visible(strong: float = 1.0, faint: float = 0.07) -> Any:

@@ -89,7 +89,10 @@ def _panel(
         "x:Q",
         title=x_title,
         scale=alt.Scale(type="log" if log else "linear", nice=False, zero=False, padding=12),
-        axis=alt.Axis(values=ticks if len(ticks) <= 9 else alt.Undefined, format="~r", grid=False),
+        # Vega rounds what its own `format` shows to the distance of the ticks: 65 would be 70.
+        axis=alt.Axis(
+            values=ticks if len(ticks) <= 9 else alt.Undefined, labelExpr="format(datum.value, '~r')", grid=False
+        ),
     )
     floor = panel.low if panel.low is not None else 0.0
     top = alt.Undefined if panel.high is None else panel.high

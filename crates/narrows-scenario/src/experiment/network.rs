@@ -65,6 +65,8 @@ pub enum Aqm {
     Threshold(Threshold),
     /// Random early detection on the averaged queue.
     Red(Red),
+    /// Proportional-integral control of the queue [Hollot 2001].
+    Pi(Pi),
 }
 
 /// The parameter of [`Aqm::Threshold`].
@@ -89,6 +91,22 @@ pub struct Red {
     pub weight_shift: Option<Located<u8>>,
     /// From `max` to twice `max` the probability rises to 1 gradually.
     pub gentle: Option<bool>,
+    /// Marks ECN-capable packets instead of dropping them; true where nothing is said.
+    pub ecn: Option<bool>,
+}
+
+/// The parameters of [`Aqm::Pi`]: at every `period`, p ← p + a·(q − reference) − b·(q before − reference).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Pi {
+    /// Where the queue is held.
+    pub reference: Located<Room>,
+    /// Per packet, or per byte where the reference is in bytes.
+    pub a: Located<Fraction>,
+    /// At most `a`.
+    pub b: Located<Fraction>,
+    /// Between two computations of the probability.
+    pub period: Located<Quantity<Span>>,
     /// Marks ECN-capable packets instead of dropping them; true where nothing is said.
     pub ecn: Option<bool>,
 }

@@ -295,6 +295,51 @@ fn even_splits_spread_a_load_over_a_fat_tree() {
 }
 
 #[test]
+fn a_port_may_be_controlled_by_pi() {
+    let with = |pi: &str| {
+        let text = format!(
+            r#"
+            cc = "newreno"
+            ecn = true
+            [topology.star]
+            fabric = {{ aqm = {{ pi = {{ {pi} }} }} }}
+            [[traffic]]
+            long = {{}}
+            from = "h2"
+            to = "h1"
+            [[arm]]
+            name = "tcp"
+            [run]
+            end = "1s"
+            "#
+        );
+        expand(&text, &Overrides::default()).map_err(|error| error.render())
+    };
+    let gains = "reference = \"20pkt\", a = 0.5, b = 0.25, period = \"200us\"";
+    let experiment = with(gains).unwrap();
+    let link = experiment.plans[0].network.links.iter().find(|link| link.name == "switch->h1").unwrap();
+    let expected = AqmConfig::Pi {
+        reference: Size::Packets(Packets::new(20)),
+        a: 1 << 31,
+        b: 1 << 30,
+        period: Span::from_us(200),
+        ecn: true,
+    };
+    assert_eq!(link.aqm, Some(expected));
+    for (from, to, expected) in [
+        ("a = 0.5", "a = 1.5", "PI's `a`"),
+        ("a = 0.5", "a = 0", "PI's `a`"),
+        ("b = 0.25", "b = 0.6", "PI needs `b` of at most `a`"),
+        ("200us", "10ns", "PI's `period`"),
+        ("\"200us\"", "200", "200"),
+        ("20pkt", "unlimited", "a marking threshold is a size"),
+    ] {
+        let said = with(&gains.replace(from, to)).unwrap_err();
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn a_caller_overrides_arms_and_axes() {
     let set = |path: &str, value: &str| (path.to_owned(), value.to_owned());
     let overrides = Overrides {

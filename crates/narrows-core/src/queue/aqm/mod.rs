@@ -9,8 +9,9 @@
 
 use super::Backlog;
 use crate::rng::SmallStream;
-use crate::units::{Bytes, Packets, Rate, Time};
+use crate::units::{Bytes, Packets, Rate, Span, Time};
 
+pub mod pi;
 pub mod red;
 pub mod threshold;
 
@@ -62,6 +63,19 @@ pub enum AqmConfig {
         weight_shift: u8,
         /// Rises from `max_probability` to 1 between `max` and twice `max`.
         gentle: bool,
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool,
+    },
+    /// Proportional-integral control of the queue [Hollot 2001].
+    Pi {
+        /// q_ref: where the queue is held.
+        reference: Size,
+        /// Weight of the queue's distance from `reference` now, per packet or byte, in units of 2⁻³².
+        a: u32,
+        /// Weight of that of a period ago, at most `a`; the same units.
+        b: u32,
+        /// Between two computations of the probability.
+        period: Span,
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool,
     },
@@ -136,4 +150,5 @@ macro_rules! registry {
 registry! {
     threshold::Threshold,
     red::Red,
+    pi::Pi,
 }

@@ -1,0 +1,110 @@
+"""Flows that come and go: the steps between changes, and what is measured of them."""
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from conftest import flows, frames, ports
+
+from narrows import sharing
+from narrows.claims.measures import NotEvaluable, value_by_seed
+from narrows.figures import shares, style
+
+BIN_NS = 50_000_000
+
+
+def goodputs(flow, rates, *, begin=0, quantity="goodput_bps"):
+    """A sample of a flow every 50 ms, Mbit/s."""
+    count = len(rates)
+    return pl.LazyFrame(
+        {
+            "case": ["a"] * count, "seed": [1] * count, "quantity": [quantity] * count,
+            "time_ns": [BIN_NS * (begin + n + 1) for n in range(count)], "entity": [f"flow-{flow}"] * count,
+            "value": [1e6 * rate for rate in rates],
+        },
+        schema_overrides={"seed": pl.UInt64, "time_ns": pl.UInt64},
+    )  # fmt: skip
+
+
+def made(*series):
+    data = frames([flows((10, 1))], [ports(("b", "edge", 1, 0, 0.1))], pl.concat(series))
+    long = pl.DataFrame(
+        {
+            "case": ["a"] * 2, "seed": [1] * 2, "flow": [0, 1], "workload": ["x", "y"], "source": ["h2", "h3"],
+            "start_ns": [0, 0],
+        },
+        schema_overrides={"seed": pl.UInt64},
+    )  # fmt: skip
+    return replace(data, long=long)
+
+
+# One flow alone for 3 s, then two for 4 s: the second comes to half of the line after 1 s.
+FIRST = goodputs(0, [100] * 60 + [90] * 20 + [50] * 60)
+SECOND = goodputs(1, [10] * 20 + [50] * 60, begin=60)
+
+
+def test_steps_lie_between_two_changes_and_have_at_least_two_flows():
+    (step,) = sharing.steps(made(FIRST, SECOND), "a")
+    assert (step.flows, step.length_ns, step.bin_ns) == (2, 4_000_000_000, BIN_NS)
+    assert step.fair == pytest.approx(50e6)
+
+
+def test_flows_have_converged_when_every_rate_of_a_second_is_near_the_fair_share():
+    data = made(FIRST, SECOND)
+    # A rate of 100 ms that begins with the second's first good bin is good.
+    assert value_by_seed(data, "convergence", ("a",)) == {1: pytest.approx(1000.0)}
+    assert value_by_seed(data, "steps_converged", ("a",)) == {1: 1.0}
+
+
+def test_shares_that_are_left_again_within_a_second_do_not_count():
+    second = [10] * 20 + [50] * 15 + [10] * 5 + [50] * 40
+    data = made(FIRST, goodputs(1, second, begin=60))
+    assert value_by_seed(data, "convergence", ("a",)) == {1: pytest.approx(2000.0)}
+
+
+def test_a_step_that_never_converges_counts_with_its_length():
+    data = made(goodputs(0, [90] * 80), goodputs(1, [10] * 80))
+    assert value_by_seed(data, "convergence", ("a",)) == {1: 4000.0}
+    assert value_by_seed(data, "steps_converged", ("a",)) == {1: 0.0}
+
+
+def test_flows_that_begin_converged_need_no_time():
+    data = made(goodputs(0, [50] * 80), goodputs(1, [50] * 80))
+    assert value_by_seed(data, "convergence", ("a",)) == {1: 0.0}
+
+
+def test_fairness_and_deviation_are_those_of_the_steady_part():
+    # The last two thirds of 80 bins are 53: the first third may be anything.
+    one = [0] * 27 + [40, 40, 60, 60] * 13 + [40]
+    two = [100] * 27 + [150] * 53
+    data = made(goodputs(0, one), goodputs(1, two))
+    mean = (13 * 200 + 40) / 53
+    assert value_by_seed(data, "jain_steps", ("a",)) == {1: pytest.approx((mean + 150) ** 2 / (2 * (mean**2 + 150**2)))}
+    # Of the first flow 27 rates of 100 ms, 40 and 60 in turn; of the second all are equal.
+    turns = [40, 60] * 13 + [40]
+    centre = sum(turns) / 27
+    deviation = (sum((rate - centre) ** 2 for rate in turns) / 26) ** 0.5
+    assert value_by_seed(data, "goodput_std", ("a",)) == {1: pytest.approx(deviation / 2)}
+
+
+def test_without_two_flows_nothing_is_shared():
+    with pytest.raises(NotEvaluable, match="no goodput was sampled"):
+        value_by_seed(made(FIRST), "convergence", ("a",))
+
+
+def test_the_first_cut_is_the_first_fall_of_the_window():
+    windows = [goodputs(0, [8, 8, 6, 3, 9], quantity="window_packets"), goodputs(1, [4, 2], quantity="window_packets")]
+    data = made(*windows)
+    assert value_by_seed(data, "first_cut", ("a",)) == {1: pytest.approx((0.25 + 0.5) / 2)}
+    only = replace(data, flows=data.flows.with_columns(pl.lit("x").alias("workload")))
+    assert value_by_seed(only, "first_cut", ("a / x",)) == {1: pytest.approx(0.25)}
+    with pytest.raises(NotEvaluable, match="no window was sampled"):
+        value_by_seed(made(FIRST), "first_cut", ("a",))
+
+
+def test_the_figure_has_a_line_for_each_sender_and_means_over_a_second():
+    found = style.finished(shares.over_time(made(FIRST, SECOND)))
+    sets = found.get("datasets") or {}
+    rows = next(iter(sets.values())) if sets else found["vconcat"][0]["data"]["values"]
+    assert {row["sender"] for row in rows} == {"h2", "h3"}
+    assert sum(row["sender"] == "h2" for row in rows) in (7, 8)
