@@ -37,7 +37,8 @@ nightly: test $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 		PATH=$(CURDIR)/$(TOOLS):$$PATH cargo +nightly fuzz run $$target -- -max_total_time=300 -max_len=4096 || exit 1; \
 	done
 	@if cargo +nightly miri --version >/dev/null 2>&1; \
-		then PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package narrows-core --lib; \
+		then PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package narrows-core --lib && \
+			cargo +nightly miri test --package narrows-network --lib prefetch; \
 		else echo 'miri is not installed for the nightly toolchain: skipped'; fi
 	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --quiet --extras dev,ray
 	$(BIN)/pytest -m ray

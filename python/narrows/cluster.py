@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from narrows.errors import BadInput, EnvironmentLacks
+from narrows.errors import BadInput, EnvironmentLacks, bad_input
 from narrows.running import Busy, Event, Failed, Job, Stopped, Stored
-from narrows.store import State
+from narrows.store import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from narrows.store import Lock, Store
+    from narrows.store import Store
 
 SPARE: Final = 2
-"""Tasks beyond the cluster's processors, so that none idles while a result travels."""
+"""Tasks beyond those that the cluster has processors for, so that none idles while a result travels."""
 
 RETRIES: Final = 3
 """Of a task whose node or process died, by Ray."""
@@ -29,6 +30,12 @@ KNOCK_SECONDS: Final = 5.0
 CENSUS_SECONDS: Final = 5.0
 """Between two counts of the cluster's processors: nodes come and go."""
 
+GONE_SECONDS: Final = 30.0
+"""Without an answer from its first machine the cluster is gone. Ray itself would end this process after 60."""
+
+_HOST_PORT: Final = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
+"""An address that can be knocked at; IPv6 in brackets."""
+
 
 class Cluster:
     """Makes runs on the nodes of a Ray cluster. Results equal those of this machine, byte for byte."""
@@ -36,44 +43,55 @@ class Cluster:
     def __init__(self, store: Store, *, address: str | None = None, limit: int | None = None, threads: int = 1) -> None:
         """Connects. `limit` bounds the tasks in flight, each of which takes so many threads.
 
-        Raises `EnvironmentLacks` without Ray or without a cluster.
+        Raises `EnvironmentLacks` without Ray, without a cluster or where no node has so many processors, `BadInput`
+        for an address that is none.
         """
         import polars as pl
 
         from narrows import native
 
         self._ray = _connected(address)
+        largest = max(_processors(self._ray), default=0)
+        if threads > largest:  # Ray would wait for such a node without a word
+            raise EnvironmentLacks(
+                f"a run with --threads {threads} needs a node of {threads} processors; the largest of the cluster has "
+                f"{largest}\n  help: give fewer --threads, or let a larger node join the cluster first"
+            )
         self._store = store
         self._limit = limit
+        self._threads = threads
         self._versions = {"narrows": native.version(), "polars": pl.__version__}
         self._task = self._ray.remote(num_cpus=threads, max_retries=RETRIES)(_task())
         self._flying: dict[Any, tuple[Job, Lock]] = {}
         self._said: list[Event] = []
-        self._processors = 0
+        self._at_once = 0
         self._next_census = 0.0
+        self._door = _door(self._ray.get_runtime_context().gcs_address)
+        self._answered = time.monotonic()
 
     def room(self) -> int:
-        """Tasks that the cluster would take."""
-        if time.monotonic() >= self._next_census:
-            self._processors = int(self._ray.cluster_resources().get("CPU", 0))
-            self._next_census = time.monotonic() + CENSUS_SECONDS
-        most = self._processors + SPARE
+        """Tasks that the cluster would take. Raises `EnvironmentLacks` if it went away."""
+        self._census()
+        most = self._at_once + SPARE
         return min(most, self._limit or most) - len(self._flying)
 
     def take(self, job: Job) -> None:
         """Makes it a task, unless another command has it."""
-        lock = self._store.lock(*job.key)
-        if lock is None:
-            self._said.append(Busy(job.key))
-        elif self._store.state(*job.key, self._versions["narrows"]) is State.WHOLE:
-            lock.release()
-            self._said.append(Stored(job.key, self._store.manifest(*job.key) or {}, made=False))
-        else:
-            reference = self._task.remote(vars(job.request), self._versions)
-            self._flying[reference] = job, lock
+        match self._store.claim(*job.key, self._versions["narrows"]):
+            case None:
+                self._said.append(Busy(job.key))
+            case Lock() as lock:
+                reference = self._task.remote(vars(job.request), self._versions)
+                self._flying[reference] = job, lock
+            case manifest:
+                self._said.append(Stored(job.key, manifest, made=False))
 
     def events(self, seconds: float) -> list[Event]:
-        """What has come back, put into the store. Raises `EnvironmentLacks` if a node has another version."""
+        """What has come back, put into the store.
+
+        Raises `EnvironmentLacks` if a node has another version or the cluster went away.
+        """
+        self._census()
         events, self._said = self._said, []
         if not self._flying:
             time.sleep(0 if events else seconds)
@@ -92,6 +110,23 @@ class Cluster:
         for _, lock in self._flying.values():
             lock.release()
         self._flying.clear()
+
+    def _census(self) -> None:
+        """Counts processors now and then, where the cluster still answers: else Ray would wait and say nothing."""
+        if time.monotonic() < self._next_census:
+            return
+        try:
+            _knock(self._door)
+        except OSError as error:
+            if time.monotonic() - self._answered > GONE_SECONDS:
+                raise EnvironmentLacks(
+                    f"the Ray cluster went away: {error}\n"
+                    "  help: what was finished is kept; run the same command again when the cluster is back"
+                ) from error
+        else:
+            self._answered = time.monotonic()
+            self._at_once = sum(processors // self._threads for processors in _processors(self._ray))
+        self._next_census = time.monotonic() + CENSUS_SECONDS
 
     def _ended(self, reference: Any) -> Event:
         # Forgetting the reference lets the cluster forget the result.
@@ -150,6 +185,11 @@ def _task() -> Callable[[dict[str, Any], dict[str, str]], dict[str, Any]]:
     return task
 
 
+def _processors(ray: Any) -> list[int]:
+    """Of each node of the cluster. A task's processors are all of one node."""
+    return [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+
+
 def _connected(address: str | None) -> Any:
     """The module `ray`, connected to its cluster."""
     # Else a task that a node kills for want of memory is tried again for ever.
@@ -164,21 +204,32 @@ def _connected(address: str | None) -> Any:
         ) from missing
     if ray.is_initialized():
         return ray
-    address = address or os.environ.get("RAY_ADDRESS")
+    address = address or os.environ.get("RAY_ADDRESS") or "auto"
+    door = None if address == "auto" else _door(address)
     try:
-        if address:
-            _knock(address)
-        ray.init(address=address or "auto", logging_level=logging.ERROR, log_to_driver=False)
+        if door:
+            _knock(door)  # Ray itself would take two minutes to say that nobody is there
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError, SystemExit) as error:  # Ray ends a process that finds no cluster in time
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise EnvironmentLacks(
-            f"no Ray cluster at {address or 'this machine'}: {reason}\n"
+            f"no Ray cluster at {'this machine' if address == 'auto' else address}: {reason}\n"
             "  help: start one with `ray start --head --port=6379`, then give --ray-address HOST:6379"
         ) from error
     return ray
 
 
-def _knock(address: str) -> None:
-    """Raises `OSError` or `ValueError` if nobody is there: Ray itself would take two minutes to say so."""
-    host, _, port = address.rpartition(":")
-    socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
+def _door(address: str) -> tuple[str, int]:
+    """Host and port. Raises `BadInput` if it is no address that can be knocked at."""
+    found = _HOST_PORT.fullmatch(address)
+    if found is None or not 0 < int(found["port"]) < 1 << 16:
+        raise bad_input(
+            f"'{address}' is not the address of a Ray cluster",
+            "write HOST:PORT, as in 10.0.0.1:6379, or auto for this machine's cluster, in --ray-address or RAY_ADDRESS",
+        )
+    return found["host"].strip("[]"), int(found["port"])
+
+
+def _knock(door: tuple[str, int]) -> None:
+    """Raises `OSError` if nobody answers."""
+    socket.create_connection(door, timeout=KNOCK_SECONDS).close()

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 FORMAT: Final = 2
 """Of the files; raised when a column changes its meaning."""
 
+_NEEDED: Final = {"format": int, "version": str, "packet_hops": int, "cpu_ns": int, "ns_per_packet_hop": float}
+"""What is read of every manifest: one without these is no manifest."""
+
 _BESIDE = re.compile(r"\.(?P<seed>\d+)\.(?:lock|partial|old)")
 
 
@@ -91,12 +94,13 @@ class Store:
         return self.root / plan / str(seed)
 
     def manifest(self, plan: str, seed: int) -> dict[str, Any] | None:
-        """What the run was and what it cost; `None` if it is absent or not readable."""
+        """What the run was and what it cost; `None` if it is absent, not readable or not what we write."""
         try:
-            text = (self.folder(plan, seed) / "manifest.json").read_text()
-            return cast("dict[str, Any]", json.loads(text))
+            read = json.loads((self.folder(plan, seed) / "manifest.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
+        whole = isinstance(read, dict) and all(isinstance(read.get(key), kind) for key, kind in _NEEDED.items())
+        return cast("dict[str, Any]", read) if whole else None
 
     def state(self, plan: str, seed: int, version: str) -> State:
         """Whether the run can be used by `version`."""
@@ -105,6 +109,20 @@ class Store:
             return State.ABSENT
         same = manifest.get("version") == version and manifest.get("format") == FORMAT
         return State.WHOLE if same else State.OTHER_VERSION
+
+    def claim(self, plan: str, seed: int, version: str) -> Lock | dict[str, Any] | None:
+        """The lock of a run that `version` has to make; its manifest if it is there; `None` while somebody makes it.
+
+        Raises `BadInput` where the folder cannot be written.
+        """
+        lock = self.lock(plan, seed)
+        if lock is None:
+            return None
+        # Only now: whoever held the lock before may have made it.
+        if self.state(plan, seed, version) is State.WHOLE and (manifest := self.manifest(plan, seed)) is not None:
+            lock.release()
+            return manifest
+        return lock
 
     def lock(self, plan: str, seed: int) -> Lock | None:
         """The right to write a run; `None` while somebody else has it.
@@ -152,8 +170,16 @@ class Store:
             self._clear(plan, seed)
 
     def scan(self, plan: str, seed: int, table: TableName) -> pl.LazyFrame:
-        """A table of a run, read when it is needed."""
-        return pl.scan_parquet(self.folder(plan, seed) / f"{table}.parquet", glob=False)
+        """A table of a run, read when it is needed. Raises `BadInput` where it is missing, cut off or another one."""
+        path = self.folder(plan, seed) / f"{table}.parquet"
+        try:
+            found = pl.read_parquet_schema(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise self._damaged(plan, seed, f"cannot read {path}: {reason}") from error
+        if dict(found) != dict(TABLES[table].schema):
+            raise self._damaged(plan, seed, f"{path} does not have the columns of {table}")
+        return pl.scan_parquet(path, glob=False)
 
     def _beside(self, plan: str, seed: int, what: str) -> Path:
         return self.root / plan / f".{seed}.{what}"
@@ -161,6 +187,11 @@ class Store:
     def _clear(self, plan: str, seed: int) -> None:
         for what in ("partial", "old"):
             shutil.rmtree(self._beside(plan, seed, what), ignore_errors=True)
+
+    def _damaged(self, plan: str, seed: int, sentence: str) -> BadInput:
+        return bad_input(
+            sentence, f"delete {self.folder(plan, seed)}, then run the experiment again; its other runs are kept"
+        )
 
     def _not_written(self, plan: str, seed: int, error: OSError) -> BadInput:
         return bad_input(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from narrows import native
 from narrows.errors import BadInput, Cancelled
 from narrows.making import Request, make
-from narrows.store import State, Store
+from narrows.store import Lock, Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,15 +86,16 @@ def _perform(job: dict[str, Any], cancelled: threading.Event, reports: TextIO) -
         return not cancelled.is_set()
 
     try:
-        lock = store.lock(request.hash, request.seed)
-        if lock is None:
-            return {"busy": True}
-        with lock:
-            if store.state(request.hash, request.seed, native.version()) is State.WHOLE:
-                return {"there": store.manifest(request.hash, request.seed)}
-            made = make(request, look)
-            store.write(request.hash, request.seed, made.files, made.manifest)
-            return {"made": made.manifest}
+        match store.claim(request.hash, request.seed, native.version()):
+            case None:
+                return {"busy": True}
+            case Lock() as lock:
+                with lock:
+                    made = make(request, look)
+                    store.write(request.hash, request.seed, made.files, made.manifest)
+                return {"made": made.manifest}
+            case manifest:
+                return {"there": manifest}
     except Cancelled:
         return {"cancelled": True}
     except BadInput as error:

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from conftest import CHECKOUT
 from typer.testing import CliRunner
 
 from narrows.bench import callgrind, gate, ns3, tables, workloads
@@ -21,6 +22,7 @@ from narrows.errors import BadInput, EnvironmentLacks, RunFailed
 NARROWS = Path(sys.executable).with_name("narrows")
 KEYS = {
     "workload": str,
+    "simulator": str,
     "ns_per_packet_hop": float,
     "hold_ns": float,
     "packet_hops": int,
@@ -112,6 +114,11 @@ def test_a_written_baseline_reads_as_it_was(folder):
     assert gate.read(folder / "instructions.toml") == made
 
 
+def test_the_accepted_counts_are_those_of_the_compiler_that_is_pinned():
+    channel = tomllib.loads((CHECKOUT / "rust-toolchain.toml").read_text())["toolchain"]["channel"]
+    assert gate.read(CHECKOUT / "bench" / "instructions.toml").compiler.startswith(f"rustc {channel} (")
+
+
 @pytest.mark.parametrize(
     ("counted", "verdict"),
     [
@@ -152,6 +159,27 @@ def test_update_writes_what_check_accepts(counts, folder):
     assert bench("--check", "new.toml").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--check", "file.toml", "--repeat", "5"), "--repeat"),
+        (("--check", "file.toml", "--peers", "--markdown", "page.md"), "--peers and --markdown"),
+        (("--check", "file.toml", "--update", "file.toml"), "--update"),
+        (("--check", "file.toml", "--no-instructions"), "--no-instructions"),
+        (("--update", "file.toml", "--json"), "--json"),
+        (("--update", "file.toml", "--repeat", "1"), "--repeat"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(counts, folder, arguments, named):
+    done = bench(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"error: {arguments[0]} only counts instructions: it does not go with {named}\n"
+        f"  help: leave out {named}, or {arguments[0]}\n"
+    )
+    assert not Path("file.toml").exists()
+
+
 def test_where_nothing_can_be_judged_it_is_three_and_not_passed(counts, folder, monkeypatch):
     other = bench("--check", baseline(folder, compiler="rustc 9.9, release", W1=400.0))
     assert (other.exit_code, other.stdout) == (3, "")
@@ -172,6 +200,8 @@ def test_where_nothing_can_be_judged_it_is_three_and_not_passed(counts, folder, 
         "compiler = 1",
         'compiler = "c"\n[instructions_per_packet_hop]\n',
         'compiler = "c"\n[instructions_per_packet_hop]\nW1 = 0\n',
+        'compiler = "c"\n[instructions_per_packet_hop]\nW1 = 400.0\nW2 = nan\n',
+        'compiler = "c"\n[instructions_per_packet_hop]\nW1 = inf\n',
         'compiler = "c"\n[instructions_per_packet_hop]\nW9 = 1\n',
     ],
 )
@@ -226,7 +256,8 @@ def test_peers_take_time_from_one_pass_and_packet_hops_from_the_other(folder):
     checkout(folder, 'mkdir -p "$1" && cp program "$1/w1" && echo 3.99')
     done = bench("W1", "--repeat", "1", "--no-instructions", "--peers", "--json")
     assert done.exit_code == 0, done.output
-    _, peer = (json.loads(text) for text in done.stdout.splitlines())
+    ours, peer = (json.loads(text) for text in done.stdout.splitlines())
+    assert [record["simulator"] for record in (ours, peer)] == ["narrows", "ns-3"]
     assert (peer["workload"], peer["peer"], peer["peer_packet_hops"], peer["peer_drops"]) == (
         "W1",
         "ns-3 3.99",
@@ -261,8 +292,6 @@ def test_a_page_keeps_what_stands_around_its_tables(folder):
 
 
 def test_the_results_page_has_both_places(counts, folder):
-    from conftest import CHECKOUT
-
     shutil.copy(CHECKOUT / "bench" / "RESULTS.md", folder / "page.md")
     assert bench("W1", "--repeat", "1", "--markdown", "page.md").exit_code == 0
     text = (folder / "page.md").read_text()
@@ -277,10 +306,21 @@ def test_a_page_without_places_and_a_workload_without_peer_are_told_before_anyth
         assert (done.exit_code, done.stdout) == (2, "")
 
 
-def test_an_interrupt_is_a_hundred_and_thirty_and_leaves_no_child(folder):
-    environment = os.environ | {"FAKE_SECONDS": "60"}
+def in_place_of_valgrind(folder):
+    """A program of that name that runs what it is given, as valgrind does: in its own process."""
+    program = folder / "bin" / "valgrind"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n')
+    program.chmod(0o755)
+    return os.pathsep.join([str(program.parent), os.environ["PATH"]])
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("options", [("--no-instructions",), ("--update", "new.toml")])
+def test_an_interrupt_is_a_hundred_and_thirty_and_leaves_no_child(folder, how, options):
+    environment = os.environ | {"FAKE_SECONDS": "60", "PATH": in_place_of_valgrind(folder)}
     started = subprocess.Popen(
-        [sys.executable, "-m", "narrows", "bench", "W1", "--no-instructions"], env=environment,
+        [sys.executable, "-m", "narrows", "bench", "W1", *options], env=environment,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
@@ -288,12 +328,13 @@ def test_an_interrupt_is_a_hundred_and_thirty_and_leaves_no_child(folder):
     while not (found := children.read_text().split()):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    os.kill(started.pid, signal.SIGINT)
+    os.kill(started.pid, how)
     out, errors = started.communicate(timeout=30)
     assert (started.returncode, out, errors) == (130, "", "interrupted\n")
     while any(Path(f"/proc/{child}").exists() for child in found):
         assert time.monotonic() < deadline, "a child outlives its parent"
         time.sleep(0.05)
+    assert not (folder / "new.toml").exists()
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")

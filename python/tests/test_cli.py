@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -97,6 +98,43 @@ def test_a_folder_runs_every_experiment_in_it(folder, two_arms):
     assert [event["event"] for event in events] == ["run", "run", "finished"]
     assert events[-1]["holds_per_packet_hop"] == pytest.approx(3.04)
     assert "plan" not in events[0]["manifest"]
+
+
+def test_a_run_with_a_damaged_manifest_is_made_again(two_arms, folder):
+    assert narrows("run", "two.toml").returncode == 0
+    one, two, *_ = sorted((folder / "runs").glob("*/*/manifest.json"))
+    one.write_text("[]")
+    two.write_text('{"format": 2, "version": "0.0.0-fake"}')
+    done = narrows("report", "two")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: 2 of 4 runs of 'two' are absent")
+    again = narrows("run", "two.toml")
+    assert again.stdout.startswith("two: 2 runs made, 2 were there"), again.stderr
+    assert narrows("report", "two").returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["report", "compare"])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-100])])
+def test_a_damaged_table_is_two_and_names_the_folder_to_delete(two_arms, folder, verb, damage):
+    assert narrows("run", "two.toml").returncode == 0
+    table = sorted((folder / "runs").glob("*/*/ports.parquet"))[1].relative_to(folder)
+    damage(table)
+    done = narrows(verb, "two")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: cannot read {table}: ")
+    assert done.stderr.splitlines()[1:] == [
+        f"  help: delete {table.parent}, then run the experiment again; its other runs are kept"
+    ]
+
+
+@pytest.mark.parametrize("option", ["--threads", "--jobs"])
+@pytest.mark.parametrize(("number", "said"), [("0", "greater than or equal to 1"), ("5000000000", "equal to 1024")])
+def test_a_number_of_threads_or_jobs_that_no_machine_has_is_two(two_arms, folder, option, number, said):
+    done = narrows("run", "two.toml", option, number)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Invalid value for '{option}'" in done.stderr
+    assert said in done.stderr
+    assert not (folder / "runs").exists()
 
 
 def test_seeds_on_the_command_line_include_the_last(two_arms):

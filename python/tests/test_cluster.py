@@ -51,9 +51,9 @@ class RayCluster:
         verb, *arguments = shlex.split(command)
         return [Path(sys.executable).with_name(verb), *arguments]
 
-    def start(self, node, **environment):
+    def start(self, node, *, processors=1, **environment):
         written = [*self.here(START_HEAD), "--temp-dir", self.folder] if node == HEAD else self.here(START_NODE)
-        small = ["--node-ip-address", node, "--num-cpus=1", "--object-store-memory=100000000", "--block"]
+        small = ["--node-ip-address", node, f"--num-cpus={processors}", "--object-store-memory=100000000", "--block"]
         self.nodes[node] = process = subprocess.Popen(
             [*written, *small], env=self.environment | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True,
@@ -201,6 +201,89 @@ def test_a_run_for_which_no_node_has_memory_is_named(real, folder):
     assert command.returncode == 1
     assert re.match(r"error: run \w+/1 \(\w+\) ended without results: OutOfMemoryError: ", errors)
     assert beside(folder / "runs") == []
+
+
+def test_a_run_that_fits_no_node_is_refused_and_one_that_fits_is_made(cluster, folder):
+    """The node has one processor."""
+    (folder / "many.toml").write_text(EXPERIMENT.replace("1..=15", "1..=1"))
+    made = {}
+    for threads in ("2", "1"):
+        command = [NARROWS, "run", "many.toml", "--on", "ray", "--ray-address", cluster.address, "--threads", threads]
+        made[threads] = subprocess.run(
+            command, cwd=folder, env=cluster.environment, capture_output=True, text=True, timeout=60
+        )
+    assert (made["2"].returncode, made["2"].stdout) == (3, "")
+    assert made["2"].stderr == (
+        "error: a run with --threads 2 needs a node of 2 processors; the largest of the cluster has 1\n"
+        "  help: give fewer --threads, or let a larger node join the cluster first\n"
+    )
+    assert made["1"].returncode == 0, made["1"].stderr
+
+
+def test_as_many_tasks_fly_as_nodes_have_processors_for(cluster, monkeypatch):
+    """Two nodes of one and of five processors: two runs of two threads, where six processors would hold three."""
+    cluster.start(NODE, processors=5)
+    for variable in ("RAY_USAGE_STATS_ENABLED", "RAY_health_check_period_ms"):
+        monkeypatch.setenv(variable, cluster.environment[variable])
+    from narrows.cluster import SPARE, Cluster
+    from narrows.store import Store
+
+    made = Cluster(Store(Path("runs")), address=cluster.address, threads=2)
+    try:
+        assert made.room() == 2 + SPARE
+    finally:
+        made.close()
+        sys.modules["ray"].shutdown()
+
+
+def test_a_cluster_that_goes_away_ends_the_command_and_keeps_what_is_finished(cluster, folder, local):
+    (folder / "many.toml").write_text(LONGER)
+    command = cluster.command(folder, "runs")
+    until_some_are_finished(command, folder / "runs", 2)
+    cluster.kill(HEAD)
+    _, errors = command.communicate(timeout=55)
+    assert command.returncode == 3
+    assert re.search(
+        r"^error: the Ray cluster went away: .*refused\n  help: what was finished is kept; run the same command again",
+        errors, re.MULTILINE,
+    )  # fmt: skip
+    kept = whole(folder / "runs")
+    assert kept
+    assert kept.items() <= local.items()
+    assert beside(folder / "runs") == []
+
+
+@pytest.mark.parametrize(
+    "address", ["ray://127.0.0.2:10001", "nonsense", "127.0.0.2", "127.0.0.2:", ":6379", "h:99999"]
+)
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_what_is_no_address_is_said_at_once(real, folder, address, how):
+    (folder / "many.toml").write_text(EXPERIMENT)
+    command = [NARROWS, "run", "many.toml", "--on", "ray"]
+    if how == "option":
+        command += ["--ray-address", address]
+    environment = real | ({"RAY_ADDRESS": address} if how == "environment" else {})
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        f"error: '{address}' is not the address of a Ray cluster\n  help: write HOST:PORT, as in 10.0.0.1:6379"
+    )
+
+
+@pytest.mark.parametrize("how", ["option", "environment", "nothing"])
+def test_auto_is_the_cluster_that_ray_finds(cluster, folder, how):
+    """Ray finds it by a file in its folder, or by the processes of this machine."""
+    (folder / "many.toml").write_text(EXPERIMENT.replace("1..=15", "1..=1"))
+    command = [NARROWS, "run", "many.toml", "--on", "ray", "--json"]
+    if how == "option":
+        command += ["--ray-address", "auto"]
+    environment = cluster.environment | ({"RAY_ADDRESS": "auto"} if how == "environment" else {})
+    said = finish(
+        subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    )
+    assert [run["skipped"] for run in said] == [False, False]
 
 
 def test_a_cluster_that_is_not_there_is_said_soon(real, folder):

@@ -16,6 +16,7 @@ from narrows.errors import BadInput
 from narrows.store import State, Store, encoded
 
 TABLES_OF_A_RUN = synthetic.tables("dctcp", 1, 2.0)
+COSTS = {"packet_hops": 1_000_000, "cpu_ns": 76_000_000, "ns_per_packet_hop": 76.0}
 FILES = {name: encoded(name, TABLES_OF_A_RUN[name]) for name in TABLES}
 
 
@@ -28,7 +29,7 @@ def store(tmp_path):
 
 def write(store, version="1"):
     with store.lock("abcd", 3):
-        store.write("abcd", 3, FILES, {"version": version})
+        store.write("abcd", 3, FILES, {"version": version, **COSTS})
 
 
 def test_a_run_is_whole_or_absent(store):
@@ -139,10 +140,42 @@ def test_results_of_another_format_are_recognised(store):
     assert store.state("abcd", 3, "1") is State.OTHER_VERSION
 
 
-def test_a_broken_manifest_is_an_absent_run(store):
+@pytest.mark.parametrize("damage", [
+    lambda _: "{", lambda _: "[]", lambda _: "7", lambda _: "\xff",
+    *(lambda manifest, key=key: json.dumps(json.loads(manifest) | {key: None}) for key in ("version", *COSTS)),
+])  # fmt: skip
+def test_a_broken_manifest_is_an_absent_run(store, damage):
     write(store)
-    (store.folder("abcd", 3) / "manifest.json").write_text("{")
+    path = store.folder("abcd", 3) / "manifest.json"
+    path.write_text(damage(path.read_text()), encoding="latin-1")
     assert store.state("abcd", 3, "1") is State.ABSENT
+    write(store)
+    assert store.state("abcd", 3, "1") is State.WHOLE
+
+
+def test_a_run_is_claimed_until_it_is_there(store):
+    lock = store.claim("abcd", 3, "1")
+    assert store.claim("abcd", 3, "1") is None, "who has claimed it makes it"
+    lock.release()
+    write(store)
+    assert store.claim("abcd", 3, "1")["packet_hops"] == COSTS["packet_hops"]
+    assert [path.name for path in store.folder("abcd", 3).parent.iterdir()] == ["3"], "no lock is left"
+    with store.claim("abcd", 3, "2"):
+        assert store.claim("abcd", 3, "2") is None, "another version's run is made again"
+
+
+@pytest.mark.parametrize("damage", [
+    Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-40]), lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(FILES["requests"]),
+])  # fmt: skip
+def test_a_damaged_table_names_the_folder_to_delete(store, damage):
+    write(store)
+    folder = store.folder("abcd", 3)
+    damage(folder / "flows.parquet")
+    with pytest.raises(BadInput, match=rf"{folder}/flows\.parquet.*\n  help: delete {folder}, then run") as raised:
+        store.scan("abcd", 3, "flows")
+    assert len(str(raised.value).splitlines()) == 2
+    assert store.scan("abcd", 3, "ports").collect().height > 0
 
 
 def test_equal_tables_give_equal_bytes(tmp_path):

@@ -15,6 +15,7 @@
 
 mod wheel;
 
+use crate::port::First;
 use narrows_core::units::Time;
 use narrows_scenario::plan::Graph;
 use wheel::{Popped, Wheel};
@@ -148,10 +149,10 @@ impl Agenda {
         }
     }
 
-    /// The first packet of `link` arrives at `at`. For a link without an entry.
+    /// `first` is the first packet of `link`. For a link without an entry.
     #[inline(always)]
-    pub(crate) fn arm_link(&mut self, link: u32, at: Time) {
-        self.pending.push_link(link, at.as_ps());
+    pub(crate) fn arm_link(&mut self, link: u32, first: First) {
+        self.pending.push_link(link, first.at.as_ps(), first.front);
     }
 
     /// Makes `entity` due at `at` and at no other time.
@@ -205,9 +206,9 @@ impl Agenda {
         }
     }
 
-    /// The link whose arrival is probably next: a guess.
+    /// The link whose arrival is probably next, and where its packet lies: a guess.
     #[inline(always)]
-    pub(crate) fn probably_next(&self) -> Option<u32> {
+    pub(crate) fn probably_next(&self) -> Option<(u32, u32)> {
         self.pending.probably_next()
     }
 
@@ -255,8 +256,8 @@ mod tests {
         for entity in armed {
             agenda.arm(entity, at(5));
         }
-        agenda.arm_link(4, at(5));
-        agenda.arm_link(3, at(5));
+        agenda.arm_link(4, First { at: at(5), front: 0 });
+        agenda.arm_link(3, First { at: at(5), front: 0 });
         let order: Vec<Due> = std::iter::from_fn(|| agenda.pop(at(5))).map(|(_, due)| due).collect();
         let mut expected = vec![Due::Arrival(3), Due::Arrival(4)];
         expected.extend([armed[3], armed[2], armed[1], armed[0]].map(Due::Entity));

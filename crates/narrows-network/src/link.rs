@@ -12,6 +12,7 @@
 
 use crate::prefetch::prefetch;
 use narrows_core::units::Time;
+use std::hint::select_unpredictable;
 
 /// Records per chunk: a power of two. An idle link keeps one chunk, a long one wastes at most two.
 const CHUNK: usize = 16;
@@ -127,12 +128,12 @@ impl<P: Copy> Store<P> {
             self.free_chunk(old / CHUNK as u32);
         }
         ring.len -= 1;
-        let settled = if unsettled { front } else { ring.settled };
+        let settled = select_unpredictable(unsettled, front, ring.settled);
         let start = front & !(CHUNK as u32 - 1);
         let empty = ring.len == 0;
-        ring.front = if empty { start } else { front };
-        ring.settled = if empty { start } else { settled };
-        ring.back = if empty { start } else { ring.back };
+        ring.front = select_unpredictable(empty, start, front);
+        ring.settled = select_unpredictable(empty, start, settled);
+        ring.back = select_unpredictable(empty, start, ring.back);
     }
 
     /// The first record that is not settled. Only for a ring that has one.

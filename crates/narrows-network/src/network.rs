@@ -21,7 +21,7 @@
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
-use crate::port::{Counters, FarEnd, Offered, Ports};
+use crate::port::{Counters, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes};
 use narrows_core::probe::Probe;
 use narrows_core::units::{Bytes, Packets, Time};
@@ -83,15 +83,15 @@ pub struct Network<P> {
     routes: Routes,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
-    /// Too many links for the nearest caches.
+    /// Too many links for the nearest cache.
     wide: bool,
     packet_hops: u64,
     events: u64,
 }
 
 const NONE: u32 = u32::MAX;
-/// Links from which on ports and packets, a few hundred bytes for each, do not fit into the nearest caches.
-const WIDE: usize = 1_500;
+/// Links from which on ports and packets, a few hundred bytes for each, do not fit into the nearest cache.
+const WIDE: usize = 500;
 
 impl<P: Payload> Network<P> {
     /// A network at rest. `seed` decides which of several equal paths a flow takes, which packets a lossy wire loses,
@@ -153,8 +153,8 @@ impl<P: Payload> Network<P> {
     /// # Panics
     /// In debug builds, if the packet should have arrived already.
     pub fn import(&mut self, carried: Carried<P>) {
-        if self.ports.import(carried.link, carried.at, carried.packet) {
-            self.agenda.arm_link(carried.link, carried.at);
+        if let Some(first) = self.ports.import(carried.link, carried.at, carried.packet) {
+            self.agenda.arm_link(carried.link, first);
         }
     }
 
@@ -196,9 +196,9 @@ impl<P: Payload> Network<P> {
 
     /// What an offer brings about in the agenda.
     #[inline(always)]
-    fn follow(&mut self, link: u32, (offered, arrival): (Offered, Option<Time>)) -> Offered {
-        if let Some(at) = arrival {
-            self.agenda.arm_link(link, at);
+    fn follow(&mut self, link: u32, (offered, first): (Offered, Option<First>)) -> Offered {
+        if let Some(first) = first {
+            self.agenda.arm_link(link, first);
         }
         self.packet_hops += u64::from(matches!(offered, Offered::Accepted { .. }));
         offered
@@ -241,13 +241,13 @@ impl<P: Payload> Network<P> {
             };
             self.events += 1;
             if self.wide
-                && let Some(next) = self.agenda.probably_next()
+                && let Some((next, front)) = self.agenda.probably_next()
             {
-                self.ports.prefetch_front(next);
+                self.ports.prefetch(next, front);
             }
             let arrived = self.ports.arrive(now, link);
-            if let Some(at) = arrived.next {
-                self.agenda.arm_link(link, at);
+            if let Some(first) = arrived.next {
+                self.agenda.arm_link(link, first);
             }
             if arrived.lossy && self.ports.loses(now, link, &arrived, probe) {
                 return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));

@@ -14,6 +14,7 @@
 
 use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
+use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
 use narrows_core::packet::{FRAMING_BYTES, LEAST_WIRE_BYTES};
 use narrows_core::probe::{DropReason, Fact, Probe};
@@ -170,8 +171,17 @@ pub(crate) struct Arrived {
     /// Whether the wire may have lost it: see [`Ports::loses`].
     pub(crate) lossy: bool,
     pub(crate) far_end: FarEnd,
-    /// When the link's next packet arrives.
-    pub(crate) next: Option<Time>,
+    /// The link's next packet.
+    pub(crate) next: Option<First>,
+}
+
+/// A link's first packet: what its entry in the agenda is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct First {
+    /// When it arrives at the far end.
+    pub(crate) at: Time,
+    /// Where it lies.
+    pub(crate) front: u32,
 }
 
 /// A packet that a port has taken.
@@ -196,9 +206,9 @@ impl Admitted {
 
     /// What the network is told.
     #[inline(always)]
-    fn told(self) -> (Offered, Option<Time>) {
+    fn told(self, ring: &Ring) -> (Offered, Option<First>) {
         let Admitted { departure, arrival, first, marked } = self;
-        (Offered::Accepted { departure, marked }, if first { Some(arrival) } else { None })
+        (Offered::Accepted { departure, marked }, first.then(|| First { at: arrival, front: ring.front() }))
     }
 }
 
@@ -365,12 +375,12 @@ impl<P: Payload> Ports<P> {
         self.ports[link as usize].delay
     }
 
-    /// A packet that another part's port has accepted is on the wire of `link`; whether it is the only one.
-    pub(crate) fn import(&mut self, link: u32, at: Time, packet: P) -> bool {
+    /// A packet that another part's port has accepted is on the wire of `link`; told if it is the only one.
+    pub(crate) fn import(&mut self, link: u32, at: Time, packet: P) -> Option<First> {
         let port = &mut self.ports[link as usize];
         let first = port.ring.len() == 0;
         self.store.push(&mut port.ring, Record { at, packet });
-        first
+        first.then(|| First { at, front: port.ring.front() })
     }
 
     /// Forgets what has left the port of `link`, which carries it to another part: no arrival here takes it out of the
@@ -386,16 +396,22 @@ impl<P: Payload> Ports<P> {
         }
     }
 
-    /// A packet arrives at the port from outside. If it is accepted while the link is empty, the second value says when it
-    /// will reach the far end: the link's entry in the agenda.
+    /// A packet arrives at the port from outside. If it is accepted while the link is empty, the second value is for
+    /// the link's entry in the agenda.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> (Offered, Option<Time>) {
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: P,
+        probe: &mut impl Probe,
+    ) -> (Offered, Option<First>) {
         match self.admit(now, link, &packet, probe) {
             Ok(admitted) => {
                 let record = Record { at: admitted.arrival, packet };
                 admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
                 self.note_backlog(now, link);
-                admitted.told()
+                admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
         }
@@ -409,14 +425,14 @@ impl<P: Payload> Ports<P> {
         link: u32,
         arrived: &Arrived,
         probe: &mut impl Probe,
-    ) -> (Offered, Option<Time>) {
+    ) -> (Offered, Option<First>) {
         let packet = self.store.record(arrived.position).packet;
         match self.admit(now, link, &packet, probe) {
             Ok(admitted) => {
                 let ring = &mut self.ports[link as usize].ring;
                 admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
                 self.note_backlog(now, link);
-                admitted.told()
+                admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
         }
@@ -503,14 +519,18 @@ impl<P: Payload> Ports<P> {
             self.pools[port.pool as usize].pool.give_back(Bytes::new(left));
         }
         self.store.pop(&mut port.ring, unsettled);
-        let next = if port.ring.len() > 0 { Some(self.store.record(port.ring.front()).at) } else { None };
+        let front = port.ring.front();
+        // An empty ring's front is a record too, of the past.
+        let at = self.store.record(front).at;
+        let next = (port.ring.len() > 0).then_some(First { at, front });
         Arrived { position, lossy: port.lossy, far_end: port.far_end(), next }
     }
 
-    /// Asks for a link's first packet.
+    /// Asks for a port and its first packet, at the same time: the packet is not looked up in the port.
     #[inline(always)]
-    pub(crate) fn prefetch_front(&self, link: u32) {
-        self.store.prefetch(self.ports[link as usize].ring.front());
+    pub(crate) fn prefetch(&self, link: u32, front: u32) {
+        prefetch(&self.ports, link as usize);
+        self.store.prefetch(front);
     }
 
     /// The packet that has just arrived.

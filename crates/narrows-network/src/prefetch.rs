@@ -1,8 +1,8 @@
 //! Asking for memory before it is needed: the one place with `unsafe` in this crate.
 //!
-//! On a fat-tree of 1,024 hosts nearly every event finds its port and its packet outside the nearest cache, and the next
-//! event's are known while this one is handled. Asking for them then takes a fifth off the cost of a packet-hop there
-//! (`docs/engine.md` has the figures); small networks live in the cache and do not ask.
+//! On a fat-tree nearly every event finds its port and its packet outside the nearest cache, and the next event's are known
+//! while this one is handled: the agenda's entry says where both lie, so that neither waits for the other. `docs/engine.md`
+//! has the figures; small networks live in the cache and do not ask.
 
 /// Asks for the cache line where `slice[index]` begins. Any index will do: nothing is read.
 #[inline(always)]

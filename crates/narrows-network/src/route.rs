@@ -10,6 +10,7 @@ use narrows_core::rng::{Stream, mix};
 use narrows_scenario::plan::{Graph, NodeKind};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::hint::select_unpredictable;
 
 /// Why a graph is not a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,14 +242,16 @@ impl Routes {
         let towards = self.table[switch as usize * self.edges + attachment.edge as usize];
         // Selected, not branched: which it is changes from packet to packet.
         let entry = if attachment.switch == switch { attachment.down } else { towards };
-        if entry & GROUP == 0 { entry } else { self.choose(entry & !GROUP, switch, flow_hash()) }
-    }
-
-    #[inline]
-    fn choose(&self, group: u32, switch: u32, flow_hash: u32) -> u32 {
+        if self.members.is_empty() {
+            return entry;
+        }
+        // Where there are choices, whether there is one here is a toss-up too: a member is looked up for a single link as well.
+        let is_group = entry & GROUP != 0;
+        let group = select_unpredictable(is_group, entry & !GROUP, 0);
         let (first, number) = (group >> NUMBER_BITS, (group & ((1 << NUMBER_BITS) - 1)) + 1);
-        let hash = mix(u64::from(flow_hash) ^ self.salts[switch as usize]) >> 32;
-        self.members[(first + ((hash * u64::from(number)) >> 32) as u32) as usize]
+        let hash = mix(u64::from(flow_hash()) ^ self.salts[switch as usize]) >> 32;
+        let member = self.members[(first + ((hash * u64::from(number)) >> 32) as u32) as usize];
+        select_unpredictable(is_group, member, entry)
     }
 }
 

@@ -34,6 +34,18 @@ pub(crate) struct Name {
     pub(crate) sequence: u32,
 }
 
+/// How many flows a traffic entry begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Begins {
+    /// Open traffic and lists, counted.
+    Exactly(u64),
+    /// A closed loop, which may not come so far by the end.
+    AtMost(u64),
+}
+
+/// Flows that one run can name: 0 is no tag, and an entry without flows that comes last begins where all others end.
+pub(crate) const MOST_FLOWS: u64 = u32::MAX as u64 - 1;
+
 /// Names as tags: each traffic entry has a range of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
@@ -42,18 +54,32 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Ranges for entries of so many flows. Those whose number is not known share what is left.
-    pub(crate) fn new(flows: &[Option<u64>]) -> Names {
-        let known: u64 = flows.iter().flatten().sum();
-        let unknown = flows.iter().filter(|flows| flows.is_none()).count() as u64;
-        let share = u64::from(u32::MAX).saturating_sub(known) / unknown.max(1);
+    /// Ranges for entries that begin so many flows; `None` if there are more of them than tags. Closed loops get what they
+    /// ask for while that is there; else none gets less than an equal share of what is left.
+    pub(crate) fn new(entries: &[Begins]) -> Option<Names> {
+        let (mut counted, mut loops) = (0_u64, 0);
+        for entry in entries {
+            match entry {
+                Begins::Exactly(flows) => counted = counted.saturating_add(*flows),
+                Begins::AtMost(_) => loops += 1,
+            }
+        }
+        let mut left = MOST_FLOWS.checked_sub(counted)?;
         let mut next = 1;
-        let first = flows.iter().map(|flows| {
-            let first = u32::try_from(next).expect("fewer than 2³² flows");
-            next += flows.unwrap_or(share);
+        let first = entries.iter().map(|entry| {
+            let first = u32::try_from(next).expect("no more than all tags are given away");
+            next += match *entry {
+                Begins::Exactly(flows) => flows,
+                Begins::AtMost(flows) => {
+                    let given = flows.min(left / loops);
+                    left -= given;
+                    loops -= 1;
+                    given
+                }
+            };
             first
         });
-        Names { first: first.collect() }
+        Some(Names { first: first.collect() })
     }
 
     pub(crate) fn tag(&self, name: Name) -> Tag {
@@ -212,11 +238,53 @@ pub(crate) fn crosses(plan: &Plan, source: u32, destination: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::Begins::{AtMost, Exactly};
     use super::*;
+
+    /// How many flows of each entry can be named, after the names themselves were seen to be each one's own.
+    fn room(entries: &[Begins]) -> Vec<u64> {
+        let names = Names::new(entries).expect("enough tags");
+        let ends = names.first.iter().skip(1).map(|&first| u64::from(first)).chain([MOST_FLOWS + 1]);
+        let room: Vec<u64> = names.first.iter().zip(ends).map(|(&first, end)| end - u64::from(first)).collect();
+        for (traffic, &count) in (0..).zip(&room) {
+            for sequence in [0, count.saturating_sub(1)].into_iter().filter(|&sequence| sequence < count) {
+                let name = Name { traffic, sequence: u32::try_from(sequence).unwrap() };
+                assert_eq!(names.name(names.tag(name)), name);
+            }
+        }
+        room
+    }
+
+    #[test]
+    fn a_closed_loop_has_a_name_for_every_flow_that_it_can_begin() {
+        assert_eq!(room(&[AtMost(12), Exactly(3), AtMost(5), Exactly(0)])[..3], [12, 3, 5]);
+    }
+
+    #[test]
+    fn closed_loops_that_ask_for_all_tags_share_them_and_leave_room_for_entries_that_follow() {
+        let (all, endless) = (MOST_FLOWS, AtMost(u64::MAX));
+        for (entries, expected) in [
+            (vec![endless, Exactly(0)], vec![all, 0]),
+            (vec![Exactly(3), endless, Exactly(0)], vec![3, all - 3, 0]),
+            (vec![endless, endless, Exactly(1), Exactly(0)], vec![(all - 1) / 2, all - 1 - (all - 1) / 2, 1, 0]),
+            (vec![AtMost(7), endless, Exactly(1)], vec![7, all - 8, 1]),
+            (vec![Exactly(all), Exactly(0)], vec![all, 0]),
+            (vec![Exactly(all), endless, Exactly(0)], vec![all, 0, 0]),
+        ] {
+            assert_eq!(room(&entries), expected);
+        }
+    }
+
+    #[test]
+    fn more_flows_than_tags_have_no_names() {
+        assert!(Names::new(&[Exactly(MOST_FLOWS), Exactly(1)]).is_none());
+        assert!(Names::new(&[Exactly(u64::MAX), Exactly(u64::MAX), AtMost(1)]).is_none());
+    }
 
     #[test]
     fn every_name_has_a_tag_of_its_own() {
-        let names = Names::new(&[Some(2), None, Some(0), Some(3), None]);
+        let entries = [Exactly(2), AtMost(1000), Exactly(0), Exactly(3), AtMost(1000)];
+        let names = Names::new(&entries).unwrap();
         let mut tags = Vec::new();
         for (traffic, flows) in [(0, 2), (1, 1000), (3, 3), (4, 1000)] {
             for sequence in 0..flows {

@@ -19,13 +19,13 @@ use narrows_core::app::scatter_gather::ScatterGather;
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::probe::{DropReason, NoProbe};
 use narrows_core::rng::{SmallStream, Stream, mix};
-use narrows_core::tcp::{Endpoint, Event as TcpEvent};
+use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
 
-use crate::connections::{Connections, Current, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
-use crate::flows::{Arrivals, Flow, Flows, Name, Names, arrivals};
+use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
+use crate::flows::{Arrivals, Begins, Flow, Flows, MOST_FLOWS, Name, Names, arrivals};
 use crate::hosts::{Stacks, controller};
 use crate::ideal::Ideal;
 use crate::merge::{Notes, Query, merge};
@@ -58,6 +58,12 @@ pub enum SimError {
         /// Possible.
         most: u32,
     },
+    /// There are names for only so many flows.
+    #[error("the plan begins more flows than the {most} that one run can name")]
+    TooManyFlows {
+        /// Possible.
+        most: u64,
+    },
 }
 
 /// Counts what the plan will begin: connections of each host, persistent ones are as few as the flows that overlap; and
@@ -73,8 +79,9 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
     for traffic in &plan.traffic {
         let fresh = u64::from(!matches!(traffic.connections, Mode::Persistent { .. }));
         if let Pattern::Incast(incast) = &traffic.pattern {
-            opened[incast.client as usize] += fresh * u64::from(incast.repeats) * incast.servers.len() as u64;
-            flows.push(None);
+            let most = u64::from(incast.repeats) * incast.servers.len() as u64;
+            opened[incast.client as usize] += fresh * most;
+            flows.push(Begins::AtMost(most));
             continue;
         }
         let mut count = 0;
@@ -83,10 +90,10 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
             opened[opener as usize] += fresh;
             count += 1;
         }
-        flows.push(Some(count));
+        flows.push(Begins::Exactly(count));
     }
     match opened.iter().position(|&connections| connections > u64::from(MOST_PER_HOST)) {
-        None => Ok(Names::new(&flows)),
+        None => Names::new(&flows).ok_or(SimError::TooManyFlows { most: MOST_FLOWS }),
         Some(host) => Err(SimError::TooManyConnections {
             host: graph.nodes[host].name.clone(),
             connections: opened[host],
@@ -342,6 +349,7 @@ impl<'a> Simulation<'a> {
         None
     }
 
+    #[inline(never)]
     fn handle_packet(&mut self, now: Time, host: u32, packet: Packet) {
         let connection = packet.connection;
         let segment = packet.unpack(&mut self.pool);
@@ -349,27 +357,36 @@ impl<'a> Simulation<'a> {
         let slot = match self.connections.slot(connection, side) {
             Some(slot) => slot,
             None if side == Side::Other && !self.connections.is_closed(connection, side) => {
-                self.accept(connection, host, &segment)
+                self.accept(connection, host, segment.tag, segment.flags)
             }
             None => {
-                self.answer_for_closed(now, host, connection, &segment);
+                self.answer_for_closed(now, host, connection, segment);
                 return;
             }
         };
-        if segment.tag.0 > self.connections.end(slot).latest {
+        let mut end = self.connections.end(slot);
+        if segment.tag.0 > end.latest {
             self.meet_flow(slot, segment.tag);
+            end = self.connections.end(slot);
         }
-        let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
         end.endpoint.handle_segment(now, &segment, stack);
-        self.serve(now, slot);
+        let all_sent = if end.endpoint.has_event() {
+            self.hear(now, slot);
+            self.transmit(now, slot)
+        } else {
+            transmit(now, slot, end, stack, &mut self.network, &mut self.pool)
+        };
+        if all_sent {
+            self.finish_sending(now, slot);
+        }
     }
 
     /// The other end of a connection, on its first packet. Without a SYN the connection was opened before the run.
     #[inline(never)]
-    fn accept(&mut self, connection: u32, host: u32, segment: &Segment) -> u32 {
-        let traffic = self.names.name(segment.tag).traffic;
-        let established = !segment.flags.contains(Flags::SYN);
+    fn accept(&mut self, connection: u32, host: u32, tag: Tag, flags: Flags) -> u32 {
+        let traffic = self.names.name(tag).traffic;
+        let established = !flags.contains(Flags::SYN);
         self.insert_end(connection, Side::Other, host, opener(connection), traffic, established)
     }
 
@@ -417,7 +434,7 @@ impl<'a> Simulation<'a> {
     /// A connection that is gone was closed with everything delivered: what still arrives for it is old, and all of it
     /// is acknowledged without any state [RFC 9293 §3.6.1, TIME-WAIT].
     #[inline(never)]
-    fn answer_for_closed(&mut self, now: Time, host: u32, connection: u32, segment: &Segment) {
+    fn answer_for_closed(&mut self, now: Time, host: u32, connection: u32, segment: Segment) {
         if segment.length == 0 {
             return;
         }
@@ -447,13 +464,11 @@ impl<'a> Simulation<'a> {
     }
 
     /// After anything happened to an end: its events, its segments, its deadlines.
-    #[inline(always)]
     fn serve(&mut self, now: Time, slot: u32) {
         if self.connections.end_if_alive(slot).is_some_and(|end| end.endpoint.has_event()) {
             self.hear(now, slot);
         }
-        self.transmit(now, slot);
-        if self.connections.end_if_alive(slot).is_some_and(|end| end.sending.is_some() && end.endpoint.is_idle()) {
+        if self.transmit(now, slot) {
             self.finish_sending(now, slot);
         }
     }
@@ -468,48 +483,11 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends what an end may send now and arms its deadlines.
-    fn transmit(&mut self, now: Time, slot: u32) {
-        let Some(end) = self.connections.end_if_alive(slot) else { return };
+    /// Sends what an end may send now and arms its deadlines; returns whether all that it was sending is acknowledged.
+    fn transmit(&mut self, now: Time, slot: u32) -> bool {
+        let Some(end) = self.connections.end_if_alive(slot) else { return false };
         let stack = self.stacks.get(end.place.stack);
-        let mut room_at = Time::NEVER;
-        loop {
-            let waiting = end.waiting(now);
-            let full_until = if end.endpoint.is_small_queue(waiting, stack) {
-                Time::ZERO
-            } else {
-                end.port_has_room(end.endpoint.small_queue_limit(stack))
-            };
-            let segment = if full_until > now {
-                room_at = full_until;
-                end.endpoint.poll_acknowledgement(now, stack)
-            } else {
-                end.endpoint.poll_transmit(now, stack)
-            };
-            let Some(segment) = segment else { break };
-            let packet = Packet::pack(&segment, end.connection, end.place.peer, &mut self.pool);
-            match self.network.offer(now, end.place.port, packet, &mut NoProbe) {
-                Offered::Accepted { departure, .. } if segment.length > 0 => {
-                    end.note_waiting(departure, packet.ip_bytes());
-                }
-                Offered::Accepted { .. } => {}
-                Offered::Dropped(_) => {
-                    packet.unpack(&mut self.pool);
-                }
-            }
-        }
-        let id = (u64::from(end.connection) << 1 | end.side() as u64) << 1;
-        let timer = end.endpoint.deadline(stack);
-        if timer != end.armed_timer {
-            end.armed_timer = timer;
-            self.network.arm(Entity::timer(id, slot << 1), timer);
-        }
-        // While the port is full the sender is not asked, and what it said of pacing may be of the past.
-        let pacing = if room_at == Time::NEVER { end.endpoint.pacing_deadline() } else { room_at };
-        if pacing != end.armed_pacing {
-            end.armed_pacing = pacing;
-            self.network.arm(Entity::timer(id | 1, slot << 1 | 1), pacing);
-        }
+        transmit(now, slot, end, stack, &mut self.network, &mut self.pool)
     }
 
     #[inline(never)]
@@ -527,6 +505,62 @@ impl<'a> Simulation<'a> {
         }
         self.serve(now, slot);
     }
+}
+
+/// See [`Simulation::transmit`].
+#[inline(always)]
+fn transmit(
+    now: Time,
+    slot: u32,
+    end: &mut End,
+    stack: &Stack,
+    network: &mut Network<Packet>,
+    pool: &mut SidePool,
+) -> bool {
+    let mut room_at = Time::NEVER;
+    loop {
+        let waiting = end.waiting(now);
+        let full_until = if end.endpoint.is_small_queue(waiting, stack) {
+            Time::ZERO
+        } else {
+            end.port_has_room(end.endpoint.small_queue_limit(stack))
+        };
+        let room = full_until <= now;
+        if !room {
+            room_at = full_until;
+        }
+        let mut segment = Segment::default();
+        if !end.endpoint.poll_into(&mut segment, now, room, stack) {
+            break;
+        }
+        let packet = Packet::pack(&segment, end.connection, end.place.peer, pool);
+        match network.offer(now, end.place.port, packet, &mut NoProbe) {
+            Offered::Accepted { departure, .. } if segment.length > 0 => {
+                end.note_waiting(departure, packet.ip_bytes());
+            }
+            Offered::Accepted { .. } => {}
+            Offered::Dropped(_) => {
+                packet.unpack(pool);
+            }
+        }
+        // After most bare acknowledgements nothing follows.
+        if segment.length == 0 && end.endpoint.rests() {
+            break;
+        }
+    }
+    let id = |end: &End| (u64::from(end.connection) << 1 | end.side() as u64) << 1;
+    let timer = end.endpoint.deadline(stack);
+    if timer != end.armed_timer {
+        end.armed_timer = timer;
+        network.arm(Entity::timer(id(end), slot << 1), timer);
+    }
+    // While the port is full the sender is not asked, and what it said of pacing may be of the past.
+    let pacing = if room_at == Time::NEVER { end.endpoint.pacing_deadline() } else { room_at };
+    if pacing != end.armed_pacing {
+        end.armed_pacing = pacing;
+        network.arm(Entity::timer(id(end) | 1, slot << 1 | 1), pacing);
+    }
+    end.sending.is_some() && end.endpoint.is_idle()
 }
 
 /// When a run stops at the latest.

@@ -38,8 +38,9 @@ impl Dice {
     }
 }
 
-/// Two or three sites of one or two switches, every site joined to every other by one link or two equal ones. Delays and
-/// rates are round, so that events at one time are frequent.
+/// Two or three sites of one or two switches, every site joined to every other by one link or two equal ones, which may be
+/// longer in one direction. Wide-area ports may draw on their switch's pool. Delays and rates are round, so that events
+/// at one time are frequent.
 fn graph(dice: &mut Dice) -> (Graph, u32) {
     let sites = dice.between(2, 3);
     let homes: Vec<u32> = (0..sites).flat_map(|site| vec![site; dice.between(1, 2) as usize]).collect();
@@ -58,8 +59,9 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     let mark_at = dice.one_of(&[None, Some(10), Some(40)]);
     let limit = dice.one_of(&[20, 60, 300]);
     let mut links = Vec::new();
-    let mut join = |one: u32, other: u32, role, rate, delay, loss| {
-        for (from, to) in [(one, other), (other, one)] {
+    let wan_pooled = pooled && dice.once_in(2);
+    let mut join = |one: u32, other: u32, role, rate, delays: [Span; 2], loss| {
+        for ((from, to), delay) in [(one, other), (other, one)].into_iter().zip(delays) {
             let host = from < count;
             links.push(Link {
                 name: format!("{from}->{to}#{}", links.len()),
@@ -69,7 +71,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                 delay,
                 role: if host { Role::Host } else { role },
                 limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
-                pooled: pooled && !host && role != Role::Wan,
+                pooled: pooled && !host && (role != Role::Wan || wan_pooled),
                 aqm: mark_at
                     .filter(|_| !host)
                     .map(|packets| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) }),
@@ -80,21 +82,23 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     };
     let fast = Rate::from_gbps(1);
     for (host, &home) in (0..).zip(&hosts) {
-        join(host, count + u32::try_from(home).expect("few"), Role::Edge, fast, Span::from_us(5), 0);
+        join(host, count + u32::try_from(home).expect("few"), Role::Edge, fast, [Span::from_us(5); 2], 0);
     }
     let wan = (dice.one_of(&[Rate::from_mbps(300), Rate::from_gbps(1)]), dice.one_of(&[0, 1 << 22, 1 << 25]));
     let doubled = dice.once_in(3);
+    let equal = dice.once_in(2);
     for one in 0..homes.len() {
         for other in one + 1..homes.len() {
             let switches = [one, other].map(|home| count + u32::try_from(home).expect("few"));
             let first = |home: usize| home == 0 || homes[home - 1] != homes[home];
             if homes[one] == homes[other] {
-                join(switches[0], switches[1], Role::Fabric, fast, Span::from_us(5), 0);
+                join(switches[0], switches[1], Role::Fabric, fast, [Span::from_us(5); 2], 0);
             } else if first(one) && first(other) {
-                let delay = Span::from_us(dice.one_of(&[200, 1_000, 3_000]));
-                join(switches[0], switches[1], Role::Wan, wan.0, delay, wan.1);
+                let there = Span::from_us(dice.one_of(&[200, 1_000, 3_000]));
+                let back = if equal { there } else { Span::from_us(dice.one_of(&[200, 700, 5_000])) };
+                join(switches[0], switches[1], Role::Wan, wan.0, [there, back], wan.1);
                 if doubled {
-                    join(switches[0], switches[1], Role::Wan, wan.0, delay, 0);
+                    join(switches[0], switches[1], Role::Wan, wan.0, [there, back], 0);
                 }
             }
         }
@@ -202,7 +206,8 @@ fn go_on(_: narrows_sim::Progress) -> ControlFlow<()> {
 fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
     // What the scenarios have seen together, lest they be equal because nothing happens in them.
     let (mut crossing, mut lost, mut marked, mut stopped, mut answered, mut drained) = (0, 0, 0, 0, 0, 0);
-    for seed in 0..24 {
+    let (mut refused, mut unequal) = (0, 0);
+    for seed in 0..40 {
         let plan = scenario(seed);
         let whole = on_one_core(&plan, seed);
         let partition = Partition::by_site(&plan.network, Span::ZERO);
@@ -218,6 +223,10 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
         crossing += whole.flows.iter().filter(|flow| flow.inter && flow.fct_ns.is_some()).count();
         lost += whole.ports.iter().map(|port| port.dropped_impairment_packets).sum::<u64>();
         marked += whole.ports.iter().map(|port| port.marked_packets).sum::<u64>();
+        let wans = || plan.network.links.iter().zip(&whole.ports).filter(|(link, _)| link.role == Role::Wan);
+        refused += wans().map(|(_, port)| port.dropped_pool_packets).sum::<u64>();
+        let delays: Vec<Span> = wans().map(|(link, _)| link.delay).collect();
+        unequal += usize::from(delays.chunks(2).any(|pair| pair[0] != pair[1]));
         answered += whole.requests.iter().filter(|request| request.completion_ns.is_some()).count();
         let lists = plan.traffic.iter().filter_map(|traffic| match &traffic.pattern {
             Pattern::List(flows) => Some(flows),
@@ -226,7 +235,8 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
         stopped += lists.flatten().filter(|flow| flow.stop.is_some()).count();
         drained += usize::from(whole.ended_ns > plan.schedule.end.as_ns());
     }
-    let seen = [crossing, usize::try_from(lost).unwrap(), usize::try_from(marked).unwrap(), stopped, answered, drained];
+    let [lost, marked, refused] = [lost, marked, refused].map(|packets| usize::try_from(packets).unwrap());
+    let seen = [crossing, lost, marked, stopped, answered, drained, refused, unequal];
     assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
 }
 

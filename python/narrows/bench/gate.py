@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
@@ -72,7 +73,7 @@ def read(file: Path) -> Baseline:
         raise bad_input(f"cannot read {file}: {error.strerror}", _WRITES.format(file=file)) from None
     except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError) as error:
         raise bad_input(f"{file} holds no accepted counts: {error}", _WRITES.format(file=file)) from None
-    if not accepted or min(accepted.values()) <= 0:
+    if not accepted or not all(math.isfinite(count) and count > 0 for count in accepted.values()):
         raise bad_input(f"{file} holds no accepted counts", _WRITES.format(file=file))
     return baseline
 

@@ -68,6 +68,7 @@ class Measurement:
         first = self.samples[0]
         return {
             "workload": self.workload.name,
+            "simulator": "narrows",
             "ns_per_packet_hop": median(sample.ns_per_packet_hop for sample in self.samples),
             "hold_ns": median(sample.hold_ns for sample in self.samples),
             "holds_per_packet_hop": self.holds_per_packet_hop,

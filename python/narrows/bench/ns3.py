@@ -62,6 +62,7 @@ class Comparison:
         theirs = median(report.run_user_s for report in self.theirs) * 1e9 / self.packet_hops
         return {
             "workload": self.workload,
+            "simulator": "ns-3",
             "peer": f"ns-3 {self.version}",
             "simulated_us": self.simulated_us,
             "ns_per_packet_hop": ours,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.markup import escape
@@ -13,19 +13,24 @@ from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.output import ERR, OUT, line
-from narrows.cli.progress import saying
+from narrows.cli.progress import saying, terminable
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from narrows.bench.ns3 import Programs
     from narrows.bench.workloads import Workload
 
+REPEAT: Final = 5
+"""Runs of each workload unless told otherwise."""
+
 
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[WORKLOAD ...]", help="W1 to W5 if none.")] = None,
-    repeat: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each; figures are medians.")] = 5,
+    repeat: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Runs of each, 5 if not given; figures are medians.")
+    ] = None,
     no_instructions: Annotated[bool, typer.Option("--no-instructions", help="Do not count under callgrind.")] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Run ns-3 on the same work, too.")] = False,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables to this page.")] = None,
@@ -40,19 +45,33 @@ def bench(
     """
     from narrows.bench import workloads
 
-    with codes():
+    with codes(), terminable():
         chosen = workloads.select(names or [])
-        if check and update:
-            raise bad_input("--check and --update exclude each other", "give one of them")
+        measured = {
+            "--repeat": repeat is not None, "--no-instructions": no_instructions, "--peers": peers,
+            "--markdown": markdown is not None,
+        }  # fmt: skip
         if check:
+            _exclude("--check", measured | {"--update": update is not None})
             _check(check, chosen, json=json)
         elif update:
+            _exclude("--update", measured | {"--json": json})
             _update(update, chosen)
         else:
             _measure(
-                chosen or workloads.USUAL, repeat,
+                chosen or workloads.USUAL, REPEAT if repeat is None else repeat,
                 instructions=not no_instructions, peers=peers, markdown=markdown, json=json,
             )  # fmt: skip
+
+
+def _exclude(option: str, others: Mapping[str, bool]) -> None:
+    """Raises `BadInput` for options of which this one would make nothing."""
+    given = [name for name, is_given in others.items() if is_given]
+    if given:
+        raise bad_input(
+            f"{option} only counts instructions: it does not go with {' and '.join(given)}",
+            f"leave out {' and '.join(given)}, or {option}",
+        )
 
 
 def _check(file: Path, chosen: Sequence[Workload], *, json: bool) -> None:

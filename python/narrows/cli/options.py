@@ -23,10 +23,15 @@ Quick = Annotated[bool, typer.Option("--quick", help="Few seeds and a short time
 Seeds = Annotated[str | None, typer.Option(metavar="1..10", help="Seeds instead of the file's, last included.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the file.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
-Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Runs at once; one per core if not given.")]
+MOST = 1024
+"""Of runs at once, and of threads of one run: the cores of a large machine, and few enough to begin."""
+
+Jobs = Annotated[
+    int | None, typer.Option(min=1, max=MOST, metavar="N", help="Runs at once; one per core if not given.")
+]
 On = Annotated[Place, typer.Option(help="Where runs are made: on this machine, or by a Ray cluster that is there.")]
 Threads = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Most threads of one run; results do not depend on them.")
+    int, typer.Option(min=1, max=MOST, metavar="N", help="Most threads of one run; results do not depend on them.")
 ]
 RayAddress = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster; of one on this machine if not given.")

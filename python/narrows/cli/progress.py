@@ -36,13 +36,19 @@ class Followed(Protocol):
 
 def follow(work: Followed, label: str) -> None:
     """Returns when the work has ended; after an interrupt or a request to terminate it has been cancelled."""
-    # Machines and batch systems ask by SIGTERM what people ask by Ctrl-C.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    with terminable():
         if ERR.is_terminal:
             _show(work, label)
         else:
             _wait(work)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """A request to terminate interrupts: machines and batch systems ask by SIGTERM what people ask by Ctrl-C."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGTERM, before)
 

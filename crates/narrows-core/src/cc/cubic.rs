@@ -165,15 +165,15 @@ impl Cubic {
         let packets = self.window.packets;
         let elapsed = self.computed.map(|(at, _)| now.since(at));
         let same_window = self.computed.is_some_and(|(_, then)| then == packets);
-        let mut epoch = match self.epoch {
-            Some(epoch) => Epoch { reno_credit: epoch.reno_credit + acked, ..epoch },
-            None => self.begin_epoch(now, acked),
-        };
         let fresh_epoch = self.epoch.is_none();
-        self.epoch = Some(epoch);
+        match &mut self.epoch {
+            Some(epoch) => epoch.reno_credit += acked,
+            None => self.epoch = Some(self.begin_epoch(now, acked)),
+        }
         if !fresh_epoch && same_window && elapsed.is_some_and(|span| span <= Span::from_ms(1_000).div(32)) {
             return;
         }
+        let Some(mut epoch) = self.epoch else { return };
         if fresh_epoch || elapsed.is_none_or(|span| span >= Span::from_ms(1)) {
             self.computed = Some((now, packets));
             let target = self.target(&epoch, now);

@@ -300,29 +300,30 @@ macro_rules! registry {
             pub fn recovery(&self) -> Owner {
                 match self { $(Controller::$controller(_) => $module::$controller::RECOVERY,)* }
             }
-            /// See [`CongestionControl::on_ack`].
-            pub fn on_ack(&mut self, ack: &Ack, path: &Path) {
-                match self { $(Controller::$controller(c) => c.on_ack(ack, path),)* }
+            /// See [`CongestionControl::on_ack`]. Returns the window from then on.
+            pub fn on_ack(&mut self, ack: &Ack, path: &Path) -> Packets {
+                match self { $(Controller::$controller(c) => { c.on_ack(ack, path); c.window() })* }
             }
-            /// See [`CongestionControl::on_congestion`].
-            pub fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
-                match self { $(Controller::$controller(c) => c.on_congestion(now, cause, path),)* }
+            /// See [`CongestionControl::on_congestion`]. Returns the window from then on.
+            pub fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) -> Packets {
+                match self { $(Controller::$controller(c) => { c.on_congestion(now, cause, path); c.window() })* }
             }
-            /// See [`CongestionControl::on_timeout`].
-            pub fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
-                match self { $(Controller::$controller(c) => c.on_timeout(now, repeated, path),)* }
+            /// See [`CongestionControl::on_timeout`]. Returns the window from then on.
+            pub fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) -> Packets {
+                match self { $(Controller::$controller(c) => { c.on_timeout(now, repeated, path); c.window() })* }
             }
-            /// See [`CongestionControl::on_sent`].
-            pub fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
-                match self { $(Controller::$controller(c) => c.on_sent(now, sent, path),)* }
+            /// See [`CongestionControl::on_sent`]. Returns the window from then on.
+            #[inline(always)]
+            pub fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) -> Packets {
+                match self { $(Controller::$controller(c) => { c.on_sent(now, sent, path); c.window() })* }
             }
-            /// See [`CongestionControl::on_idle_restart`].
-            pub fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) {
-                match self { $(Controller::$controller(c) => c.on_idle_restart(now, idle, path),)* }
+            /// See [`CongestionControl::on_idle_restart`]. Returns the window from then on.
+            pub fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) -> Packets {
+                match self { $(Controller::$controller(c) => { c.on_idle_restart(now, idle, path); c.window() })* }
             }
-            /// See [`CongestionControl::on_undo`].
-            pub fn on_undo(&mut self) {
-                match self { $(Controller::$controller(c) => c.on_undo(),)* }
+            /// See [`CongestionControl::on_undo`]. Returns the window from then on.
+            pub fn on_undo(&mut self) -> Packets {
+                match self { $(Controller::$controller(c) => { c.on_undo(); c.window() })* }
             }
             /// See [`CongestionControl::window`].
             pub fn window(&self) -> Packets {

@@ -5,7 +5,7 @@ use super::receiver::{AckFields, Receiver, arrival};
 use super::sender::{Outgoing, Sender};
 use super::{EcnMode, Stack};
 use crate::cc::{Controller, Path, Phase};
-use crate::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag, timestamp};
+use crate::packet::{Ecn, Flags, Segment, Seq, Tag, timestamp};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// What the application hears.
@@ -112,10 +112,10 @@ impl Endpoint {
     }
 
     /// A segment arrived.
-    #[inline]
+    #[inline(always)]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment, stack: &Stack) {
         if segment.flags.contains(Flags::SYN) {
-            self.handle_syn(now, segment, stack);
+            self.handle_syn(now, *segment, stack);
             return;
         }
         if let Handshake::SynReceived { at, tries } = self.handshake
@@ -131,8 +131,12 @@ impl Endpoint {
             // A bare acknowledgement may not overtake the data that the offload still holds.
             self.flush_offload(now, stack);
         } else if let Some(piece) = arrival(segment, self.receiver.next_expected()) {
-            let receiver = &mut self.receiver;
-            self.offload.handle(now, piece, stack, |run| receiver.handle(now, run, stack));
+            if ReceiveOffload::is_on(stack) {
+                let receiver = &mut self.receiver;
+                self.offload.handle(now, piece, stack, |run| receiver.handle(now, run, stack));
+            } else {
+                self.receiver.handle(now, piece, stack);
+            }
         } else {
             self.receiver.acknowledge_now();
         }
@@ -141,7 +145,8 @@ impl Endpoint {
         }
     }
 
-    fn handle_syn(&mut self, now: Time, segment: &Segment, stack: &Stack) {
+    #[inline(never)]
+    fn handle_syn(&mut self, now: Time, segment: Segment, stack: &Stack) {
         if self.handshake != Handshake::Established {
             self.receiver.learn_timestamp(segment.timestamp);
             self.sender.allow(Seq::FIRST, segment.window);
@@ -177,6 +182,7 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn flush_offload(&mut self, now: Time, stack: &Stack) {
         if let Some(run) = self.offload.flush() {
             self.receiver.handle(now, run, stack);
@@ -218,81 +224,89 @@ impl Endpoint {
 
     /// The next segment to send now.
     pub fn poll_transmit(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
-        match self.handshake {
-            Handshake::Closed => None,
-            Handshake::SynSent { at: None, tries } => {
-                self.handshake = Handshake::SynSent { at: Some(now), tries: tries.saturating_add(1) };
-                Some(self.handshake_segment(now, Flags::SYN, tries, stack))
-            }
-            Handshake::SynReceived { at: None, tries } => {
-                self.handshake = Handshake::SynReceived { at: Some(now), tries: tries.saturating_add(1) };
-                Some(self.handshake_segment(now, Flags::SYN.with(Flags::ACK), tries, stack))
-            }
-            Handshake::SynSent { .. } | Handshake::SynReceived { .. } => None,
-            Handshake::Established => self.poll_established(now, stack),
-        }
+        let mut segment = Segment::default();
+        self.poll_into(&mut segment, now, true, stack).then_some(segment)
     }
 
-    fn handshake_segment(&mut self, now: Time, flags: Flags, earlier_tries: u8, stack: &Stack) -> Segment {
-        let wait = stack.profile.initial_rto.saturating_mul(1 << earlier_tries.min(16)).min(stack.profile.max_rto);
-        self.handshake_timer = now + wait;
-        let fields = self.receiver.take_ack(stack);
-        Segment {
-            seq: Seq::SYN.wire(),
-            ack: Seq::FIRST.wire(),
-            flags,
-            window: fields.window,
-            timestamp: timestamp(now),
-            timestamp_echo: fields.timestamp_echo,
-            tag: self.syn_tag,
-            ..Segment::default()
-        }
-    }
-
-    fn poll_established(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
-        if self.sender.rests() {
-            return self.poll_acknowledgement(now, stack);
+    /// The same, into an empty `segment`; false if there is none. Without `room`, while the host's port holds enough of this
+    /// connection, only what carries no data may go.
+    #[inline(always)]
+    pub fn poll_into(&mut self, segment: &mut Segment, now: Time, room: bool, stack: &Stack) -> bool {
+        if self.handshake != Handshake::Established {
+            let flags = if room { self.poll_handshake(now, stack) } else { None };
+            if let Some(flags) = flags {
+                let fields = self.receiver.take_ack(stack);
+                self.acknowledge(segment, now, fields);
+                (segment.seq, segment.ack) = (Seq::SYN.wire(), Seq::FIRST.wire());
+                (segment.flags, segment.tag) = (flags, self.syn_tag);
+            }
+            return flags.is_some();
         }
         if let Some(fields) = self.receiver.take_before_change(stack) {
-            return Some(self.acknowledgement(now, fields));
+            self.acknowledge(segment, now, fields);
+            return true;
         }
+        let due = self.receiver.must_acknowledge();
         // What arrived out of order is told by itself: beside the option a full segment would not fit the packet.
-        if self.receiver.has_reports() && self.receiver.must_acknowledge() {
-            return self.poll_acknowledgement(now, stack);
-        }
-        if let Some(outgoing) = self.sender.next(now, stack) {
-            let fields = self.receiver.take_ack(stack);
-            return Some(self.data(now, outgoing, fields, stack));
-        }
-        self.poll_acknowledgement(now, stack)
-    }
-
-    /// The next segment that carries no data: what may still go while the host's port holds enough of this connection.
-    pub fn poll_acknowledgement(&mut self, now: Time, stack: &Stack) -> Option<Segment> {
-        if self.handshake != Handshake::Established || !self.receiver.wants_to_acknowledge() {
-            return None;
-        }
-        if let Some(fields) = self.receiver.take_before_change(stack) {
-            return Some(self.acknowledgement(now, fields));
+        let may_send = room && !self.sender.rests() && !(due && self.receiver.has_reports());
+        let outgoing = if may_send { self.sender.next(now, stack) } else { None };
+        if outgoing.is_none() && !due {
+            return false;
         }
         let fields = self.receiver.take_ack(stack);
-        Some(self.acknowledgement(now, fields))
-    }
-
-    fn acknowledgement(&self, now: Time, fields: AckFields) -> Segment {
-        Segment {
-            seq: self.sender.next_seq().wire(),
-            ack: fields.ack.wire(),
-            flags: Flags::ACK.with_if(Flags::ECE, fields.ece),
-            window: fields.window,
-            timestamp: timestamp(now),
-            timestamp_echo: fields.timestamp_echo,
-            sack: fields.sack,
-            ..Segment::default()
+        self.acknowledge(segment, now, fields);
+        if self.receiver.has_reports() {
+            let sack = self.receiver.take_reports();
+            if outgoing.is_none() {
+                segment.sack = sack;
+            }
         }
+        if let Some(outgoing) = outgoing {
+            Endpoint::carry(segment, outgoing, stack);
+        }
+        true
     }
 
-    fn data(&self, now: Time, outgoing: Outgoing, fields: AckFields, stack: &Stack) -> Segment {
+    /// Whether the next poll is sure to find nothing and to change nothing; false says nothing.
+    #[inline]
+    pub fn rests(&self) -> bool {
+        self.sender.rests() && !self.receiver.must_acknowledge() && !self.receiver.reports_change()
+    }
+
+    /// The flags of a segment of the handshake, if one is to be sent now.
+    #[inline(never)]
+    fn poll_handshake(&mut self, now: Time, stack: &Stack) -> Option<Flags> {
+        let (flags, tries) = match &mut self.handshake {
+            Handshake::SynSent { at: at @ None, tries } => {
+                *at = Some(now);
+                (Flags::SYN, tries)
+            }
+            Handshake::SynReceived { at: at @ None, tries } => {
+                *at = Some(now);
+                (Flags::SYN.with(Flags::ACK), tries)
+            }
+            _ => return None,
+        };
+        let doubled = stack.profile.initial_rto.saturating_mul(1 << (*tries).min(16));
+        *tries = tries.saturating_add(1);
+        self.handshake_timer = now + doubled.min(stack.profile.max_rto);
+        Some(flags)
+    }
+
+    /// Makes the segment a bare acknowledgement.
+    #[inline(always)]
+    fn acknowledge(&self, segment: &mut Segment, now: Time, fields: AckFields) {
+        segment.seq = self.sender.next_seq().wire();
+        segment.ack = fields.ack.wire();
+        segment.flags = Flags::ACK.with_if(Flags::ECE, fields.ece);
+        segment.window = fields.window;
+        segment.timestamp = timestamp(now);
+        segment.timestamp_echo = fields.timestamp_echo;
+    }
+
+    /// Lets an acknowledgement carry data.
+    #[inline(always)]
+    fn carry(segment: &mut Segment, outgoing: Outgoing, stack: &Stack) {
         // Classic ECN leaves retransmissions unmarked by rule [RFC 3168 §6.1.5]; DCTCP's are capable (Linux
         // `tcp_ca_needs_ecn`).
         let capable = match stack.ecn {
@@ -300,18 +314,12 @@ impl Endpoint {
             EcnMode::Classic => !outgoing.resent,
             EcnMode::Exact => true,
         };
-        Segment {
-            length: outgoing.length,
-            seq: outgoing.start.wire(),
-            flags: Flags::ACK
-                .with_if(Flags::ECE, fields.ece)
-                .with_if(Flags::PSH, outgoing.ends_message)
-                .with_if(Flags::CWR, outgoing.announces_reduction),
-            ecn: if capable { Ecn::Capable } else { Ecn::NotCapable },
-            tag: outgoing.tag,
-            sack: SackBlocks::NONE,
-            ..self.acknowledgement(now, fields)
-        }
+        segment.seq = outgoing.start.wire();
+        segment.length = outgoing.length;
+        segment.flags =
+            segment.flags.with_if(Flags::PSH, outgoing.ends_message).with_if(Flags::CWR, outgoing.announces_reduction);
+        segment.ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
+        segment.tag = outgoing.tag;
     }
 
     /// The earliest timer but pacing's; [`Time::NEVER`] for none. Retransmission, delayed acknowledgement, receive
@@ -329,6 +337,7 @@ impl Endpoint {
     /// Whether so many bytes of this connection in its host's port are surely below [`small_queue_limit`]; false says nothing.
     ///
     /// [`small_queue_limit`]: Self::small_queue_limit
+    #[inline(always)]
     pub fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
         self.sender.is_small_queue(waiting, stack)
     }

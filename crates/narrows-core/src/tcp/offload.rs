@@ -25,14 +25,14 @@ struct Run {
 }
 
 impl ReceiveOffload {
+    /// Whether a host has it.
+    pub(super) fn is_on(stack: &Stack) -> bool {
+        stack.profile.receive_offload_segments > 1
+    }
+
     /// Takes a segment. `deliver` gets what is complete: the earlier run if this segment does not continue it, and the
     /// run with this segment if nothing may follow it.
     pub(super) fn handle(&mut self, now: Time, arrival: Arrival, stack: &Stack, mut deliver: impl FnMut(Arrival)) {
-        let most = stack.profile.receive_offload_segments;
-        if most <= 1 {
-            deliver(arrival);
-            return;
-        }
         let full = arrival.end.since(arrival.start) == stack.mss();
         let run = match self.run.take() {
             Some(run) if run.continues(arrival) => Run {
@@ -52,7 +52,8 @@ impl ReceiveOffload {
                 Run { arrival, segments: 1, last: now }
             }
         };
-        let ends = !full || arrival.flags.contains(Flags::PSH) || run.segments >= most;
+        let ends =
+            !full || arrival.flags.contains(Flags::PSH) || run.segments >= stack.profile.receive_offload_segments;
         if ends {
             deliver(run.arrival);
         } else {

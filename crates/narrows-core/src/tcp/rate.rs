@@ -4,7 +4,7 @@ use crate::cc::RateSample;
 use crate::units::{Packets, Span, Time};
 
 /// What a segment remembers from its transmission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stamp {
     /// Packets delivered by then.
     pub(super) delivered: u64,

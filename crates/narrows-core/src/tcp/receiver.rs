@@ -31,7 +31,6 @@ enum Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AckFields {
     pub(super) ack: Seq,
-    pub(super) sack: SackBlocks,
     pub(super) ece: bool,
     pub(super) timestamp_echo: u32,
     pub(super) window: u16,
@@ -118,6 +117,7 @@ impl Receiver {
         self.timestamp = timestamp;
     }
 
+    #[inline]
     pub(super) fn handle(&mut self, now: Time, arrival: Arrival, stack: &Stack) {
         let length = arrival.end.since(arrival.start);
         if length == 0 {
@@ -206,6 +206,7 @@ impl Receiver {
         }
     }
 
+    #[inline(never)]
     fn store(&mut self, start: Seq, end: Seq) {
         let place = self.beyond.partition_point(|&(_, to)| to < start);
         let (mut from, mut to) = (start, end);
@@ -300,9 +301,9 @@ impl Receiver {
         self.pending == Pending::Now
     }
 
-    /// Anything is to be acknowledged at once.
-    pub(super) fn wants_to_acknowledge(&self) -> bool {
-        self.pending == Pending::Now || !self.before_change.is_empty()
+    /// An acknowledgement for the marks before their last change is due.
+    pub(super) fn reports_change(&self) -> bool {
+        !self.before_change.is_empty()
     }
 
     /// Something arrived out of order or twice, and is to be reported.
@@ -311,16 +312,29 @@ impl Receiver {
     }
 
     /// The acknowledgement for the marks before the last change, if one is due.
+    #[inline]
     pub(super) fn take_before_change(&mut self, stack: &Stack) -> Option<AckFields> {
         let (ack, ece) = self.before_change.pop_front()?;
         self.acknowledged = self.acknowledged.max(ack);
-        Some(AckFields { ack, sack: SackBlocks::NONE, ece, timestamp_echo: self.timestamp, window: self.window(stack) })
+        Some(AckFields { ack, ece, timestamp_echo: self.timestamp, window: self.window(stack) })
     }
 
-    /// What any segment sent now says; nothing is pending afterwards.
+    /// What any segment sent now says beside the [reports](Self::take_reports); nothing is pending afterwards.
+    #[inline]
     pub(super) fn take_ack(&mut self, stack: &Stack) -> AckFields {
         self.pending = Pending::Nothing;
         self.acknowledged = self.next;
+        AckFields {
+            ack: self.next,
+            ece: self.congestion && stack.ecn != EcnMode::Off,
+            timestamp_echo: self.timestamp,
+            window: self.window(stack),
+        }
+    }
+
+    /// What arrived out of order or twice; of the latter nothing is left to report afterwards.
+    #[inline(never)]
+    pub(super) fn take_reports(&mut self) -> SackBlocks {
         let mut sack = SackBlocks::NONE;
         if let Some((start, end)) = self.duplicate.take() {
             sack.push(start, end);
@@ -328,13 +342,7 @@ impl Receiver {
         for &(start, end) in &self.recent[..self.recent_count] {
             sack.push(start, end);
         }
-        AckFields {
-            ack: self.next,
-            sack,
-            ece: self.congestion && stack.ecn != EcnMode::Off,
-            timestamp_echo: self.timestamp,
-            window: self.window(stack),
-        }
+        sack
     }
 
     /// The window to offer, KiB.
@@ -345,6 +353,7 @@ impl Receiver {
 }
 
 /// An arrival of one segment; `None` for a number before the beginning of the stream.
+#[inline]
 pub(super) fn arrival(segment: &Segment, near: Seq) -> Option<Arrival> {
     let start = Seq::expand(segment.seq, near);
     // Less than 2³¹ ahead of `near`, unless the number lay before zero and wrapped.

@@ -15,18 +15,29 @@ pub(super) struct RttEstimator {
     round_deviation4: u64,
     /// The variance term of the timeout, picoseconds times 4.
     variance4: u64,
+    /// The timeout without back-off.
+    timeout: Span,
     min: WindowedMin,
 }
 
 impl RttEstimator {
-    /// No sample yet.
-    pub(super) const fn new() -> RttEstimator {
-        RttEstimator { srtt8: 0, deviation4: 0, round_deviation4: 0, variance4: 0, min: WindowedMin::new() }
+    /// No sample yet; until there is one, the timeout is `timeout`.
+    pub(super) const fn new(timeout: Span) -> RttEstimator {
+        RttEstimator { srtt8: 0, deviation4: 0, round_deviation4: 0, variance4: 0, timeout, min: WindowedMin::new() }
     }
 
     /// Takes a sample for the timeout. `round_ended` says that the data outstanding at the last call with it set has
     /// been acknowledged: the variance term may then fall.
+    #[inline]
     pub(super) fn sample(&mut self, span: Span, round_ended: bool, profile: &Profile) {
+        self.estimate(span, round_ended, profile);
+        let timeout = Span::from_ps((self.srtt8 >> 3) + self.variance4.max(1));
+        let timeout = if profile.min_rto_is_total { timeout.max(profile.min_rto) } else { timeout };
+        self.timeout = timeout.min(profile.max_rto);
+    }
+
+    #[inline]
+    fn estimate(&mut self, span: Span, round_ended: bool, profile: &Profile) {
         let sample = span.as_ps().max(1);
         // The floor of the variance term, times 4 like the term itself.
         let floor4 = if profile.min_rto_is_total { 0 } else { profile.min_rto.as_ps() };
@@ -82,13 +93,8 @@ impl RttEstimator {
     }
 
     /// The timeout without back-off.
-    pub(super) fn timeout(&self, profile: &Profile) -> Span {
-        if self.srtt8 == 0 {
-            return profile.initial_rto;
-        }
-        let timeout = Span::from_ps((self.srtt8 >> 3) + self.variance4.max(1));
-        let timeout = if profile.min_rto_is_total { timeout.max(profile.min_rto) } else { timeout };
-        timeout.min(profile.max_rto)
+    pub(super) fn timeout(&self) -> Span {
+        self.timeout
     }
 }
 
@@ -100,18 +106,38 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 #[derive(Clone, Copy, Debug)]
 struct WindowedMin {
     best: [(Time, Span); 3],
+    /// Until then only a sample that is one of the best three changes anything.
+    stands_until: Time,
 }
 
 impl WindowedMin {
     const fn new() -> WindowedMin {
-        WindowedMin { best: [(Time::ZERO, Span::MAX); 3] }
+        WindowedMin { best: [(Time::ZERO, Span::MAX); 3], stands_until: Time::ZERO }
     }
 
     fn value(&self) -> Option<Span> {
         (self.best[0].1 != Span::MAX).then_some(self.best[0].1)
     }
 
+    #[inline]
     fn sample(&mut self, now: Time, span: Span, window: Span) {
+        if span > self.best[2].1 && now <= self.stands_until {
+            return;
+        }
+        self.take(now, span, window);
+        // No age of the best has a meaning before a quarter of the window.
+        let [first, second, third] = self.best.map(|(at, _)| at);
+        self.stands_until = if second == first {
+            first + window.div(4)
+        } else if third == second {
+            first + window.div(2)
+        } else {
+            first + window
+        };
+    }
+
+    #[inline(never)]
+    fn take(&mut self, now: Time, span: Span, window: Span) {
         let new = (now, span);
         if span <= self.best[0].1 || now.since(self.best[2].0) > window {
             self.best = [new; 3];
@@ -146,34 +172,34 @@ mod tests {
 
     #[test]
     fn a_steady_round_trip_gives_itself_plus_the_floor() {
-        let mut rtt = RttEstimator::new();
+        let mut rtt = RttEstimator::new(Span::from_secs(1));
         for i in 0..200 {
             rtt.sample(Span::from_ms(10), i % 4 == 0, &Profile::LINUX_4_9);
         }
         assert_eq!(rtt.smoothed(), Some(Span::from_ms(10)));
-        assert_eq!(rtt.timeout(&Profile::LINUX_4_9), Span::from_ms(210));
+        assert_eq!(rtt.timeout(), Span::from_ms(210));
     }
 
     #[test]
     fn the_first_sample_sets_mean_and_half_of_it_as_deviation() {
-        let mut rtt = RttEstimator::new();
+        let mut rtt = RttEstimator::new(Span::from_secs(1));
         rtt.sample(Span::from_ms(400), true, &Profile::LINUX_4_9);
         // SRTT + 4 × R/2 [RFC 6298 §2.2].
-        assert_eq!(rtt.timeout(&Profile::LINUX_4_9), Span::from_ms(1_200));
+        assert_eq!(rtt.timeout(), Span::from_ms(1_200));
     }
 
     #[test]
     fn a_total_floor_bounds_the_whole_timeout() {
-        let mut rtt = RttEstimator::new();
+        let mut rtt = RttEstimator::new(Span::from_secs(1));
         for _ in 0..400 {
             rtt.sample(Span::from_us(100), true, &Profile::DCTCP_2010);
         }
-        assert_eq!(rtt.timeout(&Profile::DCTCP_2010), Span::from_ms(300));
+        assert_eq!(rtt.timeout(), Span::from_ms(300));
     }
 
     #[test]
     fn before_any_sample_the_timeout_is_the_initial_one() {
-        assert_eq!(RttEstimator::new().timeout(&Profile::LINUX_4_9), Span::from_secs(1));
+        assert_eq!(RttEstimator::new(Span::from_secs(1)).timeout(), Span::from_secs(1));
     }
 
     #[test]

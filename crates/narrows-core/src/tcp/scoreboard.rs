@@ -35,10 +35,15 @@ impl Record {
     const fn is(self, state: u8) -> bool {
         self.state & state != 0
     }
+
+    /// First byte after it, low 32 bits.
+    const fn end(self) -> u32 {
+        self.start.wrapping_add(self.length as u32)
+    }
 }
 
 /// What one acknowledgement delivered.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Delivered {
     pub(super) packets: u32,
     pub(super) bytes: u64,
@@ -59,7 +64,7 @@ pub(super) struct Delivered {
 }
 
 /// When the oldest and the newest of some segments left, and the newest one's first byte.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Left {
     oldest: Time,
     newest: (Time, Seq),
@@ -90,15 +95,17 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     resent: u32,
+    /// Number after the highest record that was ever sent again.
+    resent_below: u64,
     /// Runs of records delivered out of order, `[from, to)` by number, ascending, apart from each other.
     runs: VecDeque<(u64, u64)>,
     /// Number after the highest record reported delivered before the acknowledgement at hand: only what arrives below that
     /// is late.
     known_end: u64,
-    /// Where the duplicate-count detector goes on, and how many delivered records lie below.
+    /// Where the duplicate-count detector goes on, unless the first record is further, and how many delivered records lie below.
     scan: u64,
     sacked_below_scan: u32,
-    /// Where the detector by time goes on among segments sent once.
+    /// Where the detector by time goes on among segments sent once, unless the first record is further.
     time_scan: u64,
     /// Lost and to be sent again, in order.
     to_resend: VecDeque<u64>,
@@ -111,11 +118,14 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     /// Segments outstanding, whatever became of them.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "a window is far below 2³² segments")]
     pub(super) fn outstanding(&self) -> u32 {
-        u32::try_from(self.records.len()).expect("a window is far below 2³² segments")
+        self.records.len() as u32
     }
 
     /// Segments thought to be in the network [RFC 6675 §4, Linux `tcp_packets_in_flight`].
+    #[inline]
     pub(super) fn in_flight(&self) -> u32 {
         self.outstanding() - self.sacked - self.lost + self.resent
     }
@@ -135,14 +145,16 @@ impl Scoreboard {
         self.resent
     }
 
-    /// Nothing is reported beyond a hole, lost or sent again.
-    pub(super) fn is_clean(&self) -> bool {
-        self.sacked | self.lost | self.resent == 0
+    /// Of what is out nothing is reported, thought lost or was ever sent again.
+    #[inline]
+    pub(super) fn is_untouched(&self) -> bool {
+        self.sacked | self.lost | self.resent == 0 && self.resent_below <= self.first
     }
 
     /// Whether a lost segment waits to be sent again.
+    #[inline]
     pub(super) fn wants_resend(&mut self) -> bool {
-        self.next_to_resend().is_some()
+        !self.to_resend.is_empty() && self.next_to_resend().is_some()
     }
 
     /// Whether the segment's last retransmission left then and is thought to be in the network.
@@ -159,6 +171,7 @@ impl Scoreboard {
     }
 
     /// Takes note of a new segment.
+    #[inline(always)]
     pub(super) fn push(&mut self, now: Time, start: Seq, length: u16, stamp: Option<Stamp>) {
         if self.records.len() == self.records.capacity() {
             self.grow();
@@ -203,18 +216,13 @@ impl Scoreboard {
     }
 
     /// Everything up to `ack` is delivered.
-    #[inline]
     pub(super) fn acknowledge(&mut self, una: Seq, ack: Seq, delivered: &mut Delivered) {
         // Reports of the same acknowledgement come first, and may tell of later segments.
-        let untouched = self.known_end <= self.first && delivered.packets == 0;
-        if !untouched || !self.acknowledge_untouched(una, ack, delivered) {
+        if delivered.packets == 0 && self.is_untouched() {
+            *delivered = self.acknowledge_untouched(una, ack).unwrap_or_default();
+        } else {
             self.acknowledge_touched(una, ack, delivered);
         }
-        if self.scan < self.first {
-            self.scan = self.first;
-            self.sacked_below_scan = 0;
-        }
-        self.time_scan = self.time_scan.max(self.first);
     }
 
     #[inline(never)]
@@ -248,33 +256,36 @@ impl Scoreboard {
         }
     }
 
-    /// The same for segments at the front that were sent once and never spoken of, while nothing lies beyond a hole: they
-    /// left in their order, so that the first is the oldest and the last the newest. False if others are to follow.
-    #[inline]
-    fn acknowledge_untouched(&mut self, una: Seq, ack: Seq, delivered: &mut Delivered) -> bool {
-        let mut oldest = None;
-        while let Some(&record) = self.records.front() {
-            let start = Seq::expand(record.start, una);
-            let end = start.plus(u64::from(record.length));
-            if end > ack {
-                break;
-            }
-            if record.state != 0 {
-                return false;
-            }
+    /// The same while nothing is [touched](Self::is_untouched): segments left in their order, so that the first is the oldest
+    /// and the last the newest. `None`, and nothing is changed, if no whole segment is acknowledged.
+    #[inline(always)]
+    pub(super) fn acknowledge_untouched(&mut self, una: Seq, ack: Seq) -> Option<Delivered> {
+        let ack = ack.wire();
+        // Whatever is out lies within 2³¹ bytes.
+        let is_whole = |record: &Record| ack.wrapping_sub(record.end()) < 1 << 31;
+        let oldest = *self.records.front().filter(|&record| is_whole(record))?;
+        let (mut newest, mut packets) = (oldest, 1);
+        self.visit();
+        self.records.pop_front();
+        while let Some(&record) = self.records.front()
+            && is_whole(&record)
+        {
             self.visit();
             self.records.pop_front();
-            self.first += 1;
-            delivered.packets += 1;
-            delivered.bytes += u64::from(record.length);
-            let oldest = *oldest.get_or_insert(record.sent_at);
-            delivered.in_order = Some(Left { oldest, newest: (record.sent_at, start) });
-            delivered.latest = Some((record.sent_at, end, false));
-            if let Some(stamp) = self.stamps.pop_front() {
-                delivered.stamp = Some((stamp, record.sent_at));
-            }
+            self.stamps.pop_front();
+            newest = record;
+            packets += 1;
         }
-        true
+        self.first += u64::from(packets);
+        let start = Seq::expand(newest.start, una);
+        Some(Delivered {
+            packets,
+            bytes: u64::from(newest.end().wrapping_sub(oldest.start)),
+            in_order: Some(Left { oldest: oldest.sent_at, newest: (newest.sent_at, start) }),
+            latest: Some((newest.sent_at, start.plus(u64::from(newest.length)), false)),
+            stamp: self.stamps.pop_front().map(|stamp| (stamp, newest.sent_at)),
+            ..Delivered::default()
+        })
     }
 
     /// `[start, end)` was delivered out of order. A segment counts only if all of it was.
@@ -395,6 +406,10 @@ impl Scoreboard {
     /// a delivered one lies that far above it (Linux's FACK). Returns how many were found.
     pub(super) fn lose_by_count(&mut self, threshold: u32, forward: bool) -> u32 {
         let mut found = 0;
+        if self.scan < self.first {
+            self.scan = self.first;
+            self.sacked_below_scan = 0;
+        }
         while self.scan < self.end() {
             self.visit();
             let index = self.index(self.scan);
@@ -465,6 +480,7 @@ impl Scoreboard {
         if only_resent {
             return (found, next);
         }
+        self.time_scan = self.time_scan.max(self.first);
         while self.time_scan < self.end() {
             self.visit();
             let record = self.records[self.index(self.time_scan)];
@@ -541,6 +557,7 @@ impl Scoreboard {
         self.time_scan = self.first;
     }
 
+    #[inline(never)]
     fn next_to_resend(&mut self) -> Option<u64> {
         while let Some(&number) = self.to_resend.front() {
             self.visit();
@@ -578,6 +595,7 @@ impl Scoreboard {
             self.resent += 1;
         }
         record.state |= RESENT | EVER_RESENT;
+        self.resent_below = self.resent_below.max(number + 1);
         record.sent_at = now;
         let segment = (Seq::expand(record.start, una), record.length);
         if let Some(stamp) = stamp {
@@ -608,7 +626,8 @@ mod tests {
             assert_eq!(count(SACKED), self.sacked as usize);
             assert_eq!(count(LOST), self.lost as usize);
             assert_eq!(count(RESENT), self.resent as usize);
-            let below = self.records.iter().take(self.index(self.scan)).filter(|record| record.is(SACKED)).count();
+            let scan = self.index(self.scan.max(self.first));
+            let below = self.records.iter().take(scan).filter(|record| record.is(SACKED)).count();
             assert_eq!(below, self.sacked_below_scan as usize);
             let mut sacked = std::vec![false; self.records.len()];
             let mut end = None;
@@ -671,7 +690,13 @@ mod tests {
                     }
                     Op::Acknowledge(count) => {
                         let to = (una + count).min(sent);
+                        let mut other = board.clone();
+                        board.begin_acknowledgement();
                         board.acknowledge(seq(una), seq(to), &mut delivered);
+                        let mut same = Delivered::default();
+                        other.begin_acknowledgement();
+                        other.acknowledge_touched(seq(una), seq(to), &mut same);
+                        prop_assert_eq!(delivered, same);
                         una = to;
                         known[..usize::try_from(una).unwrap()].fill(true);
                     }

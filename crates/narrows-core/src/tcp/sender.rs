@@ -14,7 +14,7 @@ use super::reduction::Reduction;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::{EcnMode, Stack};
-use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RttSample, Sent};
+use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, RttSample, Sent};
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
@@ -46,6 +46,21 @@ struct Message {
     whole: bool,
 }
 
+/// What one acknowledgement tells.
+struct News {
+    delivered: Delivered,
+    /// Its timestamp echo.
+    echo: u32,
+    /// It acknowledges more than any before it.
+    advanced: bool,
+    ece: bool,
+    round_ended: bool,
+    /// Packets in flight before it.
+    prior_in_flight: u32,
+    /// Segments found lost since the acknowledgement before it.
+    lost: u32,
+}
+
 /// What an acknowledgement shows to be wrong.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trouble {
@@ -61,6 +76,8 @@ struct Trouble {
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     controller: Controller,
+    /// What the controller said last, packets.
+    controller_window: u64,
     path: Path,
     board: Scoreboard,
     rtt: RttEstimator,
@@ -134,10 +151,11 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(controller: Controller, path: Path) -> Sender {
         Sender {
+            controller_window: controller.window().get(),
             controller,
-            path,
             board: Scoreboard::default(),
-            rtt: RttEstimator::new(),
+            rtt: RttEstimator::new(path.rto),
+            path,
             rate: RateEstimator::default(),
             pacer: Pacer::default(),
             una: Seq::FIRST,
@@ -188,7 +206,7 @@ impl Sender {
             Phase::Recovery | Phase::EcnReduction if self.controller.recovery() == Owner::Transport => {
                 self.reduction.window()
             }
-            _ => self.controller.window().get(),
+            _ => self.controller_window,
         }
     }
 
@@ -239,7 +257,7 @@ impl Sender {
     pub(super) fn sample_handshake(&mut self, now: Time, span: Span, stack: &Stack) {
         self.rtt.sample(span, true, &stack.profile);
         self.rtt.sample_min(now, span);
-        self.refresh_path(stack);
+        self.refresh_path();
     }
 
     pub(super) fn offer(&mut self, bytes: u64, tag: Tag) {
@@ -260,99 +278,147 @@ impl Sender {
         }
     }
 
-    fn refresh_path(&mut self, stack: &Stack) {
+    #[inline]
+    fn refresh_path(&mut self) {
         self.path.srtt = self.rtt.smoothed();
         self.path.min_rtt = self.rtt.min();
-        self.path.rto = self.rtt.timeout(&stack.profile);
+        self.path.rto = self.rtt.timeout();
         self.path.una = self.una;
         self.path.nxt = self.nxt;
         self.path.in_flight = Packets::new(u64::from(self.board.in_flight()));
     }
 
+    #[inline]
     pub(super) fn handle_ack(&mut self, now: Time, segment: &Segment, stack: &Stack) {
         let ack = Seq::expand(segment.ack, self.una);
         if ack > self.nxt {
             return;
         }
         self.allow(ack, segment.window);
-        let advanced = ack > self.una;
         let ece = segment.flags.contains(Flags::ECE) && stack.ecn != EcnMode::Off;
-        if !advanced && !ece && segment.sack.is_empty() {
+        let plain = !ece && segment.sack.is_empty();
+        if plain && ack <= self.una {
             // What data carries the other way while nothing changes.
             return;
         }
+        if !(plain && self.is_calm(stack) && self.take_calm_ack(now, ack, segment.timestamp_echo, stack)) {
+            self.take_any_ack(now, ack, ece, *segment, stack);
+        }
+    }
+
+    /// An acknowledgement that can only deliver in order; see [`is_calm`](Self::is_calm). False, and nothing is changed, if it
+    /// acknowledges no whole segment.
+    #[inline(never)]
+    fn take_calm_ack(&mut self, now: Time, ack: Seq, echo: u32, stack: &Stack) -> bool {
         let prior_in_flight = self.board.in_flight();
-        let calm = self.is_calm(stack) && !ece && segment.sack.is_empty();
+        let Some(delivered) = self.board.acknowledge_untouched(self.una, ack) else { return false };
+        let round_ended = self.advance(ack);
+        let news = News { delivered, echo, advanced: true, ece: false, round_ended, prior_in_flight, lost: 0 };
+        let samples = self.measure(now, &news, stack);
+        self.reorder_timer = Time::NEVER;
+        self.resent_at = None;
+        self.tell_controller(now, &news, samples);
+        self.rearm_after_ack(now, true, stack);
+        true
+    }
+
+    #[inline(never)]
+    fn take_any_ack(&mut self, now: Time, ack: Seq, ece: bool, segment: Segment, stack: &Stack) {
+        let prior_in_flight = self.board.in_flight();
+        let calm = !ece && segment.sack.is_empty() && self.is_calm(stack);
+        let advanced = ack > self.una;
         let mut delivered = Delivered::default();
         self.board.begin_acknowledgement();
-        let duplicate = !segment.sack.is_empty() && self.take_sack(segment, ack, &mut delivered, stack);
+        let duplicate = !segment.sack.is_empty() && self.take_sack(&segment, ack, &mut delivered, stack);
+        let mut round_ended = false;
         if advanced {
             self.board.acknowledge(self.una, ack, &mut delivered);
-            self.una = ack;
-            self.expiries = 0;
-            while self.messages.front().is_some_and(|message| message.end <= ack) {
-                self.messages.pop_front();
-            }
+            round_ended = self.advance(ack);
         }
         if delivered.packets == 0 && !ece && !duplicate && !advanced {
             return;
         }
-
-        let round_ended = advanced && self.una >= self.round_end;
-        if round_ended {
-            self.round_end = self.nxt;
-        }
-        let rtt = self.take_round_trip(now, segment, advanced, round_ended, &delivered, stack);
-        let stamp = if stack.delivery_rate { delivered.stamp } else { None };
-        let delivery = self.rate.sample(now, delivered.packets, stamp, self.rtt.min());
-        self.notice_latest(now, &delivered);
+        let echo = segment.timestamp_echo;
+        let mut news = News { delivered, echo, advanced, ece, round_ended, prior_in_flight, lost: 0 };
+        let samples = self.measure(now, &news, stack);
         let Trouble { found, lost, began } = if calm {
             self.reorder_timer = Time::NEVER;
             self.resent_at = None;
             Trouble::default()
         } else {
-            self.look_for_trouble(now, segment, advanced, duplicate, ece, &delivered, stack)
+            self.look_for_trouble(now, duplicate, &news, stack)
         };
-
-        self.refresh_path(stack);
-        if delivered.packets > 0 || ece {
-            let acked = Packets::new(u64::from(delivered.packets));
-            let facts = Ack {
-                now,
-                acked,
-                acked_bytes: Bytes::new(delivered.bytes),
-                marked: if ece { acked } else { Packets::ZERO },
-                lost: Packets::new(u64::from(lost)),
-                ece,
-                rtt,
-                delivery,
-                delivered: Packets::new(self.rate.delivered()),
-                una: self.una,
-                nxt: self.nxt,
-                in_flight: self.path.in_flight,
-                prior_in_flight: Packets::new(u64::from(prior_in_flight)),
-                max_in_flight: Packets::new(u64::from(self.most_outstanding)),
-                phase: self.phase,
-                round_ended,
-                limited_by: self.limited_by,
-            };
-            self.controller.on_ack(&facts, &self.path);
-        }
+        news.lost = lost;
+        self.tell_controller(now, &news, samples);
         if let Some(cause) = began {
             self.begin_reduction(now, cause, u64::from(prior_in_flight));
         }
         if matches!(self.phase, Phase::Recovery | Phase::EcnReduction) {
             let clean = advanced && found == 0;
-            self.reduction.on_ack(u64::from(delivered.packets), u64::from(self.board.in_flight()), clean);
+            self.reduction.on_ack(u64::from(news.delivered.packets), u64::from(self.board.in_flight()), clean);
         }
         self.rearm_after_ack(now, advanced, stack);
+    }
+
+    /// Everything up to `ack` is acknowledged; returns whether that ends a round.
+    #[inline]
+    fn advance(&mut self, ack: Seq) -> bool {
+        self.una = ack;
+        self.expiries = 0;
+        while self.messages.front().is_some_and(|message| message.end <= ack) {
+            self.messages.pop_front();
+        }
+        let round_ended = ack >= self.round_end;
+        if round_ended {
+            self.round_end = self.nxt;
+        }
+        round_ended
+    }
+
+    /// Takes the samples of the round trip and of the delivery rate.
+    #[inline(always)]
+    fn measure(&mut self, now: Time, news: &News, stack: &Stack) -> (Option<RttSample>, Option<RateSample>) {
+        let rtt = self.take_round_trip(now, news, stack);
+        let delivery = self.rate.sample(now, news.delivered.packets, news.delivered.stamp, self.rtt.min());
+        self.notice_latest(now, &news.delivered);
+        (rtt, delivery)
+    }
+
+    #[inline(always)]
+    fn tell_controller(&mut self, now: Time, news: &News, (rtt, delivery): (Option<RttSample>, Option<RateSample>)) {
+        self.refresh_path();
+        let News { delivered, ece, .. } = news;
+        if delivered.packets == 0 && !ece {
+            return;
+        }
+        let acked = Packets::new(u64::from(delivered.packets));
+        let facts = Ack {
+            now,
+            acked,
+            acked_bytes: Bytes::new(delivered.bytes),
+            marked: if *ece { acked } else { Packets::ZERO },
+            lost: Packets::new(u64::from(news.lost)),
+            ece: *ece,
+            rtt,
+            delivery,
+            delivered: Packets::new(self.rate.delivered()),
+            una: self.una,
+            nxt: self.nxt,
+            in_flight: self.path.in_flight,
+            prior_in_flight: Packets::new(u64::from(news.prior_in_flight)),
+            max_in_flight: Packets::new(u64::from(self.most_outstanding)),
+            phase: self.phase,
+            round_ended: news.round_ended,
+            limited_by: self.limited_by,
+        };
+        self.controller_window = self.controller.on_ack(&facts, &self.path).get();
     }
 
     /// Nothing is lost, sent again, reported beyond a hole or to be undone, and nothing that is out left before what is known
     /// delivered: an acknowledgement without reports can only deliver in order.
     fn is_calm(&self, stack: &Stack) -> bool {
         self.phase == Phase::Open
-            && self.board.is_clean()
+            && self.board.is_untouched()
             && self.doubt.is_none_or(|doubt| doubt.unreported != Some(0))
             && self.probe.is_none()
             && self.lost_unheard == 0
@@ -362,29 +428,19 @@ impl Sender {
 
     /// Looks for losses, for proof that earlier ones were none, and for the begin or end of an episode.
     #[inline(never)]
-    #[allow(clippy::too_many_arguments, reason = "what one acknowledgement says")]
-    fn look_for_trouble(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        advanced: bool,
-        duplicate: bool,
-        ece: bool,
-        delivered: &Delivered,
-        stack: &Stack,
-    ) -> Trouble {
-        let found = self.find_losses(now, ece, stack);
+    fn look_for_trouble(&mut self, now: Time, duplicate: bool, news: &News, stack: &Stack) -> Trouble {
+        let found = self.find_losses(now, news.ece, stack);
         let lost = found + core::mem::take(&mut self.lost_unheard);
-        if ece {
+        if news.ece {
             // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
             self.doubt = None;
         }
-        if self.was_needless(segment, advanced) {
-            self.undo(delivered);
+        if self.was_needless(news.echo, news.advanced) {
+            self.undo(&news.delivered);
         }
         self.leave_finished_episode();
         let probe_repaired_loss = self.judge_probe(duplicate);
-        Trouble { found, lost, began: self.enter_episode(ece, probe_repaired_loss, stack) }
+        Trouble { found, lost, began: self.enter_episode(news.ece, probe_repaired_loss, stack) }
     }
 
     /// Reads the blocks; returns whether the first reported a duplicate.
@@ -419,28 +475,21 @@ impl Sender {
         duplicate
     }
 
-    fn take_round_trip(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        advanced: bool,
-        round_ended: bool,
-        delivered: &Delivered,
-        stack: &Stack,
-    ) -> Option<RttSample> {
-        let round_trip = delivered.round_trip();
+    #[inline(always)]
+    fn take_round_trip(&mut self, now: Time, news: &News, stack: &Stack) -> Option<RttSample> {
+        let round_trip = news.delivered.round_trip();
         let newest = round_trip.map(|(_, (sent_at, seq))| RttSample { span: now.since(sent_at), seq });
         let for_timeout = match round_trip {
             Some((sent_at, _)) => Some(now.since(sent_at)),
             // The timestamp tells which transmission it was [RFC 7323 §4.1].
-            None if advanced && segment.timestamp_echo != 0 => {
-                let ticks = timestamp(now).wrapping_sub(segment.timestamp_echo);
+            None if news.advanced && news.echo != 0 => {
+                let ticks = timestamp(now).wrapping_sub(news.echo);
                 (ticks < LONGEST_ECHO_MS).then(|| Span::from_ms(u64::from(ticks).max(1)))
             }
             None => None,
         };
         if let Some(span) = for_timeout {
-            self.rtt.sample(span, round_ended, &stack.profile);
+            self.rtt.sample(span, news.round_ended, &stack.profile);
             self.backoff = 0;
         }
         if let Some(sample) = newest {
@@ -452,6 +501,7 @@ impl Sender {
     }
 
     /// The next segment to send now, if any.
+    #[inline(never)]
     pub(super) fn next(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
         if self.probe_now {
             self.probe_now = false;
@@ -459,10 +509,10 @@ impl Sender {
                 return Some(segment);
             }
         }
-        if self.board.outstanding() == 0 && self.nxt >= self.offered {
-            return self.hold(Limit::Application);
-        }
         if self.board.outstanding() == 0 {
+            if self.nxt >= self.offered {
+                return self.hold(Limit::Application);
+            }
             self.restart_after_idle(now, stack);
         }
         let in_flight = u64::from(self.board.in_flight());
@@ -501,7 +551,7 @@ impl Sender {
         }
         if self.burst_left == 0 {
             let room = window - in_flight;
-            match self.burst(now, room, window, stack) {
+            match self.burst(now, room, window, pacing, stack) {
                 0 => return self.hold(Limit::Window),
                 burst => self.burst_left = burst,
             }
@@ -520,6 +570,7 @@ impl Sender {
 
     /// Nothing more goes now, for this `reason`. What limited the sender when most was outstanding in a round is what
     /// that round was limited by (Linux `tcp_cwnd_validate`).
+    #[inline]
     fn hold(&mut self, reason: Limit) -> Option<Outgoing> {
         self.burst_left = 0;
         self.waits_for_pacing = reason == Limit::Pacing;
@@ -534,6 +585,7 @@ impl Sender {
         None
     }
 
+    #[inline(never)]
     fn send_probe(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
         if self.nxt < self.offered {
             let (length, tag, ends_message) = self.next_piece_of_message(stack);
@@ -552,6 +604,7 @@ impl Sender {
         Some(self.note_resent(now, start, length, None, stack))
     }
 
+    #[inline(never)]
     fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend(now, self.una, stamp)?;
@@ -580,6 +633,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
         let stamp = self.stamp(now, stack);
         let idle = (self.board.outstanding() == 0).then(|| self.idle(now));
@@ -595,6 +649,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
         self.burst_left = self.burst_left.saturating_sub(1);
         self.sent_since_hold = true;
@@ -609,7 +664,8 @@ impl Sender {
         self.path.una = self.una;
         self.path.nxt = self.nxt;
         self.path.in_flight = in_flight;
-        self.controller.on_sent(now, &Sent { in_flight, idle }, &self.path);
+        let sent = Sent { in_flight, idle };
+        self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();
     }
 
     fn stamp(&mut self, now: Time, stack: &Stack) -> Option<Stamp> {
@@ -621,17 +677,19 @@ impl Sender {
         self.last_sent.map_or(Span::ZERO, |last| now.since(last))
     }
 
+    #[inline(never)]
     fn restart_after_idle(&mut self, now: Time, stack: &Stack) {
         let idle = self.idle(now);
         // Once per idle time, even if the segment itself must wait.
-        if stack.profile.restart_after_idle && !self.restarted && idle > self.rtt.timeout(&stack.profile) {
-            self.refresh_path(stack);
-            self.controller.on_idle_restart(now, idle, &self.path);
+        if stack.profile.restart_after_idle && !self.restarted && idle > self.rtt.timeout() {
+            self.refresh_path();
+            self.controller_window = self.controller.on_idle_restart(now, idle, &self.path).get();
             self.restarted = true;
         }
     }
 
     /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
+    #[inline]
     fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
         let message = self.message_of(self.nxt);
         let left = message.end.since(self.nxt);
@@ -640,12 +698,16 @@ impl Sender {
     }
 
     /// The message that the byte at `seq` belongs to.
+    #[inline]
     fn message_of(&self, seq: Seq) -> Message {
-        if let Some(&first) = self.messages.front()
-            && seq < first.end
-        {
-            return first;
+        match self.messages.front() {
+            Some(&first) if seq < first.end => first,
+            _ => self.find_message_of(seq),
         }
+    }
+
+    #[inline(never)]
+    fn find_message_of(&self, seq: Seq) -> Message {
         let place = self.messages.partition_point(|message| message.end <= seq);
         let none = Message { end: self.offered.max(seq), tag: Tag::default(), whole: false };
         self.messages.get(place).copied().unwrap_or(none)

@@ -266,12 +266,13 @@ impl Transport {
 
     /// A reduction raises nothing, and an undo right after it restores at least what it took. Where it repeats the answer
     /// to one window of data, an undo leads back to before the first.
-    fn reduce(&mut self, repeated: bool, reduction: impl FnOnce(&mut Controller, Time, &Path)) {
+    fn reduce(&mut self, repeated: bool, reduction: impl FnOnce(&mut Controller, Time, &Path) -> Packets) {
         let before = self.window();
         if !repeated {
             self.restorable = before;
         }
-        reduction(&mut self.cc, self.now, &self.path);
+        let told = reduction(&mut self.cc, self.now, &self.path);
+        assert_eq!(told, self.cc.window());
         assert!(self.window() <= before, "congestion raised the window from {before} to {}", self.window());
         let mut undone = self.cc.clone();
         undone.on_undo();

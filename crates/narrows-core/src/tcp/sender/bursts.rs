@@ -13,6 +13,7 @@ const SMALL_QUEUE_GAINS: (u16, u16) = (200, 120);
 
 impl Sender {
     /// The rate that transmissions are paced at: the controller's, or the host's if it paces everyone.
+    #[inline(always)]
     pub(in crate::tcp) fn pacing_rate(&self, stack: &Stack) -> Option<Rate> {
         if let Some(rate) = self.controller.pacing() {
             return Some(rate);
@@ -35,10 +36,13 @@ impl Sender {
 
     /// Whether `waiting` is surely below the limit, found with one short division where the limit itself takes three long
     /// ones; what the roundings take is less than three bytes.
+    #[inline(always)]
     pub(in crate::tcp) fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
-        if waiting < LEAST_SMALL_QUEUE {
-            return true;
-        }
+        waiting < LEAST_SMALL_QUEUE || self.is_far_below_limit(waiting, stack)
+    }
+
+    #[inline(never)]
+    fn is_far_below_limit(&self, waiting: Bytes, stack: &Stack) -> bool {
         let Some(srtt) = self.rtt.smoothed().filter(|_| self.controller.pacing().is_none()) else { return false };
         let window = self.window();
         let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
@@ -68,7 +72,16 @@ impl Sender {
     }
 
     /// How many segments to hand over in one piece now; 0 to wait for more room (Linux `tcp_tso_should_defer`).
-    pub(super) fn burst(&mut self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
+    #[inline]
+    pub(super) fn burst(&self, now: Time, room: u64, window: u64, pacing: Option<Rate>, stack: &Stack) -> u64 {
+        if pacing.is_none() && stack.profile.offload_segments <= 1 {
+            return 1;
+        }
+        self.sized_burst(now, room, window, stack)
+    }
+
+    #[inline(never)]
+    fn sized_burst(&self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
         let goal = match self.controller.burst() {
             Some(burst) if self.controller.pacing().is_some() => burst.get().max(1),
             _ => self.offload_goal(stack),

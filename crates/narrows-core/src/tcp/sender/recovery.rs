@@ -2,7 +2,7 @@
 
 use super::{DUPLICATE_THRESHOLD, Sender, TICK};
 use crate::cc::{Cause, Owner, Phase};
-use crate::packet::{Segment, Seq};
+use crate::packet::Seq;
 use crate::tcp::profile::LossDetection;
 use crate::tcp::reduction::Reduction;
 use crate::tcp::scoreboard::Delivered;
@@ -61,6 +61,7 @@ pub(super) struct Probe {
 
 impl Sender {
     /// Remembers the latest transmission known delivered [RFC 8985 §6.2 step 2].
+    #[inline(always)]
     pub(super) fn notice_latest(&mut self, now: Time, delivered: &Delivered) {
         if delivered.reordered_by > 0 {
             self.notice_reordering(delivered.reordered_by);
@@ -150,12 +151,12 @@ impl Sender {
     }
 
     /// The episode's cause was an illusion: an original arrived that was thought lost.
-    pub(super) fn was_needless(&self, segment: &Segment, advanced: bool) -> bool {
+    pub(super) fn was_needless(&self, echo: u32, advanced: bool) -> bool {
         let Some(doubt) = self.doubt else { return false };
-        let before = |resent_at: u32| segment.timestamp_echo.wrapping_sub(resent_at) > u32::MAX / 2;
+        let before = |resent_at: u32| echo.wrapping_sub(resent_at) > u32::MAX / 2;
         let older = self.resent_at.is_some_and(before);
         let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let by_echo = repairing && advanced && segment.timestamp_echo != 0 && older;
+        let by_echo = repairing && advanced && echo != 0 && older;
         // Reports of the last duplicates may come when the episode is over; a timeout's need progress beside them (Linux
         // `tcp_try_undo_dsack`, `tcp_try_undo_loss`).
         by_echo || doubt.unreported == Some(0) && (advanced || self.phase != Phase::Loss)
@@ -163,7 +164,7 @@ impl Sender {
 
     /// Everything is as before the episode, but what it taught of reordering.
     pub(super) fn undo(&mut self, delivered: &Delivered) {
-        self.controller.on_undo();
+        self.controller_window = self.controller.on_undo().get();
         if self.phase == Phase::Recovery && delivered.reach > 0 {
             // What passed for a loss was reordering by so many segments (Linux `tcp_try_undo_partial`).
             self.notice_reordering(delivered.reach);
@@ -248,8 +249,8 @@ impl Sender {
     }
 
     pub(super) fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
-        self.controller.on_congestion(now, cause, &self.path);
-        self.reduction = Reduction::begin(flight, self.controller.window().get());
+        self.controller_window = self.controller.on_congestion(now, cause, &self.path).get();
+        self.reduction = Reduction::begin(flight, self.controller_window);
     }
 
     /// The retransmission timer expired: what is outstanding is lost, or the peer's window is to be asked for.
@@ -270,8 +271,8 @@ impl Sender {
                 Phase::EcnReduction | Phase::Recovery => true,
                 Phase::Loss => self.expiries > 0,
             };
-        self.refresh_path(stack);
-        self.controller.on_timeout(now, repeated, &self.path);
+        self.refresh_path();
+        self.controller_window = self.controller.on_timeout(now, repeated, &self.path).get();
         if !repeated {
             self.doubt = self.new_doubt(stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;

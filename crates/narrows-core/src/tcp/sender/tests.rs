@@ -80,7 +80,7 @@ impl Path {
             let fields = self.receiver.take_ack(&self.stack);
             let ack = Segment {
                 ack: fields.ack.wire(),
-                sack: fields.sack,
+                sack: self.receiver.take_reports(),
                 window: fields.window,
                 flags: Flags::ACK,
                 timestamp_echo: fields.timestamp_echo,

@@ -12,10 +12,14 @@ const PROBE_MARGIN: Span = Span::from_ms(2);
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
 
 impl Sender {
+    #[inline]
     pub(super) fn timeout(&self, stack: &Stack) -> Span {
-        self.rtt.timeout(&stack.profile).saturating_mul(1 << self.backoff.min(16)).min(stack.profile.max_rto)
+        let timeout = self.rtt.timeout();
+        let doubled = if self.backoff == 0 { timeout } else { timeout.saturating_mul(1 << self.backoff.min(16)) };
+        doubled.min(stack.profile.max_rto)
     }
 
+    #[inline(always)]
     pub(super) fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
         if self.board.outstanding() == 0 {
             self.timeout_at = Time::NEVER;
@@ -35,6 +39,7 @@ impl Sender {
     }
 
     /// Schedules a probe of the tail from now if one may help [RFC 8985 §7.2; Linux `tcp_schedule_loss_probe`].
+    #[inline(always)]
     pub(super) fn schedule_probe(&mut self, now: Time, stack: &Stack) {
         self.probe_at = Time::NEVER;
         let rack = stack.profile.loss_detection == LossDetection::Rack;
@@ -72,7 +77,7 @@ impl Sender {
             self.lost_unheard += self.find_losses(now, true, stack);
             let recovering = self.phase == Phase::Recovery;
             if let Some(cause) = self.enter_episode(false, false, stack) {
-                self.refresh_path(stack);
+                self.refresh_path();
                 self.begin_reduction(now, cause, u64::from(prior_in_flight));
             }
             if self.phase == Phase::Recovery && !recovering {
