@@ -1,6 +1,6 @@
 """What a paper states, judged from our own runs. A claim is never bent to pass."""
 
-from narrows.claims import transfers  # noqa: F401 - registers its measures
+from narrows.claims import background, requests, transfers  # noqa: F401 - they register their measures
 from narrows.claims.binding import Binding
 from narrows.claims.catalogue import Claim, Paper
 from narrows.claims.judge import Part, Verdict, VerdictWord, judge

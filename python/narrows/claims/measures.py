@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from narrows import results
 from narrows.results import Frames, SizeClass
+from narrows.stats import BySeed
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from narrows.stats import BySeed
+OfCases = Callable[["Frames", tuple[str, ...]], BySeed]
 
 
 class NotEvaluable(Exception):
@@ -27,7 +26,10 @@ class Measure:
     name: str
     unit: str
     about: str
-    compute: Callable[[Frames, str], BySeed]
+    compute: Callable[[Frames, tuple[str, ...]], BySeed]
+    """On the cases that it is given, at least one."""
+    together: bool = False
+    """Its value is of all its cases together; else it is the mean of what each of them has."""
 
 
 MEASURES: Final[dict[str, Measure]] = {}
@@ -37,20 +39,50 @@ def measure(unit: str) -> Callable[[Callable[[Frames, str], BySeed]], Callable[[
     """Registers a measure under its function's name; the docstring is its description."""
 
     def register(compute: Callable[[Frames, str], BySeed]) -> Callable[[Frames, str], BySeed]:
-        MEASURES[compute.__name__] = Measure(compute.__name__, unit, (compute.__doc__ or "").strip(), compute)
+        name = compute.__name__
+
+        def of_cases(frames: Frames, cases: tuple[str, ...]) -> BySeed:
+            return _mean(name, [compute(frames, case) for case in cases])
+
+        MEASURES[name] = Measure(name, unit, (compute.__doc__ or "").strip(), of_cases)
+        return compute
+
+    return register
+
+
+def measure_together(unit: str) -> Callable[[OfCases], OfCases]:
+    """Registers a measure of several cases together: of those named, or of all that an arm has in a sweep."""
+
+    def register(compute: OfCases) -> OfCases:
+        name = compute.__name__
+        MEASURES[name] = Measure(name, unit, (compute.__doc__ or "").strip(), compute, together=True)
         return compute
 
     return register
 
 
 def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
-    """A measure on an arm, or without an arm the mean over all arms, for every seed. Raises `NotEvaluable`."""
+    """A measure on an arm, or without an arm the mean over all arms, for every seed. Raises `NotEvaluable`.
+
+    A measure of several cases together may also be given what a sweep's cases begin with: `tcp · min-rto=10ms`.
+    """
     if name not in MEASURES:
         raise NotEvaluable(f"there is no measure called {name}")
-    for arm in arms:
-        if arm not in frames.cases:
-            raise NotEvaluable(f"no arm is called {arm}")
-    columns = [MEASURES[name].compute(frames, arm) for arm in arms or frames.cases]
+    found = MEASURES[name]
+    cases = [case for arm in arms for case in _cases(frames, arm, sweeps=found.together)]
+    return found.compute(frames, tuple(cases) or frames.cases)
+
+
+def _cases(frames: Frames, arm: str, *, sweeps: bool) -> list[str]:
+    if arm in frames.cases:
+        return [arm]
+    own = [case for case in frames.cases if case.startswith(f"{arm} · ")] if sweeps else []
+    if not own:
+        raise NotEvaluable(f"no arm is called {arm}")
+    return own
+
+
+def _mean(name: str, columns: list[BySeed]) -> BySeed:
     common = set.intersection(*(set(column) for column in columns))
     if not common:
         raise NotEvaluable(f"{name} has no value in any seed")
