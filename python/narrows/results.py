@@ -26,6 +26,14 @@ LARGE_ABOVE_BYTES: Final = 10_000_000
 SAMPLES_BEYOND: Final = 10
 """A percentile is evaluable if so many samples may lie beyond it: 1000 samples for a p99, 200 for a p95."""
 NS_PER_MS: Final = 1e6
+SIZE_BINS: Final = (
+    ("under 10 KB", 0, 10_000),
+    ("10–100 KB", 10_000, 100_000),
+    ("100 KB–1 MB", 100_000, 1_000_000),
+    ("1–10 MB", 1_000_000, 10_000_000),
+    ("over 10 MB", 10_000_000, 1 << 62),
+)
+"""Name, from, to (not included), bytes: the bins in which the DCTCP paper shows background flows [DCTCP fig. 22]."""
 PLR_UNIT: Final = 1e-5
 
 DCN_ROLES: Final = ("edge", "fabric")
@@ -185,13 +193,14 @@ def in_class(size_class: SizeClass) -> pl.Expr:
             return pl.lit(value=True)
 
 
-def nearest_rank(values: pl.Expr, percent: int) -> pl.Expr:
-    """The ⌈n·p⌉-th smallest value; null where fewer than 10 samples may lie beyond it."""
+def nearest_rank(values: pl.Expr, percent: float) -> pl.Expr:
+    """The ⌈n·p⌉-th smallest value; null where fewer than 10 samples may lie beyond it. `percent` in tenths at most."""
+    tenths = round(10 * percent)
     present = values.drop_nulls()
-    count = present.len()
-    rank = (count.cast(pl.Int64) * percent + 99) // 100
+    count = present.len().cast(pl.Int64)
+    rank = (count * tenths + 999) // 1000
     value = present.sort().get(pl.max_horizontal(rank - 1, pl.lit(0)), null_on_oob=True)
-    return pl.when(count * (100 - percent) >= 100 * SAMPLES_BEYOND).then(value)
+    return pl.when(count * (1000 - tenths) >= 1000 * SAMPLES_BEYOND).then(value)
 
 
 def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl.DataFrame:
@@ -215,13 +224,49 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
     )
 
 
+def background(frames: Frames) -> pl.DataFrame:
+    """Flows that answer no request."""
+    return frames.flows.filter(pl.col("request").is_null())
+
+
+def fct_by_bin(frames: Frames) -> pl.DataFrame:
+    """Per run and size bin: `mean` and `p95` of the completion time of flows that answer no request, ms; `flows`."""
+    fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
+    size = pl.col("size_bytes")
+    place = pl.sum_horizontal((size >= low).cast(pl.Int32) for _, low, _ in SIZE_BINS[1:])
+    return (
+        background(frames)
+        .lazy()
+        .with_columns(place.alias("place"))
+        .group_by([*frames.keys, "place"], maintain_order=True)
+        .agg(
+            fct.mean().alias("mean"),
+            nearest_rank(fct, 95).alias("p95"),
+            pl.len().alias("flows"),
+            pl.col("timeouts").sum().alias("timeouts"),
+        )
+        .with_columns(
+            pl.col("place").replace_strict(dict(enumerate(name for name, *_ in SIZE_BINS))).alias("bin"),
+            pl.col("place").replace_strict(dict(enumerate(to for *_, to in SIZE_BINS))).alias("size_to_bytes"),
+        )
+        .collect()
+    )
+
+
 def request_ms(frames: Frames) -> pl.DataFrame:
-    """Per run: `mean` and `p99` of the completion time of requests, ms; `timeouts` per 1000 requests; `unfinished`."""
+    """Per run: completion time of requests, ms: `mean`, `p50`, `p95`, `p99`, `p999`; `unfinished`.
+
+    `timeouts` per 1000 requests; `share`, of requests with at least one; `servers`, that a finished one has asked.
+    """
     time = pl.col("completion_ns").cast(pl.Float64) / NS_PER_MS
+    finished = pl.col("completion_ns").is_not_null()
+    percentiles = {"p50": 50, "p95": 95, "p99": 99, "p999": 99.9}
     return frames.requests.group_by(frames.keys, maintain_order=True).agg(
         time.mean().alias("mean"),
-        nearest_rank(time, 99).alias("p99"),
+        *(nearest_rank(time, percent).alias(name) for name, percent in percentiles.items()),
         (1000.0 * pl.col("timeouts").sum() / pl.len()).alias("timeouts"),
+        (pl.col("timeouts") > 0).mean().alias("share"),
+        pl.col("responses").filter(finished).max().alias("servers"),
         pl.len().alias("requests"),
         time.is_null().sum().alias("unfinished"),
     )

@@ -181,6 +181,10 @@ def test_every_measure_is_tested_or_refused_above():
     elsewhere |= {"queue_median", "queue_spread", "queue_std", "queue_range", "queue_mean", "queue_max"}
     elsewhere |= {"utilisation_line"}  # test_queues.py
     elsewhere |= {"convergence", "steps_converged", "jain_steps", "goodput_std", "first_cut"}  # test_steps.py
+    elsewhere |= {"request_median", "request_p95", "request_p999", "request_timeout_share"}  # test_requests.py
+    elsewhere |= {"request_mean_least", "request_timeout_share_most"}
+    elsewhere |= {"servers_with_timeouts", "servers_with_any_timeout"}
+    elsewhere |= {"message_mean", "message_p95", "background_timeouts", "gain_rank_of_messages"}
     assert set(MEASURES) - tested - elsewhere == {"fct_small_p99", "share_of_bytes_in_largest_tenth"}
 
 

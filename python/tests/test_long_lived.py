@@ -163,7 +163,7 @@ def test_a_chart_over_time_has_a_line_for_each_flow():
 def test_requests_have_times_and_timeouts():
     asked = pl.DataFrame(
         {"case": ["a"] * 3, "arm": ["a"] * 3, "seed": [1] * 3, "completion_ns": [1_000_000, 3_000_000, None],
-         "timeouts": [0, 0, 3]},
+         "responses": [2, 2, 1], "timeouts": [0, 0, 3]},
         schema_overrides={"seed": pl.UInt64},
     )  # fmt: skip
     made = replace(frames([flows((10, 1))], [ports(("b", "fabric", 1, 0, 0.1))]), requests=asked)

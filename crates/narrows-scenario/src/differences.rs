@@ -241,7 +241,7 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
     let fact = |path: &str, value: String| (path.to_owned(), value);
     match pattern {
         Pattern::Open(open) => {
-            let Open { mean_interarrival, sizes, pairs, exact, request } = open;
+            let Open { mean_interarrival, sigma, sizes, pairs, exact, request } = open;
             let pairs_told = match pairs {
                 Pairs::Listed(listed) => format!("{} pairs {}", listed.len(), digest(listed)),
                 Pairs::Between { sources, destinations } => {
@@ -249,7 +249,13 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
                 }
             };
             vec![
-                fact("arrivals", format!("every {mean_interarrival} on average")),
+                fact(
+                    "arrivals",
+                    match sigma {
+                        None => format!("every {mean_interarrival} on average"),
+                        Some(sigma) => format!("every {mean_interarrival} on average, log-normal, sigma {sigma}"),
+                    },
+                ),
                 fact("size", format!("{} {}", sizes.name, digest(sizes))),
                 fact("between", pairs_told),
                 fact("exact", exact.to_string()),
@@ -262,7 +268,10 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
             fact("incast.servers", format!("{} {}", incast.servers.len(), digest(&incast.servers))),
             fact("incast.request", incast.request.to_string()),
             fact("incast.response", incast.response.to_string()),
-            fact("incast.repeats", incast.repeats.to_string()),
+            match incast.mean_interarrival {
+                None => fact("incast.repeats", incast.repeats.to_string()),
+                Some(mean) => fact("incast.arrivals", format!("every {mean} on average")),
+            },
             fact("incast.start", incast.start.to_string()),
             fact("incast.jitter", incast.jitter.to_string()),
         ],

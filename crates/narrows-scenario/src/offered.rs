@@ -1,6 +1,10 @@
 //! What a plan offers to each link.
 
-use crate::plan::{Graph, Open, Pairs, Pattern, Plan};
+use std::borrow::Cow;
+
+use narrows_core::units::Time;
+
+use crate::plan::{Graph, Incast, Open, Pairs, Pattern, Plan};
 use crate::route::{NoPath, Routes};
 use crate::traffic::arrivals::GOODPUT_OVER_WIRE;
 
@@ -10,7 +14,17 @@ pub(crate) fn flows_per_second(open: &Open) -> f64 {
     1e12 / open.mean_interarrival.as_ps() as f64
 }
 
-/// For every link, the share of its rate that flows arriving at random take, in wire bits of full packets, over shortest
+/// Rounds of a client until `end`: as many as it wants, or as are expected at random.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub(crate) fn queries(incast: &Incast, end: Time) -> f64 {
+    match incast.mean_interarrival {
+        None => f64::from(incast.repeats),
+        Some(_) if end <= incast.start => 0.0,
+        Some(mean) => end.since(incast.start).as_ps() as f64 / mean.as_ps().max(1) as f64,
+    }
+}
+
+/// For every link, the share of its rate that flows and answers to queries at random times take, in wire bits of full packets, over shortest
 /// paths and even splits. Acknowledgements, requests, long-lived flows and closed loops are not counted: the first two
 /// are small, the others take what is left.
 ///
@@ -22,13 +36,25 @@ pub fn offered_load(plan: &Plan) -> Result<Vec<f64>, NoPath> {
 
 /// The same, over known routes.
 pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
-    let opens = plan.traffic.iter().filter_map(|traffic| match &traffic.pattern {
-        Pattern::Open(open) => Some(open),
-        _ => None,
-    });
-    let bytes: Vec<(&Pairs, f64)> =
-        opens.map(|open| (&open.pairs, flows_per_second(open) * open.sizes.mean())).collect();
+    let bytes: Vec<(Cow<'_, Pairs>, f64)> =
+        plan.traffic.iter().filter_map(|traffic| at_random(&traffic.pattern)).collect();
+    let bytes: Vec<(&Pairs, f64)> = bytes.iter().map(|(pairs, bytes)| (&**pairs, *bytes)).collect();
     Ok(shares_of_rates(&plan.network, &routes.carried(&bytes)?))
+}
+
+/// What comes at random whatever the network does: its pairs, and bytes per second over all of them.
+#[expect(clippy::cast_precision_loss, reason = "a mean time is known to 53 bits")]
+fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
+    match pattern {
+        Pattern::Open(open) => Some((Cow::Borrowed(&open.pairs), flows_per_second(open) * open.sizes.mean())),
+        Pattern::Incast(incast) => {
+            let listed = incast.servers.iter().map(|server| (*server, incast.client)).collect();
+            let bytes = incast.response.get() as f64 * incast.servers.len() as f64;
+            let mean = incast.mean_interarrival?;
+            Some((Cow::Owned(Pairs::Listed(listed)), bytes * 1e12 / mean.as_ps().max(1) as f64))
+        }
+        Pattern::List(_) => None,
+    }
 }
 
 /// Application bytes per second as shares of the links' rates.

@@ -182,7 +182,7 @@ pub enum Pattern {
     Open(Open),
     /// Flows stated one by one.
     List(Vec<FlowStart>),
-    /// A client asks many servers at once, waits for all, and asks again.
+    /// A client asks many servers at once and waits for all, again and again.
     Incast(Incast),
 }
 
@@ -192,6 +192,9 @@ pub enum Pattern {
 pub struct Open {
     /// Mean time between two flows of this traffic, over all pairs.
     pub mean_interarrival: Span,
+    /// Standard deviation of the logarithm of these times, which are log-normal; `None`: they are exponential.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<f64>,
     /// The sizes.
     pub sizes: SizeDistribution,
     /// Who may send to whom.
@@ -254,7 +257,7 @@ fn is_none(spread: &Span) -> bool {
     *spread == Span::ZERO
 }
 
-/// Scatter and gather by one client, in a closed loop.
+/// Scatter and gather by one client: in a closed loop, or at random times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Incast {
@@ -266,9 +269,12 @@ pub struct Incast {
     pub request: Bytes,
     /// Size of each server's response.
     pub response: Bytes,
-    /// Rounds of asking all servers and waiting for all.
+    /// Rounds of asking all servers and waiting for all; 0 where they come at random.
     pub repeats: u32,
-    /// When the first round begins.
+    /// Mean time between two queries that come at random, whatever became of the earlier ones; `None`: a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_interarrival: Option<Span>,
+    /// When the first round begins, or the random ones may.
     pub start: Time,
     /// Each server waits a uniformly random time up to this before it answers.
     pub jitter: Span,

@@ -176,8 +176,9 @@ impl Summary {
                     }
                 }
                 Pattern::Incast(incast) => {
-                    let responses = f64::from(incast.repeats) * incast.servers.len() as f64;
-                    (flows, mean, rate, sizes) = (responses, Some(incast.response.get() as f64), None, None);
+                    let responses = offered::queries(incast, plan.schedule.end) * incast.servers.len() as f64;
+                    (flows, mean, sizes) = (responses, Some(incast.response.get() as f64), None);
+                    rate = incast.mean_interarrival.map(|_| responses / seconds);
                     let listed = incast.servers.iter().map(|server| (*server, incast.client)).collect();
                     let packets = responses * (incast.response.get() as f64 / PAYLOAD).max(1.0);
                     data.push((Cow::Owned(Pairs::Listed(listed)), packets * with_acks));

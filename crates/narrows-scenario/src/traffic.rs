@@ -10,7 +10,9 @@ use crate::controller;
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::selector::Controller;
-use crate::experiment::traffic::{Arrivals, Connections as Written, Poisson, Sizes, Traffic as WrittenTraffic};
+use crate::experiment::traffic::{
+    Arrivals, Connections as Written, LogNormal, Poisson, Sizes, Traffic as WrittenTraffic,
+};
 use crate::files;
 use crate::plan::{Connections, ControllerChoice, Graph, Open, Pairs, Pattern, SizeDistribution, Traffic};
 use crate::route::{NoPath, Routes};
@@ -32,6 +34,8 @@ pub(crate) use pairs::Group;
 pub const MOST_FLOWS: u64 = 100_000_000;
 /// Most expected flows of a traffic that is `exact`: they are drawn together.
 pub const MOST_EXACT_FLOWS: u64 = 10_000_000;
+/// Largest deviation of the logarithm of a log-normal time: beyond, no run is long enough to see its mean.
+const LARGEST_SIGMA: f64 = 4.0;
 /// Largest flow.
 const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
 
@@ -98,10 +102,19 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         pattern,
     };
     if let Some(arrivals) = &written.arrivals {
-        let Arrivals::Poisson(poisson) = &arrivals.value;
         let connections = connections(written, Connections::Fresh)?;
         let groups = pairs::groups(name, written, scene)?;
-        let opens = open(written, poisson, &arrivals.span, &groups, scene)?;
+        let (groups, opens) = match &arrivals.value {
+            Arrivals::Poisson(poisson) => {
+                let opens = open(written, poisson, &arrivals.span, &groups, scene)?;
+                (groups, opens)
+            }
+            Arrivals::LogNormal(times) => {
+                let senders = pairs::by_sender(groups, scene);
+                let opens = bursts(written, times, &arrivals.span, &senders, scene)?;
+                (senders, opens)
+            }
+        };
         return Ok(groups
             .into_iter()
             .zip(opens)
@@ -238,29 +251,70 @@ fn open(
         }
         _ => return Err(Problem::OneOf { what: "poisson", keys: &["load", "rate"] }.at(at)),
     };
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let expected = total * (scene.end.as_ps() as f64 / 1e12);
-    let most = if exact { MOST_EXACT_FLOWS } else { MOST_FLOWS };
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an estimate, positive"
-    )]
-    if expected > most as f64 {
-        return Err(Problem::TooMany { what: "flows", value: expected as u64, most }.at(at));
-    }
+    few_enough(total, if exact { MOST_EXACT_FLOWS } else { MOST_FLOWS }, at, scene)?;
     Ok(groups
         .iter()
         .zip(intervals)
         .map(|(group, mean_interarrival)| Open {
             mean_interarrival,
+            sigma: None,
             sizes: sizes.clone(),
             pairs: group.pairs.clone(),
             exact,
             request,
         })
         .collect())
+}
+
+/// One process with log-normal times for each sender.
+fn bursts(
+    written: &Located<WrittenTraffic>,
+    times: &LogNormal,
+    at: &std::ops::Range<usize>,
+    senders: &[Group],
+    scene: &Scene<'_>,
+) -> Judged<Vec<Open>> {
+    if let Some(exact) = written.exact.as_ref().filter(|exact| exact.value) {
+        return Err(Problem::NotHere { key: "exact", place: "beside `log-normal`" }.at(&exact.span));
+    }
+    let (mean, sigma) = (times.mean.value.0, times.sigma.value.0);
+    if mean == Span::ZERO {
+        return Err(Problem::Zero { what: "the mean time between flows" }.at(&times.mean.span));
+    }
+    if sigma == 0.0 || sigma > LARGEST_SIGMA {
+        let (what, value, most) = ("sigma".to_owned(), sigma.to_string(), LARGEST_SIGMA.to_string());
+        return Err(Problem::OutOfRange { what, value, least: "0.01".to_owned(), most }.at(&times.sigma.span));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    few_enough(senders.len() as f64 * 1e12 / mean.as_ps() as f64, MOST_FLOWS, at, scene)?;
+    let sizes = sizes(written, written, scene)?;
+    let request = written.request.as_ref().map(positive("a request")).transpose()?;
+    let weighted: Vec<(&Pairs, f64)> = senders.iter().map(|sender| (&sender.pairs, sender.weight)).collect();
+    scene.routes.carried(&weighted).map_err(|no| scene.unreachable(no, &written.span))?;
+    let open = |sender: &Group| Open {
+        mean_interarrival: mean,
+        sigma: Some(sigma),
+        sizes: sizes.clone(),
+        pairs: sender.pairs.clone(),
+        exact: false,
+        request,
+    };
+    Ok(senders.iter().map(open).collect())
+}
+
+/// Refuses more flows than a traffic may have, expected at so many per second.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate, positive"
+)]
+fn few_enough(per_second: f64, most: u64, at: &std::ops::Range<usize>, scene: &Scene<'_>) -> Judged<()> {
+    let expected = per_second * (scene.end.as_ps() as f64 / 1e12);
+    if expected > most as f64 {
+        return Err(Problem::TooMany { what: "flows", value: expected as u64, most }.at(at));
+    }
+    Ok(())
 }
 
 /// Flows per second that bring the busiest of the links `of` to this load, if these shares of them cross each link.

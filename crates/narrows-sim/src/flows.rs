@@ -1,7 +1,7 @@
 //! Every flow of a run, from its start to its row.
 //!
 //! A flow is named by the plan: its traffic entry and its place in the entry's own sequence. Open traffic is the same
-//! for whoever draws it, and a closed loop asks its servers by turns, so that the two ends of a flow know it by one
+//! for whoever draws it, and a client asks its servers by turns, so that the two ends of a flow know it by one
 //! [`Tag`] without having met, even where different parts of the network own them.
 
 use std::iter::Peekable;
@@ -15,7 +15,7 @@ use narrows_scenario::traffic::flows::started;
 /// Flows of one traffic entry, in the order of their starts.
 pub(crate) type Arrivals<'a> = Peekable<Box<dyn Iterator<Item = FlowStart> + Send + 'a>>;
 
-/// The flows that this entry begins by itself; a closed loop begins none.
+/// The flows that this entry begins by itself; a client that asks begins none.
 pub(crate) fn arrivals<'a>(traffic: &'a Traffic, seed: u64, schedule: &'a Schedule) -> Arrivals<'a> {
     let flows: Box<dyn Iterator<Item = FlowStart> + Send + 'a> = match &traffic.pattern {
         Pattern::Open(open) => Box::new(open.flows(seed, &traffic.name, schedule)),

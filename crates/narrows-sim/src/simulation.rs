@@ -13,6 +13,7 @@ mod observation;
 mod traffic;
 
 use std::collections::BTreeMap;
+use std::iter::Peekable;
 
 use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::app::scatter_gather::ScatterGather;
@@ -22,7 +23,7 @@ use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
-use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
+use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan, Schedule};
 
 use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
 use crate::flows::{Arrivals, Begins, Flow, Flows, MOST_FLOWS, Name, Names, arrivals};
@@ -79,9 +80,14 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
     for traffic in &plan.traffic {
         let fresh = u64::from(!matches!(traffic.connections, Mode::Persistent { .. }));
         if let Pattern::Incast(incast) = &traffic.pattern {
-            let most = u64::from(incast.repeats) * incast.servers.len() as u64;
+            let servers = incast.servers.len() as u64;
+            let begins = match incast.mean_interarrival {
+                None => Begins::AtMost(u64::from(incast.repeats) * servers),
+                Some(_) => Begins::Exactly(incast.times(seed, &traffic.name, &plan.schedule).count() as u64 * servers),
+            };
+            let (Begins::Exactly(most) | Begins::AtMost(most)) = begins;
             opened[incast.client as usize] += fresh * most;
-            flows.push(Begins::AtMost(most));
+            flows.push(begins);
             continue;
         }
         let mut count = 0;
@@ -132,8 +138,27 @@ const ENDLESS: Bytes = Bytes::new(1 << 50);
 struct Client<'a> {
     traffic: u32,
     incast: &'a Incast,
-    machine: ScatterGather,
-    query: Option<u32>,
+    asks: Asks,
+}
+
+/// When a client asks.
+enum Asks {
+    /// At once when the last answer is there.
+    InTurn(ScatterGather),
+    /// At these times, whatever became of the earlier queries.
+    AtRandom(Peekable<Box<dyn Iterator<Item = Time> + Send>>),
+}
+
+/// When a client asks, and for the first time.
+fn asks(incast: &Incast, name: &str, seed: u64, schedule: &Schedule) -> (Asks, Option<Time>) {
+    if incast.mean_interarrival.is_none() {
+        let servers = u32::try_from(incast.servers.len()).expect("a plan has fewer than 2³² nodes");
+        return (Asks::InTurn(ScatterGather::new(servers, incast.repeats)), Some(incast.start));
+    }
+    let times: Box<dyn Iterator<Item = Time> + Send> = Box::new(incast.times(seed, name, schedule));
+    let mut times = times.peekable();
+    let first = times.peek().copied();
+    (Asks::AtRandom(times), first)
 }
 
 /// One run of a plan, or one part of it.
@@ -259,7 +284,7 @@ impl<'a> Simulation<'a> {
                 free: Vec::new(),
             },
         };
-        simulation.arm_first_events();
+        simulation.arm_first_events(seed);
         Ok(simulation)
     }
 
@@ -268,20 +293,15 @@ impl<'a> Simulation<'a> {
         self.partition.part_of(node) == self.part
     }
 
-    fn arm_first_events(&mut self) {
+    fn arm_first_events(&mut self, seed: u64) {
         for (index, traffic) in (0..).zip(&self.plan.traffic) {
             let first = match &traffic.pattern {
                 Pattern::Incast(incast) if !self.owns(incast.client) => None,
                 Pattern::Incast(incast) => {
                     self.client_of_traffic[index as usize] = Some(self.clients.len());
-                    let servers = u32::try_from(incast.servers.len()).expect("a plan has fewer than 2³² nodes");
-                    self.clients.push(Client {
-                        traffic: index,
-                        incast,
-                        machine: ScatterGather::new(servers, incast.repeats),
-                        query: None,
-                    });
-                    Some(incast.start)
+                    let (asks, first) = asks(incast, &traffic.name, seed, &self.plan.schedule);
+                    self.clients.push(Client { traffic: index, incast, asks });
+                    first
                 }
                 _ => self.arrivals[index as usize].peek().map(|flow| flow.at),
             };

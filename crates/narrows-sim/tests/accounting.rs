@@ -79,6 +79,7 @@ fn incast(network: &Dumbbell, repeats: u32) -> Pattern {
         request: Bytes::new(200),
         response: Bytes::new(20_000),
         repeats,
+        mean_interarrival: None,
         start: at(Span::ZERO),
         jitter: Span::from_us(300),
     })
@@ -92,6 +93,33 @@ fn a_closed_loop_that_is_not_done_ends_with_the_arrivals() {
     let results = run(&plan, 1);
     assert!(results.requests.len() > 5 && results.requests.iter().all(|row| row.completion_ns.is_some()));
     assert!(results.ended_ns < 400_000_000, "{}", results.ended_ns);
+}
+
+#[test]
+fn queries_at_random_times_do_not_wait_for_each_other() {
+    let network = Dumbbell { pairs: 4, ..Dumbbell::default() };
+    let Pattern::Incast(closed) = incast(&network, 0) else { unreachable!() };
+    let mean = Span::from_us(500);
+    let open = Incast { mean_interarrival: Some(mean), ..closed };
+    let mut plan = network.plan("newreno", false, Span::from_ms(300), Pattern::Incast(open.clone()));
+    plan.traffic[0].connections = Connections::Persistent { pool: 1 };
+    let results = run(&plan, 1);
+    let asked: Vec<u64> = open.times(1, &plan.traffic[0].name, &plan.schedule).map(|at| at.as_ns()).collect();
+    assert!((500..700).contains(&asked.len()), "{}", asked.len());
+    assert_eq!(results.requests.iter().map(|row| row.start_ns).collect::<Vec<_>>(), asked);
+    assert!(results.requests.iter().all(|row| row.completion_ns.is_some() && row.responses == 4));
+    assert!(
+        results
+            .requests
+            .windows(2)
+            .any(|pair| { pair[1].start_ns < pair[0].start_ns + pair[0].completion_ns.expect("asserted above") })
+    );
+    // The last answer of a query completes it.
+    for row in &results.requests {
+        let own = results.flows.iter().filter(|flow| flow.request == Some(row.request));
+        let last = own.map(|flow| flow.start_ns + flow.fct_ns.expect("every query is answered")).max();
+        assert_eq!(last, Some(row.start_ns + row.completion_ns.expect("asserted above")));
+    }
 }
 
 #[test]

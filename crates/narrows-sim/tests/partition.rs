@@ -130,6 +130,7 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
     match dice.below(4) {
         0 => Pattern::Open(Open {
             mean_interarrival: Span::from_us(700),
+            sigma: dice.once_in(2).then_some(1.5),
             sizes: SizeDistribution { name: "test".into(), points: vec![(100, 0.0), (4_000, 0.6), (150_000, 1.0)] },
             pairs: Pairs::Between { sources: (0..hosts).collect(), destinations: (0..hosts).collect() },
             exact: dice.once_in(2),
@@ -137,12 +138,14 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
         }),
         1 => {
             let client = dice.below(hosts);
+            let mean_interarrival = dice.once_in(2).then(|| Span::from_us(u64::from(dice.between(300, 5_000))));
             Pattern::Incast(Incast {
                 client,
                 servers: (0..hosts).filter(|&server| server != client).collect(),
                 request: Bytes::new(200),
                 response: Bytes::new(u64::from(dice.between(1_000, 15_000))),
-                repeats: dice.one_of(&[3, 1_000]),
+                repeats: if mean_interarrival.is_some() { 0 } else { dice.one_of(&[3, 1_000]) },
+                mean_interarrival,
                 start: Time::ZERO + Span::from_ms(u64::from(dice.below(10))),
                 jitter: dice.one_of(&[Span::ZERO, Span::from_us(200)]),
             })

@@ -1,6 +1,15 @@
 """What a paper states, judged from our own runs. A claim is never bent to pass."""
 
-from narrows.claims import lossy, ports, queues, sharing, steps, transfers  # noqa: F401 - each registers its measures
+from narrows.claims import (  # noqa: F401 - each registers its measures
+    background,
+    lossy,
+    ports,
+    queues,
+    requests,
+    sharing,
+    steps,
+    transfers,
+)
 from narrows.claims.binding import Binding
 from narrows.claims.catalogue import Claim, Paper
 from narrows.claims.judge import Part, Verdict, VerdictWord, judge

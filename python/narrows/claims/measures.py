@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, cast
 
 import polars as pl
 
 from narrows import results
 from narrows.results import Frames, SizeClass
+from narrows.stats import BySeed
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from narrows.stats import BySeed
+OfCase = Callable[["Frames", str], BySeed]
+OfCases = Callable[["Frames", tuple[str, ...]], BySeed]
 
 
 class NotEvaluable(Exception):
@@ -27,7 +27,9 @@ class Measure:
     name: str
     unit: str
     about: str
-    compute: Callable[[Frames, str], BySeed]
+    compute: OfCase | OfCases
+    together: bool = False
+    """It is computed of several cases together; else of each, and the mean is taken."""
 
 
 TRAFFIC: Final = " / "
@@ -36,11 +38,22 @@ TRAFFIC: Final = " / "
 MEASURES: Final[dict[str, Measure]] = {}
 
 
-def measure(unit: str) -> Callable[[Callable[[Frames, str], BySeed]], Callable[[Frames, str], BySeed]]:
+def measure(unit: str) -> Callable[[OfCase], OfCase]:
     """Registers a measure under its function's name; the docstring is its description."""
 
-    def register(compute: Callable[[Frames, str], BySeed]) -> Callable[[Frames, str], BySeed]:
+    def register(compute: OfCase) -> OfCase:
         MEASURES[compute.__name__] = Measure(compute.__name__, unit, (compute.__doc__ or "").strip(), compute)
+        return compute
+
+    return register
+
+
+def measure_together(unit: str) -> Callable[[OfCases], OfCases]:
+    """Registers a measure of several cases together: of those named, or of all that an arm has in a sweep."""
+
+    def register(compute: OfCases) -> OfCases:
+        name = compute.__name__
+        MEASURES[name] = Measure(name, unit, (compute.__doc__ or "").strip(), compute, together=True)
         return compute
 
     return register
@@ -49,15 +62,29 @@ def measure(unit: str) -> Callable[[Callable[[Frames, str], BySeed]], Callable[[
 def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
     """A measure on an arm, or without an arm the mean over all arms, for every seed. Raises `NotEvaluable`.
 
-    `ARM / TRAFFIC` is the arm with the flows of one traffic only.
+    `ARM / TRAFFIC` is the arm with the flows of one traffic only. A measure of several cases together may also be given
+    what a sweep's cases begin with: `tcp · min-rto=10ms`.
     """
     if name not in MEASURES:
         raise NotEvaluable(f"there is no measure called {name}")
-    columns = [MEASURES[name].compute(*_chosen(frames, arm)) for arm in arms or frames.cases]
+    found = MEASURES[name]
+    if found.together:
+        cases = tuple(case for arm in arms for case in _sweep(frames, arm))
+        return cast("OfCases", found.compute)(frames, cases or frames.cases)
+    compute = cast("OfCase", found.compute)
+    columns = [compute(*_chosen(frames, arm)) for arm in arms or frames.cases]
     common = set.intersection(*(set(column) for column in columns))
     if not common:
         raise NotEvaluable(f"{name} has no value in any seed")
     return {seed: sum(column[seed] for column in columns) / len(columns) for seed in sorted(common)}
+
+
+def _sweep(frames: Frames, arm: str) -> list[str]:
+    """The case of this name, or those of a sweep that begin with it."""
+    own = [arm] if arm in frames.cases else [case for case in frames.cases if case.startswith(f"{arm} · ")]
+    if not own:
+        raise NotEvaluable(f"no arm is called {arm}")
+    return own
 
 
 def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:

@@ -1,4 +1,4 @@
-"""Measures of flows without a size and of requests to many servers."""
+"""Measures of flows without a size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import polars as pl
 
 from narrows import longlived
 from narrows.claims.measures import NotEvaluable, measure
-from narrows.results import request_ms
 
 if TYPE_CHECKING:
     from narrows.results import Frames
@@ -39,34 +38,10 @@ def jain_long(frames: Frames, arm: str) -> BySeed:
     return _long(frames, arm, "jain")
 
 
-@measure("ms")
-def request_mean(frames: Frames, arm: str) -> BySeed:
-    """Mean completion time of requests."""
-    return _request(frames, arm, "mean")
-
-
-@measure("ms")
-def request_p99(frames: Frames, arm: str) -> BySeed:
-    """99th percentile of the completion time of requests."""
-    return _request(frames, arm, "p99")
-
-
-@measure("")
-def request_timeouts(frames: Frames, arm: str) -> BySeed:
-    """Retransmission timeouts per 1000 requests."""
-    return _request(frames, arm, "timeouts")
-
-
 def _long(frames: Frames, arm: str, column: str) -> BySeed:
     if not longlived.present(frames):
         raise NotEvaluable("every flow has a size")
     return _by_seed(longlived.by_seed(frames), arm, column)
-
-
-def _request(frames: Frames, arm: str, column: str) -> BySeed:
-    if frames.requests.is_empty():
-        raise NotEvaluable("there are no requests")
-    return _by_seed(request_ms(frames), arm, column)
 
 
 def _by_seed(table: pl.DataFrame, arm: str, column: str) -> BySeed:

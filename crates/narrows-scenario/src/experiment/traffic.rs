@@ -43,7 +43,7 @@ pub struct Traffic {
     pub exact: Option<Located<bool>>,
     /// Long-lived flows.
     pub long: Option<Located<Long>>,
-    /// Scatter and gather in a closed loop.
+    /// Scatter and gather.
     pub incast: Option<Located<Incast>>,
     /// Flows one by one.
     pub flows: Option<Located<Flows>>,
@@ -89,6 +89,18 @@ pub struct Persistent {
 pub enum Arrivals {
     /// Exponential times between flows.
     Poisson(Poisson),
+    /// Log-normal times between the flows of each sender.
+    LogNormal(LogNormal),
+}
+
+/// Bursts and lulls: each sender has a process of its own, which has gone on for ever when the run begins.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LogNormal {
+    /// Mean time between two flows of a sender.
+    pub mean: Located<Quantity<Span>>,
+    /// Standard deviation of the logarithm of that time.
+    pub sigma: Located<Fraction>,
 }
 
 /// The intensity of a Poisson process: a load of a link, or a rate.
@@ -135,11 +147,11 @@ pub struct Long {
     pub size: Option<Located<Quantity<Bytes>>>,
 }
 
-/// A client asks many servers at once, waits for all, and asks again.
+/// A client asks many servers at once and waits for all: `repeats` times without a pause, or at random times.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Incast {
-    /// Who asks; several clients each keep a loop of their own.
+    /// Who asks; several clients each ask on their own.
     pub clients: Located<Selector>,
     /// Who answers; a client never asks itself.
     pub servers: Located<Selector>,
@@ -151,9 +163,11 @@ pub struct Incast {
     pub response: Option<Located<Quantity<Bytes>>>,
     /// Size of all responses together, shared evenly and rounded up to a byte.
     pub total: Option<Located<Quantity<Bytes>>>,
-    /// Rounds.
-    pub repeats: Located<u32>,
-    /// When the first round begins.
+    /// Rounds of a closed loop.
+    pub repeats: Option<Located<u32>>,
+    /// Queries at random times, whatever became of the earlier ones: `poisson` with a `rate`, each client's.
+    pub arrivals: Option<Located<Arrivals>>,
+    /// When the first round begins, or the random ones may.
     pub start: Option<Located<Quantity<Time>>>,
     /// Each server waits up to this before it answers.
     pub jitter: Option<Located<Quantity<Span>>>,

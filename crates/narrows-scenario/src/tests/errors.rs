@@ -48,6 +48,26 @@ fn the_experiment_that_is_broken_below_is_right() {
 }
 
 #[test]
+fn random_queries_and_bursts() {
+    let arrivals = "arrivals = { poisson = { load = 0.9, of = \"wan\" } }";
+    let whole = "arrivals = { poisson = { load = 0.9, of = \"wan\" } }\nsize = { cdf = \"web-search\" }\nbetween = \"datacenters\"";
+    let asks = |how: &str| format!("incast = {{ clients = \"a1-1\", servers = \"a*\", response = \"2KB\"{how} }}");
+    insta::assert_snapshot!(all_said(&[
+        (whole, &asks("")),
+        (whole, &asks(", repeats = 3, arrivals = { poisson = { rate = \"7/s\" } }")),
+        (whole, &asks(", arrivals = { poisson = { load = 0.5 } }")),
+        (whole, &asks(", arrivals = { poisson = {} }")),
+        (whole, &asks(", arrivals = { poisson = { rate = \"0/s\" } }")),
+        (whole, &asks(", arrivals = { poisson = { rate = \"100000000/s\" } }")),
+        (whole, &asks(", arrivals = { log-normal = { mean = \"1ms\", sigma = 1 } }")),
+        (arrivals, "arrivals = { log-normal = { mean = \"0s\", sigma = 2 } }"),
+        (arrivals, "arrivals = { log-normal = { mean = \"1ms\", sigma = 9 } }"),
+        (arrivals, "arrivals = { log-normal = { mean = \"1ns\", sigma = 2 } }"),
+        (arrivals, "arrivals = { log-normal = { mean = \"1ms\", sigma = 2 } }\nexact = true"),
+    ]));
+}
+
+#[test]
 fn keys_and_shapes() {
     insta::assert_snapshot!(all_said(&[
         ("servers = 4", "servrs = 4"),

@@ -246,6 +246,58 @@ fn an_axis_sets_several_paths_together() {
     assert_eq!(told(&fixed[4]).1, told(&fixed[2]).1);
 }
 
+/// A cluster: queries at random times, and bursts of flows from each host.
+const CLUSTER: &str = r#"
+    [topology.star]
+    hosts = 4
+    [[traffic]]
+    name = "query"
+    incast = { clients = "h*", servers = "h*", response = "2KB", arrivals = { poisson = { rate = "7/s" } } }
+    [[traffic]]
+    name = "background"
+    arrivals = { log-normal = { mean = "135ms", sigma = 2 } }
+    size = { fixed = "1MB" }
+    from = ["h1", "h2", "h3"]
+    to = ["h1", "h4"]
+    [[arm]]
+    name = "dctcp"
+    cc = "dctcp"
+    [run]
+    end = "100s"
+"#;
+
+#[test]
+fn queries_and_bursts_belong_to_each_host() {
+    let plan = &plans(CLUSTER)[0];
+    let names: Vec<&str> = plan.traffic.iter().map(|traffic| traffic.name.as_str()).collect();
+    let queries = ["query/h1", "query/h2", "query/h3", "query/h4"];
+    assert_eq!(names, [&queries[..], &["background/h1", "background/h2", "background/h3"]].concat());
+    let Pattern::Incast(incast) = &plan.traffic[0].pattern else { panic!() };
+    assert_eq!((incast.repeats, incast.servers.len()), (0, 3));
+    assert_eq!(incast.mean_interarrival, Some(Span::from_ps(142_857_142_857)));
+    let Pattern::Incast(second) = &plan.traffic[1].pattern else { panic!() };
+    let times = |incast: &plan::Incast, name| incast.times(1, name, &plan.schedule).collect::<Vec<_>>();
+    let asked = times(incast, "query/h1");
+    assert!((600..800).contains(&asked.len()) && asked.is_sorted(), "{}", asked.len());
+    assert_ne!(asked, times(second, "query/h2"));
+    for traffic in &plan.traffic[4..] {
+        assert_eq!((open(traffic).mean_interarrival, open(traffic).sigma), (Span::from_ms(135), Some(2.0)));
+    }
+    // The receiver h4 gets all of h1's, and half of the others'; three answers to each of its own queries as well.
+    let bits = (2.0 / 0.135 * 1e6 + 7.0 * 3.0 * 2e3) * 8.0;
+    let (most, _) = loads(plan, Role::Edge);
+    assert!(near(most, bits / 1e9 * 1_538.0 / 1_448.0), "{most}");
+    assert!((Summary::of(plan, 100).traffic[0].flows - 2_100.0).abs() < 1e-3);
+}
+
+#[test]
+fn plans_without_random_queries_and_bursts_do_not_mention_them() {
+    let json = serde_json::to_string(&plans(text!("dctcp-incast"))[0]).unwrap();
+    assert!(!json.contains("interarrival"));
+    let json = serde_json::to_string(&plans(text!("gemini-fig13"))[0]).unwrap();
+    assert!(!json.contains("sigma"));
+}
+
 #[test]
 fn a_permutation_uses_every_host_once() {
     let plans = plans(text!("fat-tree-permutation"));

@@ -1,4 +1,4 @@
-//! When flows arrive: Poisson processes, and the arithmetic that turns a load into one.
+//! When flows arrive: Poisson processes, processes with log-normal times, and the arithmetic that turns a load into one.
 
 use narrows_core::rng::Stream;
 use narrows_core::units::{Rate, Span, Time};
@@ -37,6 +37,48 @@ pub fn exponential(mean: Span, stream: &mut Stream) -> Span {
     Span::from_ps(libm::round(-libm::log(unit(stream)) * mean.as_ps() as f64) as u64)
 }
 
+/// Times between arrivals that are log-normal: bursts, and lulls between them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogNormal {
+    /// Mean of the logarithm of the time in picoseconds.
+    mu: f64,
+    /// Its standard deviation.
+    sigma: f64,
+}
+
+impl LogNormal {
+    /// Times with this mean; `sigma` is the standard deviation of their logarithm, above 0.
+    #[expect(clippy::cast_precision_loss, reason = "a mean is known to 53 bits")]
+    pub fn new(mean: Span, sigma: f64) -> LogNormal {
+        LogNormal { mu: libm::log(mean.as_ps() as f64) - sigma * sigma / 2.0, sigma }
+    }
+
+    /// One time, rounded to the nearest picosecond.
+    pub fn sample(&self, stream: &mut Stream) -> Span {
+        picoseconds(libm::exp(self.mu + self.sigma * normal(stream)))
+    }
+
+    /// The time from an arbitrary moment to the next arrival, of a process that has gone on for ever: a uniform part of an
+    /// interval that is chosen by its length, whose logarithm has the mean mu + sigma². A process that began with a whole
+    /// interval would offer too much at first, by (exp(sigma²) − 2) / 2 arrivals.
+    pub fn first(&self, stream: &mut Stream) -> Span {
+        let around = libm::exp(self.mu + self.sigma * self.sigma + self.sigma * normal(stream));
+        picoseconds(unit(stream) * around)
+    }
+}
+
+/// A normal number with mean 0 and deviation 1, from two uniform ones [Box and Muller 1958].
+fn normal(stream: &mut Stream) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(unit(stream)));
+    radius * libm::cos(2.0 * core::f64::consts::PI * unit(stream))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturating")]
+fn picoseconds(time: f64) -> Span {
+    // A week is longer than any run, and far from the end of the clock.
+    Span::from_ps((libm::round(time) as u64).min(604_800_000_000_000_000))
+}
+
 /// `count` instants uniform over `0..window`, in order: a Poisson process that is known to have so many arrivals.
 pub fn uniform(count: usize, window: Span, stream: &mut Stream) -> Vec<Time> {
     let mut times: Vec<Time> = (0..count).map(|_| Time::from_ps(stream.below(window.as_ps().max(1)))).collect();
@@ -55,6 +97,40 @@ mod tests {
         let dci = flows_per_second(0.8, Rate::from_gbps(10), 1_711_250.0, 1.0);
         assert!((549.0..551.0).contains(&dci), "{dci}");
         assert!((load_of(flows, Rate::from_gbps(1), 1_711_250.0, 1.0) - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn log_normal_times_have_their_mean_and_spread() {
+        let mut stream = Stream::named(1, "arrivals");
+        let (count, sigma) = (200_000, 0.8);
+        let times = LogNormal::new(Span::from_ms(1), sigma);
+        let drawn: Vec<f64> = (0..count).map(|_| times.sample(&mut stream).as_ps() as f64 / 1e9).collect();
+        let average = drawn.iter().sum::<f64>() / f64::from(count);
+        // The variance of a log-normal time of mean 1 is exp(sigma²) − 1.
+        let error = 4.0 * libm::sqrt((libm::exp(sigma * sigma) - 1.0) / f64::from(count));
+        assert!((average - 1.0).abs() < error, "{average}");
+        let logs: Vec<f64> = drawn.iter().map(|time| libm::log(*time)).collect();
+        let mean = logs.iter().sum::<f64>() / f64::from(count);
+        let spread = libm::sqrt(logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / f64::from(count));
+        assert!((mean + sigma * sigma / 2.0).abs() < 0.01 && (spread - sigma).abs() < 0.01, "{mean} {spread}");
+    }
+
+    #[test]
+    fn a_log_normal_process_offers_its_rate_from_the_start() {
+        // 10 mean times each; begun with a whole interval they would have 0.97 arrivals more on average.
+        let (times, processes) = (LogNormal::new(Span::from_ms(1), 1.17), 20_000);
+        let mut stream = Stream::named(2, "arrivals");
+        let mut arrived = 0;
+        for _ in 0..processes {
+            let mut clock = times.first(&mut stream);
+            while clock < Span::from_ms(10) {
+                arrived += 1;
+                clock += times.sample(&mut stream);
+            }
+        }
+        let average = f64::from(arrived) / f64::from(processes);
+        // Deviation of a count: at most sqrt(exp(sigma²) − 1) · sqrt(10) = 5.4.
+        assert!((average - 10.0).abs() < 4.0 * 5.4 / libm::sqrt(f64::from(processes)), "{average}");
     }
 
     #[test]

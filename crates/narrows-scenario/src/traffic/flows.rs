@@ -7,7 +7,7 @@
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span, Time};
 
-use super::arrivals::{exponential, uniform};
+use super::arrivals::{LogNormal, exponential, uniform};
 use crate::plan::{FlowStart, Open, Pairs, Schedule};
 
 impl Open {
@@ -20,7 +20,8 @@ impl Open {
             let times = uniform(chosen.len(), window, &mut arrivals);
             times.into_iter().zip(chosen).collect::<Vec<_>>().into_iter()
         });
-        Flows { open: self, end: schedule.end, clock: Time::ZERO, arrivals, sizes, pairs: stream("pairs"), ready }
+        let times = self.sigma.map(|sigma| LogNormal::new(self.mean_interarrival, sigma));
+        Flows { open: self, end: schedule.end, clock: None, times, arrivals, sizes, pairs: stream("pairs"), ready }
     }
 
     /// Stratified sizes for the flows expected until `end`, and the window over which they offer exactly the stated
@@ -78,7 +79,10 @@ pub fn started(list: &[FlowStart], seed: u64, name: &str) -> Vec<FlowStart> {
 pub struct Flows<'a> {
     open: &'a Open,
     end: Time,
-    clock: Time,
+    /// When the latest flow arrived.
+    clock: Option<Time>,
+    /// Times between flows where they are not exponential.
+    times: Option<LogNormal>,
     arrivals: Stream,
     sizes: Stream,
     pairs: Stream,
@@ -93,11 +97,17 @@ impl Iterator for Flows<'_> {
         let (at, size) = match &mut self.ready {
             Some(ready) => ready.next()?,
             None => {
-                self.clock += exponential(self.open.mean_interarrival, &mut self.arrivals);
-                if self.clock >= self.end {
+                let wait = match (&self.times, self.clock) {
+                    (None, _) => exponential(self.open.mean_interarrival, &mut self.arrivals),
+                    (Some(times), None) => times.first(&mut self.arrivals),
+                    (Some(times), Some(_)) => times.sample(&mut self.arrivals),
+                };
+                let at = self.clock.unwrap_or(Time::ZERO) + wait;
+                self.clock = Some(at);
+                if at >= self.end {
                     return None;
                 }
-                (self.clock, self.open.sizes.sample(&mut self.sizes))
+                (at, self.open.sizes.sample(&mut self.sizes))
             }
         };
         let (source, destination) = self.open.pair(&mut self.pairs);
@@ -121,6 +131,7 @@ mod tests {
     fn open(exact: bool) -> Open {
         Open {
             mean_interarrival: Span::from_us(16_149),
+            sigma: None,
             sizes: SizeDistribution::built_in("web-search").unwrap(),
             pairs: Pairs::Between { sources: vec![0, 1, 2], destinations: vec![2, 3] },
             exact,
@@ -160,6 +171,20 @@ mod tests {
         let mean = open.sizes.mean();
         let error = libm::sqrt(expected * (open.sizes.variance() + mean * mean));
         assert!((bytes - expected * mean).abs() < 4.0 * error);
+    }
+
+    #[test]
+    fn log_normal_flows_come_in_bursts_at_the_same_rate() {
+        let (poisson, schedule) = (open(false), schedule(1_000));
+        let bursts = Open { sigma: Some(1.0), ..poisson.clone() };
+        let flows: Vec<FlowStart> = bursts.flows(5, "t", &schedule).collect();
+        assert!(flows.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        // The squared coefficient of variation is e − 1 here, and 1 for exponential times.
+        let (expected, spread) = (1e9 / 16_149.0, std::f64::consts::E - 1.0);
+        let error = libm::sqrt(expected * spread);
+        assert!((flows.len() as f64 - expected).abs() < 4.0 * error, "{}", flows.len());
+        let sizes = |open: &Open| open.flows(5, "t", &schedule).map(|flow| flow.size).take(100).collect::<Vec<_>>();
+        assert_eq!(sizes(&bursts), sizes(&poisson), "arrivals do not move sizes");
     }
 
     #[test]

@@ -1,12 +1,16 @@
-//! Scatter and gather [DCTCP §4.2.1]: each client keeps a loop of its own.
+//! Scatter and gather: each client keeps a loop of its own [DCTCP §4.2.1], or asks at random times [DCTCP §4.3].
 
+use std::ops::Range;
+
+use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span, Time};
 
-use super::{Scene, positive};
+use super::arrivals::exponential;
+use super::{MOST_FLOWS, Scene, positive};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
-use crate::experiment::traffic::Incast as Written;
-use crate::plan::Incast;
+use crate::experiment::traffic::{Arrivals, Incast as Written};
+use crate::plan::{Incast, Schedule};
 use crate::select;
 
 /// Most rounds of one client.
@@ -14,17 +18,27 @@ const MOST_REPEATS: u32 = 10_000_000;
 /// A request where nothing is said: the query of the partition/aggregate pattern [DCTCP §2.2].
 const REQUEST: Bytes = Bytes::new(1_600);
 
+impl Incast {
+    /// When a client asks that does so at random times, in order, all before the schedule's end: from the stream
+    /// `traffic/<name>/arrivals`. None in a closed loop.
+    pub fn times(&self, seed: u64, name: &str, schedule: &Schedule) -> impl Iterator<Item = Time> + Send + use<> {
+        let (mean, end, mut clock) = (self.mean_interarrival, schedule.end, self.start);
+        let mut arrivals = Stream::named(seed, &format!("traffic/{name}/arrivals"));
+        std::iter::from_fn(move || {
+            clock += exponential(mean?, &mut arrivals);
+            (clock < end).then_some(clock)
+        })
+    }
+}
+
 /// Each client's loop and its name: the traffic's, with the client's host if there are several.
 pub(super) fn resolve(name: &str, written: &Located<Written>, scene: &Scene<'_>) -> Judged<Vec<(String, Incast)>> {
     let clients = select::hosts(scene.graph, &written.clients)?;
     let servers = select::hosts(scene.graph, &written.servers)?;
-    let repeats = match written.repeats.value {
-        0 => return Err(Problem::Zero { what: "the number of rounds" }.at(&written.repeats.span)),
-        repeats if repeats > MOST_REPEATS => {
-            let (value, most) = (repeats.into(), MOST_REPEATS.into());
-            return Err(Problem::TooMany { what: "rounds", value, most }.at(&written.repeats.span));
-        }
-        repeats => repeats,
+    let (repeats, mean_interarrival) = match (&written.repeats, &written.arrivals) {
+        (Some(repeats), None) => (rounds(repeats)?, None),
+        (None, Some(arrivals)) => (0, Some(interval(arrivals)?)),
+        _ => return Err(Problem::OneOf { what: "incast", keys: &["repeats", "arrivals"] }.at(&written.span)),
     };
     let start = written.start.as_ref().map_or(Time::ZERO, |at| at.value.0);
     if let (true, Some(at)) = (start >= scene.end, &written.start) {
@@ -50,10 +64,54 @@ pub(super) fn resolve(name: &str, written: &Located<Written>, scene: &Scene<'_>)
             (None, Some(total)) => Bytes::new(positive("a response")(total)?.get().div_ceil(servers.len() as u64)),
             _ => return Err(Problem::OneOf { what: "incast", keys: &["response", "total"] }.at(&written.span)),
         };
+        if let (Some(mean), Some(arrivals)) = (mean_interarrival, &written.arrivals) {
+            few_enough(mean, servers.len() * clients.len(), scene, &arrivals.span)?;
+        }
         scene.reachable(servers.iter().map(|server| (*server, *client)), &written.span)?;
         let jitter = written.jitter.as_ref().map_or(Span::ZERO, |by| by.value.0);
         let name = if clients.len() > 1 { format!("{name}/{}", scene.name(*client)) } else { name.to_owned() };
-        loops.push((name, Incast { client: *client, servers, request, response, repeats, start, jitter }));
+        let client = *client;
+        loops.push((name, Incast { client, servers, request, response, repeats, mean_interarrival, start, jitter }));
     }
     Ok(loops)
+}
+
+/// Rounds of a closed loop.
+fn rounds(repeats: &Located<u32>) -> Judged<u32> {
+    match repeats.value {
+        0 => Err(Problem::Zero { what: "the number of rounds" }.at(&repeats.span)),
+        value if value > MOST_REPEATS => {
+            let most = MOST_REPEATS.into();
+            Err(Problem::TooMany { what: "rounds", value: value.into(), most }.at(&repeats.span))
+        }
+        repeats => Ok(repeats),
+    }
+}
+
+/// Mean time between the queries of a client that asks at random times.
+fn interval(arrivals: &Located<Arrivals>) -> Judged<Span> {
+    let Arrivals::Poisson(poisson) = &arrivals.value else {
+        return Err(Problem::NotHere { key: "log-normal", place: "in `incast`" }.at(&arrivals.span));
+    };
+    for (key, span) in
+        [("load", poisson.load.as_ref().map(|load| &load.span)), ("of", poisson.of.as_ref().map(|of| &of.span))]
+    {
+        if let Some(span) = span {
+            return Err(Problem::NotHere { key, place: "in `incast`, whose clients ask at a `rate`" }.at(span));
+        }
+    }
+    let Some(rate) = &poisson.rate else {
+        return Err(Problem::Missing { key: "rate", example: "poisson = { rate = \"7/s\" }" }.at(&arrivals.span));
+    };
+    rate.value.0.interval().ok_or_else(|| Problem::Zero { what: "the rate of arrivals" }.at(&rate.span))
+}
+
+/// Refuses more answers than a traffic may have flows.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]
+fn few_enough(mean: Span, answers: usize, scene: &Scene<'_>, span: &Range<usize>) -> Judged<()> {
+    let flows = scene.end.as_ps() as f64 / mean.as_ps().max(1) as f64 * answers as f64;
+    if flows > MOST_FLOWS as f64 {
+        return Err(Problem::TooMany { what: "flows", value: flows as u64, most: MOST_FLOWS }.at(span));
+    }
+    Ok(())
 }

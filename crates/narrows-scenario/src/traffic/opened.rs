@@ -6,7 +6,7 @@ use std::ops::Range;
 use narrows_core::units::Time;
 
 use crate::error::{Judged, Problem};
-use crate::offered::flows_per_second;
+use crate::offered::{flows_per_second, queries};
 use crate::plan::{Connections, Graph, Pairs, Pattern, Traffic};
 
 /// Most connections that one host opens in a run.
@@ -68,7 +68,7 @@ impl<'a> Opened<'a> {
                 }
             }
             Pattern::Incast(incast) => {
-                self.count[incast.client as usize] += f64::from(incast.repeats) * incast.servers.len() as f64;
+                self.count[incast.client as usize] += queries(incast, end) * incast.servers.len() as f64;
             }
         }
     }

@@ -3,6 +3,8 @@
 //! A relation that has several directions becomes one group each, so that every direction carries the same load exactly
 //! and draws from streams of its own: `web/1-2` is from site 1 to site 2, `web/rack-3` from rack 3 to the others.
 
+use std::collections::BTreeMap;
+
 use narrows_core::rng::Stream;
 
 use super::Scene;
@@ -21,6 +23,34 @@ pub(crate) struct Group {
     pub(crate) pairs: Pairs,
     /// Its share of the traffic's flows: of its ordered pairs among all.
     pub(crate) weight: f64,
+}
+
+/// Each group's senders apart, `web/h1`, with equal shares of the group: each has a process of its own.
+pub(super) fn by_sender(groups: Vec<Group>, scene: &Scene<'_>) -> Vec<Group> {
+    let mut apart = vec![];
+    for group in groups {
+        let senders: Vec<(u32, Pairs)> = match group.pairs {
+            Pairs::Between { sources, destinations } => sources
+                .into_iter()
+                .filter(|source| destinations.iter().any(|destination| destination != source))
+                .map(|source| (source, Pairs::Between { sources: vec![source], destinations: destinations.clone() }))
+                .collect(),
+            Pairs::Listed(listed) => {
+                let mut by_source: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+                for pair in listed {
+                    by_source.entry(pair.0).or_default().push(pair);
+                }
+                by_source.into_iter().map(|(source, pairs)| (source, Pairs::Listed(pairs))).collect()
+            }
+        };
+        #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
+        let weight = group.weight / senders.len() as f64;
+        apart.extend(senders.into_iter().map(|(source, pairs)| {
+            let name = format!("{}/{}", group.name, scene.name(source));
+            Group { name, pairs, weight }
+        }));
+    }
+    apart
 }
 
 /// The groups of a traffic. At least one, each with at least one pair, weights adding up to 1.

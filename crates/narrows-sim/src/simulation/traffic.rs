@@ -298,7 +298,29 @@ impl Simulation<'_> {
         if now >= self.plan.schedule.end {
             return;
         }
-        let Some(_servers) = self.clients[client].machine.poll_query(now) else { return };
+        match &mut self.clients[client].asks {
+            Asks::InTurn(machine) => {
+                if machine.poll_query(now).is_some() {
+                    self.begin_query(now, client);
+                }
+            }
+            Asks::AtRandom(times) => {
+                let mut due = 0;
+                while times.next_if(|at| *at <= now).is_some() {
+                    due += 1;
+                }
+                let next = times.peek().copied();
+                (0..due).for_each(|_| self.begin_query(now, client));
+                if let Some(next) = next {
+                    let traffic = self.clients[client].traffic;
+                    self.network.arm(Entity::start(u64::from(traffic), traffic), next);
+                }
+            }
+        }
+    }
+
+    /// A query and its requests, one to each server.
+    fn begin_query(&mut self, now: Time, client: usize) {
         let (traffic, incast) = (self.clients[client].traffic, self.clients[client].incast);
         let query = u32::try_from(self.queries.len()).expect("fewer than 2³² queries");
         let (client_host, start_ns) = (incast.client, now.as_ns());
@@ -307,7 +329,6 @@ impl Simulation<'_> {
             start: now,
             row: RequestRow { request: query, client: client_host, start_ns, completion_ns: None, responses: 0 },
         });
-        self.clients[client].query = Some(query);
         for _ in &incast.servers {
             let name = self.next_name(traffic);
             self.begin_flow(now, name, &asked(incast, name.sequence, now), Some(query));
@@ -317,10 +338,15 @@ impl Simulation<'_> {
     pub(super) fn handle_answer(&mut self, now: Time, flow: u32, query: u32) {
         let traffic = self.flows[flow].name.traffic as usize;
         let client = self.client_of_traffic[traffic].expect("queries belong to clients");
-        let row = &mut self.queries[query as usize].row;
+        let Client { incast, asks, .. } = &mut self.clients[client];
+        let Query { start, row, .. } = &mut self.queries[query as usize];
         row.responses += 1;
-        if let Some(completed) = self.clients[client].machine.handle_answer(now) {
-            row.completion_ns = Some(completed.answered_at.since(completed.asked_at).as_ns());
+        if row.responses as usize == incast.servers.len() {
+            row.completion_ns = Some(now.since(*start).as_ns());
+        }
+        if let Asks::InTurn(machine) = asks
+            && machine.handle_answer(now).is_some()
+        {
             // The next query is an event of its own, after everything else that this instant brings.
             let index = u32::try_from(traffic).expect("a plan has few entries");
             self.network.arm(Entity::start(u64::from(index), index), now);
@@ -328,7 +354,7 @@ impl Simulation<'_> {
     }
 }
 
-/// The flow that a client asks for in its turn: its servers answer one after the other, round after round.
+/// The flow that a client asks for in its turn: its servers by turns, query after query.
 fn asked(incast: &Incast, sequence: u32, at: Time) -> FlowStart {
     FlowStart {
         at,

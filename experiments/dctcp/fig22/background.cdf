@@ -1,0 +1,13 @@
+# Background flows: web search, with 17 % of updates over 1 MB in place of 30 %: bytes, cumulative probability.
+0 0.0
+10000 0.1779
+20000 0.2371
+30000 0.3557
+50000 0.4743
+80000 0.6284
+200000 0.7114
+1000000 0.83
+2000000 0.8867
+5000000 0.9433
+10000000 0.983
+30000000 1.0

@@ -1,0 +1,29 @@
+"""DCTCP, Fig. 24: 95th percentiles of short messages and of queries, ten times larger, in four variants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from narrows.figures import bars, requests
+from narrows.results import fct_by_bin
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from narrows.results import Results
+
+ARMS = ("dctcp", "tcp", "tcp-deep", "tcp-red")
+
+
+def draw(results: Results) -> alt.TopLevelMixin:
+    """The paper's two panels, and the timeouts that its text tells of."""
+    frames = results.frames
+    messages = fct_by_bin(frames).filter(pl.col("bin") == "100 KB–1 MB")
+    panels = [
+        bars.Panel("Short messages, p95", "ms", bars.by_case(messages, "p95")),
+        requests.panel(frames, "p95", "Queries, p95"),
+        requests.timeouts(frames),
+    ]
+    return bars.draw(panels, ARMS)

@@ -1,0 +1,73 @@
+"""Requests of one client to many servers: the distribution of their completion times, and how many suffer timeouts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from narrows.figures import bars, style
+from narrows.figures.distribution import curve, quantiles
+from narrows.results import NS_PER_MS, SAMPLES_BEYOND, Frames, request_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def distribution(
+    frames: Frames, cases: Sequence[str], title: str, *, tail: bool = False, width: int = 440
+) -> alt.LayerChart | alt.FacetChart:
+    """Completion times of all seeds together; with `tail`, who takes longer, down to where ten samples are left."""
+    finished = frames.requests.drop_nulls("completion_ns")
+    data = pl.concat(
+        _curve(part["completion_ns"].cast(pl.Float64) / NS_PER_MS, tail=tail).with_columns(pl.lit(case).alias("case"))
+        for case in cases
+        if not (part := finished.filter(pl.col("case") == case)).is_empty()
+    )
+    x = alt.X(
+        "value:Q",
+        scale=alt.Scale(type="log", nice=False),
+        title="completion time",
+        axis=style.log_axis(data["value"], "ms"),
+    )
+    share = alt.Axis(format="%", tickCount=5)
+    y = alt.Y("share:Q", title="share that finished", axis=share, scale=alt.Scale(domain=[0, 1]))
+    if tail:
+        axis = style.log_axis(data["share"], percent=True)
+        y = alt.Y("share:Q", title="share that takes longer", axis=axis, scale=alt.Scale(type="log", nice=False))
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("share:Q", title="take longer" if tail else "finished", format=".4~p" if tail else ".1%"),
+        alt.Tooltip("value:Q", title="than, ms" if tail else "within, ms", format=",.4~r"),
+    ]
+    drawn = curve(style.rows(data), cases, x, y, tooltip, order="value:Q")
+    # The lines have no names of their own: the legend is of one layer, which all share.
+    drawn.layer[0].encoding.color = style.colour(cases, legend=True)
+    return drawn.properties(title=title, width=width, height=230)
+
+
+def panel(frames: Frames, column: str, title: str, unit: str = "ms", *, scale: float = 1.0) -> bars.Panel:
+    """Bars of a column of the table of requests."""
+    values = bars.by_case(request_ms(frames), column)
+    return bars.Panel(title, unit, {case: found and found.scaled(scale) for case, found in values.items()})
+
+
+def timeouts(frames: Frames) -> bars.Panel:
+    """Share of requests with at least one retransmission timeout."""
+    return panel(frames, "share", "Requests with a timeout", "%", scale=100.0)
+
+
+def by_servers(frames: Frames, names: Mapping[str, str], axis: str) -> pl.DataFrame:
+    """The table of requests for a sweep over servers: `arm` is what `names` calls a case without its last axis."""
+    table = request_ms(frames).with_columns((100.0 * pl.col("share")).alias("percent"))
+    line = pl.col("case").str.replace(r" · [^·]*$", "")
+    return table.with_columns(line.replace(names).alias("arm")).select("arm", axis, "seed", "mean", "percent")
+
+
+def _curve(values: pl.Series, *, tail: bool) -> pl.DataFrame:
+    made = quantiles(values)
+    if not tail:
+        return made
+    beyond = made.with_columns((1.0 - pl.col("share")).alias("share"))
+    return beyond.filter((pl.col("share") <= 0.5) & (pl.col("share") * len(values) >= SAMPLES_BEYOND))

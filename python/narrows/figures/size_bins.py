@@ -1,0 +1,48 @@
+"""Completion times of background flows by bins of their size, a line for each case [DCTCP fig. 22]."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import altair as alt
+import polars as pl
+
+from narrows.figures import style
+from narrows.results import SIZE_BINS, Frames, fct_by_bin
+from narrows.stats import estimate
+from narrows.wording import number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NAMES = [name for name, *_ in SIZE_BINS]
+
+
+def panel(
+    frames: Frames, cases: Sequence[str], column: Literal["mean", "p95"], title: str, *, legend: bool = True
+) -> alt.LayerChart | alt.FacetChart:
+    """Mean over seeds with its interval; bins with too few flows for a percentile are left out."""
+    table = fct_by_bin(frames).filter(pl.col("case").is_in(list(cases)))
+    rows = []
+    for case, name, values in table.group_by("case", "bin", maintain_order=True).agg(pl.col(column)).iter_rows():
+        found = estimate([value for value in values if value is not None])
+        if found is not None:
+            rows.append({
+                "case": case, "bin": name, "mean": found.mean, "low": found.low, "high": found.high,
+                "range": f"{number(found.low, 4)} to {number(found.high, 4)} ms",
+            })  # fmt: skip
+    data = pl.DataFrame(rows)
+    x = alt.X("bin:N", sort=_NAMES, title="flow size", axis=alt.Axis(labelAngle=0, grid=False))
+    y_axis = style.log_axis(data["mean"], "ms")
+    y = alt.Y("mean:Q", title="completion time", scale=alt.Scale(type="log", nice=False, padding=8), axis=y_axis)
+    side = alt.XOffset("case:N", sort=list(cases))
+    base = alt.Chart(style.rows(data)).encode(x=x, xOffset=side, color=style.colour(cases, legend=legend))
+    tooltip = [
+        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("bin:N", title="flows of"),
+        alt.Tooltip("mean:Q", title=f"{column}, ms", format=",.4~r"),
+        alt.Tooltip("range:N", title="interval"),
+    ]
+    rule = base.mark_rule(strokeWidth=1.6).encode(y="low:Q", y2="high:Q", opacity=style.visible(0.7))
+    point = base.mark_point(filled=True, size=60).encode(y=y, tooltip=tooltip, opacity=style.visible())
+    return alt.layer(rule, point).properties(title=title, width=style.columns(2, label=80), height=230)
