@@ -123,7 +123,7 @@ def _parameters(written):
 def _values(written):
     if _name(written) == "gemini":
         return [{"packets": 50}]
-    return [{"packets": int(value.removesuffix("pkt"))} for value in _parameters(written).values()]
+    return [{"packets": int(str(value).removesuffix("pkt"))} for value in _parameters(written).values()]
 
 
 def _label(value):
