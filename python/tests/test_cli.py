@@ -241,6 +241,16 @@ def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini
     assert "gemini/fig13" in narrows("reproduce").stdout
 
 
+def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_path):
+    monkeypatch.chdir(gemini)
+    done = narrows("reproduce", "gemini/fig13", "--quick", "--gallery", str(tmp_path / "gallery"))
+    assert (done.stderr, done.returncode) == ("", 0)
+    page = (tmp_path / "gallery" / "README.md").read_text()
+    assert "![Realistic traffic between two datacenters at 1 Gbit/s](gemini-fig13.svg)" in page
+    assert "3 seeds" in page
+    assert (tmp_path / "gallery" / "gemini-fig13.svg").read_text().startswith("<svg")
+
+
 def test_a_claim_is_reproduced_by_its_name(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
     events = lines(narrows("reproduce", "gem-072", "--quick", "--json"))

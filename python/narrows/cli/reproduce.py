@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +33,9 @@ def reproduce(
     ray_address: options.RayAddress = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a claim fails.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="List the claims that were not judged, too.")] = False,
+    gallery: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also copy every picture there is here, with a page.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Regenerates papers' figures and judges claims.
@@ -61,6 +65,8 @@ def reproduce(
             failed |= any(verdict.word == "fails" for verdict in shown)
         for figure in selection.figures:
             _report(figure, store, quick=quick, json=json)
+        if gallery is not None:
+            _gallery(gallery, store, quick=quick, json=json)
     if failed and strict:
         raise typer.Exit(CHECK_FAILED)
 
@@ -128,6 +134,16 @@ def _report(figure: Figure, store: Store, *, quick: bool, json: bool) -> None:
     path = build(api.load(identifier, out=store.root), store)
     if json:
         line(event="report", figure=figure.label, path=str(path))
+    else:
+        OUT.print(str(path), soft_wrap=True)
+
+
+def _gallery(folder: Path, store: Store, *, quick: bool, json: bool) -> None:
+    from narrows.report import gallery
+
+    path = gallery.write(folder, store, quick=quick)
+    if json:
+        line(event="gallery", path=str(path))
     else:
         OUT.print(str(path), soft_wrap=True)
 

@@ -1,0 +1,37 @@
+"""A folder of pictures with a page of Markdown: each figure that has been run, with what was run beneath it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from narrows import atomic, experiments
+from narrows.index import Index
+from narrows.report.claims import caption
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from narrows.store import Store
+
+
+def write(folder: Path, store: Store, *, quick: bool) -> Path:
+    """Copies the pictures there are in the store, and writes `README.md` beside them; its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    index = Index(store.root).entries().values()
+    entries = {entry.file: entry for entry in index if entry.quick == quick and not entry.sets}
+    mode = " --quick" if quick else ""
+    command = f"narrows reproduce PAPER{mode} --gallery DIR"
+    lines = ["# Gallery", "", f"Drawn from our own runs by `{command}`.", ""]
+    for paper in experiments.papers():
+        lines += [f"## {paper.name}", ""]
+        for figure in experiments.figures(paper):
+            entry = entries.get(figure.experiment.as_posix())
+            picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"
+            if entry is None or not picture.is_file():
+                continue
+            name = figure.label.replace("/", "-") + ".svg"
+            atomic.write_text(folder / name, picture.read_text())
+            lines += [f"### {figure.label}: {entry.title}", "", f"![{entry.title}]({name})", "", caption(entry), ""]
+    path = folder / "README.md"
+    atomic.write_text(path, "\n".join(lines).rstrip() + "\n")
+    return path
