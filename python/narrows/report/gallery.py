@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def write(folder: Path, store: Store, *, quick: bool) -> Path:
-    """Copies the pictures there are in the store, and writes `README.md` beside them; its path."""
+    """Keeps the pictures there are in the store, small, and writes `README.md` beside them; its path."""
+    import vl_convert
+
     folder.mkdir(parents=True, exist_ok=True)
     index = Index(store.root).entries().values()
     entries = {entry.file: entry for entry in index if entry.quick == quick and not entry.sets}
@@ -29,8 +31,8 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
             picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"
             if entry is None or not picture.is_file():
                 continue
-            name = figure.label.replace("/", "-") + ".svg"
-            atomic.write_text(folder / name, picture.read_text())
+            name = figure.label.replace("/", "-") + ".png"
+            atomic.write_bytes(folder / name, vl_convert.svg_to_png(picture.read_text(), scale=1.0))
             lines += [f"### {figure.label}: {entry.title}", "", f"![{entry.title}]({name})", "", caption(entry), ""]
     path = folder / "README.md"
     atomic.write_text(path, "\n".join(lines).rstrip() + "\n")
