@@ -47,6 +47,16 @@ def _panel(frames: Frames, size_class: SizeClass, title: str, *, tail: bool) -> 
         if parts
         else pl.DataFrame(schema={"share": pl.Float64, "value": pl.Float64, "case": pl.String})
     )
+    x, y, tooltip = axes(data, tail=tail)
+    width = style.columns(2, label=124)
+    title += ": the tail" if tail else ""
+    return curve(style.rows(data), frames.cases, x, y, tooltip, order="value:Q").properties(
+        title=title, width=width, height=200 if tail else 230
+    )
+
+
+def axes(data: pl.DataFrame, *, tail: bool) -> tuple[alt.X, alt.Y, list[alt.Tooltip]]:
+    """Of (share, value in ms): who finished within a time; with `tail`, who takes longer, both logarithmic."""
     x = alt.X(
         "value:Q",
         scale=alt.Scale(type="log", nice=False),
@@ -62,11 +72,7 @@ def _panel(frames: Frames, size_class: SizeClass, title: str, *, tail: bool) -> 
         alt.Tooltip("share:Q", title="take longer" if tail else "finished", format=".4~p" if tail else ".2%"),
         alt.Tooltip("value:Q", title="than, ms" if tail else "within, ms", format=",.4~r"),
     ]
-    width = style.columns(2, label=124)
-    title += ": the tail" if tail else ""
-    return curve(style.rows(data), frames.cases, x, y, tooltip, order="value:Q").properties(
-        title=title, width=width, height=200 if tail else 230
-    )
+    return x, y, tooltip
 
 
 def _curve(values: pl.Series, *, tail: bool) -> pl.DataFrame:

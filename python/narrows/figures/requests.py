@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import altair as alt
 import polars as pl
 
 from narrows.figures import bars, style
-from narrows.figures.distribution import curve, quantiles
+from narrows.figures.distribution import axes, curve, quantiles
 from narrows.results import NS_PER_MS, SAMPLES_BEYOND, Frames, request_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import altair as alt
 
 
 def distribution(
@@ -25,22 +26,7 @@ def distribution(
         for case in cases
         if not (part := finished.filter(pl.col("case") == case)).is_empty()
     )
-    x = alt.X(
-        "value:Q",
-        scale=alt.Scale(type="log", nice=False),
-        title="completion time",
-        axis=style.log_axis(data["value"], "ms"),
-    )
-    share = alt.Axis(format="%", tickCount=5)
-    y = alt.Y("share:Q", title="share that finished", axis=share, scale=alt.Scale(domain=[0, 1]))
-    if tail:
-        axis = style.log_axis(data["share"], percent=True)
-        y = alt.Y("share:Q", title="share that takes longer", axis=axis, scale=alt.Scale(type="log", nice=False))
-    tooltip = [
-        alt.Tooltip("case:N", title="arm"),
-        alt.Tooltip("share:Q", title="take longer" if tail else "finished", format=".4~p" if tail else ".1%"),
-        alt.Tooltip("value:Q", title="than, ms" if tail else "within, ms", format=",.4~r"),
-    ]
+    x, y, tooltip = axes(data, tail=tail)
     drawn = curve(style.rows(data), cases, x, y, tooltip, order="value:Q")
     # The lines have no names of their own: the legend is of one layer, which all share.
     drawn.layer[0].encoding.color = style.colour(cases, legend=True)

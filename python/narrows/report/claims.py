@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING
-
-import jinja2
 
 from narrows import experiments, wording
 from narrows.claims import scorecard
 from narrows.index import Index
 from narrows.report import bundle
+from narrows.report.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,15 +38,7 @@ class Section:
 
 def render(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick: bool) -> str:
     """The page's text. It needs nothing beside itself."""
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: files("narrows.report").joinpath(name).read_text(encoding="utf-8")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
-    return environment.get_template("claims.html.j2").render(
+    return template("claims.html.j2").render(
         paper=paper,
         quick=quick,
         policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",

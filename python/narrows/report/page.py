@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import altair
-import jinja2
 import polars as pl
 
 from narrows import atomic, experiments, longlived, wording
@@ -18,6 +16,7 @@ from narrows.figures import completion, distribution, queues, recovery, slowdown
 from narrows.figures import longlived as over_time
 from narrows.figures.palette import colours
 from narrows.report import bundle, headline, losses
+from narrows.report.templates import template
 from narrows.stats import ENOUGH_SEEDS
 
 if TYPE_CHECKING:
@@ -55,20 +54,12 @@ def build(results: Results, store: Store) -> Path:
 
 def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     """The page's text."""
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: files("narrows.report").joinpath(name).read_text(encoding="utf-8")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
     frames = results.frames
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
     charts = {chart.identifier: chart for chart in _charts(results)}
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
-    return environment.get_template("page.html.j2").render(
+    return template("page.html.j2").render(
         entry=results.entry,
         uses=_uses(results.entry),
         differences=shown,

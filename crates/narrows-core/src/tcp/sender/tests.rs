@@ -5,6 +5,7 @@ use crate::rng::SmallStream;
 use crate::tcp::initial_path;
 use crate::tcp::profile::Profile;
 use crate::tcp::receiver::{Receiver, arrival};
+use crate::units::Rate;
 
 fn stack(profile: Profile) -> Stack {
     Stack { profile, ecn: EcnMode::Off, line_rate: Rate::from_gbps(100), delivery_rate: true }

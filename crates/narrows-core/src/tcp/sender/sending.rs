@@ -1,0 +1,223 @@
+//! What goes next: new data, what is lost, or a probe; and what it takes to be let go.
+
+use super::{Message, Outgoing, Probe, Sender};
+use crate::cc::{Limit, Sent};
+use crate::packet::{Seq, Tag, timestamp};
+use crate::tcp::Stack;
+use crate::tcp::rate::Stamp;
+use crate::units::{Bytes, Packets, Rate, Span, Time};
+
+impl Sender {
+    /// The next segment to send now, if any.
+    #[inline(never)]
+    pub(in crate::tcp) fn next(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
+        if self.probe_now {
+            self.probe_now = false;
+            if let Some(segment) = self.send_probe(now, stack) {
+                return Some(segment);
+            }
+        }
+        if self.board.outstanding() == 0 {
+            if self.nxt >= self.offered {
+                return self.hold(Limit::Application);
+            }
+            self.restart_after_idle(now, stack);
+        }
+        let in_flight = u64::from(self.board.in_flight());
+        let window = self.window();
+        if core::mem::take(&mut self.resend_now) && self.board.wants_resend() {
+            return self.send_again(now, self.pacing_rate(stack), stack);
+        }
+        if in_flight >= window {
+            return self.hold(Limit::Window);
+        }
+        let resend = self.board.wants_resend();
+        if !resend && self.nxt >= self.offered {
+            if stack.delivery_rate {
+                self.rate.limited_by_application(self.board.in_flight());
+            }
+            return self.hold(Limit::Application);
+        }
+        let (mut length, tag, mut ends_message) = self.next_piece_of_message(stack);
+        if !resend && self.nxt.plus(u64::from(length)) > self.allowed {
+            if !core::mem::take(&mut self.ask_for_window) {
+                if self.board.outstanding() == 0 && self.timeout_at == Time::NEVER {
+                    // Word of an open window may be lost [RFC 9293 §3.8.6.1].
+                    self.timeout_at = now + self.timeout(stack);
+                }
+                return self.hold(Limit::Receiver);
+            }
+            length = u16::try_from(self.allowed.since(self.nxt).max(1)).unwrap_or(length);
+            ends_message = false;
+        }
+        let pacing = self.pacing_rate(stack);
+        if pacing.is_some() && self.burst_left == 0 && now < self.pacer.next() {
+            return self.hold(Limit::Pacing);
+        }
+        if resend {
+            return self.send_again(now, pacing, stack);
+        }
+        if self.burst_left == 0 {
+            let room = window - in_flight;
+            match self.burst(now, room, window, pacing, stack) {
+                0 => return self.hold(Limit::Window),
+                burst => self.burst_left = burst,
+            }
+        }
+        let segment = Outgoing {
+            start: self.nxt,
+            length,
+            tag,
+            ends_message,
+            resent: false,
+            announces_reduction: core::mem::take(&mut self.announce_reduction),
+        };
+        self.send_new(now, segment, pacing, stack);
+        Some(segment)
+    }
+
+    /// Nothing more goes now, for this `reason`. What limited the sender when most was outstanding in a round is what
+    /// that round was limited by (Linux `tcp_cwnd_validate`).
+    #[inline]
+    fn hold(&mut self, reason: Limit) -> Option<Outgoing> {
+        self.burst_left = 0;
+        self.waits_for_pacing = reason == Limit::Pacing;
+        if core::mem::take(&mut self.sent_since_hold) {
+            let outstanding = self.board.outstanding();
+            if self.una >= self.usage_until || outstanding > self.most_outstanding {
+                self.most_outstanding = outstanding;
+                self.usage_until = self.nxt;
+                self.limited_by = reason;
+            }
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn send_probe(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {
+        if self.nxt < self.offered {
+            let (length, tag, ends_message) = self.next_piece_of_message(stack);
+            if self.nxt.plus(u64::from(length)) <= self.allowed {
+                let segment =
+                    Outgoing { start: self.nxt, length, tag, ends_message, resent: false, announces_reduction: false };
+                self.send_new(now, segment, None, stack);
+                self.probe = Some(Probe { high: self.nxt, resent: false });
+                self.probe_at = Time::NEVER;
+                return Some(segment);
+            }
+        }
+        let stamp = self.stamp(now, stack);
+        let (start, length) = self.board.resend_last(now, self.una, stamp)?;
+        self.probe = Some(Probe { high: self.nxt, resent: true });
+        Some(self.note_resent(now, start, length, None, stack))
+    }
+
+    #[inline(never)]
+    fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
+        let stamp = self.stamp(now, stack);
+        let (start, length) = self.board.resend(now, self.una, stamp)?;
+        self.resent_at.get_or_insert(timestamp(now));
+        if let Some(doubt) = &mut self.doubt {
+            doubt.unreported = Some(doubt.unreported.unwrap_or(0) + 1);
+        }
+        Some(self.note_resent(now, start, length, pacing, stack))
+    }
+
+    fn note_resent(&mut self, now: Time, start: Seq, length: u16, pacing: Option<Rate>, stack: &Stack) -> Outgoing {
+        self.retransmitted_bytes += u64::from(length);
+        // The head's retransmission gets a whole timeout (Linux `tcp_xmit_retransmit_queue`).
+        if self.timeout_at == Time::NEVER || start <= self.una {
+            self.timeout_at = now + self.timeout(stack);
+        }
+        let message = self.message_of(start);
+        self.note_sent(now, length, pacing, None, stack);
+        Outgoing {
+            start,
+            length,
+            tag: message.tag,
+            ends_message: message.whole && start.plus(u64::from(length)) == message.end,
+            resent: true,
+            announces_reduction: false,
+        }
+    }
+
+    #[inline(always)]
+    fn send_new(&mut self, now: Time, segment: Outgoing, pacing: Option<Rate>, stack: &Stack) {
+        let stamp = self.stamp(now, stack);
+        let idle = (self.board.outstanding() == 0).then(|| self.idle(now));
+        self.board.push(now, segment.start, segment.length, stamp);
+        self.nxt = self.nxt.plus(u64::from(segment.length));
+        self.note_sent(now, segment.length, pacing, idle, stack);
+        // Sending more does not put off the timeout of what was sent before.
+        if self.timeout_at == Time::NEVER || idle.is_some() {
+            self.timeout_at = now + self.timeout(stack);
+        }
+        if stack.profile.tail_loss_probe {
+            self.schedule_probe(now, stack);
+        }
+    }
+
+    #[inline(always)]
+    fn note_sent(&mut self, now: Time, length: u16, pacing: Option<Rate>, idle: Option<Span>, stack: &Stack) {
+        self.burst_left = self.burst_left.saturating_sub(1);
+        self.sent_since_hold = true;
+        self.last_sent = Some(now);
+        self.restarted = false;
+        self.reduction.on_sent();
+        if let Some(rate) = pacing {
+            let size = Bytes::new(u64::from(length) + stack.packet().get() - stack.mss());
+            self.pacer.on_sent(now, size, rate);
+        }
+        let in_flight = Packets::new(u64::from(self.board.in_flight()));
+        self.path.una = self.una;
+        self.path.nxt = self.nxt;
+        self.path.in_flight = in_flight;
+        let sent = Sent { in_flight, idle };
+        self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();
+    }
+
+    fn stamp(&mut self, now: Time, stack: &Stack) -> Option<Stamp> {
+        stack.delivery_rate.then(|| self.rate.stamp(now, self.board.outstanding()))
+    }
+
+    /// Time since the last segment left; none before the first.
+    pub(super) fn idle(&self, now: Time) -> Span {
+        self.last_sent.map_or(Span::ZERO, |last| now.since(last))
+    }
+
+    #[inline(never)]
+    fn restart_after_idle(&mut self, now: Time, stack: &Stack) {
+        let idle = self.idle(now);
+        // Once per idle time, even if the segment itself must wait.
+        if stack.profile.restart_after_idle && !self.restarted && idle > self.rtt.timeout() {
+            self.refresh_path();
+            self.controller_window = self.controller.on_idle_restart(now, idle, &self.path).get();
+            self.restarted = true;
+        }
+    }
+
+    /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
+    #[inline]
+    fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
+        let message = self.message_of(self.nxt);
+        let left = message.end.since(self.nxt);
+        let length = left.min(stack.mss());
+        (u16::try_from(length).expect("at most one MSS"), message.tag, length == left)
+    }
+
+    /// The message that the byte at `seq` belongs to.
+    #[inline]
+    fn message_of(&self, seq: Seq) -> Message {
+        match self.messages.front() {
+            Some(&first) if seq < first.end => first,
+            _ => self.find_message_of(seq),
+        }
+    }
+
+    #[inline(never)]
+    fn find_message_of(&self, seq: Seq) -> Message {
+        let place = self.messages.partition_point(|message| message.end <= seq);
+        let none = Message { end: self.offered.max(seq), tag: Tag::default(), whole: false };
+        self.messages.get(place).copied().unwrap_or(none)
+    }
+}

@@ -1,0 +1,23 @@
+"""The pages' templates, and what all of them may call."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import jinja2
+
+from narrows import wording
+from narrows.claims import scorecard
+
+
+def template(name: str) -> jinja2.Template:
+    """A template of ours; what it is given is escaped, and a name it is not given is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: files("narrows.report").joinpath(name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
+    return environment.get_template(name)
