@@ -94,6 +94,7 @@ mod tests {
             pooled: false,
             aqm: None,
             loss: 0,
+            jitter: Span::ZERO,
             watched: false,
         };
         Graph { nodes: sites.iter().map(node).collect(), links: links.iter().map(link).collect() }

@@ -139,6 +139,8 @@ struct Port {
     /// Whether its wire loses packets.
     lossy: bool,
     pooled: bool,
+    /// Whether what is offered from outside waits a random time.
+    jittery: bool,
 
     /// Σ size · (departure − arrival) over accepted packets, and what was held at the reset.
     queue_integral: u128,
@@ -226,6 +228,9 @@ struct Rules {
     /// Packets lost on the wire, in units of 2⁻³².
     loss: u32,
     losses: SmallStream,
+    /// The longest wait of a packet from outside.
+    jitter: Span,
+    waits: SmallStream,
 }
 
 /// A switch's shared memory and the ports that draw on it. What the pool believes to be in use is the sum of its ports'
@@ -351,6 +356,7 @@ impl<P: Payload> Ports<P> {
             exact: ps_per_byte.is_some(),
             lossy: link.loss > 0,
             pooled: pool != NONE,
+            jittery: link.jitter > Span::ZERO,
             queue_integral: 0,
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
@@ -367,6 +373,8 @@ impl<P: Payload> Ports<P> {
             since: Time::ZERO,
             loss: link.loss,
             losses: small("loss"),
+            jitter: link.jitter,
+            waits: small("jitter"),
         });
     }
 
@@ -406,7 +414,8 @@ impl<P: Payload> Ports<P> {
         packet: P,
         probe: &mut impl Probe,
     ) -> (Offered, Option<First>) {
-        match self.admit(now, link, &packet, probe) {
+        let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
+        match self.admit(now, ready, link, &packet, probe) {
             Ok(admitted) => {
                 let record = Record { at: admitted.arrival, packet };
                 admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
@@ -427,7 +436,7 @@ impl<P: Payload> Ports<P> {
         probe: &mut impl Probe,
     ) -> (Offered, Option<First>) {
         let packet = self.store.record(arrived.position).packet;
-        match self.admit(now, link, &packet, probe) {
+        match self.admit(now, now, link, &packet, probe) {
             Ok(admitted) => {
                 let ring = &mut self.ports[link as usize].ring;
                 admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
@@ -438,9 +447,24 @@ impl<P: Payload> Ports<P> {
         }
     }
 
-    /// Whether the port takes the packet, and the accounts if it does; its record is for the caller to write.
+    /// When a packet that is offered from outside may begin to leave.
+    #[inline(never)]
+    fn ready(&mut self, now: Time, link: u32) -> Time {
+        let rules = &mut self.rules[link as usize];
+        now + Span::from_ps(rules.waits.below(rules.jitter.as_ps() + 1))
+    }
+
+    /// Whether the port takes the packet, and the accounts if it does; its record is for the caller to write. It begins to
+    /// leave when it is `ready` and all before it have left.
     #[inline(always)]
-    fn admit(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> Result<Admitted, DropReason> {
+    fn admit(
+        &mut self,
+        now: Time,
+        ready: Time,
+        link: u32,
+        packet: &P,
+        probe: &mut impl Probe,
+    ) -> Result<Admitted, DropReason> {
         let ip_bytes = packet.ip_bytes();
         let size = Bytes::new(u64::from(ip_bytes));
         let port = &self.ports[link as usize];
@@ -455,7 +479,7 @@ impl<P: Payload> Ports<P> {
         } else {
             self.rules[link as usize].line.time_for(wire_bytes)
         };
-        let departure = now.max(port.free_at) + Span::from_ps(service);
+        let departure = ready.max(port.free_at) + Span::from_ps(service);
         port.free_at = departure;
         port.held_bytes += size.get();
         port.held_packets += 1;

@@ -50,6 +50,35 @@ fn a_packet_takes_its_service_and_the_delay() {
 }
 
 #[test]
+fn jitter_delays_packets_of_an_idle_host_evenly_and_costs_a_busy_one_nothing() {
+    let most = FRAME * 4;
+    let mut graph = pair();
+    graph.links[0].jitter = most;
+    let mut network = Network::new(&graph, 7).unwrap();
+    let link = network.host_link(0);
+    // Far enough apart that each finds the port idle: the wait alone.
+    let waits: Vec<Span> = (0..10_000)
+        .map(|i| {
+            let now = Time::ZERO + FRAME * (10 * i);
+            run(&mut network, now);
+            accepted(network.offer(now, link, Packet::to(1, 1_500), &mut NoProbe)).since(now + FRAME)
+        })
+        .collect();
+    assert!(waits.iter().all(|&wait| wait <= most));
+    let mean = waits.iter().map(|wait| wait.as_ps()).sum::<u64>() / 10_000;
+    // The mean of 10,000 uniform waits is within 1 % of the middle with a confidence of 99.9 %.
+    assert!(mean.abs_diff(most.as_ps() / 2) < most.as_ps() / 100, "{mean} ps");
+    // All at once: they leave in order, and all but the first few back to back.
+    let now = Time::ZERO + FRAME * 200_000;
+    run(&mut network, now);
+    let left: Vec<Time> =
+        (0..100).map(|_| accepted(network.offer(now, link, Packet::to(1, 1_500), &mut NoProbe))).collect();
+    assert!(left.windows(2).all(|pair| pair[1].since(pair[0]) >= FRAME));
+    assert!(left[99] <= now + most + FRAME * 100);
+    assert!(left[10..].windows(2).all(|pair| pair[1].since(pair[0]) == FRAME));
+}
+
+#[test]
 fn a_periodic_queue_has_its_exact_mean() {
     // Three packets at once each period of five service times: 3 + 2 + 1 packet-services in 5.
     let mut network = Network::new(&pair(), 0).unwrap();

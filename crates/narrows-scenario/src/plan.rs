@@ -113,8 +113,17 @@ pub struct Link {
     pub aqm: Option<AqmConfig>,
     /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
     pub loss: u32,
+    /// A packet that is offered from outside begins to leave so much later at most, at random; the order stays. Zero is left
+    /// out of the plan's text.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub jitter: Span,
     /// Whether its backlog is sampled.
     pub watched: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(span: &Span) -> bool {
+    *span == Span::ZERO
 }
 
 /// What a port is for.

@@ -57,12 +57,14 @@ struct LinkSpec {
     aqm: Option<AqmConfig>,
     /// In units of 2⁻³².
     loss: u32,
+    /// Of a host's own port.
+    jitter: Span,
 }
 
 impl LinkSpec {
     /// Tail drop without bound, at this rate and delay.
     const fn plain(rate: Rate, delay: Span) -> LinkSpec {
-        LinkSpec { rate, delay, limit: Limit::Unlimited, pool: None, aqm: None, loss: 0 }
+        LinkSpec { rate, delay, limit: Limit::Unlimited, pool: None, aqm: None, loss: 0, jitter: Span::ZERO }
     }
 
     /// This, with what a class says.
@@ -252,22 +254,26 @@ fn count(what: &'static str, written: Option<&Located<u32>>, default: u32, most:
     }
 }
 
-/// Stack delays of the hosts, out and in.
+/// Stack delays of the hosts, out and in, and how much that out differs from packet to packet.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
     tx: Span,
     rx: Span,
+    jitter: Span,
 }
 
 impl Stack {
     fn of(host: &Host, default_us: u64) -> Judged<Stack> {
+        let default = Span::from_us(default_us);
         let Some(said) = &host.stack_delay else {
-            return Ok(Stack { tx: Span::from_us(default_us), rx: Span::from_us(default_us) });
+            return Ok(Stack { tx: default, rx: default, jitter: Span::ZERO });
         };
-        let checked = |delay: &Located<Quantity<Span>>| {
+        let or = |written: &Option<Located<Quantity<Span>>>, default: Span| {
+            let Some(delay) = written else { return Ok(default) };
             bounded("a stack delay", delay, delay.value.0, Span::from_secs(1)).map(|()| delay.value.0)
         };
-        Ok(Stack { tx: checked(&said.tx)?, rx: checked(&said.rx)? })
+        let jitter = or(&said.jitter, Span::ZERO)?;
+        Ok(Stack { tx: or(&said.tx, default)?, rx: or(&said.rx, default)?, jitter })
     }
 }
 
@@ -304,15 +310,17 @@ impl Builder {
     fn link(&mut self, from: u32, to: u32, role: Role, spec: &LinkSpec) {
         let name = |node: u32| &self.graph.nodes[node as usize].name;
         let name = format!("{}->{}", name(from), name(to));
-        let LinkSpec { rate, delay, limit, pool, aqm, loss } = *spec;
+        let LinkSpec { rate, delay, limit, pool, aqm, loss, jitter } = *spec;
         let pooled = pool.is_some();
-        self.graph.links.push(Link { name, from, to, rate, delay, role, limit, pooled, aqm, loss, watched: false });
+        let watched = false;
+        let link = Link { name, from, to, rate, delay, role, limit, pooled, aqm, loss, jitter, watched };
+        self.graph.links.push(link);
     }
 
     /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port is an unbounded FIFO.
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
-        let own =
-            LinkSpec { delay: spec.delay + self.stack.tx, loss: spec.loss, ..LinkSpec::plain(spec.rate, Span::ZERO) };
+        let plain = LinkSpec::plain(spec.rate, spec.delay + self.stack.tx);
+        let own = LinkSpec { loss: spec.loss, jitter: self.stack.jitter, ..plain };
         self.link(host, switch, Role::Host, &own);
         self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + self.stack.rx, ..*spec });
     }

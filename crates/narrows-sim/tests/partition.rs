@@ -60,6 +60,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     let limit = dice.one_of(&[20, 60, 300]);
     let mut links = Vec::new();
     let wan_pooled = pooled && dice.once_in(2);
+    let jitter = dice.one_of(&[Span::ZERO, Span::from_us(12)]);
     let mut join = |one: u32, other: u32, role, rate, delays: [Span; 2], loss| {
         for ((from, to), delay) in [(one, other), (other, one)].into_iter().zip(delays) {
             let host = from < count;
@@ -76,6 +77,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                     .filter(|_| !host)
                     .map(|packets| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) }),
                 loss,
+                jitter: if host { jitter } else { Span::ZERO },
                 watched: !host,
             });
         }

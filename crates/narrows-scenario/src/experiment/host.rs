@@ -56,14 +56,16 @@ pub struct Host {
     pub receive_buffer: Option<Located<Quantity<Bytes>>>,
 }
 
-/// Time that a packet spends in a host's stack.
+/// Time that a packet spends in a host's stack; the topology's own where nothing is said.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StackDelay {
     /// On the way out.
-    pub tx: Located<Quantity<Span>>,
+    pub tx: Option<Located<Quantity<Span>>>,
     /// On the way in.
-    pub rx: Located<Quantity<Span>>,
+    pub rx: Option<Located<Quantity<Span>>>,
+    /// Every packet begins to leave up to so much later, at random; their order stays. None where nothing is said.
+    pub jitter: Option<Located<Quantity<Span>>>,
 }
 
 /// Pacing by the host, whole percents.
