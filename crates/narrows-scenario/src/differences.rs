@@ -226,10 +226,11 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
     };
     /// Fields that JSON holds as picoseconds.
     const SPANS: &[&str] = &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue"];
+    const BYTES: &[&str] = &["small-queue-bytes", "receive-buffer"];
     for (key, value) in fields {
         let text = match (&value, value.as_u64()) {
             (_, Some(picoseconds)) if SPANS.contains(&key.as_str()) => Span::from_ps(picoseconds).to_string(),
-            (_, Some(bytes)) if key == "receive-buffer" => Bytes::new(bytes).to_string(),
+            (_, Some(bytes)) if BYTES.contains(&key.as_str()) => Bytes::new(bytes).to_string(),
             (Value::String(text), _) => text.clone(),
             _ => value.to_string(),
         };

@@ -1,6 +1,6 @@
 //! What kind of host this is: every constant of the stack that results depend on, by name.
 
-use crate::units::{Packets, Span};
+use crate::units::{Bytes, Packets, Span};
 
 /// How losses are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +56,8 @@ pub struct Profile {
     pub host_pacing: Option<(u16, u16)>,
     /// Most unsent bytes of a connection in its host's port, as time at its pacing rate (TCP small queues).
     pub small_queue: Span,
+    /// And no more than this, however high the rate (Linux `tcp_limit_output_bytes`).
+    pub small_queue_bytes: Bytes,
     /// Receive buffer, bytes.
     pub receive_buffer: u64,
 }
@@ -81,15 +83,21 @@ impl Profile {
         receive_offload_gap: Span::from_us(50),
         host_pacing: None,
         small_queue: Span::from_ms(1),
+        small_queue_bytes: Bytes::new(256 << 10),
         receive_buffer: 64 << 20,
     };
 
-    /// Linux 6: RACK-TLP is the only loss detector.
-    pub const LINUX_6: Profile =
-        Profile { loss_detection: LossDetection::Rack, early_retransmit: false, ..Profile::LINUX_4_9 };
+    /// Linux 6, until 6.15: RACK-TLP is the only loss detector.
+    pub const LINUX_6: Profile = Profile {
+        loss_detection: LossDetection::Rack,
+        early_retransmit: false,
+        small_queue_bytes: Bytes::new(1 << 20),
+        ..Profile::LINUX_4_9
+    };
 
-    /// The hosts of the DCTCP paper: New Reno with SACK and a timeout of at least 300 ms [DCTCP §4]. A delayed acknowledgement
-    /// of 40 ms would exceed the paper's shorter minimum of 10 ms and make each odd tail a spurious timeout.
+    /// The hosts of the DCTCP paper, a Windows of 2009: New Reno with SACK and a timeout of at least 300 ms [DCTCP §4]. A delayed
+    /// acknowledgement of 40 ms would exceed the paper's shorter minimum of 10 ms and make each odd tail a spurious timeout.
+    /// Every second segment is acknowledged: nothing merges segments on receipt, which Windows learnt in 2012.
     pub const DCTCP_2010: Profile = Profile {
         initial_window: Packets::new(2),
         min_rto: Span::from_ms(300),
@@ -100,6 +108,7 @@ impl Profile {
         delayed_ack: Span::from_ms(1),
         quick_acks: 0,
         restart_after_idle: false,
+        receive_offload_segments: 1,
         ..Profile::LINUX_4_9
     };
 

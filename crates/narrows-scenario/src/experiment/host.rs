@@ -52,6 +52,8 @@ pub struct Host {
     pub host_pacing: Option<Located<HostPacing>>,
     /// Most unsent data of a connection in its host's port, as time at its pacing rate.
     pub small_queue: Option<Located<Quantity<Span>>>,
+    /// And no more than this, however high that rate.
+    pub small_queue_bytes: Option<Located<Quantity<Bytes>>>,
     /// Receive buffer.
     pub receive_buffer: Option<Located<Quantity<Bytes>>>,
 }
@@ -126,6 +128,7 @@ impl Host {
                 .as_ref()
                 .map_or(base.host_pacing, |said| Some((said.slow_start.value, said.avoidance.value))),
             small_queue: quantity!(small_queue),
+            small_queue_bytes: quantity!(small_queue_bytes),
             receive_buffer: self.receive_buffer.as_ref().map_or(base.receive_buffer, |said| said.value.0.get()),
         }
     }

@@ -48,15 +48,16 @@ impl Sender {
         let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
         let gain = self.gain(window, SMALL_QUEUE_GAINS);
         let product = bytes.checked_mul(stack.profile.small_queue.as_ps());
-        product.is_some_and(|product| waiting.get() + 3 < product / srtt.as_ps().max(1) * gain / 100)
+        let below = |product: u64| waiting.get() + 3 < product / srtt.as_ps().max(1) * gain / 100;
+        product.is_some_and(below) && waiting < stack.profile.small_queue_bytes
     }
 
-    /// Most bytes of this connection that may wait in its host's port: a millisecond's worth, at least two segments
-    /// [Linux TCP small queues].
+    /// Most bytes of this connection that may wait in its host's port: a millisecond's worth and no more than a number of
+    /// bytes, at least two segments [Linux TCP small queues].
     pub(in crate::tcp) fn small_queue_limit(&self, stack: &Stack) -> Bytes {
         let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
         rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue))
-            .max(LEAST_SMALL_QUEUE)
+            .clamp(LEAST_SMALL_QUEUE, stack.profile.small_queue_bytes.max(LEAST_SMALL_QUEUE))
     }
 
     /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least two
