@@ -7,7 +7,7 @@ import json
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from narrows import atomic, native, outline
 from narrows.errors import bad_input
@@ -16,6 +16,11 @@ from narrows.parameters import ControllerUse, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from narrows.errors import BadInput
+
+FORMAT: Final = 2
+"""Of the file. An index in another one names nothing: what it named is found again by its hashes."""
 
 
 @dataclass(frozen=True)
@@ -99,16 +104,26 @@ class Index:
         self.path = root / "index.json"
 
     def entries(self) -> dict[str, Entry]:
-        """Every experiment, by identifier."""
+        """Every experiment, by identifier; none where a version with another format wrote the index."""
+        raw = self._read()
+        if raw.get("format") != FORMAT:
+            return {}
+        try:
+            return {key: _entry(key, value) for key, value in raw["experiments"].items()}
+        except (KeyError, TypeError) as error:
+            raise self._unreadable(error) from error
+
+    def _read(self) -> dict[str, Any]:
         try:
             raw = json.loads(self.path.read_text())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise bad_input(
-                f"cannot read {self.path}: {error}", "delete it; running an experiment again writes it anew"
-            ) from error
-        return {key: _entry(key, value) for key, value in raw["experiments"].items()}
+            raise self._unreadable(error) from error
+        return raw if isinstance(raw, dict) else {}
+
+    def _unreadable(self, error: Exception) -> BadInput:
+        return bad_input(f"cannot read {self.path}: {error}", "delete it; running an experiment again writes it anew")
 
     def find(self, wanted: str) -> Entry:
         """An experiment by identifier, name, file or folder. Raises `BadInput` with what there is."""
@@ -123,6 +138,11 @@ class Index:
         ]
         if len(matches) == 1:
             return matches[0]
+        if not entries and self._read():
+            raise bad_input(
+                f"{self.path} was written by another version of Narrows",
+                f"run {wanted} again: what this version has already run is found",
+            )
         known = ", ".join(sorted(entry.identifier for entry in matches or entries.values()))
         raise bad_input(
             f"{'more than one result' if matches else 'no result'} is called '{wanted}' in {self.path.parent}",
@@ -134,7 +154,7 @@ class Index:
         with self._locked():
             entries = self.entries() | {entry.identifier: entry}
             experiments = {key: _raw(value) for key, value in sorted(entries.items())}
-            atomic.write_text(self.path, json.dumps({"format": 1, "experiments": experiments}, indent=1) + "\n")
+            atomic.write_text(self.path, json.dumps({"format": FORMAT, "experiments": experiments}, indent=1) + "\n")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

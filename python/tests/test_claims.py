@@ -331,8 +331,32 @@ def test_what_needs_no_run_is_computed_and_each_value_has_its_interval():
     assert verdict(each, Binding(computed=lambda: (20, 80)), figures={}).word == "partly"
 
 
+CLAIM = """[[claim]]
+id = "c"
+item = "Fig. 1"
+scenario = "S"
+metric = "m"
+schemes = ["one"]
+kind = "number"
+expect = "1"
+needs_simulation = true
+confidence = "H"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [("", "states no claims"), (CLAIM.replace('item = "Fig. 1"', ""), "claim c of .* has no 'item'")],
+    ids=["no claim", "no item"],
+)
+def test_a_file_of_claims_that_lacks_something_is_refused(tmp_path, text, wrong):
+    (tmp_path / "claims.toml").write_text(text)
+    with pytest.raises(BadInput, match=wrong):
+        catalogue.load(tmp_path)
+
+
 def test_a_claim_is_bound_once(tmp_path):
-    (tmp_path / "claims.toml").write_text("claim = []")
+    (tmp_path / "claims.toml").write_text(CLAIM)
     for figure in ("one", "two"):
         (tmp_path / figure).mkdir()
         (tmp_path / figure / "bindings.py").write_text("SCENARIOS = ('S',)\nBINDINGS = {'c': None}")

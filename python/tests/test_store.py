@@ -296,6 +296,23 @@ def test_an_index_from_elsewhere_leads_nowhere_else(folder, two_arms, where):
         Index(folder / "runs").find("two")
 
 
+def test_an_index_of_another_format_is_recognised_and_written_anew(folder, two_arms):
+    from narrows import api
+    from narrows.index import Index
+
+    api.run(two_arms).join()
+    index = Index(folder / "runs")
+    index.path.write_text(json.dumps({"format": 1, "experiments": {"two": {"name": "two"}}}))
+    with pytest.raises(BadInput, match="another version"):
+        index.find("two")
+    handle = api.run(two_arms)
+    assert handle.join().entry.name == "two"
+    assert handle.progress().skipped == handle.progress().total
+    index.path.write_text(index.path.read_text().replace('"setting"', '"settings"'))
+    with pytest.raises(BadInput, match="delete it"):
+        index.find("two")
+
+
 def test_code_beside_a_foreign_experiment_is_not_run(folder, two_arms):
     from narrows import api, experiments, report
 

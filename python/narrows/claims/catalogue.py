@@ -6,7 +6,7 @@ import importlib.util
 import math
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from narrows.errors import bad_input
 
@@ -71,6 +71,10 @@ def load(folder: Path) -> Paper:
         raw = tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise bad_input(f"cannot read {path}: {error}", "each paper's folder has a claims.toml") from error
+    if not raw.get("claim"):
+        raise bad_input(
+            f"{path} states no claims", "each [[claim]] needs at least an id; see experiments/gemini/claims.toml"
+        )
     bindings: dict[str, Binding] = {}
     figures: dict[str, str] = {}
     for place in (folder, *sorted(path.parent for path in folder.glob(f"*/{BINDINGS}"))):
@@ -83,7 +87,7 @@ def load(folder: Path) -> Paper:
     return Paper(
         name=folder.name,
         folder=folder,
-        claims=tuple(_claim(entry) for entry in raw["claim"]),
+        claims=tuple(_claim(entry, path) for entry in raw["claim"]),
         bindings=bindings,
         figures=figures,
     )
@@ -102,7 +106,15 @@ def module_from(path: Path) -> ModuleType | None:
     return module
 
 
-def _claim(raw: Mapping[str, Any]) -> Claim:
+_NEEDED: Final = ("id", "item", "scenario", "metric", "schemes", "kind", "expect", "needs_simulation", "confidence")
+
+
+def _claim(raw: Mapping[str, Any], path: Path) -> Claim:
+    if missing := [key for key in _NEEDED if key not in raw]:
+        raise bad_input(
+            f"claim {raw.get('id', '(without an id)')} of {path} has no '{missing[0]}'",
+            f"a claim needs {', '.join(_NEEDED)}",
+        )
     scenario = str(raw["scenario"])
     return Claim(
         identifier=raw["id"],

@@ -25,7 +25,7 @@ _STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "no
 
 RULES: Final = (
     "Judged by the mean over seeds: < and > strictly; <=, >= and 'is minimum' within 5 %; "
-    "a rank with the slack that its claim states (gem-090: 5 %)."
+    "a rank with the slack that its claim states."
 )
 
 
