@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,7 @@ def expand(
         title=str(raw.get("title") or raw["name"]),
         seeds=tuple(int(seed) for seed in raw["seeds"]),
         plans=plans,
-        differences=tuple(_ordered(difference_from(item), plans) for item in raw["differences"]),
+        differences=tuple(_difference(item, plans) for item in raw["differences"]),
         file=_shortest(Path(file)),
         quick=quick,
         sets=tuple((key, value) for key, value in sets),
@@ -140,29 +140,19 @@ def _pairs(raw: Sequence[Sequence[Any]]) -> Pairs:
     return tuple((str(key), str(value)) for key, value in raw)
 
 
-def difference_from(raw: Mapping[str, Any]) -> Difference:
-    """A difference from its JSON form."""
+def _difference(raw: Mapping[str, Any], plans: Sequence[Plan]) -> Difference:
+    values = zip(plans, raw["values"], strict=True)
     return Difference(
         path=str(raw["path"]),
-        values=tuple((str(arm), _text(value)) for arm, value in raw["values"].items()),
+        values=tuple((plan.case, str(value)) for plan, value in values),
         declared=bool(raw["declared"]),
     )
-
-
-def _ordered(difference: Difference, plans: Sequence[Plan]) -> Difference:
-    """Its values in the order of the file."""
-    place = {plan.case: position for position, plan in enumerate(plans)}
-    return replace(difference, values=tuple(sorted(difference.values, key=lambda pair: place.get(pair[0], len(place)))))
 
 
 def apart(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:
     """Differences to be shown, and parameters on which all arms with that controller agree, which fill pages."""
     own = [item for item in differences if item.declared and item.path.startswith("cc.") and len(item.distinct) == 1]
     return [item for item in differences if item not in own], own
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def case_name(arm: str, axes: Sequence[tuple[str, str]]) -> str:

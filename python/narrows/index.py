@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from narrows import atomic, native, outline
 from narrows.errors import bad_input
-from narrows.experiment import Difference, Experiment, Pairs, case_name, difference_from, is_plain
+from narrows.experiment import Difference, Experiment, Pairs, case_name, is_plain
 from narrows.parameters import ControllerUse, uses_of
 
 if TYPE_CHECKING:
@@ -203,9 +203,14 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
         version=raw["version"],
         command=raw["command"],
         members=members,
-        differences=tuple(difference_from(item) for item in raw["differences"]),
+        differences=tuple(_difference(item) for item in raw["differences"]),
         setting=_pairs(raw["setting"]),
     )
+
+
+def _difference(raw: Mapping[str, Any]) -> Difference:
+    values = tuple((str(case), str(value)) for case, value in raw["values"].items())
+    return Difference(path=raw["path"], values=values, declared=raw["declared"])
 
 
 def _pairs(raw: list[list[str]]) -> Pairs:

@@ -10,7 +10,7 @@ use narrows_scenario::summary::Summary;
 use narrows_scenario::{Limits, Overrides, json_schema, load, real_text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 pyo3::create_exception!(_native, BadInput, PyValueError, "The whole rendered error: where, what, and what to do.");
 
@@ -134,9 +134,8 @@ pub(crate) fn expand(
     let differences: Vec<Json> = differences(&listed)
         .into_iter()
         .map(|difference| {
-            let values: Map<String, Json> =
-                listed.iter().zip(difference.values).map(|(plan, value)| (case(plan), json!(value))).collect();
-            json!({ "path": difference.path, "values": values, "declared": difference.declared })
+            // Values in the order of the plans.
+            json!({ "path": difference.path, "values": difference.values, "declared": difference.declared })
         })
         .collect();
     let expanded = json!({
@@ -147,10 +146,4 @@ pub(crate) fn expand(
         "differences": differences,
     });
     Ok(expanded.to_string())
-}
-
-/// What charts call a plan: its arm, and in a sweep the values of the axes.
-fn case(plan: &Plan) -> String {
-    let axes = plan.axes.iter().map(|(name, value)| format!(" · {name}={value}"));
-    std::iter::once(plan.arm.clone()).chain(axes).collect()
 }
