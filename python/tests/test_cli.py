@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT
 from typer.testing import CliRunner
 
 from narrows.cli import app
-from narrows.experiment import expand
 
 
 def narrows(*arguments):
@@ -143,14 +141,6 @@ def test_seeds_on_the_command_line_include_the_last(two_arms):
     events = lines(narrows("check", "two.toml", "--seeds", "1..10", "--json"))
     assert events[0]["seeds"] == list(range(1, 11))
     assert [event["event"] for event in events] == ["experiment", "plan", "plan", "difference", "difference"]
-
-
-def test_what_differs_in_a_sweep_is_told_by_the_names_of_its_cases():
-    experiment = expand(CHECKOUT / "experiments" / "gemini" / "fig10" / "experiment.toml")
-    beta = dict(next(item for item in experiment.differences if item.path == "cc.gemini.beta").values)
-    assert list(beta) == [plan.case for plan in experiment.plans]
-    assert {case for case, value in beta.items() if value != "–"} == set(beta) - {"cubic"}
-    assert all(f"beta={value}" in case for case, value in beta.items() if value != "–")
 
 
 def test_check_shows_units(two_arms):

@@ -22,12 +22,16 @@ results = run.join()
 for name in TABLES:
     conform(name, results.table(name))
 manifest = results.manifest()
+swept = expand("experiments/gemini/fig10/experiment.toml")
+beta = dict(next(item for item in swept.differences if item.path == "cc.gemini.beta").values)
 try:
     refused = native.Run("{}", 1).join()
 except BadInput:
     refused = True
 json.dump({
     "shared": {plan.hash for plan in four.plans} < {plan.hash for plan in thirteen.plans},
+    "cases": list(beta) == [plan.case for plan in swept.plans],
+    "axes": all(f"beta={value}" in case for case, value in beta.items() if case != "cubic") and beta["cubic"] == "–",
     "undeclared": [item.path for item in thirteen.differences if not item.declared],
     "warmup_ns": plan.warmup_ns,
     "hash": manifest["plan_hash"] == small.plans[0].hash,
@@ -45,6 +49,8 @@ def test_the_native_module_keeps_its_contract(real):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "shared": True,
+        "cases": True,
+        "axes": True,
         "undeclared": [],
         "warmup_ns": 4_000_000_000,
         "hash": True,

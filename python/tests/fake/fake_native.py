@@ -89,17 +89,17 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
             "summary": _summary(end_s),
         })  # fmt: skip
     arms = [plan["arm"] for plan in plans]
-    marked_at = {plan["arm"]: dict(plan["declared"]).get("fabric.aqm.threshold.mark-at", "–") for plan in plans}
-    own = {arm["name"]: str(_parameters(arm["cc"]).get("alpha", "–")) for arm in raw["arm"]}
+    marked_at = [dict(plan["declared"]).get("fabric.aqm.threshold.mark-at", "–") for plan in plans]
+    own = [str(_parameters(arm["cc"]).get("alpha", "–")) for arm in raw["arm"]]
     differences = [
-        {"path": "cc", "values": {arm["name"]: _name(arm["cc"]) for arm in raw["arm"]}, "declared": True},
+        {"path": "cc", "values": [_name(arm["cc"]) for arm in raw["arm"]], "declared": True},
         {"path": "cc.vegas.alpha", "values": own, "declared": True},
         {"path": "fabric.aqm.threshold.mark-at", "values": marked_at, "declared": True},
     ]
-    if len(set(own.values())) == 1:
+    if len(set(own)) == 1:
         del differences[1]
     if "bbr" in arms:
-        paced = {arm: "on" if arm in ("bbr", "gemini") else "off" for arm in arms}
+        paced = ["on" if arm in ("bbr", "gemini") else "off" for arm in arms]
         differences.append({"path": "host.pacing", "values": paced, "declared": False})
     return json.dumps({
         "name": raw["name"], "title": raw.get("title"), "seeds": chosen,
