@@ -2,8 +2,8 @@
 
     python experiments/gemini/tuning/hypercube.py [--points 60] [--out runs]
 
-Writes `OUT/tuning/hypercube.parquet`, a row for each point, and prints what matters most. Finished runs are kept and
-not made again; interrupting loses nothing.
+Writes `OUT/tuning/hypercube.parquet`, a row for each point, and `hypercube.svg` and `.png`, and prints what matters most.
+Finished runs are kept and not made again; interrupting loses nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
+import altair as alt
 import polars as pl
 
 import narrows
 from narrows import atomic
+from narrows.figures import files, style
 from narrows.results import fct_ms
 from narrows.stats import estimate
 
@@ -127,6 +129,42 @@ def measured(results: narrows.Results) -> dict[str, float | None]:
     return made
 
 
+SHOWN = {"t_ms": "T, ms", "h": "H", "beta": "β", "k_per_gbps": "K, packets per Gbit/s"}
+TITLES = {"small_p99": "Small flows, p99", "large_mean": "Large flows, mean", "all_mean": "All flows, mean"}
+
+
+def draw(table: pl.DataFrame) -> alt.TopLevelMixin:
+    """Every goal against every parameter: a point for each network, below 1 where the drawn setting beats the default."""
+    one = alt.Chart(alt.InlineData(values=[{"default": 1.0}]))
+    even = one.mark_rule(color=style.FAINT, strokeDash=[4, 3]).encode(y="default:Q")
+    grid = []
+    for goal, title in TITLES.items():
+        found = table.drop_nulls(goal)
+        worst = max(2.0, *(max(value, 1 / value) for value in found[goal]))
+        y = alt.Y(f"{goal}:Q").scale(type="log", domain=[1 / worst, worst], nice=False)
+        y = y.axis(alt.Axis(values=[0.1, 0.2, 0.5, 0.7, 1, 1.4, 2, 5, 10], format="~r"))
+        row = []
+        for place, (name, label) in enumerate(SHOWN.items()):
+            low, high = RANGES[name]
+            span = alt.Scale(type="log", domain=[low, high], nice=False)
+            ticks = style.log_axis(pl.Series([low, high]))
+            ticks.format = ".0e" if high < 1e-3 else ",~r"
+            points = (
+                alt.Chart(style.rows(found))
+                .mark_circle(size=45, opacity=0.8)
+                .encode(
+                    x=alt.X(f"{name}:Q").scale(span).axis(ticks).title(label if goal == "all_mean" else None),
+                    y=y.title(f"{title}, drawn / default" if place == 0 else None),
+                    color=alt.Color("rtt_ms:Q")
+                    .scale(type="log", scheme="viridis")
+                    .legend(title="round trip, ms", orient="right", values=[2, 5, 10, 20, 50, 100]),
+                )
+            )
+            row.append(alt.layer(even, points).properties(width=style.columns(4), height=150))
+        grid.append(alt.hconcat(*row, spacing=16))
+    return alt.vconcat(*grid, spacing=18)
+
+
 def main() -> None:
     """Makes what is missing, writes the table, prints rank correlations."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -145,6 +183,7 @@ def main() -> None:
         print(f"{number + 1} of {len(points)}: {rows[-1]}", flush=True)  # noqa: T201 - a script
     table = pl.DataFrame(rows)
     table.write_parquet(folder / "hypercube.parquet")
+    files.save(draw(table), folder, "hypercube")
     for goal, _, _ in GOALS:
         ranks = {name: table.select(pl.corr(name, goal, method="spearman")).item() for name in RANGES}
         print(goal, {name: round(value, 2) for name, value in ranks.items()})  # noqa: T201 - a script
