@@ -2,8 +2,8 @@
 
     python experiments/gemini/tuning/hypercube.py [--points 60] [--out runs]
 
-Writes `OUT/tuning/hypercube.parquet`, a row for each point, and `hypercube.svg` and `.png`, and prints what matters most.
-Finished runs are kept and not made again; interrupting loses nothing.
+Writes `OUT/tuning/hypercube.parquet`, a row for each point, and `hypercube.svg` and `.png`, and prints what matters
+most. Finished runs are kept and not made again; interrupting loses nothing.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ TITLES = {"small_p99": "Small flows, p99", "large_mean": "Large flows, mean", "a
 
 
 def draw(table: pl.DataFrame) -> alt.TopLevelMixin:
-    """Every goal against every parameter: a point for each network, below 1 where the drawn setting beats the default."""
+    """Every goal against every parameter; a point for each network, below 1 where what was drawn beats the default."""
     one = alt.Chart(alt.InlineData(values=[{"default": 1.0}]))
     even = one.mark_rule(color=style.FAINT, strokeDash=[4, 3]).encode(y="default:Q")
     grid = []
