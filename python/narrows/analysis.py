@@ -92,6 +92,16 @@ def largest_cut(delay_threshold: float, rtt: float) -> float:
     return delay_threshold / (delay_threshold + rtt)
 
 
+def zero(function: Callable[[float], float], between: tuple[float, float]) -> float:
+    """Where a function that is below zero at one end and above at the other crosses it, by bisection."""
+    low, high = between
+    rising = function(low) < 0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (function(middle) < 0) == rising else (low, middle)
+    return (low + high) / 2
+
+
 def least(function: Callable[[float], float], between: tuple[float, float]) -> float:
     """The least value of a function that falls and then rises, by ternary search over the logarithm of its argument."""
     low, high = (math.log(end) for end in between)

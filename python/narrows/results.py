@@ -273,7 +273,7 @@ def request_ms(frames: Frames) -> pl.DataFrame:
 
 
 def plr_by_segment(frames: Frames) -> pl.DataFrame:
-    """Per run and segment: packets dropped per packet offered to its ports, in 1e-5.
+    """Per run and segment: packets `dropped` there; `plr`, per packet that a host sent, in 1e-5 [GEMINI Table II].
 
     `dcn` is every port of a switch inside a datacenter, those towards hosts among them; `wan` joins datacenters.
     """
@@ -281,17 +281,16 @@ def plr_by_segment(frames: Frames) -> pl.DataFrame:
         pl.when(pl.col("role").is_in(DCN_ROLES)).then(pl.lit("dcn"))
         .when(pl.col("role").is_in(WAN_ROLES)).then(pl.lit("wan"))
     )  # fmt: skip
-    dropped, offered = pl.col("dropped_packets").sum(), (pl.col("sent_packets") + pl.col("dropped_packets")).sum()
+    dropped, sent = pl.col("dropped_packets").sum(), pl.col("sent_packets").filter(pl.col("role") == "host").sum()
     return (
         frames.ports.lazy()
-        .with_columns(segment.alias("segment"))
+        .with_columns(segment.alias("segment"), sent.over(frames.keys).alias("sent"))
         .drop_nulls("segment")
         .group_by([*frames.keys, "segment"], maintain_order=True)
         .agg(
-            pl.when(offered > 0).then(dropped / offered / PLR_UNIT).alias("plr"),
+            pl.when(pl.col("sent").first() > 0).then(dropped / pl.col("sent").first() / PLR_UNIT).alias("plr"),
             dropped.alias("dropped"),
             pl.col("marked_packets").sum().alias("marked"),
-            offered.alias("offered"),
         )
         .collect()
     )

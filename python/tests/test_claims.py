@@ -9,7 +9,7 @@ from conftest import CHECKOUT, flows, frames, ports
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.claims import Binding, Claim, Paper, catalogue, judge, measures, relations
+from narrows.claims import Binding, Claim, Instead, Paper, catalogue, judge, measures, relations
 from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
 from narrows.errors import BadInput
@@ -247,13 +247,69 @@ def test_the_minimum_has_slack_and_ranks_have_it_on_request():
     assert verdict(claim(("fct_all(fast) is minimum",)), Binding()).word == "holds"
     assert verdict(claim(("fct_all(slow) is minimum",)), Binding()).word == "fails"
     assert verdict(claim(("rank(fct_all, slow) <= 1",)), Binding()).word == "fails"
-    assert verdict(claim(("rank(fct_all, slow) <= 1",)), Binding(rank_slack=0.51)).word == "holds"
+    assert verdict(claim(("rank(fct_all, slow) <= 1",)), Binding(rank_slack=1.01)).word == "holds"
+
+
+def test_slack_lifts_a_rank_by_one_and_no_more():
+    times = dict(zip("abcde", (50, 96, 97, 98, 100), strict=True))
+    lossless = [ports(("h1", "host", 100, 0, 0.1), case=case) for case in times]
+    data = {"fig": frames([flows((10, time), case=case) for case, time in times.items()], lossless)}
+
+    def judged(order):
+        return verdict(
+            dataclasses.replace(claim((order,)), schemes=tuple(times)), Binding(rank_slack=0.05), figures=data
+        )
+
+    assert judged("rank(fct_all, e) <= 2").word == "fails"
+    assert judged("rank(fct_all, e) <= 4").word == "holds"
+
+
+LOST = "plr_dcn(slow) / plr_dcn(fast)"
+
+
+@pytest.mark.parametrize(
+    ("fast", "slow", "word"),
+    [((0, 0), (5, 5), "holds"), ((0, 0), (1, 1), "partly"), ((2, 2), (30, 30), "holds"), ((2, 2), (10, 10), "fails")],
+    ids=["nearly nothing, and much", "nearly nothing, and little", "a ratio", "a smaller ratio"],
+)
+def test_a_denominator_near_zero_is_judged_as_the_claim_says(fast, slow, word):
+    tables = [
+        ports(("h1", "host", 100, 0, 0.1), ("t", "fabric", 100, lost, 0.1), case=case, seed=seed)
+        for case, losses in (("fast", fast), ("slow", slow))
+        for seed, lost in enumerate(losses, 1)
+    ]
+    runs = [flows((10, 1), case=case, seed=seed) for case in ("fast", "slow") for seed in (1, 2)]
+    parts = (("plr_dcn(fast)", (0.0, 1000.0)), ("plr_dcn(slow)", (3000.0, math.inf)))
+    bound = Binding((LOST,), instead=Instead("plr_dcn(fast)", 1000.0, parts))
+    found = verdict(claim(accept=(10, math.inf), kind="ratio"), bound, figures={"fig": frames(runs, tables)})
+    assert found.word == word
+
+
+def test_where_some_seeds_have_no_value_a_claim_does_not_hold():
+    tables = [
+        ports(("h1", "host", 100, 0, 0.1), ("t", "fabric", 100, lost, 0.1), case=case, seed=seed)
+        for case, losses in (("fast", (1, 0)), ("slow", (30, 0)))
+        for seed, lost in enumerate(losses, 1)
+    ]
+    runs = [flows((10, 1), case=case, seed=seed) for case in ("fast", "slow") for seed in (1, 2)]
+    found = verdict(claim(accept=(10, math.inf), kind="ratio"), Binding((LOST,)), figures={"fig": frames(runs, tables)})
+    assert found.word == "partly"
+    assert "in 1 of 2 seeds" in found.reason
+
+
+def test_what_did_not_finish_is_not_left_out():
+    done = frames([flows((10, 1), (10, None), case="fast")], [ports(("h1", "host", 100, 0, 0.1), case="fast")])
+    found = verdict(claim(accept=(0, 9), kind="number"), Binding(("fct_all(fast)",)), figures={"fig": done})
+    assert (found.word, found.reason) == ("not-run", "not evaluable: 1 of 2 flows did not finish")
 
 
 def test_a_reduction_from_nothing_fails():
     data = frames(
         [flows((10, 1), case=case) for case in ("fast", "slow")],
-        [ports(("h1", "fabric", 100, lost, 0.1), case=case) for case, lost in (("fast", 1), ("slow", 0))],
+        [
+            ports(("t", "fabric", 100, lost, 0.1), ("h1", "host", 100, 0, 0.1), case=case)
+            for case, lost in (("fast", 1), ("slow", 0))
+        ],
     )
     reduced = Binding(("1 - plr_dcn(fast) / plr_dcn(slow)",))
     found = verdict(claim(accept=(0.3, 1), kind="ratio"), reduced, figures={"fig": data})
@@ -429,8 +485,9 @@ def test_the_papers_setup_is_judged_from_ports_and_flows(gemini, monkeypatch):
 
 
 def test_one_seed_without_a_denominator_does_not_decide_for_the_others():
-    lossy = ports(("t", "fabric", 990, 10, 0.4), ("b", "wan", 995, 5, 0.9), case="slow", seed=1)
-    clean = ports(("t", "fabric", 990, 10, 0.4), ("b", "wan", 1000, 0, 0.9), case="slow", seed=2)
+    host = ("h1", "host", 1000, 0, 0.9)
+    lossy = ports(host, ("t", "fabric", 990, 10, 0.4), ("b", "wan", 995, 5, 0.9), case="slow", seed=1)
+    clean = ports(host, ("t", "fabric", 990, 10, 0.4), ("b", "wan", 1000, 0, 0.9), case="slow", seed=2)
     data = {"fig": frames([flows((10, 1), case="slow")], [lossy, clean])}
     binding = Binding(("plr_dcn(slow) / plr_wan(slow)",))
     assert verdict(claim(accept=(4, math.inf), kind="ratio"), binding, figures=data).word == "partly"

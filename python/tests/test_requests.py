@@ -43,7 +43,7 @@ def sweep():
 @pytest.mark.parametrize(
     ("name", "arm", "expected"),
     [
-        ("request_mean", "tcp · count=4", 20.0),
+        ("request_mean", "tcp · count=1", 8.0),
         ("request_timeouts", "tcp · count=2", 15.0),
         ("request_timeout_share", "tcp · count=2", 0.005),
         ("request_median", "tcp · count=2", 9.0),

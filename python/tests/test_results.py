@@ -40,7 +40,7 @@ def test_an_empty_column_has_no_percentile():
     assert frame.select(metrics.nearest_rank(pl.col("x"), 99)).item() is None
 
 
-def test_loss_is_dropped_over_offered_by_segment():
+def test_loss_is_what_a_segment_dropped_over_what_hosts_sent():
     data = frames(
         [flows((10, 1))],
         [
@@ -53,7 +53,7 @@ def test_loss_is_dropped_over_offered_by_segment():
         ],
     )
     rates = dict(metrics.plr_by_segment(data).select("segment", "plr").iter_rows())
-    assert rates == pytest.approx({"dcn": 10 / 2000 / 1e-5, "wan": 1.0})
+    assert rates == pytest.approx({"dcn": 10 / 1000 / 1e-5, "wan": 1 / 1000 / 1e-5})
     assert metrics.plr_overall(data)["plr"].item() == pytest.approx(11 / 1000 / 1e-5)
 
 

@@ -25,6 +25,6 @@ BINDINGS = {
     "dct-003": Binding(orders=("queue_spread(tcp · flows=2) > 3 * queue_spread(dctcp · flows=2)",)),
     # In KB: a full packet has 1.5.
     "dct-004": Binding(("1.5 * queue_max(tcp · flows=2)",)),
-    "dct-012": Binding(computed=lambda: (_threshold("fig13"), _threshold("fig15"))),
+    "dct-012": Binding(computed=lambda: (_threshold("fig13"), _threshold("fig15")), each=((20, 20), (65, 65))),
     "dct-047": Binding(("queue_mean(dctcp · flows=2) / queue_mean(tcp · flows=2)",)),
 }

@@ -1,6 +1,8 @@
 """How the claims of Fig. 6 are measured."""
 
-from narrows.claims import Binding
+from math import inf
+
+from narrows.claims import Binding, Instead
 
 SCENARIOS = ("E-F6",)
 
@@ -9,8 +11,14 @@ BINDINGS = {
     "gem-011": Binding(
         ("goodput_large(vegas-20) / goodput_large(vegas-1)",), also=("fct_large(vegas-1) / fct_large(vegas-20)",)
     ),
-    # Both losses beside their ratio: the claim's note has a rule for a denominator near zero.
-    "gem-012": Binding(("plr_dcn(vegas-20) / plr_dcn(vegas-1)",), also=("plr_dcn(vegas-1)", "plr_dcn(vegas-20)")),
+    # The claim's note: where hardly anything is lost with N = 1, both losses are judged in place of their ratio.
+    "gem-012": Binding(
+        ("plr_dcn(vegas-20) / plr_dcn(vegas-1)",),
+        instead=Instead(
+            "plr_dcn(vegas-1)", 1.0, (("plr_dcn(vegas-1)", (0.0, 1.0)), ("plr_dcn(vegas-20)", (30.0, inf)))
+        ),
+        also=("plr_dcn(vegas-1)", "plr_dcn(vegas-20)"),
+    ),
     "gem-040": Binding(),
     "gem-041": Binding(),
 }

@@ -27,6 +27,4 @@ BINDINGS = {
     "gem-069": Binding(orders=(f"{_share('bbr', 64)} > 1",)),
     "gem-070": Binding((f"{_share('gemini', 64)} / {_share('dctcp', 64)}",)),
     "gem-071": Binding((_at("shared_equally_up_to", "gemini", 64),)),
-    # What was run; the paper's own figure goes to 64.
-    "gem-092": Binding((_at("round_trip_ratio", "gemini", 64),), scenarios=SCENARIOS),
 }

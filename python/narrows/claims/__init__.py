@@ -10,8 +10,8 @@ from narrows.claims import (  # noqa: F401 - each registers its measures
     steps,
     transfers,
 )
-from narrows.claims.binding import Binding
+from narrows.claims.binding import Binding, Instead
 from narrows.claims.catalogue import Claim, Paper
 from narrows.claims.judge import Part, Verdict, VerdictWord, judge
 
-__all__ = ["Binding", "Claim", "Paper", "Part", "Verdict", "VerdictWord", "judge"]
+__all__ = ["Binding", "Claim", "Instead", "Paper", "Part", "Verdict", "VerdictWord", "judge"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -12,6 +12,10 @@ from narrows.results import background, fct_by_bin
 if TYPE_CHECKING:
     from narrows.results import Frames
     from narrows.stats import BySeed
+
+
+SHORT: Final = "100 KB–1 MB"
+"""The size bin of short messages [DCTCP §2.2]."""
 
 
 @measure("ms")
@@ -36,24 +40,23 @@ def background_timeouts(frames: Frames, arm: str) -> BySeed:
 
 @measure_together("")
 def gain_rank_of_messages(frames: Frames, cases: tuple[str, ...]) -> BySeed:
-    """Place of the short messages among the size bins under 10 MB, by how much less the mean of the second case is."""
+    """Place of the short messages among the size bins under 10 MB, by how much less the mean of the second case is.
+
+    Of gains that are means over the seeds: one place, the same for each seed.
+    """
     slow, fast = cases
-    table = fct_by_bin(frames).filter(pl.col("size_to_bytes") <= 10_000_000)
-    gains: dict[int, dict[str, float]] = {}
-    rows = table.select("case", "seed", "bin", "mean").drop_nulls().iter_rows()
-    means = {(case, seed, name): mean for case, seed, name, mean in rows}
-    for (case, seed, name), mean in means.items():
-        if case == slow and (fast, seed, name) in means:
-            gains.setdefault(int(seed), {})[name] = mean - means[fast, seed, name]
-    own = "100 KB–1 MB"
-    ranks = {seed: 1.0 + sum(gain > of[own] for gain in of.values()) for seed, of in gains.items() if own in of}
-    if not ranks:
+    table = fct_by_bin(frames).filter(pl.col("size_to_bytes") <= 10_000_000).drop_nulls("mean")
+    pairs = (table.filter(pl.col("case") == case).select("seed", "bin", "mean") for case in (slow, fast))
+    both = next(pairs).join(next(pairs), on=["seed", "bin"], suffix="_fast")
+    gains = dict(both.group_by("bin").agg((pl.col("mean") - pl.col("mean_fast")).mean()).iter_rows())
+    if SHORT not in gains:
         raise NotEvaluable("no short message was finished")
-    return ranks
+    place = 1.0 + sum(gain > gains[SHORT] for gain in gains.values())
+    return dict.fromkeys(frames.seeds, place)
 
 
 def _message(frames: Frames, arm: str, column: str) -> BySeed:
-    own = fct_by_bin(frames).filter((pl.col("case") == arm) & (pl.col("bin") == "100 KB–1 MB")).sort("seed")
+    own = fct_by_bin(frames).filter((pl.col("case") == arm) & (pl.col("bin") == SHORT)).sort("seed")
     found = {int(seed): float(value) for seed, value in own.select("seed", column).drop_nulls().iter_rows()}
     if not found:
         most = max(own["flows"].to_list(), default=0)

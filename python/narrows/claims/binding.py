@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Instead:
+    """What is judged in place of a ratio whose denominator is as good as zero."""
+
+    denominator: str
+    at_most: float
+    """Up to this mean over the seeds the ratio says nothing."""
+    expressions: tuple[tuple[str, tuple[float, float]], ...]
+    """Each with its accepted interval."""
+
+
+@dataclass(frozen=True)
 class Binding:
     """The measures of one claim."""
 
@@ -23,6 +34,10 @@ class Binding:
     """For orderings over a sweep's axes: the claim's relations in terms of measures and cases."""
     computed: Callable[[], float | Sequence[float]] | None = None
     """For what needs no run: the number, or numbers, that our code or the stated arithmetic gives."""
+    instead: Instead | None = None
+    """For a ratio whose claim says what counts where its denominator is near zero."""
+    each: tuple[tuple[float, float], ...] = ()
+    """For `computed`: an interval for each number, within the claim's own, which is one for all."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For orderings: a name in the claim → the measures that it stands for; each is judged."""
     over: Literal["every", "max"] = "every"
@@ -32,7 +47,7 @@ class Binding:
     full_only: bool = False
     """A check of the set-up: short runs of heavy-tailed traffic do not offer what they say."""
     rank_slack: float = 0.0
-    """A rank is also reached by who is within this share of it."""
+    """Who is within this share of the next better one has that one's rank."""
     extreme_slack: float = 0.05
     """`is minimum` holds within this share of the minimum."""
     scenarios: tuple[str, ...] = ()

@@ -30,12 +30,13 @@ from narrows.claims.relations import (
     renamed,
     terms,
 )
+from narrows.errors import BadInput
 from narrows.stats import Estimate, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from narrows.claims.binding import Binding
+    from narrows.claims.binding import Binding, Instead
     from narrows.claims.catalogue import Claim, Paper
     from narrows.results import Frames
     from narrows.stats import BySeed
@@ -97,7 +98,10 @@ class _Judge:
             return self._not_run(self._why_unbound())
         self.binding = bound
         if bound.computed is not None:
-            parts = self._computed(bound.computed())
+            try:
+                parts = self._computed(bound.computed())
+            except (BadInput, LookupError, StopIteration) as error:
+                return self._not_run(f"cannot be computed from the experiments as they are: {error!r}")
             word, reason = self._conclude(parts, ())
             return Verdict(self.claim, word, reason, tuple(parts))
         if bound.full_only and self.quick:
@@ -136,6 +140,12 @@ class _Judge:
         if self.claim.kind == "ordering":
             orders = self.binding.orders or self.claim.order
             return [part for item in scenarios for text in orders for part in self._order(text, item)]
+        instead = self.binding.instead
+        if instead is not None and self._is_near_zero(instead, scenarios[0]):
+            return [
+                self._value_part(parse_expression(text), text, scenarios[0], accept)
+                for text, accept in instead.expressions
+            ]
         columns = [
             [
                 self._value_part(parse_expression(text), self._said(text, item, scenarios), item, accept)
@@ -146,6 +156,13 @@ class _Judge:
         if self.binding.over == "max":
             return [_largest(column) for column in columns]
         return list(itertools.chain.from_iterable(columns))
+
+    def _is_near_zero(self, instead: Instead, scenario: str) -> bool:
+        try:
+            values = self._by_seed(parse_expression(instead.denominator), scenario)
+        except NotEvaluable:
+            return False
+        return bool(values) and math.fsum(values) / len(values) <= instead.at_most
 
     def _computed(self, found: float | Sequence[float]) -> list[Part]:
         """Numbers that need no run, each against its interval."""
@@ -158,8 +175,8 @@ class _Judge:
 
     def _accepts(self, values: Sequence[object]) -> Sequence[tuple[float, float]]:
         """The interval of each value: one for all, or one for each."""
-        if self.claim.accept_each:
-            return self.claim.accept_each
+        if self.claim.accept_each or self.binding.each:
+            return self.claim.accept_each or self.binding.each
         return [self.claim.accept or (-math.inf, math.inf)] * len(values)
 
     def _said(self, text: str, scenario: str, scenarios: Sequence[str]) -> str:
@@ -176,7 +193,14 @@ class _Judge:
         found = estimate(values)
         if found is None:
             return Part(text, "unknown", detail=f"{text} has no value: nothing to divide by")
-        return Part(text, _inside(found, accept), found, f"{text} = {_number(found.mean)}{_unit_of(expression)}")
+        some = self._some_seeds(len(values), scenario)
+        detail = f"{text} = {_number(found.mean)}{_unit_of(expression)}{some}"
+        return Part(text, _capped(_inside(found, accept), some), found, detail)
+
+    def _some_seeds(self, found: int, scenario: str) -> str:
+        """What is said where not every seed has a value; nothing where all have."""
+        wanted = len(self.figures[self.paper.figures[scenario]].seeds)
+        return "" if found == wanted else f" (in {found} of {wanted} seeds)"
 
     def _order(self, text: str, scenario: str) -> list[Part]:
         """An `order` string: one part per relation and per measure that its names stand for."""
@@ -199,6 +223,7 @@ class _Judge:
         right = self._written_out(renamed(relation.right, names), scenario)
         text = _retold(relation.text, names)
         try:
+            seeds = self._seeds([*terms(left), *terms(right)], scenario)
             means = self._means([*terms(left), *terms(right)], scenario)
             left_mean, right_mean = evaluate(left, means), evaluate(right, means)
             ratios = self._ratios(left, right, scenario)
@@ -209,8 +234,9 @@ class _Judge:
         outcome: Outcome = "yes" if holds(left_mean, relation.comparison, right_mean) else "no"
         unit = _unit_of(left) or _unit_of(right)
         against = f" against {_worked(right, right_mean, means)}" if list(terms(right)) else ""
-        sides = f"{_worked(left, left_mean, means)}{against}{unit}"
-        return Part(text, outcome, estimate(ratios), f"{text}: {sides}")
+        some = self._some_seeds(len(seeds), scenario) if seeds else ""
+        sides = f"{_worked(left, left_mean, means)}{against}{unit}{some}"
+        return Part(text, _capped(outcome, some), estimate(ratios), f"{text}: {sides}")
 
     def _written_out(self, expression: Expression, scenario: str) -> Expression:
         return over_cases(expression, self.figures[self.paper.figures[scenario]].cases)
@@ -263,10 +289,15 @@ class _Judge:
         pairs = [(evaluate(left, _at(columns, seed)), evaluate(right, _at(columns, seed))) for seed in seeds]
         return [one / other for one, other in pairs if other and math.isfinite(one)]
 
+    def _seeds(self, used: Sequence[Term], scenario: str) -> set[int]:
+        """Those for which all of these have a value; empty where there are only ranks."""
+        columns = [self._values(term, scenario) for term in used if term.name != "rank"]
+        return set.intersection(*(set(column) for column in columns)) if columns else set()
+
     def _means(self, used: Sequence[Term], scenario: str) -> Callable[[Term], float]:
         """Terms to their means over the seeds that all of them have, so that what is compared is paired."""
         columns = {term: self._values(term, scenario) for term in used if term.name != "rank"}
-        seeds = set.intersection(*(set(column) for column in columns.values())) if columns else set()
+        seeds = self._seeds(used, scenario)
         if columns and not seeds:
             raise NotEvaluable("no seed has a value for every arm")
 
@@ -284,7 +315,7 @@ class _Judge:
         return math.fsum(column.values()) / len(column)
 
     def _rank_of_means(self, term: Term, scenario: str) -> float:
-        """1 for the smallest. Who is within the slack counts as equal."""
+        """1 for the smallest."""
         name, arm = term.arguments
         means = {other: self._mean(Term(name, (other,)), scenario) for other in self.claim.schemes}
         return _rank(means, arm, self.binding.rank_slack)
@@ -321,9 +352,16 @@ def _inside(found: Estimate, accept: tuple[float, float]) -> Outcome:
     return "overlaps" if found.low <= high and found.high >= low else "no"
 
 
+def _capped(outcome: Outcome, some: str) -> Outcome:
+    """Where some seeds have no value, the others alone do not make a claim hold."""
+    return "overlaps" if some and outcome == "yes" else outcome
+
+
 def _rank(values: Mapping[str, float], arm: str, slack: float) -> float:
-    own = values[arm]
-    return 1.0 + sum(other < own * (1.0 - slack) for other in values.values())
+    """1 for the smallest. Who is within the slack of the next better one has that one's rank, and no better."""
+    better = sorted(other for other in values.values() if other < values[arm])
+    near = better and values[arm] <= better[-1] * (1.0 + slack)
+    return float(1 + len(better) - bool(near))
 
 
 def _at(columns: Mapping[Term, BySeed], seed: int) -> Callable[[Term], float]:

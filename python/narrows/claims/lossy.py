@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -40,10 +41,11 @@ def goodput_of_what_is_left(frames: Frames) -> pl.DataFrame:
 def loss_that_slows(frames: Frames, arm: str) -> BySeed:
     """Over the sweep: the least share of packets lost on the wire at which goodput is below half of what they leave.
 
+    Infinite for a seed in which no loss is so high that it slows the sender.
     Takes any case of the sweep and is of all cases of that case's arm.
     """
     table = goodput_of_what_is_left(frames)
     own = table.filter(pl.col("case") == arm)["arm"].implode()
     slow = table.filter(pl.col("arm").is_in(own) & (pl.col("share") < GIVEN_UP))
-    least = slow.group_by("seed").agg(pl.col("lost").min()).sort("seed")
-    return {int(seed): float(lost) for seed, lost in least.iter_rows()}
+    least = dict(slow.group_by("seed").agg(pl.col("lost").min()).iter_rows())
+    return {seed: float(least.get(seed, math.inf)) for seed in frames.seeds}

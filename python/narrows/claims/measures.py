@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import polars as pl
 
 from narrows import results
-from narrows.results import Frames, SizeClass
 from narrows.stats import BySeed
+
+if TYPE_CHECKING:
+    from narrows.results import Frames, SizeClass
 
 OfCase = Callable[["Frames", str], BySeed]
 OfCases = Callable[["Frames", tuple[str, ...]], BySeed]
@@ -32,6 +34,8 @@ class Measure:
     """It is computed of several cases together; else of each, and the mean is taken."""
 
 
+MOST_UNFINISHED: Final = 1e-3
+"""Share of flows or requests that may be left undone."""
 TRAFFIC: Final = " / "
 """Between an arm and a traffic."""
 
@@ -141,13 +145,13 @@ def plr(frames: Frames, arm: str) -> BySeed:
 
 @measure("1e-5")
 def plr_dcn(frames: Frames, arm: str) -> BySeed:
-    """Packets dropped per packets offered at the ports inside the datacenters."""
+    """Packets dropped inside the datacenters per packet that a host sent."""
     return _segment(frames, arm, "dcn", "plr")
 
 
 @measure("1e-5")
 def plr_wan(frames: Frames, arm: str) -> BySeed:
-    """Packets dropped per packets offered at the WAN ports."""
+    """Packets dropped at the WAN ports per packet that a host sent."""
     return _segment(frames, arm, "wan", "plr")
 
 
@@ -196,12 +200,23 @@ def share_of_bytes_in_largest_tenth(frames: Frames, arm: str) -> BySeed:
 
 def _fct(frames: Frames, arm: str, size_class: SizeClass, column: str) -> BySeed:
     table = results.fct_ms(_only(frames, arm), size_class)
+    refuse_unfinished(
+        int(table["unfinished"].sum()),
+        int(table["flows"].sum()),
+        "flows" if size_class == "all" else f"{size_class} flows",
+    )
     values = _by_seed(table, column)
     if not values:
         most = int(table["flows"].sum()) // max(1, len(table))
         need = " (1000 needed for a 99th percentile)" if column == "p99" else ""
         raise NotEvaluable(f"not evaluable: {most} {size_class} flows per seed{need}")
     return values
+
+
+def refuse_unfinished(unfinished: int, of: int, what: str) -> None:
+    """Raises `NotEvaluable` where so many are not done that a mean over the others flatters what was slow."""
+    if unfinished > MOST_UNFINISHED * of:
+        raise NotEvaluable(f"not evaluable: {unfinished} of {of} {what} did not finish")
 
 
 def _segment(frames: Frames, arm: str, segment: str, column: str) -> BySeed:
@@ -215,13 +230,8 @@ def _of(frame: pl.DataFrame, arm: str) -> pl.DataFrame:
 
 def _only(frames: Frames, arm: str) -> Frames:
     case = pl.col("case") == arm
-    return Frames(
-        frames.flows.filter(case),
-        frames.ports.filter(case),
-        frames.series.filter(case),
-        frames.requests.filter(case),
-        frames.axes,
-    )
+    own = {name: getattr(frames, name).filter(case) for name in ("flows", "ports", "series", "requests")}
+    return replace(frames, **own, long=frames.long if frames.long.is_empty() else frames.long.filter(case))
 
 
 def _by_seed(table: pl.DataFrame, column: str) -> BySeed:

@@ -52,8 +52,8 @@ def queue_max(frames: Frames, arm: str) -> BySeed:
 
 @measure("")
 def utilisation_line(frames: Frames, arm: str) -> BySeed:
-    """Utilisation of the line behind the queue."""
-    return _of_port(frames, arm, pl.col("utilisation"))
+    """Utilisation of the line behind the queue; less than 10⁻⁴ is a packet at either end of the time that counts."""
+    return _of_port(frames, arm, pl.col("utilisation").round(4))
 
 
 def _percentile(share: float) -> pl.Expr:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.claims.measures import NotEvaluable, measure, measure_together
+from narrows.claims.measures import NotEvaluable, measure, measure_together, refuse_unfinished
 from narrows.results import request_ms
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ def _by_case(frames: Frames, cases: tuple[str, ...]) -> dict[int, list[dict[str,
 
 
 def _request(frames: Frames, arm: str, column: str) -> BySeed:
-    rows = _table(frames).filter(pl.col("case") == arm).select("seed", column, "requests").sort("seed")
+    own = _table(frames).filter(pl.col("case") == arm)
+    refuse_unfinished(int(own["unfinished"].sum()), int(own["requests"].sum()), "requests")
+    rows = own.select("seed", column, "requests").sort("seed")
     found = {int(seed): float(value) for seed, value, _ in rows.iter_rows() if value is not None}
     if not found:
         most = max(rows["requests"].to_list(), default=0)

@@ -58,14 +58,15 @@ def jain_all(frames: Frames, arm: str) -> BySeed:
     """Mean of Jain's index over the bins of goodput in which no flow is yet to come and none has been stopped."""
     long = _of(frames, arm)
     last, first = long["due_ns"].max(), long["stop_ns"].min()
-    assert isinstance(last, int)
+    if not isinstance(last, int):
+        raise NotEvaluable(f"no flow of {arm} lasts")
     table = results.jain(frames, from_ns=last, to_ns=first if isinstance(first, int) else None)
     return _by_seed(table.filter(pl.col("case") == arm), "jain")
 
 
 @measure("s")
 def time_to_share(frames: Frames, arm: str) -> BySeed:
-    """From when flows come or go until each flow has once been within 20 % of its share; the longest over the changes.
+    """From when flows come or go until all are within 20 % of their shares in one bin; the longest over the changes.
 
     What does not come to pass before the next change takes for ever.
     """
@@ -73,7 +74,7 @@ def time_to_share(frames: Frames, arm: str) -> BySeed:
 
 
 def convergence(frames: Frames, case: str) -> pl.DataFrame:
-    """Per seed and moment at which flows come or go: `seconds` until each flow has been near its share in some bin.
+    """Per seed and moment at which flows come or go: `seconds` until all flows are near their shares in one bin.
 
     The share is the WAN's rate over the number of flows that are there then.
     """
@@ -96,17 +97,18 @@ def convergence(frames: Frames, case: str) -> pl.DataFrame:
             continue
         flows = there.select("seed", pl.format("flow-{}", "flow").alias("entity"))
         share = PAYLOAD_SHARE * line / pl.len().over("seed")
-        near = (
+        near = (pl.col("value") / pl.col("share") - 1).abs() <= NEAR
+        reached = (
             samples.filter((pl.col("time_ns") > change) & (pl.col("time_ns") <= until))
             .join(flows.with_columns(share.alias("share")), on=["seed", "entity"])
-            .filter((pl.col("value") / pl.col("share") - 1).abs() <= NEAR)
-            .group_by("seed", "entity")
+            .group_by("seed", "time_ns")
+            .agg(near.all().alias("near"))
+            .filter("near")
+            .group_by("seed")
             .agg((pl.col("time_ns").min() - change).alias("took_ns"))
         )
-        took = flows.join(near, on=["seed", "entity"], how="left").group_by("seed").agg(
-            pl.when(pl.col("took_ns").is_null().any()).then(math.inf).otherwise(pl.col("took_ns").max() / 1e9)
-            .alias("seconds")
-        )  # fmt: skip
+        took = flows.select("seed").unique().join(reached, on="seed", how="left")
+        took = took.with_columns((pl.col("took_ns") / 1e9).fill_null(math.inf).alias("seconds"))
         parts.append(took.select("seed", pl.lit(change / 1e9).alias("change"), "seconds"))
     return pl.concat(parts).sort("seed", "change")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
 
 @measure("ms")
 def convergence(frames: Frames, arm: str) -> BySeed:
-    """Mean time from a change of who sends until all hold their shares; a step without it counts with its length."""
+    """Median over the steps of the time from a change of who sends until all hold their shares; never is infinite."""
 
     def time(step: Step) -> float:
-        return (step.length_ns if step.converged_after_ns is None else step.converged_after_ns) / 1e6
+        return math.inf if step.converged_after_ns is None else step.converged_after_ns / 1e6
 
-    return _mean(frames, arm, time)
+    return {seed: statistics.median(times) for seed, times in _over_steps(frames, arm, time).items()}
 
 
 @measure("")
@@ -68,9 +70,13 @@ def first_cut(frames: Frames, arm: str) -> BySeed:
 
 
 def _mean(frames: Frames, arm: str, value: Callable[[Step], float]) -> BySeed:
+    return {seed: sum(values) / len(values) for seed, values in _over_steps(frames, arm, value).items()}
+
+
+def _over_steps(frames: Frames, arm: str, value: Callable[[Step], float]) -> dict[int, list[float]]:
     found: dict[int, list[float]] = {}
     for step in sharing.steps(frames, arm):
         found.setdefault(step.seed, []).append(float(value(step)))
     if not found:
         raise NotEvaluable("no goodput was sampled while the same two flows were sending")
-    return {seed: sum(values) / len(values) for seed, values in found.items()}
+    return found
