@@ -285,6 +285,15 @@ def test_a_denominator_near_zero_is_judged_as_the_claim_says(fast, slow, word):
     assert found.word == word
 
 
+def test_the_largest_is_that_of_the_means():
+    times = {"fast": (1, 3), "slow": (3, 1)}
+    runs = [flows((10, time), case=case, seed=seed) for case, of in times.items() for seed, time in enumerate(of, 1)]
+    idle = [ports(("h1", "host", 1, 0, 0.1), case=case, seed=seed) for case in times for seed in (1, 2)]
+    data = {"fig": frames(runs, idle)}
+    found = verdict(claim(accept=(2, 2), kind="number"), Binding(("max(fct_all(*))",)), figures=data)
+    assert (found.word, found.estimate.mean) == ("holds", 2.0)
+
+
 def test_where_some_seeds_have_no_value_a_claim_does_not_hold():
     tables = [
         ports(("h1", "host", 100, 0, 0.1), ("t", "fabric", 100, lost, 0.1), case=case, seed=seed)

@@ -28,6 +28,7 @@ from narrows.claims.relations import (
     parse_expression,
     parse_order,
     renamed,
+    settled,
     terms,
 )
 from narrows.errors import BadInput
@@ -187,7 +188,8 @@ class _Judge:
     ) -> Part:
         """An expression, for every seed, against the accepted interval."""
         try:
-            values = self._by_seed(self._written_out(expression, scenario), scenario)
+            chosen = self._settled(self._written_out(expression, scenario), scenario)
+            values = self._by_seed(chosen, scenario)
         except NotEvaluable as why:
             return Part(text, "unknown", detail=str(why))
         found = estimate(values)
@@ -223,6 +225,7 @@ class _Judge:
         right = self._written_out(renamed(relation.right, names), scenario)
         text = _retold(relation.text, names)
         try:
+            left, right = self._settled(left, scenario), self._settled(right, scenario)
             seeds = self._seeds([*terms(left), *terms(right)], scenario)
             means = self._means([*terms(left), *terms(right)], scenario)
             left_mean, right_mean = evaluate(left, means), evaluate(right, means)
@@ -240,6 +243,9 @@ class _Judge:
 
     def _written_out(self, expression: Expression, scenario: str) -> Expression:
         return over_cases(expression, self.figures[self.paper.figures[scenario]].cases)
+
+    def _settled(self, expression: Expression, scenario: str) -> Expression:
+        return settled(expression, lambda term: self._mean(term, scenario))
 
     def _extreme(self, extreme: Extreme, names: dict[str, str], scenario: str) -> Part:
         term = renamed(extreme.term, names)

@@ -165,6 +165,20 @@ def renamed(expression: Expression, names: dict[str, str]) -> Expression:
     return expression
 
 
+def settled(expression: Expression, mean_of: Callable[[Term], float]) -> Expression:
+    """The same with `min` and `max` decided by means: the largest of several means, not the mean of the largest."""
+    match expression:
+        case Absolute(inner):
+            return Absolute(settled(inner, mean_of))
+        case Binary(operator, left, right):
+            return Binary(operator, settled(left, mean_of), settled(right, mean_of))
+        case Among(extreme, choices):
+            by_mean = {choice: evaluate(choice, mean_of) for choice in (settled(one, mean_of) for one in choices)}
+            present = {choice: mean for choice, mean in by_mean.items() if not math.isnan(mean)} or by_mean
+            return (min if extreme == "min" else max)(present, key=lambda choice: present[choice])
+    return expression
+
+
 def over_cases(expression: Expression, cases: Sequence[str]) -> Expression:
     """The same with every choice of `min` and `max` that has a `*` written out for the cases that there are."""
     match expression:
