@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ENOUGH_SEEDS = 5
 """Below this many seeds the interval is the smallest and largest value, and says so."""
 
-Kind = Literal["t95", "range", "none"]
+Kind = Literal["t95", "jackknife", "without-one", "range", "none"]
 
 BySeed = dict[int, float]
 
@@ -26,7 +26,11 @@ class Estimate:
     low: float
     high: float
     kind: Kind
-    """`t95`: 95 % interval, paired t; `range`: smallest and largest of fewer than 5 seeds; `none`: one seed."""
+    """`t95`: 95 % interval, paired t; `range`: smallest and largest of fewer than 5 seeds; `none`: one seed.
+
+    Of a value that is of all seeds together: `jackknife`, 95 % interval; `without-one`, smallest and largest with one
+    of fewer than 5 seeds left out.
+    """
     seeds: int
 
     def scaled(self, factor: float) -> Estimate:
@@ -38,6 +42,8 @@ class Estimate:
         """How a caption calls the interval."""
         return {
             "t95": f"95 % interval, t over {self.seeds} seeds",
+            "jackknife": f"95 % interval, jackknife over {self.seeds} seeds",
+            "without-one": f"smallest and largest with one of {self.seeds} seeds left out",
             "range": f"smallest and largest of {self.seeds} seeds",
             "none": "one seed, no interval",
         }[self.kind]
@@ -59,6 +65,19 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half = t_quantile(count - 1) * math.sqrt(variance / count)
     return Estimate(mean, mean - half, mean + half, "t95", count)
+
+
+def estimate_of_all(value: float, without: Sequence[float]) -> Estimate:
+    """A value of all seeds together, from it and what it is `without` each of them [Tukey 1958]."""
+    count = len(without)
+    if count < 2:
+        return Estimate(value, value, value, "none", count)
+    if count < ENOUGH_SEEDS or not all(math.isfinite(one) for one in (value, *without)):
+        return Estimate(value, min(value, *without), max(value, *without), "without-one", count)
+    middle = math.fsum(without) / count
+    variance = (count - 1) / count * math.fsum((one - middle) ** 2 for one in without)
+    half = t_quantile(count - 1) * math.sqrt(variance)
+    return Estimate(value, value - half, value + half, "jackknife", count)
 
 
 def paired_ratio(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Estimate | None:

@@ -306,6 +306,23 @@ def test_where_some_seeds_have_no_value_a_claim_does_not_hold():
     assert "in 1 of 2 seeds" in found.reason
 
 
+def test_a_ratio_of_what_is_rare_is_that_of_the_means():
+    losses = {"fast": (10, 10, 10, 10, 1), "slow": (20, 20, 20, 20, 100)}
+    tables = [
+        ports(("h1", "host", 1000, 0, 0.1), ("t", "fabric", 100, lost, 0.1), case=case, seed=seed)
+        for case, of in losses.items()
+        for seed, lost in enumerate(of, 1)
+    ]
+    runs = [flows((10, 1), case=case, seed=seed) for case in losses for seed in range(1, 6)]
+    data = {"fig": frames(runs, tables)}
+    each = verdict(claim(accept=(10, math.inf), kind="ratio"), Binding((LOST,)), figures=data)
+    assert (each.word, each.estimate.mean) == ("holds", pytest.approx((4 * 2 + 100) / 5))
+    together = verdict(claim(accept=(10, math.inf), kind="ratio"), Binding((LOST,), of_means=True), figures=data)
+    assert together.estimate.mean == pytest.approx(180 / 41)
+    assert together.estimate.kind == "jackknife"
+    assert together.estimate.low < 180 / 41 < together.estimate.high
+
+
 def test_what_did_not_finish_is_not_left_out():
     done = frames([flows((10, 1), (10, None), case="fast")], [ports(("h1", "host", 100, 0, 0.1), case="fast")])
     found = verdict(claim(accept=(0, 9), kind="number"), Binding(("fct_all(fast)",)), figures={"fig": done})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.stats import estimate, paired_difference, paired_ratio, t_quantile
+from narrows.stats import estimate, estimate_of_all, paired_difference, paired_ratio, t_quantile
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,13 @@ def test_an_infinite_value_makes_an_infinite_mean():
 def test_the_mean_lies_in_its_interval(values):
     found = estimate(values)
     assert found.low - 1e-6 <= found.mean <= found.high + 1e-6
+
+
+def test_the_jackknife_of_a_mean_is_its_t_interval():
+    values = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0]
+    without = [(sum(values) - one) / (len(values) - 1) for one in values]
+    of_all, usual = estimate_of_all(sum(values) / len(values), without), estimate(values)
+    assert of_all.kind == "jackknife"
+    assert (of_all.mean, of_all.low, of_all.high) == pytest.approx((usual.mean, usual.low, usual.high))
+    few = estimate_of_all(2.0, [1.0, 2.5, 2.0])
+    assert (few.low, few.high, few.kind) == (1.0, 2.5, "without-one")

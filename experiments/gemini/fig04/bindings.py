@@ -18,7 +18,7 @@ BINDINGS = {
     "gem-036": Binding(names=_SMALL_AVERAGE),
     "gem-037": Binding(names=_SMALL_AVERAGE),
     # Where packets are lost.
-    "gem-010": Binding(tuple(f"plr_dcn({arm}) / plr_wan({arm})" for arm in _LOSS_AND_ECN)),
+    "gem-010": Binding(tuple(f"plr_dcn({arm}) / plr_wan({arm})" for arm in _LOSS_AND_ECN), of_means=True),
     "gem-023": Binding(("plr(bbr)",)),
     "gem-024": Binding(("plr_dcn(cubic)",)),
     "gem-025": Binding(("plr_wan(cubic)",)),

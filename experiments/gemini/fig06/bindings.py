@@ -17,6 +17,7 @@ BINDINGS = {
         instead=Instead(
             "plr_dcn(vegas-1)", 1.0, (("plr_dcn(vegas-1)", (0.0, 1.0)), ("plr_dcn(vegas-20)", (30.0, inf)))
         ),
+        of_means=True,
         also=("plr_dcn(vegas-1)", "plr_dcn(vegas-20)"),
     ),
     "gem-040": Binding(),

@@ -36,6 +36,9 @@ class Binding:
     """For what needs no run: the number, or numbers, that our code or the stated arithmetic gives."""
     instead: Instead | None = None
     """For a ratio whose claim says what counts where its denominator is near zero."""
+    of_means: bool = False
+    """For a ratio of what is rare: that of the means over the seeds. The seed with the least denominator would decide the
+    mean of the ratios."""
     each: tuple[tuple[float, float], ...] = ()
     """For `computed`: an interval for each number, within the claim's own, which is one for all."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -32,7 +32,7 @@ from narrows.claims.relations import (
     terms,
 )
 from narrows.errors import BadInput
-from narrows.stats import Estimate, estimate
+from narrows.stats import Estimate, estimate, estimate_of_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -190,14 +190,26 @@ class _Judge:
         try:
             chosen = self._settled(self._written_out(expression, scenario), scenario)
             values = self._by_seed(chosen, scenario)
+            found = self._of_means(chosen, scenario) if self.binding.of_means else estimate(values)
         except NotEvaluable as why:
             return Part(text, "unknown", detail=str(why))
-        found = estimate(values)
         if found is None:
             return Part(text, "unknown", detail=f"{text} has no value: nothing to divide by")
-        some = self._some_seeds(len(values), scenario)
+        some = self._some_seeds(found.seeds if self.binding.of_means else len(values), scenario)
         detail = f"{text} = {_number(found.mean)}{_unit_of(expression)}{some}"
         return Part(text, _capped(_inside(found, accept), some), found, detail)
+
+    def _of_means(self, expression: Expression, scenario: str) -> Estimate | None:
+        columns = {term: self._values(term, scenario) for term in terms(expression)}
+        seeds = sorted(set.intersection(*(set(column) for column in columns.values())))
+
+        def value(of: Sequence[int]) -> float:
+            return evaluate(expression, lambda term: math.fsum(columns[term][seed] for seed in of) / len(of))
+
+        if not seeds or math.isnan(value(seeds)):
+            return None
+        without = [value([other for other in seeds if other != seed]) for seed in seeds] if len(seeds) > 1 else [0.0]
+        return estimate_of_all(value(seeds), without)
 
     def _some_seeds(self, found: int, scenario: str) -> str:
         """What is said where not every seed has a value; nothing where all have."""
