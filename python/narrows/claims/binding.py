@@ -37,8 +37,8 @@ class Binding:
     instead: Instead | None = None
     """For a ratio whose claim says what counts where its denominator is near zero."""
     of_means: bool = False
-    """For a ratio of what is rare: that of the means over the seeds. The seed with the least denominator would decide the
-    mean of the ratios."""
+    """For a ratio of what is rare: that of the means over the seeds. The mean of the ratios is decided by the seed with
+    the least denominator."""
     each: tuple[tuple[float, float], ...] = ()
     """For `computed`: an interval for each number, within the claim's own, which is one for all."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
