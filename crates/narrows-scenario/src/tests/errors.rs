@@ -160,6 +160,26 @@ fn paths() {
 }
 
 #[test]
+fn axes_that_set_the_same() {
+    let sweep = |axes: &str| said("[run]", &format!("[sweep]\n{axes}\n[run]"));
+    insta::assert_snapshot!(
+        [
+            "\"fabric.delay, wan.delay\" = [\"5us\", \"6us\"]\n\"wan.delay\" = [\"1ms\", \"2ms\"]",
+            "\"wan.delay, fabric.delay,  wan.delay\" = [\"5us\"]",
+            "\"topology.two-datacenters.wan.delay\" = [\"5us\"]\n\"wan . delay\" = [\"1ms\"]",
+            "\"fabric.aqm\" = [\"none\"]\n\"wan.delay\" = [\"1ms\"]\n\"fabric.aqm.threshold.mark-at\" = [\"5pkt\"]",
+            "\"cc.gemini.beta\" = [0.2]\n\"cc.gemini.t\" = [\"5ms\"]\n\"cc\" = [\"dctcp\"]",
+        ]
+        .map(sweep)
+        .join("\n")
+    );
+    // Neighbours are not in each other's way, even where one's name begins like the other's.
+    let apart = "[sweep]\n\"fabric.delay\" = [\"5us\"]\n\"wan.delay\" = [\"1ms\"]\n\"traffic.web.arrivals.poisson.load\" = [0.5]\n\
+                 \"traffic.web.size\" = [{ fixed = \"1MB\" }]\n\"cc.gemini.t\" = [\"5ms\"]\n\"cc.gemini.beta\" = [0.2]\n";
+    assert_eq!(plans(&RIGHT.replacen("[run]", &format!("{apart}[run]"), 1)).len(), 1);
+}
+
+#[test]
 fn sizes_of_things() {
     insta::assert_snapshot!(all_said(&[
         ("servers = 4", "servers = 100000"),
