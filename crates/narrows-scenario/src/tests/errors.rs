@@ -62,6 +62,7 @@ fn random_queries_and_bursts() {
         (whole, &asks(", arrivals = { log-normal = { mean = \"1ms\", sigma = 1 } }")),
         (arrivals, "arrivals = { log-normal = { mean = \"0s\", sigma = 2 } }"),
         (arrivals, "arrivals = { log-normal = { mean = \"1ms\", sigma = 9 } }"),
+        (arrivals, "arrivals = { log-normal = { mean = \"1ms\", sigma = 0.009 } }"),
         (arrivals, "arrivals = { log-normal = { mean = \"1ns\", sigma = 2 } }"),
         (arrivals, "arrivals = { log-normal = { mean = \"1ms\", sigma = 2 } }\nexact = true"),
     ]));
