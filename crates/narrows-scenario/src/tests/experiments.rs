@@ -527,3 +527,25 @@ fn a_sender_with_several_directions_keeps_its_mean() {
         assert!((load * link.rate.as_bps() as f64 / bits - 1.0).abs() < 1e-9, "{}: {load}", link.name);
     }
 }
+
+#[test]
+fn what_jitters_is_the_hosts_own_ports() {
+    let delayed = |stack: &str| {
+        let text =
+            THREE_SITES.replacen("[[traffic]]", &format!("host = {{ stack-delay = {{ {stack} }} }}\n[[traffic]]"), 1);
+        expand(&text, &Overrides::default())
+    };
+    let still = &plans(THREE_SITES)[0];
+    assert!(!serde_json::to_string(still).unwrap().contains("jitter"));
+    assert_eq!(delayed("jitter = \"0s\"").unwrap().plans[0].hash(), still.hash());
+    let shaken = &delayed("jitter = \"12us\"").unwrap().plans[0];
+    for (link, without) in shaken.network.links.iter().zip(&still.network.links) {
+        assert_eq!(link.jitter, if link.role == Role::Host { Span::from_us(12) } else { Span::ZERO }, "{}", link.name);
+        assert_eq!(link.delay, without.delay);
+    }
+    assert_eq!(serde_json::to_string(shaken).unwrap().matches("jitter").count(), 5);
+    assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(shaken).unwrap()).unwrap(), *shaken);
+    assert!(delayed("jitter = \"1s\"").is_ok());
+    let said = delayed("jitter = \"1001ms\"").unwrap_err().render();
+    assert!(said.contains("a stack delay") && said.contains("^^^"), "{said}");
+}
