@@ -112,6 +112,20 @@ impl<'i> Document<'i> {
         descend(place, rest, what, path, value)
     }
 
+    /// The keys that lead from the file's root to what the path sets.
+    pub(crate) fn keys_of(&self, path: &Path) -> Vec<String> {
+        let segments: Vec<&str> = path.text.split('.').map(str::trim).collect();
+        let mut keys = vec![];
+        if !ROOTS.contains(&segments[0])
+            && let Some(DeValue::Table(table)) = self.value(&["topology"]).map(Spanned::get_ref)
+        {
+            keys.push("topology".to_owned());
+            keys.extend(table.keys().map(|named| named.get_ref().to_string()));
+        }
+        keys.extend(segments.into_iter().map(str::to_owned));
+        keys
+    }
+
     /// Whether the path goes into a controller other than the one that stands there: then it does not apply.
     pub(crate) fn is_of_another_controller(&self, path: &Path) -> bool {
         let segments: Vec<&str> = path.text.split('.').map(str::trim).collect();

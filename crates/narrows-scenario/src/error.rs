@@ -68,6 +68,14 @@ pub enum Problem {
         /// What it has.
         known: Vec<String>,
     },
+    /// A sweep sets a value, or a part of it, on two axes or twice on one.
+    #[error("the sweep sets `{path}` {}", again(path, earlier))]
+    SetTwice {
+        /// As written.
+        path: String,
+        /// The one before it, which is the same, lies in it, or holds it.
+        earlier: String,
+    },
     /// A needed key is absent.
     #[error("`{key}` is missing")]
     Missing {
@@ -317,6 +325,9 @@ impl Problem {
             Problem::UnknownKey { key, known } => or_list(key, known, "what may stand here"),
             Problem::UnknownName { name, known, .. } => or_list(name, known, "there are"),
             Problem::UnknownPath { segment, known, .. } => or_list(segment, known, "it has"),
+            Problem::SetTwice { .. } => {
+                Some("leave it to one axis; an axis \"a, b\" sets both to the same values".to_owned())
+            }
             Problem::Missing { example, .. } => Some(format!("write `{example}`")),
             Problem::OneOf { .. } => Some("write one of them and no other".to_owned()),
             Problem::NotHere { .. } => Some("take it away".to_owned()),
@@ -366,6 +377,11 @@ fn reason(kind: std::io::ErrorKind) -> &'static str {
         std::io::ErrorKind::IsADirectory => "it is a folder",
         _ => "reading fails",
     }
+}
+
+/// How a path and an earlier one of the sweep are in each other's way.
+fn again(path: &str, earlier: &str) -> String {
+    if path == earlier { "twice".to_owned() } else { format!("and, before it, `{earlier}`: one holds the other") }
 }
 
 fn list(keys: &[&str]) -> String {

@@ -96,6 +96,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     let arms = written.elements("arm");
 
     let overridden = |path: &Path| overrides.iter().any(|(over, _)| over.text == path.text);
+    set_once(&written)?;
     let mut axes = vec![];
     for (path, value) in written.entries(&["sweep"]) {
         let replaced = quick.sweep.iter().find(|(quick, _)| quick.text == path.text);
@@ -263,6 +264,19 @@ impl Override {
 /// The paths of an axis, which its key separates by commas.
 fn together(key: &Path) -> Vec<Path> {
     key.text.split(',').map(|text| Path { text: text.trim().to_owned(), span: key.span.clone() }).collect()
+}
+
+/// Refuses paths of the sweep of which one sets what another sets: the later axis would win, and the plan's labels would
+/// say otherwise.
+fn set_once(document: &Document<'_>) -> Judged<()> {
+    let axes = document.entries(&["sweep"]);
+    let paths = axes.iter().flat_map(|(key, _)| together(key)).enumerate();
+    let mut paths: Vec<_> = paths.map(|(place, path)| (document.keys_of(&path), place, path)).collect();
+    // In this order a path stands right before those that lie in it.
+    paths.sort_by(|one, other| one.0.cmp(&other.0));
+    let Some(pair) = paths.windows(2).find(|pair| pair[1].0.starts_with(&pair[0].0)) else { return Ok(()) };
+    let (earlier, later) = if pair[0].1 < pair[1].1 { (&pair[0].2, &pair[1].2) } else { (&pair[1].2, &pair[0].2) };
+    Err(Problem::SetTwice { path: later.text.clone(), earlier: earlier.text.clone() }.at(&later.span))
 }
 
 /// The values of an axis: a list, a range of whole numbers `"1..=40"`, or `{ from = "1ms", to = "5ms", step = "1ms" }`.

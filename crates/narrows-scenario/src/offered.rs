@@ -6,12 +6,11 @@ use narrows_core::units::Time;
 
 use crate::plan::{Graph, Incast, Open, Pairs, Pattern, Plan};
 use crate::route::{NoPath, Routes};
-use crate::traffic::arrivals::GOODPUT_OVER_WIRE;
+use crate::traffic::arrivals::{GOODPUT_OVER_WIRE, per_second};
 
 /// Flows per second of a process.
-#[expect(clippy::cast_precision_loss, reason = "a mean time is known to 53 bits")]
 pub(crate) fn flows_per_second(open: &Open) -> f64 {
-    1e12 / open.mean_interarrival.as_ps() as f64
+    per_second(open.mean_interarrival)
 }
 
 /// Rounds of a client until `end`: as many as it wants, or as are expected at random.

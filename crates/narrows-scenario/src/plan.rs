@@ -121,7 +121,8 @@ pub struct Link {
     pub watched: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+/// Whether nothing is said by it: then it is not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(span: &Span) -> bool {
     *span == Span::ZERO
 }
@@ -246,7 +247,7 @@ pub struct FlowStart {
     /// When it is offered (or its request sent), at the earliest.
     pub at: Time,
     /// How much later that may be; drawn from the seed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub spread: Span,
     /// The node that sends its bytes.
     pub source: u32,
@@ -260,10 +261,11 @@ pub struct FlowStart {
     pub request: Option<Bytes>,
 }
 
-/// Whether there is no spread: then it is not written.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_none(spread: &Span) -> bool {
-    *spread == Span::ZERO
+impl FlowStart {
+    /// A flow that begins exactly then, without a request; one without a size goes on to the run's end.
+    pub const fn new(at: Time, source: u32, destination: u32, size: Option<Bytes>) -> FlowStart {
+        FlowStart { at, spread: Span::ZERO, source, destination, size, stop: None, request: None }
+    }
 }
 
 /// Scatter and gather by one client: in a closed loop, or at random times.

@@ -1,5 +1,6 @@
 //! Traffic as written becomes traffic that a driver can generate: pairs of hosts, times, sizes, stacks, controllers.
 
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use narrows_core::cc::Spec;
@@ -34,8 +35,9 @@ pub(crate) use pairs::Group;
 pub const MOST_FLOWS: u64 = 100_000_000;
 /// Most expected flows of a traffic that is `exact`: they are drawn together.
 pub const MOST_EXACT_FLOWS: u64 = 10_000_000;
-/// Largest deviation of the logarithm of a log-normal time: beyond, no run is long enough to see its mean.
-const LARGEST_SIGMA: f64 = 4.0;
+/// Deviations of the logarithm of a log-normal time: below, flows come like a clock; beyond, no run is long enough to see
+/// their mean.
+const SIGMAS: RangeInclusive<f64> = 0.01..=4.0;
 /// Largest flow.
 const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
 
@@ -53,7 +55,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) folder: Option<&'a Path>,
     pub(crate) end: Time,
     /// Where the arm stands, for what it lacks.
-    pub(crate) arm: &'a std::ops::Range<usize>,
+    pub(crate) arm: &'a Range<usize>,
 }
 
 impl Scene<'_> {
@@ -62,11 +64,7 @@ impl Scene<'_> {
     }
 
     /// Refuses pairs without a path, at this place.
-    pub(crate) fn reachable(
-        &self,
-        pairs: impl Iterator<Item = (u32, u32)>,
-        span: &std::ops::Range<usize>,
-    ) -> Judged<()> {
+    pub(crate) fn reachable(&self, pairs: impl Iterator<Item = (u32, u32)>, span: &Range<usize>) -> Judged<()> {
         let pairs: Vec<(u32, u32)> = pairs.collect();
         if pairs.is_empty() {
             return Ok(());
@@ -75,7 +73,7 @@ impl Scene<'_> {
     }
 
     /// A path that does not exist, said of this place.
-    pub(crate) fn unreachable(&self, no: NoPath, span: &std::ops::Range<usize>) -> Box<crate::error::Fault> {
+    pub(crate) fn unreachable(&self, no: NoPath, span: &Range<usize>) -> Box<crate::error::Fault> {
         let (from, to) = (self.name(no.from).to_owned(), self.name(no.to).to_owned());
         Problem::Unreachable { from, to }.at(span)
     }
@@ -211,7 +209,7 @@ fn sizes(written: &WrittenTraffic, at: &Located<WrittenTraffic>, scene: &Scene<'
 fn open(
     written: &Located<WrittenTraffic>,
     poisson: &Poisson,
-    at: &std::ops::Range<usize>,
+    at: &Range<usize>,
     groups: &[Group],
     scene: &Scene<'_>,
 ) -> Judged<Vec<Open>> {
@@ -266,11 +264,12 @@ fn open(
         .collect())
 }
 
-/// One process with log-normal times for each sender.
+/// Processes with log-normal times, one for each sender; several where it stands in several groups, which together have
+/// the stated mean.
 fn bursts(
     written: &Located<WrittenTraffic>,
     times: &LogNormal,
-    at: &std::ops::Range<usize>,
+    at: &Range<usize>,
     senders: &[Group],
     scene: &Scene<'_>,
 ) -> Judged<Vec<Open>> {
@@ -281,25 +280,26 @@ fn bursts(
     if mean == Span::ZERO {
         return Err(Problem::Zero { what: "the mean time between flows" }.at(&times.mean.span));
     }
-    if sigma == 0.0 || sigma > LARGEST_SIGMA {
-        let (what, value, most) = ("sigma".to_owned(), sigma.to_string(), LARGEST_SIGMA.to_string());
-        return Err(Problem::OutOfRange { what, value, least: "0.01".to_owned(), most }.at(&times.sigma.span));
+    if !SIGMAS.contains(&sigma) {
+        let (what, value) = ("sigma".to_owned(), sigma.to_string());
+        let (least, most) = (SIGMAS.start().to_string(), SIGMAS.end().to_string());
+        return Err(Problem::OutOfRange { what, value, least, most }.at(&times.sigma.span));
     }
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    few_enough(senders.len() as f64 * 1e12 / mean.as_ps() as f64, MOST_FLOWS, at, scene)?;
+    let means: Vec<Span> = senders.iter().map(|sender| arrivals::thinned(mean, sender.weight)).collect();
+    few_enough(means.iter().map(|mean| arrivals::per_second(*mean)).sum(), MOST_FLOWS, at, scene)?;
     let sizes = sizes(written, written, scene)?;
     let request = written.request.as_ref().map(positive("a request")).transpose()?;
     let weighted: Vec<(&Pairs, f64)> = senders.iter().map(|sender| (&sender.pairs, sender.weight)).collect();
     scene.routes.carried(&weighted).map_err(|no| scene.unreachable(no, &written.span))?;
-    let open = |sender: &Group| Open {
-        mean_interarrival: mean,
+    let open = |(sender, mean_interarrival): (&Group, Span)| Open {
+        mean_interarrival,
         sigma: Some(sigma),
         sizes: sizes.clone(),
         pairs: sender.pairs.clone(),
         exact: false,
         request,
     };
-    Ok(senders.iter().map(open).collect())
+    Ok(senders.iter().zip(means).map(open).collect())
 }
 
 /// Refuses more flows than a traffic may have, expected at so many per second.
@@ -309,7 +309,7 @@ fn bursts(
     clippy::cast_sign_loss,
     reason = "an estimate, positive"
 )]
-fn few_enough(per_second: f64, most: u64, at: &std::ops::Range<usize>, scene: &Scene<'_>) -> Judged<()> {
+fn few_enough(per_second: f64, most: u64, at: &Range<usize>, scene: &Scene<'_>) -> Judged<()> {
     let expected = per_second * (scene.end.as_ps() as f64 / 1e12);
     if expected > most as f64 {
         return Err(Problem::TooMany { what: "flows", value: expected as u64, most }.at(at));

@@ -34,11 +34,15 @@ fn controllers() -> Vec<PathBuf> {
     files_below(&repository().join("crates/narrows-core/src/cc"))
 }
 
-/// The keys of `docs/references.toml`: its table names.
-fn reference_keys() -> Vec<String> {
-    let text = read(&repository().join("docs/references.toml"));
-    let keys = text.lines().filter_map(|line| line.strip_prefix("[\"")?.strip_suffix("\"]"));
-    keys.map(str::to_owned).collect()
+/// A file of `docs/` as TOML.
+fn table(name: &str) -> toml::Table {
+    let path = repository().join("docs").join(name);
+    read(&path).parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Whether the entry has this field, and a text in it.
+fn says(entry: &toml::Value, field: &str) -> bool {
+    entry.get(field).and_then(toml::Value::as_str).is_some_and(|text| !text.is_empty())
 }
 
 /// Citations such as `RFC 9438 §4.2`: what stands in brackets, is no link, and begins like a name.
@@ -65,9 +69,9 @@ fn words(source: &str) -> String {
 
 #[test]
 fn every_citation_resolves() {
-    let keys = reference_keys();
+    let references = table("references.toml");
     let check = |citation: &str, place: &str| {
-        let known = keys.iter().filter_map(|key| citation.strip_prefix(key.as_str()));
+        let known = references.keys().filter_map(|key| citation.strip_prefix(key.as_str()));
         assert!(known.into_iter().any(|rest| rest.is_empty() || rest.starts_with(' ')), "{place} cites {citation}");
     };
     for spec in SPECS {
@@ -86,11 +90,11 @@ fn every_citation_resolves() {
 
 #[test]
 fn every_reference_says_what_and_where() {
-    let text = read(&repository().join("docs/references.toml"));
-    for entry in text.split("\n[\"").skip(1) {
-        for field in ["\ntitle = ", "\nauthors = ", "\nyear = ", "\nwhere = "] {
-            assert!(entry.contains(field), "no{field}in [\"{entry}");
+    for (key, entry) in &table("references.toml") {
+        for field in ["title", "authors", "where"] {
+            assert!(says(entry, field), "{key}: no {field}");
         }
+        assert!(entry.get("year").is_some_and(toml::Value::is_integer), "{key}: no year");
     }
 }
 
@@ -109,16 +113,15 @@ fn every_controller_has_a_page_that_names_its_parameters() {
 
 #[test]
 fn every_deviation_is_pinned_by_a_test() {
-    let text = read(&repository().join("docs/deviations.toml"));
+    let table = table("deviations.toml");
     let crates = files_below(&repository().join("crates"));
     let code: String =
         crates.iter().filter(|path| path.extension().is_some_and(|e| e == "rs")).map(|p| read(p)).collect();
-    for entry in text.split("[[deviation]]").skip(1) {
-        for field in ["\nsource = ", "\ndifference = ", "\nreason = "] {
-            assert!(entry.contains(field), "no{field}in {entry}");
+    for entry in table["deviation"].as_array().expect("a list of deviations") {
+        for field in ["source", "difference", "reason", "test"] {
+            assert!(says(entry, field), "no {field}: {entry}");
         }
-        let test = entry.lines().find_map(|line| line.strip_prefix("test = \"")?.strip_suffix('"'));
-        let test = test.expect("each deviation names its test");
+        let test = entry["test"].as_str().expect("looked at above");
         assert!(code.contains(&format!("fn {test}(")), "no test {test}");
     }
 }

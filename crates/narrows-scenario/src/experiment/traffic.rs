@@ -97,7 +97,7 @@ pub enum Arrivals {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LogNormal {
-    /// Mean time between two flows of a sender.
+    /// Mean time between two flows of a sender, over all its receivers.
     pub mean: Located<Quantity<Span>>,
     /// Standard deviation of the logarithm of that time.
     pub sigma: Located<Fraction>,

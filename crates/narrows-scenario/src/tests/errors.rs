@@ -62,6 +62,7 @@ fn random_queries_and_bursts() {
         (whole, &asks(", arrivals = { log-normal = { mean = \"1ms\", sigma = 1 } }")),
         (arrivals, "arrivals = { log-normal = { mean = \"0s\", sigma = 2 } }"),
         (arrivals, "arrivals = { log-normal = { mean = \"1ms\", sigma = 9 } }"),
+        (arrivals, "arrivals = { log-normal = { mean = \"1ms\", sigma = 0.009 } }"),
         (arrivals, "arrivals = { log-normal = { mean = \"1ns\", sigma = 2 } }"),
         (arrivals, "arrivals = { log-normal = { mean = \"1ms\", sigma = 2 } }\nexact = true"),
     ]));
@@ -157,6 +158,26 @@ fn paths() {
         ("[run]", "[sweep]\n\"fabric.delay,\" = [\"5us\"]\n[run]"),
         ("[run]", "[sweep]\n\"servers\" = \"1..=9999\"\n\"wan.delay\" = [\"1ms\", \"2ms\"]\n[run]"),
     ]));
+}
+
+#[test]
+fn axes_that_set_the_same() {
+    let sweep = |axes: &str| said("[run]", &format!("[sweep]\n{axes}\n[run]"));
+    insta::assert_snapshot!(
+        [
+            "\"fabric.delay, wan.delay\" = [\"5us\", \"6us\"]\n\"wan.delay\" = [\"1ms\", \"2ms\"]",
+            "\"wan.delay, fabric.delay,  wan.delay\" = [\"5us\"]",
+            "\"topology.two-datacenters.wan.delay\" = [\"5us\"]\n\"wan . delay\" = [\"1ms\"]",
+            "\"fabric.aqm\" = [\"none\"]\n\"wan.delay\" = [\"1ms\"]\n\"fabric.aqm.threshold.mark-at\" = [\"5pkt\"]",
+            "\"cc.gemini.beta\" = [0.2]\n\"cc.gemini.t\" = [\"5ms\"]\n\"cc\" = [\"dctcp\"]",
+        ]
+        .map(sweep)
+        .join("\n")
+    );
+    // Neighbours are not in each other's way, even where one's name begins like the other's.
+    let apart = "[sweep]\n\"fabric.delay\" = [\"5us\"]\n\"wan.delay\" = [\"1ms\"]\n\"traffic.web.arrivals.poisson.load\" = [0.5]\n\
+                 \"traffic.web.size\" = [{ fixed = \"1MB\" }]\n\"cc.gemini.t\" = [\"5ms\"]\n\"cc.gemini.beta\" = [0.2]\n";
+    assert_eq!(plans(&RIGHT.replacen("[run]", &format!("{apart}[run]"), 1)).len(), 1);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::*;
 use crate::offered_load;
 use crate::plan::{Connections, FlowStart, NodeKind, Open, Pairs, Pattern, Plan, Role};
 use crate::summary::Summary;
+use crate::traffic::arrivals::GOODPUT_OVER_WIRE;
 
 macro_rules! text {
     ($name:literal) => {
@@ -492,4 +493,59 @@ fn the_documents_example_is_an_experiment() {
     let whole: Vec<&str> = examples.into_iter().filter(|example| example.contains("[run]")).collect();
     assert_eq!(whole.len(), 1, "one complete example");
     assert!(!plans(whole[0]).is_empty());
+}
+
+/// Three datacenters: a host of the first may send to one host of the second and two of the third.
+const THREE_SITES: &str = r#"
+    [topology.graph]
+    switches = [{ name = "s1", site = 1 }, { name = "s2", site = 2 }, { name = "s3", site = 3 }]
+    hosts = [{ name = "x", count = 2, switch = "s1" }, { name = "y", switch = "s2" }, { name = "z", count = 2, switch = "s3" }]
+    links = [{ ends = ["s1", "s2"] }, { ends = ["s1", "s3"] }, { ends = ["s2", "s3"] }]
+    [[traffic]]
+    name = "web"
+    arrivals = { log-normal = { mean = "150ms", sigma = 2 } }
+    size = { fixed = "1MB" }
+    between = "datacenters"
+    [[arm]]
+    name = "cubic"
+    cc = "cubic"
+    [run]
+    end = "100s"
+"#;
+
+#[test]
+fn a_sender_with_several_directions_keeps_its_mean() {
+    let plan = &plans(THREE_SITES)[0];
+    let mean = |name: &str| open(plan.traffic.iter().find(|traffic| traffic.name == name).unwrap()).mean_interarrival;
+    assert_eq!(plan.traffic.len(), 5 * 2);
+    // A third of its flows to y, two thirds to the hosts z; half of y's to either side.
+    assert_eq!((mean("web/1-2/x-1"), mean("web/1-3/x-1")), (Span::from_ms(450), Span::from_ms(225)));
+    assert_eq!((mean("web/2-1/y"), mean("web/2-3/y")), (Span::from_ms(300), Span::from_ms(300)));
+    let bits = 1e6 / 0.15 * 8.0 / GOODPUT_OVER_WIRE;
+    let load = offered_load(plan).unwrap();
+    for (link, load) in plan.network.links.iter().zip(load).filter(|(link, _)| link.role == Role::Host) {
+        assert!((load * link.rate.as_bps() as f64 / bits - 1.0).abs() < 1e-9, "{}: {load}", link.name);
+    }
+}
+
+#[test]
+fn what_jitters_is_the_hosts_own_ports() {
+    let delayed = |stack: &str| {
+        let text =
+            THREE_SITES.replacen("[[traffic]]", &format!("host = {{ stack-delay = {{ {stack} }} }}\n[[traffic]]"), 1);
+        expand(&text, &Overrides::default())
+    };
+    let still = &plans(THREE_SITES)[0];
+    assert!(!serde_json::to_string(still).unwrap().contains("jitter"));
+    assert_eq!(delayed("jitter = \"0s\"").unwrap().plans[0].hash(), still.hash());
+    let shaken = &delayed("jitter = \"12us\"").unwrap().plans[0];
+    for (link, without) in shaken.network.links.iter().zip(&still.network.links) {
+        assert_eq!(link.jitter, if link.role == Role::Host { Span::from_us(12) } else { Span::ZERO }, "{}", link.name);
+        assert_eq!(link.delay, without.delay);
+    }
+    assert_eq!(serde_json::to_string(shaken).unwrap().matches("jitter").count(), 5);
+    assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(shaken).unwrap()).unwrap(), *shaken);
+    assert!(delayed("jitter = \"1s\"").is_ok());
+    let said = delayed("jitter = \"1001ms\"").unwrap_err().render();
+    assert!(said.contains("a stack delay") && said.contains("^^^"), "{said}");
 }

@@ -26,6 +26,23 @@ pub fn interval(flows_per_second: f64) -> Span {
     Span::from_ps((libm::round(1e12 / flows_per_second) as u64).max(1))
 }
 
+/// Flows per second at this mean time between them, the inverse of [`interval`].
+#[expect(clippy::cast_precision_loss, reason = "a mean time is known to 53 bits")]
+pub fn per_second(mean: Span) -> f64 {
+    1e12 / mean.as_ps().max(1) as f64
+}
+
+/// Mean time between those flows that are this share of all, rounded to the nearest picosecond.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive, saturating, and a mean is known to 53 bits"
+)]
+pub fn thinned(mean: Span, share: f64) -> Span {
+    Span::from_ps(libm::round(mean.as_ps() as f64 / share) as u64)
+}
+
 /// An exponential time with this mean, rounded to the nearest picosecond.
 #[expect(
     clippy::cast_precision_loss,

@@ -111,15 +111,7 @@ impl Iterator for Flows<'_> {
             }
         };
         let (source, destination) = self.open.pair(&mut self.pairs);
-        Some(FlowStart {
-            at,
-            spread: Span::ZERO,
-            source,
-            destination,
-            size: Some(size),
-            stop: None,
-            request: self.open.request,
-        })
+        Some(FlowStart { request: self.open.request, ..FlowStart::new(at, source, destination, Some(size)) })
     }
 }
 
@@ -209,13 +201,8 @@ mod tests {
     #[test]
     fn stated_flows_begin_within_their_spread_in_the_order_of_time() {
         let flow = |ms, spread| FlowStart {
-            at: Time::ZERO + Span::from_ms(ms),
             spread: Span::from_ms(spread),
-            source: 0,
-            destination: 1,
-            size: None,
-            stop: None,
-            request: None,
+            ..FlowStart::new(Time::ZERO + Span::from_ms(ms), 0, 1, None)
         };
         let exact = vec![flow(3, 0), flow(1, 0)];
         assert_eq!(started(&exact, 1, "t"), [exact[1], exact[0]]);

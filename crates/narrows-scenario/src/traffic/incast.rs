@@ -1,12 +1,10 @@
 //! Scatter and gather: each client keeps a loop of its own [DCTCP §4.2.1], or asks at random times [DCTCP §4.3].
 
-use std::ops::Range;
-
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span, Time};
 
-use super::arrivals::exponential;
-use super::{MOST_FLOWS, Scene, positive};
+use super::arrivals::{exponential, per_second};
+use super::{MOST_FLOWS, Scene, few_enough, positive};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::traffic::{Arrivals, Incast as Written};
@@ -65,7 +63,9 @@ pub(super) fn resolve(name: &str, written: &Located<Written>, scene: &Scene<'_>)
             _ => return Err(Problem::OneOf { what: "incast", keys: &["response", "total"] }.at(&written.span)),
         };
         if let (Some(mean), Some(arrivals)) = (mean_interarrival, &written.arrivals) {
-            few_enough(mean, servers.len() * clients.len(), scene, &arrivals.span)?;
+            #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
+            let answers = (servers.len() * clients.len()) as f64;
+            few_enough(per_second(mean) * answers, MOST_FLOWS, &arrivals.span, scene)?;
         }
         scene.reachable(servers.iter().map(|server| (*server, *client)), &written.span)?;
         let jitter = written.jitter.as_ref().map_or(Span::ZERO, |by| by.value.0);
@@ -104,14 +104,4 @@ fn interval(arrivals: &Located<Arrivals>) -> Judged<Span> {
         return Err(Problem::Missing { key: "rate", example: "poisson = { rate = \"7/s\" }" }.at(&arrivals.span));
     };
     rate.value.0.interval().ok_or_else(|| Problem::Zero { what: "the rate of arrivals" }.at(&rate.span))
-}
-
-/// Refuses more answers than a traffic may have flows.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]
-fn few_enough(mean: Span, answers: usize, scene: &Scene<'_>, span: &Range<usize>) -> Judged<()> {
-    let flows = scene.end.as_ps() as f64 / mean.as_ps().max(1) as f64 * answers as f64;
-    if flows > MOST_FLOWS as f64 {
-        return Err(Problem::TooMany { what: "flows", value: flows as u64, most: MOST_FLOWS }.at(span));
-    }
-    Ok(())
 }

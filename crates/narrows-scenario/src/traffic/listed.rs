@@ -48,7 +48,7 @@ fn one(flow: &Located<Flow>, scene: &Scene<'_>) -> Judged<FlowStart> {
     }
     scene.reachable(std::iter::once((source, destination)), &flow.span)?;
     let request = flow.request.as_ref().map(positive("a request")).transpose()?;
-    Ok(FlowStart { at, spread: Span::ZERO, source, destination, size, stop, request })
+    Ok(FlowStart { stop, request, ..FlowStart::new(at, source, destination, size) })
 }
 
 /// Reads `source destination priority port bytes start-seconds` per line after a line with their number: the format of
@@ -76,15 +76,7 @@ fn parse(file: &str, text: &str, hosts: usize) -> Result<Vec<FlowStart>, Problem
         let at =
             units::parse::<Time>(&format!("{start}s")).ok().filter(|at| at.since(Time::ZERO) < Span::from_secs(86_400));
         let (Some(size), Some(at)) = (size, at) else { return Err(fail(number, FlowFault::Columns)) };
-        flows.push(FlowStart {
-            at,
-            spread: Span::ZERO,
-            source,
-            destination,
-            size: Some(size),
-            stop: None,
-            request: None,
-        });
+        flows.push(FlowStart::new(at, source, destination, Some(size)));
     }
     if flows.len() == count { Ok(flows) } else { Err(fail(1, FlowFault::Count)) }
 }

@@ -21,36 +21,51 @@ pub(crate) struct Group {
     pub(crate) name: String,
     /// The pairs.
     pub(crate) pairs: Pairs,
-    /// Its share of the traffic's flows: of its ordered pairs among all.
+    /// Its share of the traffic's flows: of its ordered pairs among all. From [`by_sender`], its share of the sender's.
     pub(crate) weight: f64,
 }
 
-/// Each group's senders apart, `web/h1`, with equal shares of the group: each has a process of its own.
+/// Each group's senders apart, `web/h1`: each has a process of its own. A sender that stands in several groups divides its
+/// flows among them as its receivers are divided; the weights are these shares and add up to 1 for each sender.
 pub(super) fn by_sender(groups: Vec<Group>, scene: &Scene<'_>) -> Vec<Group> {
-    let mut apart = vec![];
+    let mut apart: Vec<(u32, Group)> = vec![];
+    let mut all: BTreeMap<u32, f64> = BTreeMap::new();
     for group in groups {
-        let senders: Vec<(u32, Pairs)> = match group.pairs {
-            Pairs::Between { sources, destinations } => sources
-                .into_iter()
-                .filter(|source| destinations.iter().any(|destination| destination != source))
-                .map(|source| (source, Pairs::Between { sources: vec![source], destinations: destinations.clone() }))
-                .collect(),
-            Pairs::Listed(listed) => {
-                let mut by_source: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
-                for pair in listed {
-                    by_source.entry(pair.0).or_default().push(pair);
-                }
-                by_source.into_iter().map(|(source, pairs)| (source, Pairs::Listed(pairs))).collect()
-            }
-        };
-        #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
-        let weight = group.weight / senders.len() as f64;
-        apart.extend(senders.into_iter().map(|(source, pairs)| {
-            let name = format!("{}/{}", group.name, scene.name(source));
-            Group { name, pairs, weight }
-        }));
+        for (sender, pairs) in senders(group.pairs) {
+            let (name, weight) = (format!("{}/{}", group.name, scene.name(sender)), receivers(sender, &pairs));
+            *all.entry(sender).or_default() += weight;
+            apart.push((sender, Group { name, pairs, weight }));
+        }
     }
-    apart
+    let share = |(sender, group): (u32, Group)| Group { weight: group.weight / all[&sender], ..group };
+    apart.into_iter().map(share).collect()
+}
+
+/// The senders of these pairs that have a receiver, each with its own pairs.
+fn senders(pairs: Pairs) -> Vec<(u32, Pairs)> {
+    match pairs {
+        Pairs::Between { sources, destinations } => sources
+            .into_iter()
+            .filter(|source| destinations.iter().any(|destination| destination != source))
+            .map(|source| (source, Pairs::Between { sources: vec![source], destinations: destinations.clone() }))
+            .collect(),
+        Pairs::Listed(listed) => {
+            let mut by_source: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+            for pair in listed {
+                by_source.entry(pair.0).or_default().push(pair);
+            }
+            by_source.into_iter().map(|(source, pairs)| (source, Pairs::Listed(pairs))).collect()
+        }
+    }
+}
+
+/// How many receivers this only sender of these pairs has.
+#[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
+fn receivers(sender: u32, pairs: &Pairs) -> f64 {
+    match pairs {
+        Pairs::Between { destinations, .. } => destinations.iter().filter(|to| **to != sender).count() as f64,
+        Pairs::Listed(listed) => listed.len() as f64,
+    }
 }
 
 /// The groups of a traffic. At least one, each with at least one pair, weights adding up to 1.

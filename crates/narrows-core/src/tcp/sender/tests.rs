@@ -2,9 +2,9 @@ use super::*;
 use crate::cc::{Context, Settings};
 use crate::packet::Ecn;
 use crate::rng::SmallStream;
-use crate::tcp::initial_path;
 use crate::tcp::profile::Profile;
 use crate::tcp::receiver::{Receiver, arrival};
+use crate::tcp::{LEAST_SMALL_QUEUE, initial_path};
 use crate::units::Rate;
 
 fn stack(profile: Profile) -> Stack {
@@ -12,10 +12,15 @@ fn stack(profile: Profile) -> Stack {
 }
 
 fn sender(stack: &Stack) -> Sender {
+    after_handshake(Span::from_ms(10), stack)
+}
+
+/// A sender whose handshake took this long.
+fn after_handshake(round_trip: Span, stack: &Stack) -> Sender {
     let path = initial_path(stack);
     let context = Context { settings: Settings::new(&[], &[]), path: &path, random: SmallStream::new(1) };
     let mut sender = Sender::new(Controller::build("newreno", &context).unwrap(), path);
-    sender.sample_handshake(Time::ZERO, Span::from_ms(10), stack);
+    sender.sample_handshake(Time::ZERO, round_trip, stack);
     sender
 }
 
@@ -143,5 +148,23 @@ fn a_stream_crosses_the_wrap_of_wire_numbers() {
             assert_eq!(path.receiver.next_expected(), path.sender.offered);
             assert!(path.sender.retransmitted_bytes >= 1448 * 5);
         }
+    }
+}
+
+#[test]
+fn a_millisecond_waits_in_the_port_and_no_more_than_the_cap() {
+    for (name, profile) in Profile::NAMED {
+        let stack = stack(smooth(*profile, 1_000));
+        let waits = |round_trip: Span, most: Bytes| {
+            let sender = after_handshake(round_trip, &stack);
+            assert_eq!(sender.small_queue_limit(&stack), most, "{name}, {round_trip}");
+            // The short way to the same answer may be wrong by the roundings, and to one side only.
+            assert!(sender.is_small_queue(most.saturating_sub(Bytes::new(4)), &stack), "{name}, {round_trip}");
+            assert!(!sender.is_small_queue(most, &stack), "{name}, {round_trip}");
+        };
+        // The rate is two windows of 1.5 MB per round trip: 3 GB, 30 MB and 0.3 MB per second.
+        waits(Span::from_ms(1), profile.small_queue_bytes);
+        waits(Span::from_ms(100), Bytes::new(30_000));
+        waits(Span::from_secs(10), LEAST_SMALL_QUEUE);
     }
 }
