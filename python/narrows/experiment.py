@@ -18,6 +18,8 @@ _PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+-]{0,199}")
 _LABELS = ("experiment", "arm", "axes", "declared")
 _PICOSECONDS_PER_NANOSECOND = 1000
 
+FILE = "experiment.toml"
+"""What the experiment file of a figure is called."""
 ABSENT = "–"
 """Value of a setting that an arm does not have."""
 
@@ -93,6 +95,11 @@ class Experiment:
     """Whether the seeds are not the file's."""
 
     @property
+    def place(self) -> str:
+        """The figure that it is the experiment of, wherever one stands: `gemini/fig13`; nothing for any other file."""
+        return place_of(self.file.resolve())
+
+    @property
     def identifier(self) -> str:
         """What `compare` and `report` call its results; other settings or seeds are another identifier."""
         seeds = self.seeds if self.other_seeds else ()
@@ -121,6 +128,12 @@ def expand(
         sets=tuple((key, value) for key, value in sets),
         other_seeds=own["seeds"] != raw["seeds"],
     )
+
+
+def place_of(file: Path) -> str:
+    """`gemini/fig13` of `…/gemini/fig13/experiment.toml`; nothing where the path does not say."""
+    folder = file.parent
+    return f"{folder.parent.name}/{folder.name}" if file.name == FILE and folder.parent.name else ""
 
 
 def _shortest(path: Path) -> Path:

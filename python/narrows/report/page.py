@@ -17,6 +17,7 @@ from narrows.figures import longlived as over_time
 from narrows.figures.palette import colours
 from narrows.report import bundle, headline, losses
 from narrows.report.templates import template
+from narrows.standing import standings
 from narrows.stats import ENOUGH_SEEDS
 
 if TYPE_CHECKING:
@@ -43,10 +44,13 @@ class Chart:
     specification: dict[str, Any]
 
 
-def build(results: Results, store: Store) -> Path:
-    """Writes `reports/report-<experiment>.html` into the store and returns its path."""
+def build(results: Results, store: Store, judged: Sequence[Verdict] | None = None) -> Path:
+    """Writes `reports/report-<experiment>.html` into the store and returns its path.
+
+    `judged` are the paper's claims, if they have been judged already.
+    """
     path = store.root / "reports" / f"report-{results.entry.identifier}.html"
-    page = render(results, _verdicts(results, store))
+    page = render(results, _verdicts(results, store, judged))
     assert len(page) <= MOST_BYTES, f"the report has {len(page)} bytes: reduce its data further"
     atomic.write_text(path, page)
     return path
@@ -124,17 +128,19 @@ def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
     return found
 
 
-def _verdicts(results: Results, store: Store) -> list[Verdict]:
-    """Claims of the paper that this figure has a part in."""
-    figure = experiments.figure_of(results.entry.file)
-    if figure is None or results.entry.sets:
+def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) -> list[Verdict]:
+    """Claims of the paper that this figure has a part in; none where they are judged from other runs of it."""
+    entry = results.entry
+    figure = experiments.figure_at(entry.place)
+    if figure is None:
+        return []
+    standing = standings([figure], store, quick=entry.quick)[figure.label]
+    if standing.entry is None or standing.entry.identifier != entry.identifier:
         return []
     paper = catalogue.load(figure.paper)
-    return [
-        verdict
-        for verdict in experiments.verdicts(paper, store, quick=results.entry.quick)
-        if figure.name in paper.figures_of(verdict.claim)
-    ]
+    if judged is None:
+        judged = experiments.verdicts(paper, store, quick=entry.quick)
+    return [verdict for verdict in judged if figure.name in paper.figures_of(verdict.claim)]
 
 
 def _charts(results: Results) -> list[Chart]:
