@@ -11,7 +11,7 @@ from rich.markup import escape
 from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
-from narrows.cli.output import OUT, line
+from narrows.cli.output import OUT, line, warn_of_size
 from narrows.cli.run import Where, perform
 
 if TYPE_CHECKING:
@@ -128,11 +128,12 @@ def _report(figure: Figure, identifier: str, store: Store, judged: list[Verdict]
     from narrows import api
     from narrows.report import build
 
-    path = build(api.load(identifier, out=store.root), store, judged)
+    path = build(api.load(identifier, out=store.root), store, judged=judged)
     if json:
         line(event="report", figure=figure.label, path=str(path))
     else:
         OUT.print(str(path), soft_wrap=True)
+    warn_of_size(path)
 
 
 def _gallery(folder: Path, store: Store, *, quick: bool, json: bool) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 8_000_000
 """A page larger than this is a defect: it is meant to be mailed."""
+MOST_CASES = 30
+"""Cases that are charted: more are neither told apart nor mailed."""
 
 
 @dataclass(frozen=True)
@@ -44,24 +48,32 @@ class Chart:
     specification: dict[str, Any]
 
 
-def build(results: Results, store: Store, judged: Sequence[Verdict] | None = None) -> Path:
+def build(results: Results, store: Store, *, judged: Sequence[Verdict] | None = None, cases: str | None = None) -> Path:
     """Writes `reports/report-<experiment>.html` into the store and returns its path.
 
-    `judged` are the paper's claims, if they have been judged already.
+    `judged` are the paper's claims, if they have been judged already. With `cases` the page is of those whose names
+    match it, and has a name of its own. Raises `BadInput` where none does.
     """
-    path = store.root / "reports" / f"report-{results.entry.identifier}.html"
-    page = render(results, _verdicts(results, store, judged))
-    assert len(page) <= MOST_BYTES, f"the report has {len(page)} bytes: reduce its data further"
-    atomic.write_text(path, page)
+    name = results.entry.identifier if cases is None else f"{results.entry.identifier}-{_plain(cases)}"
+    path = store.root / "reports" / f"report-{name}.html"
+    verdicts = _verdicts(results, store, judged)
+    atomic.write_text(path, render(results if cases is None else results.matching(cases), verdicts))
     return path
+
+
+def _plain(pattern: str) -> str:
+    """A pattern as a part of a file's name; patterns that look the same there are told apart."""
+    digest = hashlib.sha256(pattern.encode()).hexdigest()[:6]
+    return f"{re.sub('[^0-9A-Za-z.=]+', '-', pattern).strip('-.')[:80]}+{digest}"
 
 
 def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     """The page's text."""
     frames = results.frames
+    charted = frames.of(frames.cases[:MOST_CASES])
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
-    charts = {chart.identifier: chart for chart in _charts(results)}
+    charts = {chart.identifier: chart for chart in _charts(charted)}
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     return template("page.html.j2").render(
         entry=results.entry,
@@ -73,6 +85,8 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         library=library,
         behaviour=behaviour,
         colours=colours(frames.cases),
+        cases=frames.cases,
+        charted=charted.cases,
         facts=_facts(results),
         offered=dict(results.entry.setting).get("offered load", "–"),
         interval_words=_interval_words(len(frames.seeds)),
@@ -84,8 +98,8 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         long=long,
         most_flows=over_time.MOST_FLOWS,
         data=bundle.data,
-        slowdown_missing=slowdown.missing(frames),
-        losses=losses.table(frames),
+        slowdown_missing=slowdown.missing(charted),
+        losses=losses.table(charted),
         most_ports=losses.MOST_PORTS,
         verdicts=[verdict for verdict in verdicts if verdict.word != "not-run"],
         unjudged=[verdict for verdict in verdicts if verdict.word == "not-run"],
@@ -143,8 +157,7 @@ def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) 
     return [verdict for verdict in judged if figure.name in paper.figures_of(verdict.claim)]
 
 
-def _charts(results: Results) -> list[Chart]:
-    frames = results.frames
+def _charts(frames: Frames) -> list[Chart]:
     made: list[Chart] = []
     if longlived.present(frames):
         for quantity, name, label in (
