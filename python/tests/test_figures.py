@@ -35,6 +35,25 @@ def test_a_number_stands_before_its_unit():
         sweep.number_of("pkt")
 
 
+def test_a_number_is_converted_to_the_axis_unit():
+    converted = [("300us", "ms"), ("1.5ms", "ms"), ("2s", "ms"), ("2min", "s"), ("1Gbps", "Mbit/s"), ("1e3bps", "kbps")]
+    assert [sweep.number_of(*pair) for pair in converted] == [0.3, 1.5, 2000, 120, 1000, 1]
+    assert [sweep.number_of(*pair) for pair in (("64KiB", "KB"), ("1.5KB", "B"), ("7", "ms"))] == [65.536, 1500, 7]
+    with pytest.raises(ValueError, match="'20pkt' cannot stand on an axis in ms"):
+        sweep.number_of("20pkt", "ms")
+
+
+@pytest.mark.parametrize(("title", "expected"), [("T, ms", [0.3, 1.5, 2.0]), ("threshold", [300, 1500, 2000])])
+def test_values_of_an_axis_stand_in_one_unit(title, expected):
+    table = runs(("a", "300us", 1, 1.0), ("a", "1.5ms", 1, 2.0), ("a", "2000us", 1, 3.0))
+    references = pl.DataFrame({"column": ["x"], "arm": ["a"], AXIS: ["1500us"], "value": [7.0]})
+    panel = sweep.Panel("X", "", table, "x")
+    made = style.finished(sweep.draw([panel], AXIS, ("a",), title=title, references=references))
+    assert [row["x"] for row in values(made)] == expected
+    dashed = made["hconcat"][0]["layer"][-1]["data"]
+    assert [row["x"] for row in made["datasets"][dashed["name"]]] == [expected[1]]
+
+
 def test_seeds_become_a_mean_with_its_interval_and_points_stand_in_the_axis_order():
     table = runs(("a", "40pkt", 1, 1.0), ("a", "40pkt", 2, 3.0), ("a", "20pkt", 1, 5.0))
     chart = drawn(sweep.Panel("X", "ms", table, "x"))
