@@ -107,6 +107,8 @@ def load(name: str, *, out: str | Path = RUNS) -> Results:
 def command_for(experiment: Experiment) -> str:
     """The command that makes these results."""
     options = [f"--set {key}={value}" for key, value in experiment.sets]
+    if experiment.other_seeds:
+        options.insert(0, f"--seeds {experiment.seeds[0]}..{experiment.seeds[-1]}")
     if experiment.quick:
         options.insert(0, "--quick")
     return " ".join(["narrows run", experiment.file.as_posix(), *options])

@@ -18,6 +18,8 @@ _PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+-]{0,199}")
 _LABELS = ("experiment", "arm", "axes", "declared")
 _PICOSECONDS_PER_NANOSECOND = 1000
 
+FILE = "experiment.toml"
+"""What the experiment file of a figure is called."""
 ABSENT = "–"
 """Value of a setting that an arm does not have."""
 
@@ -89,11 +91,19 @@ class Experiment:
     file: Path
     quick: bool
     sets: Pairs
+    other_seeds: bool = False
+    """Whether the seeds are not the file's."""
+
+    @property
+    def place(self) -> str:
+        """The figure that it is the experiment of, wherever one stands: `gemini/fig13`; nothing for any other file."""
+        return place_of(self.file.resolve())
 
     @property
     def identifier(self) -> str:
-        """What `compare` and `report` call its results; other settings are another identifier."""
-        return identifier(self.name, quick=self.quick, sets=self.sets)
+        """What `compare` and `report` call its results; other settings or seeds are another identifier."""
+        seeds = self.seeds if self.other_seeds else ()
+        return identifier(self.name, quick=self.quick, sets=self.sets, seeds=seeds)
 
 
 def expand(
@@ -106,6 +116,7 @@ def expand(
     """Reads an experiment file. Raises `BadInput`."""
     raw = native.expand(str(file), sets=sets, quick=quick, seeds=seeds)
     plans = tuple(_plan(plan) for plan in raw["plans"])
+    own = raw if seeds is None else native.expand(str(file), sets=sets, quick=quick, seeds=None)
     return Experiment(
         name=str(raw["name"]),
         title=str(raw.get("title") or raw["name"]),
@@ -115,7 +126,14 @@ def expand(
         file=_shortest(Path(file)),
         quick=quick,
         sets=tuple((key, value) for key, value in sets),
+        other_seeds=own["seeds"] != raw["seeds"],
     )
+
+
+def place_of(file: Path) -> str:
+    """`gemini/fig13` of `…/gemini/fig13/experiment.toml`; nothing where the path does not say."""
+    folder = file.parent
+    return f"{folder.parent.name}/{folder.name}" if file.name == FILE and folder.parent.name else ""
 
 
 def _shortest(path: Path) -> Path:
@@ -167,11 +185,13 @@ def is_plain(name: str) -> bool:
     return _PLAIN.fullmatch(name) is not None
 
 
-def identifier(name: str, *, quick: bool, sets: Sequence[tuple[str, str]]) -> str:
-    """A file name's worth of the experiment's name; quick runs and overridden settings are told apart."""
+def identifier(name: str, *, quick: bool, sets: Sequence[tuple[str, str]] = (), seeds: Sequence[int] = ()) -> str:
+    """A file name's worth of the experiment's name; quick runs, other seeds and overridden settings are told apart."""
     text = re.sub(r"[^0-9A-Za-z._]+", "-", name).strip("-.")[:120] or "experiment"
     if quick:
         text += "-quick"
+    if seeds:  # always a range: a list can only be the file's own
+        text += f"-seeds-{seeds[0]}-{seeds[-1]}"
     if sets:
         text += "+" + hashlib.sha256(json.dumps(sorted(sets)).encode()).hexdigest()[:6]
     return text

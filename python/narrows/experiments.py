@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from narrows.claims import catalogue
 from narrows.claims.judge import Verdict, judge
 from narrows.errors import BadInput, bad_input
-from narrows.index import Index
+from narrows.experiment import FILE as EXPERIMENT
 from narrows.results import Frames, Results
+from narrows.standing import NEVER, standings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import altair as alt
 
     from narrows.store import Store
 
-EXPERIMENT = "experiment.toml"
 CLAIMS = "claims.toml"
 
 
@@ -96,15 +96,18 @@ class Selection:
 
     papers: tuple[catalogue.Paper, ...]
     figures: tuple[Figure, ...]
+    """What has to be run."""
+    names: frozenset[str]
+    """Papers and figures that were asked for: every claim about them is meant."""
     claims: frozenset[str]
-    """The claims that were asked for by name; none: every claim that the figures or papers are about."""
+    """Claims that were asked for by name."""
 
     def includes(self, paper: catalogue.Paper, claim: catalogue.Claim) -> bool:
         """Whether a claim was asked for: by name, by its paper, or by a figure of its own."""
-        if self.claims:
-            return claim.identifier in self.claims
-        chosen = {figure.name for figure in self.figures if figure.paper == paper.folder}
-        return chosen == {figure.name for figure in figures(paper)} or not chosen.isdisjoint(paper.figures_of(claim))
+        every = {figure.label for figure in figures(paper)}
+        about = {f"{paper.name}/{name}" for name in paper.figures_of(claim)}
+        whole = paper.name in self.names or (bool(every) and every <= self.names)
+        return whole or claim.identifier in self.claims or not about.isdisjoint(self.names)
 
 
 def select(wanted: Sequence[str]) -> Selection:
@@ -119,55 +122,60 @@ def select(wanted: Sequence[str]) -> Selection:
         for claim in paper.claims:
             needed = paper.figures_of(claim)
             claims[claim.identifier] = [figure for figure in own if figure.name in needed]
+    asked = [text.strip("/") for text in wanted]
     chosen: dict[Figure, None] = {}
-    meant: set[str] = set()
-    for text in wanted:
-        name = text.strip("/")
+    for name in asked:
         found = names.get(name, claims.get(name))
         if found is None:
             near = difflib.get_close_matches(name, [*names, *claims], n=3, cutoff=0.5)
             options = f"the nearest: {', '.join(near)}" if near else f"there are: {', '.join(names)}"
             raise bad_input(
-                f"no paper, figure or claim is called '{text}'", f"{options}; `narrows reproduce` lists all"
+                f"no paper, figure or claim is called '{name}'", f"{options}; `narrows reproduce` lists all"
             )
         chosen |= dict.fromkeys(found)
-        meant |= {name} & claims.keys()
-    about = {name.partition("/")[0] for name in (text.strip("/") for text in wanted) if name in names}
+    meant = frozenset(asked) & claims.keys() - names.keys()
+    about = {name.partition("/")[0] for name in asked if name in names}
     held = [
         paper for paper in everything if paper.name in about or any(claim.identifier in meant for claim in paper.claims)
     ]
-    return Selection(tuple(held), tuple(chosen), frozenset() if about else frozenset(meant))
+    return Selection(tuple(held), tuple(chosen), frozenset(asked) & names.keys(), meant)
 
 
-def figure_of(file: str) -> Figure | None:
-    """The figure that an experiment file belongs to; `None` for a file outside the papers' folders.
+def figure_at(place: str) -> Figure | None:
+    """The figure of this label; `None` where it is none of the papers' here.
 
     Code beside an experiment is run only if it is below the project's own `experiments`: other files may be anybody's.
     """
-    path = Path(file).resolve()
     try:
-        ours = root().resolve()
+        folders = [path.parent for path in root().glob(f"*/*/{EXPERIMENT}")]
     except BadInput:
         return None
-    paper = path.parent.parent
-    belongs = path.name == EXPERIMENT and paper.parent == ours and (paper / CLAIMS).is_file()
-    return Figure(_shortest(path.parent)) if belongs else None
+    found = (Figure(folder) for folder in folders if (folder.parent / CLAIMS).is_file())
+    return next((figure for figure in found if figure.label == place), None)
 
 
 def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdict]:
-    """Every claim of a paper, judged from what the store holds."""
-    return judge(paper, _frames(paper, store, quick=quick), quick=quick)
-
-
-def _frames(paper: catalogue.Paper, store: Store, *, quick: bool) -> dict[str, Frames]:
-    """Frames of those figures of a paper that were run in this mode, without overridden settings."""
+    """Every claim of a paper, judged from those results in the store that count."""
     found: dict[str, Frames] = {}
-    for entry in Index(store.root).entries().values():
-        figure = figure_of(entry.file)
-        if figure is None or entry.quick != quick or entry.sets or figure.paper.resolve() != paper.folder.resolve():
+    why: dict[str, str] = {}
+    own = figures(paper)
+    for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
+        if standing.entry is None or not standing.counts:
+            why[figure.name] = standing.reason
             continue
         try:
-            found[figure.name] = Results(entry, store).frames
-        except BadInput:
-            continue
-    return found
+            found[figure.name] = Results(standing.entry, store).frames
+        except BadInput as error:
+            why[figure.name] = str(error).splitlines()[0].removeprefix("error: ")
+    return [_told(verdict, paper, why) for verdict in judge(paper, found, quick=quick)]
+
+
+def _told(verdict: Verdict, paper: catalogue.Paper, why: Mapping[str, str]) -> Verdict:
+    """The verdict with what keeps the results of its figures from counting, where they are there."""
+    stale = {name: reason for name, reason in why.items() if reason != NEVER.reason}
+    missing = tuple(f"{name} ({stale[name]})" if name in stale else name for name in verdict.missing)
+    about = [name for name in sorted(paper.figures_of(verdict.claim)) if name in stale]
+    if not (about and verdict.reason.startswith(NEVER.reason)):
+        return replace(verdict, missing=missing)
+    command = f"narrows reproduce {paper.name}/{about[0]}{' --quick' if verdict.quick else ''}"
+    return replace(verdict, reason=f"{stale[about[0]]}: `{command}` runs it again", missing=missing)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from narrows import atomic, native, outline
 from narrows.errors import bad_input
-from narrows.experiment import Difference, Experiment, Pairs, case_name, is_plain
+from narrows.experiment import Difference, Experiment, Pairs, case_name, is_plain, place_of
 from narrows.parameters import ControllerUse, uses_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class Entry:
     name: str
     title: str
     file: str
+    place: str
+    """The figure that it is the experiment of: `gemini/fig13`; nothing for a file that belongs to none."""
     quick: bool
     sets: Pairs
     seeds: tuple[int, ...]
@@ -86,6 +88,7 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
         name=experiment.name,
         title=experiment.title,
         file=experiment.file.as_posix(),
+        place=experiment.place,
         quick=experiment.quick,
         sets=experiment.sets,
         seeds=experiment.seeds,
@@ -197,6 +200,7 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
         name=raw["name"],
         title=raw["title"],
         file=raw["file"],
+        place=raw.get("place", place_of(Path(raw["file"]))),  # an index may be older than this key
         quick=raw["quick"],
         sets=_pairs(raw["sets"]),
         seeds=tuple(raw["seeds"]),

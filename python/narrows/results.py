@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,12 +14,13 @@ from narrows.columns import TABLES
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from narrows.index import Entry, Member
     from narrows.native import TableName
     from narrows.store import Store
 
 SizeClass = Literal["small", "middle", "large", "all"]
-Segment = Literal["dcn", "wan"]
 
 SMALL_BELOW_BYTES: Final = 100_000
 LARGE_ABOVE_BYTES: Final = 10_000_000
@@ -38,7 +40,6 @@ PLR_UNIT: Final = 1e-5
 
 DCN_ROLES: Final = ("edge", "fabric")
 WAN_ROLES: Final = ("wan",)
-SEGMENT_ROLES: Final[dict[Segment, tuple[str, ...]]] = {"dcn": DCN_ROLES, "wan": WAN_ROLES}
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class Frames:
     def keys(self) -> list[str]:
         """Columns that name a run: the case, its arm, the axes, the seed."""
         return ["case", "arm", *self.axes, "seed"]
+
+    def of(self, cases: Sequence[str]) -> Frames:
+        """Those of some cases."""
+        own = pl.col("case").is_in(list(cases))
+        long = self.long if self.long.is_empty() else self.long.filter(own)
+        flows, ports, requests = (part.filter(own) for part in (self.flows, self.ports, self.requests))
+        return replace(self, flows=flows, ports=ports, series=self.series.filter(own), requests=requests, long=long)
 
     @cached_property
     def cases(self) -> tuple[str, ...]:
@@ -87,6 +95,21 @@ class Results:
                 f"({', '.join(missing[:3])}{', …' if len(missing) > 3 else ''})",
                 f"run it again, finished runs are skipped: {entry.command}",
             )
+
+    def matching(self, pattern: str) -> Results:
+        """Those of the cases whose names match: `tcp · min-rto=10ms*`. Raises `BadInput` where none does."""
+        members = tuple(member for member in self.entry.members if fnmatchcase(member.case, pattern))
+        if not members:
+            raise bad_input(
+                f"no case of '{self.entry.identifier}' matches '{pattern}'",
+                f"there are: {', '.join(member.case for member in self.entry.members)}",
+            )
+        cases = {member.case for member in members}
+        differences = tuple(
+            replace(item, values=tuple(value for value in item.values if value[0] in cases))
+            for item in self.entry.differences
+        )
+        return Results(replace(self.entry, members=members, differences=differences), self._store)
 
     @cached_property
     def frames(self) -> Frames:

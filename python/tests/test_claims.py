@@ -236,6 +236,20 @@ def test_an_accepted_interval_is_written_with_its_decimals():
     assert [scorecard.accepted(replace(made, accept=pair)) for pair in bounds] == [
         "0.60–0.85", "at least 2", "at most 5", "10–20", "0.123–1.000",
     ]  # fmt: skip
+    small = ((-1e-6, 1e-6), (0, 2e-5), (-5, 5), (-math.inf, math.inf))
+    assert [scorecard.accepted(replace(made, accept=pair)) for pair in small] == [
+        "-1e-06 to 1e-06", "0 to 2e-05", "-5 to 5", "any value",
+    ]  # fmt: skip
+
+
+def test_intervals_of_several_values_are_all_written():
+    from narrows.claims import scorecard
+
+    each = dataclasses.replace(claim(accept=(0, 99), kind="number"), accept_each=((19, 21), (60.5, math.inf)))
+    assert scorecard.accepted(each) == "19–21, at least 60.5"
+    found = verdict(each, Binding(computed=lambda: (20, 65)), figures={})
+    assert scorecard.record(found)["accept_each"] == [[19, 21], [60.5, None]]
+    assert scorecard.record(verdict(claim(accept=(0, 99), kind="number"), Binding(), figures={}))["accept_each"] == []
 
 
 def test_a_name_may_stand_for_several_measures():

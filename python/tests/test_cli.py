@@ -271,7 +271,7 @@ def test_one_arm_alone_is_compared_with_nothing(two_arms):
         text[: text.index('[[arm]]\nname = "gemini"')].replace("two", "alone") + text[text.index("[run]") :]
     )
     made = narrows("run", "alone.toml", "--seeds", "1..1")
-    assert made.stdout.startswith("alone: 1 run made, 0 were there"), made.stderr
+    assert made.stdout.startswith("alone-seeds-1-1: 1 run made, 0 were there"), made.stderr
     done = narrows("compare", "alone")
     assert done.returncode == 2
     assert done.stderr.startswith("error: only one arm: nothing to compare it with; give a second result\n")

@@ -1,7 +1,14 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
+from conftest import CHECKOUT, flows, frames, ports
 
-from narrows.figures import style, sweep
+from narrows.claims import catalogue
+from narrows.columns import FLOWS
+from narrows.figures import occupancy, requests, style, sweep
+from narrows.figures.distribution import curves
 
 AXIS = "fabric.aqm.threshold.mark-at"
 
@@ -26,6 +33,25 @@ def test_a_number_stands_before_its_unit():
     assert [sweep.number_of(text) for text in ("20pkt", "0.2ms", "1e-3", "7")] == [20, 0.2, 1e-3, 7]
     with pytest.raises(ValueError, match="does not begin"):
         sweep.number_of("pkt")
+
+
+def test_a_number_is_converted_to_the_axis_unit():
+    converted = [("300us", "ms"), ("1.5ms", "ms"), ("2s", "ms"), ("2min", "s"), ("1Gbps", "Mbit/s"), ("1e3bps", "kbps")]
+    assert [sweep.number_of(*pair) for pair in converted] == [0.3, 1.5, 2000, 120, 1000, 1]
+    assert [sweep.number_of(*pair) for pair in (("64KiB", "KB"), ("1.5KB", "B"), ("7", "ms"))] == [65.536, 1500, 7]
+    with pytest.raises(ValueError, match="'20pkt' cannot stand on an axis in ms"):
+        sweep.number_of("20pkt", "ms")
+
+
+@pytest.mark.parametrize(("title", "expected"), [("T, ms", [0.3, 1.5, 2.0]), ("threshold", [300, 1500, 2000])])
+def test_values_of_an_axis_stand_in_one_unit(title, expected):
+    table = runs(("a", "300us", 1, 1.0), ("a", "1.5ms", 1, 2.0), ("a", "2000us", 1, 3.0))
+    references = pl.DataFrame({"column": ["x"], "arm": ["a"], AXIS: ["1500us"], "value": [7.0]})
+    panel = sweep.Panel("X", "", table, "x")
+    made = style.finished(sweep.draw([panel], AXIS, ("a",), title=title, references=references))
+    assert [row["x"] for row in values(made)] == expected
+    dashed = made["hconcat"][0]["layer"][-1]["data"]
+    assert [row["x"] for row in made["datasets"][dashed["name"]]] == [expected[1]]
 
 
 def test_seeds_become_a_mean_with_its_interval_and_points_stand_in_the_axis_order():
@@ -59,3 +85,46 @@ def test_a_single_arm_needs_no_legend():
     one, two = (style.finished(sweep.draw([panel], AXIS, arms, title="K")) for arms in (("a",), ("a", "b")))
     legends = [chart["hconcat"][0]["layer"][0]["encoding"]["color"]["legend"] for chart in (one, two)]
     assert legends == [None, {"orient": "top"}]
+
+
+def nothing():
+    """Frames of a run in which no request finished, nothing was sampled and no flow is without a size."""
+    series = pl.LazyFrame(
+        schema={
+            "case": pl.String, "arm": pl.String, "seed": pl.UInt64, "time_ns": pl.UInt64, "entity": pl.String,
+            "quantity": pl.String, "value": pl.Float64,
+        }
+    )  # fmt: skip
+    labels = {"case": pl.String, "arm": pl.String, "seed": pl.UInt64}
+    long = {"due_ns": pl.UInt64, "stop_ns": pl.UInt64, "base_rtt_ns": pl.UInt64, "goodput_mbps": pl.Float64}
+    made = frames([flows((10, None))], [ports(("b", "wan", 1, 0, 0.1))], series)
+    return replace(
+        made,
+        ports=made.ports.with_columns(measured_ns=pl.lit(10**9, dtype=pl.UInt64)),
+        requests=pl.DataFrame({"case": ["a"], "completion_ns": [None]}, schema_overrides={"completion_ns": pl.UInt64}),
+        long=pl.DataFrame(schema=labels | dict(FLOWS.schema) | long),
+    )
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_requests_of_which_none_finished_are_drawn_empty(tail):
+    chart = style.finished(requests.distribution(nothing(), ("a",), "Requests", tail=tail))
+    assert chart["title"] == "Requests"
+    assert "NaN" not in str(chart)
+
+
+def test_a_queue_that_was_not_sampled_is_drawn_empty():
+    assert style.finished(occupancy.both(nothing(), seconds=1.0))["vconcat"]
+
+
+def test_figure_11_without_long_lived_flows_is_drawn_empty():
+    figure = catalogue.module_from(CHECKOUT / "experiments" / "gemini" / "fig11" / "figure.py")
+    assert "not evaluable" in str(style.finished(figure.draw(SimpleNamespace(frames=nothing()))))
+
+
+def test_a_curve_of_each_case_that_has_samples():
+    samples = pl.DataFrame({"case": ["a"] * 100, "value": [float(value) for value in range(100)]})
+    made = curves(samples, ("a", "b"), (0.0, 1.0))
+    assert made.rows() == [(0.0, 0.0, "a"), (1.0, 99.0, "a")]
+    beyond = curves(samples, ("a",), (0.0, 0.5, 0.8, 1.0), tail=True)
+    assert [round(share, 3) for share in beyond["share"]] == [0.5, 0.2], "ten samples or more lie beyond"

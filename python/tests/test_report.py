@@ -7,7 +7,9 @@ import pytest
 from conftest import TWO_ARMS
 
 from narrows import api, report
-from narrows.report import bundle
+from narrows.cli import output
+from narrows.errors import BadInput
+from narrows.report import bundle, page
 from narrows.store import Store
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -176,3 +178,53 @@ def test_an_experiment_without_series_or_marks_has_a_page(folder, two_arms, monk
     assert 'href="#claims"' not in text
     assert 'id="claims"' not in text
     assert 'href="#completion"' in text
+
+
+MANY = "".join(f'[[arm]]\nname = "arm-{number}"\ncc = "cubic"\nset = {{ "x" = "{number}" }}\n' for number in range(8))
+
+
+@pytest.fixture
+def many(folder, monkeypatch):
+    """Results of eight arms, of which a page charts six."""
+    monkeypatch.setattr(page, "MOST_CASES", 6)
+    (folder / "many.toml").write_text(f'name = "many"\n{MANY}[run]\nend = "3s"\nseeds = "1..=1"\n')
+    return api.run("many.toml").join()
+
+
+def charted(text):
+    """Cases that the charts, and the table of drops, speak of."""
+    charts = "".join(re.findall(r'<script type="application/json".*?</script>', text, re.DOTALL))
+    drops = re.search(r'<section id="losses">.*?</section>', text, re.DOTALL).group()
+    found = [set(re.findall(r"arm-\d", part)) for part in (charts, drops)]
+    assert found[0] == found[1]
+    return sorted(found[0])
+
+
+def test_a_page_of_many_cases_charts_the_first_and_says_how_others_are_seen(many):
+    text = report.build(many, Store(api.RUNS)).read_text()
+    assert charted(text) == [f"arm-{number}" for number in range(6)]
+    assert "of the first 6 of 8 cases" in text
+    assert 'narrows report many --cases "arm-7"' in text
+    headline = re.search(r'<section id="headline">.*?</section>', text, re.DOTALL).group()
+    assert set(re.findall(r"arm-\d", headline)) == {f"arm-{number}" for number in range(8)}
+
+
+def test_a_page_of_some_cases_has_a_name_of_its_own(many):
+    whole = report.build(many, Store(api.RUNS))
+    some = report.build(many, Store(api.RUNS), cases="arm-[67]")
+    assert some.parent == whole.parent
+    assert some.name.startswith("report-many-arm-67+")
+    text = some.read_text()
+    assert charted(text) == ["arm-6", "arm-7"]
+    assert "of the first" not in text
+    assert "arm-0" not in text
+    with pytest.raises(BadInput, match="no case of 'many' matches 'arm-9'"):
+        report.build(many, Store(api.RUNS), cases="arm-9")
+
+
+def test_a_page_that_is_too_large_is_kept_and_said(many, monkeypatch, capsys):
+    monkeypatch.setattr(page, "MOST_BYTES", 1000)
+    path = report.build(many, Store(api.RUNS))
+    assert path.exists()
+    output.warn_of_size(path)
+    assert "more than 1.00 KB" in " ".join(capsys.readouterr().err.split())

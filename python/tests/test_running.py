@@ -179,6 +179,21 @@ def test_overridden_settings_are_other_results(two_arms):
     assert set(Index(api.RUNS).entries()) == {"two", changed.experiment.identifier}
 
 
+def test_other_seeds_are_other_results_and_their_command_names_them(two_arms):
+    api.run(two_arms).join()
+    fewer = api.run(two_arms, seeds="2..=2").join().entry
+    assert (fewer.identifier, fewer.seeds) == ("two-seeds-2-2", (2,))
+    assert fewer.command == "narrows run two.toml --seeds 2..2"
+    same = api.run(two_arms, seeds="1..=2").join().entry
+    assert (same.identifier, same.command) == ("two", "narrows run two.toml")
+    assert {key: entry.seeds for key, entry in Index(api.RUNS).entries().items()} == {
+        "two": (1, 2),
+        "two-seeds-2-2": (2,),
+    }
+    changed = api.run(two_arms, seeds="2..=2", settings={"run.end": "2s"}).experiment.identifier
+    assert changed.startswith("two-seeds-2-2+")
+
+
 def test_the_worker_ends_with_its_parent(two_arms, folder):
     script = folder / "script.py"
     script.write_text(

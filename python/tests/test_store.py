@@ -322,7 +322,7 @@ def test_code_beside_a_foreign_experiment_is_not_run(folder, two_arms):
     (paper / "bindings.py").write_text("raise SystemExit('executed')")
     two_arms.rename(paper / "fig" / "experiment.toml")
     results = api.run("downloaded/paper/fig/experiment.toml").join()
-    assert experiments.figure_of(results.entry.file) is None
+    assert experiments.figure_at(results.entry.place) is None
     assert report.build(results, Store(api.RUNS)).exists()
 
 

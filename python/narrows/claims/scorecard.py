@@ -108,16 +108,21 @@ def _cell(text: str) -> str:
 
 
 def accepted(claim: Claim) -> str:
-    """The interval in which a value is accepted: `0.60–0.85`, `at least 2`, `at most 5`."""
-    low, high = claim.accept or (-math.inf, math.inf)
+    """The interval in which a value is accepted, `0.60–0.85`, `at least 2`, `at most 5`; of several values, each's."""
+    return ", ".join(_bounds(*each) for each in claim.accept_each or (claim.accept or (-math.inf, math.inf),))
+
+
+def _bounds(low: float, high: float) -> str:
     if math.isinf(low) and math.isinf(high):
         return "any value"
     if math.isinf(high):
         return f"at least {low:g}"
     if math.isinf(low):
         return f"at most {high:g}"
+    if "e" in f"{low:g}{high:g}":
+        return f"{low:g} to {high:g}"  # a dash would read as one more sign
     places = max(_places(low), _places(high))
-    return f"{low:.{places}f}–{high:.{places}f}"
+    return f"{low:.{places}f}{' to ' if low < 0 else '–'}{high:.{places}f}"
 
 
 def _places(value: float) -> int:
@@ -145,6 +150,7 @@ def record(verdict: Verdict) -> dict[str, Any]:
         "metric": claim.metric,
         "expect": claim.expect,
         "accept": [_finite(bound) for bound in claim.accept] if claim.accept else None,
+        "accept_each": [[_finite(bound) for bound in each] for each in claim.accept_each],
         "verdict": verdict.word,
         "reason": verdict.reason,
         "quick": verdict.quick,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
+
+from narrows import wording
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PLAIN_WIDTH: Final = 120
 """Columns of a table that goes to a file or another program."""
@@ -15,6 +20,15 @@ OUT: Final = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.
 """Results."""
 ERR: Final = Console(stderr=True, highlight=False)
 """Progress and remarks."""
+
+
+def warn_of_size(page: Path) -> None:
+    """Says on stderr where a page is too large to be mailed; it is there all the same."""
+    from narrows.report.page import MOST_BYTES
+
+    size = page.stat().st_size
+    if size > MOST_BYTES:
+        ERR.print(f"{page} has {wording.size(size)}, more than {wording.size(MOST_BYTES)}", soft_wrap=True)
 
 
 def line(**fields: object) -> None:

@@ -8,11 +8,14 @@ import typer
 
 from narrows.cli import options
 from narrows.cli.exits import codes
-from narrows.cli.output import OUT, line
+from narrows.cli.output import OUT, line, warn_of_size
 
 
 def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Results by name, or by their experiment file.")],
+    cases: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="Of cases whose names match only; * is any text.")
+    ] = None,
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
@@ -23,8 +26,9 @@ def report(
 
     with codes():
         for name in runs:
-            path = build(api.load(name, out=out), Store(out))
+            path = build(api.load(name, out=out), Store(out), cases=cases)
             if json:
                 line(event="report", run=name, path=str(path))
             else:
                 OUT.print(str(path), soft_wrap=True)
+            warn_of_size(path)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
-from narrows.cli.output import OUT, line
+from narrows.cli.output import OUT, line, warn_of_size
 from narrows.cli.run import Where, perform
 
 if TYPE_CHECKING:
@@ -52,19 +52,22 @@ def reproduce(
             _list(store, everything=everything, json=json)
             return
         selection = experiments.select(wanted)
-        for figure in selection.figures:
-            _figure(figure, quick=quick, where=Where(out, jobs, on, ray_address), json=json)
+        made = {
+            figure: _figure(figure, quick=quick, where=Where(out, jobs, on, ray_address), json=json)
+            for figure in selection.figures
+        }
         failed = False
+        judged: dict[str, list[Verdict]] = {}
         for paper in selection.papers:
-            verdicts = experiments.verdicts(paper, store, quick=quick)
+            verdicts = judged[paper.name] = experiments.verdicts(paper, store, quick=quick)
             path = _write(paper, verdicts, store, quick=quick)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             _show(paper, shown, quick=quick, everything=everything or bool(selection.claims), json=json)
             if not json:
                 OUT.print(str(path), soft_wrap=True)
             failed |= any(verdict.word == "fails" for verdict in shown)
-        for figure in selection.figures:
-            _report(figure, store, quick=quick, json=json)
+        for figure, identifier in made.items():
+            _report(figure, identifier, store, judged[figure.paper.name], json=json)
         if gallery is not None:
             _gallery(gallery, store, quick=quick, json=json)
     if failed and strict:
@@ -74,20 +77,26 @@ def reproduce(
 def _list(store: Store, *, everything: bool, json: bool) -> None:
     """Papers with their figures, what of these has been run, and how many claims there are; with `--all` the claims."""
     from narrows import experiments
-    from narrows.experiment import expand
+    from narrows.standing import expected, standings
 
     for paper in experiments.papers():
         if not json:
             OUT.print(f"[bold]{escape(paper.name)}[/]  {wording.plural(len(paper.claims), 'claim')}")
-        for figure in experiments.figures(paper):
-            title = expand(figure.experiment).title
+        own = experiments.figures(paper)
+        full, quick = (standings(own, store, quick=quick) for quick in (False, True))
+        for figure in own:
+            title = expected(figure, quick=True).title
             claims = [claim.identifier for claim in paper.claims if figure.name in paper.figures_of(claim)]
-            modes = [mode for mode, quick in (("full", False), ("quick", True)) if _is_run(figure, store, quick=quick)]
+            states = {"full": full[figure.label], "quick": quick[figure.label]}
+            modes = [mode for mode, standing in states.items() if standing.counts]
+            stale = {mode: standing.reason for mode, standing in states.items() if standing.entry and standing.reason}
             if json:
-                line(event="figure", paper=paper.name, figure=figure.label, title=title, claims=claims, run=modes)
+                known = {"paper": paper.name, "figure": figure.label, "title": title, "claims": claims}
+                line(event="figure", **known, run=modes, stale=stale)
                 continue
             state = f"run: {' and '.join(modes)}" if modes else "not run"
-            about = f"{wording.plural(len(claims), 'claim')}, {state}"
+            why = "".join(f"; {mode}: {reason}" for mode, reason in stale.items())
+            about = escape(f"{wording.plural(len(claims), 'claim')}, {state}{why}")
             OUT.print(f"  {figure.label:<20} {escape(title)}  [dim]{about}[/]", soft_wrap=True)
         for claim in paper.claims if json or everything else ():
             if json:
@@ -99,43 +108,32 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
         OUT.print("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
 
 
-def _is_run(figure: Figure, store: Store, *, quick: bool) -> bool:
-    from narrows.errors import BadInput
-    from narrows.experiment import expand
-    from narrows.index import Index
-    from narrows.results import Results
-
-    entry = Index(store.root).entries().get(expand(figure.experiment, quick=quick).identifier)
-    try:
-        return entry is not None and Results(entry, store).entry is entry
-    except BadInput:
-        return False
-
-
-def _figure(figure: Figure, *, quick: bool, where: Where, json: bool) -> None:
+def _figure(figure: Figure, *, quick: bool, where: Where, json: bool) -> str:
+    """Runs and draws a figure; what its results are called."""
     from narrows import api
     from narrows.figures.files import save
 
     handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json)
-    results = api.load(handle.experiment.identifier, out=where.out)
+    identifier = handle.experiment.identifier
+    results = api.load(identifier, out=where.out)
     for path in save(figure.draw(results), where.out / "figures", figure.picture(quick=quick)):
         if json:
             line(event="figure", figure=figure.label, path=str(path))
         else:
             OUT.print(str(path), soft_wrap=True)
+    return identifier
 
 
-def _report(figure: Figure, store: Store, *, quick: bool, json: bool) -> None:
+def _report(figure: Figure, identifier: str, store: Store, judged: list[Verdict], *, json: bool) -> None:
     from narrows import api
-    from narrows.experiment import expand
     from narrows.report import build
 
-    identifier = expand(figure.experiment, quick=quick).identifier
-    path = build(api.load(identifier, out=store.root), store)
+    path = build(api.load(identifier, out=store.root), store, judged=judged)
     if json:
         line(event="report", figure=figure.label, path=str(path))
     else:
         OUT.print(str(path), soft_wrap=True)
+    warn_of_size(path)
 
 
 def _gallery(folder: Path, store: Store, *, quick: bool, json: bool) -> None:

@@ -26,6 +26,23 @@ def quantiles(values: pl.Series, shares: Sequence[float] = SHARES) -> pl.DataFra
     return pl.DataFrame(picked, schema={"share": pl.Float64, "value": pl.Float64}, orient="row")
 
 
+def curves(
+    samples: pl.DataFrame, cases: Sequence[str], shares: Sequence[float] = SHARES, *, tail: bool = False
+) -> pl.DataFrame:
+    """The distribution of `value` in each case that has samples: `share`, `value`, `case`; empty where none has.
+
+    With `tail` the share beyond, down to where only ten samples are left.
+    """
+    made = [pl.DataFrame(schema={"share": pl.Float64, "value": pl.Float64, "case": pl.String})]
+    for case in cases:
+        values = samples.filter(pl.col("case") == case)["value"]
+        if values.is_empty():
+            continue
+        found = quantiles(values, shares)
+        made.append((_beyond(found, len(values)) if tail else found).with_columns(pl.lit(case).alias("case")))
+    return pl.concat(made)
+
+
 def completion(frames: Frames) -> alt.VConcatChart:
     """Completion times of small flows and of all flows, all seeds together; below, who takes longer: the tails."""
     classes: tuple[tuple[SizeClass, str], ...] = (("small", "Small flows, under 100 KB"), ("all", "All flows"))
@@ -37,16 +54,8 @@ def completion(frames: Frames) -> alt.VConcatChart:
 
 def _panel(frames: Frames, size_class: SizeClass, title: str, *, tail: bool) -> alt.LayerChart | alt.FacetChart:
     finished = frames.flows.filter(in_class(size_class) & pl.col("finished"))
-    parts = [
-        _curve(part["fct_ns"].cast(pl.Float64) / NS_PER_MS, tail=tail).with_columns(pl.lit(case).alias("case"))
-        for case in frames.cases
-        if not (part := finished.filter(pl.col("case") == case)).is_empty()
-    ]
-    data = (
-        pl.concat(parts)
-        if parts
-        else pl.DataFrame(schema={"share": pl.Float64, "value": pl.Float64, "case": pl.String})
-    )
+    milliseconds = finished.select("case", (pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS).alias("value"))
+    data = curves(milliseconds, frames.cases, tail=tail)
     x, y, tooltip = axes(data, tail=tail)
     width = style.columns(2, label=124)
     title += ": the tail" if tail else ""
@@ -75,13 +84,10 @@ def axes(data: pl.DataFrame, *, tail: bool) -> tuple[alt.X, alt.Y, list[alt.Tool
     return x, y, tooltip
 
 
-def _curve(values: pl.Series, *, tail: bool) -> pl.DataFrame:
-    """Quantiles; of the tail, the share beyond them, down to where only ten samples are left."""
-    made = quantiles(values)
-    if not tail:
-        return made
+def _beyond(made: pl.DataFrame, samples: int) -> pl.DataFrame:
+    """The share that lies beyond each quantile."""
     beyond = made.with_columns((1.0 - pl.col("share")).alias("share"))
-    return beyond.filter((pl.col("share") <= 0.5) & (pl.col("share") * len(values) >= SAMPLES_BEYOND))
+    return beyond.filter((pl.col("share") <= 0.5) & (pl.col("share") * samples >= SAMPLES_BEYOND))
 
 
 def curve(

@@ -9,7 +9,7 @@ import polars as pl
 
 from narrows.bottleneck import queue_samples
 from narrows.figures import style
-from narrows.figures.distribution import curve, quantiles
+from narrows.figures.distribution import curve, curves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +29,7 @@ def both(frames: Frames, *, seconds: float | None = None, log: bool = False) -> 
 
 def distribution(samples: pl.DataFrame, cases: Sequence[str], *, log: bool = False) -> alt.LayerChart | alt.FacetChart:
     """Cumulative: a curve for each case."""
-    parts = [
-        quantiles(part["value"], _SHARES).with_columns(pl.lit(case).alias("case"))
-        for case in cases
-        if not (part := samples.filter(pl.col("case") == case)).is_empty()
-    ]
-    data = pl.concat(parts)
+    data = curves(samples, cases, _SHARES)
     scale = alt.Scale(type="symlog", constant=1, nice=False) if log else alt.Scale(nice=False)
     ticks = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
     axis = alt.Axis(values=ticks, format=",~r") if log else alt.Axis(tickCount=10, format=",~r")
@@ -59,9 +54,8 @@ def course(
 
     `references` are drawn dashed: rows of `case` and `value`, in packets.
     """
-    first = samples.filter(pl.col("seed") == samples["seed"].min())
-    begin = first["time_ns"].min()
-    time = (pl.col("time_ns") - pl.lit(begin)) / 1e9
+    first = samples.filter(pl.col("seed") == pl.col("seed").min())
+    time = (pl.col("time_ns") - pl.col("time_ns").min()) / 1e9
     shown = first.with_columns(time.alias("time"))
     if seconds is not None:
         shown = shown.filter(pl.col("time") <= seconds)

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.figures.distribution import curve, quantiles
+from narrows.figures.distribution import curve, curves
 
 if TYPE_CHECKING:
     from narrows.results import Frames
@@ -99,11 +99,6 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
         .select("case", "value")
         .collect()
     )
-    parts = [
-        quantiles(part["value"], _SHARES).with_columns(pl.lit(case).alias("case"))
-        for case in frames.cases
-        if not (part := samples.filter(pl.col("case") == case)).is_empty()
-    ]
     x = alt.X(
         "value:Q", scale=alt.Scale(type="sqrt", nice=False), title="backlog", axis=style.root_axis(_largest(samples))
     )
@@ -115,7 +110,7 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
         alt.Tooltip("share:Q", title="share of samples", format=".1%"),
         alt.Tooltip("value:Q", title="at most, bytes", format=",.0f"),
     ]
-    chart = curve(style.rows(pl.concat(parts)), frames.cases, x, y, tooltip)
+    chart = curve(style.rows(curves(samples, frames.cases, _SHARES)), frames.cases, x, y, tooltip)
     title = alt.TitleParams(style.port(port), fontSize=12)
     return chart.properties(title=title, width=style.columns(2, label=124), height=190)
 

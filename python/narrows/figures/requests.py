@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from narrows.figures import bars, style
-from narrows.figures.distribution import axes, curve, quantiles
-from narrows.results import NS_PER_MS, SAMPLES_BEYOND, Frames, request_ms
+from narrows.figures.distribution import axes, curve, curves
+from narrows.results import NS_PER_MS, Frames, request_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,11 +21,8 @@ def distribution(
 ) -> alt.LayerChart | alt.FacetChart:
     """Completion times of all seeds together; with `tail`, who takes longer, down to where ten samples are left."""
     finished = frames.requests.drop_nulls("completion_ns")
-    data = pl.concat(
-        _curve(part["completion_ns"].cast(pl.Float64) / NS_PER_MS, tail=tail).with_columns(pl.lit(case).alias("case"))
-        for case in cases
-        if not (part := finished.filter(pl.col("case") == case)).is_empty()
-    )
+    milliseconds = finished.select("case", (pl.col("completion_ns").cast(pl.Float64) / NS_PER_MS).alias("value"))
+    data = curves(milliseconds, cases, tail=tail)
     x, y, tooltip = axes(data, tail=tail)
     drawn = curve(style.rows(data), cases, x, y, tooltip, order="value:Q")
     # The lines have no names of their own: the legend is of one layer, which all share.
@@ -49,11 +46,3 @@ def by_servers(frames: Frames, names: Mapping[str, str], axis: str) -> pl.DataFr
     table = request_ms(frames).with_columns((100.0 * pl.col("share")).alias("percent"))
     line = pl.col("case").str.replace(r" · [^·]*$", "")
     return table.with_columns(line.replace(names).alias("arm")).select("arm", axis, "seed", "mean", "percent")
-
-
-def _curve(values: pl.Series, *, tail: bool) -> pl.DataFrame:
-    made = quantiles(values)
-    if not tail:
-        return made
-    beyond = made.with_columns((1.0 - pl.col("share")).alias("share"))
-    return beyond.filter((pl.col("share") <= 0.5) & (pl.col("share") * len(values) >= SAMPLES_BEYOND))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
 
 import altair as alt
 import polars as pl
@@ -20,6 +21,23 @@ if TYPE_CHECKING:
 
 _TICKS = 5
 _LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+_PREFIXES: Final = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SPANS: Final = {
+    "ps": 1,
+    "ns": 10**3,
+    "us": 10**6,
+    "µs": 10**6,
+    "μs": 10**6,
+    "ms": 10**9,
+    "s": 10**12,
+    "min": 60 * 10**12,
+}
+_RATES: Final = {f"{prefix}{unit}": factor for prefix, factor in _PREFIXES.items() for unit in ("bps", "bit/s", "b/s")}
+_SIZES: Final = {f"{prefix}B": factor for prefix, factor in _PREFIXES.items()} | {
+    f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)
+}
+_DIMENSIONS: Final = (_SPANS, _RATES, _SIZES)
+"""Units of experiment files by their size; those of one dimension can stand on one axis."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +58,31 @@ class Panel:
     """Where the scale ends; at the largest value where nothing is said."""
 
 
-def number_of(text: str) -> float:
-    """The number that an axis' value begins with: 20 for `20pkt`, 0.2 for `0.2ms`."""
+def number_of(text: str, unit: str = "") -> float:
+    """The number that a value begins with, in `unit` if there is one: 20 for `20pkt`, 0.3 for `300us` in `ms`."""
+    number, own = _parts(text)
+    if not unit or not own:
+        return number
+    for units in _DIMENSIONS:
+        if unit in units and own in units:
+            # Exactly: 300 us are 0.3 ms and not a little more.
+            return float(Fraction(text.removesuffix(own).strip()) * units[own] / units[unit])
+    raise ValueError(f"'{text}' cannot stand on an axis in {unit}")
+
+
+def _parts(text: str) -> tuple[float, str]:
+    """The number that a text begins with, and the unit behind it."""
     found = _LEADING_NUMBER.match(text)
     if found is None:
         raise ValueError(f"'{text}' does not begin with a number")
-    return float(found[0])
+    return float(found[0]), text[found.end() :].strip()
+
+
+def _unit(title: str, values: Sequence[str]) -> str:
+    """The unit of an axis: the one that its title ends with, else that of its first value; nothing for any other."""
+    named = title.rpartition(", ")[2]
+    first = next((_parts(value)[1] for value in values), "")
+    return next((unit for unit in (named, first) if any(unit in units for units in _DIMENSIONS)), "")
 
 
 def means(table: pl.DataFrame, axis: str, columns: Sequence[str]) -> pl.DataFrame:
@@ -63,12 +100,13 @@ def draw(
     log: bool = False,
     references: pl.DataFrame | None = None,
 ) -> alt.HConcatChart:
-    """The panels in a row, all against `axis`, whose `title` names its unit.
+    """The panels in a row, all against `axis`, whose `title` ends with its unit: times, rates and sizes are told in it.
 
     `references` are drawn dashed in every panel that has their `column`: rows of `column`, `arm`, the axis and `value`.
     """
     width = style.columns(len(panels), label=44, gap=64)
-    drawn = [_panel(panel, axis, arms, title, width, log=log, references=references) for panel in panels]
+    unit = _unit(title, [value for panel in panels for value in panel.table[axis].drop_nulls()])
+    drawn = [_panel(panel, axis, arms, title, width, unit, log=log, references=references) for panel in panels]
     chart: alt.HConcatChart = alt.hconcat(*drawn, spacing=24).resolve_scale(color="shared")
     return chart
 
@@ -79,11 +117,12 @@ def _panel(
     arms: Sequence[str],
     x_title: str,
     width: int,
+    unit: str,
     *,
     log: bool,
     references: pl.DataFrame | None,
 ) -> alt.LayerChart | alt.FacetChart:
-    data = _summary(panel, axis)
+    data = _summary(panel, axis, unit)
     ticks = sorted(set(data["x"].to_list()))
     x = alt.X(
         "x:Q",
@@ -118,7 +157,7 @@ def _panel(
     layers: list[alt.Chart] = [line, rule, point]
     if references is not None:
         own = references.filter(pl.col("column") == panel.column).select(
-            pl.col("arm").alias("case"), _numbers(axis).alias("x"), pl.col("value").alias("mean")
+            pl.col("arm").alias("case"), _numbers(axis, unit).alias("x"), pl.col("value").alias("mean")
         )
         if not own.is_empty():
             dashed = alt.Chart(style.rows(own.sort("case", "x"))).mark_line(strokeWidth=1.2, strokeDash=[5, 4])
@@ -126,7 +165,7 @@ def _panel(
     return alt.layer(*layers).properties(title=panel.title, width=width, height=230)
 
 
-def _summary(panel: Panel, axis: str) -> pl.DataFrame:
+def _summary(panel: Panel, axis: str, axis_unit: str) -> pl.DataFrame:
     """Mean and interval over seeds, for each arm and value of the axis."""
     grouped = (
         panel.table.select("arm", axis, panel.column)
@@ -142,7 +181,8 @@ def _summary(panel: Panel, axis: str) -> pl.DataFrame:
         unit = f" {panel.unit}" if panel.unit else ""
         interval = "none" if found.kind == "none" else f"{number(found.low, 4)} to {number(found.high, 4)}{unit}"
         rows.append({
-            "case": arm, "at": at, "x": number_of(at), "mean": found.mean, "low": found.low, "high": found.high,
+            "case": arm, "at": at, "x": number_of(at, axis_unit),
+            "mean": found.mean, "low": found.low, "high": found.high,
             "shown": f"{number(found.mean, 4)}{unit}", "range": interval,
         })  # fmt: skip
     schema = {"case": pl.String, "at": pl.String, "x": pl.Float64, "mean": pl.Float64, "low": pl.Float64,
@@ -150,5 +190,5 @@ def _summary(panel: Panel, axis: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema).sort("case", "x")
 
 
-def _numbers(axis: str) -> pl.Expr:
-    return pl.col(axis).map_elements(number_of, return_dtype=pl.Float64)
+def _numbers(axis: str, unit: str) -> pl.Expr:
+    return pl.col(axis).map_elements(lambda text: number_of(text, unit), return_dtype=pl.Float64)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from narrows import experiments, wording
 from narrows.claims import scorecard
-from narrows.index import Index
 from narrows.report import bundle
 from narrows.report.templates import template
+from narrows.standing import standings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Section:
     name: str
     title: str
     caption: str
-    """What was run; empty where nothing was."""
+    """What was run, or why it does not count; empty where it belongs to no figure."""
     picture: str
     """A data address; empty if there is no picture."""
     report: str
@@ -52,22 +52,23 @@ def render(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick: bo
 
 def _sections(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick: bool) -> list[Section]:
     """Figures by name, each claim under the first that it is about; at the end what needs no figure."""
-    index = Index(store.root).entries().values()
-    entries = {entry.file: entry for entry in index if entry.quick == quick and not entry.sets}
+    own = experiments.figures(paper)
+    there = standings(own, store, quick=quick)
     by_figure: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         home = paper.figures_of(verdict.claim)
         by_figure.setdefault(home[0] if home else "", []).append(verdict)
     made = []
-    for figure in experiments.figures(paper):
-        entry = entries.get(figure.experiment.as_posix())
+    for figure in own:
+        standing = there[figure.label]
+        entry = standing.entry if standing.counts else None
         picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"
         report = store.root / "reports" / f"report-{entry.identifier}.html" if entry else None
         made.append(
             Section(
                 name=figure.name,
-                title=entry.title if entry else figure.name,
-                caption=caption(entry) if entry else "",
+                title=standing.entry.title if standing.entry else figure.name,
+                caption=caption(entry) if entry else f"{standing.reason[0].upper()}{standing.reason[1:]}.",
                 picture=_data(picture.read_bytes()) if entry and picture.is_file() else "",
                 report=report.name if report else "",
                 verdicts=tuple(by_figure.pop(figure.name, [])),

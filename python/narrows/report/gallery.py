@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from narrows import atomic, experiments
-from narrows.index import Index
 from narrows.report.claims import caption
+from narrows.standing import standings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,21 +19,21 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
     import vl_convert
 
     folder.mkdir(parents=True, exist_ok=True)
-    index = Index(store.root).entries().values()
-    entries = {entry.file: entry for entry in index if entry.quick == quick and not entry.sets}
     mode = " --quick" if quick else ""
     command = f"narrows reproduce PAPER{mode} --gallery DIR"
     lines = ["# Gallery", "", f"Drawn from our own runs by `{command}`.", ""]
     for paper in experiments.papers():
         lines += [f"## {paper.name}", ""]
-        for figure in experiments.figures(paper):
-            entry = entries.get(figure.experiment.as_posix())
+        own = experiments.figures(paper)
+        for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
+            entry = standing.entry
             picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"
             if entry is None or not picture.is_file():
                 continue
             name = figure.label.replace("/", "-") + ".png"
             atomic.write_bytes(folder / name, vl_convert.svg_to_png(picture.read_text(), scale=1.0))
-            lines += [f"### {figure.label}: {entry.title}", "", f"![{entry.title}]({name})", "", caption(entry), ""]
+            lines += [f"### {figure.label}: {entry.title}", "", f"![{entry.title}]({name})", "", caption(entry)]
+            lines += [""] if standing.counts else [f"*Does not count: {standing.reason}.*", ""]
     path = folder / "README.md"
     atomic.write_text(path, "\n".join(lines).rstrip() + "\n")
     return path

@@ -12,6 +12,8 @@ from narrows.claims.measures import NotEvaluable, value_by_seed
 from narrows.stats import BySeed, Estimate, estimate, paired_difference
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from narrows.results import Frames
 
 
@@ -82,7 +84,8 @@ class Card:
 def table(frames: Frames) -> list[Row]:
     """One row per case, in the order of the file."""
     chosen = columns(frames)
-    made = [_column(frames, quantity) for quantity in chosen]
+    values = _values(frames, chosen)
+    made = [_column(frames.cases, quantity, values[quantity]) for quantity in chosen]
     counted = frames.flows.group_by("case").agg(
         pl.len().alias("flows"), (~pl.col("finished")).sum().alias("unfinished")
     )
@@ -125,8 +128,11 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
         long = frames.long if frames.long.is_empty() else frames.long.filter(own)
         ports = frames.ports.filter(pl.col("case") == case)
         part = replace(frames, flows=frames.flows.filter(own), long=long, ports=ports)
+        values = _values(part, [quantity for quantity in chosen if quantity.measure in apart])
         cells = tuple(
-            _column(part, quantity)[case] if quantity.measure in apart else Cell("–", "of the arm as a whole", "")
+            _column((case,), quantity, values[quantity])[case]
+            if quantity in values
+            else Cell("–", "of the arm as a whole", "")
             for quantity in chosen
         )
         unfinished = int((~part.flows["finished"]).sum())
@@ -139,23 +145,27 @@ def cards(frames: Frames) -> list[Card]:
     """The best arm for small flows, large flows and all flows, and how far the next one is."""
     if len(frames.cases) < 2:
         return []
-    made = [_card(frames, quantity) for quantity in COMPLETION if quantity.measure != "fct_small_p99"]
+    chosen = [quantity for quantity in COMPLETION if quantity.measure != "fct_small_p99"]
+    made = [_card(quantity, values) for quantity, values in _values(frames, chosen).items()]
     return [card for card in made if card is not None]
 
 
-def _values(frames: Frames, quantity: Quantity) -> dict[str, BySeed]:
-    found: dict[str, BySeed] = {}
+def _values(frames: Frames, quantities: Sequence[Quantity]) -> dict[Quantity, dict[str, BySeed]]:
+    """By quantity and case, where there is a value."""
+    found: dict[Quantity, dict[str, BySeed]] = {quantity: {} for quantity in quantities}
     for case in frames.cases:
-        try:
-            values = value_by_seed(frames, quantity.measure, (case,))
-        except NotEvaluable:
-            continue
-        found[case] = {seed: quantity.scale * value for seed, value in values.items()}
+        # Each measure looks through all rows it is given: over hundreds of cases that would take minutes.
+        own = frames.of([case])
+        for quantity in quantities:
+            try:
+                values = value_by_seed(own, quantity.measure, (case,))
+            except NotEvaluable:
+                continue
+            found[quantity][case] = {seed: quantity.scale * value for seed, value in values.items()}
     return found
 
 
-def _column(frames: Frames, quantity: Quantity) -> dict[str, Cell]:
-    values = _values(frames, quantity)
+def _column(cases: Sequence[str], quantity: Quantity, values: Mapping[str, BySeed]) -> dict[str, Cell]:
     estimates = {case: made for case, column in values.items() if (made := estimate(list(column.values())))}
     ranked = quantity.smaller_is_better and len(estimates) > 1
     best = min(estimates, key=lambda case: estimates[case].mean) if ranked else None
@@ -163,7 +173,7 @@ def _column(frames: Frames, quantity: Quantity) -> dict[str, Cell]:
         case: _cell(estimates.get(case), _rank(case, best, values))
         if case in estimates
         else Cell("–", "not evaluable", "")
-        for case in frames.cases
+        for case in cases
     }
 
 
@@ -178,7 +188,7 @@ def _cell(found: Estimate | None, rank: str) -> Cell:
     )
 
 
-def _rank(case: str, best: str | None, values: dict[str, BySeed]) -> str:
+def _rank(case: str, best: str | None, values: Mapping[str, BySeed]) -> str:
     if best is None:
         return ""
     return "best" if case == best else "tied" if _tied(values[best], values[case]) else ""
@@ -190,8 +200,7 @@ def _tied(best: BySeed, other: BySeed) -> bool:
     return difference is not None and difference.kind != "none" and difference.low <= 0.0 <= difference.high
 
 
-def _card(frames: Frames, quantity: Quantity) -> Card | None:
-    values = _values(frames, quantity)
+def _card(quantity: Quantity, values: Mapping[str, BySeed]) -> Card | None:
     means = {case: made for case, column in values.items() if (made := estimate(list(column.values())))}
     if len(means) < 2:
         return None

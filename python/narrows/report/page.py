@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from narrows.figures import longlived as over_time
 from narrows.figures.palette import colours
 from narrows.report import bundle, headline, losses
 from narrows.report.templates import template
+from narrows.standing import standings
 from narrows.stats import ENOUGH_SEEDS
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 8_000_000
 """A page larger than this is a defect: it is meant to be mailed."""
+MOST_CASES = 30
+"""Cases that are charted: more are neither told apart nor mailed."""
 
 
 @dataclass(frozen=True)
@@ -43,21 +48,32 @@ class Chart:
     specification: dict[str, Any]
 
 
-def build(results: Results, store: Store) -> Path:
-    """Writes `reports/report-<experiment>.html` into the store and returns its path."""
-    path = store.root / "reports" / f"report-{results.entry.identifier}.html"
-    page = render(results, _verdicts(results, store))
-    assert len(page) <= MOST_BYTES, f"the report has {len(page)} bytes: reduce its data further"
-    atomic.write_text(path, page)
+def build(results: Results, store: Store, *, judged: Sequence[Verdict] | None = None, cases: str | None = None) -> Path:
+    """Writes `reports/report-<experiment>.html` into the store and returns its path.
+
+    `judged` are the paper's claims, if they have been judged already. With `cases` the page is of those whose names
+    match it, and has a name of its own. Raises `BadInput` where none does.
+    """
+    name = results.entry.identifier if cases is None else f"{results.entry.identifier}-{_plain(cases)}"
+    path = store.root / "reports" / f"report-{name}.html"
+    verdicts = _verdicts(results, store, judged)
+    atomic.write_text(path, render(results if cases is None else results.matching(cases), verdicts))
     return path
+
+
+def _plain(pattern: str) -> str:
+    """A pattern as a part of a file's name; patterns that look the same there are told apart."""
+    digest = hashlib.sha256(pattern.encode()).hexdigest()[:6]
+    return f"{re.sub('[^0-9A-Za-z.=]+', '-', pattern).strip('-.')[:80]}+{digest}"
 
 
 def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     """The page's text."""
     frames = results.frames
+    charted = frames.of(frames.cases[:MOST_CASES])
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
-    charts = {chart.identifier: chart for chart in _charts(results)}
+    charts = {chart.identifier: chart for chart in _charts(charted)}
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     return template("page.html.j2").render(
         entry=results.entry,
@@ -69,6 +85,8 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         library=library,
         behaviour=behaviour,
         colours=colours(frames.cases),
+        cases=frames.cases,
+        charted=charted.cases,
         facts=_facts(results),
         offered=dict(results.entry.setting).get("offered load", "–"),
         interval_words=_interval_words(len(frames.seeds)),
@@ -80,8 +98,8 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         long=long,
         most_flows=over_time.MOST_FLOWS,
         data=bundle.data,
-        slowdown_missing=slowdown.missing(frames),
-        losses=losses.table(frames),
+        slowdown_missing=slowdown.missing(charted),
+        losses=losses.table(charted),
         most_ports=losses.MOST_PORTS,
         verdicts=[verdict for verdict in verdicts if verdict.word != "not-run"],
         unjudged=[verdict for verdict in verdicts if verdict.word == "not-run"],
@@ -124,21 +142,22 @@ def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
     return found
 
 
-def _verdicts(results: Results, store: Store) -> list[Verdict]:
-    """Claims of the paper that this figure has a part in."""
-    figure = experiments.figure_of(results.entry.file)
-    if figure is None or results.entry.sets:
+def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) -> list[Verdict]:
+    """Claims of the paper that this figure has a part in; none where they are judged from other runs of it."""
+    entry = results.entry
+    figure = experiments.figure_at(entry.place)
+    if figure is None:
+        return []
+    standing = standings([figure], store, quick=entry.quick)[figure.label]
+    if standing.entry is None or standing.entry.identifier != entry.identifier:
         return []
     paper = catalogue.load(figure.paper)
-    return [
-        verdict
-        for verdict in experiments.verdicts(paper, store, quick=results.entry.quick)
-        if figure.name in paper.figures_of(verdict.claim)
-    ]
+    if judged is None:
+        judged = experiments.verdicts(paper, store, quick=entry.quick)
+    return [verdict for verdict in judged if figure.name in paper.figures_of(verdict.claim)]
 
 
-def _charts(results: Results) -> list[Chart]:
-    frames = results.frames
+def _charts(frames: Frames) -> list[Chart]:
     made: list[Chart] = []
     if longlived.present(frames):
         for quantity, name, label in (

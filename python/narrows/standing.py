@@ -1,0 +1,104 @@
+"""Whether what a store holds of a figure counts: made by this version, from the file as it is now, and whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from narrows import native
+from narrows.errors import BadInput
+from narrows.experiment import expand
+from narrows.index import Index
+from narrows.store import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from narrows.experiment import Pairs
+    from narrows.experiments import Figure
+    from narrows.index import Entry
+    from narrows.store import Store
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a store holds of a figure."""
+
+    entry: Entry | None
+    """`None` where it was never run in this mode without overridden settings."""
+    reason: str
+    """Why it does not count; empty where it does."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether claims may be judged from it."""
+        return not self.reason
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an experiment file asks for now."""
+
+    title: str
+    seeds: tuple[int, ...]
+    members: tuple[tuple[str, str, Pairs], ...]
+    """Hash, arm and axes of each plan."""
+
+
+NEVER = Standing(None, "not run yet")
+
+
+def standings(figures: Iterable[Figure], store: Store, *, quick: bool) -> dict[str, Standing]:
+    """Of each figure, by its label. Raises `BadInput` where the index cannot be read."""
+    entries = [entry for entry in Index(store.root).entries().values() if entry.quick == quick and not entry.sets]
+    return {
+        figure.label: _standing(figure, [entry for entry in entries if entry.place == figure.label], store)
+        for figure in figures
+    }
+
+
+def expected(figure: Figure, *, quick: bool) -> Expected:
+    """What the figure's file asks for; read once while it does not change. Raises `BadInput`."""
+    changed_ns = figure.experiment.stat().st_mtime_ns
+    return _expected(str(figure.experiment.resolve()), changed_ns, quick=quick)
+
+
+@cache
+def _expected(file: str, _changed_ns: int, *, quick: bool) -> Expected:
+    """Without the plans' bodies: those of all figures are megabytes, and take seconds to expand."""
+    experiment = expand(file, quick=quick)
+    members = tuple((plan.hash, plan.arm, plan.axes) for plan in experiment.plans)
+    return Expected(experiment.title, experiment.seeds, members)
+
+
+def _standing(figure: Figure, entries: Sequence[Entry], store: Store) -> Standing:
+    """Of several entries, which differ in their seeds, the one that counts, else that of most seeds."""
+    ordered = sorted(entries, key=lambda entry: len(entry.seeds), reverse=True)
+    found = [Standing(entry, _why_not(entry, figure, store)) for entry in ordered]
+    return next((standing for standing in found if standing.counts), found[0] if found else NEVER)
+
+
+def _why_not(entry: Entry, figure: Figure, store: Store) -> str:
+    """Why an entry does not count; nothing where it does."""
+    version = native.version()
+    if entry.version != version:
+        return f"run by version {entry.version}, this is {version}"
+    try:
+        wanted = expected(figure, quick=entry.quick)
+    except BadInput:
+        return f"its experiment file has a mistake, which `narrows check {figure.experiment}` shows"
+    if tuple((member.hash, member.arm, member.axes) for member in entry.members) != wanted.members:
+        return "run from another experiment file than there is now"
+    if entry.seeds != wanted.seeds:
+        return f"run with other seeds: {_listed(entry.seeds)} instead of {_listed(wanted.seeds)}"
+    runs = [(member.hash, seed) for member in entry.members for seed in entry.seeds]
+    absent = sum(store.state(plan, seed, version) is not State.WHOLE for plan, seed in runs)
+    return f"{absent} of {len(runs)} runs are absent or of another version" if absent else ""
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    """`1..10`, as `--seeds` takes it; a list where it is no range."""
+    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]}..{seeds[-1]}"
+    return ", ".join(str(seed) for seed in seeds)

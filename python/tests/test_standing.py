@@ -1,0 +1,221 @@
+"""Which results claims are judged from: those of this version, of the file as it is now, and whole."""
+
+import os
+import shutil
+import time
+
+import pytest
+from conftest import TWO_ARMS
+from typer.testing import CliRunner
+
+from narrows import api, experiments
+from narrows.cli import app
+from narrows.report import gallery
+from narrows.standing import standings
+from narrows.store import Store
+
+CLAIM = """[[claim]]
+id = "office-{number}"
+item = "hunch"
+scenario = "E-F{number}"
+metric = "small-flow avg FCT"
+schemes = ["cubic", "gemini"]
+kind = "ordering"
+expect = ""
+order = ["fct_small_avg(gemini) < fct_small_avg(cubic)"]
+confidence = "L"
+needs_simulation = true
+"""
+BINDINGS = """from narrows.claims import Binding
+
+SCENARIOS = ("E-F{number}",)
+BINDINGS = {{"office-{number}": Binding()}}
+"""
+FIGURE = """from narrows.figures.completion import four_panels
+
+
+def draw(results):
+    return four_panels(results.frames, "Office")
+"""
+
+
+@pytest.fixture
+def office(folder):
+    """A paper with two figures, each with a claim; nothing is run."""
+    paper = folder / "experiments" / "office"
+    for number in (1, 2):
+        figure = paper / f"fig{number}"
+        figure.mkdir(parents=True)
+        (figure / "experiment.toml").write_text(TWO_ARMS.replace('"two"', f'"office-fig{number}"'))
+        (figure / "figure.py").write_text(FIGURE)
+        (figure / "bindings.py").write_text(BINDINGS.format(number=number))
+    (paper / "claims.toml").write_text(CLAIM.format(number=1) + CLAIM.format(number=2))
+    return folder
+
+
+FIG1 = "experiments/office/fig1/experiment.toml"
+
+
+def first(store="runs"):
+    """The verdict on the first figure's claim."""
+    (paper,) = experiments.papers()
+    return experiments.verdicts(paper, Store(api.Path(store)), quick=False)[0]
+
+
+def changed(path, old, new):
+    path.write_text(path.read_text().replace(old, new))
+    later = time.time_ns() + 10**9  # clocks of file systems are coarse
+    os.utime(path, ns=(later, later))
+
+
+def listed():
+    return CliRunner().invoke(app, ["reproduce"]).output
+
+
+AGAIN = "`narrows reproduce office/fig1` runs it again"
+
+
+def test_what_was_never_run_says_so_and_what_was_run_is_judged(office):
+    assert first().reason == "not run yet: narrows reproduce office/fig1"
+    api.run(FIG1).join()
+    assert first().word == "holds"
+    assert "run: full" in listed()
+
+
+def test_results_of_another_version_are_not_judged(office, monkeypatch):
+    monkeypatch.setenv("FAKE_VERSION", "0.0.1+dead")
+    api.run(FIG1).join()
+    monkeypatch.delenv("FAKE_VERSION")
+    said = "run by version 0.0.1+dead, this is 0.0.0-fake"
+    assert (first().word, first().reason) == ("not-run", f"{said}: {AGAIN}")
+    assert f"not run; full: {said}" in " ".join(listed().split())
+    api.run(FIG1).join()
+    assert first().word == "holds"
+
+
+def test_runs_that_another_version_made_again_are_not_judged(office, monkeypatch):
+    results = api.run(FIG1).join()
+    index = (office / "runs" / "index.json").read_bytes()
+    monkeypatch.setenv("FAKE_VERSION", "0.0.1+dead")
+    api.run(FIG1, seeds="2..=2").join()
+    monkeypatch.delenv("FAKE_VERSION")
+    (office / "runs" / "index.json").write_bytes(index)
+    assert first().reason == f"2 of 4 runs are absent or of another version: {AGAIN}"
+    shutil.rmtree(office / "runs" / results.entry.members[0].hash)
+    assert first().reason == f"3 of 4 runs are absent or of another version: {AGAIN}"
+
+
+def test_a_run_with_other_seeds_is_not_judged_and_does_not_replace_the_full_one(office):
+    api.run(FIG1, seeds="1..=1").join()
+    assert first().reason == f"run with other seeds: 1..1 instead of 1..2: {AGAIN}"
+    api.run(FIG1).join()
+    api.run(FIG1, seeds="1..=1").join()
+    assert (first().word, first().parts[0].estimate.seeds) == ("holds", 2)
+    page = CliRunner().invoke(app, ["report", "office-fig1-seeds-1-1"]).output.strip()
+    assert 'id="claims"' not in (office / page).read_text(), "the claims are judged from other runs"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('end = "3s"', 'end = "4s"', "run from another experiment file than there is now"),
+        ('name = "cubic"', 'name = "tcp"', "run from another experiment file than there is now"),
+        ('"1..=2"', '"1..=3"', "run with other seeds: 1..2 instead of 1..3"),
+        (
+            "[run]",
+            "[runs]",
+            "its experiment file has a mistake, which `narrows check experiments/office/fig1/experiment.toml` shows",
+        ),
+    ],
+    ids=["plan", "label", "seeds", "mistake"],
+)
+def test_results_of_another_state_of_the_file_are_not_judged(office, old, new, said):
+    api.run(FIG1).join()
+    changed(office / FIG1, old, new)
+    assert first().word == "not-run"
+    assert first().reason.startswith(said)
+
+
+def test_overridden_settings_are_no_results_of_the_figure(office):
+    api.run(FIG1, settings={"run.end": "2s"}).join()
+    assert first().reason.startswith("not run yet")
+
+
+@pytest.mark.parametrize("place", [".", "experiments/office", "experiments/office/fig1"])
+def test_results_count_wherever_they_were_made_and_are_judged(office, monkeypatch, place):
+    monkeypatch.chdir(office / place)
+    api.run(os.path.relpath(office / FIG1), out=office / "runs").join()
+    monkeypatch.chdir(office / "experiments" / "office" / "fig2")
+    assert first(office / "runs").word == "holds"
+    monkeypatch.chdir(office)
+    (office / "runs" / "figures").mkdir()
+    (office / "runs" / "figures" / "office-fig1.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    monkeypatch.chdir(office / "experiments")
+    page = gallery.write(office / "gallery", Store(office / "runs"), quick=False)
+    assert "office-fig1.png" in page.read_text()
+
+
+def test_the_gallery_says_what_does_not_count(office, monkeypatch):
+    monkeypatch.setenv("FAKE_VERSION", "0.0.1+dead")
+    assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
+    monkeypatch.delenv("FAKE_VERSION")
+    text = gallery.write(office / "gallery", Store(api.RUNS), quick=False).read_text()
+    assert "*Does not count: run by version 0.0.1+dead, this is 0.0.0-fake.*" in text
+
+
+def test_the_scorecard_shows_no_picture_of_what_does_not_count(office, monkeypatch):
+    monkeypatch.setenv("FAKE_VERSION", "0.0.1+dead")
+    assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
+    monkeypatch.delenv("FAKE_VERSION")
+    assert CliRunner().invoke(app, ["reproduce", "office/fig2"]).exit_code == 0
+    page = (office / "runs" / "reports" / "claims-office.html").read_text()
+    assert page.count("<img") == 1
+    assert "Run by version 0.0.1+dead, this is 0.0.0-fake." in page
+
+
+def test_claims_are_judged_once_for_a_paper(office, monkeypatch):
+    judged = []
+    judge = experiments.judge
+    monkeypatch.setattr(
+        experiments, "judge", lambda paper, *rest, **more: judged.append(paper.name) or judge(paper, *rest, **more)
+    )
+    done = CliRunner().invoke(app, ["reproduce", "office"])
+    assert (done.exit_code, judged) == (0, ["office"])
+    reports = [office / "runs" / "reports" / f"report-office-fig{number}.html" for number in (1, 2)]
+    assert ["office-1" in path.read_text() for path in reports] == [True, False]
+
+
+def test_a_file_is_expanded_once_while_it_does_not_change(office, monkeypatch):
+    from narrows import native
+
+    api.run(FIG1).join()
+    expanded = []
+    expand = native.expand
+    monkeypatch.setattr(native, "expand", lambda path, **more: expanded.append(path) or expand(path, **more))
+    (paper,) = experiments.papers()
+    for _ in range(3):
+        found = standings(experiments.figures(paper), Store(api.RUNS), quick=False)
+    assert [standing.counts for standing in found.values()] == [True, False]
+    assert len(expanded) == 1
+
+
+def included(*wanted):
+    selection = experiments.select(wanted)
+    return {
+        claim.identifier for paper in selection.papers for claim in paper.claims if selection.includes(paper, claim)
+    }
+
+
+def test_a_claim_and_a_figure_are_both_meant(office):
+    assert included("office/fig1") == included("office-1") == {"office-1"}
+    assert included("office/fig2", "office-1") == included("office-1", "office/fig2/") == {"office-1", "office-2"}
+    assert included("office", "office-1") == included("office/fig1", "office/fig2") == {"office-1", "office-2"}
+    assert {figure.name for figure in experiments.select(["office/fig2", "office-1"]).figures} == {"fig1", "fig2"}
+
+
+def test_a_claim_is_meant_beside_another_papers_figure(gemini, monkeypatch):
+    monkeypatch.chdir(gemini)
+    found = included("dctcp/fig12", "gem-013")
+    assert "gem-013" in found
+    assert any(name.startswith("dct-") for name in found)
+    assert sum(name.startswith("gem-") for name in found) == 1
