@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from narrows.errors import BadInput
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Of the file. An index in another one names nothing: what it named is found again by its hashes."""
 
 
