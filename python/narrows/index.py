@@ -50,8 +50,6 @@ class Entry:
     name: str
     title: str
     file: str
-    place: str
-    """The figure that it is the experiment of: `gemini/fig13`; nothing for a file that belongs to none."""
     quick: bool
     sets: Pairs
     seeds: tuple[int, ...]
@@ -61,6 +59,8 @@ class Entry:
     differences: tuple[Difference, ...]
     setting: Pairs
     """What was simulated, in words."""
+    place: str = ""
+    """The figure that it is the experiment of: `gemini/fig13`; nothing for a file that belongs to none."""
 
     @property
     def axes(self) -> tuple[str, ...]:
