@@ -65,16 +65,12 @@ class Paper:
 
 
 def load(folder: Path) -> Paper:
-    """Reads `claims.toml`, the paper's `bindings.py` and each figure's. Raises `BadInput`."""
+    """Reads `claims.toml`, which may state none, the paper's `bindings.py` and each figure's. Raises `BadInput`."""
     path = folder / "claims.toml"
     try:
         raw = tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise bad_input(f"cannot read {path}: {error}", "each paper's folder has a claims.toml") from error
-    if not raw.get("claim"):
-        raise bad_input(
-            f"{path} states no claims", "each [[claim]] needs at least an id; see experiments/gemini/claims.toml"
-        )
     bindings: dict[str, Binding] = {}
     figures: dict[str, str] = {}
     for place in (folder, *sorted(path.parent for path in folder.glob(f"*/{BINDINGS}"))):
@@ -87,7 +83,7 @@ def load(folder: Path) -> Paper:
     return Paper(
         name=folder.name,
         folder=folder,
-        claims=tuple(_claim(entry, path) for entry in raw["claim"]),
+        claims=tuple(_claim(entry, path) for entry in raw.get("claim", ())),
         bindings=bindings,
         figures=figures,
     )
