@@ -442,7 +442,7 @@ confidence = "H"
 
 def test_a_claim_that_lacks_something_is_refused(tmp_path):
     (tmp_path / "claims.toml").write_text(CLAIM.replace('item = "Fig. 1"', ""))
-    with pytest.raises(BadInput, match="claim c of .* has no 'item'"):
+    with pytest.raises(BadInput, match=r"claim c of .* has no 'item'"):
         catalogue.load(tmp_path)
 
 
