@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use narrows_core::tcp::profile::Profile;
-use narrows_core::units::{Rate, Span};
+use narrows_core::units::{Bytes, Rate, Span};
 use narrows_scenario::plan::{Pattern, Plan, Sampling};
 use narrows_sim::Simulation;
 use plans::{Dumbbell, at, flow, smooth};
@@ -85,7 +85,8 @@ impl Measured {
 
 /// Long CUBIC flows over 30 ms, with windows that end at `receive_buffer`; a buffer of 10,000 packets per 10 Gbit/s.
 fn long_and_fat(pairs: u32, gbps: u64, receive_buffer: u64, end: Span) -> Plan {
-    let profile = Profile { receive_buffer, ..smooth(Profile::LINUX_4_9) };
+    // Whole windows shall be out, in the senders' own ports where they fit nowhere else.
+    let profile = Profile { receive_buffer, small_queue_bytes: Bytes::new(1 << 30), ..smooth(Profile::LINUX_4_9) };
     let network = Dumbbell {
         pairs,
         access: Rate::from_gbps(10),
