@@ -101,7 +101,7 @@ def test_an_arm_may_lack_an_axis_into_another_controller():
         Member("c", "cubic", (), (), (), 0, 1),
         Member("g", "gemini", (("cc.gemini.t", "1ms"),), (), (), 0, 1),
     )
-    entry = Entry("e", "e", "", "e.toml", "", False, (), (1,), "v", "narrows run", members, (), ())
+    entry = Entry("e", "e", "", "e.toml", False, (), (1,), "v", "narrows run", members, (), ())
     store = SimpleNamespace(manifest=lambda *_: {}, scan=lambda *_: pl.LazyFrame({"role": ["wan"]}))
     found = Results(entry, store).scan("ports").collect()
     assert found.select("case", "cc.gemini.t").rows() == [("cubic", None), ("gemini · t=1ms", "1ms")]
