@@ -44,6 +44,13 @@ def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row").unique(maintain_order=True)
 
 
+def any_in(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan's body has a flow without a size."""
+    return any(
+        flow["size"] is None for traffic in plan["traffic"] for flow in traffic.get("pattern", {}).get("list", ())
+    )
+
+
 def measured(flows: pl.LazyFrame, plan: Mapping[str, Any], measured_ns: int) -> pl.LazyFrame:
     """Those of a run's flows that have no size, whenever they began, with their `goodput_mbps`.
 

@@ -14,7 +14,7 @@ from narrows.columns import TABLES
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from narrows.index import Entry, Member
     from narrows.native import TableName
@@ -44,7 +44,10 @@ WAN_ROLES: Final = ("wan",)
 
 @dataclass(frozen=True)
 class Frames:
-    """What measures read. `flows` and `requests` hold what started after the warm-up, `long` flows without a size."""
+    """What measures read. `flows` and `requests` hold what started after the warm-up.
+
+    A flow that answers a request is none of `flows`: it counts with its request, and there may be hundreds of millions.
+    """
 
     flows: pl.DataFrame
     ports: pl.DataFrame
@@ -52,7 +55,10 @@ class Frames:
     requests: pl.DataFrame
     axes: tuple[str, ...] = ()
     long: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """With `goodput_mbps`; whenever they began, for what counts is what they delivered after the warm-up."""
+    """Flows without a size, with `goodput_mbps`; whenever they began, for what counts is what they delivered after the
+    warm-up."""
+    senders: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """The hosts that sent flows, answers too: `node`, with the columns that name a run."""
 
     @property
     def keys(self) -> list[str]:
@@ -114,19 +120,32 @@ class Results:
     @cached_property
     def frames(self) -> Frames:
         """All tables; the series stay lazy."""
+        no_answer = pl.col("request").is_null()
         return Frames(
-            flows=self.counted_flows.collect(),
-            ports=self.scan("ports").collect(),
+            flows=_collected(part.filter(no_answer) for part in self._counted("flows")),
+            ports=_collected(self._parts("ports")),
             series=self.scan("series"),
-            requests=self._counted("requests").collect(),
+            requests=_collected(self._counted("requests")),
             axes=self.axes,
             long=self.long,
+            senders=self.senders,
         )
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """Flows that started after the warm-up."""
-        return self.frames.flows
+        """Flows that started after the warm-up, answers to requests among them; `counted_flows` is the lazy form."""
+        return _collected(self._counted("flows"))
+
+    @cached_property
+    def counted(self) -> int:
+        """How many flows started after the warm-up, answers among them."""
+        return sum(part.select(pl.len()).collect().item() for part in self._counted("flows"))
+
+    @cached_property
+    def senders(self) -> pl.DataFrame:
+        """The hosts that sent flows: `node`, for every run."""
+        keys = ["case", "arm", *self.axes, "seed"]
+        return _collected(part.select(*keys, pl.col("source").alias("node")).unique() for part in self._parts("flows"))
 
     @cached_property
     def ports(self) -> pl.DataFrame:
@@ -136,7 +155,7 @@ class Results:
     @cached_property
     def requests(self) -> pl.DataFrame:
         """Requests of all runs."""
-        return self.scan("requests").collect()
+        return _collected(self._parts("requests"))
 
     @cached_property
     def long(self) -> pl.DataFrame:
@@ -145,9 +164,9 @@ class Results:
             longlived.measured(self._labelled(member, seed, "flows"), plan, member.end_ns - member.warmup_ns)
             for member in self.entry.members
             for seed in self.entry.seeds
-            if (plan := (self._store.manifest(member.hash, seed) or {}).get("plan"))
+            if (plan := (self._store.manifest(member.hash, seed) or {}).get("plan")) and longlived.any_in(plan)
         ]
-        return pl.concat(parts).collect() if parts else pl.DataFrame()
+        return _collected(parts) if parts else pl.DataFrame()
 
     @cached_property
     def series(self) -> pl.DataFrame:
@@ -166,15 +185,15 @@ class Results:
     @property
     def counted_flows(self) -> pl.LazyFrame:
         """Flows that started after the warm-up of their plan."""
-        return self._counted("flows")
+        return pl.concat(self._counted("flows"))
 
-    def _counted(self, table: TableName) -> pl.LazyFrame:
-        parts = [
+    def _counted(self, table: TableName) -> list[pl.LazyFrame]:
+        """What started after the warm-up, for each run."""
+        return [
             self._labelled(member, seed, table).filter(pl.col("start_ns") >= member.warmup_ns)
             for member in self.entry.members
             for seed in self.entry.seeds
         ]
-        return pl.concat(parts)
 
     @cached_property
     def manifests(self) -> list[dict[str, Any]]:
@@ -187,9 +206,10 @@ class Results:
 
     def scan(self, table: TableName) -> pl.LazyFrame:
         """A table of all runs, lazily."""
-        return pl.concat(
-            [self._labelled(member, seed, table) for member in self.entry.members for seed in self.entry.seeds]
-        )
+        return pl.concat(self._parts(table))
+
+    def _parts(self, table: TableName) -> list[pl.LazyFrame]:
+        return [self._labelled(member, seed, table) for member in self.entry.members for seed in self.entry.seeds]
 
     def _labelled(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
         own = dict(member.axes)
@@ -200,6 +220,11 @@ class Results:
             pl.lit(seed, dtype=pl.UInt64).alias("seed"),
             pl.all(),
         )
+
+
+def _collected(parts: Iterable[pl.LazyFrame]) -> pl.DataFrame:
+    """Each run by itself: one plan over thousands of files takes minutes to make."""
+    return pl.concat([part.collect() for part in parts])
 
 
 def in_class(size_class: SizeClass) -> pl.Expr:
@@ -247,19 +272,13 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
     )
 
 
-def background(frames: Frames) -> pl.DataFrame:
-    """Flows that answer no request."""
-    return frames.flows.filter(pl.col("request").is_null())
-
-
 def fct_by_bin(frames: Frames) -> pl.DataFrame:
-    """Per run and size bin: `mean` and `p95` of the completion time of flows that answer no request, ms; `flows`."""
+    """Per run and size bin: `mean` and `p95` of the completion time, ms; `flows`, `timeouts`."""
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
     size = pl.col("size_bytes")
     place = pl.sum_horizontal((size >= low).cast(pl.Int32) for _, low, _ in SIZE_BINS[1:])
     return (
-        background(frames)
-        .lazy()
+        frames.flows.lazy()
         .with_columns(place.alias("place"))
         .group_by([*frames.keys, "place"], maintain_order=True)
         .agg(
@@ -335,10 +354,7 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
     """Per run: mean share of line rate in use over the ports of a role; of hosts' ports only those that sent flows."""
     ports = frames.ports.lazy().filter(pl.col("role") == role)
     if role == "host":
-        flows = [frames.flows, *([] if frames.long.is_empty() else [frames.long])]
-        named = [part.lazy().select(*frames.keys, pl.col("source").alias("node")) for part in flows]
-        senders = pl.concat(named).unique()
-        ports = ports.join(senders, on=[*frames.keys, "node"], how="semi")
+        ports = ports.join(frames.senders.lazy(), on=[*frames.keys, "node"], how="semi")
     return (
         ports.group_by(frames.keys, maintain_order=True)
         .agg(pl.col("utilisation").mean().alias("utilisation"))

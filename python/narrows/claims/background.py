@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from narrows.claims.measures import NotEvaluable, measure, measure_together
-from narrows.results import background, fct_by_bin
+from narrows.results import fct_by_bin
 
 if TYPE_CHECKING:
     from narrows.results import Frames
@@ -33,7 +33,7 @@ def message_p95(frames: Frames, arm: str) -> BySeed:
 @measure("")
 def background_timeouts(frames: Frames, arm: str) -> BySeed:
     """Retransmission timeouts of all flows that answer no request."""
-    flows = background(frames).filter(pl.col("case") == arm)
+    flows = frames.flows.filter(pl.col("case") == arm)
     counts = flows.group_by("seed").agg(pl.col("timeouts").sum()).sort("seed")
     return {int(seed): float(count) for seed, count in counts.iter_rows()}
 

@@ -30,6 +30,16 @@ def distribution(
     return drawn.properties(title=title, width=width, height=230)
 
 
+def draw(frames: Frames) -> alt.VConcatChart:
+    """All cases: the distribution of completion times, its tail, and below it the requests with a timeout."""
+    width = style.columns(2, label=124)
+    curves = style.side_by_side(
+        distribution(frames, frames.cases, title, tail=tail, width=width)
+        for title, tail in (("Requests", False), ("Requests: the tail", True))
+    )
+    return style.stacked([curves, bars.draw([timeouts(frames)], frames.cases)])
+
+
 def panel(frames: Frames, column: str, title: str, unit: str = "ms", *, scale: float = 1.0) -> bars.Panel:
     """Bars of a column of the table of requests."""
     values = bars.by_case(request_ms(frames), column)

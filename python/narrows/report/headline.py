@@ -102,7 +102,7 @@ def table(frames: Frames) -> list[Row]:
 def columns(frames: Frames) -> tuple[Quantity, ...]:
     """Those that this network and its traffic can have."""
     long, wan = longlived.present(frames), "wan" in frames.ports["role"]
-    completion = not long or bool(frames.flows["finished"].any())
+    completion = bool(frames.flows["finished"].any()) or not (long or len(frames.requests))
     return (
         *(COMPLETION if completion else ()),
         *(LONG if long else ()),
@@ -142,10 +142,11 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
 
 
 def cards(frames: Frames) -> list[Card]:
-    """The best arm for small flows, large flows and all flows, and how far the next one is."""
+    """The best arm for small flows, large flows, all flows and requests, and how far the next one is."""
     if len(frames.cases) < 2:
         return []
-    chosen = [quantity for quantity in COMPLETION if quantity.measure != "fct_small_p99"]
+    chosen = [quantity for quantity in columns(frames) if quantity in COMPLETION or quantity in REQUESTS]
+    chosen = [quantity for quantity in chosen if quantity.title.endswith("mean")]
     made = [_card(quantity, values) for quantity, values in _values(frames, chosen).items()]
     return [card for card in made if card is not None]
 

@@ -14,7 +14,7 @@ import polars as pl
 from narrows import atomic, experiments, longlived, wording
 from narrows.claims import catalogue, scorecard
 from narrows.experiment import apart
-from narrows.figures import completion, distribution, queues, recovery, slowdown, style, utilisation
+from narrows.figures import completion, distribution, queues, recovery, requests, slowdown, style, utilisation
 from narrows.figures import longlived as over_time
 from narrows.figures.palette import colours
 from narrows.report import bundle, headline, losses
@@ -120,6 +120,7 @@ def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool) -> d
         ("completion", "Completion times", finished),
         ("distribution", "Distribution", finished),
         ("slowdown", "Slowdown by size", finished),
+        ("requests", "Requests", "requests" in charts),
         ("queues", "Queues", True),
         ("utilisation", "Utilisation", "utilisation" in charts),
         ("losses", "Drops and marks", True),
@@ -175,6 +176,8 @@ def _charts(frames: Frames) -> list[Chart]:
         made.append(Chart("utilisation", "Utilisation by kind of port", style.finished(utilisation.draw(frames))))
     if not frames.flows.is_empty():
         made.append(Chart("recovery", "Retransmissions and timeouts", style.finished(recovery.draw(frames))))
+    if not frames.requests.is_empty() and frames.requests["completion_ns"].count():
+        made.append(Chart("requests", "Completion times of requests", style.finished(requests.draw(frames))))
     if (by_size := slowdown.draw(frames)) is not None:
         made.append(Chart("slowdown", "Slowdown by flow size", style.finished(by_size)))
     if ports := queues.ports_that_matter(frames):
@@ -196,7 +199,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ("seeds", wording.whole(len(entry.seeds))),
         ("simulated time of a run", " or ".join(wording.duration(end / 1e9) for end in sorted(ends))),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
-        ("flows counted, all runs", wording.whole(results.flows.select(pl.len()).item())),
+        ("flows counted, all runs", wording.whole(results.counted)),
         *([("long-lived flows, all runs", wording.whole(len(results.frames.long)))] if long else []),
         ("packet-hops, all runs", wording.count(hops)),
     ]
