@@ -74,19 +74,14 @@ def test_only_measures_of_several_cases_take_what_a_sweep_begins_with():
         value_by_seed(sweep(), "servers_with_timeouts", ("tc",))
 
 
-def background(case, *rows, answers=()):
-    own = flows(*rows, case=case).with_columns(pl.lit(None, dtype=pl.UInt32).alias("request"))
-    return pl.concat([own, flows(*answers, case=case).with_columns(pl.lit(1, dtype=pl.UInt32).alias("request"))])
-
-
 def cluster():
-    """The gain is 40 ms from 100 KB to 1 MB, 90 ms above, 1 ms below; an answer counts nowhere."""
-    slow = background("slow", (5_000, 3), (100_000, 50), (999_999, 70), (1_000_000, 100), answers=[(200_000, 1_000)])
-    fast = background("fast", (5_000, 2), (100_000, 10), (999_999, 30), (1_000_000, 10), answers=[(200_000, 1)])
+    """The gain is 40 ms from 100 KB to 1 MB, 90 ms above, 1 ms below."""
+    slow = flows((5_000, 3), (100_000, 50), (999_999, 70), (1_000_000, 100), case="slow")
+    fast = flows((5_000, 2), (100_000, 10), (999_999, 30), (1_000_000, 10), case="fast")
     return frames([slow, fast], [ports(("h1", "host", 1, 0, 0.1), case=case) for case in ("slow", "fast")])
 
 
-def test_background_flows_are_binned_by_size_without_answers():
+def test_background_flows_are_binned_by_size():
     table = metrics.fct_by_bin(cluster()).filter(pl.col("case") == "slow")
     assert dict(table.select("bin", "mean").iter_rows()) == {"under 10 KB": 3, "100 KB–1 MB": 60, "1–10 MB": 100}
     assert table["p95"].null_count() == 3
@@ -108,7 +103,7 @@ def test_a_p95_of_messages_needs_two_hundred():
     with pytest.raises(NotEvaluable, match="2 short messages per seed, too few for a p95"):
         value_by_seed(cluster(), "message_p95", ("slow",))
     many = frames(
-        [background("a", *[(200_000, n) for n in range(1, 201)])], [ports(("h1", "host", 1, 0, 0.1), case="a")]
+        [flows(*[(200_000, n) for n in range(1, 201)], case="a")], [ports(("h1", "host", 1, 0, 0.1), case="a")]
     )
     assert value_by_seed(many, "message_p95", ("a",)) == {1: 190.0}
 

@@ -96,6 +96,24 @@ def test_flows_of_the_warm_up_are_not_read(gemini, monkeypatch):
     assert api.load("gemini-fig13-quick").flows["start_ns"].min() >= 800_000_000
 
 
+def test_answers_count_with_their_requests_alone():
+    member = Member("c", "cubic", (), (), (), 100, 1_000)
+    entry = Entry("e", "e", "", "e.toml", False, (), (1, 2), "v", "narrows run", (member,), (), ())
+    tables = {
+        "flows": pl.LazyFrame({"request": [None, 0, 0, None], "source": ["h1", "h2", "h3", "h1"],
+                               "start_ns": [100, 100, 200, 99]}),
+        "requests": pl.LazyFrame({"start_ns": [99, 100]}),
+        "ports": pl.LazyFrame({"node": ["h1"]}),
+        "series": pl.LazyFrame({"value": [0.0]}),
+    }  # fmt: skip
+    plan = {"plan": {"traffic": []}}
+    results = Results(entry, SimpleNamespace(manifest=lambda *_: plan, scan=lambda plan, seed, table: tables[table]))
+    assert results.frames.flows.select("source", "seed").rows() == [("h1", 1), ("h1", 2)]
+    assert results.frames.requests["start_ns"].to_list() == [100, 100]
+    assert sorted(results.frames.senders.filter(seed=2)["node"]) == ["h1", "h2", "h3"]
+    assert (results.counted, len(results.flows)) == (6, 6), "the flows of the warm-up are not counted"
+
+
 def test_an_arm_may_lack_an_axis_into_another_controller():
     members = (
         Member("c", "cubic", (), (), (), 0, 1),
