@@ -14,7 +14,7 @@ from narrows.columns import TABLES
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from narrows.index import Entry, Member
     from narrows.native import TableName
@@ -59,6 +59,8 @@ class Frames:
     warm-up."""
     senders: pl.DataFrame = field(default_factory=pl.DataFrame)
     """The hosts that sent flows, answers too: `node`, with the columns that name a run."""
+    series_by_case: Mapping[str, pl.LazyFrame] = field(default_factory=dict)
+    """`series` in parts: a plan over thousands of files takes longer than to read a case's own. May be left out."""
 
     @property
     def keys(self) -> list[str]:
@@ -70,7 +72,11 @@ class Frames:
         own = pl.col("case").is_in(list(cases))
         long = self.long if self.long.is_empty() else self.long.filter(own)
         flows, ports, requests = (part.filter(own) for part in (self.flows, self.ports, self.requests))
-        return replace(self, flows=flows, ports=ports, series=self.series.filter(own), requests=requests, long=long)
+        apart = {case: self.series_by_case[case] for case in cases if case in self.series_by_case}
+        series = pl.concat(apart.values()) if len(apart) == len(cases) > 0 else self.series.filter(own)
+        return replace(
+            self, flows=flows, ports=ports, series=series, requests=requests, long=long, series_by_case=apart
+        )
 
     @cached_property
     def cases(self) -> tuple[str, ...]:
@@ -89,6 +95,7 @@ class Results:
     def __init__(self, entry: Entry, store: Store) -> None:
         self.entry = entry
         self._store = store
+        self._scanned: dict[tuple[str, int, TableName], pl.LazyFrame] = {}
         missing = [
             f"{member.case}/{seed}"
             for member in entry.members
@@ -121,10 +128,12 @@ class Results:
     def frames(self) -> Frames:
         """All tables; the series stay lazy."""
         no_answer = pl.col("request").is_null()
+        series = {member.case: pl.concat(self._runs("series", member)) for member in self.entry.members}
         return Frames(
             flows=_collected(part.filter(no_answer) for part in self._counted("flows")),
             ports=_collected(self._parts("ports")),
-            series=self.scan("series"),
+            series=pl.concat(series.values()),
+            series_by_case=series,
             requests=_collected(self._counted("requests")),
             axes=self.axes,
             long=self.long,
@@ -209,9 +218,18 @@ class Results:
         return pl.concat(self._parts(table))
 
     def _parts(self, table: TableName) -> list[pl.LazyFrame]:
-        return [self._labelled(member, seed, table) for member in self.entry.members for seed in self.entry.seeds]
+        return [run for member in self.entry.members for run in self._runs(table, member)]
+
+    def _runs(self, table: TableName, member: Member) -> list[pl.LazyFrame]:
+        return [self._labelled(member, seed, table) for seed in self.entry.seeds]
 
     def _labelled(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
+        key = (member.case, seed, table)
+        if key not in self._scanned:
+            self._scanned[key] = self._label(member, seed, table)
+        return self._scanned[key]
+
+    def _label(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
         own = dict(member.axes)
         axes = {column: own.get(name) for column, name in zip(self.axes, self.entry.axes, strict=True)}
         labels = {"case": member.case, "arm": member.arm, **axes}

@@ -229,9 +229,7 @@ def _of(frame: pl.DataFrame, arm: str) -> pl.DataFrame:
 
 
 def _only(frames: Frames, arm: str) -> Frames:
-    case = pl.col("case") == arm
-    own = {name: getattr(frames, name).filter(case) for name in ("flows", "ports", "series", "requests")}
-    return replace(frames, **own, long=frames.long if frames.long.is_empty() else frames.long.filter(case))
+    return frames.of([arm])
 
 
 def _by_seed(table: pl.DataFrame, column: str) -> BySeed:
