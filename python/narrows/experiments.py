@@ -12,7 +12,7 @@ from narrows.claims.judge import Verdict, judge
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import FILE as EXPERIMENT
 from narrows.results import Frames, Results
-from narrows.standing import NEVER, standings
+from narrows.standing import standings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -157,25 +157,26 @@ def figure_at(place: str) -> Figure | None:
 def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdict]:
     """Every claim of a paper, judged from those results in the store that count."""
     found: dict[str, Frames] = {}
-    why: dict[str, str] = {}
+    stale: dict[str, str] = {}
     own = figures(paper)
     for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
-        if standing.entry is None or not standing.counts:
-            why[figure.name] = standing.reason
+        if standing.entry is None:
+            continue
+        if not standing.counts:
+            stale[figure.name] = standing.reason
             continue
         try:
             found[figure.name] = Results(standing.entry, store).frames
         except BadInput as error:
-            why[figure.name] = str(error).splitlines()[0].removeprefix("error: ")
-    return [_told(verdict, paper, why) for verdict in judge(paper, found, quick=quick)]
+            stale[figure.name] = str(error).splitlines()[0].removeprefix("error: ")
+    return [_told(verdict, paper, stale) for verdict in judge(paper, found, quick=quick)]
 
 
-def _told(verdict: Verdict, paper: catalogue.Paper, why: Mapping[str, str]) -> Verdict:
+def _told(verdict: Verdict, paper: catalogue.Paper, stale: Mapping[str, str]) -> Verdict:
     """The verdict with what keeps the results of its figures from counting, where they are there."""
-    stale = {name: reason for name, reason in why.items() if reason != NEVER.reason}
     missing = tuple(f"{name} ({stale[name]})" if name in stale else name for name in verdict.missing)
     about = [name for name in sorted(paper.figures_of(verdict.claim)) if name in stale]
-    if not (about and verdict.reason.startswith(NEVER.reason)):
+    if not (about and verdict.to_run):
         return replace(verdict, missing=missing)
     command = f"narrows reproduce {paper.name}/{about[0]}{' --quick' if verdict.quick else ''}"
     return replace(verdict, reason=f"{stale[about[0]]}: `{command}` runs it again", missing=missing)

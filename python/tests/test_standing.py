@@ -76,9 +76,9 @@ AGAIN = "`narrows reproduce office/fig1` runs it again"
 
 
 def test_what_was_never_run_says_so_and_what_was_run_is_judged(office):
-    assert first().reason == "not run yet: narrows reproduce office/fig1"
+    assert (first().reason, first().to_run) == ("not run yet: narrows reproduce office/fig1", "fig1")
     api.run(FIG1).join()
-    assert first().word == "holds"
+    assert (first().word, first().to_run) == ("holds", "")
     assert "run: full" in listed()
 
 
