@@ -115,7 +115,11 @@ class _Judge:
             return self._absent(scenarios)
         try:
             parts = self._parts(present)
-            also = tuple(self._value_part(parse_expression(text), text, present[0]) for text in bound.also)
+            also = tuple(
+                self._value_part(parse_expression(text), self._said(text, item, present), item)
+                for text in bound.also
+                for item in present
+            )
         except NotUnderstood as error:
             return self._not_run(str(error))
         absent = (self.paper.figures.get(item, item) for item in scenarios if item not in present)
