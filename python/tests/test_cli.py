@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from narrows.cli import app
+from narrows.cli import app, progress
+from narrows.running import Progress
 
 
 def narrows(*arguments):
@@ -72,11 +74,12 @@ def test_bad_input_is_two_and_printed_as_it_is(two_arms, folder, arguments, mess
 
 def test_run_then_again_then_report_and_compare(two_arms, folder):
     first = narrows("run", "two.toml")
-    assert first.stdout == (
-        "two: 4 runs made, 0 were there, in runs\n"
-        "4\u202f000\u202f000 packet-hops, 76.0 ns of processor time each (3.04 holds)\n"
+    assert re.sub("took .*", "took a while", first.stdout) == (
+        "two: 4 runs made, 0 were there, in runs; took a while\n"
+        "4\u202f000\u202f000 packet-hops, 76.0 ns of processor time each (3.04 hold-loop steps)\n"
         "next: narrows report two\n"
     )
+    assert re.search(r"; took [\d.]+ m?s$", first.stdout, re.MULTILINE)
     assert (first.stderr, first.returncode) == ("", 0)
     assert narrows("run", "two.toml").stdout.startswith("two: 0 runs made, 4 were there")
     assert narrows("report", "two").stdout == "runs/reports/report-two.html\n"
@@ -97,7 +100,33 @@ def test_a_folder_runs_every_experiment_in_it(folder, two_arms):
     events = lines(done)
     assert [event["event"] for event in events] == ["run", "run", "finished"]
     assert events[-1]["holds_per_packet_hop"] == pytest.approx(3.04)
+    assert events[-1]["wall_s"] > 0
     assert "plan" not in events[0]["manifest"]
+
+
+class Slow:
+    """Work of 100 s, two runs beside one that is there: 7 s go by whenever it is asked, and it ends early."""
+
+    elapsed_s = 0
+
+    def progress(self):
+        self.elapsed_s += 7
+        done = self.elapsed_s / 100
+        return Progress(int(2 * done), 1, 0, 3, done, 0, 0, self.elapsed_s)
+
+    def done(self):
+        return self.elapsed_s > 90
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys):
+    monkeypatch.setattr(progress.time, "sleep", lambda _: None)
+    progress.follow(Slow(), "fig [1]")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        "fig [1]: 1/3 runs after 35 s, about 1 min 5 s left",
+        "fig [1]: 2/3 runs after 1 min 10 s, about 30 s left",
+    ]
 
 
 def test_a_run_with_a_damaged_manifest_is_made_again(two_arms, folder):
@@ -245,6 +274,7 @@ def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_p
     monkeypatch.chdir(gemini)
     done = narrows("reproduce", "gemini/fig13", "--quick", "--gallery", str(tmp_path / "gallery"))
     assert (done.stderr, done.returncode) == ("", 0)
+    assert "next:" not in done.stdout, "it has written the report itself"
     page = (tmp_path / "gallery" / "README.md").read_text()
     assert "![Realistic traffic between two datacenters at 1 Gbit/s](gemini-fig13.png)" in page
     assert "3 seeds" in page

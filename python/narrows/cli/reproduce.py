@@ -52,10 +52,11 @@ def reproduce(
             _list(store, everything=everything, json=json)
             return
         selection = experiments.select(wanted)
-        made = {
-            figure: _figure(figure, quick=quick, where=Where(out, jobs, on, ray_address), json=json)
-            for figure in selection.figures
-        }
+        where = Where(out, jobs, on, ray_address)
+        made: dict[Figure, str] = {}
+        for number, figure in enumerate(selection.figures, 1):
+            label = f"{figure.label} ({number} of {len(selection.figures)})"
+            made[figure] = _figure(figure, label, quick=quick, where=where, json=json)
         failed = False
         judged: dict[str, list[Verdict]] = {}
         for paper in selection.papers:
@@ -108,12 +109,12 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
         OUT.print("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
 
 
-def _figure(figure: Figure, *, quick: bool, where: Where, json: bool) -> str:
+def _figure(figure: Figure, label: str, *, quick: bool, where: Where, json: bool) -> str:
     """Runs and draws a figure; what its results are called."""
     from narrows import api
     from narrows.figures.files import save
 
-    handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json)
+    handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json, label=label)
     identifier = handle.experiment.identifier
     results = api.load(identifier, out=where.out)
     for path in save(figure.draw(results), where.out / "figures", figure.picture(quick=quick)):
