@@ -104,10 +104,19 @@ class Selection:
 
     def includes(self, paper: catalogue.Paper, claim: catalogue.Claim) -> bool:
         """Whether a claim was asked for: by name, by its paper, or by a figure of its own."""
-        every = {figure.label for figure in figures(paper)}
         about = {f"{paper.name}/{name}" for name in paper.figures_of(claim)}
-        whole = paper.name in self.names or (bool(every) and every <= self.names)
-        return whole or claim.identifier in self.claims or not about.isdisjoint(self.names)
+        return self._whole(paper) or claim.identifier in self.claims or not about.isdisjoint(self.names)
+
+    def of(self, paper: catalogue.Paper) -> str:
+        """What of a paper was asked for, by name: `gemini`, or `gemini/fig12, gem-001`."""
+        if self._whole(paper):
+            return paper.name
+        own = sorted(name for name in self.names if name.startswith(f"{paper.name}/"))
+        return ", ".join([*own, *(claim.identifier for claim in paper.claims if claim.identifier in self.claims)])
+
+    def _whole(self, paper: catalogue.Paper) -> bool:
+        every = {figure.label for figure in figures(paper)}
+        return paper.name in self.names or (bool(every) and every <= self.names)
 
 
 def select(wanted: Sequence[str]) -> Selection:
@@ -128,7 +137,11 @@ def select(wanted: Sequence[str]) -> Selection:
         found = names.get(name, claims.get(name))
         if found is None:
             near = difflib.get_close_matches(name, [*names, *claims], n=3, cutoff=0.5)
-            options = f"the nearest: {', '.join(near)}" if near else f"there are: {', '.join(names)}"
+            options = (
+                f"the nearest: {', '.join(near)}"
+                if near
+                else f"there are the papers {', '.join(paper.name for paper in everything)}"
+            )
             raise bad_input(
                 f"no paper, figure or claim is called '{name}'", f"{options}; `narrows reproduce` lists all"
             )

@@ -258,6 +258,10 @@ def test_reproduce_names_what_there_is(gemini, monkeypatch):
     )
     done = narrows("reproduce", "gem-99", "--quick")
     assert (done.returncode, "gem-09" in done.stderr) == (2, True)
+    assert narrows("reproduce", "nonsense").stderr == (
+        "error: no paper, figure or claim is called 'nonsense'\n"
+        "  help: there are the papers dctcp, gemini; `narrows reproduce` lists all\n"
+    )
 
 
 def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini, monkeypatch):
@@ -268,6 +272,11 @@ def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini
     assert "gem-072" in figures["gemini/fig13"]["claims"]
     assert sum(event["event"] == "claim" for event in events) == 139
     assert "gemini/fig13" in narrows("reproduce").stdout
+    about = [event["claims"] for event in events if event["event"] == "figure"]
+    counted = [name for claims in about for name in claims]
+    several = sum(counted.count(name) > 1 for name in set(counted))
+    said = f"{several} claims about several figures counted with each; {139 - len(set(counted))} claims computed"
+    assert said in narrows("reproduce").stdout
 
 
 def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_path):
@@ -285,6 +294,8 @@ def test_a_claim_is_reproduced_by_its_name(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
     events = lines(narrows("reproduce", "gem-072", "--quick", "--json"))
     assert [event["id"] for event in events if event["event"] == "claim"] == ["gem-072"]
+    printed = narrows("reproduce", "gem-072", "gemini/fig13", "--quick").stdout
+    assert "\ngemini/fig13, gem-072 (quick), 12 claims: " in printed, "what was counted, and not the paper"
 
 
 def test_every_verb_explains_itself():

@@ -63,7 +63,8 @@ def reproduce(
             verdicts = judged[paper.name] = experiments.verdicts(paper, store, quick=quick)
             path = _write(paper, verdicts, store, quick=quick)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
-            _show(paper, shown, quick=quick, everything=everything or bool(selection.claims), json=json)
+            asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
+            _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
             if not json:
                 OUT.print(str(path), soft_wrap=True)
             failed |= any(verdict.word == "fails" for verdict in shown)
@@ -80,7 +81,8 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
     from narrows import experiments
     from narrows.standing import expected, standings
 
-    for paper in experiments.papers():
+    papers = experiments.papers()
+    for paper in papers:
         if not json:
             OUT.print(f"[bold]{escape(paper.name)}[/]  {wording.plural(len(paper.claims), 'claim')}")
         own = experiments.figures(paper)
@@ -106,6 +108,14 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
             text = f"{claim.identifier}  {claim.item}: {claim.metric}"
             OUT.print(f"  [dim]{escape(text)}[/]", soft_wrap=True)
     if not json:
+        about = [len(paper.figures_of(claim)) for paper in papers for claim in paper.claims]
+        several, none = sum(figures > 1 for figures in about), sum(figures == 0 for figures in about)
+        if several or none:
+            OUT.print(
+                f"{wording.plural(several, 'claim')} about several figures counted with each; "
+                f"{wording.plural(none, 'claim')} computed without a run, counted with none",
+                soft_wrap=True,
+            )
         OUT.print("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
 
 
@@ -165,7 +175,7 @@ def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) 
     return str(base.with_suffix(".html"))
 
 
-def _show(paper: Paper, verdicts: list[Verdict], *, quick: bool, everything: bool, json: bool) -> None:
+def _show(paper: Paper, verdicts: list[Verdict], asked: str, *, everything: bool, json: bool) -> None:
     from narrows.claims import scorecard
 
     if json:
@@ -175,4 +185,5 @@ def _show(paper: Paper, verdicts: list[Verdict], *, quick: bool, everything: boo
     OUT.print(scorecard.table(verdicts, everything=everything))
     OUT.print(f"[dim]{escape(scorecard.RULES)}[/]")
     counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
-    OUT.print(f"[bold]{escape(paper.name)}[/]{' (quick)' if quick else ''}: {counts}")
+    claims = wording.plural(len(verdicts), "claim")
+    OUT.print(f"[bold]{escape(asked)}[/], {claims}: {counts}", soft_wrap=True)
