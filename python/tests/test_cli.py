@@ -277,6 +277,7 @@ def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini
     several = sum(counted.count(name) > 1 for name in set(counted))
     said = f"{several} claims about several figures counted with each; {139 - len(set(counted))} claims computed"
     assert said in narrows("reproduce").stdout
+    assert "docs/measures.md" in narrows("reproduce", "--all").stdout
 
 
 def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_path):

@@ -108,14 +108,16 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
             text = f"{claim.identifier}  {claim.item}: {claim.metric}"
             OUT.print(f"  [dim]{escape(text)}[/]", soft_wrap=True)
     if not json:
-        about = [len(paper.figures_of(claim)) for paper in papers for claim in paper.claims]
-        several, none = sum(figures > 1 for figures in about), sum(figures == 0 for figures in about)
+        counts = [len(paper.figures_of(claim)) for paper in papers for claim in paper.claims]
+        several, none = sum(count > 1 for count in counts), counts.count(0)
         if several or none:
             OUT.print(
                 f"{wording.plural(several, 'claim')} about several figures counted with each; "
                 f"{wording.plural(none, 'claim')} computed without a run, counted with none",
                 soft_wrap=True,
             )
+        if everything:
+            OUT.print("docs/measures.md and each scorecard's end explain the measures that claims are made of")
         OUT.print("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
 
 
@@ -161,17 +163,17 @@ def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) 
     """The scorecard of the whole paper as JSON, Markdown and one page; the page's path."""
     from json import dumps
 
-    from narrows import atomic
+    from narrows import atomic, experiments
     from narrows.claims import scorecard
     from narrows.report import claims
+    from narrows.standing import standings
 
     base = store.root / "reports" / f"claims-{paper.name}{'-quick' if quick else ''}"
-    records = [scorecard.record(verdict) for verdict in verdicts]
-    atomic.write_text(
-        base.with_suffix(".json"), dumps({"paper": paper.name, "quick": quick, "claims": records}, indent=1) + "\n"
-    )
-    atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, quick=quick))
-    atomic.write_text(base.with_suffix(".html"), claims.render(paper, verdicts, store, quick=quick))
+    there = standings(experiments.figures(paper), store, quick=quick)
+    card = scorecard.card(paper, verdicts, there, quick=quick)
+    atomic.write_text(base.with_suffix(".json"), dumps(card, indent=1) + "\n")
+    atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, there, quick=quick))
+    atomic.write_text(base.with_suffix(".html"), claims.render(paper, verdicts, there, store, quick=quick))
     return str(base.with_suffix(".html"))
 
 
@@ -183,7 +185,7 @@ def _show(paper: Paper, verdicts: list[Verdict], asked: str, *, everything: bool
             line(event="claim", paper=paper.name, **scorecard.record(verdict))
         return
     OUT.print(scorecard.table(verdicts, everything=everything))
-    OUT.print(f"[dim]{escape(scorecard.RULES)}[/]")
+    OUT.print(f"[dim]{escape(scorecard.RULES)} The scorecard's end explains the measures.[/]")
     counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
     claims = wording.plural(len(verdicts), "claim")
     OUT.print(f"[bold]{escape(asked)}[/], {claims}: {counts}", soft_wrap=True)
