@@ -12,7 +12,7 @@ from narrows.claims.judge import Verdict, judge
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import FILE as EXPERIMENT
 from narrows.results import Frames, Results
-from narrows.standing import NEVER, standings
+from narrows.standing import standings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -104,10 +104,19 @@ class Selection:
 
     def includes(self, paper: catalogue.Paper, claim: catalogue.Claim) -> bool:
         """Whether a claim was asked for: by name, by its paper, or by a figure of its own."""
-        every = {figure.label for figure in figures(paper)}
         about = {f"{paper.name}/{name}" for name in paper.figures_of(claim)}
-        whole = paper.name in self.names or (bool(every) and every <= self.names)
-        return whole or claim.identifier in self.claims or not about.isdisjoint(self.names)
+        return self._whole(paper) or claim.identifier in self.claims or not about.isdisjoint(self.names)
+
+    def of(self, paper: catalogue.Paper) -> str:
+        """What of a paper was asked for, by name: `gemini`, or `gemini/fig12, gem-001`."""
+        if self._whole(paper):
+            return paper.name
+        own = sorted(name for name in self.names if name.startswith(f"{paper.name}/"))
+        return ", ".join([*own, *(claim.identifier for claim in paper.claims if claim.identifier in self.claims)])
+
+    def _whole(self, paper: catalogue.Paper) -> bool:
+        every = {figure.label for figure in figures(paper)}
+        return paper.name in self.names or (bool(every) and every <= self.names)
 
 
 def select(wanted: Sequence[str]) -> Selection:
@@ -128,7 +137,11 @@ def select(wanted: Sequence[str]) -> Selection:
         found = names.get(name, claims.get(name))
         if found is None:
             near = difflib.get_close_matches(name, [*names, *claims], n=3, cutoff=0.5)
-            options = f"the nearest: {', '.join(near)}" if near else f"there are: {', '.join(names)}"
+            options = (
+                f"the nearest: {', '.join(near)}"
+                if near
+                else f"there are the papers {', '.join(paper.name for paper in everything)}"
+            )
             raise bad_input(
                 f"no paper, figure or claim is called '{name}'", f"{options}; `narrows reproduce` lists all"
             )
@@ -157,25 +170,26 @@ def figure_at(place: str) -> Figure | None:
 def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdict]:
     """Every claim of a paper, judged from those results in the store that count."""
     found: dict[str, Frames] = {}
-    why: dict[str, str] = {}
+    stale: dict[str, str] = {}
     own = figures(paper)
     for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
-        if standing.entry is None or not standing.counts:
-            why[figure.name] = standing.reason
+        if standing.entry is None:
+            continue
+        if not standing.counts:
+            stale[figure.name] = standing.reason
             continue
         try:
             found[figure.name] = Results(standing.entry, store).frames
         except BadInput as error:
-            why[figure.name] = str(error).splitlines()[0].removeprefix("error: ")
-    return [_told(verdict, paper, why) for verdict in judge(paper, found, quick=quick)]
+            stale[figure.name] = str(error).splitlines()[0].removeprefix("error: ")
+    return [_told(verdict, paper, stale) for verdict in judge(paper, found, quick=quick)]
 
 
-def _told(verdict: Verdict, paper: catalogue.Paper, why: Mapping[str, str]) -> Verdict:
+def _told(verdict: Verdict, paper: catalogue.Paper, stale: Mapping[str, str]) -> Verdict:
     """The verdict with what keeps the results of its figures from counting, where they are there."""
-    stale = {name: reason for name, reason in why.items() if reason != NEVER.reason}
     missing = tuple(f"{name} ({stale[name]})" if name in stale else name for name in verdict.missing)
     about = [name for name in sorted(paper.figures_of(verdict.claim)) if name in stale]
-    if not (about and verdict.reason.startswith(NEVER.reason)):
+    if not (about and verdict.to_run):
         return replace(verdict, missing=missing)
     command = f"narrows reproduce {paper.name}/{about[0]}{' --quick' if verdict.quick else ''}"
     return replace(verdict, reason=f"{stale[about[0]]}: `{command}` runs it again", missing=missing)

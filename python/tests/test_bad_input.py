@@ -217,7 +217,7 @@ def test_the_number_of_threads_changes_no_table(real, folder):
 def test_a_run_says_what_it_cost(real, folder):
     (folder / "good.toml").write_text(GOOD)
     done = narrows(real, "run", "good.toml")
-    assert re.search(r"packet-hops, \S+ ns of processor time each \(\S+ holds\)", done.stdout)
+    assert re.search(r"packet-hops, \S+ ns of processor time each \(\S+ hold-loop steps\)", done.stdout)
 
 
 LONG = GOOD.replace('end = "100ms"', 'end = "20s"')

@@ -391,6 +391,15 @@ def test_a_claim_over_several_scenarios_is_never_better_than_partly_without_them
     assert verdict(claim(accept=(1, 2), kind="number", scenario=("S", "T")), largest).word == "fails"
 
 
+def test_what_is_said_beside_a_verdict_is_said_of_every_scenario():
+    bound = Binding(("fct_small_avg(slow)",), also=("fct_small_avg(fast)",))
+    alone = verdict(claim(accept=(50, 70), kind="number"), bound)
+    assert [part.detail for part in alone.also] == ["fct_small_avg(fast) = 30 ms"]
+    both = {"fig": sample(), "other": sample()}
+    found = verdict(claim(accept=(50, 70), kind="number", scenario=("S", "T")), bound, figures=both)
+    assert [part.detail for part in found.also] == [f"{item}: fct_small_avg(fast) = 30 ms" for item in ("S", "T")]
+
+
 def test_what_was_not_run_says_why():
     unknown_arm = verdict(claim(("fct_all(nobody) < fct_all(slow)",)), Binding())
     assert (unknown_arm.word, unknown_arm.reason) == ("not-run", "no arm is called nobody")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from narrows.cli import app
+from narrows.cli import app, progress
+from narrows.running import Progress
 
 
 def narrows(*arguments):
@@ -72,11 +74,12 @@ def test_bad_input_is_two_and_printed_as_it_is(two_arms, folder, arguments, mess
 
 def test_run_then_again_then_report_and_compare(two_arms, folder):
     first = narrows("run", "two.toml")
-    assert first.stdout == (
-        "two: 4 runs made, 0 were there, in runs\n"
-        "4\u202f000\u202f000 packet-hops, 76.0 ns of processor time each (3.04 holds)\n"
+    assert re.sub("took .*", "took a while", first.stdout) == (
+        "two: 4 runs made, 0 were there, in runs; took a while\n"
+        "4\u202f000\u202f000 packet-hops, 76.0 ns of processor time each (3.04 hold-loop steps)\n"
         "next: narrows report two\n"
     )
+    assert re.search(r"; took [\d.]+ m?s$", first.stdout, re.MULTILINE)
     assert (first.stderr, first.returncode) == ("", 0)
     assert narrows("run", "two.toml").stdout.startswith("two: 0 runs made, 4 were there")
     assert narrows("report", "two").stdout == "runs/reports/report-two.html\n"
@@ -97,7 +100,33 @@ def test_a_folder_runs_every_experiment_in_it(folder, two_arms):
     events = lines(done)
     assert [event["event"] for event in events] == ["run", "run", "finished"]
     assert events[-1]["holds_per_packet_hop"] == pytest.approx(3.04)
+    assert events[-1]["wall_s"] > 0
     assert "plan" not in events[0]["manifest"]
+
+
+class Slow:
+    """Work of 100 s, two runs beside one that is there: 7 s go by whenever it is asked, and it ends early."""
+
+    elapsed_s = 0
+
+    def progress(self):
+        self.elapsed_s += 7
+        done = self.elapsed_s / 100
+        return Progress(int(2 * done), 1, 0, 3, done, 0, 0, self.elapsed_s)
+
+    def done(self):
+        return self.elapsed_s > 90
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys):
+    monkeypatch.setattr(progress.time, "sleep", lambda _: None)
+    progress.follow(Slow(), "fig [1]")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        "fig [1]: 1/3 runs after 35 s, about 1 min 5 s left",
+        "fig [1]: 2/3 runs after 1 min 10 s, about 30 s left",
+    ]
 
 
 def test_a_run_with_a_damaged_manifest_is_made_again(two_arms, folder):
@@ -229,6 +258,10 @@ def test_reproduce_names_what_there_is(gemini, monkeypatch):
     )
     done = narrows("reproduce", "gem-99", "--quick")
     assert (done.returncode, "gem-09" in done.stderr) == (2, True)
+    assert narrows("reproduce", "nonsense").stderr == (
+        "error: no paper, figure or claim is called 'nonsense'\n"
+        "  help: there are the papers dctcp, gemini; `narrows reproduce` lists all\n"
+    )
 
 
 def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini, monkeypatch):
@@ -239,12 +272,19 @@ def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini
     assert "gem-072" in figures["gemini/fig13"]["claims"]
     assert sum(event["event"] == "claim" for event in events) == 139
     assert "gemini/fig13" in narrows("reproduce").stdout
+    about = [event["claims"] for event in events if event["event"] == "figure"]
+    counted = [name for claims in about for name in claims]
+    several = sum(counted.count(name) > 1 for name in set(counted))
+    said = f"{several} claims about several figures counted with each; {139 - len(set(counted))} claims computed"
+    assert said in narrows("reproduce").stdout
+    assert "docs/measures.md" in narrows("reproduce", "--all").stdout
 
 
 def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_path):
     monkeypatch.chdir(gemini)
     done = narrows("reproduce", "gemini/fig13", "--quick", "--gallery", str(tmp_path / "gallery"))
     assert (done.stderr, done.returncode) == ("", 0)
+    assert "next:" not in done.stdout, "it has written the report itself"
     page = (tmp_path / "gallery" / "README.md").read_text()
     assert "![Realistic traffic between two datacenters at 1 Gbit/s](gemini-fig13.png)" in page
     assert "3 seeds" in page
@@ -255,6 +295,8 @@ def test_a_claim_is_reproduced_by_its_name(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
     events = lines(narrows("reproduce", "gem-072", "--quick", "--json"))
     assert [event["id"] for event in events if event["event"] == "claim"] == ["gem-072"]
+    printed = narrows("reproduce", "gem-072", "gemini/fig13", "--quick").stdout
+    assert "\ngemini/fig13, gem-072 (quick), 12 claims: " in printed, "what was counted, and not the paper"
 
 
 def test_every_verb_explains_itself():

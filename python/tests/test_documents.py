@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from narrows import columns, wording
+from narrows.claims import measures
 from narrows.experiment import identifier
 from narrows.figures.palette import KNOWN, colours
 from narrows.parameters import value_text
@@ -14,6 +15,12 @@ from narrows.parameters import value_text
 def test_the_columns_document_is_the_schema():
     text = (CHECKOUT / "docs" / "results.md").read_text()
     assert columns.document() in text, "regenerate it: python -m narrows.columns"
+
+
+def test_the_measures_document_is_what_is_registered():
+    text = (CHECKOUT / "docs" / "measures.md").read_text()
+    assert text == measures.document(), "regenerate it: python -m narrows.claims"
+    assert "| `queue_spread` | packets | 95th minus 5th percentile" in text
 
 
 def test_links_of_documents_lead_somewhere():

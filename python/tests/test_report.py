@@ -158,6 +158,9 @@ def test_it_says_what_was_compared_and_how_it_was_made(page_path):
         "quick run",
         "0.0.0-fake",
         "gem-072",
+        "99th percentile of the completion time of flows under 100 KB.",
+        "hold-loop steps",
+        "An arm is one of the things compared",
         "tor-a1 → border-a",
     ):
         assert words in text, words

@@ -1,6 +1,8 @@
 """Which results claims are judged from: those of this version, of the file as it is now, and whole."""
 
+import json
 import os
+import re
 import shutil
 import time
 
@@ -9,6 +11,7 @@ from conftest import TWO_ARMS
 from typer.testing import CliRunner
 
 from narrows import api, experiments
+from narrows.claims import scorecard
 from narrows.cli import app
 from narrows.report import gallery
 from narrows.standing import standings
@@ -76,9 +79,9 @@ AGAIN = "`narrows reproduce office/fig1` runs it again"
 
 
 def test_what_was_never_run_says_so_and_what_was_run_is_judged(office):
-    assert first().reason == "not run yet: narrows reproduce office/fig1"
+    assert (first().reason, first().to_run) == ("not run yet: narrows reproduce office/fig1", "fig1")
     api.run(FIG1).join()
-    assert first().word == "holds"
+    assert (first().word, first().to_run) == ("holds", "")
     assert "run: full" in listed()
 
 
@@ -171,6 +174,49 @@ def test_the_scorecard_shows_no_picture_of_what_does_not_count(office, monkeypat
     page = (office / "runs" / "reports" / "claims-office.html").read_text()
     assert page.count("<img") == 1
     assert "Run by version 0.0.1+dead, this is 0.0.0-fake." in page
+
+
+SEEDS = "1..=2"
+
+
+def cards(office):
+    """The scorecard's three files, by their endings; pictures number their parts on and on within a process."""
+    files = (office / "runs" / "reports").glob("claims-office.*")
+    return {path.suffix: re.sub('base64,[^"]+', "", path.read_text()) for path in files}
+
+
+def test_the_scorecard_says_what_was_run(office):
+    other = office / "experiments" / "office" / "fig3"
+    shutil.copytree(office / "experiments" / "office" / "fig2", other)
+    (other / "bindings.py").unlink()
+    for figure, seeds in (("fig2", "1..=3"), ("fig3", SEEDS)):
+        path = office / "experiments" / "office" / figure / "experiment.toml"
+        path.write_text(path.read_text().replace(SEEDS, seeds).replace("office-fig2", f"office-{figure}"))
+    assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
+    first_cards = cards(office)
+    for text in (first_cards[".md"], first_cards[".html"]):
+        assert "Judged from full runs of version 0.0.0-fake: 1 of 3 figures, with 2 seeds each." in text
+        assert "fct_small_avg" in text[text.index("Measures") :]
+        assert "Mean completion time of flows under 100 KB." in text
+        assert "time_to_share" not in text, "no claim of this paper is made of it"
+    assert "| office/fig1 | 2 cases, 2 seeds, 3 s simulated |\n| office/fig2 | not run yet |" in first_cards[".md"]
+    card = json.loads(first_cards[".json"])
+    assert card["command"] == "narrows reproduce office"
+    assert card["measures"]["fct_small_avg"]["unit"] == "ms"
+    ran, never, _ = card["figures"]
+    assert (ran["version"], ran["seeds"], ran["simulated_s"]) == ("0.0.0-fake", [1, 2], [3.0])
+    assert (never["counts"], never["reason"]) == (False, "not run yet")
+    assert CliRunner().invoke(app, ["reproduce", "office"]).exit_code == 0
+    full_cards = cards(office)
+    assert "3 of 3 figures, with 2 seeds each, but office/fig2 with 3." in full_cards[".md"]
+    shutil.rmtree(office / "runs" / "reports")
+    assert CliRunner().invoke(app, ["reproduce", "office"]).exit_code == 0
+    assert cards(office) == full_cards, "the same runs give the same bytes"
+
+
+def test_a_scorecard_without_runs_says_so(office):
+    there = standings(experiments.figures(experiments.papers()[0]), Store(api.RUNS), quick=True)
+    assert scorecard.origin(there, quick=True) == "Judged without runs: of 2 figures none has quick runs that count."
 
 
 def test_claims_are_judged_once_for_a_paper(office, monkeypatch):

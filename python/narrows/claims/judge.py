@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from narrows import wording
@@ -69,6 +69,8 @@ class Verdict:
     missing: tuple[str, ...] = ()
     """Figures that the claim is about too, whose runs are not there."""
     quick: bool = False
+    to_run: str = ""
+    """Where none of its figures' runs are there: the figure to begin with."""
 
     @property
     def estimate(self) -> Estimate | None:
@@ -96,7 +98,7 @@ class _Judge:
     def verdict(self) -> Verdict:
         bound = self.paper.bindings.get(self.claim.identifier)
         if bound is None:
-            return self._not_run(self._why_unbound())
+            return self._unbound()
         self.binding = bound
         if bound.computed is not None:
             try:
@@ -110,10 +112,14 @@ class _Judge:
         scenarios = self.paper.scenarios_of(self.claim)
         present = [scenario for scenario in scenarios if self.paper.figures.get(scenario) in self.figures]
         if not present:
-            return self._not_run(self._why_absent(scenarios))
+            return self._absent(scenarios)
         try:
             parts = self._parts(present)
-            also = tuple(self._value_part(parse_expression(text), text, present[0]) for text in bound.also)
+            also = tuple(
+                self._value_part(parse_expression(text), self._said(text, item, present), item)
+                for text in bound.also
+                for item in present
+            )
         except NotUnderstood as error:
             return self._not_run(str(error))
         absent = (self.paper.figures.get(item, item) for item in scenarios if item not in present)
@@ -124,18 +130,19 @@ class _Judge:
     def _not_run(self, reason: str) -> Verdict:
         return Verdict(self.claim, "not-run", reason, quick=self.quick)
 
-    def _why_unbound(self) -> str:
+    def _unbound(self) -> Verdict:
         if not self.claim.needs_simulation:
-            return "arithmetic, analysis or a parameter: settled by a test of the code, not by a run"
-        return self._why_absent(self.claim.scenarios)
+            return self._not_run("arithmetic, analysis or a parameter: settled by a test of the code, not by a run")
+        return self._absent(self.claim.scenarios)
 
-    def _why_absent(self, scenarios: Sequence[str]) -> str:
+    def _absent(self, scenarios: Sequence[str]) -> Verdict:
         names = sorted({self.paper.figures[item] for item in scenarios if item in self.paper.figures})
         existing = [name for name in names if (self.paper.folder / name / "experiment.toml").is_file()]
-        if existing:
-            options = " --quick" if self.quick else ""
-            return f"not run yet: narrows reproduce {self.paper.name}/{existing[0]}{options}"
-        return f"belongs to another figure ({', '.join(names or scenarios) or 'none'})"
+        if not existing:
+            return self._not_run(f"belongs to another figure ({', '.join(names or scenarios) or 'none'})")
+        options = " --quick" if self.quick else ""
+        reason = f"not run yet: narrows reproduce {self.paper.name}/{existing[0]}{options}"
+        return replace(self._not_run(reason), to_run=existing[0])
 
     def _parts(self, scenarios: Sequence[str]) -> list[Part]:
         if self.claim.kind == "ordering":

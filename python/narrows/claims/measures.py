@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -46,7 +46,7 @@ def measure(unit: str) -> Callable[[OfCase], OfCase]:
     """Registers a measure under its function's name; the docstring is its description."""
 
     def register(compute: OfCase) -> OfCase:
-        MEASURES[compute.__name__] = Measure(compute.__name__, unit, (compute.__doc__ or "").strip(), compute)
+        MEASURES[compute.__name__] = Measure(compute.__name__, unit, _about(compute), compute)
         return compute
 
     return register
@@ -57,10 +57,40 @@ def measure_together(unit: str) -> Callable[[OfCases], OfCases]:
 
     def register(compute: OfCases) -> OfCases:
         name = compute.__name__
-        MEASURES[name] = Measure(name, unit, (compute.__doc__ or "").strip(), compute, together=True)
+        MEASURES[name] = Measure(name, unit, _about(compute), compute, together=True)
         return compute
 
     return register
+
+
+def _about(compute: OfCase | OfCases) -> str:
+    return " ".join((compute.__doc__ or "").split())
+
+
+LANGUAGE: Final = (
+    "A measure has one value for each seed. plr(gemini) is that of the arm or case gemini, plr() the mean over all of "
+    "them, fct_all(gemini / web) that of the flows of the traffic web alone. In a sweep a case is called ARM · "
+    "AXIS=VALUE; within min(…) and max(…) a star stands for any text in its name. rank(plr, gemini) is the place of an "
+    "arm among those of the claim, 1 for the smallest. 1 KB is 1000 bytes, 1e-5 is one of 100 000."
+)
+"""How a claim's expressions are read."""
+
+
+def table(chosen: Iterable[Measure]) -> list[str]:
+    """Name, unit and meaning of each, as lines of Markdown."""
+    rows = (f"| `{found.name}` | {found.unit or '–'} | {found.about} |" for found in chosen)
+    return ["| measure | unit | what it is |", "|---|---|---|", *rows]
+
+
+def document() -> str:
+    """The reference of all measures, `docs/measures.md`."""
+    title = [
+        "# Measures",
+        "",
+        "What the claims of a paper are made of, and what `narrows reproduce` shows of them.",
+        "",
+    ]
+    return "\n".join([*title, LANGUAGE, "", *table(MEASURES.values())]) + "\n"
 
 
 def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:

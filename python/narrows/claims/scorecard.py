@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,19 +11,29 @@ from rich.markup import escape
 from rich.table import Table
 
 from narrows import wording
+from narrows.claims.measures import LANGUAGE, MEASURES, Measure
+from narrows.claims.measures import table as measures_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from narrows.claims.catalogue import Claim, Paper
     from narrows.claims.judge import Part, Verdict, VerdictWord
+    from narrows.index import Entry
+    from narrows.standing import Standing
     from narrows.stats import Estimate
 
 WORDS: Final[tuple[VerdictWord, ...]] = ("holds", "partly", "fails", "not-run")
 _MARKS: Final = {"yes": "[green]✓[/]", "no": "[red]✗[/]", "overlaps": "[yellow]≈[/]", "unknown": "[dim]?[/]"}
 _STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "not-run": "dim"}
 
-
+TERMS: Final = (
+    "Confidence (H high, M medium, L low) was given before any run: how clear a claim is, and how well it can be "
+    "reproduced. An arm is one of the things compared, a controller with its settings; in a sweep a case is an arm "
+    "with one value of each axis. A claim holds if the mean over seeds lies in the accepted interval, or every "
+    "relation is true; partly if the interval over seeds overlaps it, or only some are true or were run; else it "
+    "fails. For what is not-run the reason is given."
+)
 RULES: Final = (
     "Judged by the mean over seeds: < and > strictly; <=, >= and 'is minimum' within 5 %; "
     "a rank with the slack that its claim states."
@@ -72,9 +83,48 @@ def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, dict[VerdictWord, int]
     return [(grade, counts(chosen)) for grade, chosen in (*rows, ("all", list(verdicts))) if chosen]
 
 
-def markdown(paper: Paper, verdicts: Sequence[Verdict], *, quick: bool) -> str:
-    """The scorecard as a page of Markdown: counts by confidence, then every claim."""
+def command(paper: Paper, *, quick: bool) -> str:
+    """What makes the runs and the scorecard."""
+    return f"narrows reproduce {paper.name}{' --quick' if quick else ''}"
+
+
+def origin(there: Mapping[str, Standing], *, quick: bool) -> str:
+    """From what the verdicts are, in a sentence: version, figures, seeds. `there` are the paper's figures by label."""
+    mode, figures = "quick" if quick else "full", wording.plural(len(there), "figure")
+    judged = {label: standing.entry for label, standing in there.items() if standing.entry and standing.counts}
+    if not judged:
+        return f"Judged without runs: of {figures} none has {mode} runs that count."
+    version = ", ".join(sorted({entry.version for entry in judged.values()}))
+    (usual, _), *_ = Counter(len(entry.seeds) for entry in judged.values()).most_common(1)
+    others = [f"{label} with {len(entry.seeds)}" for label, entry in judged.items() if len(entry.seeds) != usual]
+    but = f", but {', '.join(others)}" if others else ""
+    return (
+        f"Judged from {mode} runs of version {version}: "
+        f"{len(judged)} of {figures}, with {wording.plural(usual, 'seed')} each{but}."
+    )
+
+
+def ran(entry: Entry) -> str:
+    """What was run: `6 cases, 3 seeds, 40 s simulated`."""
+    ends = sorted({member.end_ns for member in entry.members})
+    times = " or ".join(wording.duration(end / 1e9) for end in ends)
+    cases = wording.plural(len(entry.members), "case")
+    return f"{cases}, {wording.plural(len(entry.seeds), 'seed')}, {times} simulated"
+
+
+def used(verdicts: Sequence[Verdict]) -> list[Measure]:
+    """The measures that these claims are made of."""
+    texts = [part.text for verdict in verdicts for part in (*verdict.parts, *verdict.also)]
+    texts += [text for verdict in verdicts for text in verdict.claim.order]
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    return [found for name, found in MEASURES.items() if name in words]
+
+
+def markdown(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], *, quick: bool) -> str:
+    """The scorecard as a page of Markdown: what was run, counts by confidence, every claim, the measures."""
     lines = [f"# Claims of {paper.name}{' (quick runs)' if quick else ''}", ""]
+    again = f"`{command(paper, quick=quick)}` runs what is missing and judges again."
+    lines += [f"{origin(there, quick=quick)} {again}", "", TERMS, ""]
     lines += ["| confidence | " + " | ".join(WORDS) + " |", "|---|" + "---|" * len(WORDS)]
     for grade, found in tally(verdicts):
         lines.append(f"| {grade} | " + " | ".join(str(found[word]) for word in WORDS) + " |")
@@ -86,7 +136,33 @@ def markdown(paper: Paper, verdicts: Sequence[Verdict], *, quick: bool) -> str:
         name = f"{claim.identifier} ({claim.confidence}), {claim.item}"
         cells = (name, verdict.word, said, bounds, "; ".join(measured(verdict)))
         lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
+    lines += ["", "## What was run", "", "| figure | runs |", "|---|---|"]
+    for label, standing in there.items():
+        lines.append(f"| {label} | {ran(standing.entry) if standing.entry and standing.counts else standing.reason} |")
+    if chosen := used(verdicts):
+        lines += ["", "## Measures", "", LANGUAGE, "", *measures_table(chosen)]
     return "\n".join(lines) + "\n"
+
+
+def card(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], *, quick: bool) -> dict[str, Any]:
+    """The scorecard for a program."""
+    return {
+        "paper": paper.name,
+        "quick": quick,
+        "command": command(paper, quick=quick),
+        "figures": [_figure(label, standing) for label, standing in there.items()],
+        "measures": {found.name: {"unit": found.unit, "about": found.about} for found in used(verdicts)},
+        "claims": [record(verdict) for verdict in verdicts],
+    }
+
+
+def _figure(label: str, standing: Standing) -> dict[str, Any]:
+    known: dict[str, Any] = {"figure": label, "counts": standing.counts, "reason": standing.reason}
+    if (entry := standing.entry) is None:
+        return known
+    ends_s = sorted({member.end_ns / 1e9 for member in entry.members})
+    made = {"version": entry.version, "seeds": entry.seeds, "simulated_s": ends_s, "command": entry.command}
+    return known | made | {"cases": len(entry.members)}
 
 
 def measured(verdict: Verdict) -> list[str]:

@@ -1,11 +1,14 @@
-"""Says how far work is: on a terminal, silence elsewhere. An interrupt stops a batch and keeps what is finished."""
+"""Says how far work is: a bar on a terminal, elsewhere a line now and then, and none of what is soon over.
+
+An interrupt stops a batch and keeps what is finished.
+"""
 
 from __future__ import annotations
 
 import signal
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from narrows.running import Progress as Snapshot
+
+
+EVERY_SECONDS: Final = 30.0
+"""Between two lines where there is no terminal."""
 
 
 class Followed(Protocol):
@@ -40,7 +47,7 @@ def follow(work: Followed, label: str) -> None:
         if ERR.is_terminal:
             _show(work, label)
         else:
-            _wait(work)
+            _tell(work, label)
 
 
 @contextmanager
@@ -69,8 +76,7 @@ def _show(work: Followed, label: str) -> None:
             bar.update(
                 task,
                 completed=now.fraction,
-                runs=f"{now.finished + now.skipped}/{now.total} runs"
-                + (f" ({now.elsewhere} with another command)" if now.elsewhere else ""),
+                runs=_runs(now),
                 simulated=wording.duration(now.simulated_ns / 1e9),
                 speed=wording.number(now.packet_hops_per_second),
             )
@@ -78,11 +84,32 @@ def _show(work: Followed, label: str) -> None:
         _wait(work, show)
 
 
-def _wait(work: Followed, show: object = None) -> None:
+def _tell(work: Followed, label: str) -> None:
+    due_s = EVERY_SECONDS
+
+    def tell() -> None:
+        nonlocal due_s
+        now = work.progress()
+        if now.elapsed_s < due_s:
+            return
+        due_s = now.elapsed_s + EVERY_SECONDS
+        left_s = now.elapsed_s / now.fraction - now.elapsed_s if now.fraction else None
+        left = "" if left_s is None else f", about {wording.duration(left_s)} left"
+        told = f"{label}: {_runs(now)} after {wording.duration(now.elapsed_s)}{left}"
+        ERR.print(told, markup=False, soft_wrap=True)
+
+    _wait(work, tell)
+
+
+def _runs(now: Snapshot) -> str:
+    elsewhere = f" ({now.elsewhere} with another command)" if now.elsewhere else ""
+    return f"{now.finished + now.skipped}/{now.total} runs{elsewhere}"
+
+
+def _wait(work: Followed, show: Callable[[], None]) -> None:
     while not work.done():
         try:
-            if callable(show):
-                show()
+            show()
             time.sleep(0.1)
         except KeyboardInterrupt:
             work.cancel()

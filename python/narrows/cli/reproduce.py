@@ -52,17 +52,19 @@ def reproduce(
             _list(store, everything=everything, json=json)
             return
         selection = experiments.select(wanted)
-        made = {
-            figure: _figure(figure, quick=quick, where=Where(out, jobs, on, ray_address), json=json)
-            for figure in selection.figures
-        }
+        where = Where(out, jobs, on, ray_address)
+        made: dict[Figure, str] = {}
+        for number, figure in enumerate(selection.figures, 1):
+            label = f"{figure.label} ({number} of {len(selection.figures)})"
+            made[figure] = _figure(figure, label, quick=quick, where=where, json=json)
         failed = False
         judged: dict[str, list[Verdict]] = {}
         for paper in selection.papers:
             verdicts = judged[paper.name] = experiments.verdicts(paper, store, quick=quick)
             path = _write(paper, verdicts, store, quick=quick)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
-            _show(paper, shown, quick=quick, everything=everything or bool(selection.claims), json=json)
+            asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
+            _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
             if not json:
                 OUT.print(str(path), soft_wrap=True)
             failed |= any(verdict.word == "fails" for verdict in shown)
@@ -79,7 +81,8 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
     from narrows import experiments
     from narrows.standing import expected, standings
 
-    for paper in experiments.papers():
+    papers = experiments.papers()
+    for paper in papers:
         if not json:
             OUT.print(f"[bold]{escape(paper.name)}[/]  {wording.plural(len(paper.claims), 'claim')}")
         own = experiments.figures(paper)
@@ -105,15 +108,25 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
             text = f"{claim.identifier}  {claim.item}: {claim.metric}"
             OUT.print(f"  [dim]{escape(text)}[/]", soft_wrap=True)
     if not json:
+        counts = [len(paper.figures_of(claim)) for paper in papers for claim in paper.claims]
+        several, none = sum(count > 1 for count in counts), counts.count(0)
+        if several or none:
+            OUT.print(
+                f"{wording.plural(several, 'claim')} about several figures counted with each; "
+                f"{wording.plural(none, 'claim')} computed without a run, counted with none",
+                soft_wrap=True,
+            )
+        if everything:
+            OUT.print("docs/measures.md and each scorecard's end explain the measures that claims are made of")
         OUT.print("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
 
 
-def _figure(figure: Figure, *, quick: bool, where: Where, json: bool) -> str:
+def _figure(figure: Figure, label: str, *, quick: bool, where: Where, json: bool) -> str:
     """Runs and draws a figure; what its results are called."""
     from narrows import api
     from narrows.figures.files import save
 
-    handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json)
+    handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json, label=label)
     identifier = handle.experiment.identifier
     results = api.load(identifier, out=where.out)
     for path in save(figure.draw(results), where.out / "figures", figure.picture(quick=quick)):
@@ -150,21 +163,21 @@ def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) 
     """The scorecard of the whole paper as JSON, Markdown and one page; the page's path."""
     from json import dumps
 
-    from narrows import atomic
+    from narrows import atomic, experiments
     from narrows.claims import scorecard
     from narrows.report import claims
+    from narrows.standing import standings
 
     base = store.root / "reports" / f"claims-{paper.name}{'-quick' if quick else ''}"
-    records = [scorecard.record(verdict) for verdict in verdicts]
-    atomic.write_text(
-        base.with_suffix(".json"), dumps({"paper": paper.name, "quick": quick, "claims": records}, indent=1) + "\n"
-    )
-    atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, quick=quick))
-    atomic.write_text(base.with_suffix(".html"), claims.render(paper, verdicts, store, quick=quick))
+    there = standings(experiments.figures(paper), store, quick=quick)
+    card = scorecard.card(paper, verdicts, there, quick=quick)
+    atomic.write_text(base.with_suffix(".json"), dumps(card, indent=1) + "\n")
+    atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, there, quick=quick))
+    atomic.write_text(base.with_suffix(".html"), claims.render(paper, verdicts, there, store, quick=quick))
     return str(base.with_suffix(".html"))
 
 
-def _show(paper: Paper, verdicts: list[Verdict], *, quick: bool, everything: bool, json: bool) -> None:
+def _show(paper: Paper, verdicts: list[Verdict], asked: str, *, everything: bool, json: bool) -> None:
     from narrows.claims import scorecard
 
     if json:
@@ -172,6 +185,7 @@ def _show(paper: Paper, verdicts: list[Verdict], *, quick: bool, everything: boo
             line(event="claim", paper=paper.name, **scorecard.record(verdict))
         return
     OUT.print(scorecard.table(verdicts, everything=everything))
-    OUT.print(f"[dim]{escape(scorecard.RULES)}[/]")
+    OUT.print(f"[dim]{escape(scorecard.RULES)} The scorecard's end explains the measures.[/]")
     counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
-    OUT.print(f"[bold]{escape(paper.name)}[/]{' (quick)' if quick else ''}: {counts}")
+    claims = wording.plural(len(verdicts), "claim")
+    OUT.print(f"[bold]{escape(asked)}[/], {claims}: {counts}", soft_wrap=True)

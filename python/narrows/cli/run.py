@@ -73,7 +73,11 @@ def run(
         if file.is_dir() and not json:
             OUT.print(f"found {', '.join(str(path) for path in paths)}", markup=False, soft_wrap=True)
         for path in paths:
-            perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json)
+            handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json)
+            if not json:
+                elsewhere = "" if out == options.DEFAULT_OUT else f" --out {out}"
+                advice = f"next: narrows report {handle.experiment.identifier}{elsewhere}"
+                OUT.print(advice, markup=False, soft_wrap=True)
 
 
 def experiment_files(path: Path) -> list[Path]:
@@ -97,8 +101,9 @@ def perform(
     settings: Sequence[tuple[str, str]],
     where: Where,
     json: bool,
+    label: str | None = None,
 ) -> Handle:
-    """Runs one file to its end and says what it cost."""
+    """Runs one file to its end and says what it cost. Meanwhile it is called by its label, or its name."""
     from narrows import api
 
     handle = api.run(
@@ -112,29 +117,28 @@ def perform(
         ray_address=where.ray_address,
         threads=where.threads,
     )
-    follow(handle, handle.experiment.name)
+    follow(handle, label or handle.experiment.name)
     finished = handle.finish()
+    wall_s = handle.progress().elapsed_s
     if json:
-        _print_lines(handle, finished)
+        _print_lines(handle, finished, wall_s)
     else:
-        OUT.print(summary(handle, finished, where.out), soft_wrap=True)
+        OUT.print(summary(handle, finished, where.out, wall_s), markup=False, soft_wrap=True)
     return handle
 
 
-def summary(handle: Handle, finished: Sequence[Finished], out: Path) -> str:
-    """What was done, what it cost, and what to do next."""
-    made = [item for item in finished if not item.skipped]
-    identifier = handle.experiment.identifier
-    lines = [f"{identifier}: {wording.plural(len(made), 'run')} made, {len(finished) - len(made)} were there, in {out}"]
+def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: float) -> str:
+    """What was done, how long it took, and what its runs cost, whenever they were made."""
+    made = sum(not item.skipped for item in finished)
+    runs = f"{wording.plural(made, 'run')} made, {len(finished) - made} were there"
+    lines = [f"{handle.experiment.identifier}: {runs}, in {out}; took {wording.duration(wall_s)}"]
     costs = cost(finished)
     if costs is not None:
         per_hop, holds, hops = costs
         lines.append(
             f"{wording.number(hops)} packet-hops, {wording.number(per_hop)} ns of processor time each"
-            + (f" ({wording.number(holds)} holds)" if holds is not None else "")
+            + (f" ({wording.number(holds)} hold-loop steps)" if holds is not None else "")
         )
-    where = "" if out == options.DEFAULT_OUT else f" --out {out}"
-    lines.append(f"next: narrows report {identifier}{where}")
     return "\n".join(lines)
 
 
@@ -148,7 +152,7 @@ def cost(finished: Sequence[Finished]) -> tuple[float, float | None, int] | None
     return per_hop, per_hop * len(holds) / sum(holds) if holds else None, hops
 
 
-def _print_lines(handle: Handle, finished: Sequence[Finished]) -> None:
+def _print_lines(handle: Handle, finished: Sequence[Finished], wall_s: float) -> None:
     for item in finished:
         plan = item.job.plan
         labels = {"arm": plan.arm, "axes": dict(plan.axes)}
@@ -160,6 +164,7 @@ def _print_lines(handle: Handle, finished: Sequence[Finished]) -> None:
         identifier=handle.experiment.identifier,
         runs=len(finished),
         skipped=sum(item.skipped for item in finished),
+        wall_s=round(wall_s, 3),
         packet_hops=hops,
         cpu_ns_per_packet_hop=per_hop,
         holds_per_packet_hop=holds,

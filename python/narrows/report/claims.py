@@ -6,18 +6,19 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from narrows import experiments, wording
+from narrows import experiments
 from narrows.claims import scorecard
+from narrows.claims.measures import LANGUAGE
 from narrows.report import bundle
 from narrows.report.templates import template
-from narrows.standing import standings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from narrows.claims import Verdict
     from narrows.claims.catalogue import Paper
     from narrows.index import Entry
+    from narrows.standing import Standing
     from narrows.store import Store
 
 
@@ -36,7 +37,9 @@ class Section:
     verdicts: tuple[Verdict, ...]
 
 
-def render(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick: bool) -> str:
+def render(
+    paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], store: Store, *, quick: bool
+) -> str:
     """The page's text. It needs nothing beside itself."""
     return template("claims.html.j2").render(
         paper=paper,
@@ -45,21 +48,26 @@ def render(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick: bo
         stylesheet=bundle.stylesheet(),
         words=scorecard.WORDS,
         tally=scorecard.tally(verdicts),
+        origin=scorecard.origin(there, quick=quick),
+        command=scorecard.command(paper, quick=quick),
+        terms=scorecard.TERMS,
         rules=scorecard.RULES,
-        sections=_sections(paper, verdicts, store, quick=quick),
+        sections=_sections(paper, verdicts, there, store, quick=quick),
+        language=LANGUAGE,
+        measures=scorecard.used(verdicts),
     )
 
 
-def _sections(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick: bool) -> list[Section]:
+def _sections(
+    paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], store: Store, *, quick: bool
+) -> list[Section]:
     """Figures by name, each claim under the first that it is about; at the end what needs no figure."""
-    own = experiments.figures(paper)
-    there = standings(own, store, quick=quick)
     by_figure: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         home = paper.figures_of(verdict.claim)
         by_figure.setdefault(home[0] if home else "", []).append(verdict)
     made = []
-    for figure in own:
+    for figure in experiments.figures(paper):
         standing = there[figure.label]
         entry = standing.entry if standing.counts else None
         picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"
@@ -80,11 +88,8 @@ def _sections(paper: Paper, verdicts: Sequence[Verdict], store: Store, *, quick:
 
 def caption(entry: Entry) -> str:
     """What was run, in a sentence: simulated time, seeds, and the set-up."""
-    ends = sorted({member.end_ns for member in entry.members})
-    times = " or ".join(wording.duration(end / 1e9) for end in ends)
-    cases = wording.plural(len(entry.members), "case")
     setting = "; ".join(f"{name}: {value}" for name, value in entry.setting)
-    return f"{cases}, {wording.plural(len(entry.seeds), 'seed')}, {times} simulated. {setting}."
+    return f"{scorecard.ran(entry)}. {setting}."
 
 
 def _data(svg: bytes) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 
 from narrows import atomic, experiments, longlived, wording
 from narrows.claims import catalogue, scorecard
+from narrows.claims.measures import LANGUAGE
 from narrows.experiment import apart
 from narrows.figures import completion, distribution, queues, recovery, requests, slowdown, style, utilisation
 from narrows.figures import longlived as over_time
@@ -104,6 +105,8 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         verdicts=[verdict for verdict in verdicts if verdict.word != "not-run"],
         unjudged=[verdict for verdict in verdicts if verdict.word == "not-run"],
         counts=scorecard.counts(verdicts),
+        language=LANGUAGE,
+        measures=scorecard.used(verdicts),
         made=_made(results),
         buckets=queues.BUCKETS,
         first_seed=frames.seeds[0],
