@@ -159,6 +159,7 @@ def test_it_says_what_was_compared_and_how_it_was_made(page_path):
         "0.0.0-fake",
         "gem-072",
         "tor-a1 → border-a",
+        "<figcaption>Utilisation by kind of port. Realistic traffic between two datacenters at 1 Gbit/s. 16 hosts, ",
     ):
         assert words in text, words
     assert len(re.findall(r'<tr class="undeclared">', text)) == 1
