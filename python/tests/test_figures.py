@@ -66,6 +66,14 @@ def test_a_logarithmic_panel_leaves_out_what_it_cannot_show():
     assert [row["mean"] for row in values(drawn(sweep.Panel("X", "", table, "x", log=True)))] == [2]
 
 
+def test_a_logarithmic_panel_keeps_a_mean_whose_interval_reaches_below_zero():
+    spread = [("a", "20pkt", seed, value) for seed, value in enumerate((0.1, 0.1, 0.1, 0.1, 18.0))]
+    table = runs(*spread, ("a", "40pkt", 1, 0.5))
+    shown = values(drawn(sweep.Panel("X", "", table, "x", log=True)))
+    assert [(row["x"], row["mean"], row["low"]) for row in shown] == [(20, 3.68, 0.5), (40, 0.5, 0.5)]
+    assert "to" in shown[0]["range"]
+
+
 def test_a_logarithmic_axis_begins_and_ends_at_labelled_ticks():
     table = runs(("a", "20pkt", 1, 8.7), ("a", "40pkt", 1, 305.0))
     encoded = drawn(sweep.Panel("X", "ms", table, "x", log=True))["hconcat"][0]["layer"][0]["encoding"]["y"]

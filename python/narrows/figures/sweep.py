@@ -51,7 +51,7 @@ class Panel:
     column: str
     """The quantity's name in the table."""
     log: bool = False
-    """A logarithmic scale; values of zero are left out then. What is infinite is left out in any case."""
+    """A logarithmic scale; means of zero are left out then. What is infinite is left out in any case."""
     low: float | None = None
     """Where the scale begins; at zero where nothing is said."""
     high: float | None = None
@@ -187,7 +187,7 @@ def _summary(panel: Panel, axis: str, axis_unit: str) -> pl.DataFrame:
     rows = []
     for arm, at, values in grouped.iter_rows():
         found = estimate(values)
-        if found is None or not math.isfinite(found.mean) or (panel.log and found.low <= 0):
+        if found is None or not math.isfinite(found.mean) or (panel.log and found.mean <= 0):
             continue
         unit = f" {panel.unit}" if panel.unit else ""
         interval = "none" if found.kind == "none" else f"{number(found.low, 4)} to {number(found.high, 4)}{unit}"
@@ -198,7 +198,12 @@ def _summary(panel: Panel, axis: str, axis_unit: str) -> pl.DataFrame:
         })  # fmt: skip
     schema = {"case": pl.String, "at": pl.String, "x": pl.Float64, "mean": pl.Float64, "low": pl.Float64,
               "high": pl.Float64, "shown": pl.String, "range": pl.String}  # fmt: skip
-    return pl.DataFrame(rows, schema=schema).sort("case", "x")
+    made = pl.DataFrame(rows, schema=schema).sort("case", "x")
+    if not panel.log:
+        return made
+    # An interval that reaches below zero goes down to the least that the scale shows.
+    least = pl.concat([made["mean"], made["low"].filter(made["low"] > 0)]).min()
+    return made.with_columns(pl.when(pl.col("low") > 0).then("low").otherwise(least).alias("low"))
 
 
 def _numbers(axis: str, unit: str) -> pl.Expr:
