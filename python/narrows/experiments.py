@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from narrows import caption
 from narrows.claims import catalogue
 from narrows.claims.judge import Verdict, judge
 from narrows.errors import BadInput, bad_input
@@ -55,11 +56,14 @@ class Figure:
         return self.label.replace("/", "-") + ("-quick" if quick else "")
 
     def draw(self, results: Results) -> alt.TopLevelMixin:
-        """The paper's figure from our runs."""
+        """The paper's figure from our runs, and below it what was run."""
+        from narrows.figures import style  # not needed for lists of figures, and slow
+
         module = catalogue.module_from(self.folder / "figure.py")
         if module is None:
             raise bad_input(f"{self.folder} has no figure.py", "add one with a function `draw(results)`")
-        return cast("Callable[[Results], alt.TopLevelMixin]", module.draw)(results)
+        drawn = cast("Callable[[Results], alt.TopLevelMixin]", module.draw)(results)
+        return style.captioned(drawn, caption.of(results.entry))
 
 
 def root(start: Path | None = None) -> Path:

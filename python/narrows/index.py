@@ -83,6 +83,8 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
         )
         for plan in experiment.plans
     )
+    summaries = [plan.summary for plan in experiment.plans]
+    ends = [plan.end_ns for plan in experiment.plans]
     return Entry(
         identifier=experiment.identifier,
         name=experiment.name,
@@ -96,7 +98,7 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
         command=command,
         members=members,
         differences=experiment.differences,
-        setting=outline.setting([plan.summary for plan in experiment.plans]),
+        setting=(("simulated time", outline.simulated_time(summaries, ends)), *outline.setting(summaries)),
     )
 
 

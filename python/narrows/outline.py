@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from narrows import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from narrows.experiment import Pairs
 
@@ -16,6 +16,7 @@ HOLDS_PER_HOP: Final = 1.1
 PROCESS_BYTES: Final = 75e6
 """A worker process without its run: the interpreter, and the libraries that write results."""
 _MOST_TRAFFIC: Final = 6
+_MOST_NAMES: Final = 3
 _MOST_VALUES: Final = 4
 
 
@@ -55,31 +56,69 @@ def _network(summary: Mapping[str, Any]) -> str:
 
 
 def _traffic(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each kind of traffic; directions of one kind that are alike share it."""
-    lines: dict[str, list[str]] = {}
+    """A line for each kind of traffic, with all its values in the plans; kinds that are alike share it."""
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
     for summary in summaries:
         for kind in summary["traffic"]:
-            names = lines.setdefault(_kind(kind), [])
-            if kind["name"] not in names:
-                names.append(kind["name"])
-    made = [f"{', '.join(names)}: {text}{', each' if len(names) > 1 else ''}" for text, names in lines.items()]
+            kinds.setdefault(kind["name"], []).append(kind)
+    lines: dict[str, list[str]] = {}
+    for name, own in kinds.items():
+        lines.setdefault(_kind(own), []).append(name)
+    made = [f"{_names(names)}: {text}{', each' if len(names) > 1 else ''}" for text, names in lines.items()]
     return [*made[:_MOST_TRAFFIC], *([f"and {len(made) - _MOST_TRAFFIC} more"] if len(made) > _MOST_TRAFFIC else [])]
 
 
-def _kind(kind: Mapping[str, Any]) -> str:
-    mean = kind["mean_size_bytes"]
+def _names(names: Sequence[str]) -> str:
+    """All of a few; of many `query/h-1 … query/h-45`."""
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{names[0]} … {names[-1]}"
+
+
+def _kind(plans: Sequence[Mapping[str, Any]]) -> str:
+    """One kind of traffic in all plans that have it."""
+    sizes = list(dict.fromkeys(f"{kind['sizes']} sizes" for kind in plans if kind["sizes"]))
+    means = _values((kind["mean_size_bytes"] for kind in plans), wording.size)
+    rates = _values((kind["flows_per_second"] for kind in plans), wording.number)
+    flows = _values((round(kind["flows"]) for kind in plans), wording.whole)
     parts = [
-        f"{kind['sizes']} sizes" if kind["sizes"] else "",
-        f"mean {wording.size(mean)}" if mean else "until stopped",
-        f"{wording.number(kind['flows_per_second'])} flows/s" if kind["flows_per_second"] else "",
-        wording.plural(round(kind["flows"]), "flow"),
+        " or ".join(sizes),
+        f"mean {means}" if means else "until stopped",
+        f"{rates} flows/s" if rates else "",
+        f"{flows} flow{'' if flows == '1' else 's'}",
     ]
     return ", ".join(part for part in parts if part)
 
 
+def _values(values: Iterable[float | None], text: Callable[[float], str]) -> str:
+    """`5`, `5 or 20`, `1 to 40`; nothing where there is none."""
+    found = sorted({value for value in values if value is not None})
+    told = list(dict.fromkeys(text(value) for value in (*found[:1], *found[-1:])))
+    return (" or " if len(found) == len(told) else " to ").join(told)
+
+
 def _load(summary: Mapping[str, Any]) -> str:
     loads = [_role(role) for role in reversed(summary["roles"]) if role["mean_load"]]
-    return ", ".join(loads) or "as much as long-lived flows get"
+    kinds = summary["traffic"]
+    own = [
+        "long-lived flows get" if any(not kind["mean_size_bytes"] for kind in kinds) else "",
+        "requests ask for" if any(kind["mean_size_bytes"] and not kind["flows_per_second"] for kind in kinds) else "",
+    ]
+    return ", ".join(loads) or "as much as " + " and ".join(text for text in own if text)
+
+
+def _ends_by_itself(summary: Mapping[str, Any]) -> bool:
+    """Whether a run is over before its end: every flow has a size, and none arrives by a clock."""
+    return all(kind["mean_size_bytes"] and not kind["flows_per_second"] for kind in summary["traffic"])
+
+
+def simulated_time(summaries: Sequence[Mapping[str, Any]], ends_ns: Iterable[int]) -> str:
+    """How long runs last that are to end then."""
+    early = all(map(_ends_by_itself, summaries))
+    return f"until all flows are done, at most {ends(ends_ns)}" if early else ends(ends_ns)
+
+
+def ends(ends_ns: Iterable[int]) -> str:
+    """`40 s`, `8 s or 1 min`."""
+    return " or ".join(wording.duration(end / 1e9) for end in sorted(set(ends_ns)))
 
 
 def _role(role: Mapping[str, Any]) -> str:

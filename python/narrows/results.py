@@ -27,6 +27,8 @@ LARGE_ABOVE_BYTES: Final = 10_000_000
 """1 KB is 1000 B [Gemini §II: small < 100 KB, large > 10 MB]."""
 SAMPLES_BEYOND: Final = 10
 """A percentile is evaluable if so many samples may lie beyond it: 1000 samples for a p99, 200 for a p95."""
+REQUEST_PERCENTILES: Final = {"p50": 50, "p95": 95, "p99": 99, "p999": 99.9}
+"""Of completion times of requests, by the name of their column."""
 NS_PER_MS: Final = 1e6
 SIZE_BINS: Final = (
     ("under 10 KB", 0, 10_000),
@@ -269,6 +271,12 @@ def nearest_rank(values: pl.Expr, percent: float) -> pl.Expr:
     return pl.when(count * (1000 - tenths) >= 1000 * SAMPLES_BEYOND).then(value)
 
 
+def samples_needed(percent: float) -> int:
+    """How many samples a percentile needs: 1000 for a p99, 10 000 for a p99.9."""
+    tenths = 1000 - round(10 * percent)
+    return -(-1000 * SAMPLES_BEYOND // tenths)
+
+
 def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl.DataFrame:
     """Per run: `mean` and `p99` of the completion time of finished flows, ms; `flows`, `unfinished`.
 
@@ -320,10 +328,9 @@ def request_ms(frames: Frames) -> pl.DataFrame:
     """
     time = pl.col("completion_ns").cast(pl.Float64) / NS_PER_MS
     finished = pl.col("completion_ns").is_not_null()
-    percentiles = {"p50": 50, "p95": 95, "p99": 99, "p999": 99.9}
     return frames.requests.group_by(frames.keys, maintain_order=True).agg(
         time.mean().alias("mean"),
-        *(nearest_rank(time, percent).alias(name) for name, percent in percentiles.items()),
+        *(nearest_rank(time, percent).alias(name) for name, percent in REQUEST_PERCENTILES.items()),
         (1000.0 * pl.col("timeouts").sum() / pl.len()).alias("timeouts"),
         (pl.col("timeouts") > 0).mean().alias("share"),
         pl.col("responses").filter(finished).max().alias("servers"),

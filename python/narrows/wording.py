@@ -15,8 +15,9 @@ def number(value: float | None, digits: int = 3) -> str:
         return "∞"
     if value == 0:
         return "0"
-    size = math.floor(math.log10(abs(value)))
-    text = f"{round(value, digits - 1 - size):,.{max(0, digits - 1 - size)}f}"
+    rounded = round(value, digits - 1 - math.floor(math.log10(abs(value))))
+    size = math.floor(math.log10(abs(rounded)))  # of 0.9996, which is 1.00
+    text = f"{rounded:,.{max(0, digits - 1 - size)}f}"
     return text.replace(",", _THIN)
 
 

@@ -286,8 +286,15 @@ def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_p
     assert (done.stderr, done.returncode) == ("", 0)
     assert "next:" not in done.stdout, "it has written the report itself"
     page = (tmp_path / "gallery" / "README.md").read_text()
-    assert "![Realistic traffic between two datacenters at 1 Gbit/s](gemini-fig13.png)" in page
-    assert "3 seeds" in page
+    said = "![Realistic traffic between two datacenters at 1 Gbit/s. 16 hosts, 6 switches, 42 one-way links; "
+    assert (
+        said + "7 cases, 3 seeds; simulated: 40 s. gemini/fig13, quick run, Narrows 0.0.0-fake.](gemini-fig13.png)"
+        in page
+    )
+    assert "Traffic: web/1-2, web/2-1: web-search sizes, " in page
+    picture = (gemini / "runs" / "figures" / "gemini-fig13-quick.svg").read_text()
+    shown = " ".join(re.sub("<[^>]*>", " ", picture).split())
+    assert "16 hosts, 6 switches, 42 one-way links; 7 cases, 3 seeds; simulated: 40 s. gemini/fig13, quick" in shown
     assert (tmp_path / "gallery" / "gemini-fig13.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -38,7 +38,15 @@ def test_links_of_documents_lead_somewhere():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0123, "0.0123"), (45.67, "45.7"), (0, "0"), (12345, "12\u202f300"), (999.7, "1\u202f000"), (None, "–")],
+    [
+        (0.0123, "0.0123"),
+        (45.67, "45.7"),
+        (0, "0"),
+        (12345, "12\u202f300"),
+        (999.7, "1\u202f000"),
+        (0.9996, "1.00"),
+        (None, "–"),
+    ],
 )
 def test_numbers_have_three_digits(value, text):
     assert wording.number(value) == text
@@ -72,6 +80,21 @@ def test_a_controller_has_one_colour_everywhere():
     assert colours(["gemini", "mine"])["gemini"] == colours(["bbr", "gemini"])["gemini"] == KNOWN["gemini"]
     many = [f"arm {number}" for number in range(9)]
     assert len(set(colours(many).values())) == 9
+
+
+def test_cases_of_one_scheme_have_shades_of_its_colour():
+    names = ["tcp-linux-6", "dctcp · flows=2", "TCP", "dctcp · flows=20", "cubic-ecn-0ms"]
+    chosen = colours(names)
+    assert list(chosen) == names
+    assert chosen["TCP"] == KNOWN["newreno"], "the bare name has the colour, wherever it stands"
+    assert chosen["dctcp · flows=2"] == KNOWN["dctcp"]
+    assert chosen["cubic-ecn-0ms"] == KNOWN["cubic-ecn"], "and not that of cubic"
+    assert len(set(chosen.values())) == len(names)
+    assert len(set(colours([f"dctcp · K={packets}" for packets in range(12)]).values())) == 12
+
+
+def test_what_is_no_scheme_has_no_scheme_s_colour():
+    assert not set(colours(["intra", "inter", "dctcping", "h1", "h2"]).values()) & set(KNOWN.values())
 
 
 @given(st.text(max_size=40), st.booleans(), st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=3))

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ from conftest import CHECKOUT, flows, frames, ports
 
 from narrows.claims import catalogue
 from narrows.columns import FLOWS
-from narrows.figures import occupancy, requests, style, sweep
+from narrows.figures import bars, occupancy, requests, style, sweep
 from narrows.figures.distribution import curves
 
 AXIS = "fabric.aqm.threshold.mark-at"
@@ -65,6 +66,30 @@ def test_a_logarithmic_panel_leaves_out_what_it_cannot_show():
     assert [row["mean"] for row in values(drawn(sweep.Panel("X", "", table, "x", log=True)))] == [2]
 
 
+def test_a_logarithmic_panel_keeps_a_mean_whose_interval_reaches_below_zero():
+    spread = [("a", "20pkt", seed, value) for seed, value in enumerate((0.1, 0.1, 0.1, 0.1, 18.0))]
+    table = runs(*spread, ("a", "40pkt", 1, 0.5))
+    shown = values(drawn(sweep.Panel("X", "", table, "x", log=True)))
+    assert [(row["x"], row["mean"], row["low"]) for row in shown] == [(20, 3.68, 0.5), (40, 0.5, 0.5)]
+    assert "to" in shown[0]["range"]
+
+
+def test_a_logarithmic_axis_begins_and_ends_at_labelled_ticks():
+    table = runs(("a", "20pkt", 1, 8.7), ("a", "40pkt", 1, 305.0))
+    encoded = drawn(sweep.Panel("X", "ms", table, "x", log=True))["hconcat"][0]["layer"][0]["encoding"]["y"]
+    assert encoded["scale"]["domain"] == [5, 500]
+    assert {5, 500} <= set(encoded["axis"]["values"])
+    assert style.log_scale(pl.Series([], dtype=pl.Float64)).domain == [1, 10]
+
+
+def test_a_later_arm_lies_on_an_earlier_one_and_may_be_broken():
+    panel = sweep.Panel("X", "", runs(("a", "20pkt", 1, 1.0), ("b", "20pkt", 1, 1.0)), "x")
+    made = style.finished(sweep.draw([panel], AXIS, ("b", "a"), title="K", broken=["a"]))
+    assert [row["case"] for row in values(made)] == ["b", "a"]
+    dashes = made["hconcat"][0]["layer"][0]["encoding"]["strokeDash"]
+    assert dashes["condition"]["test"]["oneOf"] == ["a"]
+
+
 def test_means_over_seeds_become_references():
     table = runs(("a", "20pkt", 1, 1.0), ("a", "20pkt", 2, 3.0), ("a", "40pkt", 1, 5.0))
     found = sweep.means(table, AXIS, ["x"])
@@ -111,6 +136,29 @@ def test_requests_of_which_none_finished_are_drawn_empty(tail):
     chart = style.finished(requests.distribution(nothing(), ("a",), "Requests", tail=tail))
     assert chart["title"] == "Requests"
     assert "NaN" not in str(chart)
+
+
+def test_a_panel_without_a_percentile_says_how_many_requests_it_needs():
+    few = pl.DataFrame({
+        "case": ["a"], "arm": ["a"], "seed": [1], "completion_ns": [1], "timeouts": [0], "responses": [1]
+    })  # fmt: skip
+    panel = requests.panel(replace(nothing(), requests=few), "p999", "p99.9")
+    shown = json.dumps(style.finished(bars.draw([panel], ["a"], width=900)), ensure_ascii=False)
+    assert "too few requests for a p99.9: 10\u202f000 in each seed are needed" in shown
+    assert "not evaluable" not in shown
+
+
+def test_a_picture_has_its_caption_below():
+    panel = sweep.Panel("X", "", runs(("a", "20pkt", 1, 1.0)), "x")
+    made = style.finished(style.captioned(sweep.draw([panel], AXIS, ("a",), title="K"), "word " * 100))
+    below = made["vconcat"][1]["mark"]
+    assert " ".join(below["text"]) == ("word " * 100).strip()
+    assert len(below["text"]) == 3
+
+
+def test_the_scale_of_long_queues_ends_at_a_labelled_tick():
+    samples = pl.DataFrame({"case": ["a", "a"], "value": [7.0, 466.0]})
+    assert "'domain': [0, 500]" in str(style.finished(occupancy.distribution(samples, ("a",), log=True)))
 
 
 def test_a_queue_that_was_not_sampled_is_drawn_empty():

@@ -162,6 +162,7 @@ def test_it_says_what_was_compared_and_how_it_was_made(page_path):
         "hold-loop steps",
         "An arm is one of the things compared",
         "tor-a1 → border-a",
+        "<figcaption>Utilisation by kind of port. Realistic traffic between two datacenters at 1 Gbit/s. 16 hosts, ",
     ):
         assert words in text, words
     assert len(re.findall(r'<tr class="undeclared">', text)) == 1

@@ -19,7 +19,7 @@ def draw(results: Results) -> alt.TopLevelMixin:
     """A panel for each group; the paper tells the numbers in its text. Below, how evenly a group's flows share."""
     frames = results.frames
     runs = longlived.by_seed(frames, ("case", "workload"))
-    rows = (("goodput_mbps", "", "Mbit/s a flow"), ("jain", ": Jain's index", ""))
+    rows = (("goodput_mbps", "", "Mbit/s a flow"), ("jain", ": Jain's index", "1 is even"))
     return style.stacked(
         bars.draw(
             [

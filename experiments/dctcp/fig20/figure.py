@@ -20,6 +20,6 @@ def draw(results: Results) -> alt.TopLevelMixin:
     return style.side_by_side(
         [
             requests.distribution(frames, ARMS, "Response time of 1 MB from 40 servers"),
-            bars.draw([requests.timeouts(frames)], ARMS, width=420),
+            bars.draw([requests.timeouts(frames, "Queries with a timeout")], ARMS, width=420),
         ]
     )

@@ -27,4 +27,10 @@ def draw(results: Results) -> alt.TopLevelMixin:
         requests.panel(frames, column, f"Queries, {title}")
         for column, title in (("mean", "mean"), ("p95", "p95"), ("p99", "p99"), ("p999", "p99.9"))
     ]
-    return style.stacked([flows, bars.draw(percentiles, ARMS), bars.draw([requests.timeouts(frames)], ARMS, width=420)])
+    return style.stacked(
+        [
+            flows,
+            bars.draw(percentiles, ARMS),
+            bars.draw([requests.timeouts(frames, "Queries with a timeout")], ARMS, width=420),
+        ]
+    )

@@ -24,6 +24,6 @@ def draw(results: Results) -> alt.TopLevelMixin:
     panels = [
         bars.Panel("Short messages, p95", "ms", bars.by_case(messages, "p95")),
         requests.panel(frames, "p95", "Queries, p95"),
-        requests.timeouts(frames),
+        requests.timeouts(frames, "Queries with a timeout"),
     ]
     return bars.draw(panels, ARMS)

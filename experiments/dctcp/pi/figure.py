@@ -20,8 +20,9 @@ def draw(results: Results) -> alt.TopLevelMixin:
     frames = results.frames
     samples = queue_samples(frames).collect()
     spread = samples.group_by("case", "seed", maintain_order=True).agg(pl.col("value").std())
+    used = bottlenecks(frames).with_columns((100 * pl.col("utilisation")).alias("percent"))
     panels = [
-        bars.Panel("Utilisation", "", bars.by_case(bottlenecks(frames), "utilisation")),
+        bars.Panel("Utilisation", "% of line rate", bars.by_case(used, "percent")),
         bars.Panel("Standard deviation of the queue", "packets", bars.by_case(spread, "value")),
     ]
     return style.stacked([

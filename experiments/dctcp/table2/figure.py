@@ -17,4 +17,7 @@ ARMS = ("tcp", "tcp-background", "dctcp", "dctcp-background")
 def draw(results: Results) -> alt.TopLevelMixin:
     """The table's 95th percentiles, and the timeouts that the text tells of."""
     frames = results.frames
-    return bars.draw([requests.panel(frames, "p95", "Query completion, p95"), requests.timeouts(frames)], ARMS)
+    return bars.draw(
+        [requests.panel(frames, "p95", "Query completion, p95"), requests.timeouts(frames, "Queries with a timeout")],
+        ARMS,
+    )

@@ -24,6 +24,6 @@ def draw(results: Results) -> alt.TopLevelMixin:
     line = table.group_by("arm", AXIS).agg(left).with_columns(pl.lit("goodput_mbps").alias("column"))
     panels = [
         sweep.Panel("Goodput; dashed: what the losses leave of the line", "Mbit/s", table, "goodput_mbps"),
-        sweep.Panel("Goodput over what the losses leave", "", table, "share", log=True),
+        sweep.Panel("Goodput over what the losses leave", "ratio", table, "share", log=True),
     ]
     return sweep.draw(panels, AXIS, ("bbr",), title="loss of the path, %", references=line)

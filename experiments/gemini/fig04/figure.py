@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from narrows.results import Results
 
-TITLE = "Fig. 4: completion time by scheme, pattern 1, 1 Gbit/s"
+TITLE = "Fig. 4: completion time by scheme, between the datacenters, 1 Gbit/s"
 
 
 def draw(results: Results) -> alt.TopLevelMixin:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 RATIO = "round trips"
 TITLE = "round trip, inter over intra"
+EVEN = "even (dashed)"
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
@@ -36,9 +37,9 @@ def draw(results: Results) -> alt.TopLevelMixin:
         )
         for scheme in schemes
     ]
-    share = sweep.Panel("Goodput, inter over intra; 1 is even", "", wide, "share", log=True)
-    even = pl.DataFrame({"column": "share", "arm": "gemini", RATIO: wide[RATIO].unique(), "value": 1.0})
+    share = sweep.Panel("Goodput, inter over intra", "ratio", wide, "share", log=True)
+    even = pl.DataFrame({"column": "share", "arm": EVEN, RATIO: wide[RATIO].unique(), "value": 1.0})
     return style.stacked((
         sweep.draw(panels, RATIO, ("intra", "inter"), title=TITLE, log=True),
-        sweep.draw([share], RATIO, schemes, title=TITLE, log=True, references=even),
+        sweep.draw([share], RATIO, (*schemes, EVEN), title=TITLE, log=True, references=even),
     )).resolve_scale(color="independent")  # fmt: skip

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from narrows.results import Results
 
-TITLE = "Fig. 16: completion time by scheme, pattern 2, 10 Gbit/s"
+TITLE = "Fig. 16: completion time by scheme, from any server to any other, 10 Gbit/s"
 
 
 def draw(results: Results) -> alt.TopLevelMixin:

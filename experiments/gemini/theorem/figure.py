@@ -33,8 +33,8 @@ def draw(results: Results) -> alt.TopLevelMixin:
     analysed = _analysed(runs)
     theorem = [
         _row(runs, "Utilisation", "%", "utilisation", analysed, low=90.0),
-        _row(runs, "Longest queue", "packets", "longest", analysed),
-        _row(runs, "Shortest queue", "packets", "shortest", analysed),
+        _row(runs, "Longest queue", "packets", "longest", analysed, remark="; dashed: analysis"),
+        _row(runs, "Shortest queue", "packets", "shortest", analysed, remark="; dashed: analysis"),
     ]
     # Round trips above, cuts below: each has colours of its own.
     both: alt.VConcatChart = style.stacked((style.stacked(theorem), _guideline(runs)))
@@ -72,10 +72,19 @@ def bottleneck(results: Results) -> pl.DataFrame:
 
 
 def _row(
-    runs: pl.DataFrame, title: str, unit: str, column: str, analysed: pl.DataFrame, *, low: float | None = None
+    runs: pl.DataFrame,
+    title: str,
+    unit: str,
+    column: str,
+    analysed: pl.DataFrame,
+    *,
+    low: float | None = None,
+    remark: str = "",
 ) -> alt.HConcatChart:
     panels = [
-        sweep.Panel(f"{title}, K = {packets}", unit, _renamed(runs, packets, column), f"{column} {packets}", low=low)
+        sweep.Panel(
+            f"{title}, K = {packets}{remark}", unit, _renamed(runs, packets, column), f"{column} {packets}", low=low
+        )
         for packets in THRESHOLDS
     ]
     return sweep.draw(panels, AXIS, ROUND_TRIPS, title="flows N", log=True, references=analysed)

@@ -1,6 +1,6 @@
 """GEMINI's parameters drawn at random over networks drawn at random, each against the defaults on the same network.
 
-    python experiments/gemini/tuning/hypercube.py [--points 60] [--out runs]
+    .venv/bin/python experiments/gemini/tuning/hypercube.py [--points 60] [--out runs]
 
 Writes `OUT/tuning/hypercube.parquet`, a row for each point, and `hypercube.svg` and `.png`, and prints what matters
 most. Finished runs are kept and not made again; interrupting loses nothing.
@@ -17,7 +17,7 @@ import altair as alt
 import polars as pl
 
 import narrows
-from narrows import atomic
+from narrows import atomic, native
 from narrows.figures import files, style
 from narrows.results import fct_ms
 from narrows.stats import estimate
@@ -165,6 +165,15 @@ def draw(table: pl.DataFrame) -> alt.TopLevelMixin:
     return alt.vconcat(*grid, spacing=18)
 
 
+def caption(points: int) -> str:
+    """What was run."""
+    return (
+        f"GEMINI's parameters drawn at random over {points} networks of two datacenters, a point for each: 16 hosts, "
+        f"web search at 90 % of the WAN, at least {FLOWS} flows, seeds {SEEDS}; over the defaults on the same network. "
+        f"gemini/tuning, Narrows {native.version()}."
+    )
+
+
 def main() -> None:
     """Makes what is missing, writes the table, prints rank correlations."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -183,7 +192,7 @@ def main() -> None:
         print(f"{number + 1} of {len(points)}: {rows[-1]}", flush=True)  # noqa: T201 - a script
     table = pl.DataFrame(rows)
     table.write_parquet(folder / "hypercube.parquet")
-    files.save(draw(table), folder, "hypercube")
+    files.save(style.captioned(draw(table), caption(len(points))), folder, "hypercube")
     for goal, _, _ in GOALS:
         ranks = {name: table.select(pl.corr(name, goal, method="spearman")).item() for name in RANGES}
         print(goal, {name: round(value, 2) for name, value in ranks.items()})  # noqa: T201 - a script

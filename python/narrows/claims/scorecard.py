@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from narrows import wording
+from narrows.caption import simulated_time
 from narrows.claims.measures import LANGUAGE, MEASURES, Measure
 from narrows.claims.measures import table as measures_table
 
@@ -106,10 +107,8 @@ def origin(there: Mapping[str, Standing], *, quick: bool) -> str:
 
 def ran(entry: Entry) -> str:
     """What was run: `6 cases, 3 seeds, 40 s simulated`."""
-    ends = sorted({member.end_ns for member in entry.members})
-    times = " or ".join(wording.duration(end / 1e9) for end in ends)
-    cases = wording.plural(len(entry.members), "case")
-    return f"{cases}, {wording.plural(len(entry.seeds), 'seed')}, {times} simulated"
+    cases, seeds = wording.plural(len(entry.members), "case"), wording.plural(len(entry.seeds), "seed")
+    return f"{cases}, {seeds}, {simulated_time(entry)} simulated"
 
 
 def used(verdicts: Sequence[Verdict]) -> list[Measure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _ROW = 22
+_CHARACTER = 6
+"""Pixels that a letter takes at most, on average."""
 _ROOM_FOR_LABELS = 1.22
 
 
@@ -30,6 +33,8 @@ class Panel:
     """By case; `None` where there is no value, which the panel says."""
     pooled: frozenset[str] = frozenset()
     """Cases whose value is of all seeds together and has no interval: drawn hollow."""
+    reason: str = ""
+    """Why there is no value where there is none."""
 
 
 def by_case(table: pl.DataFrame, column: str) -> dict[str, Estimate | None]:
@@ -74,6 +79,11 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     absent = base.transform_filter("datum.mean === null").mark_text(
         align="left", dx=4, fontSize=11, color=style.FAINT, text="not evaluable"
     ).encode(x=alt.value(0))  # fmt: skip
+    if empty and panel.reason:
+        lines = textwrap.wrap(panel.reason, max(12, width // _CHARACTER))
+        absent = alt.Chart(alt.InlineData(values=[{}])).mark_text(
+            align="left", baseline="top", dx=4, fontSize=11, lineHeight=15, color=style.FAINT, text=lines
+        ).encode(x=alt.value(0), y=alt.value(4))  # fmt: skip
     layers = [] if empty else [bar, interval]
     layers += [hollow] if panel.pooled else []
     layers += [] if empty else [label]

@@ -7,8 +7,9 @@ from typing import Final, Literal
 import altair as alt
 
 from narrows.figures import bars, style
-from narrows.results import Frames, SizeClass, fct_ms
+from narrows.results import Frames, SizeClass, fct_ms, samples_needed
 from narrows.stats import Estimate, estimate
+from narrows.wording import whole
 
 CLASS_TITLES: Final[dict[SizeClass, str]] = {
     "small": "Small flows",
@@ -28,7 +29,8 @@ def panel(frames: Frames, size_class: SizeClass, column: Literal["mean", "p99"],
         pooled = {case: estimate([value]) for case, value in together.iter_rows() if values.get(case) is None}
     unit, scale = _unit(values | pooled)
     scaled = {case: found and found.scaled(scale) for case, found in (values | pooled).items()}
-    return bars.Panel(title, unit, scaled, frozenset(pooled))
+    reason = f"too few flows for a p99: {whole(samples_needed(99))} are needed" if column == "p99" else ""
+    return bars.Panel(title, unit, scaled, frozenset(pooled), reason)
 
 
 def _unit(values: dict[str, Estimate | None]) -> tuple[str, float]:

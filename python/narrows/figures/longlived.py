@@ -90,7 +90,9 @@ def one_of_each(frames: Frames) -> alt.FacetChart:
     rows = math.ceil(len(frames.cases) / PER_ROW)
     across = math.ceil(len(frames.cases) / rows)
     base = alt.Chart().encode(
-        x=alt.X("time:Q", axis=alt.Axis(title="time, s", tickCount=5, grid=False), scale=alt.Scale(nice=False)),
+        x=alt.X(
+            "time:Q", axis=alt.Axis(title="time, s (first seed)", tickCount=5, grid=False), scale=alt.Scale(nice=False)
+        ),
         y=alt.Y("mbps:Q", title="goodput, Mbit/s", axis=alt.Axis(tickCount=4, format=",~r")),
         color=alt.Color("workload:N", scale=scale, legend=alt.Legend(orient="top", title=None)),
     )

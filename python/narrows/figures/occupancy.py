@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_POINTS: Final = 700
 """Samples of a line in time; of more, each stands for the mean of its bucket."""
+_TICKS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+"""Packets, on a logarithmic axis."""
 _SHARES: Final = (*tuple(step / 100 for step in range(100)), 0.995, 0.999, 1.0)
 
 
@@ -30,9 +32,10 @@ def both(frames: Frames, *, seconds: float | None = None, log: bool = False) -> 
 def distribution(samples: pl.DataFrame, cases: Sequence[str], *, log: bool = False) -> alt.LayerChart | alt.FacetChart:
     """Cumulative: a curve for each case."""
     data = curves(samples, cases, _SHARES)
-    scale = alt.Scale(type="symlog", constant=1, nice=False) if log else alt.Scale(nice=False)
-    ticks = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
-    axis = alt.Axis(values=ticks, format=",~r") if log else alt.Axis(tickCount=10, format=",~r")
+    largest = data["value"].max()
+    ends = [0, next((tick for tick in _TICKS if largest is None or tick >= largest), _TICKS[-1])]  # type: ignore[operator]
+    scale = alt.Scale(type="symlog", constant=1, nice=False, domain=ends) if log else alt.Scale(nice=False)
+    axis = alt.Axis(values=_TICKS, format=",~r") if log else alt.Axis(tickCount=10, format=",~r")
     x = alt.X("value:Q", scale=scale, title="queue, packets", axis=axis)
     y = alt.Y(
         "share:Q", title="share of samples", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])
@@ -67,7 +70,12 @@ def course(
     return alt.vconcat(
         *(
             _panel(
-                reduced.filter(pl.col("case") == case), case, cases, f"time, {unit}", references, last=case == cases[-1]
+                reduced.filter(pl.col("case") == case),
+                case,
+                cases,
+                f"time, {unit} (first seed)",
+                references,
+                last=case == cases[-1],
             )
             for case in cases
         ),

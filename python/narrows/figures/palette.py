@@ -1,7 +1,8 @@
-"""One colour per controller, everywhere the same, and safe for the colour-blind [Okabe and Ito 2008; Tol 2021]."""
+"""One colour per scheme, everywhere the same, and safe for the colour-blind [Okabe and Ito 2008; Tol 2021]."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -15,18 +16,50 @@ KNOWN: Final = {
     "vegas": "#cc79a7",
     "vegas-10": "#882255",
     "bbr": "#56b4e9",
-    "newreno": "#555555",
+    "newreno": "#aa4499",
+    "tcp": "#aa4499",
 }
-_OTHERS: Final = (
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#882255", "#332288", "#999933", "#44aa99",
-    "#aa4499", "#117733", "#555555",
-)  # fmt: skip
+"""What the papers call TCP is NewReno."""
+_FREE: Final = ("#332288", "#cc6677", "#44aa99", "#999933", "#117733", "#ddcc77")
+_OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
+"""Colours that no scheme has come first."""
+_BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
+_SHADES: Final = (0.0, 0.4, -0.5)
+_DARKEST, _LIGHTEST = -0.6, 0.6
 
 
 def colours(cases: Sequence[str]) -> dict[str, str]:
-    """A colour for each case: the controller's own, else the next one that is free."""
-    chosen = {case: KNOWN[case.lower()] for case in cases if case.lower() in KNOWN}
-    free = [colour for colour in _OTHERS if colour not in chosen.values()]
+    """A colour for each case: its scheme's, a shade of it where a scheme has several cases, else one that is free."""
+    families: dict[str, list[str]] = {}
+    for case in sorted(cases, key=lambda case: case.lower() not in KNOWN):
+        if scheme := _scheme(case):
+            families.setdefault(KNOWN[scheme], []).append(case)
+    chosen = {
+        case: _shade(colour, amount)
+        for colour, own in families.items()
+        for case, amount in zip(own, _amounts(len(own)), strict=True)
+    }
+    free = [colour for colour in _OTHERS if colour not in families]
     for position, case in enumerate(case for case in cases if case not in chosen):
         chosen[case] = free[position % len(free)] if free else _OTHERS[position % len(_OTHERS)]
     return {case: chosen[case] for case in cases}
+
+
+def _scheme(case: str) -> str | None:
+    """The longest known name that a case begins with: that of `dctcp-linux-6`, `DCTCP, 10 ms`, `dctcp · flows=2`."""
+    found = [name for name in KNOWN if re.match(rf"{re.escape(name)}(?![0-9a-z])", case.lower())]
+    return max(found, key=len, default=None)
+
+
+def _amounts(count: int) -> list[float]:
+    """How dark (below 0) or light each of several shades is: its own colour first, or many from dark to light."""
+    if count <= len(_SHADES):
+        return list(_SHADES[:count])
+    return [_DARKEST + (_LIGHTEST - _DARKEST) * place / (count - 1) for place in range(count)]
+
+
+def _shade(colour: str, amount: float) -> str:
+    parts = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    towards = _BLACK if amount < 0 else _WHITE
+    mixed = (round(part + (end - part) * abs(amount)) for part, end in zip(parts, towards, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)

@@ -8,7 +8,8 @@ import polars as pl
 
 from narrows.figures import bars, style
 from narrows.figures.distribution import axes, curve, curves
-from narrows.results import NS_PER_MS, Frames, request_ms
+from narrows.results import NS_PER_MS, REQUEST_PERCENTILES, Frames, request_ms, samples_needed
+from narrows.wording import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,12 +44,20 @@ def draw(frames: Frames) -> alt.VConcatChart:
 def panel(frames: Frames, column: str, title: str, unit: str = "ms", *, scale: float = 1.0) -> bars.Panel:
     """Bars of a column of the table of requests."""
     values = bars.by_case(request_ms(frames), column)
-    return bars.Panel(title, unit, {case: found and found.scaled(scale) for case, found in values.items()})
+    scaled = {case: found and found.scaled(scale) for case, found in values.items()}
+    return bars.Panel(title, unit, scaled, reason=_reason(column))
 
 
-def timeouts(frames: Frames) -> bars.Panel:
+def _reason(column: str) -> str:
+    if column not in REQUEST_PERCENTILES:
+        return ""
+    percent = REQUEST_PERCENTILES[column]
+    return f"too few requests for a p{percent:g}: {whole(samples_needed(percent))} in each seed are needed"
+
+
+def timeouts(frames: Frames, title: str = "Requests with a timeout") -> bars.Panel:
     """Share of requests with at least one retransmission timeout."""
-    return panel(frames, "share", "Requests with a timeout", "%", scale=100.0)
+    return panel(frames, "share", title, "%", scale=100.0)
 
 
 def by_servers(frames: Frames, names: Mapping[str, str], axis: str) -> pl.DataFrame:

@@ -51,7 +51,12 @@ def _panel(data: pl.DataFrame, case: str, senders: list[str]) -> alt.Chart:
         alt.Chart(style.rows(data))
         .mark_line(strokeWidth=1.3)
         .encode(
-            x=alt.X("time:Q", title="time, s", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=10, grid=False)),
+            x=alt.X(
+                "time:Q",
+                title="time, s (first seed)",
+                scale=alt.Scale(nice=False),
+                axis=alt.Axis(tickCount=10, grid=False),
+            ),
             y=alt.Y("value:Q", title="goodput, Mbit/s", axis=alt.Axis(tickCount=5, format=",~r")),
             color=alt.Color("sender:N", scale=scale, title="sender", legend=alt.Legend(orient="top")),
             tooltip=[

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAMES = [name for name, *_ in SIZE_BINS]
+_TALL = 230
 
 
 def panel(
     frames: Frames, cases: Sequence[str], column: Literal["mean", "p95"], title: str, *, legend: bool = True
 ) -> alt.LayerChart | alt.FacetChart:
-    """Mean over seeds with its interval; bins with too few flows for a percentile are left out."""
+    """Mean over seeds with its interval; bins with too few flows for a percentile say so."""
     table = fct_by_bin(frames).filter(pl.col("case").is_in(list(cases)))
     rows = []
     for case, name, values in table.group_by("case", "bin", maintain_order=True).agg(pl.col(column)).iter_rows():
@@ -32,7 +33,11 @@ def panel(
                 "range": f"{number(found.low, 4)} to {number(found.high, 4)} ms",
             })  # fmt: skip
     data = pl.DataFrame(rows)
-    x = alt.X("bin:N", sort=_NAMES, title="flow size", axis=alt.Axis(labelAngle=0, grid=False))
+    present = table["bin"].unique()
+    names = [name for name in _NAMES if name in present]
+    x = alt.X(
+        "bin:N", sort=names, scale=alt.Scale(domain=names), title="flow size", axis=alt.Axis(labelAngle=0, grid=False)
+    )
     y_axis = style.log_axis(data["mean"], "ms")
     y = alt.Y("mean:Q", title="completion time", scale=alt.Scale(type="log", nice=False, padding=8), axis=y_axis)
     side = alt.XOffset("case:N", sort=list(cases))
@@ -45,4 +50,8 @@ def panel(
     ]
     rule = base.mark_rule(strokeWidth=1.6).encode(y="low:Q", y2="high:Q", opacity=style.visible(0.7))
     point = base.mark_point(filled=True, size=60).encode(y=y, tooltip=tooltip, opacity=style.visible())
-    return alt.layer(rule, point).properties(title=title, width=style.columns(2, label=80), height=230)
+    layers = [rule, point]
+    if empty := [{"bin": name} for name in names if name not in data["bin"]]:
+        text = alt.Chart(alt.InlineData(values=empty)).mark_text(fontSize=11, color=style.FAINT, text="too few flows")
+        layers.append(text.encode(x=x, y=alt.value(_TALL - 26)))
+    return alt.layer(*layers).properties(title=title, width=style.columns(2, label=80), height=_TALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import altair as alt
@@ -22,6 +23,9 @@ WIDTH: Final = 1058
 """Pixels that a report's column offers to a figure on a small laptop."""
 ISOLATE: Final = "isolate"
 """Name of the signal: the cases to be seen; all of them while it is empty."""
+
+_CAPTION_SIZE, _CAPTION_LINE, _CAPTION_CHARACTERS = 10.5, 14, 170
+"""Pixels of a caption's letters and lines, and how many characters a line has."""
 
 VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
@@ -64,16 +68,34 @@ def root_axis(largest: float) -> alt.Axis:
 
 def log_axis(values: pl.Series, unit: Literal["bytes", "ms"] | None = None, *, percent: bool = False) -> alt.Axis:
     """A logarithmic axis over these values: ticks at 1, 2, 5 of each decade; over three decades at 1, 3; then at 1."""
-    present = values.drop_nulls()
-    low, high = (float(present.min()), float(present.max())) if len(present) else (1.0, 10.0)  # type: ignore[arg-type]
-    low, high = max(low, 1e-9), max(high, 1e-9)
-    decades = math.log10(high / low)
-    steps = (1, 2, 5) if decades <= 3 else (1, 3) if decades <= 5 else (1,)
-    span = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [float(f"{step}e{decade}") for decade in span for step in steps]
+    ticks = _log_ticks(values)
     if unit is not None:
         return alt.Axis(values=ticks, labelExpr=_LABELS[unit])
     return alt.Axis(values=ticks, format="~%" if percent else ",~r")
+
+
+def log_scale(values: pl.Series) -> alt.Scale:
+    """A logarithmic scale over these values whose ends are ticks of `log_axis`: both are labelled."""
+    least, largest = _ends(values)
+    ticks = _log_ticks(values)
+    low = max((tick for tick in ticks if tick <= least), default=ticks[0])
+    high = min((tick for tick in ticks if tick >= largest), default=ticks[-1])
+    return alt.Scale(type="log", nice=False, domain=[low, high])
+
+
+def _ends(values: pl.Series) -> tuple[float, float]:
+    """Least and largest, both above zero; of no values any two."""
+    present = values.drop_nulls()
+    low, high = (float(present.min()), float(present.max())) if len(present) else (1.0, 10.0)  # type: ignore[arg-type]
+    return max(low, 1e-9), max(high, 1e-9)
+
+
+def _log_ticks(values: pl.Series) -> list[float]:
+    low, high = _ends(values)
+    decades = math.log10(high / low)
+    steps = (1, 2, 5) if decades <= 3 else (1, 3) if decades <= 5 else (1,)
+    span = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [float(f"{step}e{decade}") for decade in span for step in steps]
 
 
 def port(name: str) -> str:
@@ -114,6 +136,20 @@ def finished(chart: alt.TopLevelMixin) -> dict[str, Any]:
     made.setdefault("params", []).append({"name": ISOLATE, "value": []})
     made.pop("$schema", None)
     return made
+
+
+def captioned(chart: alt.TopLevelMixin, text: str) -> alt.VConcatChart:
+    """The chart with a text in small type below it."""
+    lines = textwrap.wrap(text, _CAPTION_CHARACTERS)
+    below = (
+        alt.Chart(alt.InlineData(values=[{}]))
+        .mark_text(
+            align="left", baseline="top", fontSize=_CAPTION_SIZE, lineHeight=_CAPTION_LINE, color=FAINT, text=lines
+        )
+        .encode(x=alt.value(0), y=alt.value(0))
+        .properties(width=1, height=_CAPTION_LINE * len(lines))
+    )
+    return alt.vconcat(chart, below, spacing=18)  # type: ignore[arg-type]  # any chart can be concatenated
 
 
 def columns(count: int, width: int = WIDTH, *, gap: int = 30, label: int = 80) -> int:

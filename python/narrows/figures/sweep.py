@@ -51,7 +51,7 @@ class Panel:
     column: str
     """The quantity's name in the table."""
     log: bool = False
-    """A logarithmic scale; values of zero are left out then. What is infinite is left out in any case."""
+    """A logarithmic scale; means of zero are left out then. What is infinite is left out in any case."""
     low: float | None = None
     """Where the scale begins; at zero where nothing is said."""
     high: float | None = None
@@ -99,14 +99,18 @@ def draw(
     title: str,
     log: bool = False,
     references: pl.DataFrame | None = None,
+    broken: Sequence[str] = (),
 ) -> alt.HConcatChart:
     """The panels in a row, all against `axis`, whose `title` ends with its unit: times, rates and sizes are told in it.
 
     `references` are drawn dashed in every panel that has their `column`: rows of `column`, `arm`, the axis and `value`.
+    Later arms lie on earlier ones; those that are `broken` are dotted and have small points, so that both are seen.
     """
     width = style.columns(len(panels), label=44, gap=64)
     unit = _unit(title, [value for panel in panels for value in panel.table[axis].drop_nulls()])
-    drawn = [_panel(panel, axis, arms, title, width, unit, log=log, references=references) for panel in panels]
+    drawn = [
+        _panel(panel, axis, arms, title, width, unit, log=log, references=references, broken=broken) for panel in panels
+    ]
     chart: alt.HConcatChart = alt.hconcat(*drawn, spacing=24).resolve_scale(color="shared")
     return chart
 
@@ -121,8 +125,10 @@ def _panel(
     *,
     log: bool,
     references: pl.DataFrame | None,
+    broken: Sequence[str],
 ) -> alt.LayerChart | alt.FacetChart:
-    data = _summary(panel, axis, unit)
+    place = {arm: number for number, arm in enumerate(arms)}
+    data = _summary(panel, axis, unit).sort(pl.col("case").replace_strict(place, default=len(arms)), "x")
     ticks = sorted(set(data["x"].to_list()))
     x = alt.X(
         "x:Q",
@@ -137,8 +143,9 @@ def _panel(
     top = alt.Undefined if panel.high is None else panel.high
     # The scale ends at a tick, so that titles of panels in a row stand at one height.
     linear = alt.Scale(domainMin=floor, domainMax=top, zero=False, nice=_TICKS)
-    y_scale = alt.Scale(type="log", nice=False) if panel.log else linear
-    y_axis = style.log_axis(data["mean"]) if panel.log else alt.Axis(tickCount=_TICKS, format=",~r")
+    reach = pl.concat([data["low"], data["high"]])
+    y_scale = style.log_scale(reach) if panel.log else linear
+    y_axis = style.log_axis(reach) if panel.log else alt.Axis(tickCount=_TICKS, format=",~r")
     y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
     chosen = colours(arms)
     scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
@@ -151,9 +158,13 @@ def _panel(
         alt.Tooltip("range:N", title="interval"),
     ]
     base = alt.Chart(style.rows(data)).encode(x=x, color=colour)
+    is_broken = alt.FieldOneOfPredicate(field="case", oneOf=list(broken))
     line = base.mark_line(strokeWidth=1.8).encode(y=y, opacity=style.visible())
     rule = base.mark_rule(strokeWidth=1.3).encode(y="low:Q", y2="high:Q", opacity=style.visible(0.7))
     point = base.mark_point(filled=True, size=38).encode(y="mean:Q", tooltip=tooltip, opacity=style.visible())
+    if broken:
+        line = line.encode(strokeDash=alt.condition(is_broken, alt.value([2, 4]), alt.value([1, 0])))
+        point = point.encode(size=alt.condition(is_broken, alt.value(14), alt.value(38)))
     layers: list[alt.Chart] = [line, rule, point]
     if references is not None:
         own = references.filter(pl.col("column") == panel.column).select(
@@ -176,7 +187,7 @@ def _summary(panel: Panel, axis: str, axis_unit: str) -> pl.DataFrame:
     rows = []
     for arm, at, values in grouped.iter_rows():
         found = estimate(values)
-        if found is None or not math.isfinite(found.mean) or (panel.log and found.low <= 0):
+        if found is None or not math.isfinite(found.mean) or (panel.log and found.mean <= 0):
             continue
         unit = f" {panel.unit}" if panel.unit else ""
         interval = "none" if found.kind == "none" else f"{number(found.low, 4)} to {number(found.high, 4)}{unit}"
@@ -187,7 +198,12 @@ def _summary(panel: Panel, axis: str, axis_unit: str) -> pl.DataFrame:
         })  # fmt: skip
     schema = {"case": pl.String, "at": pl.String, "x": pl.Float64, "mean": pl.Float64, "low": pl.Float64,
               "high": pl.Float64, "shown": pl.String, "range": pl.String}  # fmt: skip
-    return pl.DataFrame(rows, schema=schema).sort("case", "x")
+    made = pl.DataFrame(rows, schema=schema).sort("case", "x")
+    if not panel.log:
+        return made
+    # An interval that reaches below zero goes down to the least that the scale shows.
+    least = pl.concat([made["mean"], made["low"].filter(made["low"] > 0)]).min()
+    return made.with_columns(pl.when(pl.col("low") > 0).then("low").otherwise(least).alias("low"))
 
 
 def _numbers(axis: str, unit: str) -> pl.Expr:

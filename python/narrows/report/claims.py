@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from narrows import experiments
+from narrows import caption, experiments
 from narrows.claims import scorecard
 from narrows.claims.measures import LANGUAGE
 from narrows.report import bundle
@@ -72,12 +72,13 @@ def _sections(
         entry = standing.entry if standing.counts else None
         picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"
         report = store.root / "reports" / f"report-{entry.identifier}.html" if entry else None
+        drawn = _data(picture.read_bytes()) if entry and picture.is_file() else ""
         made.append(
             Section(
                 name=figure.name,
                 title=standing.entry.title if standing.entry else figure.name,
-                caption=caption(entry) if entry else f"{standing.reason[0].upper()}{standing.reason[1:]}.",
-                picture=_data(picture.read_bytes()) if entry and picture.is_file() else "",
+                caption=_caption(entry, drawn=bool(drawn)) if entry else _sentence(standing.reason),
+                picture=drawn,
                 report=report.name if report else "",
                 verdicts=tuple(by_figure.pop(figure.name, [])),
             )
@@ -86,10 +87,13 @@ def _sections(
     return [*made, Section("without-a-run", "Arithmetic, parameters, and what has no figure", "", "", "", rest)]
 
 
-def caption(entry: Entry) -> str:
-    """What was run, in a sentence: simulated time, seeds, and the set-up."""
-    setting = "; ".join(f"{name}: {value}" for name, value in entry.setting)
-    return f"{scorecard.ran(entry)}. {setting}."
+def _caption(entry: Entry, *, drawn: bool) -> str:
+    """What was run; of a picture only what it does not say itself."""
+    return caption.traffic(entry) if drawn else f"{caption.of(entry)} {caption.traffic(entry)}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _data(svg: bytes) -> str:

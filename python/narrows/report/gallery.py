@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Final
 
-from narrows import atomic, experiments
-from narrows.report.claims import caption
+from narrows import atomic, caption, experiments
 from narrows.standing import standings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from narrows.experiments import Figure
     from narrows.store import Store
+
+READING: Final = (
+    "A case is an arm of the experiment, a scheme with its settings, at one value of what is swept; a seed decides all "
+    "that is random in a run, and every case is run with each. Points and bars are means over the seeds, the thin "
+    "lines on them the smallest and largest seed, or from five seeds on the mean's 95 % interval."
+)
 
 
 def write(folder: Path, store: Store, *, quick: bool) -> Path:
@@ -21,7 +28,7 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     mode = " --quick" if quick else ""
     command = f"narrows reproduce PAPER{mode} --gallery DIR"
-    lines = ["# Gallery", "", f"Drawn from our own runs by `{command}`.", ""]
+    lines = ["# Gallery", "", f"Drawn from our own runs by `{command}`. {READING}", ""]
     for paper in experiments.papers():
         lines += [f"## {paper.name}", ""]
         own = experiments.figures(paper)
@@ -32,8 +39,16 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
                 continue
             name = figure.label.replace("/", "-") + ".png"
             atomic.write_bytes(folder / name, vl_convert.svg_to_png(picture.read_text(), scale=1.0))
-            lines += [f"### {figure.label}: {entry.title}", "", f"![{entry.title}]({name})", "", caption(entry)]
-            lines += [""] if standing.counts else [f"*Does not count: {standing.reason}.*", ""]
+            lines += [f"### {figure.label}: {entry.title}", "", f"![{caption.of(entry)}]({name})", ""]
+            lines += [caption.traffic(entry) + _link(figure, folder), ""]
+            lines += [] if standing.counts else [f"*Does not count: {standing.reason}.*", ""]
     path = folder / "README.md"
     atomic.write_text(path, "\n".join(lines).rstrip() + "\n")
     return path
+
+
+def _link(figure: Figure, folder: Path) -> str:
+    """To the figure's page with settings and numbers, if it has one."""
+    page = figure.folder / "README.md"
+    place = os.path.relpath(page.resolve(), folder.resolve())
+    return f" [Settings and numbers]({place})." if page.is_file() else ""

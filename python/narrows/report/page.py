@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import altair
 import polars as pl
 
-from narrows import atomic, experiments, longlived, wording
+from narrows import atomic, caption, experiments, longlived, wording
 from narrows.claims import catalogue, scorecard
 from narrows.claims.measures import LANGUAGE
 from narrows.experiment import apart
@@ -78,6 +78,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     return template("page.html.j2").render(
         entry=results.entry,
+        caption=caption.of(results.entry),
         uses=_uses(results.entry),
         differences=shown,
         own_differences=own,
@@ -194,13 +195,12 @@ def _charts(frames: Frames) -> list[Chart]:
 def _facts(results: Results) -> list[tuple[str, str]]:
     entry, manifests = results.entry, results.manifests
     hops = sum(int(manifest["packet_hops"]) for manifest in manifests)
-    ends = {member.end_ns for member in entry.members}
     warmups = {member.warmup_ns for member in entry.members}
     long = longlived.present(results.frames)
     return [
         ("arms", wording.whole(len(entry.members))),
         ("seeds", wording.whole(len(entry.seeds))),
-        ("simulated time of a run", " or ".join(wording.duration(end / 1e9) for end in sorted(ends))),
+        ("simulated time of a run", caption.simulated_time(entry)),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
         ("flows counted, all runs", wording.whole(results.counted)),
         *([("long-lived flows, all runs", wording.whole(len(results.frames.long)))] if long else []),

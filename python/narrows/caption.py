@@ -1,0 +1,31 @@
+"""What was run, in words: what stands below a picture, so that one that is copied out still says what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from narrows import outline, wording
+
+if TYPE_CHECKING:
+    from narrows.index import Entry
+
+
+def of(entry: Entry) -> str:
+    """Title, network, cases, seeds, simulated time, whether quick or full, and the version."""
+    cases, seeds = wording.plural(len(entry.members), "case"), wording.plural(len(entry.seeds), "seed")
+    mode = "quick run" if entry.quick else "full run"
+    return (
+        f"{entry.title}. {dict(entry.setting)['network']}; {cases}, {seeds}; simulated: {simulated_time(entry)}. "
+        f"{entry.place or entry.name}, {mode}, Narrows {entry.version}."
+    )
+
+
+def simulated_time(entry: Entry) -> str:
+    """How long runs last; an index may be older than what is said of it there."""
+    return dict(entry.setting).get("simulated time") or outline.ends(member.end_ns for member in entry.members)
+
+
+def traffic(entry: Entry) -> str:
+    """What was sent over the network, and how much of it."""
+    kinds = "; ".join(value for name, value in entry.setting if name == "traffic")
+    return f"Traffic: {kinds}. Offered load: {dict(entry.setting)['offered load']}."

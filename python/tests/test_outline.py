@@ -1,0 +1,46 @@
+"""What plans amount to, in the few words of captions."""
+
+from narrows import outline
+
+
+def kind(name, *, size=None, rate=None, flows=1):
+    return {"name": name, "sizes": None, "mean_size_bytes": size, "flows_per_second": rate, "flows": flows}
+
+
+def plan(*traffic, load=0.0):
+    roles = [{"role": "wan", "mean_load": load, "max_load": load}]
+    return {"hosts": 2, "switches": 1, "links": 4, "traffic": traffic, "roles": roles}
+
+
+def said(*plans):
+    return dict(outline.setting(plans))
+
+
+def test_kinds_that_are_alike_share_a_line_and_many_are_told_by_the_first_and_last():
+    many = plan(*(kind(f"query/h-{host}", size=2000.0, flows=10) for host in range(1, 46)))
+    assert said(many)["traffic"] == "query/h-1 … query/h-45: mean 2.00 KB, 10 flows, each"
+    few = plan(*(kind(f"group-{group}", flows=10) for group in range(1, 4)))
+    assert said(few)["traffic"] == "group-1, group-2, group-3: until stopped, 10 flows, each"
+
+
+def test_what_is_swept_is_a_range_on_one_line():
+    plans = [plan(kind("query", size=1e6 / servers, flows=50 * servers)) for servers in (1, 20, 40)]
+    assert said(*plans)["traffic"] == "query: mean 25.0 KB to 1.00 MB, 50 to 2\u202f000 flows"
+    assert said(*(plan(kind("bulk", flows=flows)) for flows in (0, 66)))["traffic"] == (
+        "bulk: until stopped, 0 or 66 flows"
+    )
+
+
+def test_a_load_that_nobody_set_is_told_by_what_decides_it():
+    query, long = kind("query", size=2000.0), kind("long")
+    assert said(plan(query))["offered load"] == "as much as requests ask for"
+    assert said(plan(long))["offered load"] == "as much as long-lived flows get"
+    assert said(plan(query, long))["offered load"] == "as much as long-lived flows get and requests ask for"
+    assert said(plan(kind("web", size=2000.0, rate=9.0), load=0.9))["offered load"] == "wan 90 %"
+
+
+def test_runs_of_requests_alone_end_with_the_last():
+    query, ends = kind("query", size=2000.0), (600_000_000_000, 600_000_000_000)
+    assert outline.simulated_time([plan(query)] * 2, ends) == "until all flows are done, at most 10 min"
+    for other in (kind("long"), kind("web", size=2000.0, rate=9.0)):
+        assert outline.simulated_time([plan(query), plan(query, other)], ends) == "10 min"
