@@ -10,9 +10,14 @@ if TYPE_CHECKING:
     from narrows.index import Entry
 
 
-def of(entry: Entry) -> str:
-    """Title, network, cases, seeds, simulated time, whether quick or full, and the version."""
+def of(entry: Entry, *, drawn: int | None = None) -> str:
+    """Title, network, cases, seeds, simulated time, whether quick or full, and the version.
+
+    `drawn` is how many of the cases the picture shows, where that is not all.
+    """
     cases, seeds = wording.plural(len(entry.members), "case"), wording.plural(len(entry.seeds), "seed")
+    if drawn is not None and drawn < len(entry.members):
+        cases = f"{wording.whole(drawn)} of {cases}"
     mode = "quick run" if entry.quick else "full run"
     return (
         f"{entry.title}. {dict(entry.setting)['network']}; {cases}, {seeds}; simulated: {simulated_time(entry)}. "

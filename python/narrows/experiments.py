@@ -193,7 +193,7 @@ def _told(verdict: Verdict, paper: catalogue.Paper, stale: Mapping[str, str]) ->
     """The verdict with what keeps the results of its figures from counting, where they are there."""
     missing = tuple(f"{name} ({stale[name]})" if name in stale else name for name in verdict.missing)
     about = [name for name in sorted(paper.figures_of(verdict.claim)) if name in stale]
-    if not (about and verdict.to_run):
+    if not (about and verdict.absent):
         return replace(verdict, missing=missing)
     command = f"narrows reproduce {paper.name}/{about[0]}{' --quick' if verdict.quick else ''}"
     return replace(verdict, reason=f"{stale[about[0]]}: `{command}` runs it again", missing=missing)

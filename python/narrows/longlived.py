@@ -9,7 +9,7 @@ import polars as pl
 from narrows import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from narrows.results import Frames
 
@@ -27,7 +27,7 @@ def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
     base_rtt = paths.round_trips(plan["network"])
     rows = [
         (
-            traffic["name"],
+            name,
             nodes[flow["source"]]["name"],
             nodes[flow["destination"]]["name"],
             flow["at"] // 1000,
@@ -35,9 +35,7 @@ def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
             None if flow.get("stop") is None else flow["stop"] // 1000,
             base_rtt(flow["source"], flow["destination"]),
         )
-        for traffic in plan["traffic"]
-        for flow in traffic.get("pattern", {}).get("list", ())
-        if flow["size"] is None
+        for name, flow in _sizeless(plan)
     ]
     schema = {"workload": pl.String, "source": pl.String, "destination": pl.String, "from": pl.UInt64, "to": pl.UInt64,
               "stop_ns": pl.UInt64, "base_rtt_ns": pl.UInt64}  # fmt: skip
@@ -46,9 +44,15 @@ def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
 
 def any_in(plan: Mapping[str, Any]) -> bool:
     """Whether a plan's body has a flow without a size."""
-    return any(
-        flow["size"] is None for traffic in plan["traffic"] for flow in traffic.get("pattern", {}).get("list", ())
-    )
+    return next(_sizeless(plan), None) is not None
+
+
+def _sizeless(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """With the name of their traffic."""
+    for traffic in plan["traffic"]:
+        for flow in traffic.get("pattern", {}).get("list", ()):
+            if flow["size"] is None:
+                yield traffic["name"], flow
 
 
 def measured(flows: pl.LazyFrame, plan: Mapping[str, Any], measured_ns: int) -> pl.LazyFrame:

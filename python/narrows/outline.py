@@ -75,7 +75,8 @@ def _names(names: Sequence[str]) -> str:
 
 def _kind(plans: Sequence[Mapping[str, Any]]) -> str:
     """One kind of traffic in all plans that have it."""
-    sizes = list(dict.fromkeys(f"{kind['sizes']} sizes" for kind in plans if kind["sizes"]))
+    ordered = sorted(plans, key=lambda kind: kind["mean_size_bytes"] or 0.0)
+    sizes = list(dict.fromkeys(f"{kind['sizes']} sizes" for kind in ordered if kind["sizes"]))
     means = _values((kind["mean_size_bytes"] for kind in plans), wording.size)
     rates = _values((kind["flows_per_second"] for kind in plans), wording.number)
     flows = _values((round(kind["flows"]) for kind in plans), wording.whole)
@@ -98,22 +99,20 @@ def _values(values: Iterable[float | None], text: Callable[[float], str]) -> str
 def _load(summary: Mapping[str, Any]) -> str:
     loads = [_role(role) for role in reversed(summary["roles"]) if role["mean_load"]]
     kinds = summary["traffic"]
-    own = [
-        "long-lived flows get" if any(not kind["mean_size_bytes"] for kind in kinds) else "",
-        "requests ask for" if any(kind["mean_size_bytes"] and not kind["flows_per_second"] for kind in kinds) else "",
-    ]
-    return ", ".join(loads) or "as much as " + " and ".join(text for text in own if text)
+    endless = any(not kind["mean_size_bytes"] for kind in kinds)
+    sized = any(kind["mean_size_bytes"] for kind in kinds)
+    own = [*(["flows without an end get"] if endless else []), *(["flows of a given size need"] if sized else [])]
+    return ", ".join(loads) or "as much as " + " and ".join(own)
 
 
-def _ends_by_itself(summary: Mapping[str, Any]) -> bool:
-    """Whether a run is over before its end: every flow has a size, and none arrives by a clock."""
+def _done_before(summary: Mapping[str, Any]) -> bool:
+    """Whether all may be done before the end: every flow has a size, and none arrives by a clock."""
     return all(kind["mean_size_bytes"] and not kind["flows_per_second"] for kind in summary["traffic"])
 
 
 def simulated_time(summaries: Sequence[Mapping[str, Any]], ends_ns: Iterable[int]) -> str:
     """How long runs last that are to end then."""
-    early = all(map(_ends_by_itself, summaries))
-    return f"until all flows are done, at most {ends(ends_ns)}" if early else ends(ends_ns)
+    return ends(ends_ns) + (", idle once all flows are done" if all(map(_done_before, summaries)) else "")
 
 
 def ends(ends_ns: Iterable[int]) -> str:

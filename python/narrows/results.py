@@ -14,7 +14,7 @@ from narrows.columns import TABLES
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from narrows.index import Entry, Member
     from narrows.native import TableName
@@ -48,7 +48,8 @@ WAN_ROLES: Final = ("wan",)
 class Frames:
     """What measures read. `flows` and `requests` hold what started after the warm-up.
 
-    A flow that answers a request is none of `flows`: it counts with its request, and there may be hundreds of millions.
+    A flow that answers a request is none of `flows`: its completion time counts with its request. There may be hundreds
+    of millions, so that only sums of them are here.
     """
 
     flows: pl.DataFrame
@@ -59,10 +60,8 @@ class Frames:
     long: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Flows without a size, with `goodput_mbps`; whenever they began, for what counts is what they delivered after the
     warm-up."""
-    senders: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """The hosts that sent flows, answers too: `node`, with the columns that name a run."""
-    series_by_case: Mapping[str, pl.LazyFrame] = field(default_factory=dict)
-    """`series` in parts: a plan over thousands of files takes longer than to read a case's own. May be left out."""
+    answers: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Flows that answer a request, summed by `source` and `workload`: see `Results.answers`."""
 
     @property
     def keys(self) -> list[str]:
@@ -74,11 +73,9 @@ class Frames:
         own = pl.col("case").is_in(list(cases))
         long = self.long if self.long.is_empty() else self.long.filter(own)
         flows, ports, requests = (part.filter(own) for part in (self.flows, self.ports, self.requests))
-        apart = {case: self.series_by_case[case] for case in cases if case in self.series_by_case}
-        series = pl.concat(apart.values()) if len(apart) == len(cases) > 0 else self.series.filter(own)
-        return replace(
-            self, flows=flows, ports=ports, series=series, requests=requests, long=long, series_by_case=apart
-        )
+        answers = self.answers if self.answers.is_empty() else self.answers.filter(own)
+        series = self.series.filter(own)
+        return replace(self, flows=flows, ports=ports, series=series, requests=requests, long=long, answers=answers)
 
     @cached_property
     def cases(self) -> tuple[str, ...]:
@@ -130,16 +127,14 @@ class Results:
     def frames(self) -> Frames:
         """All tables; the series stay lazy."""
         no_answer = pl.col("request").is_null()
-        series = {member.case: pl.concat(self._runs("series", member)) for member in self.entry.members}
         return Frames(
             flows=_collected(part.filter(no_answer) for part in self._counted("flows")),
             ports=_collected(self._parts("ports")),
-            series=pl.concat(series.values()),
-            series_by_case=series,
+            series=self.scan("series"),
             requests=_collected(self._counted("requests")),
             axes=self.axes,
             long=self.long,
-            senders=self.senders,
+            answers=self.answers,
         )
 
     @cached_property
@@ -153,10 +148,23 @@ class Results:
         return sum(part.select(pl.len()).collect().item() for part in self._counted("flows"))
 
     @cached_property
-    def senders(self) -> pl.DataFrame:
-        """The hosts that sent flows: `node`, for every run."""
-        keys = ["case", "arm", *self.axes, "seed"]
-        return _collected(part.select(*keys, pl.col("source").alias("node")).unique() for part in self._parts("flows"))
+    def answers(self) -> pl.DataFrame:
+        """Flows that answer a request, for every run, `source` and `workload`: how many `flows` and `unfinished`.
+
+        With the `timeouts` of all, and `size_bytes` and `retransmitted_bytes` of those that finished.
+        """
+        by = ["case", "arm", *self.axes, "seed", "source", "workload"]
+        done = pl.col("finished")
+        sums = (
+            pl.len().alias("flows"),
+            (~done).sum().alias("unfinished"),
+            pl.col("timeouts").sum(),
+            *(pl.col(name).filter(done).sum() for name in ("size_bytes", "retransmitted_bytes")),
+        )
+        answer = pl.col("request").is_not_null()
+        return _collected(
+            part.filter(answer).group_by(by, maintain_order=True).agg(*sums) for part in self._counted("flows")
+        )
 
     @cached_property
     def ports(self) -> pl.DataFrame:
@@ -171,12 +179,15 @@ class Results:
     @cached_property
     def long(self) -> pl.DataFrame:
         """Flows without a size, with their `goodput_mbps` after the warm-up; those that began in it too."""
-        parts = [
-            longlived.measured(self._labelled(member, seed, "flows"), plan, member.end_ns - member.warmup_ns)
-            for member in self.entry.members
-            for seed in self.entry.seeds
-            if (plan := (self._store.manifest(member.hash, seed) or {}).get("plan")) and longlived.any_in(plan)
-        ]
+        parts = []
+        for member in self.entry.members:
+            for seed in self.entry.seeds:
+                if (plan := (self._store.manifest(member.hash, seed) or {}).get("plan")) is None:
+                    continue
+                flows = self._labelled(member, seed, "flows")
+                # Where there are none, only the columns are wanted, of what may be millions of rows.
+                own = flows if longlived.any_in(plan) else flows.limit(0)
+                parts.append(longlived.measured(own, plan, member.end_ns - member.warmup_ns))
         return _collected(parts) if parts else pl.DataFrame()
 
     @cached_property
@@ -220,10 +231,7 @@ class Results:
         return pl.concat(self._parts(table))
 
     def _parts(self, table: TableName) -> list[pl.LazyFrame]:
-        return [run for member in self.entry.members for run in self._runs(table, member)]
-
-    def _runs(self, table: TableName, member: Member) -> list[pl.LazyFrame]:
-        return [self._labelled(member, seed, table) for seed in self.entry.seeds]
+        return [self._labelled(member, seed, table) for member in self.entry.members for seed in self.entry.seeds]
 
     def _labelled(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
         key = (member.case, seed, table)
@@ -379,7 +387,10 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
     """Per run: mean share of line rate in use over the ports of a role; of hosts' ports only those that sent flows."""
     ports = frames.ports.lazy().filter(pl.col("role") == role)
     if role == "host":
-        ports = ports.join(frames.senders.lazy(), on=[*frames.keys, "node"], how="semi")
+        sources = [part for part in (frames.flows, frames.long, frames.answers) if not part.is_empty()]
+        named = [part.lazy().select("case", "seed", pl.col("source").alias("node")) for part in sources]
+        senders = pl.concat([*named, ports.select("case", "seed", "node").limit(0)]).unique()
+        ports = ports.join(senders, on=["case", "seed", "node"], how="semi", maintain_order="left")
     return (
         ports.group_by(frames.keys, maintain_order=True)
         .agg(pl.col("utilisation").mean().alias("utilisation"))
@@ -390,18 +401,27 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
 def recovery(frames: Frames) -> pl.DataFrame:
     """Per run: bytes `retransmitted` by finished flows in % of what they asked for, `timeouts` per 1000 flows.
 
-    What an unfinished flow asked for was not sent: it would make the losses look rarer than they are.
+    Of all flows, answers to requests among them. What an unfinished flow asked for was not sent: it would make the
+    losses look rarer than they are.
     """
+    sums = [pl.col(name).sum() for name in ("retransmitted_bytes", "size_bytes", "timeouts", "flows")]
     finished = pl.col("finished")
-    again, asked = (pl.col(name).filter(finished).sum() for name in ("retransmitted_bytes", "size_bytes"))
+    own = frames.flows.group_by(frames.keys, maintain_order=True).agg(
+        *(pl.col(name).filter(finished).sum() for name in ("retransmitted_bytes", "size_bytes")),
+        pl.col("timeouts").sum(),
+        pl.len().alias("flows"),
+    )
+    parts = [own] if frames.answers.is_empty() else [own, frames.answers.select(own.columns)]
+    again, asked, timeouts, flows = (pl.col(name) for name in own.columns[-4:])
     return (
-        frames.flows.lazy()
+        pl.concat(parts, how="vertical_relaxed")
         .group_by(frames.keys, maintain_order=True)
-        .agg(
+        .agg(*sums)
+        .select(
+            *frames.keys,
             pl.when(asked > 0).then(100.0 * again / asked).alias("retransmitted"),
-            (1000.0 * pl.col("timeouts").sum() / pl.len()).alias("timeouts"),
+            (1000.0 * timeouts / flows).alias("timeouts"),
         )
-        .collect()
     )
 
 
@@ -439,10 +459,12 @@ def jain(frames: Frames, *, from_ns: int = 0, to_ns: int | None = None) -> pl.Da
     samples = frames.series.filter((pl.col("quantity") == "goodput_bps") & (pl.col("time_ns") > from_ns))
     if to_ns is not None:
         samples = samples.filter(pl.col("time_ns") <= to_ns)
+    # Sums depend on their order in the last digits: the same runs are to give the same bytes.
     return (
-        samples.group_by([*frames.keys, "time_ns"])
+        samples.sort([*frames.keys, "time_ns", "entity"])
+        .group_by([*frames.keys, "time_ns"], maintain_order=True)
         .agg(pl.when((x * x).sum() > 0).then(x.sum() ** 2 / (pl.len() * (x * x).sum())).alias("jain"))
-        .group_by(frames.keys)
+        .group_by(frames.keys, maintain_order=True)
         .agg(pl.col("jain").mean())
         .sort(frames.keys)
         .collect()

@@ -119,12 +119,9 @@ def frames(flow_frames, port_frames, series=None):
     from narrows.results import Frames
 
     empty = pl.LazyFrame(schema={"case": pl.String, "quantity": pl.String, "entity": pl.String, "value": pl.Float64})
-    flows = pl.concat(flow_frames)
-    senders = flows.select("case", "arm", "seed", pl.col("source").alias("node")).unique()
     return Frames(
-        flows,
+        pl.concat(flow_frames),
         pl.concat(port_frames),
         series if series is not None else empty,
         pl.DataFrame(schema={"case": pl.String}),
-        senders=senders,
     )

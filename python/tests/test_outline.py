@@ -33,14 +33,16 @@ def test_what_is_swept_is_a_range_on_one_line():
 
 def test_a_load_that_nobody_set_is_told_by_what_decides_it():
     query, long = kind("query", size=2000.0), kind("long")
-    assert said(plan(query))["offered load"] == "as much as requests ask for"
-    assert said(plan(long))["offered load"] == "as much as long-lived flows get"
-    assert said(plan(query, long))["offered load"] == "as much as long-lived flows get and requests ask for"
+    assert said(plan(query))["offered load"] == "as much as flows of a given size need"
+    assert said(plan(long))["offered load"] == "as much as flows without an end get"
+    assert (
+        said(plan(query, long))["offered load"] == "as much as flows without an end get and flows of a given size need"
+    )
     assert said(plan(kind("web", size=2000.0, rate=9.0), load=0.9))["offered load"] == "wan 90 %"
 
 
 def test_runs_of_requests_alone_end_with_the_last():
     query, ends = kind("query", size=2000.0), (600_000_000_000, 600_000_000_000)
-    assert outline.simulated_time([plan(query)] * 2, ends) == "until all flows are done, at most 10 min"
+    assert outline.simulated_time([plan(query)] * 2, ends) == "10 min, idle once all flows are done"
     for other in (kind("long"), kind("web", size=2000.0, rate=9.0)):
         assert outline.simulated_time([plan(query), plan(query, other)], ends) == "10 min"

@@ -100,18 +100,28 @@ def test_answers_count_with_their_requests_alone():
     member = Member("c", "cubic", (), (), (), 100, 1_000)
     entry = Entry("e", "e", "", "e.toml", False, (), (1, 2), "v", "narrows run", (member,), (), ())
     tables = {
-        "flows": pl.LazyFrame({"request": [None, 0, 0, None], "source": ["h1", "h2", "h3", "h1"],
-                               "start_ns": [100, 100, 200, 99]}),
+        "flows": pl.LazyFrame({
+            "request": [None, 0, 0, 0, None], "source": ["h1", "h2", "h3", "h3", "h9"], "workload": "w",
+            "class": "intra", "destination": "x", "flow": [0, 1, 2, 3, 4], "start_ns": [100, 100, 200, 200, 99],
+            "size_bytes": [1000, 500, 500, 700, 1], "retransmitted_bytes": [100, 0, 50, 700, 1],
+            "timeouts": [1, 0, 2, 3, 9], "finished": [True, True, True, False, True],
+            "delivered_after_warmup_bytes": 0, "controller": "cubic",
+        }),
         "requests": pl.LazyFrame({"start_ns": [99, 100]}),
-        "ports": pl.LazyFrame({"node": ["h1"]}),
+        "ports": pl.LazyFrame({"node": ["h1", "h2", "h3", "h9"], "role": "host", "utilisation": [0.5, 0.1, 0.3, 0.9]}),
         "series": pl.LazyFrame({"value": [0.0]}),
     }  # fmt: skip
-    plan = {"plan": {"traffic": []}}
+    plan = {"plan": {"traffic": [], "network": {"nodes": [], "links": []}}}
     results = Results(entry, SimpleNamespace(manifest=lambda *_: plan, scan=lambda plan, seed, table: tables[table]))
-    assert results.frames.flows.select("source", "seed").rows() == [("h1", 1), ("h1", 2)]
+    own = results.frames
+    assert own.flows.select("source", "seed").rows() == [("h1", 1), ("h1", 2)]
     assert results.frames.requests["start_ns"].to_list() == [100, 100]
-    assert sorted(results.frames.senders.filter(seed=2)["node"]) == ["h1", "h2", "h3"]
-    assert (results.counted, len(results.flows)) == (6, 6), "the flows of the warm-up are not counted"
+    assert own.answers.filter(seed=2).select("source", "flows", "unfinished", "timeouts").rows() == [
+        ("h2", 1, 0, 0), ("h3", 2, 1, 5),
+    ]  # fmt: skip
+    assert (results.counted, len(results.flows)) == (8, 8), "the flows of the warm-up are not counted"
+    assert metrics.utilisation(own, "host")["utilisation"].to_list() == pytest.approx([0.3, 0.3]), "h9 is idle"
+    assert metrics.recovery(own).select("retransmitted", "timeouts").row(0) == pytest.approx((7.5, 1500.0))
 
 
 def test_an_arm_may_lack_an_axis_into_another_controller():

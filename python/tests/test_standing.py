@@ -79,9 +79,9 @@ AGAIN = "`narrows reproduce office/fig1` runs it again"
 
 
 def test_what_was_never_run_says_so_and_what_was_run_is_judged(office):
-    assert (first().reason, first().to_run) == ("not run yet: narrows reproduce office/fig1", "fig1")
+    assert (first().reason, first().absent) == ("not run yet: narrows reproduce office/fig1", True)
     api.run(FIG1).join()
-    assert (first().word, first().to_run) == ("holds", "")
+    assert (first().word, first().absent) == ("holds", False)
     assert "run: full" in listed()
 
 
@@ -199,7 +199,7 @@ def test_the_scorecard_says_what_was_run(office):
         assert "fct_small_avg" in text[text.index("Measures") :]
         assert "Mean completion time of flows under 100 KB." in text
         assert "time_to_share" not in text, "no claim of this paper is made of it"
-    assert "| office/fig1 | 2 cases, 2 seeds, 3 s simulated |\n| office/fig2 | not run yet |" in first_cards[".md"]
+    assert "| office/fig1 | 2 cases, 2 seeds; simulated: 3 s |\n| office/fig2 | not run yet |" in first_cards[".md"]
     card = json.loads(first_cards[".json"])
     assert card["command"] == "narrows reproduce office"
     assert card["measures"]["fct_small_avg"]["unit"] == "ms"

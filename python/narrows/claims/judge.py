@@ -69,8 +69,8 @@ class Verdict:
     missing: tuple[str, ...] = ()
     """Figures that the claim is about too, whose runs are not there."""
     quick: bool = False
-    to_run: str = ""
-    """Where none of its figures' runs are there: the figure to begin with."""
+    absent: bool = False
+    """None of the runs that it needs are there."""
 
     @property
     def estimate(self) -> Estimate | None:
@@ -142,7 +142,7 @@ class _Judge:
             return self._not_run(f"belongs to another figure ({', '.join(names or scenarios) or 'none'})")
         options = " --quick" if self.quick else ""
         reason = f"not run yet: narrows reproduce {self.paper.name}/{existing[0]}{options}"
-        return replace(self._not_run(reason), to_run=existing[0])
+        return replace(self._not_run(reason), absent=True)
 
     def _parts(self, scenarios: Sequence[str]) -> list[Part]:
         if self.claim.kind == "ordering":

@@ -71,7 +71,8 @@ LANGUAGE: Final = (
     "A measure has one value for each seed. plr(gemini) is that of the arm or case gemini, plr() the mean over all of "
     "them, fct_all(gemini / web) that of the flows of the traffic web alone. In a sweep a case is called ARM · "
     "AXIS=VALUE; within min(…) and max(…) a star stands for any text in its name. rank(plr, gemini) is the place of an "
-    "arm among those of the claim, 1 for the smallest. 1 KB is 1000 bytes, 1e-5 is one of 100 000."
+    "arm among those of the claim, 1 for the smallest. Flows that answer a request have no completion time of their "
+    "own: it is the request's. 1 KB is 1000 bytes, 1e-5 is one of 100 000."
 )
 """How a claim's expressions are read."""
 
@@ -129,10 +130,12 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
     if case not in frames.cases:
         raise NotEvaluable(f"no arm is called {case or arm}")
     own = pl.col("workload") == traffic
-    flows, long = (part if part.is_empty() else part.filter(own) for part in (frames.flows, frames.long))
-    if flows.is_empty() and long.is_empty():
+    flows, long, answers = (
+        part if part.is_empty() else part.filter(own) for part in (frames.flows, frames.long, frames.answers)
+    )
+    if flows.is_empty() and long.is_empty() and answers.is_empty():
         raise NotEvaluable(f"no flow belongs to a traffic called {traffic}")
-    return replace(frames, flows=flows, long=long), case
+    return replace(frames, flows=flows, long=long, answers=answers), case
 
 
 @measure("ms")

@@ -61,8 +61,8 @@ def _percentile(share: float) -> pl.Expr:
 
 
 def _sampled(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
-    samples = queue_samples(frames).filter(pl.col("case") == arm)
-    found = _by_seed(samples.group_by("seed").agg(value.alias("value")).collect())
+    samples = queue_samples(frames).filter(pl.col("case") == arm).sort("seed", "time_ns")
+    found = _by_seed(samples.group_by("seed", maintain_order=True).agg(value.alias("value")).collect())
     if not found:
         raise NotEvaluable("no queue was sampled")
     return found

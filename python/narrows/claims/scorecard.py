@@ -106,9 +106,9 @@ def origin(there: Mapping[str, Standing], *, quick: bool) -> str:
 
 
 def ran(entry: Entry) -> str:
-    """What was run: `6 cases, 3 seeds, 40 s simulated`."""
+    """What was run: `6 cases, 3 seeds; simulated: 40 s`."""
     cases, seeds = wording.plural(len(entry.members), "case"), wording.plural(len(entry.seeds), "seed")
-    return f"{cases}, {seeds}, {simulated_time(entry)} simulated"
+    return f"{cases}, {seeds}; simulated: {simulated_time(entry)}"
 
 
 def used(verdicts: Sequence[Verdict]) -> list[Measure]:

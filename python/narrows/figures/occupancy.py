@@ -32,8 +32,8 @@ def both(frames: Frames, *, seconds: float | None = None, log: bool = False) -> 
 def distribution(samples: pl.DataFrame, cases: Sequence[str], *, log: bool = False) -> alt.LayerChart | alt.FacetChart:
     """Cumulative: a curve for each case."""
     data = curves(samples, cases, _SHARES)
-    largest = data["value"].max()
-    ends = [0, next((tick for tick in _TICKS if largest is None or tick >= largest), _TICKS[-1])]  # type: ignore[operator]
+    largest = max(data["value"], default=0.0)
+    ends = [0, next((tick for tick in _TICKS if tick >= largest), largest)]
     scale = alt.Scale(type="symlog", constant=1, nice=False, domain=ends) if log else alt.Scale(nice=False)
     axis = alt.Axis(values=_TICKS, format=",~r") if log else alt.Axis(tickCount=10, format=",~r")
     x = alt.X("value:Q", scale=scale, title="queue, packets", axis=axis)

@@ -22,7 +22,7 @@ _TALL = 230
 def panel(
     frames: Frames, cases: Sequence[str], column: Literal["mean", "p95"], title: str, *, legend: bool = True
 ) -> alt.LayerChart | alt.FacetChart:
-    """Mean over seeds with its interval; bins with too few flows for a percentile say so."""
+    """Mean over seeds with its interval; bins in which no case has flows enough say so."""
     table = fct_by_bin(frames).filter(pl.col("case").is_in(list(cases)))
     rows = []
     for case, name, values in table.group_by("case", "bin", maintain_order=True).agg(pl.col(column)).iter_rows():

@@ -79,7 +79,7 @@ def log_scale(values: pl.Series) -> alt.Scale:
     least, largest = _ends(values)
     ticks = _log_ticks(values)
     low = max((tick for tick in ticks if tick <= least), default=ticks[0])
-    high = min((tick for tick in ticks if tick >= largest), default=ticks[-1])
+    high = min((tick for tick in ticks if tick >= largest and tick > low), default=max(ticks[-1], 10 * low))
     return alt.Scale(type="log", nice=False, domain=[low, high])
 
 

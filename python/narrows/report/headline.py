@@ -86,17 +86,22 @@ def table(frames: Frames) -> list[Row]:
     chosen = columns(frames)
     values = _values(frames, chosen)
     made = [_column(frames.cases, quantity, values[quantity]) for quantity in chosen]
-    counted = frames.flows.group_by("case").agg(
-        pl.len().alias("flows"), (~pl.col("finished")).sum().alias("unfinished")
-    )
-    counts = {case: (flows, unfinished) for case, flows, unfinished in counted.iter_rows()}
     rows: list[Row] = []
     for case in frames.cases:
-        flows, unfinished = counts.get(case, (0, 0))
+        flows, unfinished = _counts(frames.of([case]))
         cells = tuple(column[case] for column in made)
         rows.append(Row(case, "", cells, wording.whole(flows), wording.whole(unfinished)))
         rows += _parts(frames, case, chosen)
     return rows
+
+
+def _counts(frames: Frames) -> tuple[int, int]:
+    """Flows, answers to requests among them, and how many are unfinished."""
+    flows, unfinished = len(frames.flows), int((~frames.flows["finished"]).sum())
+    if not frames.answers.is_empty():
+        flows += int(frames.answers["flows"].sum())
+        unfinished += int(frames.answers["unfinished"].sum())
+    return flows, unfinished
 
 
 def columns(frames: Frames) -> tuple[Quantity, ...]:
@@ -127,7 +132,8 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
         own = (pl.col("case") == case) & (pl.col("workload") == workload) & (pl.col("controller") == controller)
         long = frames.long if frames.long.is_empty() else frames.long.filter(own)
         ports = frames.ports.filter(pl.col("case") == case)
-        part = replace(frames, flows=frames.flows.filter(own), long=long, ports=ports)
+        answers = frames.answers.clear()
+        part = replace(frames, flows=frames.flows.filter(own), long=long, ports=ports, answers=answers)
         values = _values(part, [quantity for quantity in chosen if quantity.measure in apart])
         cells = tuple(
             _column((case,), quantity, values[quantity])[case]
@@ -135,9 +141,8 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
             else Cell("–", "of the arm as a whole", "")
             for quantity in chosen
         )
-        unfinished = int((~part.flows["finished"]).sum())
-        name = f"{workload}, {controller}"
-        rows.append(Row(case, name, cells, wording.whole(len(part.flows)), wording.whole(unfinished)))
+        flows, unfinished = _counts(part)
+        rows.append(Row(case, f"{workload}, {controller}", cells, wording.whole(flows), wording.whole(unfinished)))
     return rows
 
 

@@ -78,7 +78,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     return template("page.html.j2").render(
         entry=results.entry,
-        caption=caption.of(results.entry),
+        caption=caption.of(results.entry, drawn=len(charted.cases)),
         uses=_uses(results.entry),
         differences=shown,
         own_differences=own,
@@ -178,7 +178,7 @@ def _charts(frames: Frames) -> list[Chart]:
         ]
     if frames.ports["utilisation"].count():
         made.append(Chart("utilisation", "Utilisation by kind of port", style.finished(utilisation.draw(frames))))
-    if not frames.flows.is_empty():
+    if not (frames.flows.is_empty() and frames.answers.is_empty()):
         made.append(Chart("recovery", "Retransmissions and timeouts", style.finished(recovery.draw(frames))))
     if not frames.requests.is_empty() and frames.requests["completion_ns"].count():
         made.append(Chart("requests", "Completion times of requests", style.finished(requests.draw(frames))))
@@ -200,7 +200,6 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     return [
         ("arms", wording.whole(len(entry.members))),
         ("seeds", wording.whole(len(entry.seeds))),
-        ("simulated time of a run", caption.simulated_time(entry)),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
         ("flows counted, all runs", wording.whole(results.counted)),
         *([("long-lived flows, all runs", wording.whole(len(results.frames.long)))] if long else []),
