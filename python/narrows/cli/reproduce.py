@@ -12,6 +12,7 @@ from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.output import OUT, line, warn_of_size
+from narrows.cli.progress import saying
 from narrows.cli.run import Where, perform
 
 if TYPE_CHECKING:
@@ -60,8 +61,10 @@ def reproduce(
         failed = False
         judged: dict[str, list[Verdict]] = {}
         for paper in selection.papers:
-            verdicts = judged[paper.name] = experiments.verdicts(paper, store, quick=quick)
-            path = _write(paper, verdicts, store, quick=quick)
+            with saying() as say:
+                say(f"judging the claims of {paper.name}")
+                verdicts = judged[paper.name] = experiments.verdicts(paper, store, quick=quick)
+                path = _write(paper, verdicts, store, quick=quick)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
