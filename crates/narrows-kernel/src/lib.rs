@@ -1,0 +1,2 @@
+//! The controllers in the running kernel.
+pub mod parameters;
