@@ -145,5 +145,5 @@ u32 BPF_PROG(dctcp_undo, struct tcp_sock *tp)
 	.name = "narrows_dctcp", \
 }
 
-SEC(".struct_ops.link") struct tcp_congestion_ops linked = DCTCP_OPS;
-SEC(".struct_ops") struct tcp_congestion_ops plain = DCTCP_OPS;
+SEC(".struct_ops.link") struct tcp_congestion_ops dctcp_linked = DCTCP_OPS;
+SEC(".struct_ops") struct tcp_congestion_ops dctcp_plain = DCTCP_OPS;

@@ -65,18 +65,34 @@ struct {
 	__type(value, struct parameters);
 } parameters SEC(".maps");
 
+/* Raised by the loader after a change of parameters. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct narrows_control);
-} control SEC(".maps");
+	__type(value, u64);
+} generation SEC(".maps");
 
-CC_INLINE struct narrows_control *flow_control(void)
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct narrows_counters);
+} counters SEC(".maps");
+
+CC_INLINE struct narrows_counters *flow_counters(void)
 {
 	u32 zero = 0;
 
-	return bpf_map_lookup_elem(&control, &zero);
+	return bpf_map_lookup_elem(&counters, &zero);
+}
+
+CC_INLINE u64 flow_generation(void)
+{
+	u32 zero = 0;
+	u64 *now = bpf_map_lookup_elem(&generation, &zero);
+
+	return now ? *now : 0;
 }
 
 CC_INLINE const u64 *flow_parameters(u32 namespace)
@@ -89,7 +105,7 @@ CC_INLINE const u64 *flow_parameters(u32 namespace)
 	return found ? found->values : (const u64 *)defaults.values;
 }
 
-/* CC_NONE where the socket has no such state: then the hook does nothing. */
+/* Nothing where the socket has no such state: then a hook does as little as it may. */
 CC_INLINE struct flow *flow_of(struct tcp_sock *tp)
 {
 	return bpf_sk_storage_get(&sockets, tp, 0, 0);
@@ -199,17 +215,13 @@ CC_INLINE void flow_describe(struct flow *flow, struct tcp_sock *tp, u64 number)
 CC_INLINE struct flow *flow_begin(struct tcp_sock *tp)
 {
 	struct flow *flow = bpf_sk_storage_get(&sockets, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	struct narrows_control *count = flow_control();
-	u64 number = 0;
+	struct narrows_counters *count = flow_counters();
 
 	if (!flow)
 		return 0;
-	flow->generation = 0;
-	if (count) {
-		number = __sync_fetch_and_add(&count->flows, 1);
-		flow->generation = count->generation;
-	}
-	flow_describe(flow, tp, number);
+	/* Read before the parameters: a change in between is read once more. */
+	flow->generation = flow_generation();
+	flow_describe(flow, tp, count ? __sync_fetch_and_add(&count->flows, 1) : 0);
 	flow->rounds = 0;
 	flow->delivered = tp->delivered;
 	flow->delivered_ce = tp->delivered_ce;
@@ -230,11 +242,11 @@ CC_INLINE struct flow *flow_begin(struct tcp_sock *tp)
 /* The parameters, if they changed since the flow read them. */
 CC_INLINE const u64 *flow_changed_parameters(struct flow *flow)
 {
-	struct narrows_control *count = flow_control();
+	u64 now = flow_generation();
 
-	if (!count || count->generation == flow->generation)
+	if (now == flow->generation)
 		return 0;
-	flow->generation = count->generation;
+	flow->generation = now;
 	return flow_parameters(flow->record.namespace);
 }
 
@@ -254,7 +266,7 @@ CC_INLINE void flow_end(struct tcp_sock *tp)
  */
 CC_INLINE bool flow_refused(struct tcp_sock *tp)
 {
-	struct narrows_control *count = flow_control();
+	struct narrows_counters *count = flow_counters();
 	u8 state = flow_sock(tp)->__sk_common.skc_state;
 
 	if (tp->ecn_flags & TCP_ECN_OK || state == TCP_LISTEN || state == TCP_CLOSE)

@@ -225,7 +225,7 @@ u32 BPF_PROG(gemini_burst, struct tcp_sock *tp)
 	.name = "narrows_gemini", \
 }
 
-SEC(".struct_ops.link") struct tcp_congestion_ops linked = GEMINI_OPS(gemini_control);
-SEC(".struct_ops") struct tcp_congestion_ops plain = GEMINI_OPS(gemini_control);
-SEC(".struct_ops.link") struct tcp_congestion_ops linked_1 = GEMINI_OPS(gemini_control_1);
-SEC(".struct_ops") struct tcp_congestion_ops plain_1 = GEMINI_OPS(gemini_control_1);
+SEC(".struct_ops.link") struct tcp_congestion_ops gemini_linked = GEMINI_OPS(gemini_control);
+SEC(".struct_ops") struct tcp_congestion_ops gemini_plain = GEMINI_OPS(gemini_control);
+SEC(".struct_ops.link") struct tcp_congestion_ops gemini_linked1 = GEMINI_OPS(gemini_control_1);
+SEC(".struct_ops") struct tcp_congestion_ops gemini_plain1 = GEMINI_OPS(gemini_control_1);

@@ -89,5 +89,5 @@ u32 BPF_PROG(newreno_undo, struct tcp_sock *tp)
 	.name = "narrows_newreno", \
 }
 
-SEC(".struct_ops.link") struct tcp_congestion_ops linked = NEWRENO_OPS;
-SEC(".struct_ops") struct tcp_congestion_ops plain = NEWRENO_OPS;
+SEC(".struct_ops.link") struct tcp_congestion_ops newreno_linked = NEWRENO_OPS;
+SEC(".struct_ops") struct tcp_congestion_ops newreno_plain = NEWRENO_OPS;

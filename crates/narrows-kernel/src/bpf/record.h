@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What programs and loader share: mirrored in src/record.rs, whose test compares the sizes. */
+/* What programs and loader share: mirrored in src/record.rs, which checks the sizes when it loads. */
 #ifndef NARROWS_RECORD_H
 #define NARROWS_RECORD_H
 
@@ -33,12 +33,11 @@ struct narrows_flow {
 	u8 remote[16];
 };
 
-/* The one entry of the map `control`. */
-struct narrows_control {
-	u64 generation;		/* raised by the loader after a change of parameters */
+/* The one entry of the map `counters`. */
+struct narrows_counters {
 	u64 flows;		/* flows begun */
-	u64 ecn_refused;	/* of these, handed to the fallback because the other end refused ECN */
-	u64 unpublished;	/* of these, without an entry in `flows`: it was full */
+	u64 ecn_refused;	/* connections whose other end refused ECN */
+	u64 unpublished;	/* flows without an entry in `flows`, which was full */
 };
 
 #endif

@@ -123,5 +123,5 @@ u32 BPF_PROG(vegas_undo, struct tcp_sock *tp)
 	.name = "narrows_vegas", \
 }
 
-SEC(".struct_ops.link") struct tcp_congestion_ops linked = VEGAS_OPS;
-SEC(".struct_ops") struct tcp_congestion_ops plain = VEGAS_OPS;
+SEC(".struct_ops.link") struct tcp_congestion_ops vegas_linked = VEGAS_OPS;
+SEC(".struct_ops") struct tcp_congestion_ops vegas_plain = VEGAS_OPS;

@@ -1,0 +1,212 @@
+//! Two network namespaces joined by a veth pair, transfers between them, and a bpf file system: all with names of this
+//! process' own, and all removed when dropped.
+
+use narrows_kernel::Namespace;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::net::sockopt::set_tcp_congestion;
+use rustix::net::{AddressFamily, SocketType, bind, connect, listen, socket};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// The receiver's port.
+pub(crate) const PORT: u16 = 5_201;
+/// Of documentation [RFC 5737]: nothing outside is called so.
+pub(crate) const SENDER: &str = "192.0.2.1";
+pub(crate) const RECEIVER: &str = "192.0.2.2";
+
+/// No transfer sends more.
+const MOST_BYTES: u64 = 100_000_000;
+const CHUNK: usize = 1 << 16;
+
+/// The two namespaces.
+pub(crate) struct World {
+    sender: String,
+    receiver: String,
+}
+
+/// One bounded transfer.
+pub(crate) struct Transfer {
+    /// Of the sender.
+    pub(crate) controller: &'static str,
+    /// Of the receiver; the sender's where empty.
+    pub(crate) receiver: &'static str,
+    /// How long it lasts, at most 3,000.
+    pub(crate) milliseconds: u64,
+}
+
+impl Default for Transfer {
+    fn default() -> Transfer {
+        Transfer { controller: "", receiver: "", milliseconds: 400 }
+    }
+}
+
+/// What the receiver got.
+pub(crate) struct Outcome {
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Outcome {
+    #[allow(clippy::cast_precision_loss, reason = "for reading")]
+    pub(crate) fn mbps(&self) -> f64 {
+        self.bytes as f64 * 8e-6 / self.seconds
+    }
+}
+
+fn ip(arguments: &str) -> Result<(), String> {
+    run("ip", arguments)
+}
+
+fn run(program: &str, arguments: &str) -> Result<(), String> {
+    let output = Command::new(program).args(arguments.split(' ')).output().map_err(|error| error.to_string())?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+}
+
+impl World {
+    /// Both namespaces with an end of the pair each.
+    pub(crate) fn new() -> World {
+        let id = std::process::id();
+        let world = World { sender: format!("narrows-{id}-a"), receiver: format!("narrows-{id}-b") };
+        let (a, b) = (&world.sender, &world.receiver);
+        let made = [
+            format!("netns add {a}"),
+            format!("netns add {b}"),
+            format!("link add nrw0 netns {a} type veth peer name nrw1 netns {b}"),
+            format!("-n {a} address add {SENDER}/24 dev nrw0"),
+            format!("-n {b} address add {RECEIVER}/24 dev nrw1"),
+            format!("-n {a} link set nrw0 up"),
+            format!("-n {b} link set nrw1 up"),
+        ];
+        for arguments in &made {
+            ip(arguments).unwrap_or_else(|error| panic!("ip {arguments}: {error}"));
+        }
+        world
+    }
+
+    fn file(name: &str) -> PathBuf {
+        Path::new("/run/netns").join(name)
+    }
+
+    pub(crate) fn sender(&self) -> Namespace {
+        Namespace::of(&World::file(&self.sender)).expect("it was made")
+    }
+
+    /// Marks one ECN-capable packet in `n` on its way to the receiver.
+    pub(crate) fn mark_one_in(&self, n: u32) -> Result<(), String> {
+        let arguments = format!("-n {} qdisc add dev nrw0 root netem ecn loss random {}%", self.sender, 100 / n);
+        run("tc", &arguments)
+    }
+
+    /// Sends for the time that `transfer` states; `during` is called in its middle.
+    pub(crate) fn transfer(&self, transfer: &Transfer, during: impl FnOnce()) -> Outcome {
+        assert!(transfer.milliseconds <= 3_000);
+        let (from, to) = (World::file(&self.sender), World::file(&self.receiver));
+        let receiving = if transfer.receiver.is_empty() { transfer.controller } else { transfer.receiver };
+        let sending = transfer.controller;
+        let time = Duration::from_millis(transfer.milliseconds);
+        let (ready, is_ready) = channel();
+        std::thread::scope(|scope| {
+            let receiver = scope.spawn(move || receive(&to, receiving, || ready.send(()).expect("it is awaited")));
+            is_ready.recv_timeout(Duration::from_secs(2)).expect("the receiver listens");
+            let sender = scope.spawn(move || send(&from, sending, time));
+            std::thread::sleep(time / 2);
+            // Its panic waits until both ends are done.
+            let middle = std::panic::catch_unwind(std::panic::AssertUnwindSafe(during));
+            sender.join().expect("the sender ends");
+            let outcome = receiver.join().expect("the receiver ends");
+            if let Err(panic) = middle {
+                std::panic::resume_unwind(panic);
+            }
+            outcome
+        })
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for name in [&self.sender, &self.receiver] {
+            let _ = ip(&format!("netns delete {name}"));
+        }
+    }
+}
+
+/// Moves this thread, which ends with its work.
+fn enter(namespace: &Path) {
+    let file = File::open(namespace).expect("it was made");
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("as root");
+}
+
+fn receive(namespace: &Path, controller: &str, ready: impl FnOnce()) -> Outcome {
+    enter(namespace);
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    set_tcp_congestion(&listener, controller).expect("it is registered");
+    let address: SocketAddrV4 = format!("{RECEIVER}:{PORT}").parse().expect("an address");
+    rustix::net::sockopt::set_socket_reuseaddr(&listener, true).expect("a new socket");
+    bind(&listener, &address).expect("the port is free");
+    listen(&listener, 1).expect("it is bound");
+    ready();
+    let (mut stream, _) = TcpListener::from(listener).accept().expect("the sender connects");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time");
+    let mut buffer = vec![0; CHUNK];
+    let begin = Instant::now();
+    let mut bytes = 0;
+    loop {
+        match stream.read(&mut buffer).expect("the sender sends") {
+            0 => return Outcome { bytes, seconds: begin.elapsed().as_secs_f64() },
+            read => bytes += read as u64,
+        }
+    }
+}
+
+fn send(namespace: &Path, controller: &str, time: Duration) {
+    enter(namespace);
+    let stream = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    set_tcp_congestion(&stream, controller).expect("it is registered");
+    let address: SocketAddrV4 = format!("{RECEIVER}:{PORT}").parse().expect("an address");
+    connect(&stream, &address).expect("the receiver listens");
+    let mut stream = TcpStream::from(stream);
+    stream.set_write_timeout(Some(Duration::from_secs(5))).expect("a time");
+    let buffer = vec![0; CHUNK];
+    let begin = Instant::now();
+    let mut bytes = 0;
+    // 200 Mbit/s at most: an application that never gives more than that stays far within the bytes allowed.
+    while begin.elapsed() < time && bytes < MOST_BYTES {
+        stream.write_all(&buffer).expect("the receiver reads");
+        bytes += CHUNK as u64;
+        let due = Duration::from_nanos(bytes * 8 * 5);
+        if let Some(wait) = due.checked_sub(begin.elapsed()) {
+            std::thread::sleep(wait);
+        }
+    }
+}
+
+/// A bpf file system of one's own.
+pub(crate) struct BpfFolder(PathBuf);
+
+impl BpfFolder {
+    pub(crate) fn new() -> BpfFolder {
+        let path = std::env::temp_dir().join(format!("narrows-bpf-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        let folder = BpfFolder(path);
+        mount("bpf", folder.path(), "bpf", MountFlags::empty(), None).expect("as root");
+        folder
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for BpfFolder {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
