@@ -8,6 +8,7 @@ const CONTROLLERS: [&str; 4] = ["newreno", "vegas", "dctcp", "gemini"];
 
 fn main() {
     println!("cargo::rerun-if-changed=src/bpf");
+    println!("cargo::rerun-if-changed=tests/live/mark.bpf.c");
     println!("cargo::rerun-if-env-changed=CLANG");
     let out = PathBuf::from(told("OUT_DIR"));
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
@@ -17,11 +18,12 @@ fn main() {
              on Debian: apt install clang libelf-dev zlib1g-dev pkg-config"
         ));
     }
-    for name in CONTROLLERS {
-        let source = Path::new("src/bpf").join(format!("{name}.bpf.c"));
+    let controllers = CONTROLLERS.map(|name| Path::new("src/bpf").join(format!("{name}.bpf.c")));
+    for source in controllers.into_iter().chain([PathBuf::from("tests/live/mark.bpf.c")]) {
+        let name = source.file_name().expect("it has one").to_string_lossy().replace(".bpf.c", ".bpf.o");
         let compiled = libbpf_cargo::SkeletonBuilder::new()
             .source(&source)
-            .obj(out.join(format!("{name}.bpf.o")))
+            .obj(out.join(name))
             .clang(&clang)
             .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
             .build();

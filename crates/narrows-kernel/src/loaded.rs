@@ -67,9 +67,11 @@ impl Loaded {
         let fallback = options.fallback.as_deref().unwrap_or(FALLBACK);
         let integers = settings.integers()?;
 
-        let mut open = ObjectBuilder::default()
-            .open_memory(controller.object)
-            .map_err(|source| Error::of("open the program", source))?;
+        let mut open = ObjectBuilder::default().open_memory(controller.object).map_err(|source| Error::Rejected {
+            controller: controller.spec.name,
+            source,
+            said: said::lines(),
+        })?;
         fill_in(&mut open, controller, &integers, fallback, &variant)?;
         let mut object = open.load().map_err(|source| match source.kind() {
             ErrorKind::PermissionDenied => Error::NoPrivileges { step: "load BPF programs" },

@@ -162,13 +162,10 @@ fn gemini_paces_and_follows_live_parameters() {
     assert!(matches!(error, Error::UnknownParameter { .. }));
 }
 
-/// The receiver's side of the pair marks one packet in sixteen.
+/// The path marks one packet in sixteen.
 fn marks_reach_alpha_and_cut_the_window() {
     let world = World::new();
-    if let Err(reason) = world.mark_one_in(16) {
-        println!("  this kernel cannot mark: {reason}; left out");
-        return;
-    }
+    world.mark_one_in(16);
     for name in ["dctcp", "gemini", "newreno"] {
         let loaded = load(name);
         let transfer = Transfer { controller: loaded.controller().registered, ..Transfer::default() };

@@ -1,6 +1,7 @@
 //! Two network namespaces joined by a veth pair, transfers between them, and a bpf file system: all with names of this
 //! process' own, and all removed when dropped.
 
+use libbpf_rs::{ObjectBuilder, TC_EGRESS, TcHook};
 use narrows_kernel::Namespace;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::sockopt::set_tcp_congestion;
@@ -23,6 +24,8 @@ pub(crate) const RECEIVER: &str = "192.0.2.2";
 
 /// No transfer sends more.
 const MOST_BYTES: u64 = 100_000_000;
+/// `mark.bpf.c`.
+const MARK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mark.bpf.o"));
 const CHUNK: usize = 1 << 16;
 
 /// The two namespaces.
@@ -61,11 +64,7 @@ impl Outcome {
 }
 
 fn ip(arguments: &str) -> Result<(), String> {
-    run("ip", arguments)
-}
-
-fn run(program: &str, arguments: &str) -> Result<(), String> {
-    let output = Command::new(program).args(arguments.split(' ')).output().map_err(|error| error.to_string())?;
+    let output = Command::new("ip").args(arguments.split(' ')).output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
 
@@ -98,10 +97,26 @@ impl World {
         Namespace::of(&World::file(&self.sender)).expect("it was made")
     }
 
-    /// Marks one ECN-capable packet in `n` on its way to the receiver.
-    pub(crate) fn mark_one_in(&self, n: u32) -> Result<(), String> {
-        let arguments = format!("-n {} qdisc add dev nrw0 root netem ecn loss random {}%", self.sender, 100 / n);
-        run("tc", &arguments)
+    /// Marks one ECN-capable packet in `n` on its way to the receiver, until the world ends.
+    pub(crate) fn mark_one_in(&self, n: u32) {
+        let from = World::file(&self.sender);
+        let attach = move || {
+            enter(&from);
+            let index = rustix::net::netdevice::name_to_index(
+                socket(AddressFamily::INET, SocketType::DGRAM, None).expect("a socket"),
+                "nrw0",
+            );
+            let mut open = ObjectBuilder::default().open_memory(MARK).expect("it was compiled with this test");
+            for mut map in open.maps_mut().filter(|map| map.name() == ".rodata.one_in") {
+                map.set_initial_value(&n.to_ne_bytes()).expect("its size");
+            }
+            let object = open.load().expect("as root");
+            let program = object.progs_mut().next().expect("it has one");
+            let mut hook = TcHook::new(program.as_fd());
+            hook.ifindex(i32::try_from(index.expect("it was made")).expect("few devices")).attach_point(TC_EGRESS);
+            hook.create().and_then(|mut hook| hook.attach()).expect("as root");
+        };
+        std::thread::spawn(attach).join().expect("the filter is attached");
     }
 
     /// Sends for the time that `transfer` states; `during` is called in its middle.
