@@ -101,22 +101,17 @@ impl Loaded {
     /// unregistered.
     pub fn pin(mut self, folder: &Path) -> Result<Maps, Error> {
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
-        match self.pin_all(folder) {
-            Ok(()) => {
-                self.link.disconnect();
-                Ok(self.maps)
-            }
-            Err(error) => {
-                // The link is about to unregister; what was pinned before the failure goes too.
-                let _ = pinned::remove(folder);
-                Err(match error {
-                    Error::Bpf { source, .. } if source.kind() == ErrorKind::InvalidInput => {
-                        Error::NoBpfFileSystem { folder: folder.to_owned() }
-                    }
-                    other => other,
-                })
-            }
+        let pinned = pinned::check_file_system(folder).and_then(|()| self.pin_all(folder));
+        if let Err(error) = pinned {
+            // The link unregisters when it is dropped; what was pinned before the failure goes as well.
+            let _ = pinned::remove(folder);
+            return Err(error);
         }
+        // Dropping a link that is pinned closes this process' hold on it; dropping a plain registration would delete it.
+        if self.registration == Registration::Plain {
+            self.link.disconnect();
+        }
+        Ok(self.maps)
     }
 
     fn pin_all(&mut self, folder: &Path) -> Result<(), Error> {

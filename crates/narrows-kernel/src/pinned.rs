@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 pub(crate) const LINK: &str = "link";
 pub(crate) const PLAIN: &str = "plain";
 
+/// The type of a bpf file system, as the kernel states it.
+const BPF_FS_MAGIC: rustix::fs::FsWord = 0xcafe_4a11;
+
 /// Where a controller is pinned unless told otherwise: `/sys/fs/bpf/narrows/<name>`.
 pub fn folder(controller: &Controller) -> PathBuf {
     Path::new("/sys/fs/bpf/narrows").join(controller.spec.name)
@@ -44,6 +47,12 @@ pub fn unload(controller: &'static Controller, folder: &Path) -> Result<(), Erro
     }
     // A link ends with its last pin.
     remove(folder)
+}
+
+/// Pins can be made in a bpf file system alone.
+pub(crate) fn check_file_system(folder: &Path) -> Result<(), Error> {
+    let system = rustix::fs::statfs(folder).map_err(|error| Error::file(folder)(error.into()))?;
+    if system.f_type == BPF_FS_MAGIC { Ok(()) } else { Err(Error::NoBpfFileSystem { folder: folder.to_owned() }) }
 }
 
 /// Removes the pins and their folder; those that are not there are no error.
