@@ -21,6 +21,7 @@ const TESTS: &[(&str, fn())] = &[
     ("each_controller_carries_a_transfer_and_leaves_nothing", each_controller_carries_a_transfer_and_leaves_nothing),
     ("gemini_paces_and_follows_live_parameters", gemini_paces_and_follows_live_parameters),
     ("marks_reach_alpha_and_cut_the_window", marks_reach_alpha_and_cut_the_window),
+    ("losses_are_answered_once_an_episode", losses_are_answered_once_an_episode),
     ("a_refused_ecn_is_said_and_falls_back", a_refused_ecn_is_said_and_falls_back),
     ("the_older_variants_load_too", the_older_variants_load_too),
     ("a_second_registration_says_that_the_name_is_taken", a_second_registration_says_that_the_name_is_taken),
@@ -165,7 +166,7 @@ fn gemini_paces_and_follows_live_parameters() {
 /// The path marks one packet in sixteen.
 fn marks_reach_alpha_and_cut_the_window() {
     let world = World::new();
-    world.mark_one_in(16);
+    world.harm(16, 0);
     for name in ["dctcp", "gemini", "newreno"] {
         let loaded = load(name);
         let transfer = Transfer { controller: loaded.controller().registered, ..Transfer::default() };
@@ -179,6 +180,25 @@ fn marks_reach_alpha_and_cut_the_window() {
             }
         });
         assert!(transfer.mbps() > 1.0);
+    }
+}
+
+/// The path drops one full packet in a hundred.
+fn losses_are_answered_once_an_episode() {
+    let world = World::new();
+    world.harm(0, 100);
+    for controller in CONTROLLERS {
+        let loaded = load(controller.spec.name);
+        let transfer = Transfer { controller: controller.registered, ..Transfer::default() };
+        let transfer = world.transfer(&transfer, || {
+            let flows = loaded.flows().expect("the map can be read");
+            let flow = flows.iter().find(|flow| flow.remote.port() == world::PORT).expect("the sender is published");
+            println!("  {}: {:?}, {:?}", controller.registered, (flow.window_q10 >> 10, flow.threshold), flow.cuts);
+            assert!(flow.cuts.loss > 0 && flow.threshold.is_some(), "{flow:?}");
+            // A timeout now and then is in the nature of such a path.
+            assert!(flow.cuts.timeout <= flow.cuts.loss, "{flow:?}");
+        });
+        assert!(transfer.mbps() > 1.0, "{}", transfer.mbps());
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Marks one ECN-capable packet in `one_in`: a switch with a queue, for kernels that have no such discipline. */
+/* Marks one ECN-capable packet in `mark_one_in` and drops one full one in `drop_one_in`: a switch in trouble. */
 typedef __UINT8_TYPE__ __u8;
 typedef __UINT16_TYPE__ __u16;
 typedef __UINT32_TYPE__ __u32;
@@ -18,13 +18,23 @@ struct __sk_buff {
 	__u32 len;
 };
 
-SEC(".rodata.one_in") const volatile __u32 one_in = 16;
+#define TC_ACT_OK 0
+#define TC_ACT_SHOT 2
+
+/* 0 for none. */
+SEC(".rodata.harm") const volatile struct harm {
+	__u32 mark_one_in;
+	__u32 drop_one_in;
+} harm = {};
 __u32 seen = 0;
 
 SEC("tc")
 int mark(struct __sk_buff *skb)
 {
-	if (++seen % one_in == 0)
+	seen++;
+	if (harm.drop_one_in && skb->len > 1000 && seen % harm.drop_one_in == 0)
+		return TC_ACT_SHOT;
+	if (harm.mark_one_in && seen % harm.mark_one_in == 0)
 		bpf_skb_ecn_set_ce(skb);
-	return 0;
+	return TC_ACT_OK;
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// The receiver's port.
 pub(crate) const PORT: u16 = 5_201;
-/// Of documentation [RFC 5737]: nothing outside is called so.
+/// Addresses for documentation, RFC 5737: nothing outside is called so.
 pub(crate) const SENDER: &str = "192.0.2.1";
 pub(crate) const RECEIVER: &str = "192.0.2.2";
 
@@ -97,8 +97,9 @@ impl World {
         Namespace::of(&World::file(&self.sender)).expect("it was made")
     }
 
-    /// Marks one ECN-capable packet in `n` on its way to the receiver, until the world ends.
-    pub(crate) fn mark_one_in(&self, n: u32) {
+    /// On their way to the receiver marks one ECN-capable packet in `mark` and drops one full one in `drop`, until the
+    /// world ends; 0 for none.
+    pub(crate) fn harm(&self, mark: u32, drop: u32) {
         let from = World::file(&self.sender);
         let attach = move || {
             enter(&from);
@@ -107,8 +108,8 @@ impl World {
                 "nrw0",
             );
             let mut open = ObjectBuilder::default().open_memory(MARK).expect("it was compiled with this test");
-            for mut map in open.maps_mut().filter(|map| map.name() == ".rodata.one_in") {
-                map.set_initial_value(&n.to_ne_bytes()).expect("its size");
+            for mut map in open.maps_mut().filter(|map| map.name() == ".rodata.harm") {
+                map.set_initial_value(&[mark.to_ne_bytes(), drop.to_ne_bytes()].concat()).expect("two integers");
             }
             let object = open.load().expect("as root");
             let program = object.progs_mut().next().expect("it has one");

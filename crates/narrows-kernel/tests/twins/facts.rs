@@ -42,7 +42,7 @@ impl<'a> Facts<'a> {
 
     fn acknowledge(&mut self, step: &'a Step) {
         self.step = Some(step);
-        self.now_ns += step.gap_ns;
+        self.now_ns += step.gap_ns.unwrap_or(self.case.base_us * 1_000);
         if step.cumulative {
             self.una += step.acked * MSS;
         }

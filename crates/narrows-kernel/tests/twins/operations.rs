@@ -22,7 +22,8 @@ pub(crate) struct Case {
 /// What an acknowledgement brings, relative to what was before.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    pub(crate) gap_ns: u64,
+    /// Since the last operation; otherwise exactly one base round trip.
+    pub(crate) gap_ns: Option<u64>,
     pub(crate) acked: u64,
     /// Whether the first byte not yet acknowledged moves by what is acked: otherwise it was acknowledged selectively.
     pub(crate) cumulative: bool,
@@ -96,8 +97,9 @@ fn step() -> impl Strategy<Value = Step> {
         4 => magnitude(0, 2_000).prop_map(Some),
         2 => magnitude(0, 20_000).prop_map(Some),
     ];
-    (magnitude(0, 20_000_000), magnitude(0, 200), any::<(bool, bool)>(), queued, 0..300_u64, limit, phase(), 0..8_u64)
-        .prop_map(|(gap_ns, acked, (cumulative, ece), queued_us, behind, limited_by, phase, used)| Step {
+    let gap = prop_oneof![3 => magnitude(0, 20_000_000).prop_map(Some), 1 => Just(None)];
+    (gap, magnitude(0, 200), any::<(bool, bool)>(), queued, 0..300_u64, limit, phase(), 0..8_u64).prop_map(
+        |(gap_ns, acked, (cumulative, ece), queued_us, behind, limited_by, phase, used)| Step {
             gap_ns,
             acked,
             cumulative,
@@ -107,7 +109,8 @@ fn step() -> impl Strategy<Value = Step> {
             limited_by,
             phase,
             used,
-        })
+        },
+    )
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
