@@ -1,7 +1,7 @@
 //! Two network namespaces joined by a veth pair, transfers between them, and a bpf file system: all with names of this
 //! process' own, and all removed when dropped.
 
-use libbpf_rs::{ObjectBuilder, TC_EGRESS, TcHook};
+use libbpf_rs::{ObjectBuilder, TC_INGRESS, TcHook};
 use narrows_kernel::Namespace;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::sockopt::set_tcp_congestion;
@@ -77,7 +77,8 @@ impl World {
         let made = [
             format!("netns add {a}"),
             format!("netns add {b}"),
-            format!("link add nrw0 netns {a} type veth peer name nrw1 netns {b}"),
+            // One packet at a time, as on a wire: what is marked or dropped is a segment and not 64 KB.
+            format!("link add nrw0 netns {a} gso_max_segs 1 type veth peer name nrw1 netns {b} gso_max_segs 1"),
             format!("-n {a} address add {SENDER}/24 dev nrw0"),
             format!("-n {b} address add {RECEIVER}/24 dev nrw1"),
             format!("-n {a} link set nrw0 up"),
@@ -97,15 +98,15 @@ impl World {
         Namespace::of(&World::file(&self.sender)).expect("it was made")
     }
 
-    /// On their way to the receiver marks one ECN-capable packet in `mark` and drops one full one in `drop`, until the
+    /// Where packets reach the receiver, out of the sender's sight, marks one ECN-capable packet in `mark` and drops one full one in `drop`, until the
     /// world ends; 0 for none.
     pub(crate) fn harm(&self, mark: u32, drop: u32) {
-        let from = World::file(&self.sender);
+        let at = World::file(&self.receiver);
         let attach = move || {
-            enter(&from);
+            enter(&at);
             let index = rustix::net::netdevice::name_to_index(
                 socket(AddressFamily::INET, SocketType::DGRAM, None).expect("a socket"),
-                "nrw0",
+                "nrw1",
             );
             let mut open = ObjectBuilder::default().open_memory(MARK).expect("it was compiled with this test");
             for mut map in open.maps_mut().filter(|map| map.name() == ".rodata.harm") {
@@ -114,7 +115,7 @@ impl World {
             let object = open.load().expect("as root");
             let program = object.progs_mut().next().expect("it has one");
             let mut hook = TcHook::new(program.as_fd());
-            hook.ifindex(i32::try_from(index.expect("it was made")).expect("few devices")).attach_point(TC_EGRESS);
+            hook.ifindex(i32::try_from(index.expect("it was made")).expect("few devices")).attach_point(TC_INGRESS);
             hook.create().and_then(|mut hook| hook.attach()).expect("as root");
         };
         std::thread::spawn(attach).join().expect("the filter is attached");
