@@ -25,7 +25,7 @@ fn main() {
             .source(&source)
             .obj(out.join(name))
             .clang(&clang)
-            .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+            .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-parameter"])
             .build();
         if let Err(error) = compiled {
             fail(&format!("{} does not compile: {error:#}", source.display()));
@@ -40,7 +40,6 @@ fn host(out: &Path) {
         .file("src/bpf/host.c")
         .std("gnu11")
         .extra_warnings(true)
-        .warnings_into_errors(true)
         .cargo_metadata(false)
         .compile("narrows_twins");
     println!("cargo::rustc-link-arg-tests={}", out.join("libnarrows_twins.a").display());

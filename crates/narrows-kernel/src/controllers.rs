@@ -1,7 +1,7 @@
 //! The table of what can be loaded: one line per controller.
 
 use crate::error::Error;
-use narrows_core::cc::{Owner, Spec, dctcp, gemini, newreno, vegas};
+use narrows_core::cc::{CongestionControl, Owner, Spec, dctcp, gemini, newreno, vegas};
 
 /// A controller that has a twin in the kernel.
 #[derive(Debug)]
@@ -30,28 +30,28 @@ pub const CONTROLLERS: &[Controller] = &[
     Controller {
         spec: &newreno::SPEC,
         registered: "narrows_newreno",
-        recovery: Owner::Transport,
+        recovery: newreno::NewReno::RECOVERY,
         needs_ecn: true,
         object: object!("newreno"),
     },
     Controller {
         spec: &vegas::SPEC,
         registered: "narrows_vegas",
-        recovery: Owner::Transport,
+        recovery: vegas::Vegas::RECOVERY,
         needs_ecn: false,
         object: object!("vegas"),
     },
     Controller {
         spec: &dctcp::SPEC,
         registered: "narrows_dctcp",
-        recovery: Owner::Transport,
+        recovery: dctcp::Dctcp::RECOVERY,
         needs_ecn: true,
         object: object!("dctcp"),
     },
     Controller {
         spec: &gemini::SPEC,
         registered: "narrows_gemini",
-        recovery: Owner::Controller,
+        recovery: gemini::Gemini::RECOVERY,
         needs_ecn: true,
         object: object!("gemini"),
     },

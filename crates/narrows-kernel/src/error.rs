@@ -89,6 +89,18 @@ pub enum Error {
         /// The folder that was to hold the pins.
         folder: PathBuf,
     },
+    /// The folder holds pins already.
+    #[error("{} holds pins already: unload them, or take another folder", folder.display())]
+    AlreadyPinned {
+        /// The folder that was to hold the pins.
+        folder: PathBuf,
+    },
+    /// Maps are not as this version makes them.
+    #[error("what is loaded of {controller} was made by another version: unload it with that one")]
+    OtherVersion {
+        /// Whose maps.
+        controller: &'static str,
+    },
     /// There is nothing pinned here.
     #[error("nothing of {controller} is pinned in {}", folder.display())]
     NotPinned {

@@ -67,16 +67,10 @@ impl Loaded {
         let fallback = options.fallback.as_deref().unwrap_or(FALLBACK);
         let integers = settings.integers()?;
 
-        let mut open = ObjectBuilder::default().open_memory(controller.object).map_err(|source| Error::Rejected {
-            controller: controller.spec.name,
-            source,
-            said: said::lines(),
-        })?;
+        let open = ObjectBuilder::default().open_memory(controller.object);
+        let mut open = open.map_err(|source| refused(controller, source))?;
         fill_in(&mut open, controller, &integers, fallback, &variant)?;
-        let mut object = open.load().map_err(|source| match source.kind() {
-            ErrorKind::PermissionDenied => Error::NoPrivileges { step: "load BPF programs" },
-            _ => Error::Rejected { controller: controller.spec.name, source, said: said::lines() },
-        })?;
+        let mut object = open.load().map_err(|source| refused(controller, source))?;
         let maps = Maps::open(controller, |name| {
             MapHandle::try_from(&map(&mut object, name)).map_err(|source| Error::of("keep a map", source))
         })?;
@@ -97,9 +91,12 @@ impl Loaded {
     /// process that may reads and changes them through [`pinned::open`], until [`pinned::unload`].
     ///
     /// # Errors
-    /// [`Error::NoBpfFileSystem`], [`Error::File`], [`Error::Bpf`]. Nothing stays pinned then, and the controller is
+    /// [`Error::NoBpfFileSystem`], [`Error::AlreadyPinned`], [`Error::File`], [`Error::Bpf`]. Nothing of it stays pinned then, and the controller is
     /// unregistered.
     pub fn pin(mut self, folder: &Path) -> Result<Maps, Error> {
+        if pinned::is_in_use(folder) {
+            return Err(Error::AlreadyPinned { folder: folder.to_owned() });
+        }
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
         let pinned = pinned::check_file_system(folder).and_then(|()| self.pin_all(folder));
         if let Err(error) = pinned {
@@ -137,6 +134,16 @@ impl Deref for Loaded {
     fn deref(&self) -> &Maps {
         &self.maps
     }
+}
+
+/// The verifier answers with a log, and with the same error number as a lack of privileges.
+fn refused(controller: &Controller, source: libbpf_rs::Error) -> Error {
+    let said = said::lines();
+    let has_log = said.iter().any(|line| line.contains("PROG LOAD LOG"));
+    if source.kind() == ErrorKind::PermissionDenied && !has_log {
+        return Error::NoPrivileges { step: "load BPF programs" };
+    }
+    Error::Rejected { controller: controller.spec.name, source, said }
 }
 
 /// The name of the hook table that this kernel takes: `src/bpf/<name>.bpf.c` ends with all of them.

@@ -57,7 +57,9 @@ impl Maps {
         let [parameters, generation, flows, counters] = NAMES;
         let handles = [open(parameters)?, open(generation)?, open(flows)?, open(counters)?];
         let sizes = handles.each_ref().map(|handle| handle.value_size() as usize);
-        assert_eq!(sizes, [value_bytes(controller), 8, FLOW_BYTES, COUNTER_BYTES], "maps of another version");
+        if sizes != [value_bytes(controller), 8, FLOW_BYTES, COUNTER_BYTES] {
+            return Err(Error::OtherVersion { controller: controller.spec.name });
+        }
         Ok(Maps { controller, handles })
     }
 

@@ -23,7 +23,7 @@ pub fn folder(controller: &Controller) -> PathBuf {
 /// The maps of a controller that was pinned in `folder`, by this process or another.
 ///
 /// # Errors
-/// [`Error::NotPinned`], [`Error::NoPrivileges`], [`Error::Bpf`].
+/// [`Error::NotPinned`], [`Error::OtherVersion`], [`Error::NoPrivileges`], [`Error::Bpf`].
 pub fn open(controller: &'static Controller, folder: &Path) -> Result<Maps, Error> {
     if ![LINK, PLAIN].iter().any(|name| folder.join(name).exists()) {
         return Err(Error::NotPinned { controller: controller.spec.name, folder: folder.to_owned() });
@@ -47,6 +47,11 @@ pub fn unload(controller: &'static Controller, folder: &Path) -> Result<(), Erro
     }
     // A link ends with its last pin.
     remove(folder)
+}
+
+/// Whether anything of a controller is pinned there.
+pub(crate) fn is_in_use(folder: &Path) -> bool {
+    NAMES.into_iter().chain([LINK, PLAIN]).any(|name| folder.join(name).exists())
 }
 
 /// Pins can be made in a bpf file system alone.

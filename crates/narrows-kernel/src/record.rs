@@ -11,10 +11,10 @@ pub(crate) const COUNTER_BYTES: usize = 24;
 /// The state of one flow, as its program published it last: once per round trip, and at every cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// The key of its entry: the socket's cookie where the kernel gave it one, else a running number with the highest bit
-    /// set.
+    /// The key of its entry: the socket's cookie if it had one when the controller began, else a running number with the
+    /// highest bit set.
     pub key: u64,
-    /// The socket's cookie (`SO_COOKIE`), where the kernel gave it one before the controller began.
+    /// The socket's cookie (`SO_COOKIE`, `ss --extended`); the kernel gives it when it is first asked for.
     pub cookie: Option<u64>,
     /// When it was published, nanoseconds of the monotonic clock.
     pub updated_ns: u64,

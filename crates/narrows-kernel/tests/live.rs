@@ -269,6 +269,11 @@ fn pins_outlive_their_holder_until_unloaded() {
             pinned::open(gemini, &folder).and_then(|maps| maps.settings(Namespace::Every)).expect("it is pinned");
         assert_eq!(seen.get("beta"), Some(Value::Real(1 << 18)));
         drop(maps);
+        let vegas = controllers::find("vegas").expect("it is in the table");
+        let error = Loaded::load(vegas, &settings(vegas)).and_then(|loaded| loaded.pin(&folder)).expect_err("in use");
+        assert!(matches!(error, Error::AlreadyPinned { .. }), "{error}");
+        assert!(matches!(pinned::open(vegas, &folder), Err(Error::OtherVersion { .. })));
+        assert!(registered::is_registered("narrows_gemini") && is_gone("narrows_vegas"));
         pinned::unload(gemini, &folder).expect("it is pinned");
         assert!(is_gone("narrows_gemini"));
         assert!(!folder.exists());

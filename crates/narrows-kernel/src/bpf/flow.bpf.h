@@ -121,13 +121,14 @@ CC_INLINE u32 flow_namespace(struct tcp_sock *tp)
 	return flow_sock(tp)->__sk_common.skc_net.net->ns.inum;
 }
 
-/* The path's facts as they are now. Sequence numbers are extended to 64 bits from those known before. */
+/* The path's facts as they are now, and the cookie, which the kernel gives a socket when somebody asks for it. Sequence numbers are extended to 64 bits from those known before. */
 CC_INLINE void flow_read_path(struct flow *flow, struct tcp_sock *tp)
 {
 	struct cc_path *path = &flow->path;
 	u32 least = tp->rtt_min.s[0].v;
 	u32 ip = flow_sock(tp)->__sk_common.skc_family == AF_INET ? 20 : 40;
 
+	flow->record.cookie = flow_sock(tp)->__sk_common.skc_cookie.counter;
 	path->una += (u32)(tp->snd_una - (u32)path->una);
 	path->nxt = path->una + (u32)(tp->snd_nxt - tp->snd_una);
 	path->packet_bytes = cc_min(tp->mss_cache + tp->tcp_header_len + ip, 65535);

@@ -132,7 +132,7 @@ struct ack_sample {
 	s32 rtt_us;
 };
 
-/* Delivered acknowledgement state, `inet_csk_ack_state_t` in the kernel. */
+/* What keeps an acknowledgement waiting; the values are relocated like fields. */
 enum inet_csk_ack_state_t {
 	ICSK_ACK_TIMER = 2,
 	ICSK_ACK_NOW = 16,

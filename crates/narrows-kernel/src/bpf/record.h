@@ -7,7 +7,7 @@
 
 /* The published state of one flow. Where a controller has no such quantity it is 0. */
 struct narrows_flow {
-	u64 cookie;		/* the socket's, 0 where the kernel never gave it one */
+	u64 cookie;		/* the socket's, 0 until the kernel gives it one */
 	u64 updated_ns;		/* monotonic clock */
 	u64 window_q10;		/* packets, 10 bits of fraction */
 	u64 threshold;		/* packets; CC_NONE where there is none yet */
