@@ -22,6 +22,7 @@ const TESTS: &[(&str, fn())] = &[
     ("gemini_paces_and_follows_live_parameters", gemini_paces_and_follows_live_parameters),
     ("marks_reach_alpha_and_cut_the_window", marks_reach_alpha_and_cut_the_window),
     ("losses_are_answered_once_an_episode", losses_are_answered_once_an_episode),
+    ("a_namespace_or_a_route_chooses_a_controller", a_namespace_or_a_route_chooses_a_controller),
     ("a_refused_ecn_is_said_and_falls_back", a_refused_ecn_is_said_and_falls_back),
     ("the_older_variants_load_too", the_older_variants_load_too),
     ("a_second_registration_says_that_the_name_is_taken", a_second_registration_says_that_the_name_is_taken),
@@ -206,6 +207,25 @@ fn losses_are_answered_once_an_episode() {
 #[allow(clippy::cast_precision_loss, reason = "for reading")]
 fn alpha(q20: u64) -> f64 {
     q20 as f64 / f64::from(1 << 20)
+}
+
+fn a_namespace_or_a_route_chooses_a_controller() {
+    let by_namespace = |world: &World, controller| world.choose_by_namespace(controller);
+    let by_route = |world: &World, controller: &'static str| world.choose_by_route(controller);
+    for choose in [by_namespace, by_route] {
+        let world = World::new();
+        for name in ["dctcp", "gemini"] {
+            let loaded = load(name);
+            choose(&world, loaded.controller().registered);
+            world.transfer(&Transfer::default(), || {
+                let flows = loaded.flows().expect("the map can be read");
+                assert!(flows.len() == 2 && flows.iter().all(|flow| flow.ecn), "{flows:?}");
+            });
+            choose(&world, "reno");
+            loaded.unload();
+            assert!(is_gone(&format!("narrows_{name}")));
+        }
+    }
 }
 
 /// A plain listener answers a SYN that is itself ECN-capable with a refusal.

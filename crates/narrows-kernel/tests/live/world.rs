@@ -36,7 +36,7 @@ pub(crate) struct World {
 
 /// One bounded transfer.
 pub(crate) struct Transfer {
-    /// Of the sender.
+    /// Of the sender; what the host has chosen where empty.
     pub(crate) controller: &'static str,
     /// Of the receiver; the sender's where empty.
     pub(crate) receiver: &'static str,
@@ -121,6 +121,25 @@ impl World {
         std::thread::spawn(attach).join().expect("the filter is attached");
     }
 
+    /// Makes a controller the default of both namespaces.
+    pub(crate) fn choose_by_namespace(&self, controller: &'static str) {
+        for namespace in [&self.sender, &self.receiver].map(|name| World::file(name)) {
+            let choose = move || {
+                enter(&namespace);
+                std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", controller)
+            };
+            std::thread::spawn(choose).join().expect("it enters").expect("any may choose it");
+        }
+    }
+
+    /// Makes a controller that of the route to the other end, at both ends.
+    pub(crate) fn choose_by_route(&self, controller: &str) {
+        for (namespace, device) in [(&self.sender, "nrw0"), (&self.receiver, "nrw1")] {
+            ip(&format!("-n {namespace} route replace 192.0.2.0/24 dev {device} congctl {controller}"))
+                .expect("a route");
+        }
+    }
+
     /// Sends for the time that `transfer` states; `during` is called in its middle.
     pub(crate) fn transfer(&self, transfer: &Transfer, during: impl FnOnce()) -> Outcome {
         assert!(transfer.milliseconds <= 3_000);
@@ -160,10 +179,16 @@ fn enter(namespace: &Path) {
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("as root");
 }
 
+fn choose(socket: &impl AsFd, controller: &str) {
+    if !controller.is_empty() {
+        set_tcp_congestion(socket, controller).expect("it is registered");
+    }
+}
+
 fn receive(namespace: &Path, controller: &str, ready: impl FnOnce()) -> Outcome {
     enter(namespace);
     let listener = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
-    set_tcp_congestion(&listener, controller).expect("it is registered");
+    choose(&listener, controller);
     let address: SocketAddrV4 = format!("{RECEIVER}:{PORT}").parse().expect("an address");
     rustix::net::sockopt::set_socket_reuseaddr(&listener, true).expect("a new socket");
     bind(&listener, &address).expect("the port is free");
@@ -185,7 +210,7 @@ fn receive(namespace: &Path, controller: &str, ready: impl FnOnce()) -> Outcome 
 fn send(namespace: &Path, controller: &str, time: Duration) {
     enter(namespace);
     let stream = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
-    set_tcp_congestion(&stream, controller).expect("it is registered");
+    choose(&stream, controller);
     let address: SocketAddrV4 = format!("{RECEIVER}:{PORT}").parse().expect("an address");
     connect(&stream, &address).expect("the receiver listens");
     let mut stream = TcpStream::from(stream);
