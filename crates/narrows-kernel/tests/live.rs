@@ -22,6 +22,7 @@ const TESTS: &[(&str, fn())] = &[
     ("gemini_paces_and_follows_live_parameters", gemini_paces_and_follows_live_parameters),
     ("marks_reach_alpha_and_cut_the_window", marks_reach_alpha_and_cut_the_window),
     ("losses_are_answered_once_an_episode", losses_are_answered_once_an_episode),
+    ("an_outage_is_a_timeout_and_the_transfer_goes_on", an_outage_is_a_timeout_and_the_transfer_goes_on),
     ("a_namespace_or_a_route_chooses_a_controller", a_namespace_or_a_route_chooses_a_controller),
     ("a_refused_ecn_is_said_and_falls_back", a_refused_ecn_is_said_and_falls_back),
     ("the_older_variants_load_too", the_older_variants_load_too),
@@ -207,6 +208,27 @@ fn losses_are_answered_once_an_episode() {
 #[allow(clippy::cast_precision_loss, reason = "for reading")]
 fn alpha(q20: u64) -> f64 {
     q20 as f64 / f64::from(1 << 20)
+}
+
+fn an_outage_is_a_timeout_and_the_transfer_goes_on() {
+    let world = World::new();
+    for controller in CONTROLLERS {
+        let loaded = load(controller.spec.name);
+        let flow = || {
+            let flows = loaded.flows().expect("the map can be read");
+            flows.into_iter().find(|flow| flow.remote.port() == world::PORT).expect("the sender is published")
+        };
+        let transfer = Transfer { controller: controller.registered, milliseconds: 2_000, ..Transfer::default() };
+        world.transfer(&transfer, || {
+            world.outage(Duration::from_millis(300));
+            let during = flow();
+            assert!(during.cuts.timeout > 0, "{during:?}");
+            std::thread::sleep(Duration::from_millis(600));
+            let after = flow();
+            println!("  {}: {:?}, {:?}", controller.registered, after.cuts, (after.acked, after.undone));
+            assert!(after.acked > during.acked && after.window_q10 > 1 << 10, "{after:?}");
+        });
+    }
 }
 
 fn a_namespace_or_a_route_chooses_a_controller() {

@@ -121,6 +121,13 @@ impl World {
         std::thread::spawn(attach).join().expect("the filter is attached");
     }
 
+    /// The receiver is deaf for a while: without its address, but with its link, whose loss the sender would see.
+    pub(crate) fn outage(&self, time: Duration) {
+        ip(&format!("-n {} address delete {RECEIVER}/24 dev nrw1", self.receiver)).expect("it has it");
+        std::thread::sleep(time);
+        ip(&format!("-n {} address add {RECEIVER}/24 dev nrw1", self.receiver)).expect("it had it");
+    }
+
     /// Makes a controller the default of both namespaces.
     pub(crate) fn choose_by_namespace(&self, controller: &'static str) {
         for namespace in [&self.sender, &self.receiver].map(|name| World::file(name)) {
