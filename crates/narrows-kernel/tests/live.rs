@@ -25,7 +25,7 @@ const TESTS: &[(&str, fn())] = &[
     ("an_outage_is_a_timeout_and_the_transfer_goes_on", an_outage_is_a_timeout_and_the_transfer_goes_on),
     ("a_namespace_or_a_route_chooses_a_controller", a_namespace_or_a_route_chooses_a_controller),
     ("a_refused_ecn_is_said_and_falls_back", a_refused_ecn_is_said_and_falls_back),
-    ("the_older_variants_load_too", the_older_variants_load_too),
+    ("plain_registrations_work_too", plain_registrations_work_too),
     ("a_second_registration_says_that_the_name_is_taken", a_second_registration_says_that_the_name_is_taken),
     ("pins_outlive_their_holder_until_unloaded", pins_outlive_their_holder_until_unloaded),
     ("a_killed_process_leaves_nothing", a_killed_process_leaves_nothing),
@@ -258,10 +258,20 @@ fn a_refused_ecn_is_said_and_falls_back() {
     world.transfer(&transfer, || assert!(loaded.flows().expect("the map can be read").is_empty()));
     let counters = loaded.counters().expect("the map can be read");
     assert_eq!((counters.flows, counters.ecn_refused), (0, 1));
+    drop(loaded);
+    assert!(is_gone("narrows_dctcp"));
+    // Where nobody of that name takes it over, it stays.
+    let dctcp = controllers::find("dctcp").expect("it is in the table");
+    let options = Options { fallback: Some("nobody".to_owned()), ..Options::default() };
+    let loaded = Loaded::load_with(dctcp, &settings(dctcp), &options).unwrap_or_else(|error| panic!("{error}"));
+    world.transfer(&transfer, || {
+        let flows = loaded.flows().expect("the map can be read");
+        assert!(flows.len() == 1 && !flows[0].ecn && flows[0].acked > Packets::new(10), "{flows:?}");
+    });
 }
 
-/// What an older kernel would load: no link, and for GEMINI the older `cong_control` is refused by this one.
-fn the_older_variants_load_too() {
+/// As before Linux 6.4. The older shape of `cong_control` needs an older kernel: this one's verifier refuses it.
+fn plain_registrations_work_too() {
     let world = World::new();
     for controller in CONTROLLERS {
         let options = Options { registration: Some(Registration::Plain), ..Options::default() };

@@ -276,8 +276,7 @@ CC_INLINE bool flow_refused(struct tcp_sock *tp)
 		__sync_fetch_and_add(&count->ecn_refused, 1);
 	if (!fallback[0])
 		return 0;
-	bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, (void *)fallback, sizeof(fallback));
-	return 1;
+	return bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, (void *)fallback, sizeof(fallback)) == 0;
 }
 
 #endif
