@@ -4,7 +4,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') Cargo.toml Cargo.lock
 
-.PHONY: demo test bench nightly clean
+# Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
+WITHOUT := $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel)
+
+.PHONY: demo test live-test bench nightly clean
 
 ## Builds everything and reproduces one figure, quickly.
 demo: .venv/built
@@ -13,9 +16,11 @@ demo: .venv/built
 ## Every check that a change must pass.
 test: .venv/built
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items --quiet
 	cargo test --quiet
+	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the twin test of narrows-kernel is SKIPPED',\
+		cargo test --quiet --package narrows-kernel --lib --test twins --test citations)
 	$(BIN)/ruff check python experiments
 	$(BIN)/ruff format --check python experiments
 	$(BIN)/mypy
@@ -24,6 +29,12 @@ test: .venv/built
 	$(BIN)/pytest
 	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
+
+## The controllers on this machine's kernel, as root; each test that cannot run says why.
+live-test:
+	@command -v clang >/dev/null && pkg-config --exists libelf zlib || \
+		(apt-get update && apt-get install --yes --no-install-recommends clang libelf-dev zlib1g-dev pkg-config) >/dev/null
+	cargo test --quiet --package narrows-kernel --test live
 
 ## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed.
 bench: .venv/built

@@ -1,0 +1,73 @@
+//! Controllers that outlive the process that loaded them: pins in a folder of a bpf file system.
+
+use crate::controllers::Controller;
+use crate::error::Error;
+use crate::maps::{Maps, NAMES};
+use libbpf_rs::{MapCore, MapHandle};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The registration, one of these two.
+pub(crate) const LINK: &str = "link";
+pub(crate) const PLAIN: &str = "plain";
+
+/// The type of a bpf file system, as the kernel states it.
+const BPF_FS_MAGIC: rustix::fs::FsWord = 0xcafe_4a11;
+
+/// Where a controller is pinned unless told otherwise: `/sys/fs/bpf/narrows/<name>`.
+pub fn folder(controller: &Controller) -> PathBuf {
+    Path::new("/sys/fs/bpf/narrows").join(controller.spec.name)
+}
+
+/// The maps of a controller that was pinned in `folder`, by this process or another.
+///
+/// # Errors
+/// [`Error::NotPinned`], [`Error::OtherVersion`], [`Error::NoPrivileges`], [`Error::Bpf`].
+pub fn open(controller: &'static Controller, folder: &Path) -> Result<Maps, Error> {
+    if ![LINK, PLAIN].iter().any(|name| folder.join(name).exists()) {
+        return Err(Error::NotPinned { controller: controller.spec.name, folder: folder.to_owned() });
+    }
+    Maps::open(controller, |name| {
+        MapHandle::from_pinned_path(folder.join(name)).map_err(|source| Error::of("open a pin", source))
+    })
+}
+
+/// Unregisters what is pinned in `folder` and removes the folder.
+///
+/// # Errors
+/// [`Error::NotPinned`], [`Error::NoPrivileges`], [`Error::File`], [`Error::Bpf`].
+pub fn unload(controller: &'static Controller, folder: &Path) -> Result<(), Error> {
+    let plain = folder.join(PLAIN);
+    if plain.exists() {
+        let map = MapHandle::from_pinned_path(&plain).map_err(|source| Error::of("open a pin", source))?;
+        map.delete(&0_u32.to_ne_bytes()).map_err(|source| Error::of("unregister the controller", source))?;
+    } else if !folder.join(LINK).exists() {
+        return Err(Error::NotPinned { controller: controller.spec.name, folder: folder.to_owned() });
+    }
+    // A link ends with its last pin.
+    remove(folder)
+}
+
+/// Whether anything of a controller is pinned there.
+pub(crate) fn is_in_use(folder: &Path) -> bool {
+    NAMES.into_iter().chain([LINK, PLAIN]).any(|name| folder.join(name).exists())
+}
+
+/// Pins can be made in a bpf file system alone.
+pub(crate) fn check_file_system(folder: &Path) -> Result<(), Error> {
+    let system = rustix::fs::statfs(folder).map_err(|error| Error::file(folder)(error.into()))?;
+    if system.f_type == BPF_FS_MAGIC { Ok(()) } else { Err(Error::NoBpfFileSystem { folder: folder.to_owned() }) }
+}
+
+/// Removes the pins and their folder; those that are not there are no error.
+pub(crate) fn remove(folder: &Path) -> Result<(), Error> {
+    for name in NAMES.into_iter().chain([LINK, PLAIN]) {
+        let path = folder.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::file(&path)(error)),
+            _ => {}
+        }
+    }
+    fs::remove_dir(folder).map_err(Error::file(folder))
+}

@@ -1,0 +1,588 @@
+//! The host's build of the cores, and their state written as the Rust controllers' `Debug` writes it: that is how all of
+//! the state is compared, private fields included.
+
+use narrows_core::cc::Phase;
+use narrows_core::packet::Seq;
+use narrows_core::units::{Rate, Time};
+use std::ffi::{CStr, c_char};
+
+/// `struct cc_ack`.
+#[repr(C)]
+pub(crate) struct CAck {
+    pub(crate) now_ns: u64,
+    pub(crate) acked: u64,
+    pub(crate) marked: u64,
+    pub(crate) rtt_us: u64,
+    pub(crate) rtt_seq: u64,
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+    pub(crate) max_in_flight: u64,
+    pub(crate) phase: u32,
+    pub(crate) limited_by: u32,
+    pub(crate) ece: u32,
+    pub(crate) padding: u32,
+}
+
+/// `struct cc_path`.
+#[repr(C)]
+pub(crate) struct CPath {
+    pub(crate) packet_bytes: u64,
+    pub(crate) initial_window: u64,
+    pub(crate) line_rate_bps: u64,
+    pub(crate) srtt_eighth_us: u64,
+    pub(crate) min_rtt_us: u64,
+    pub(crate) rto_ns: u64,
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+}
+
+/// A controller in C.
+pub(crate) trait Core: Sized {
+    /// The names of its parameters, in the order in which it reads them.
+    fn names() -> Vec<&'static str>;
+    fn init(parameters: &[u64], path: &CPath) -> Self;
+    fn configure(&mut self, parameters: &[u64], path: &CPath);
+    fn on_ack(&mut self, ack: &CAck, path: &CPath);
+    fn on_congestion(&mut self, now_ns: u64, cause: u32, path: &CPath);
+    fn on_timeout(&mut self, now_ns: u64, repeated: u32, path: &CPath);
+    fn on_sent(&mut self, was_idle: u32, path: &CPath);
+    fn on_idle_restart(&mut self, idle_ns: u64, path: &CPath);
+    fn on_undo(&mut self);
+    /// Whole packets.
+    fn window(&self) -> u64;
+    /// Whole packets, `u64::MAX` where there is none.
+    fn threshold(&self) -> u64;
+    /// Bits of IP packets per second.
+    fn pacing(&self) -> Option<u64>;
+    /// As the Rust controller's `Debug`.
+    fn state(&self) -> String;
+}
+
+/// Declares the functions of a core and implements [`Core`] by them; the last three methods are given.
+macro_rules! core {
+    ($controller:ident, $name:ident, $size:ident, $init:ident, $configure:ident, $on_ack:ident, $on_congestion:ident,
+     $on_timeout:ident, $on_sent:ident, $on_idle_restart:ident, $on_undo:ident, { $($outputs:item)* }) => {
+        unsafe extern "C" {
+            static $size: u64;
+            fn $name(index: u64) -> *const c_char;
+            fn $init(state: *mut $controller, parameters: *const u64, path: *const CPath);
+            fn $configure(state: *mut $controller, parameters: *const u64, path: *const CPath);
+            fn $on_ack(state: *mut $controller, ack: *const CAck, path: *const CPath);
+            fn $on_congestion(state: *mut $controller, now_ns: u64, cause: u32, path: *const CPath);
+            fn $on_timeout(state: *mut $controller, now_ns: u64, repeated: u32, path: *const CPath);
+            fn $on_sent(state: *mut $controller, was_idle: u32, path: *const CPath);
+            fn $on_idle_restart(state: *mut $controller, idle_ns: u64, path: *const CPath);
+            fn $on_undo(state: *mut $controller);
+        }
+
+        impl Core for $controller {
+            fn names() -> Vec<&'static str> {
+                let mut names = Vec::new();
+                loop {
+                    // SAFETY: the index is that of a name before the closing null, or of that null.
+                    let name = unsafe { $name(names.len() as u64) };
+                    if name.is_null() {
+                        return names;
+                    }
+                    // SAFETY: a string literal of the library: closed by a zero, never freed or changed.
+                    let text = unsafe { CStr::from_ptr(name) };
+                    names.push(text.to_str().expect("names are ASCII"));
+                }
+            }
+            fn init(parameters: &[u64], path: &CPath) -> Self {
+                assert_eq!(parameters.len(), Self::names().len());
+                let mut state = std::mem::MaybeUninit::<Self>::uninit();
+                // SAFETY: `init` writes every field of the state, whose size is compared in a test, and reads as many
+                // parameters as it has names.
+                unsafe {
+                    $init(state.as_mut_ptr(), parameters.as_ptr(), path);
+                    state.assume_init()
+                }
+            }
+            fn configure(&mut self, parameters: &[u64], path: &CPath) {
+                assert_eq!(parameters.len(), Self::names().len());
+                // SAFETY: as many parameters as the core has names, and state that `init` made.
+                unsafe { $configure(self, parameters.as_ptr(), path) }
+            }
+            fn on_ack(&mut self, ack: &CAck, path: &CPath) {
+                // SAFETY: state that `init` made, and references, none of which is kept.
+                unsafe { $on_ack(self, ack, path) }
+            }
+            fn on_congestion(&mut self, now_ns: u64, cause: u32, path: &CPath) {
+                // SAFETY: as above.
+                unsafe { $on_congestion(self, now_ns, cause, path) }
+            }
+            fn on_timeout(&mut self, now_ns: u64, repeated: u32, path: &CPath) {
+                // SAFETY: as above.
+                unsafe { $on_timeout(self, now_ns, repeated, path) }
+            }
+            fn on_sent(&mut self, was_idle: u32, path: &CPath) {
+                // SAFETY: as above.
+                unsafe { $on_sent(self, was_idle, path) }
+            }
+            fn on_idle_restart(&mut self, idle_ns: u64, path: &CPath) {
+                // SAFETY: as above.
+                unsafe { $on_idle_restart(self, idle_ns, path) }
+            }
+            fn on_undo(&mut self) {
+                // SAFETY: as above.
+                unsafe { $on_undo(self) }
+            }
+            $($outputs)*
+        }
+    };
+}
+
+/// `struct cc_window`.
+#[repr(C)]
+struct CWindow {
+    packets: u64,
+    threshold: u64,
+    credit: u64,
+    before_packets: u64,
+    before_threshold: u64,
+    has_before: u64,
+}
+
+impl CWindow {
+    fn mirror(&self) -> mirror::Window {
+        mirror::Window {
+            packets: self.packets,
+            threshold: self.threshold,
+            credit: self.credit,
+            before: (self.has_before != 0).then_some((self.before_packets, self.before_threshold)),
+        }
+    }
+}
+
+/// `struct newreno`.
+#[repr(C)]
+pub(crate) struct NewReno {
+    window: CWindow,
+}
+
+core!(
+    NewReno,
+    twin_newreno_name,
+    twin_newreno_size,
+    twin_newreno_init,
+    twin_newreno_configure,
+    twin_newreno_on_ack,
+    twin_newreno_on_congestion,
+    twin_newreno_on_timeout,
+    twin_newreno_on_sent,
+    twin_newreno_on_idle_restart,
+    twin_newreno_on_undo,
+    {
+        fn window(&self) -> u64 {
+            self.window.packets
+        }
+        fn threshold(&self) -> u64 {
+            self.window.threshold
+        }
+        fn pacing(&self) -> Option<u64> {
+            None
+        }
+        fn state(&self) -> String {
+            format!("{:?}", mirror::NewReno { window: self.window.mirror() })
+        }
+    }
+);
+
+/// `struct dctcp`.
+#[repr(C)]
+pub(crate) struct Dctcp {
+    window: CWindow,
+    alpha: u64,
+    gain_shift: u64,
+    acked: u64,
+    marked: u64,
+    window_end: u64,
+}
+
+core!(
+    Dctcp,
+    twin_dctcp_name,
+    twin_dctcp_size,
+    twin_dctcp_init,
+    twin_dctcp_configure,
+    twin_dctcp_on_ack,
+    twin_dctcp_on_congestion,
+    twin_dctcp_on_timeout,
+    twin_dctcp_on_sent,
+    twin_dctcp_on_idle_restart,
+    twin_dctcp_on_undo,
+    {
+        fn window(&self) -> u64 {
+            self.window.packets
+        }
+        fn threshold(&self) -> u64 {
+            self.window.threshold
+        }
+        fn pacing(&self) -> Option<u64> {
+            None
+        }
+        fn state(&self) -> String {
+            let mirror = mirror::Dctcp {
+                window: self.window.mirror(),
+                alpha: self.alpha,
+                gain_shift: self.gain_shift,
+                acked: self.acked,
+                marked: self.marked,
+                window_end: Seq::new(self.window_end),
+            };
+            format!("{mirror:?}")
+        }
+    }
+);
+
+/// `struct vegas`.
+#[repr(C)]
+pub(crate) struct Vegas {
+    window: CWindow,
+    alpha: u64,
+    beta: u64,
+    gamma: u64,
+    active: u64,
+    phase: u64,
+    round_end: u64,
+    base_us: u64,
+    least_us: u64,
+    samples: u64,
+}
+
+core!(
+    Vegas,
+    twin_vegas_name,
+    twin_vegas_size,
+    twin_vegas_init,
+    twin_vegas_configure,
+    twin_vegas_on_ack,
+    twin_vegas_on_congestion,
+    twin_vegas_on_timeout,
+    twin_vegas_on_sent,
+    twin_vegas_on_idle_restart,
+    twin_vegas_on_undo,
+    {
+        fn window(&self) -> u64 {
+            self.window.packets
+        }
+        fn threshold(&self) -> u64 {
+            self.window.threshold
+        }
+        fn pacing(&self) -> Option<u64> {
+            None
+        }
+        fn state(&self) -> String {
+            let mirror = mirror::Vegas {
+                alpha: self.alpha,
+                beta: self.beta,
+                gamma: self.gamma,
+                window: self.window.mirror(),
+                active: self.active != 0,
+                phase: match self.phase {
+                    0 => Phase::Open,
+                    1 => Phase::EcnReduction,
+                    2 => Phase::Recovery,
+                    3 => Phase::Loss,
+                    other => panic!("no phase {other}"),
+                },
+                round_end: Seq::new(self.round_end),
+                base_us: self.base_us,
+                least_us: self.least_us,
+                samples: self.samples,
+            };
+            format!("{mirror:?}")
+        }
+    }
+);
+
+/// `struct gemini_config`.
+#[repr(C)]
+struct CConfig {
+    capacity_bps: u64,
+    k: u64,
+    t_us: u64,
+    beta: u64,
+    h: u64,
+    h_least: u64,
+    h_most: u64,
+    g_shift: u64,
+    fixed_factor: u64,
+    factor_most: u64,
+    ecn_cut_most: u64,
+    ecn: u64,
+    delay: u64,
+    grow_during_cut_round: u64,
+    gate_by_timer: u64,
+    fresh_samples: u64,
+    halve_on_loss: u64,
+    route_change_after: u64,
+    pacing: u64,
+    gain_slow_start: u64,
+    gain: u64,
+    packet_bits: u64,
+}
+
+/// `struct cc_sample`.
+#[repr(C)]
+struct CSample {
+    at: u64,
+    value: u64,
+}
+
+/// `struct cc_minimum`.
+#[repr(C)]
+struct CMinimum {
+    window: u64,
+    best: [CSample; 3],
+}
+
+/// `struct gemini`.
+#[repr(C)]
+pub(crate) struct Gemini {
+    config: CConfig,
+    window: u64,
+    threshold: u64,
+    credit: u64,
+    alpha: u64,
+    acked: u64,
+    marked: u64,
+    window_end: u64,
+    rtt_current_us: u64,
+    rtt_previous_us: u64,
+    rtt_base_us: CMinimum,
+    factor: u64,
+    step: u64,
+    cut_end: u64,
+    last_cut_ns: u64,
+    has_last_cut: u64,
+    last_cut_was_loss: u64,
+    fresh_from: u64,
+    futile_cuts: u64,
+    futile_windows: u64,
+    pacing_bps: u64,
+    before_window: u64,
+    before_threshold: u64,
+    has_before: u64,
+}
+
+/// `CC_NONE` is none.
+fn some(value: u64) -> Option<u64> {
+    (value != u64::MAX).then_some(value)
+}
+
+core!(
+    Gemini,
+    twin_gemini_name,
+    twin_gemini_size,
+    twin_gemini_init,
+    twin_gemini_configure,
+    twin_gemini_on_ack,
+    twin_gemini_on_congestion,
+    twin_gemini_on_timeout,
+    twin_gemini_on_sent,
+    twin_gemini_on_idle_restart,
+    twin_gemini_on_undo,
+    {
+        fn window(&self) -> u64 {
+            self.window >> 10
+        }
+        fn threshold(&self) -> u64 {
+            if self.threshold == u64::MAX { u64::MAX } else { self.threshold >> 10 }
+        }
+        fn pacing(&self) -> Option<u64> {
+            (self.pacing_bps != 0).then_some(self.pacing_bps)
+        }
+        fn state(&self) -> String {
+            let config = &self.config;
+            let mirror = mirror::Gemini {
+                config: mirror::Config {
+                    capacity_bps: config.capacity_bps,
+                    k: config.k,
+                    t_us: config.t_us,
+                    beta: config.beta,
+                    h: config.h,
+                    h_least: config.h_least,
+                    h_most: config.h_most,
+                    g_shift: config.g_shift,
+                    fixed_factor: some(config.fixed_factor),
+                    factor_most: config.factor_most,
+                    ecn_cut_most: config.ecn_cut_most,
+                    ecn: config.ecn != 0,
+                    delay: config.delay != 0,
+                    grow_during_cut_round: config.grow_during_cut_round != 0,
+                    gate_by_timer: config.gate_by_timer != 0,
+                    fresh_samples: config.fresh_samples != 0,
+                    halve_on_loss: config.halve_on_loss != 0,
+                    route_change_after: config.route_change_after,
+                    pacing: config.pacing != 0,
+                    gain_slow_start: config.gain_slow_start,
+                    gain: config.gain,
+                    packet_bits: config.packet_bits,
+                },
+                window: self.window,
+                threshold: self.threshold,
+                credit: self.credit,
+                alpha: self.alpha,
+                acked: self.acked,
+                marked: self.marked,
+                window_end: Seq::new(self.window_end),
+                rtt_current: some(self.rtt_current_us),
+                rtt_previous: some(self.rtt_previous_us),
+                rtt_base: mirror::WindowedMin(mirror::WindowedMax {
+                    window: self.rtt_base_us.window,
+                    // The Rust filter keeps the greatest complement.
+                    best: self
+                        .rtt_base_us
+                        .best
+                        .each_ref()
+                        .map(|best| mirror::Sample { at: best.at, value: !best.value }),
+                }),
+                factor: self.factor,
+                step: self.step,
+                cut_end: Seq::new(self.cut_end),
+                last_cut: (self.has_last_cut != 0).then(|| Time::from_ns(self.last_cut_ns)),
+                last_cut_was_loss: self.last_cut_was_loss != 0,
+                fresh_from: Seq::new(self.fresh_from),
+                futile_cuts: self.futile_cuts,
+                futile_windows: self.futile_windows,
+                pacing: self.pacing().map(Rate::from_bps),
+                before: (self.has_before != 0).then_some((self.before_window, self.before_threshold)),
+            };
+            format!("{mirror:?}")
+        }
+    }
+);
+
+/// Every mirrored structure has the size that C gives it.
+pub(crate) fn check_sizes() {
+    unsafe extern "C" {
+        static twin_ack_size: u64;
+        static twin_path_size: u64;
+    }
+    // SAFETY: constants of the library.
+    let in_c = unsafe {
+        [twin_ack_size, twin_path_size, twin_newreno_size, twin_dctcp_size, twin_vegas_size, twin_gemini_size]
+    };
+    let in_rust = [
+        size_of::<CAck>(),
+        size_of::<CPath>(),
+        size_of::<NewReno>(),
+        size_of::<Dctcp>(),
+        size_of::<Vegas>(),
+        size_of::<Gemini>(),
+    ];
+    assert_eq!(in_c, in_rust.map(|size| size as u64));
+}
+
+/// The private state of the Rust controllers, field by field: only their `Debug` is used.
+#[allow(dead_code, reason = "fields are read by the derived Debug alone")]
+mod mirror {
+    use narrows_core::cc::Phase;
+    use narrows_core::packet::Seq;
+    use narrows_core::units::{Rate, Time};
+
+    #[derive(Debug)]
+    pub(super) struct Window {
+        pub(super) packets: u64,
+        pub(super) threshold: u64,
+        pub(super) credit: u64,
+        pub(super) before: Option<(u64, u64)>,
+    }
+
+    #[derive(Debug)]
+    pub(super) struct NewReno {
+        pub(super) window: Window,
+    }
+
+    #[derive(Debug)]
+    pub(super) struct Dctcp {
+        pub(super) window: Window,
+        pub(super) alpha: u64,
+        pub(super) gain_shift: u64,
+        pub(super) acked: u64,
+        pub(super) marked: u64,
+        pub(super) window_end: Seq,
+    }
+
+    #[derive(Debug)]
+    pub(super) struct Vegas {
+        pub(super) alpha: u64,
+        pub(super) beta: u64,
+        pub(super) gamma: u64,
+        pub(super) window: Window,
+        pub(super) active: bool,
+        pub(super) phase: Phase,
+        pub(super) round_end: Seq,
+        pub(super) base_us: u64,
+        pub(super) least_us: u64,
+        pub(super) samples: u64,
+    }
+
+    #[derive(Debug)]
+    pub(super) struct Sample {
+        pub(super) at: u64,
+        pub(super) value: u64,
+    }
+
+    #[derive(Debug)]
+    pub(super) struct WindowedMax {
+        pub(super) window: u64,
+        pub(super) best: [Sample; 3],
+    }
+
+    #[derive(Debug)]
+    pub(super) struct WindowedMin(pub(super) WindowedMax);
+
+    #[derive(Debug)]
+    pub(super) struct Config {
+        pub(super) capacity_bps: u64,
+        pub(super) k: u64,
+        pub(super) t_us: u64,
+        pub(super) beta: u64,
+        pub(super) h: u64,
+        pub(super) h_least: u64,
+        pub(super) h_most: u64,
+        pub(super) g_shift: u64,
+        pub(super) fixed_factor: Option<u64>,
+        pub(super) factor_most: u64,
+        pub(super) ecn_cut_most: u64,
+        pub(super) ecn: bool,
+        pub(super) delay: bool,
+        pub(super) grow_during_cut_round: bool,
+        pub(super) gate_by_timer: bool,
+        pub(super) fresh_samples: bool,
+        pub(super) halve_on_loss: bool,
+        pub(super) route_change_after: u64,
+        pub(super) pacing: bool,
+        pub(super) gain_slow_start: u64,
+        pub(super) gain: u64,
+        pub(super) packet_bits: u64,
+    }
+
+    #[derive(Debug)]
+    pub(super) struct Gemini {
+        pub(super) config: Config,
+        pub(super) window: u64,
+        pub(super) threshold: u64,
+        pub(super) credit: u64,
+        pub(super) alpha: u64,
+        pub(super) acked: u64,
+        pub(super) marked: u64,
+        pub(super) window_end: Seq,
+        pub(super) rtt_current: Option<u64>,
+        pub(super) rtt_previous: Option<u64>,
+        pub(super) rtt_base: WindowedMin,
+        pub(super) factor: u64,
+        pub(super) step: u64,
+        pub(super) cut_end: Seq,
+        pub(super) last_cut: Option<Time>,
+        pub(super) last_cut_was_loss: bool,
+        pub(super) fresh_from: Seq,
+        pub(super) futile_cuts: u64,
+        pub(super) futile_windows: u64,
+        pub(super) pacing: Option<Rate>,
+        pub(super) before: Option<(u64, u64)>,
+    }
+}
