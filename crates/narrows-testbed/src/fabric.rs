@@ -55,11 +55,7 @@ impl<P: Payload> Fabric<P> {
         let parts = (0..partition.count()).map(|part| Network::part(graph, seed, &partition, part));
         Ok(Fabric {
             parts: parts.collect::<Result<_, _>>()?,
-            ends: graph
-                .links
-                .iter()
-                .map(|link| (partition.part_of(link.from), partition.part_of(link.to)))
-                .collect(),
+            ends: graph.links.iter().map(|link| (partition.part_of(link.from), partition.part_of(link.to))).collect(),
             wires: graph.links.iter().map(|_| VecDeque::new()).collect(),
             due: BinaryHeap::with_capacity(graph.links.len()),
             inside: 0,
@@ -248,8 +244,8 @@ mod tests {
         let mut links = Vec::new();
         let mut both = |a: u32, b: u32, rate, delay, role, limit, loss| {
             for (from, to) in [(a, b), (b, a)] {
-                let aqm = (role == Role::Fabric)
-                    .then(|| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(2)) });
+                let aqm =
+                    (role == Role::Fabric).then(|| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(2)) });
                 links.push(Link {
                     name: format!("{from}->{to}"),
                     from,

@@ -19,7 +19,15 @@
 #![deny(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+pub mod address;
 pub mod clock;
+pub mod doctor;
+pub mod emulator;
 pub mod fabric;
+pub mod host;
 pub mod lateness;
+pub mod namespace;
+mod netlink;
 pub mod packet;
+pub mod samples;
+pub mod tun;
