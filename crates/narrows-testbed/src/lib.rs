@@ -20,7 +20,9 @@
 #![cfg(target_os = "linux")]
 
 pub mod address;
+pub mod agent;
 pub mod clock;
+pub mod collect;
 pub mod doctor;
 pub mod emulator;
 pub mod fabric;
@@ -30,4 +32,7 @@ pub mod namespace;
 mod netlink;
 pub mod packet;
 pub mod samples;
+pub mod testbed;
 pub mod tun;
+
+pub use testbed::{Options, Outcome, TestbedError, run};

@@ -13,7 +13,7 @@ use crate::support::machine;
 
 fn names() -> Vec<String> {
     let entries = fs::read_dir("/run/netns").expect("a claim makes it");
-    entries.filter_map(|entry| entry.unwrap().file_name().into_string().ok()).collect()
+    entries.filter_map(|entry| entry.expect("a folder can be read").file_name().into_string().ok()).collect()
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn what_a_killed_run_left_is_swept() {
     drop(killed);
     fs::remove_file(told).unwrap();
     assert!(names().contains(&name), "a killed process leaves its names");
-    assert_eq!(sweep().unwrap(), [name.clone()]);
+    assert_eq!(sweep().unwrap(), std::slice::from_ref(&name));
     assert!(!names().contains(&name));
     assert_eq!(sweep().unwrap(), Vec::<String>::new());
 }

@@ -108,14 +108,15 @@ impl Drop for StopAtEnd<'_> {
 pub(crate) fn ping(from: &Namespace, to: u32, count: u16) -> Vec<Duration> {
     let open = || socket_with(AddressFamily::INET, SocketType::RAW, SocketFlags::CLOEXEC, Some(ipproto::ICMP));
     let socket = from.enter(open).expect("a raw socket");
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_millis(500))).unwrap();
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_millis(500)))
+        .expect("an open socket");
     let to = SocketAddr::new(address::v4(to).into(), 0);
     let mut trips = Vec::new();
     for number in 0..count {
         let mut request = [8, 0, 0, 0, 0x12, 0x34, 0, 0];
         request[6..].copy_from_slice(&number.to_be_bytes());
         let sum: u32 = request.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-        let checksum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
+        let checksum = !u16::try_from((sum & 0xffff) + (sum >> 16)).expect("folded");
         request[2..4].copy_from_slice(&checksum.to_be_bytes());
         let sent = Instant::now();
         sendto(&socket, &request, SendFlags::empty(), &to).expect("a ping is sent");
@@ -138,17 +139,17 @@ pub(crate) fn transfer(hosts: &[Namespace], congestion: &str, (skip, size): (usi
     let to = SocketAddr::new(address::v4(1).into(), 5_001);
     let listener = hosts[1].enter(|| TcpListener::bind(to).map_err(errno)).expect("a listener");
     // An accept that nobody comes to ends, too.
-    sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(most)).unwrap();
+    sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(most)).expect("an open socket");
     thread::scope(|scope| {
         scope.spawn(move || {
             hosts[0].move_in().expect("the host's namespace");
             let mut sender = TcpStream::connect_timeout(&to, most).expect("a connection");
             sockopt::set_tcp_congestion(&sender, congestion).expect("a controller of this kernel");
-            sender.set_write_timeout(Some(most)).unwrap();
+            sender.set_write_timeout(Some(most)).expect("an open socket");
             sender.write_all(&vec![0; size]).expect("everything is sent");
         });
         let (mut receiver, _) = listener.accept().expect("a connection");
-        receiver.set_read_timeout(Some(most)).unwrap();
+        receiver.set_read_timeout(Some(most)).expect("an open socket");
         let begun = Instant::now();
         let (mut bytes, mut buffer, mut counted) = (0, vec![0; 1 << 17], None);
         while bytes < size {
