@@ -202,6 +202,10 @@ impl Emulator {
     /// If a packet was lost track of.
     pub fn run(mut self, until: Time, stop: &AtomicBool) -> Result<Observed, EmulatorError> {
         let real_time = self.options.real_time.is_some_and(enter_real_time_class);
+        if !real_time {
+            // The next best: before all others of the usual class.
+            let _ = rustix::process::setpriority_process(None, -20);
+        }
         // Else the kernel may let the thread sleep 50 us longer, to wake it with others.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
