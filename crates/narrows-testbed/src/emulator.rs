@@ -27,6 +27,7 @@ use crate::clock::{Clock, timespec};
 use crate::fabric::{Fabric, FabricError};
 use crate::lateness::Histogram;
 use crate::packet::{Header, Packet, Pool};
+use crate::priority::{self, RealTime};
 use crate::samples::Samples;
 use crate::tun::Tun;
 
@@ -104,15 +105,14 @@ pub struct Marked {
 pub struct Options {
     /// Largest packet of the hosts' devices, bytes.
     pub mtu: u16,
-    /// Priority of the real-time class that the thread asks for (1–99); `None` asks for none. Refused without the
-    /// capability, which is no error: lateness tells.
-    pub real_time: Option<u8>,
+    /// The place in the real-time class that the thread asks for; `None` asks for none.
+    pub real_time: Option<RealTime>,
 }
 
 impl Default for Options {
-    /// Ethernet's packets, and a place before everything that is not real-time.
+    /// Ethernet's packets, and a place before the agents.
     fn default() -> Options {
-        Options { mtu: 1_500, real_time: Some(10) }
+        Options { mtu: 1_500, real_time: Some(RealTime(10)) }
     }
 }
 
@@ -201,13 +201,7 @@ impl Emulator {
     /// # Panics
     /// If a packet was lost track of.
     pub fn run(mut self, until: Time, stop: &AtomicBool) -> Result<Observed, EmulatorError> {
-        let real_time = self.options.real_time.is_some_and(enter_real_time_class);
-        if !real_time {
-            // The next best: before all others of the usual class.
-            let _ = rustix::process::setpriority_process(None, -20);
-        }
-        // Else the kernel may let the thread sleep 50 us longer, to wake it with others.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let real_time = priority::ask(self.options.real_time);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (host, tun) in (0..).zip(&self.tuns) {
             if let Some(tun) = tun {
@@ -363,13 +357,4 @@ impl Emulator {
             real_time,
         }
     }
-}
-
-/// Puts the calling thread into the first-in-first-out real-time class; whether that was allowed.
-fn enter_real_time_class(priority: u8) -> bool {
-    let parameters = libc::sched_param { sched_priority: libc::c_int::from(priority.clamp(1, 99)) };
-    #[allow(unsafe_code, reason = "no safe wrapper at hand")]
-    // SAFETY: the pointer is to a live structure of the type that the call reads; 0 is the calling thread.
-    let code = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
-    code == 0
 }

@@ -100,11 +100,16 @@ pub struct Budget {
     pub p99: Span,
     /// Of any delivery.
     pub most: Span,
+    /// Of 99 of 100 things that a host's application does.
+    pub agents_p99: Span,
+    /// How often a sender may have had nothing to send because its application was not served in time.
+    pub ran_dry: u64,
 }
 
 impl Budget {
     /// For paths of milliseconds, on a machine that is not overloaded: a tick of a busy scheduler at the most, and seldom.
-    pub const USUAL: Budget = Budget { p99: Span::from_us(500), most: Span::from_ms(20) };
+    pub const USUAL: Budget =
+        Budget { p99: Span::from_us(500), most: Span::from_ms(20), agents_p99: Span::from_ms(1), ran_dry: 0 };
 }
 
 /// Why a run does not count.
@@ -126,6 +131,20 @@ pub enum Invalid {
         /// The budget's.
         may_be: Span,
     },
+    /// Applications were late.
+    #[error("hosts did 99 of 100 things up to {} us late, over the budget of {} us", was.as_us(), may_be.as_us())]
+    AgentsLate {
+        /// The 99th percentile.
+        was: Span,
+        /// The budget's.
+        may_be: Span,
+    },
+    /// Senders were held up by this machine.
+    #[error("senders waited {times} times for a processor, with nothing left to send")]
+    RanDry {
+        /// How often.
+        times: u64,
+    },
     /// Packets were lost between the hosts and the emulator, which the plan did not ask for.
     #[error("{packets} packets were lost outside the emulated network")]
     Lost {
@@ -134,19 +153,36 @@ pub enum Invalid {
     },
 }
 
+/// What is judged of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// How late deliveries were.
+    pub deliveries: Histogram,
+    /// How late the hosts' applications did what was due.
+    pub agents: Histogram,
+    /// How often a sender had nothing to send because its application was not served in time.
+    pub ran_dry: u64,
+    /// Packets lost on the way into the network or out of it.
+    pub lost_outside: u64,
+}
+
 impl Budget {
-    /// Judges the deliveries of a run, and the packets that were lost on the way into the network or out of it.
+    /// Judges a run.
     ///
     /// # Errors
-    /// If the run must not count: the first of the reasons.
-    pub fn judge(&self, deliveries: &Histogram, lost_outside: u64) -> Result<(), Invalid> {
-        let p99 = deliveries.percentile(990);
-        if lost_outside > 0 {
-            Err(Invalid::Lost { packets: lost_outside })
+    /// If it must not count: the first of the reasons.
+    pub fn judge(&self, record: &Record) -> Result<(), Invalid> {
+        let (p99, agents) = (record.deliveries.percentile(990), record.agents.percentile(990));
+        if record.lost_outside > 0 {
+            Err(Invalid::Lost { packets: record.lost_outside })
         } else if p99 > self.p99 {
             Err(Invalid::OftenLate { was: p99, may_be: self.p99 })
-        } else if deliveries.most() > self.most {
-            Err(Invalid::VeryLate { was: deliveries.most(), may_be: self.most })
+        } else if record.deliveries.most() > self.most {
+            Err(Invalid::VeryLate { was: record.deliveries.most(), may_be: self.most })
+        } else if agents > self.agents_p99 {
+            Err(Invalid::AgentsLate { was: agents, may_be: self.agents_p99 })
+        } else if record.ran_dry > self.ran_dry {
+            Err(Invalid::RanDry { times: record.ran_dry })
         } else {
             Ok(())
         }
@@ -199,15 +235,20 @@ mod tests {
 
     #[test]
     fn a_run_over_its_budget_does_not_count() {
-        let budget = Budget { p99: Span::from_us(100), most: Span::from_ms(1) };
+        let budget =
+            Budget { p99: Span::from_us(100), most: Span::from_ms(1), agents_p99: Span::from_us(200), ran_dry: 1 };
         let prompt = vec![Span::from_us(50); 990];
-        let with = |late: &[Span]| of(&[prompt.as_slice(), late].concat());
-        assert_eq!(budget.judge(&with(&[]), 0), Ok(()));
-        assert_eq!(budget.judge(&with(&[Span::from_us(900); 9]), 0), Ok(()));
-        let often = budget.judge(&with(&[Span::from_us(900); 11]), 0).unwrap_err();
+        let with = |late: &[Span]| Record { deliveries: of(&[prompt.as_slice(), late].concat()), ..Record::default() };
+        assert_eq!(budget.judge(&with(&[])), Ok(()));
+        assert_eq!(budget.judge(&with(&[Span::from_us(900); 9])), Ok(()));
+        let often = budget.judge(&with(&[Span::from_us(900); 11])).unwrap_err();
         assert!(matches!(often, Invalid::OftenLate { may_be, .. } if may_be == Span::from_us(100)));
-        let very = budget.judge(&with(&[Span::from_us(1_500)]), 0).unwrap_err();
+        let very = budget.judge(&with(&[Span::from_us(1_500)])).unwrap_err();
         assert_eq!(very.to_string(), "a packet was delivered 1500 us late, over the budget of 1000 us");
-        assert_eq!(budget.judge(&with(&[]), 3), Err(Invalid::Lost { packets: 3 }));
+        assert_eq!(budget.judge(&Record { lost_outside: 3, ..with(&[]) }), Err(Invalid::Lost { packets: 3 }));
+        assert_eq!(budget.judge(&Record { ran_dry: 1, ..with(&[]) }), Ok(()));
+        assert_eq!(budget.judge(&Record { ran_dry: 2, ..with(&[]) }), Err(Invalid::RanDry { times: 2 }));
+        let agents = budget.judge(&Record { agents: of(&[Span::from_us(300)]), ..with(&[]) }).unwrap_err();
+        assert_eq!(agents.to_string(), "hosts did 99 of 100 things up to 300 us late, over the budget of 200 us");
     }
 }

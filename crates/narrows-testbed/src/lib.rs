@@ -31,6 +31,7 @@ pub mod lateness;
 pub mod namespace;
 mod netlink;
 pub mod packet;
+pub mod priority;
 pub mod samples;
 pub mod testbed;
 pub mod tun;

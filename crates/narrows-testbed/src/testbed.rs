@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
 use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan};
 use narrows_sim::Results;
@@ -19,9 +20,10 @@ use crate::doctor::{self, Missing};
 use crate::emulator::{self, Counts, Emulator, EmulatorError, Observed};
 use crate::fabric::Fabric;
 use crate::host::{self, Parameters};
-use crate::lateness::{Budget, Histogram, Invalid};
+use crate::lateness::{Budget, Histogram, Invalid, Record};
 use crate::namespace::{Claim, Namespace, sweep};
 use crate::packet::Packet;
+use crate::priority::RealTime;
 
 /// From the last host's readiness to the plan's beginning, and a few round trips more: connections are opened in it.
 const PREPARATION: Span = Span::from_ms(300);
@@ -35,6 +37,8 @@ pub struct Options {
     pub emulator: emulator::Options,
     /// What the kernel calls a plan's controllers, where that is not their own name.
     pub controllers: BTreeMap<String, String>,
+    /// The place in the real-time class that the hosts' applications ask for, behind the emulator's; `None` asks for none.
+    pub agents_real_time: Option<RealTime>,
     /// How late deliveries may be.
     pub budget: Budget,
     /// Most hosts.
@@ -49,6 +53,7 @@ impl Default for Options {
         Options {
             emulator: emulator::Options::default(),
             controllers: BTreeMap::from([("newreno".to_owned(), "reno".to_owned())]),
+            agents_real_time: Some(RealTime(5)),
             budget: Budget::USUAL,
             most_hosts: 64,
             most_rate: Rate::from_mbps(200),
@@ -119,16 +124,21 @@ pub struct Outcome {
     pub validity: Result<(), Invalid>,
     /// What became of packets.
     pub counts: Counts,
-    /// How late deliveries were.
-    pub lateness: Histogram,
-    /// How late the applications did what was due.
-    pub agents_lateness: Histogram,
+    /// What they were judged by.
+    pub record: Record,
     /// Connections that failed.
     pub failures: u64,
     /// Flows whose ends did not agree on ECN although the plan says so.
     pub without_ecn: u64,
     /// Whether the emulator ran in the real-time class.
     pub real_time: bool,
+}
+
+impl Outcome {
+    /// A table of the results, with the columns of a simulated run's; `None` if there is none of this name.
+    pub fn table(&self, name: &str, plan: &Plan) -> Option<RecordBatch> {
+        narrows_tables::table(name, plan, &self.results)
+    }
 }
 
 /// Runs a plan, in real time: as long as the plan, and a moment more. What killed runs left behind is removed first, and
@@ -159,17 +169,20 @@ pub fn run(plan: &Plan, seed: u64, options: &Options, ideal: Ideal<'_>) -> Resul
     let (notes, observed, ended) = perform(plan, seed, options, &namespaces, devices)?;
     let results = collect(plan, seed, &notes, &observed, ended, ideal);
     let lost: u64 = notes.iter().map(|notes| notes.dropped_by_device).sum();
-    let validity = options.budget.judge(&observed.lateness, observed.counts.lost_outside() + lost);
-    let mut agents_lateness = Histogram::default();
-    notes.iter().for_each(|notes| agents_lateness.merge(&notes.lateness));
+    let mut record = Record {
+        deliveries: observed.lateness,
+        agents: Histogram::default(),
+        ran_dry: notes.iter().map(|notes| notes.ran_dry).sum(),
+        lost_outside: observed.counts.lost_outside() + lost,
+    };
+    notes.iter().for_each(|notes| record.agents.merge(&notes.lateness));
     let sent = notes.iter().flat_map(|notes| &notes.flows).filter_map(|(name, flow)| Some((name, flow.sent?)));
     let wants = |traffic: u32| plan.traffic[traffic as usize].controller.ecn;
     Ok(Outcome {
         results,
-        validity,
+        validity: options.budget.judge(&record),
         counts: observed.counts,
-        lateness: observed.lateness,
-        agents_lateness,
+        record,
         failures: notes.iter().map(|notes| notes.failures).sum(),
         without_ecn: sent.filter(|(name, sent)| wants(name.traffic) && !sent.ecn).count() as u64,
         real_time: observed.real_time,
@@ -241,7 +254,7 @@ fn perform(
         options.emulator,
     )
     .map_err(EmulatorError::from)?;
-    let run = Run { plan, seed, controllers: &controllers, clock, plan_begins };
+    let run = Run { plan, seed, controllers: &controllers, clock, plan_begins, real_time: options.agents_real_time };
     let (shared, stop) = (Shared::default(), AtomicBool::new(false));
     let deadline = plan.schedule.end + plan.schedule.drain + plan_begins;
     thread::scope(|scope| {

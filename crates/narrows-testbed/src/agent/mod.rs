@@ -39,6 +39,7 @@ pub(crate) use socket::port;
 
 use crate::clock::{Clock, timespec};
 use crate::namespace::set_parameter;
+use crate::priority::{self, RealTime};
 use crate::tun;
 use flows::{Flows, asked, ends};
 use message::{NAME_BYTES, with_name};
@@ -52,9 +53,6 @@ const LONGEST_SLEEP: Span = Span::from_ms(10);
 const ROUND_TRIPS: Span = Span::from_ms(10);
 /// Bytes that are read or written at once.
 const PIECE: usize = 1 << 18;
-/// How much sooner than other threads the agent's is served, where that is allowed: a host has a processor of its own.
-const NICE: i32 = -15;
-
 /// Size of a flow without one: far beyond any run.
 const ENDLESS: Bytes = Bytes::new(1 << 50);
 
@@ -96,6 +94,8 @@ pub struct Run<'a> {
     pub clock: Clock,
     /// When on it the plan begins.
     pub plan_begins: Span,
+    /// The place in the real-time class that agents ask for; `None` asks for none.
+    pub real_time: Option<RealTime>,
 }
 
 /// What comes due. Equal times are handled in this order.
@@ -329,8 +329,7 @@ impl<'a> Agent<'a> {
     /// # Errors
     /// If the kernel refuses what it must not refuse.
     pub fn run(mut self) -> Result<Notes, AgentError> {
-        // Where it is not allowed, lateness tells.
-        let _ = rustix::process::setpriority_process(None, NICE);
+        priority::ask(self.run.real_time);
         let hosts = self.run.plan.network.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
         while (self.shared.listening.load(Ordering::Relaxed) as usize) < hosts {
             if self.shared.stop.load(Ordering::Relaxed) {
@@ -615,7 +614,7 @@ impl<'a> Agent<'a> {
             }
         }
         if flags.contains(EventFlags::OUT) {
-            self.write(id);
+            self.write_on(id);
         }
         if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) {
             self.read(id);
@@ -665,6 +664,16 @@ impl<'a> Agent<'a> {
         if self.connections.contains_key(&id) {
             self.send_flow(id, name, &flow, NAME_BYTES);
         }
+    }
+
+    /// There is room to write on, at last.
+    fn write_on(&mut self, id: u32) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        if connection.writing.is_some_and(|writing| writing.named > 0) {
+            let dry = Info::of(&connection.socket).is_ok_and(|info| info.unsent() == 0);
+            self.notes.ran_dry += u64::from(dry);
+        }
+        self.write(id);
     }
 
     /// Writes what there is room for.

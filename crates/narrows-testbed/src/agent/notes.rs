@@ -109,6 +109,9 @@ pub struct Notes {
     pub samples: Vec<Sample>,
     /// How late the agent did what was due.
     pub lateness: Histogram,
+    /// How often a connection had sent all that it was given before the agent came to give it more: its flow was held up by the
+    /// machine, not by the network.
+    pub ran_dry: u64,
     /// Connections that failed: refused, timed out, reset, or not understood.
     pub failures: u64,
     /// Packets that the host's device dropped because the emulator did not read them in time.

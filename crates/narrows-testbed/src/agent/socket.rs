@@ -13,8 +13,8 @@ use crate::address;
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 /// The port of the listener of the first traffic entry.
 const FIRST_PORT: u16 = 10_000;
-/// Bytes that a connection without an end may hold back unsent, so that stopping stops: 40 ms at 50 Mbps.
-const UNSENT: libc::c_int = 1 << 18;
+/// Bytes that a connection without an end may hold back unsent, so that stopping stops: 40 ms at 100 Mbps.
+const UNSENT: libc::c_int = 1 << 19;
 
 /// The port on which hosts listen for a traffic entry.
 pub(crate) fn port(traffic: u32) -> u16 {
@@ -152,7 +152,12 @@ impl Info {
 
     /// Whether everything handed over was acknowledged.
     pub(crate) fn is_idle(&self) -> bool {
-        self.u32(24) == 0 && self.u32(144) == 0
+        self.u32(24) == 0 && self.unsent() == 0
+    }
+
+    /// Bytes handed over and not yet sent for the first time.
+    pub(crate) fn unsent(&self) -> u32 {
+        self.u32(144)
     }
 
     /// Payload bytes sent again so far.

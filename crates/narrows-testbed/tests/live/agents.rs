@@ -50,8 +50,8 @@ fn both(plan: &Plan) -> (Outcome, Results) {
         "{:?}; valid {:?}; late p99 {} us; agents late p99 {} us; {} failures; {} without ECN",
         live.counts,
         live.validity,
-        live.lateness.percentile(990).as_us(),
-        live.agents_lateness.percentile(990).as_us(),
+        live.record.deliveries.percentile(990).as_us(),
+        live.record.agents.percentile(990).as_us(),
         live.failures,
         live.without_ecn,
     );
@@ -74,6 +74,11 @@ fn both(plan: &Plan) -> (Outcome, Results) {
             live.marked_bytes,
             simulated.marked_bytes,
         );
+    }
+    for table in narrows_tables::NAMES {
+        let (batch, other) =
+            (live.table(table, plan).expect("its name"), narrows_tables::table(table, plan, &expected));
+        assert_eq!(batch.schema(), other.expect("its name").schema());
     }
     assert_eq!(live.results.flows.len(), expected.flows.len());
     for (live, simulated) in pairs {
