@@ -1,4 +1,5 @@
 //! The same plan and seed have the same flows here as in the simulator, by name and in order. Needs no privilege.
+#![cfg(target_os = "linux")]
 
 use narrows_core::cc::spec;
 use narrows_core::queue::Limit;
