@@ -19,6 +19,7 @@ test: .venv/built
 	cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items --quiet
 	cargo test --quiet
+	cargo test --quiet --package narrows-testbed --lib --test same_flows
 	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the twin test of narrows-kernel is SKIPPED',\
 		cargo test --quiet --package narrows-kernel --lib --test twins --test citations)
 	$(BIN)/ruff check python experiments
@@ -30,11 +31,12 @@ test: .venv/built
 	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
 
-## The controllers on this machine's kernel, as root; each test that cannot run says why.
+## The controllers and the emulator on this machine's kernel, as root; each test that cannot run says why.
 live-test:
 	@command -v clang >/dev/null && pkg-config --exists libelf zlib || \
 		(apt-get update && apt-get install --yes --no-install-recommends clang libelf-dev zlib1g-dev pkg-config) >/dev/null
 	cargo test --quiet --package narrows-kernel --test live
+	cargo test --quiet --package narrows-testbed --test live
 
 ## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed.
 bench: .venv/built

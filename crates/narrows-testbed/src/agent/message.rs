@@ -1,0 +1,45 @@
+//! What a message begins with: the name of its flow, so that the other end learns of it from the message alone. The plan, which
+//! every agent has, says the rest.
+
+use narrows_core::units::Bytes;
+
+/// What a flow is called: the same on both its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// The plan's traffic entry.
+    pub traffic: u32,
+    /// How many flows of the entry come before it.
+    pub sequence: u32,
+}
+
+/// Bytes of a name: the least size of a message of an opener. A shorter one is lengthened to it.
+pub(crate) const NAME_BYTES: usize = 8;
+
+impl Name {
+    pub(crate) fn to_bytes(self) -> [u8; NAME_BYTES] {
+        (u64::from(self.traffic) << 32 | u64::from(self.sequence)).to_be_bytes()
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "two halves")]
+    pub(crate) fn from_bytes(bytes: [u8; NAME_BYTES]) -> Name {
+        let both = u64::from_be_bytes(bytes);
+        Name { traffic: (both >> 32) as u32, sequence: both as u32 }
+    }
+}
+
+/// Bytes that a message of this size takes with its name in it.
+pub(crate) fn with_name(size: Bytes) -> u64 {
+    size.get().max(NAME_BYTES as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_survives_the_wire() {
+        let name = Name { traffic: 7, sequence: u32::MAX - 1 };
+        assert_eq!(Name::from_bytes(name.to_bytes()), name);
+        assert_eq!([with_name(Bytes::new(1)), with_name(Bytes::new(9))], [8, 9]);
+    }
+}

@@ -1,0 +1,172 @@
+//! TCP sockets of the namespace that the thread is in: non-blocking, without Nagle's algorithm, each with its controller.
+
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use narrows_core::units::{Rate, Span};
+use rustix::io::{self, Errno};
+use rustix::net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType};
+use rustix::net::{accept_with, bind, connect, getsockname, listen, socket_with, sockopt};
+
+use crate::address;
+
+const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+/// The port of the listener of the first traffic entry.
+const FIRST_PORT: u16 = 10_000;
+/// Bytes that a connection without an end may hold back unsent, so that stopping stops: 40 ms at 100 Mbps.
+const UNSENT: libc::c_int = 1 << 19;
+
+/// The port on which hosts listen for a traffic entry.
+pub(crate) fn port(traffic: u32) -> u16 {
+    u16::try_from(traffic).ok().and_then(|traffic| FIRST_PORT.checked_add(traffic)).expect("a plan has few entries")
+}
+
+/// A listener for a traffic entry: what it accepts has this controller.
+pub(crate) fn listener(host: u32, traffic: u32, congestion: &str) -> io::Result<OwnedFd> {
+    let socket = stream(congestion)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &SocketAddrV4::new(address::v4(host), port(traffic)))?;
+    listen(&socket, 4_096)?;
+    Ok(socket)
+}
+
+/// A connection that is being opened.
+pub(crate) fn connection(peer: u32, traffic: u32, congestion: &str) -> io::Result<OwnedFd> {
+    let socket = stream(congestion)?;
+    match connect(&socket, &SocketAddrV4::new(address::v4(peer), port(traffic))) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error),
+    }
+}
+
+/// The next connection that a listener has; `None` if there is none now.
+pub(crate) fn accepted(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    match accept_with(listener, FLAGS) {
+        Ok(socket) => {
+            sockopt::set_tcp_nodelay(&socket, true)?;
+            Ok(Some(socket))
+        }
+        Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn stream(congestion: &str) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, FLAGS, None)?;
+    sockopt::set_tcp_congestion(&socket, congestion)?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    Ok(socket)
+}
+
+/// The port of this end; 0 before there is one.
+pub(crate) fn own_port(socket: &OwnedFd) -> u16 {
+    let address: Option<std::net::SocketAddr> =
+        getsockname(socket).ok().and_then(|address: SocketAddrAny| address.try_into().ok());
+    address.map_or(0, |address| address.port())
+}
+
+/// The peer hears at once that this end is gone: nothing of it lingers.
+pub(crate) fn abort(socket: &OwnedFd) {
+    let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+}
+
+/// Lets only so much wait unsent that a stop takes effect soon.
+pub(crate) fn keep_unsent_low(socket: &OwnedFd) -> io::Result<()> {
+    let unsent = UNSENT;
+    #[allow(unsafe_code, reason = "no safe wrapper at hand")]
+    // SAFETY: the pointer is to a live integer of the length that is said.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            (&raw const unsent).cast(),
+            libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("four"),
+        )
+    };
+    if code == 0 { Ok(()) } else { Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)) }
+}
+
+/// What the kernel tells of a connection [`struct tcp_info`, <linux/tcp.h>]. What an older kernel does not tell is zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Info {
+    bytes: [u8; 248],
+}
+
+impl Info {
+    /// Of a connection as it begins.
+    pub(crate) const NONE: Info = Info { bytes: [0; 248] };
+
+    pub(crate) fn of(socket: &OwnedFd) -> io::Result<Info> {
+        let mut info = Info::NONE;
+        let mut length = libc::socklen_t::try_from(info.bytes.len()).expect("a few hundred");
+        #[allow(unsafe_code, reason = "no safe wrapper at hand")]
+        // SAFETY: the kernel writes at most `length` bytes, which is the size of the array.
+        let code = unsafe {
+            libc::getsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                info.bytes.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        if code == 0 {
+            Ok(info)
+        } else {
+            Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+        }
+    }
+
+    fn u16(&self, at: usize) -> u16 {
+        u16::from_ne_bytes(std::array::from_fn(|i| self.bytes[at + i]))
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_ne_bytes(std::array::from_fn(|i| self.bytes[at + i]))
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        u64::from_ne_bytes(std::array::from_fn(|i| self.bytes[at + i]))
+    }
+
+    /// Whether the two ends agreed on ECN.
+    pub(crate) const fn has_ecn(&self) -> bool {
+        self.bytes[5] & 8 != 0
+    }
+
+    /// Smoothed round trip; `None` without a sample.
+    pub(crate) fn round_trip(&self) -> Option<Span> {
+        Some(Span::from_us(u64::from(self.u32(68)))).filter(|&span| span > Span::ZERO)
+    }
+
+    /// Congestion window, packets.
+    pub(crate) fn window(&self) -> u32 {
+        self.u32(80)
+    }
+
+    /// The rate at which it would pace.
+    pub(crate) fn pacing(&self) -> Rate {
+        Rate::from_bps(self.u64(104).saturating_mul(8))
+    }
+
+    /// Whether everything handed over was acknowledged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.u32(24) == 0 && self.unsent() == 0
+    }
+
+    /// Bytes handed over and not yet sent for the first time.
+    pub(crate) fn unsent(&self) -> u32 {
+        self.u32(144)
+    }
+
+    /// Payload bytes sent again so far.
+    pub(crate) fn retransmitted(&self) -> u64 {
+        self.u64(208)
+    }
+
+    /// Expiries of the retransmission timer so far; from Linux 6.7 on.
+    pub(crate) fn timeouts(&self) -> u32 {
+        u32::from(self.u16(240))
+    }
+}

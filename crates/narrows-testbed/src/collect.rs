@@ -1,0 +1,241 @@
+//! What the agents and the emulator have seen becomes the rows that a simulated run leaves behind, with the same meaning.
+//!
+//! Two columns are made of what a kernel tells: `rtt_mean_ns` is the mean of the smoothed round trip, looked at every 10 ms
+//! while the flow is sent; `timeouts` is counted from Linux 6.7 on.
+
+use std::collections::BTreeMap;
+
+use narrows_core::packet::FRAMING_BYTES;
+use narrows_core::probe::DropReason;
+use narrows_core::units::{Bytes, Span, Time};
+use narrows_scenario::plan::{FlowStart, Pattern, Plan};
+use narrows_sim::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+
+use crate::agent::{self, Name, Notes};
+use crate::emulator::{Marked, Observed};
+use crate::samples::Samples;
+
+/// The time that a flow would take on an empty network, by its source, destination, size and request.
+pub type Ideal<'a> = &'a mut dyn FnMut((u32, u32), Bytes, Option<Bytes>) -> Span;
+
+/// The rows of a run, from the notes of all hosts by number.
+pub fn collect(plan: &Plan, seed: u64, notes: &[Notes], observed: &Observed, ended: Time, ideal: Ideal<'_>) -> Results {
+    let (requests, request_numbers) = queries(plan, notes);
+    let (flows, flow_numbers) = flows(plan, seed, notes, observed, &request_numbers, ideal);
+    let mut series: Vec<SeriesRow> = (observed.samples.backlogs.iter())
+        .map(|look| SeriesRow {
+            time_ns: look.at.as_ns(),
+            entity: look.link,
+            quantity: Quantity::QueueBytes,
+            value: real(look.bytes.get()),
+        })
+        .collect();
+    let samples = notes.iter().flat_map(|notes| &notes.samples);
+    series.extend(samples.filter_map(|sample| {
+        let quantity = match sample.quantity {
+            agent::Quantity::Window => Quantity::WindowPackets,
+            agent::Quantity::Pacing => Quantity::PacingBps,
+            agent::Quantity::Goodput => Quantity::GoodputBps,
+        };
+        let entity = *flow_numbers.get(&sample.flow)?;
+        Some(SeriesRow { time_ns: sample.at.as_ns(), entity, quantity, value: real(sample.value) })
+    }));
+    let sampler = |quantity| match quantity {
+        Quantity::QueueBytes => 0,
+        Quantity::WindowPackets | Quantity::PacingBps => 1,
+        Quantity::GoodputBps => 2,
+    };
+    // A sender's window and pacing rate keep their order.
+    series.sort_by_key(|row| (row.time_ns, sampler(row.quantity), row.entity));
+    Results {
+        flows,
+        requests,
+        ports: ports(plan, &observed.samples),
+        series,
+        packet_hops: observed.packet_hops,
+        events: observed.packet_hops,
+        ended_ns: ended.as_ns(),
+    }
+}
+
+/// All queries, and the number of each by host and place.
+fn queries(plan: &Plan, notes: &[Notes]) -> (Vec<RequestRow>, Vec<Vec<u32>>) {
+    let mut order: Vec<(usize, usize)> = (notes.iter().enumerate())
+        .flat_map(|(host, notes)| (0..notes.queries.len()).map(move |place| (host, place)))
+        .collect();
+    order.sort_by_key(|&(host, place)| {
+        let query = &notes[host].queries[place];
+        (query.start, query.traffic)
+    });
+    let mut numbers: Vec<Vec<u32>> = notes.iter().map(|notes| vec![0; notes.queries.len()]).collect();
+    let mut rows = Vec::with_capacity(order.len());
+    for (number, (host, place)) in (0..).zip(order) {
+        let query = &notes[host].queries[place];
+        let Pattern::Incast(incast) = &plan.traffic[query.traffic as usize].pattern else { continue };
+        numbers[host][place] = number;
+        rows.push(RequestRow {
+            request: number,
+            client: incast.client,
+            start_ns: query.start.as_ns(),
+            completion_ns: query.completion.map(Span::as_ns),
+            responses: query.responses,
+        });
+    }
+    (rows, numbers)
+}
+
+/// All flows, in the order of the plan, and the number of each.
+fn flows(
+    plan: &Plan,
+    seed: u64,
+    notes: &[Notes],
+    observed: &Observed,
+    request_numbers: &[Vec<u32>],
+    ideal: Ideal<'_>,
+) -> (Vec<FlowRow>, BTreeMap<Name, u32>) {
+    let mut whole: BTreeMap<Name, agent::Flow> = BTreeMap::new();
+    let mut requests: BTreeMap<Name, u32> = BTreeMap::new();
+    for (host, notes) in notes.iter().enumerate() {
+        for (&name, flow) in &notes.flows {
+            let merged = whole.entry(name).or_default();
+            merged.opened = merged.opened.or(flow.opened);
+            merged.sent = merged.sent.or(flow.sent);
+            merged.received = merged.received.or(flow.received);
+            if let Some(query) = flow.opened.and_then(|opened| opened.query) {
+                requests.insert(name, request_numbers[host][query as usize]);
+            }
+        }
+    }
+    let mut order: Vec<(Name, agent::Flow, agent::Opened)> =
+        whole.into_iter().filter_map(|(name, flow)| Some((name, flow, flow.opened?))).collect();
+    order.sort_by_key(|(name, _, opened)| (opened.planned, *name));
+    let drawn = agent::Drawn::new(plan, seed);
+    let marks = Marks::new(&observed.marked);
+    let mut numbers = BTreeMap::new();
+    let mut rows = Vec::with_capacity(order.len());
+    for (number, (name, flow, opened)) in (0..).zip(order) {
+        let start = drawn.flow(name).expect("what was opened was drawn");
+        numbers.insert(name, number);
+        rows.push(row(plan, number, requests.get(&name).copied(), (name, &start), (&flow, &opened), &marks, ideal));
+    }
+    (rows, numbers)
+}
+
+fn row(
+    plan: &Plan,
+    number: u32,
+    request: Option<u32>,
+    (name, start): (Name, &FlowStart),
+    (flow, opened): (&agent::Flow, &agent::Opened),
+    marks: &Marks,
+    ideal: Ideal<'_>,
+) -> FlowRow {
+    let (sent, received) = (flow.sent.unwrap_or_default(), flow.received.unwrap_or_default());
+    let (source, destination) = (start.source, start.destination);
+    let site = |node: u32| plan.network.nodes[node as usize].site;
+    let listener = agent::port(name.traffic);
+    let ports = if start.request.is_some() { (listener, opened.port) } else { (opened.port, listener) };
+    let until = received.done.unwrap_or(Time::NEVER);
+    FlowRow {
+        flow: number,
+        connection: opened.connection,
+        request,
+        source,
+        destination,
+        inter: site(source) != site(destination),
+        traffic: name.traffic,
+        size_bytes: start.size.map_or(received.delivered, Bytes::get),
+        start_ns: opened.start.as_ns(),
+        fct_ns: received.done.map(|done| done.since(opened.start).as_ns()),
+        ideal_fct_ns: ideal((source, destination), start.size.unwrap_or(Bytes::new(1)), start.request).as_ns(),
+        rtt_mean_ns: (sent.rtt_count > 0).then(|| sent.rtt_sum.div(sent.rtt_count).as_ns()),
+        retransmitted_bytes: sent.retransmitted_bytes,
+        timeouts: sent.timeouts,
+        marked_bytes: marks.between((source, destination), ports, opened.start, until),
+        delivered_after_warmup_bytes: received.delivered_at_end.unwrap_or(received.delivered)
+            - received.delivered_at_warmup,
+    }
+}
+
+/// Marked payload by connection and direction.
+struct Marks(BTreeMap<Way, Vec<(Time, u64)>>);
+
+/// Hosts, then ports: the sender's first.
+type Way = ((u32, u32), (u16, u16));
+
+impl Marks {
+    /// `marked` is in the order of delivery.
+    fn new(marked: &[Marked]) -> Marks {
+        let mut ways: BTreeMap<Way, Vec<(Time, u64)>> = BTreeMap::new();
+        for mark in marked {
+            let way = ways.entry(((mark.source, mark.destination), mark.ports)).or_default();
+            let sum = way.last().map_or(0, |(_, sum)| *sum);
+            way.push((mark.at, sum + u64::from(mark.payload)));
+        }
+        Marks(ways)
+    }
+
+    /// What was delivered after `from`, up to and including `until`: flows of one connection follow each other.
+    fn between(&self, hosts: (u32, u32), ports: (u16, u16), from: Time, until: Time) -> u64 {
+        let Some(way) = self.0.get(&(hosts, ports)) else { return 0 };
+        let by = |time: Time| match way.partition_point(|(at, _)| *at <= time) {
+            0 => 0,
+            place => way[place - 1].1,
+        };
+        by(until) - by(from)
+    }
+}
+
+fn ports(plan: &Plan, samples: &Samples) -> Vec<PortRow> {
+    let now = samples.read_at;
+    let warmup = Time::ZERO + plan.schedule.warmup;
+    let measured = now.since(warmup);
+    let rows = (0..).zip(&plan.network.links).zip(&samples.counters).map(|((port, link), counters)| {
+        let looks = samples.backlogs.iter().filter(|look| look.link == port && look.at >= warmup);
+        let mut looks: Vec<u64> = looks.map(|look| look.bytes.get()).collect();
+        looks.sort_unstable();
+        let percentile = |percent: usize| looks.get((looks.len() * percent).div_ceil(100).saturating_sub(1)).copied();
+        let dropped = |reason: DropReason| counters.dropped_for(reason).get();
+        let wire = counters.sent.bytes.get() + counters.sent.packets.get() * FRAMING_BYTES;
+        let possible = real(link.rate.as_bps()) * real(measured.as_ns()) / 8e9;
+        let integral = counters.queue_integral / u128::from(measured.as_ps().max(1));
+        PortRow {
+            port,
+            sent_packets: counters.sent.packets.get(),
+            sent_bytes: counters.sent.bytes.get(),
+            dropped_limit_packets: dropped(DropReason::Limit),
+            dropped_pool_packets: dropped(DropReason::Pool),
+            dropped_aqm_packets: dropped(DropReason::Aqm),
+            dropped_impairment_packets: dropped(DropReason::Impairment),
+            marked_packets: counters.marked.get(),
+            queue_mean_bytes: real(u64::try_from(integral).unwrap_or(u64::MAX)),
+            queue_p50_bytes: percentile(50),
+            queue_p99_bytes: percentile(99),
+            queue_max_bytes: counters.queue_max.get(),
+            utilisation: if possible > 0.0 { real(wire) / possible } else { 0.0 },
+            measured_ns: measured.as_ns(),
+        }
+    });
+    rows.collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "results are read as real numbers; counts stay below 2⁵³")]
+fn real(value: u64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_belong_to_the_flow_that_was_on_the_connection_then() {
+        let at = |ms: u64| Time::ZERO + Span::from_ms(ms);
+        let mark =
+            |ms, source, payload| Marked { at: at(ms), source, destination: 1, ports: (20_000, 10_000), payload };
+        let marks = Marks::new(&[mark(1, 0, 100), mark(2, 3, 7), mark(5, 0, 10), mark(6, 0, 1)]);
+        let of = |from, until| marks.between((0, 1), (20_000, 10_000), at(from), until);
+        assert_eq!((of(0, at(5)), of(5, at(9)), of(0, Time::NEVER), of(6, at(9))), (110, 1, 111, 0));
+        assert_eq!(marks.between((1, 0), (10_000, 20_000), at(0), at(9)), 0);
+    }
+}

@@ -1,0 +1,303 @@
+//! A run of a plan on this machine's kernel, from its hosts to its rows.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use narrows_core::units::{Rate, Span, Time};
+use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan};
+use narrows_sim::Results;
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::address::MOST_HOSTS;
+use crate::agent::{Agent, AgentError, Notes, Run, Shared};
+use crate::clock::Clock;
+use crate::collect::{Ideal, collect};
+use crate::doctor::{self, Missing};
+use crate::emulator::{self, Counts, Emulator, EmulatorError, Observed};
+use crate::fabric::Fabric;
+use crate::host::{self, Parameters};
+use crate::lateness::{Budget, Histogram, Invalid, Record};
+use crate::namespace::{Claim, Namespace, sweep};
+use crate::packet::Packet;
+use crate::priority::RealTime;
+
+/// From the last host's readiness to the plan's beginning, and a few round trips more: connections are opened in it.
+const PREPARATION: Span = Span::from_ms(300);
+/// How often the end is looked for.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How plans are run live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The emulator's.
+    pub emulator: emulator::Options,
+    /// What the kernel calls a plan's controllers, where that is not their own name.
+    pub controllers: BTreeMap<String, String>,
+    /// The place in the real-time class that the hosts' applications ask for, behind the emulator's; `None` asks for none.
+    pub agents_real_time: Option<RealTime>,
+    /// How late deliveries may be.
+    pub budget: Budget,
+    /// Most hosts.
+    pub most_hosts: u32,
+    /// The fastest path that a flow may have.
+    pub most_rate: Rate,
+}
+
+impl Default for Options {
+    /// The kernel's own controllers; what two processors carry faithfully.
+    fn default() -> Options {
+        Options {
+            emulator: emulator::Options::default(),
+            controllers: BTreeMap::from([("newreno".to_owned(), "reno".to_owned())]),
+            agents_real_time: Some(RealTime(5)),
+            budget: Budget::USUAL,
+            most_hosts: 64,
+            most_rate: Rate::from_mbps(200),
+        }
+    }
+}
+
+/// Why a plan was not run.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// The machine lacks something.
+    #[error(transparent)]
+    Machine(#[from] Missing),
+    /// The plan has more hosts than are allowed.
+    #[error("the plan has {hosts} hosts; a live run may have {most}")]
+    TooManyHosts {
+        /// The plan's.
+        hosts: usize,
+        /// Allowed.
+        most: u32,
+    },
+    /// The plan has a faster path than is carried faithfully.
+    #[error(
+        "flows from {source_host} to {destination} could go at {} Mbps; live runs carry {} Mbps: scale the plan down",
+        rate.as_bps() / 1_000_000,
+        most.as_bps() / 1_000_000
+    )]
+    TooFast {
+        /// The path's beginning.
+        source_host: String,
+        /// The path's end.
+        destination: String,
+        /// Its narrowest link's.
+        rate: Rate,
+        /// Allowed.
+        most: Rate,
+    },
+    /// A host cannot be made.
+    #[error("host {host} cannot be made: {error}")]
+    Host {
+        /// Its name.
+        host: String,
+        /// What the kernel says.
+        error: Errno,
+    },
+    /// Names and locks cannot be written.
+    #[error("a run cannot be begun: {0}")]
+    Claim(Errno),
+    /// The emulator failed.
+    #[error(transparent)]
+    Emulator(#[from] EmulatorError),
+    /// A host's applications failed.
+    #[error("host {host}: {error}")]
+    Agent {
+        /// Its name.
+        host: String,
+        /// What failed.
+        error: AgentError,
+    },
+}
+
+/// A run that went to its end.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its rows, as a simulated run's.
+    pub results: Results,
+    /// Whether they may count.
+    pub validity: Result<(), Invalid>,
+    /// What became of packets.
+    pub counts: Counts,
+    /// What they were judged by.
+    pub record: Record,
+    /// Connections that failed.
+    pub failures: u64,
+    /// Flows whose ends did not agree on ECN although the plan says so.
+    pub without_ecn: u64,
+    /// Whether the emulator ran in the real-time class.
+    pub real_time: bool,
+}
+
+impl Outcome {
+    /// A table of the results, with the columns of a simulated run's; `None` if there is none of this name.
+    pub fn table(&self, name: &str, plan: &Plan) -> Option<RecordBatch> {
+        narrows_tables::table(name, plan, &self.results)
+    }
+}
+
+/// Runs a plan, in real time: as long as the plan, and a moment more. What killed runs left behind is removed first, and
+/// everything of this one at its end.
+///
+/// # Errors
+/// If the machine or the plan does not allow it, or something fails on the way.
+///
+/// # Panics
+/// If a thread of the run does, or a packet was lost track of.
+pub fn run(plan: &Plan, seed: u64, options: &Options, ideal: Ideal<'_>) -> Result<Outcome, TestbedError> {
+    doctor::examine()?;
+    check(plan, seed, options)?;
+    sweep().map_err(|error| TestbedError::Claim(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+    // Each connection has two ends, and each host a few files.
+    let files = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
+    let claim = Claim::new().map_err(TestbedError::Claim)?;
+    let names: Vec<&str> = hosts(plan).collect();
+    let (mut namespaces, mut devices) = (Vec::new(), Vec::new());
+    for (number, name) in (0..).zip(&names) {
+        let parameters = plan.traffic.first().map_or_else(Parameters::default, |entry| Parameters::of(&entry.profile));
+        let made = host::make(&claim, (number, name), options.emulator.mtu, &parameters);
+        let (namespace, device) = made.map_err(|error| TestbedError::Host { host: (*name).to_owned(), error })?;
+        namespaces.push(namespace);
+        devices.push(device);
+    }
+    let (notes, observed, ended) = perform(plan, seed, options, &namespaces, devices)?;
+    let results = collect(plan, seed, &notes, &observed, ended, ideal);
+    let lost: u64 = notes.iter().map(|notes| notes.dropped_by_device).sum();
+    let mut record = Record {
+        deliveries: observed.lateness,
+        agents: Histogram::default(),
+        ran_dry: notes.iter().map(|notes| notes.ran_dry).sum(),
+        lost_outside: observed.counts.lost_outside() + lost,
+    };
+    notes.iter().for_each(|notes| record.agents.merge(&notes.lateness));
+    let sent = notes.iter().flat_map(|notes| &notes.flows).filter_map(|(name, flow)| Some((name, flow.sent?)));
+    let wants = |traffic: u32| plan.traffic[traffic as usize].controller.ecn;
+    Ok(Outcome {
+        results,
+        validity: options.budget.judge(&record),
+        counts: observed.counts,
+        record,
+        failures: notes.iter().map(|notes| notes.failures).sum(),
+        without_ecn: sent.filter(|(name, sent)| wants(name.traffic) && !sent.ecn).count() as u64,
+        real_time: observed.real_time,
+    })
+}
+
+fn hosts(plan: &Plan) -> impl Iterator<Item = &str> {
+    plan.network.nodes.iter().filter(|node| node.kind == NodeKind::Host).map(|node| node.name.as_str())
+}
+
+/// Refuses plans that this machine does not carry.
+fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> {
+    let (hosts, most) = (hosts(plan).count(), options.most_hosts.min(MOST_HOSTS));
+    if hosts > most as usize {
+        return Err(TestbedError::TooManyHosts { hosts, most });
+    }
+    let fabric: Fabric<Packet> = Fabric::new(&plan.network, seed).map_err(EmulatorError::from)?;
+    let narrowest = |from: u32, to: u32| {
+        let path = fabric.path(from, to, 0);
+        path.iter().map(|&link| plan.network.links[link as usize].rate).min().unwrap_or_default()
+    };
+    for (from, to) in plan.traffic.iter().flat_map(|traffic| pairs(&traffic.pattern)) {
+        let rate = narrowest(from, to);
+        if rate > options.most_rate {
+            let name = |node: u32| plan.network.nodes[node as usize].name.clone();
+            let most = options.most_rate;
+            return Err(TestbedError::TooFast { source_host: name(from), destination: name(to), rate, most });
+        }
+    }
+    Ok(())
+}
+
+/// Who may send to whom.
+fn pairs(pattern: &Pattern) -> Vec<(u32, u32)> {
+    match pattern {
+        Pattern::Open(open) => match &open.pairs {
+            Pairs::Listed(pairs) => pairs.clone(),
+            Pairs::Between { sources, destinations } => {
+                let to = |&from| destinations.iter().map(move |&to| (from, to));
+                sources.iter().flat_map(to).filter(|(from, to)| from != to).collect()
+            }
+        },
+        Pattern::List(flows) => flows.iter().map(|flow| (flow.source, flow.destination)).collect(),
+        Pattern::Incast(incast) => incast.servers.iter().map(|&server| (server, incast.client)).collect(),
+    }
+}
+
+/// The run itself: the emulator's thread, one for each host, and this one, which waits.
+fn perform(
+    plan: &Plan,
+    seed: u64,
+    options: &Options,
+    namespaces: &[Namespace],
+    devices: Vec<crate::tun::Tun>,
+) -> Result<(Vec<Notes>, Observed, Time), TestbedError> {
+    let controllers: Vec<String> = (plan.traffic.iter())
+        .map(|traffic| &traffic.controller.name)
+        .map(|name| options.controllers.get(name).unwrap_or(name).clone())
+        .collect();
+    let slowest: Span = plan.network.links.iter().map(|link| link.delay).max().unwrap_or_default();
+    let plan_begins = PREPARATION + slowest * 16;
+    let clock = Clock::start();
+    let emulator = Emulator::new(
+        &plan.network,
+        seed,
+        devices,
+        (&plan.schedule, &plan.sampling),
+        (clock, plan_begins),
+        options.emulator,
+    )
+    .map_err(EmulatorError::from)?;
+    let run = Run { plan, seed, controllers: &controllers, clock, plan_begins, real_time: options.agents_real_time };
+    let (shared, stop) = (Shared::default(), AtomicBool::new(false));
+    let deadline = plan.schedule.end + plan.schedule.drain + plan_begins;
+    thread::scope(|scope| {
+        // Whatever happens to this thread, the others end.
+        let _stops = (StopAtEnd(&stop), StopAtEnd(&shared.stop));
+        let emulating = scope.spawn(|| emulator.run(deadline, &stop));
+        let agents: Vec<_> = (0..)
+            .zip(namespaces)
+            .map(|(number, namespace)| {
+                let shared = &shared;
+                scope.spawn(move || {
+                    // A thread that ends too soon is seen by the one that waits.
+                    namespace.move_in().map_err(AgentError::from)?;
+                    Agent::new(run, number, shared)?.run()
+                })
+            })
+            .collect();
+        let end = plan.schedule.end + plan_begins;
+        let ended = loop {
+            thread::sleep(LOOK);
+            let now = clock.now();
+            let all_done = now >= end && shared.unfinished.load(Ordering::Relaxed) <= 0;
+            let gone = emulating.is_finished() || agents.iter().any(|agent| agent.is_finished());
+            if all_done || now >= deadline || gone {
+                break now.min(deadline);
+            }
+        };
+        shared.stop.store(true, Ordering::Relaxed);
+        let mut notes = Vec::new();
+        for (agent, name) in agents.into_iter().zip(hosts(plan)) {
+            let noted = agent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            notes.push(noted.map_err(|error| TestbedError::Agent { host: name.to_owned(), error })?);
+        }
+        stop.store(true, Ordering::Relaxed);
+        let observed = emulating.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok((notes, observed, Time::ZERO + ended.since(Time::ZERO + plan_begins)))
+    })
+}
+
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,247 @@
+//! The same plans in the simulator and on this kernel: the same flows, and completion times that agree.
+
+use narrows_core::cc::spec;
+use narrows_core::tcp::profile::Profile;
+use narrows_core::units::{Bytes, Rate, Span, Time};
+use narrows_scenario::plan::{
+    Connections, ControllerChoice, FlowStart, Graph, Incast, Open, Pairs, Pattern, Plan, Sampling, Schedule,
+    SizeDistribution, Traffic,
+};
+use narrows_sim::{Quantity, Results, Simulation};
+use narrows_testbed::{Options, Outcome};
+
+use crate::support::{dumbbell, machine};
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_ms(ms)
+}
+
+fn traffic(name: &str, ecn: bool, connections: Connections, pattern: Pattern) -> Traffic {
+    let values =
+        spec("cubic").expect("it is registered").parameters.iter().map(|parameter| parameter.default).collect();
+    let controller = ControllerChoice { name: "cubic".into(), values, ecn };
+    Traffic { name: name.into(), controller, profile: Profile::LINUX_6, connections, pattern }
+}
+
+fn plan(network: Graph, end_ms: u64, traffic: Vec<Traffic>) -> Plan {
+    Plan {
+        experiment: "live".into(),
+        arm: "cubic".into(),
+        axes: vec![],
+        declared: vec![],
+        network,
+        traffic,
+        schedule: Schedule { end: at(end_ms), drain: Span::from_secs(1), warmup: Span::ZERO },
+        sampling: Sampling { queues: Span::from_ms(1), windows: Span::from_ms(10), goodput: Span::from_ms(100) },
+    }
+}
+
+fn simulated(plan: &Plan) -> Results {
+    let mut simulation = Simulation::new(plan, 1).expect("a plan that can be run");
+    while simulation.advance(1 << 20) {}
+    simulation.finish()
+}
+
+/// Both, with a table of their flows.
+fn both(plan: &Plan) -> (Outcome, Results) {
+    let expected = simulated(plan);
+    let live = narrows_testbed::run(plan, 1, &Options::default(), &mut |_, _, _| Span::from_ms(1)).expect("a live run");
+    eprintln!(
+        "{:?}; valid {:?}; late p99 {} us; agents late p99 {} us; {} failures; {} without ECN",
+        live.counts,
+        live.validity,
+        live.record.deliveries.percentile(990).as_us(),
+        live.record.agents.percentile(990).as_us(),
+        live.failures,
+        live.without_ecn,
+    );
+    let pairs = live.results.flows.iter().zip(&expected.flows);
+    for (live, simulated) in pairs.clone().take(12) {
+        let us = |fct: Option<u64>| fct.map(|ns| ns / 1_000);
+        eprintln!(
+            "{} {}->{} {} B at {} us: {:?} us, simulated {:?}; rtt {:?} us, {:?}; again {} B, {}; marked {} B, {}",
+            live.traffic,
+            live.source,
+            live.destination,
+            live.size_bytes,
+            live.start_ns / 1_000,
+            us(live.fct_ns),
+            us(simulated.fct_ns),
+            us(live.rtt_mean_ns),
+            us(simulated.rtt_mean_ns),
+            live.retransmitted_bytes,
+            simulated.retransmitted_bytes,
+            live.marked_bytes,
+            simulated.marked_bytes,
+        );
+    }
+    for table in narrows_tables::NAMES {
+        let (batch, other) =
+            (live.table(table, plan).expect("its name"), narrows_tables::table(table, plan, &expected));
+        assert_eq!(batch.schema(), other.expect("its name").schema());
+    }
+    assert_eq!(live.results.flows.len(), expected.flows.len());
+    for (live, simulated) in pairs {
+        assert_eq!(
+            (live.source, live.destination, live.traffic, live.request),
+            (simulated.source, simulated.destination, simulated.traffic, simulated.request)
+        );
+    }
+    assert_eq!(live.failures, 0);
+    (live, expected)
+}
+
+/// Flows of a few sizes, one after the other.
+fn one_by_one(request: Option<u64>) -> Pattern {
+    let sizes = [1, 1_000, 10_000, 100_000, 500_000];
+    let flows = (0..).zip(sizes).map(|(number, size)| FlowStart {
+        request: request.map(Bytes::new),
+        ..FlowStart::new(at(20 + 250 * number), 0, 1, Some(Bytes::new(size)))
+    });
+    Pattern::List(flows.collect())
+}
+
+#[test]
+fn lone_flows_take_as_long_as_in_the_simulator() {
+    let Some(_turn) = machine("flows on this kernel") else { return };
+    for (connections, request) in [
+        (Connections::Fresh, None),
+        (Connections::Fresh, Some(100)),
+        (Connections::FreshEstablished, Some(4)),
+        (Connections::FreshEstablished, None),
+        (Connections::Persistent { pool: 1 }, None),
+        (Connections::Persistent { pool: 2 }, Some(1_600)),
+    ] {
+        eprintln!("{connections:?}, request {request:?}");
+        let graph = dumbbell(Span::from_ms(10), 200, None);
+        let plan = plan(graph, 1_300, vec![traffic("t", false, connections, one_by_one(request))]);
+        let (live, simulated) = both(&plan);
+        for (live, simulated) in live.results.flows.iter().zip(&simulated.flows) {
+            assert_eq!((live.size_bytes, live.connection), (simulated.size_bytes, simulated.connection));
+            assert!(live.start_ns >= simulated.start_ns && live.start_ns < simulated.start_ns + 20_000_000);
+            let (fct, expected) = (live.fct_ns.unwrap(), simulated.fct_ns.unwrap());
+            // Wake-ups and stacks take a tenth of a millisecond each. On a connection that has idled the kernel's window is
+            // larger than the simulator's.
+            let least = if matches!(connections, Connections::Persistent { .. }) {
+                expected / 4 * 3
+            } else {
+                expected / 10 * 9
+            };
+            assert!(fct >= least, "{fct} for {expected}");
+            assert_eq!(live.delivered_after_warmup_bytes, live.size_bytes);
+        }
+    }
+}
+
+#[test]
+fn an_incast_is_answered_by_all_servers() {
+    let Some(_turn) = machine("an incast on this kernel") else { return };
+    let mut graph = dumbbell(Span::from_ms(2), 100, None);
+    // Two more hosts on the left switch.
+    for host in [2, 3] {
+        let mut node = graph.nodes[0].clone();
+        node.name = format!("left{host}");
+        graph.nodes.insert(host, node);
+    }
+    for link in &mut graph.links {
+        for end in [&mut link.from, &mut link.to] {
+            *end += if *end >= 2 { 2 } else { 0 };
+        }
+    }
+    for host in [2, 3] {
+        for (template, from, to) in [(0, host, 4), (1, 4, host)] {
+            let link = graph.links[template].clone();
+            graph.links.push(narrows_scenario::plan::Link { name: format!("{from}->{to}"), from, to, ..link });
+        }
+    }
+    let incast = |mean_interarrival, repeats| {
+        Pattern::Incast(Incast {
+            client: 1,
+            servers: vec![0, 2, 3],
+            request: Bytes::new(1_600),
+            response: Bytes::new(20_000),
+            repeats,
+            mean_interarrival,
+            start: at(50),
+            jitter: Span::from_ms(1),
+        })
+    };
+    let pool = Connections::Persistent { pool: 1 };
+    let loops = vec![traffic("loop", false, pool, incast(None, 40))];
+    let (live, simulated) = both(&plan(graph.clone(), 1_500, loops));
+    assert_eq!(live.results.requests.len(), 40);
+    assert!(live.results.requests.iter().all(|request| request.responses == 3 && request.client == 1));
+    let mean = |results: &Results| {
+        let times: Vec<u64> = results.requests.iter().map(|request| request.completion_ns.unwrap()).collect();
+        times.iter().sum::<u64>() / times.len() as u64
+    };
+    eprintln!("a query takes {} us, simulated {} us", mean(&live.results) / 1_000, mean(&simulated) / 1_000);
+    assert!(mean(&live.results) > mean(&simulated) * 9 / 10);
+    let random = vec![traffic("random", false, pool, incast(Some(Span::from_ms(30)), 0))];
+    let (live, simulated) = both(&plan(graph, 1_000, random));
+    assert_eq!(live.results.requests.len(), simulated.requests.len());
+}
+
+#[test]
+fn open_traffic_and_long_flows_share_a_line() {
+    let Some(_turn) = machine("open traffic on this kernel") else { return };
+    let graph = dumbbell(Span::from_ms(4), 200, Some(30));
+    let open = Pattern::Open(Open {
+        mean_interarrival: Span::from_ms(20),
+        sigma: None,
+        sizes: SizeDistribution::fixed(Bytes::new(30_000)),
+        pairs: Pairs::Listed(vec![(0, 1), (1, 0)]),
+        exact: false,
+        request: None,
+    });
+    let mut long = FlowStart::new(at(10), 0, 1, None);
+    let asked = FlowStart { request: Some(Bytes::new(50)), ..long };
+    long.stop = Some(at(1_500));
+    let traffics = vec![
+        traffic("open", false, Connections::Fresh, open),
+        traffic("long", true, Connections::Fresh, Pattern::List(vec![long, asked])),
+    ];
+    let plan = plan(graph, 2_000, traffics);
+    let (live, simulated) = both(&plan);
+    assert_eq!(live.without_ecn, 0);
+    let rate = |results: &Results| {
+        let long = results.flows.iter().filter(|flow| flow.traffic == 1);
+        long.map(|flow| flow.delivered_after_warmup_bytes).sum::<u64>() * 8 / 2_000_000
+    };
+    eprintln!("long flows {} Mbps, simulated {} Mbps", rate(&live.results), rate(&simulated));
+    assert!(rate(&live.results) > 60);
+    let count = |results: &Results, quantity| results.series.iter().filter(|row| row.quantity == quantity).count();
+    for quantity in [Quantity::QueueBytes, Quantity::WindowPackets, Quantity::GoodputBps] {
+        let (live, simulated) = (count(&live.results, quantity), count(&simulated, quantity));
+        assert!(live.abs_diff(simulated) <= simulated / 10, "{quantity:?}: {live}, simulated {simulated}");
+    }
+    let marked = |results: &Results, traffic| {
+        let flows = results.flows.iter().filter(|flow| flow.traffic == traffic);
+        flows.map(|flow| flow.marked_bytes).sum::<u64>()
+    };
+    assert!(marked(&live.results, 1) > 0);
+    assert_eq!(marked(&live.results, 0), 0);
+    assert!(live.results.ports.iter().zip(&simulated.ports).all(|(live, other)| live.port == other.port));
+    assert!(live.results.flows.iter().filter(|flow| flow.traffic == 0).all(|flow| flow.fct_ns.is_some()));
+}
+
+#[test]
+fn what_a_machine_does_not_carry_is_refused() {
+    let mut graph = dumbbell(Span::from_ms(4), 200, None);
+    graph.links.iter_mut().for_each(|link| link.rate = Rate::from_gbps(10));
+    let plan = plan(graph, 100, vec![traffic("t", false, Connections::Fresh, one_by_one(None))]);
+    let Some(_turn) = machine("refusing a plan") else { return };
+    let error = narrows_testbed::run(&plan, 1, &Options::default(), &mut |_, _, _| Span::ZERO).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "flows from left to right could go at 10000 Mbps; live runs carry 200 Mbps: scale the plan down"
+    );
+    let few = Options { most_hosts: 1, ..Options::default() };
+    let error = narrows_testbed::run(&plan, 1, &few, &mut |_, _, _| Span::ZERO).unwrap_err();
+    assert_eq!(error.to_string(), "the plan has 2 hosts; a live run may have 1");
+    let mut unknown = plan.clone();
+    unknown.network.links.iter_mut().for_each(|link| link.rate = Rate::from_mbps(100));
+    let odd = Options { controllers: [("cubic".to_owned(), "nobody".to_owned())].into(), ..Options::default() };
+    let error = narrows_testbed::run(&unknown, 1, &odd, &mut |_, _, _| Span::ZERO).unwrap_err();
+    assert!(error.to_string().contains("no congestion controller nobody"), "{error}");
+}
