@@ -136,6 +136,10 @@ def select(wanted: Sequence[str]) -> Selection:
             needed = paper.figures_of(claim)
             claims[claim.identifier] = [figure for figure in own if figure.name in needed]
     asked = [text.strip("/") for text in wanted]
+    for text, name in zip(wanted, asked, strict=True):
+        if text.endswith("/") and any(paper.name == name for paper in everything):
+            examples = ", ".join(figure.label for figure in names[name][:3])
+            raise bad_input(f"'{text}' names no figure", f"such as {examples}; '{name}' is the whole paper")
     chosen: dict[Figure, None] = {}
     for name in asked:
         found = names.get(name, claims.get(name))

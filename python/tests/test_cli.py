@@ -230,8 +230,11 @@ def test_reproduce_runs_draws_judges_and_reports(gemini, monkeypatch):
         "figures/gemini-fig04-quick.png",
         "reports/report-gemini-fig04-quick.html",
     ]
+    (card,) = [event for event in events if event["event"] == "scorecard"]
     verdicts = {event["id"]: event for event in events if event["event"] == "claim"}
     assert len(verdicts) == 17, "the claims about the figure"
+    assert (gemini / card["path"]).suffix == ".html"
+    assert sum(card[word] for word in ("holds", "partly", "fails", "not-run")) == 17
     assert verdicts["gem-035"]["verdict"] == "holds"
     card = json.loads((gemini / "runs" / "reports" / "claims-gemini-quick.json").read_text())
     everything = {claim["id"]: claim for claim in card["claims"]}
@@ -255,6 +258,9 @@ def test_reproduce_names_what_there_is(gemini, monkeypatch):
     assert done.returncode == 2
     assert done.stderr.startswith(
         "error: no paper, figure or claim is called 'gemini/fig013'\n  help: the nearest: gemini/fig13,"
+    )
+    assert narrows("reproduce", "gemini/").stderr.startswith(
+        "error: 'gemini/' names no figure\n  help: such as gemini/"
     )
     done = narrows("reproduce", "gem-99", "--quick")
     assert (done.returncode, "gem-09" in done.stderr) == (2, True)

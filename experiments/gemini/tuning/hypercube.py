@@ -86,7 +86,7 @@ title = "GEMINI on a network of {rate:.1f} Gbit/s and {point.rtt_ms:.1f} ms"
 servers = 4
 fabric = {{ rate = "{rate * 1e3:.0f}Mbps", delay = "5us", pool = {{ size = "{4e3 * rate**0.6:.0f}KB", alpha = 0.5 }} }}
 wan = {{ rate = "{rate * 1e3:.0f}Mbps", delay = "{wan_ms:.4f}ms", limit = "{10_000 * rate:.0f}pkt" }}
-host = {{ profile = "linux-4.9", stack-delay = {{ tx = "45us", rx = "45us" }} }}
+host = {{ profile = "linux-4.9", stack-delay = {{ tx = "45us", rx = "45us", jitter = "{12 / rate:.4f}us" }} }}
 
 [[traffic]]
 name = "pattern-1"

@@ -58,6 +58,8 @@ def reproduce(
         for number, figure in enumerate(selection.figures, 1):
             label = f"{figure.label} ({number} of {len(selection.figures)})"
             made[figure] = _figure(figure, label, quick=quick, where=where, json=json)
+        from narrows.claims import scorecard
+
         failed = False
         judged: dict[str, list[Verdict]] = {}
         for paper in selection.papers:
@@ -68,7 +70,9 @@ def reproduce(
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
-            if not json:
+            if json:
+                line(event="scorecard", paper=paper.name, path=str(path), **scorecard.counts(shown))
+            else:
                 OUT.print(str(path), soft_wrap=True)
             failed |= any(verdict.word == "fails" for verdict in shown)
         for figure, identifier in made.items():

@@ -24,7 +24,7 @@ WIDTH: Final = 1058
 ISOLATE: Final = "isolate"
 """Name of the signal: the cases to be seen; all of them while it is empty."""
 
-_CAPTION_SIZE, _CAPTION_LINE, _CAPTION_CHARACTERS = 10.5, 14, 170
+_CAPTION_SIZE, _CAPTION_LINE, _CAPTION_CHARACTERS = 10.5, 14, 125
 """Pixels of a caption's letters and lines, and how many characters a line has."""
 
 VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
