@@ -58,7 +58,7 @@ def duration(seconds: float) -> str:
     """`50 ms`, `42 s`, `3 min 20 s`, `1 h 5 min`."""
     if 0 < seconds < 0.1:
         return f"{float(number(1000 * seconds)):g} ms"
-    if seconds < 10 or (seconds < 60 and (2 * seconds).is_integer()):
+    if seconds < 10 or (seconds < 60 and (2 * seconds) % 1 == 0):
         return f"{float(number(seconds)):g} s"
     rounded = round(seconds)
     if rounded < 60:

@@ -57,6 +57,7 @@ def test_quantities_have_their_unit():
     assert wording.size(675_000) == "675 KB"
     assert wording.duration(200) == "3 min 20 s"
     assert wording.duration(0.8) == "0.8 s"
+    assert [wording.duration(seconds) for seconds in (9.5, 16.5, 16.4, 35)] == ["9.5 s", "16.5 s", "16 s", "35 s"]
 
 
 @pytest.mark.parametrize(
