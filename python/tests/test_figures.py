@@ -153,7 +153,8 @@ def test_a_picture_has_its_caption_below():
     made = style.finished(style.captioned(sweep.draw([panel], AXIS, ("a",), title="K"), "word " * 100))
     below = made["vconcat"][1]["mark"]
     assert " ".join(below["text"]) == ("word " * 100).strip()
-    assert len(below["text"]) == 3
+    assert len(below["text"]) == 4
+    assert all(len(line) <= 125 for line in below["text"]), "so that it fits below a picture in a wide letter, too"
 
 
 def test_the_scale_of_long_queues_ends_at_a_labelled_tick():
