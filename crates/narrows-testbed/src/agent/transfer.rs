@@ -1,0 +1,297 @@
+//! What goes over a connection: flows written and read, requests met and answered.
+
+use std::sync::atomic::Ordering;
+
+use narrows_core::units::{Span, Time};
+use narrows_scenario::plan::FlowStart;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+use super::flows::ends;
+use super::message::{NAME_BYTES, Name, with_name};
+use super::notes::{Query, Received, Sent};
+use super::socket::Info;
+use super::{Agent, Asks, Due, ENDLESS, PIECE, Reading, Sending, Writing, socket};
+
+impl<'a> Agent<'a> {
+    /// The opener's message of the flow that waits for this connection.
+    pub(super) fn send_first(&mut self, id: u32) {
+        let connection = self.connections.get_mut(&id).expect("the caller has seen it");
+        let Some(name) = connection.queued.take() else { return };
+        let flow = self.flows.get(name).expect("a flow of this host");
+        if let Some(request) = flow.request {
+            connection.reading = Reading::Flow(name, flow.size.unwrap_or(ENDLESS).get());
+            connection.writing = Some(Writing { named: 0, name, left: with_name(request) });
+            self.notes.flows.entry(name).or_default().received = Some(Received::default());
+            if flow.size.is_none() {
+                self.endless.insert(name, id);
+            }
+            self.write(id);
+        } else {
+            self.send_flow(id, name, &flow, 0);
+        }
+    }
+
+    /// The flow's own bytes, from this end.
+    pub(super) fn send_flow(&mut self, id: u32, name: Name, flow: &FlowStart, named: usize) {
+        self.note_sent(id);
+        let connection = self.connections.get_mut(&id).expect("the caller has seen it");
+        let before = Info::of(&connection.socket).unwrap_or(Info::NONE);
+        connection.sending = Some(Sending { name, before });
+        let size = flow.size.unwrap_or(ENDLESS);
+        let left = if named == 0 { with_name(size) } else { size.get() };
+        connection.writing = Some(Writing { named, name, left });
+        if flow.size.is_none() {
+            let _ = socket::keep_unsent_low(&connection.socket);
+            self.endless.insert(name, id);
+            if let Some(stop) = flow.stop {
+                self.arm(self.on_clock(stop), Due::Stop(name));
+            }
+        }
+        self.notes.flows.entry(name).or_default().sent = Some(Sent { ecn: before.has_ecn(), ..Sent::default() });
+        self.write(id);
+    }
+
+    pub(super) fn answer(&mut self, id: u32, name: Name) {
+        let flow = self.flows.get(name).expect("a request was understood");
+        if self.connections.contains_key(&id) {
+            self.send_flow(id, name, &flow, NAME_BYTES);
+        }
+    }
+
+    /// There is room to write on, at last.
+    pub(super) fn write_on(&mut self, id: u32) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        if connection.writing.is_some_and(|writing| writing.named > 0) {
+            let dry = Info::of(&connection.socket).is_ok_and(|info| info.unsent() == 0);
+            self.notes.ran_dry += u64::from(dry);
+        }
+        self.write(id);
+    }
+
+    /// Writes what there is room for.
+    pub(super) fn write(&mut self, id: u32) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        while let Some(writing) = &mut connection.writing {
+            let length = usize::try_from(writing.left).unwrap_or(PIECE).min(PIECE);
+            let name = writing.name.to_bytes();
+            let rest = &name[writing.named.min(NAME_BYTES)..];
+            self.piece[..rest.len()].copy_from_slice(rest);
+            let sent = send(&connection.socket, &self.piece[..length], SendFlags::NOSIGNAL);
+            self.piece[..NAME_BYTES].fill(0);
+            match sent {
+                Ok(bytes) => {
+                    writing.named = (writing.named + bytes).min(NAME_BYTES);
+                    writing.left -= bytes as u64;
+                    if writing.left == 0 {
+                        connection.writing = None;
+                    }
+                }
+                Err(Errno::AGAIN) => {
+                    self.watch_room(id, true);
+                    return;
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    self.fail(id);
+                    return;
+                }
+            }
+        }
+        self.watch_room(id, false);
+        self.written(id);
+    }
+
+    /// A message has been handed over whole.
+    pub(super) fn written(&mut self, id: u32) {
+        let connection = &self.connections[&id];
+        // The opener of a flow that it sends itself is done with the connection.
+        if connection.number.is_some() && connection.sending.is_some() {
+            if self.one_flow_only(connection.traffic) {
+                let _ = shutdown(&connection.socket, Shutdown::Write);
+            } else if !self.draining.contains(&id) {
+                self.draining.push(id);
+            }
+        }
+    }
+
+    /// Reads what is there.
+    pub(super) fn read(&mut self, id: u32) {
+        loop {
+            let Some(connection) = self.connections.get_mut(&id) else { return };
+            let (buffer, flags) = match connection.reading {
+                Reading::Name(_, got) => (&mut self.piece[..NAME_BYTES - got], RecvFlags::empty()),
+                Reading::Request(_, left) | Reading::Flow(_, left) => {
+                    let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+                    // The bytes mean nothing: the kernel need not copy them.
+                    (&mut self.piece[..length], RecvFlags::TRUNC)
+                }
+                Reading::Nothing => (&mut self.piece[..1], RecvFlags::empty()),
+            };
+            let received = recv(&connection.socket, buffer, flags).map(|(_, bytes)| bytes);
+            match received {
+                Ok(0) => {
+                    self.ended(id);
+                    return;
+                }
+                Ok(bytes) => {
+                    let start: [u8; NAME_BYTES] = std::array::from_fn(|i| self.piece[i]);
+                    self.piece[..NAME_BYTES].fill(0);
+                    self.take(id, bytes, start);
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    self.fail(id);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// So many bytes have come; the first of them.
+    pub(super) fn take(&mut self, id: u32, bytes: usize, start: [u8; NAME_BYTES]) {
+        let connection = self.connections.get_mut(&id).expect("it was read from");
+        match &mut connection.reading {
+            Reading::Name(name, got) => {
+                name[*got..*got + bytes].copy_from_slice(&start[..bytes]);
+                *got += bytes;
+                if *got == NAME_BYTES {
+                    let name = Name::from_bytes(*name);
+                    self.meet(id, name);
+                }
+            }
+            Reading::Request(name, left) => {
+                *left -= bytes as u64;
+                if *left == 0 {
+                    let name = *name;
+                    self.requested(id, name);
+                }
+            }
+            Reading::Flow(name, left) => {
+                *left -= bytes as u64;
+                let (name, whole) = (*name, *left == 0);
+                self.received(id, name, bytes as u64, whole);
+            }
+            Reading::Nothing => self.fail(id),
+        }
+    }
+
+    /// This end hears of a flow for the first time.
+    pub(super) fn meet(&mut self, id: u32, name: Name) {
+        let traffic = self.connections[&id].traffic;
+        let Some(flow) = self.flows.get(name).filter(|flow| name.traffic == traffic && ends(flow).1 == self.host)
+        else {
+            self.fail(id);
+            return;
+        };
+        // An earlier answer on this connection is acknowledged by now.
+        self.note_sent(id);
+        let connection = self.connections.get_mut(&id).expect("it was read from");
+        connection.sending = None;
+        if let Some(request) = flow.request {
+            connection.reading = Reading::Request(name, with_name(request) - NAME_BYTES as u64);
+            if with_name(request) == NAME_BYTES as u64 {
+                self.requested(id, name);
+            }
+        } else {
+            let size = with_name(flow.size.unwrap_or(ENDLESS));
+            connection.reading = Reading::Flow(name, size - NAME_BYTES as u64);
+            self.notes.flows.entry(name).or_default().received = Some(Received::default());
+            if flow.size.is_none() {
+                self.endless.insert(name, id);
+            }
+            self.received(id, name, NAME_BYTES as u64, size == NAME_BYTES as u64);
+        }
+    }
+
+    /// A request is whole: it is answered, perhaps after a wait.
+    pub(super) fn requested(&mut self, id: u32, name: Name) {
+        let connection = self.connections.get_mut(&id).expect("it was read from");
+        connection.reading = Reading::Name([0; NAME_BYTES], 0);
+        match self.flows.wait(name) {
+            Span::ZERO => self.answer(id, name),
+            wait => self.arm(self.run.clock.now() + wait, Due::Answer(id, name)),
+        }
+    }
+
+    /// Bytes of a flow have come, perhaps its last.
+    pub(super) fn received(&mut self, id: u32, name: Name, bytes: u64, whole: bool) {
+        let now = self.plan_time(self.run.clock.now());
+        let flow = self.notes.flows.entry(name).or_default();
+        let received = flow.received.get_or_insert_default();
+        received.delivered += bytes;
+        if !whole {
+            return;
+        }
+        received.done = Some(now);
+        // A message shorter than its name was lengthened to it.
+        if let Some(size) = self.flows.get(name).and_then(|flow| flow.size) {
+            received.delivered = received.delivered.min(size.get());
+        }
+        let query = flow.opened.and_then(|opened| opened.query);
+        self.shared.unfinished.fetch_sub(1, Ordering::Relaxed);
+        let connection = self.connections.get_mut(&id).expect("it was read from");
+        if connection.number.is_none() {
+            connection.reading = Reading::Name([0; NAME_BYTES], 0);
+        } else {
+            connection.reading = Reading::Nothing;
+            let key = (connection.traffic, connection.peer);
+            if self.one_flow_only(key.0) {
+                self.close(id);
+            } else {
+                self.persistent.get_mut(&key).expect("it was taken from there").release(id);
+            }
+        }
+        if let Some(query) = query {
+            self.answered(now, query);
+        }
+    }
+
+    pub(super) fn answered(&mut self, now: Time, query: u32) {
+        let Query { traffic, start, completion, responses } = &mut self.notes.queries[query as usize];
+        let traffic = *traffic;
+        let client = self.clients.get_mut(&traffic).expect("queries belong to clients");
+        *responses += 1;
+        if *responses as usize == client.incast.servers.len() {
+            *completion = Some(now.since(*start));
+        }
+        if let Asks::InTurn(machine) = &mut client.asks
+            && machine.handle_answer(now).is_some()
+        {
+            self.arm(self.on_clock(now), Due::Start(traffic));
+        }
+    }
+
+    /// Takes the connection's counts into the flow that it sends.
+    pub(super) fn note_sent(&mut self, id: u32) {
+        self.note_round_trip(id, true);
+        let Some(connection) = self.connections.get(&id) else { return };
+        let Some(Sending { name, before }) = connection.sending else { return };
+        let Ok(info) = Info::of(&connection.socket) else { return };
+        let sent = self.notes.flows.entry(name).or_default().sent.get_or_insert_default();
+        sent.retransmitted_bytes = info.retransmitted().saturating_sub(before.retransmitted());
+        sent.timeouts = info.timeouts().saturating_sub(before.timeouts());
+    }
+
+    /// Takes the connection's round trip into the flow that it sends, while it does; at the flow's end, if it has none.
+    pub(super) fn note_round_trip(&mut self, id: u32, at_end: bool) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        let Some(Sending { name, .. }) = connection.sending else { return };
+        let Ok(info) = Info::of(&connection.socket) else { return };
+        let sent = self.notes.flows.entry(name).or_default().sent.get_or_insert_default();
+        let counts = if at_end { sent.rtt_count == 0 } else { !info.is_idle() };
+        if let Some(trip) = info.round_trip().filter(|_| counts) {
+            sent.rtt_sum += trip;
+            sent.rtt_count += 1;
+        }
+    }
+
+    /// Nothing begins any more and nothing more is measured.
+    pub(super) fn end(&mut self) {
+        let received = self.notes.flows.values_mut().filter_map(|flow| flow.received.as_mut());
+        received.for_each(|received| received.delivered_at_end = Some(received.delivered));
+        let endless: Vec<Name> = self.endless.keys().copied().collect();
+        endless.into_iter().for_each(|name| self.stop(name));
+    }
+}
