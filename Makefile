@@ -5,7 +5,7 @@ BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') Cargo.toml Cargo.lock
 
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
-WITHOUT := $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel)
+WITHOUT := $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test live-test bench nightly clean
 

@@ -1,0 +1,46 @@
+//! What a command ends with when it does not succeed.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Why a command ended without success: a sentence, what to do about it where that is known, and a code as all of
+/// Narrows' commands have it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    sentence: String,
+    help: Option<String>,
+}
+
+impl Failure {
+    /// Something failed that might not have.
+    pub(crate) fn failed(sentence: impl Display) -> Failure {
+        Failure { code: 1, sentence: sentence.to_string(), help: None }
+    }
+
+    /// What was given cannot be used.
+    pub(crate) fn input(sentence: impl Display) -> Failure {
+        Failure { code: 2, ..Failure::failed(sentence) }
+    }
+
+    /// The machine lacks something.
+    pub(crate) fn environment(sentence: impl Display) -> Failure {
+        Failure { code: 3, ..Failure::failed(sentence) }
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Display) -> Failure {
+        self.help = Some(help.to_string());
+        self
+    }
+
+    /// Says it on the error stream.
+    pub(crate) fn report(self) -> ExitCode {
+        eprintln!("error: {}", self.sentence);
+        if let Some(help) = self.help {
+            eprintln!("  help: {help}");
+        }
+        ExitCode::from(self.code)
+    }
+}

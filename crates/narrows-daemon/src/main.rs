@@ -1,0 +1,34 @@
+//! `narrowsd`: runs plans on a real kernel, and loads and watches congestion controllers. What an operator installs, and
+//! what the lab starts for every live run.
+
+mod failure;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// Congestion controllers for the running Linux kernel, and live runs of plans.
+#[derive(Debug, Parser)]
+#[command(name = "narrowsd", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {}
+
+fn main() -> ExitCode {
+    // A wrong command line ends with code 2, as everywhere.
+    let arguments = Arguments::parse();
+    match perform(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn perform(command: Command) -> Result<(), Failure> {
+    match command {}
+}
