@@ -7,7 +7,10 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
 WITHOUT := $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
-.PHONY: demo test live-test bench nightly clean
+.PHONY: demo test live-test narrowsd guest-kernel bench nightly clean
+
+# Installs Debian packages, unless the command says that what they hold is there.
+packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends $(1)) >/dev/null
 
 ## Builds everything and reproduces one figure, quickly.
 demo: .venv/built
@@ -33,10 +36,22 @@ test: .venv/built
 
 ## The controllers and the emulator on this machine's kernel, as root; each test that cannot run says why.
 live-test:
-	@command -v clang >/dev/null && pkg-config --exists libelf zlib || \
-		(apt-get update && apt-get install --yes --no-install-recommends clang libelf-dev zlib1g-dev pkg-config) >/dev/null
+	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib)
 	cargo test --quiet --package narrows-kernel --test live
 	cargo test --quiet --package narrows-testbed --test live
+
+## narrowsd, static: for hosts without the libraries that built it, and for guests.
+STATIC := x86_64-unknown-linux-gnu
+narrowsd:
+	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib)
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --quiet --release --package narrows-daemon --target $(STATIC)
+
+## Debian's cloud kernel for guests, unpacked into the cache, not installed; KERNEL=6.12 for another.
+KERNEL := 6.1
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/narrows/guest
+guest-kernel:
+	$(call packages,qemu-system-x86 kmod xz-utils,command -v qemu-system-x86_64 && command -v depmod && command -v xz)
+	crates/narrows-testbed/guest-kernel.sh $(KERNEL) $(CACHE)
 
 ## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed.
 bench: .venv/built

@@ -13,6 +13,16 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// From its parts.
+    pub(crate) fn new(code: u8, sentence: impl Display, help: Option<&str>) -> Failure {
+        Failure { code, sentence: sentence.to_string(), help: help.map(str::to_owned) }
+    }
+
+    /// Code, sentence and help.
+    pub(crate) fn parts(&self) -> (u8, &str, Option<&str>) {
+        (self.code, &self.sentence, self.help.as_deref())
+    }
+
     /// Something failed that might not have.
     pub(crate) fn failed(sentence: impl Display) -> Failure {
         Failure { code: 1, sentence: sentence.to_string(), help: None }
@@ -26,6 +36,11 @@ impl Failure {
     /// The machine lacks something.
     pub(crate) fn environment(sentence: impl Display) -> Failure {
         Failure { code: 3, ..Failure::failed(sentence) }
+    }
+
+    /// It was told to stop.
+    pub(crate) fn interrupted() -> Failure {
+        Failure { code: 130, ..Failure::failed("interrupted; nothing was written") }
     }
 
     /// With what to do about it.
@@ -42,5 +57,22 @@ impl Failure {
             eprintln!("  help: {help}");
         }
         ExitCode::from(self.code)
+    }
+}
+
+impl From<narrows_kernel::Error> for Failure {
+    fn from(error: narrows_kernel::Error) -> Failure {
+        use narrows_kernel::Error;
+        match error {
+            Error::NoBtf | Error::NoPrivileges { .. } | Error::KernelTooOld { .. } | Error::NoBpfFileSystem { .. } => {
+                Failure::environment(error)
+            }
+            Error::UnknownController { .. }
+            | Error::UnknownParameter { .. }
+            | Error::WrongKind { .. }
+            | Error::OutOfRange { .. }
+            | Error::NoLineRate { .. } => Failure::input(error),
+            _ => Failure::failed(error),
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! what the lab starts for every live run.
 
 mod failure;
+mod run;
 
 use std::process::ExitCode;
 
@@ -9,16 +10,25 @@ use clap::{Parser, Subcommand};
 
 use failure::Failure;
 
+/// The version of the package and of the sources that results depend on.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("NARROWS_SOURCES"));
+
 /// Congestion controllers for the running Linux kernel, and live runs of plans.
 #[derive(Debug, Parser)]
-#[command(name = "narrowsd", version, about)]
+#[command(name = "narrowsd", version = VERSION, about)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    /// Runs a plan on a real kernel.
+    Run(run::Arguments),
+    /// What a guest's first process does.
+    #[command(hide = true)]
+    InsideGuest,
+}
 
 fn main() -> ExitCode {
     // A wrong command line ends with code 2, as everywhere.
@@ -30,5 +40,8 @@ fn main() -> ExitCode {
 }
 
 fn perform(command: Command) -> Result<(), Failure> {
-    match command {}
+    match command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::InsideGuest => run::inside_guest(),
+    }
 }

@@ -33,7 +33,8 @@ fn main() {
         while simulation.advance(1 << 20) {}
         let simulated = simulation.finish();
         // Completion times are printed as they are: nothing is divided by the ideal ones.
-        let live = run(plan, 1, &options, &mut |_, _, _| Span::ZERO).unwrap_or_else(|error| panic!("{error}"));
+        let live =
+            run(plan, 1, &options, &mut |_, _, _| Span::ZERO, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
         let late = |thousandths| live.record.deliveries.percentile(thousandths).as_us();
         println!(
             "{} {}: {:?}, late p50 {} us, p99 {} us, p999 {} us, most {} us; agents late p99 {} us; real-time {}, {} failures, {} times dry",

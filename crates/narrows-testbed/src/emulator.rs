@@ -13,7 +13,7 @@
 //! Invariant: packets read = delivered + dropped by the network + refused before it + refused by the hosts + inside.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use narrows_core::packet::Ecn;
 use narrows_core::units::{Span, Time};
@@ -116,6 +116,15 @@ impl Default for Options {
     }
 }
 
+/// What an emulator at work and the one who waits for it share.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Set when it shall end.
+    pub stop: AtomicBool,
+    /// Packets that ports have accepted so far.
+    pub packet_hops: AtomicU64,
+}
+
 /// What the emulator leaves behind.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -193,14 +202,14 @@ impl Emulator {
         })
     }
 
-    /// Carries packets until the clock shows `until`, or `stop` is set, on the calling thread.
+    /// Carries packets until the clock shows `until`, or it is told to stop, on the calling thread.
     ///
     /// # Errors
     /// If the kernel takes a device away, or cannot wait.
     ///
     /// # Panics
     /// If a packet was lost track of.
-    pub fn run(mut self, until: Time, stop: &AtomicBool) -> Result<Observed, EmulatorError> {
+    pub fn run(mut self, until: Time, control: &Control) -> Result<Observed, EmulatorError> {
         let real_time = priority::ask(self.options.real_time);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (host, tun) in (0..).zip(&self.tuns) {
@@ -213,9 +222,10 @@ impl Emulator {
         loop {
             let now = self.clock.now();
             self.advance(now.min(until));
-            if now >= until || stop.load(Ordering::Relaxed) {
+            if now >= until || control.stop.load(Ordering::Relaxed) {
                 break;
             }
+            control.packet_hops.store(self.fabric.packet_hops(), Ordering::Relaxed);
             let next = [self.fabric.next_at(), self.samples.next_at()].into_iter().flatten().min().unwrap_or(until);
             let looked = self.clock.now();
             self.turns.record(looked.since(began));

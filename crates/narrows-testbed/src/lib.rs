@@ -16,6 +16,7 @@
 //! | [`packet`] | real packets: parsed, marked, kept in buffers |
 //! | [`fabric`] | the plan's network, and when something is due in it |
 //! | [`lateness`] | how late deliveries were, and whether a run may count |
+//! | [`guest`] | the same in a machine whose clock counts instructions |
 #![deny(unsafe_code)]
 #![cfg(target_os = "linux")]
 
@@ -26,6 +27,7 @@ pub mod collect;
 pub mod doctor;
 pub mod emulator;
 pub mod fabric;
+pub mod guest;
 pub mod host;
 pub mod lateness;
 pub mod namespace;
@@ -36,4 +38,4 @@ pub mod samples;
 pub mod testbed;
 pub mod tun;
 
-pub use testbed::{Options, Outcome, TestbedError, run};
+pub use testbed::{Options, Outcome, Progress, TestbedError, run};

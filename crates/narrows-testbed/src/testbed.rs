@@ -17,7 +17,7 @@ use crate::agent::{Agent, AgentError, Notes, Run, Shared};
 use crate::clock::Clock;
 use crate::collect::{Ideal, collect};
 use crate::doctor::{self, Missing};
-use crate::emulator::{self, Counts, Emulator, EmulatorError, Observed};
+use crate::emulator::{self, Control, Counts, Emulator, EmulatorError, Observed};
 use crate::fabric::Fabric;
 use crate::host::{self, Parameters};
 use crate::lateness::{Budget, Histogram, Invalid, Record};
@@ -29,6 +29,19 @@ use crate::priority::RealTime;
 const PREPARATION: Span = Span::from_ms(300);
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(1);
+/// How often it is said how far a run is.
+const TELL: Span = Span::from_ms(100);
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The plan's clock.
+    pub now: Time,
+    /// Where it will stand when no more flows begin.
+    pub end: Time,
+    /// Packets that ports have accepted.
+    pub packet_hops: u64,
+}
 
 /// How plans are run live.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +115,9 @@ pub enum TestbedError {
     /// Names and locks cannot be written.
     #[error("a run cannot be begun: {0}")]
     Claim(Errno),
+    /// It was told to stop.
+    #[error("the run was stopped")]
+    Stopped,
     /// The emulator failed.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
@@ -142,14 +158,20 @@ impl Outcome {
 }
 
 /// Runs a plan, in real time: as long as the plan, and a moment more. What killed runs left behind is removed first, and
-/// everything of this one at its end.
+/// everything of this one at its end. `watch` is told ten times a second how far the run is, and says whether to go on.
 ///
 /// # Errors
 /// If the machine or the plan does not allow it, or something fails on the way.
 ///
 /// # Panics
 /// If a thread of the run does, or a packet was lost track of.
-pub fn run(plan: &Plan, seed: u64, options: &Options, ideal: Ideal<'_>) -> Result<Outcome, TestbedError> {
+pub fn run(
+    plan: &Plan,
+    seed: u64,
+    options: &Options,
+    ideal: Ideal<'_>,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, TestbedError> {
     doctor::examine()?;
     check(plan, seed, options)?;
     sweep().map_err(|error| TestbedError::Claim(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
@@ -166,7 +188,7 @@ pub fn run(plan: &Plan, seed: u64, options: &Options, ideal: Ideal<'_>) -> Resul
         namespaces.push(namespace);
         devices.push(device);
     }
-    let (notes, observed, ended) = perform(plan, seed, options, &namespaces, devices)?;
+    let (notes, observed, ended) = perform(plan, seed, options, &namespaces, devices, watch)?;
     let results = collect(plan, seed, &notes, &observed, ended, ideal);
     let lost: u64 = notes.iter().map(|notes| notes.dropped_by_device).sum();
     let mut record = Record {
@@ -237,6 +259,7 @@ fn perform(
     options: &Options,
     namespaces: &[Namespace],
     devices: Vec<crate::tun::Tun>,
+    watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Vec<Notes>, Observed, Time), TestbedError> {
     let controllers: Vec<String> = (plan.traffic.iter())
         .map(|traffic| &traffic.controller.name)
@@ -255,12 +278,12 @@ fn perform(
     )
     .map_err(EmulatorError::from)?;
     let run = Run { plan, seed, controllers: &controllers, clock, plan_begins, real_time: options.agents_real_time };
-    let (shared, stop) = (Shared::default(), AtomicBool::new(false));
+    let (shared, control) = (Shared::default(), Control::default());
     let deadline = plan.schedule.end + plan.schedule.drain + plan_begins;
     thread::scope(|scope| {
         // Whatever happens to this thread, the others end.
-        let _stops = (StopAtEnd(&stop), StopAtEnd(&shared.stop));
-        let emulating = scope.spawn(|| emulator.run(deadline, &stop));
+        let _stops = (StopAtEnd(&control.stop), StopAtEnd(&shared.stop));
+        let emulating = scope.spawn(|| emulator.run(deadline, &control));
         let agents: Vec<_> = (0..)
             .zip(namespaces)
             .map(|(number, namespace)| {
@@ -273,9 +296,18 @@ fn perform(
             })
             .collect();
         let end = plan.schedule.end + plan_begins;
+        let mut tell_at = Time::ZERO + plan_begins;
         let ended = loop {
             thread::sleep(LOOK);
             let now = clock.now();
+            if now >= tell_at {
+                tell_at = now + TELL;
+                let packet_hops = control.packet_hops.load(Ordering::Relaxed);
+                let plan_time = Time::ZERO + now.since(Time::ZERO + plan_begins);
+                if !watch(Progress { now: plan_time, end: plan.schedule.end, packet_hops }) {
+                    return Err(TestbedError::Stopped);
+                }
+            }
             let all_done = now >= end && shared.unfinished.load(Ordering::Relaxed) <= 0;
             let gone = emulating.is_finished() || agents.iter().any(|agent| agent.is_finished());
             if all_done || now >= deadline || gone {
@@ -288,7 +320,7 @@ fn perform(
             let noted = agent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             notes.push(noted.map_err(|error| TestbedError::Agent { host: name.to_owned(), error })?);
         }
-        stop.store(true, Ordering::Relaxed);
+        control.stop.store(true, Ordering::Relaxed);
         let observed = emulating.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok((notes, observed, Time::ZERO + ended.since(Time::ZERO + plan_begins)))
     })

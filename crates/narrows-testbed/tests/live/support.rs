@@ -12,7 +12,7 @@ use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_scenario::plan::{Graph, Link, Node, NodeKind, Role, Sampling, Schedule};
 use narrows_testbed::clock::Clock;
-use narrows_testbed::emulator::{Emulator, Observed, Options};
+use narrows_testbed::emulator::{Control, Emulator, Observed, Options};
 use narrows_testbed::host::{self, Parameters};
 use narrows_testbed::namespace::{Claim, Namespace};
 use narrows_testbed::{address, doctor};
@@ -86,10 +86,10 @@ pub(crate) fn with_network<T>(
     let clock = Clock::start();
     let emulator = Emulator::new(graph, 1, devices, (&schedule, &sampling), (clock, Span::ZERO), Options::default())
         .expect("a network");
-    let stop = AtomicBool::new(false);
+    let control = Control::default();
     thread::scope(|scope| {
-        let running = scope.spawn(|| emulator.run(Time::ZERO + length, &stop));
-        let stopper = StopAtEnd(&stop);
+        let running = scope.spawn(|| emulator.run(Time::ZERO + length, &control));
+        let stopper = StopAtEnd(&control.stop);
         let given = act(&hosts);
         drop(stopper);
         (given, running.join().expect("no panic").expect("the emulator goes on"))

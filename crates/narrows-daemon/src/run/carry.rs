@@ -1,0 +1,39 @@
+//! A run on this kernel, whoever's it is.
+
+use std::time::Instant;
+
+use narrows_core::units::Span;
+use narrows_scenario::plan::Plan;
+use narrows_testbed::{Options, Progress, TestbedError};
+
+use super::{Backend, Job, Results, controllers, results};
+use crate::failure::Failure;
+
+/// Runs the plan; `watch` is told how far it is, and says whether to go on.
+pub(super) fn carry(
+    plan: &Plan,
+    job: &Job,
+    backend: Backend,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Results, Failure> {
+    let began = Instant::now();
+    let names = controllers::names(plan, &job.controllers);
+    let _loaded = controllers::load(plan, &names)?;
+    let options = Options { controllers: names.clone(), ..Options::default() };
+    let outcome = narrows_testbed::run(plan, job.seed, &options, &mut |_, _, _| Span::ZERO, watch).map_err(refused)?;
+    results::of(plan, job.seed, (backend, &names), &outcome, began.elapsed())
+}
+
+fn refused(error: TestbedError) -> Failure {
+    match &error {
+        TestbedError::Machine(_) => Failure::environment(&error),
+        TestbedError::TooManyHosts { .. } | TestbedError::TooFast { .. } => {
+            Failure::input(&error).help("experiments/linux has experiments scaled to what a kernel carries")
+        }
+        TestbedError::Agent { error: narrows_testbed::agent::AgentError::NoController { .. }, .. } => {
+            Failure::environment(&error)
+        }
+        TestbedError::Stopped => Failure::interrupted(),
+        _ => Failure::failed(&error),
+    }
+}

@@ -1,0 +1,104 @@
+//! Which of the kernel's controllers stands for which of the plan's, with the plan's parameters.
+
+use std::collections::BTreeMap;
+
+use narrows_core::cc::{Kind, Value};
+use narrows_core::units::Rate;
+use narrows_kernel::{Controller, Loaded, Settings};
+use narrows_scenario::plan::{ControllerChoice, Plan, Role};
+
+use crate::failure::Failure;
+
+/// Where the kernel has the plan's controller by another name.
+const OWN: [(&str, &str); 1] = [("newreno", "reno")];
+/// Of these, ours is taken: not every kernel has them, and the kernel's have no parameters.
+const TWINS: [&str; 3] = ["vegas", "dctcp", "gemini"];
+
+/// `NAME=KERNEL` of the command line.
+pub(super) fn choice(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, kernel)) if !name.is_empty() && !kernel.is_empty() => Ok((name.to_owned(), kernel.to_owned())),
+        _ => Err("write NAME=KERNEL, such as dctcp=dctcp".to_owned()),
+    }
+}
+
+/// By the plan's names, the kernel's.
+pub(super) fn names(plan: &Plan, chosen: &[(String, String)]) -> BTreeMap<String, String> {
+    let used = plan.traffic.iter().map(|traffic| traffic.controller.name.as_str());
+    let usual = |name: &str| match OWN.iter().find(|(ours, _)| *ours == name) {
+        Some((_, kernel)) => (*kernel).to_owned(),
+        None if TWINS.contains(&name) => format!("narrows_{name}"),
+        None => name.to_owned(),
+    };
+    let name = |name: &str| {
+        chosen.iter().find(|(ours, _)| ours == name).map_or_else(|| usual(name), |(_, kernel)| kernel.clone())
+    };
+    used.map(|used| (used.to_owned(), name(used))).collect()
+}
+
+/// Loads our own among these, with the parameters of the plan. They are unloaded with the values.
+pub(super) fn load(plan: &Plan, names: &BTreeMap<String, String>) -> Result<Vec<Loaded>, Failure> {
+    let mut all = Vec::new();
+    for (name, kernel) in names {
+        let Ok(controller) = narrows_kernel::controllers::find(kernel) else { continue };
+        if controller.registered != kernel || all.iter().any(|loaded: &Loaded| loaded.controller().registered == kernel)
+        {
+            continue;
+        }
+        let settings = settings(plan, name, controller)?;
+        let loaded = Loaded::load(controller, &settings);
+        all.push(loaded.map_err(Failure::from)?);
+    }
+    Ok(all)
+}
+
+/// The plan's parameters: a kernel has one set of them for each controller.
+fn settings(plan: &Plan, name: &str, controller: &'static Controller) -> Result<Settings, Failure> {
+    let choices: Vec<&ControllerChoice> =
+        plan.traffic.iter().map(|traffic| &traffic.controller).filter(|choice| choice.name == name).collect();
+    let mut settings = Settings::defaults(controller);
+    if controller.spec.name != name {
+        return Ok(settings);
+    }
+    let Some(first) = choices.first() else { return Ok(settings) };
+    if choices.iter().any(|choice| choice.values != first.values) {
+        return Err(Failure::input(format!(
+            "the plan's traffic uses {name} with different parameters; a kernel has one set of them"
+        ))
+        .help("give the traffic entries the same parameters, or run them apart"));
+    }
+    for (parameter, value) in controller.spec.parameters.iter().zip(&first.values) {
+        let value = match (parameter.kind, value) {
+            (Kind::Rate, Value::Auto) => Value::Rate(line_rate(plan, name, parameter.name)?),
+            _ => *value,
+        };
+        settings.set(parameter.name, value).map_err(Failure::input)?;
+    }
+    Ok(settings)
+}
+
+/// The rate of the hosts' own ports, which is what a rate that was left out stands for.
+fn line_rate(plan: &Plan, name: &str, parameter: &str) -> Result<Rate, Failure> {
+    let rates = plan.network.links.iter().filter(|link| link.role == Role::Host).map(|link| link.rate);
+    let (least, most) = rates.fold((None, None), |(least, most): (Option<Rate>, Option<Rate>), rate| {
+        (Some(least.map_or(rate, |least| least.min(rate))), Some(most.map_or(rate, |most| most.max(rate))))
+    });
+    match (least, most) {
+        (Some(least), Some(most)) if least == most => Ok(most),
+        _ => Err(Failure::input(format!("{name}'s {parameter} is left out, and hosts have different rates"))
+            .help(format!("state {parameter} in the experiment"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_name_both() {
+        assert_eq!(choice("dctcp=dctcp"), Ok(("dctcp".to_owned(), "dctcp".to_owned())));
+        for wrong in ["dctcp", "=dctcp", "dctcp=", ""] {
+            assert!(choice(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `narrowsd run PLAN --seed N --out DIR`: one run of a plan on a real kernel, this one or that of a guest.
+//!
+//! What it writes: `flows.arrow`, `requests.arrow`, `ports.arrow` and `series.arrow`, Arrow streams with the columns of a
+//! simulated run, and `manifest.json`. A folder is whole or absent.
+
+mod carry;
+mod controllers;
+mod guest;
+mod results;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::ValueEnum;
+use narrows_scenario::plan::Plan;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+pub(crate) use guest::begin as inside_guest;
+
+/// What a run is given.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The plan, as JSON; `narrows check FILE --json` writes the plans of an experiment.
+    plan: PathBuf,
+    /// The seed: with the plan, it names the run.
+    #[arg(long)]
+    seed: u64,
+    /// The folder for the results; it must not be there.
+    #[arg(long)]
+    out: PathBuf,
+    /// Whose kernel carries the traffic.
+    #[arg(long, value_enum, default_value_t = Backend::Native)]
+    on: Backend,
+    /// The kernel's name for a controller of the plan, where it is not to be the usual one: dctcp=dctcp is the kernel's own.
+    #[arg(long = "controller", value_name = "NAME=KERNEL", value_parser = controllers::choice)]
+    controllers: Vec<(String, String)>,
+}
+
+/// Whose kernel carries the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Backend {
+    /// This host's, in real time; needs root.
+    Native,
+    /// That of a virtual machine whose clock counts instructions.
+    Guest,
+}
+
+/// A run, as it travels into a guest.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Job {
+    seed: u64,
+    controllers: Vec<(String, String)>,
+}
+
+/// Files of a run by name.
+type Results = Vec<(String, Vec<u8>)>;
+
+/// Performs the command.
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let text = fs::read(&arguments.plan)
+        .map_err(|error| Failure::input(format!("cannot read {}: {error}", arguments.plan.display())))?;
+    let plan = parse(&text)?;
+    let temporary = Temporary::beside(&arguments.out)?;
+    let stop = interruptions()?;
+    let job = Job { seed: arguments.seed, controllers: arguments.controllers };
+    let results = match arguments.on {
+        Backend::Native => carry::carry(&plan, &job, Backend::Native, &mut told(&stop))?,
+        Backend::Guest => guest::boot(&plan, &text, &job, &temporary.path, &stop)?,
+    };
+    for (name, bytes) in &results {
+        temporary.write(name, bytes)?;
+    }
+    temporary.keep(&arguments.out)
+}
+
+/// The plan behind a text.
+fn parse(text: &[u8]) -> Result<Plan, Failure> {
+    serde_json::from_slice(text).map_err(|error| {
+        Failure::input(format!("the plan is not one of this version: {error}"))
+            .help("write it again with the narrows of this version")
+    })
+}
+
+/// Says on the output stream how far the run is; whether it shall go on.
+fn told(stop: &AtomicBool) -> impl FnMut(narrows_testbed::Progress) -> bool + '_ {
+    |progress| {
+        say(progress.now.as_ns(), progress.end.as_ns(), progress.packet_hops);
+        !stop.load(Ordering::Relaxed)
+    }
+}
+
+fn say(now_ns: u64, end_ns: u64, packet_hops: u64) {
+    // Nobody may be listening.
+    let _ = writeln!(io::stdout(), "{}", serde_json::json!({ "progress": [now_ns, end_ns, packet_hops] }));
+}
+
+/// A flag that is set when this process is told to end. It is told so too when its parent ends.
+fn interruptions() -> Result<Arc<AtomicBool>, Failure> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
+    }
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM)).map_err(Failure::failed)?;
+    Ok(stop)
+}
+
+/// A folder beside the one that is wanted, on the same file system; removed with this value.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn beside(out: &Path) -> Result<Temporary, Failure> {
+        let cannot = |error: io::Error| {
+            Failure::input(format!("cannot write {}: {error}", out.display())).help("choose another folder with --out")
+        };
+        if out.exists() {
+            return Err(Failure::input(format!("{} is there already", out.display())).help("choose another folder"));
+        }
+        let name = out.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidInput.into()))?.to_string_lossy();
+        let path = out.with_file_name(format!(".{name}.{}", std::process::id()));
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(cannot)?;
+        }
+        fs::create_dir(&path).map_err(cannot)?;
+        Ok(Temporary { path })
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let path = self.path.join(name);
+        let written = fs::File::create(&path).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+        written.map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+    }
+
+    fn keep(self, out: &Path) -> Result<(), Failure> {
+        fs::rename(&self.path, out).map_err(|error| Failure::failed(format!("cannot write {}: {error}", out.display())))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // It is not there after it was kept.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
