@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cpio::newc::{self, Builder};
 
@@ -12,26 +12,29 @@ const FILE: u32 = 0o100_644;
 
 /// Where the files are that were asked for.
 pub(super) const FILES: &str = "files";
-/// Where the modules are, named so that their order is the order of loading.
+/// Where the modules are, named so that their order is the order of loading; and those that are loaded at the end.
 pub(super) const MODULES: &str = "modules";
+pub(super) const LAST_MODULES: &str = "last-modules";
 /// The program.
 pub(super) const INIT: &str = "narrowsd";
 
-/// Writes the archive: the program, the modules in their order, the files.
+/// Writes the archive: the program, the modules to load at the beginning and at the end, the files.
 pub(super) fn write(
     to: impl Write,
     program: &Path,
-    modules: &[impl AsRef<Path>],
+    (modules, last_modules): (&[PathBuf], &[PathBuf]),
     files: &[(&str, &[u8])],
 ) -> io::Result<()> {
     let mut archive = Archive { to: Some(to), entries: 0 };
-    for folder in ["dev", "proc", "sys", "run", "tmp", FILES, MODULES] {
+    for folder in ["dev", "proc", "sys", "run", "tmp", FILES, MODULES, LAST_MODULES] {
         archive.add(folder, FOLDER, &[])?;
     }
     archive.add(INIT, PROGRAM, &fs::read(program)?)?;
-    for (place, module) in modules.iter().enumerate() {
-        let name = module.as_ref().file_name().unwrap_or_default().to_string_lossy();
-        archive.add(&format!("{MODULES}/{place:03}-{name}"), FILE, &fs::read(module)?)?;
+    for (folder, modules) in [(MODULES, modules), (LAST_MODULES, last_modules)] {
+        for (place, module) in modules.iter().enumerate() {
+            let name = module.file_name().unwrap_or_default().to_string_lossy();
+            archive.add(&format!("{folder}/{place:03}-{name}"), FILE, &fs::read(module)?)?;
+        }
     }
     for (name, bytes) in files {
         archive.add(&format!("{FILES}/{name}"), FILE, bytes)?;

@@ -9,7 +9,7 @@ use rustix::fs::fsync;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
 
-use super::initramfs::{FILES, MODULES};
+use super::initramfs::{FILES, LAST_MODULES, MODULES};
 
 /// What lines for the machine begin with.
 pub const PREFIX: &str = "narrows: ";
@@ -26,21 +26,24 @@ pub fn begin() -> Result<(), String> {
     for (kind, folder) in file_systems {
         mount(kind, folder, kind, MountFlags::empty(), None).map_err(|error| format!("{folder}: {error}"))?;
     }
-    let mut modules: Vec<PathBuf> = fs::read_dir(Path::new("/").join(MODULES))
-        .map_err(|error| format!("the modules: {error}"))?
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    modules.sort_unstable();
-    for path in modules {
-        let loaded = File::open(&path).and_then(|module| finit_module(&module, c"", 0).map_err(Into::into));
-        loaded.map_err(|error| format!("{}: {error}", path.display()))?;
-    }
+    load(MODULES)?;
     thread::Builder::new()
         .name("never-halt".into())
         .spawn(never_halt)
         .map(drop)
         .map_err(|error| format!("the thread that keeps the processor from halting: {error}"))
+}
+
+/// Loads the modules of a folder, in the order of their names.
+fn load(folder: &str) -> Result<(), String> {
+    let entries = fs::read_dir(Path::new("/").join(folder)).map_err(|error| format!("{folder}: {error}"))?;
+    let mut modules: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    modules.sort_unstable();
+    for path in modules {
+        let loaded = File::open(&path).and_then(|module| finit_module(&module, c"", 0).map_err(Into::into));
+        loaded.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// A file that the guest was given.
@@ -63,6 +66,7 @@ pub fn deliver(files: &[(&str, Vec<u8>)]) -> io::Result<()> {
         header.set_mode(0o644);
         archive.append_data(&mut header, name, bytes.as_slice())?;
     }
+    load(LAST_MODULES).map_err(io::Error::other)?;
     let mut disk = File::options().write(true).open(DISK)?;
     disk.write_all(&archive.into_inner()?)?;
     fsync(&disk)?;

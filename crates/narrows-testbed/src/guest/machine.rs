@@ -27,8 +27,10 @@ const LOOK: Duration = Duration::from_millis(50);
 const SILENCE: Duration = Duration::from_secs(180);
 /// Last lines of the console that are shown when a guest dies.
 const LAST_LINES: usize = 12;
-/// What the guest cannot do without: its disk and its hosts' devices.
-const ALWAYS: [&str; 3] = ["virtio_pci", "virtio_blk", "tun"];
+/// The devices of the guest's hosts.
+const ALWAYS: [&str; 1] = ["tun"];
+/// The driver of its disk. It is loaded after the work: when a disk answers is up to this machine, and chance.
+const DISK: [&str; 2] = ["virtio_pci", "virtio_blk"];
 
 /// What to boot.
 #[derive(Clone, Copy, Debug)]
@@ -119,9 +121,11 @@ pub fn boot(
     let machine = Files { folder: boot.folder };
     let wanted: Vec<&str> = ALWAYS.iter().chain(boot.modules).copied().collect();
     let modules = modules::files(&boot.image.modules, &wanted).map_err(file(&boot.image.modules))?;
+    let disk_modules = modules::files(&boot.image.modules, &DISK).map_err(file(&boot.image.modules))?;
     let archive = machine.archive();
     let to = File::create(&archive).map_err(file(&archive))?;
-    initramfs::write(io::BufWriter::new(to), boot.program, &modules, boot.files).map_err(file(&archive))?;
+    initramfs::write(io::BufWriter::new(to), boot.program, (&modules, &disk_modules), boot.files)
+        .map_err(file(&archive))?;
     let disk = machine.disk();
     File::create(&disk).and_then(|created| created.set_len(DISK_BYTES)).map_err(file(&disk))?;
     File::create(machine.console()).map_err(file(&machine.console()))?;
@@ -177,11 +181,12 @@ impl Drop for Running {
     }
 }
 
-/// The command line. `-nodefaults` and a console into a file: no device may wait for this machine.
+/// The command line. `-nodefaults` and a console into a file: no device may wait for this machine. `qboot` is a firmware that
+/// never halts; the usual one does while it waits for devices.
 fn arguments(boot: &Boot<'_>, machine: &Files<'_>) -> Vec<OsString> {
     let kernel = format!(
         // One instruction a nanosecond: no mitigation that only costs, no address and no number from outside.
-        "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=0 nokaslr norandmaps tsc=reliable \
+        "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=0 nokaslr norandmaps tsc=reliable idle=poll \
          rdinit=/{} -- {}",
         initramfs::INIT,
         boot.arguments.join(" ")
@@ -194,8 +199,8 @@ fn arguments(boot: &Boot<'_>, machine: &Files<'_>) -> Vec<OsString> {
         text
     };
     let mut arguments: Vec<OsString> = [
-        "-no-user-config -nodefaults -M q35 -accel tcg,thread=single -icount shift=0,sleep=off -smp 1",
-        "-cpu max,-rdrand,-rdseed -rtc base=2026-01-01,clock=vm -seed 42 -no-reboot",
+        "-no-user-config -nodefaults -M q35 -bios qboot.rom -accel tcg,thread=single -icount shift=0,sleep=off -smp 1",
+        "-cpu max,-rdrand,-rdseed,-erms,-fsrm -rtc base=2026-01-01,clock=vm -seed 42 -no-reboot",
         "-vga none -net none -display none -monitor none -device virtio-blk-pci,drive=results",
     ]
     .iter()

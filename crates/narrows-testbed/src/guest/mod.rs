@@ -9,9 +9,11 @@
 //!
 //! # Why runs repeat
 //! One instruction is one nanosecond (`-icount shift=0,sleep=off`), nothing comes in from outside, and whatever is random
-//! is seeded. One thing remains: when the processor halts, QEMU's main loop jumps the clock to the next timer on a thread of its own, and
-//! at times does so before the last instructions are counted. So the processor never halts: [`inside::begin`] starts a thread
-//! that runs when nothing else would, and does nothing ([`inside`]).
+//! is seeded. Two things would still depend on this machine.
+//! - When the processor halts, QEMU's main loop jumps the clock to the next timer, on a thread of its own, and now and then
+//!   before the last instructions are counted. So the processor never halts: the firmware is qboot and not the usual one, the
+//!   kernel polls while it boots (`idle=poll`), and then a thread runs that does nothing whenever nothing else would ([`inside`]).
+//! - A disk answers when it does. So its driver is loaded when the work is done.
 
 mod image;
 mod initramfs;
