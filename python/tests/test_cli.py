@@ -180,14 +180,6 @@ def test_check_shows_units(two_arms):
     assert done.returncode == 0
 
 
-def test_a_backend_that_is_absent_is_three(two_arms):
-    done = narrows("run", "two.toml", "--backend", "guest")
-    assert (done.returncode, done.stderr) == (
-        3,
-        "error: this build has no backend 'guest'\n  help: use --backend sim\n",
-    )
-
-
 def test_without_the_native_module_it_is_three(two_arms, monkeypatch):
     from narrows import native
 

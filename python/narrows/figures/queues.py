@@ -36,7 +36,7 @@ def ports_that_matter(frames: Frames) -> list[str]:
 
 def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
     """Small multiples of the first seed: a row per port, a column per case."""
-    seed = frames.seeds[0]
+    seed = frames.first_seed
     samples = (
         frames.series.filter(
             (pl.col("quantity") == "queue_bytes") & (pl.col("seed") == seed) & pl.col("entity").is_in(ports)

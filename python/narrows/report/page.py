@@ -110,7 +110,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         measures=scorecard.used(verdicts),
         made=_made(results),
         buckets=queues.BUCKETS,
-        first_seed=frames.seeds[0],
+        first_seed=frames.first_seed,
     )
 
 
