@@ -24,6 +24,9 @@ FILE = "experiment.toml"
 ABSENT = "–"
 """Value of a setting that an arm does not have."""
 
+SEPARATOR = " · "
+"""Between the parts of a case's name."""
+
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -186,7 +189,7 @@ def case_name(arm: str, axes: Sequence[tuple[str, str]]) -> str:
     last = [key.rpartition(".")[2] for key, _ in axes]
     names = last if len(set(last)) == len(last) else [key for key, _ in axes]
     values = [value if key == AXIS else f"{name}={value}" for name, (key, value) in zip(names, axes, strict=True)]
-    return " · ".join([arm, *values])
+    return SEPARATOR.join([arm, *values])
 
 
 def is_plain(name: str) -> bool:

@@ -1,5 +1,6 @@
 """Runs on a real kernel, made by a narrowsd that keeps the contract and carries no traffic."""
 
+import itertools
 import json
 import os
 import shutil
@@ -26,7 +27,8 @@ def narrowsd(folder, monkeypatch):
     """The fake, where `NARROWSD` says; what it was told to do is in `narrowsd.log`."""
     path = folder / "narrowsd"
     path.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(FAKE)!r})\nimport fake_narrowsd\nfake_narrowsd.main()\n"
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(FAKE)!r})\n"
+        "import fake_narrowsd\nfake_narrowsd.main()\n"
     )
     path.chmod(0o755)
     monkeypatch.setenv("NARROWSD", str(path))
@@ -85,13 +87,13 @@ def test_live_runs_lie_beside_the_simulated_ones(two_arms, narrowsd, folder):
 def test_the_index_gives_what_was_asked_for_and_nothing_else(two_arms, narrowsd, folder):
     live = api.run(two_arms, backend="guest", seeds="1..=1")
     live.finish()
-    with pytest.raises(BadInput, match="no result is called 'two.toml'.*\n.*two-seeds-1-1@guest"):
+    with pytest.raises(BadInput, match=r"no result is called 'two.toml'.*\n.*two-seeds-1-1@guest"):
         api.load("two.toml")
     assert api.load("two.toml@guest").entry.identifier == "two-seeds-1-1@guest"
     api.run(two_arms).finish()
     assert api.load("two").entry.backend is Backend.SIM
     assert api.load("two@guest").entry.backend is Backend.GUEST
-    with pytest.raises(BadInput, match="no result is called 'two@native'"):
+    with pytest.raises(BadInput, match=r"no result is called 'two@native'"):
         api.load("two@native")
     assert {entry.command for entry in Index(folder / "runs").entries().values()} == {
         "narrows run two.toml",
@@ -136,7 +138,7 @@ def test_native_runs_are_made_one_at_a_time(two_arms, narrowsd, folder, monkeypa
     api.run(two_arms, backend="native").finish()
     times = sorted(float(when) for *_, when in begun(folder))
     assert len(times) == 4
-    assert min(later - earlier for earlier, later in zip(times, times[1:], strict=False)) >= 0.4
+    assert min(later - earlier for earlier, later in itertools.pairwise(times)) >= 0.4
     assert {path.split("/")[0].rpartition("-")[2] for path in runs_in(folder)} == {"native"}
 
 
@@ -314,7 +316,7 @@ def test_a_run_that_does_not_count_is_kept_said_and_left_out(two_arms, narrowsd,
 def test_where_no_run_counts_there_is_nothing_to_show(two_arms, narrowsd, monkeypatch):
     monkeypatch.setenv("FAKE_NARROWSD", "is-late")
     api.run(two_arms, backend="guest").finish()
-    with pytest.raises(BadInput, match="4 of 4 runs do not count.*\n  help: delete .*-guest"):
+    with pytest.raises(BadInput, match=r"4 of 4 runs do not count.*\n  help: delete .*-guest"):
         api.load("two@guest")
 
 

@@ -64,8 +64,8 @@ def _run(plan, seed, out, backend):
     for name, table in tables.items():
         if (mode, name) == ("forgets", "ports"):
             continue
-        table = table.drop("marked_bytes") if (mode, name) == ("changes", "flows") else table
-        table.write_ipc_stream(out / f"{name}.arrow")
+        whole = table.drop("marked_bytes") if (mode, name) == ("changes", "flows") else table
+        whole.write_ipc_stream(out / f"{name}.arrow")
     (out / "manifest.json").write_text(json.dumps(_manifest(plan, seed, backend, mode, end_ns)))
 
 
@@ -94,7 +94,8 @@ def _manifest(plan, seed, backend, mode, end_ns):
         "version": _version(), "plan_hash": hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()[:16],
         "seed": seed, "threads": 1, "simulated_ns": end_ns, "packet_hops": 1_000_000, "events": 1_000_000,
         "cpu_ns": 900_000_000, "wall_ns": end_ns, "ns_per_packet_hop": 900, "backend": backend, "kernel": "6.12.8-fake",
-        "valid": not late, "invalid": "a packet was delivered 31000 us late, over the budget of 20000 us" if late else None,
+        "valid": not late,
+        "invalid": "a packet was delivered 31000 us late, over the budget of 20000 us" if late else None,
         "lateness": {"p99_us": 41, "most_us": 31000 if late else 2100}, "connections_failed": 0, "flows_without_ecn": 3,
         "controllers": {"cubic": "cubic", "gemini": "narrows_gemini"},
     }  # fmt: skip
