@@ -15,11 +15,13 @@ from conftest import FAKE, TWO_ARMS
 from typer.testing import CliRunner
 
 import narrows
-from narrows import api, backends, daemon
+from narrows import api, backends, daemon, report
 from narrows.backends import Backend
 from narrows.cli.app import app
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
+from narrows.figures import palette
 from narrows.index import Index
+from narrows.report import agreement, headline
 
 
 @pytest.fixture
@@ -354,3 +356,138 @@ def test_experiments_of_two_backends_have_names_of_their_own(two_arms):
     sim, guest = (narrows.experiment.expand(two_arms, quick=True, backend=one) for one in (Backend.SIM, Backend.GUEST))
     assert (sim.identifier, guest.identifier) == ("two-quick", "two-quick@guest")
     assert [plan.hash for plan in sim.plans] == [plan.hash for plan in guest.plans]
+
+
+@pytest.fixture
+def both(two_arms, narrowsd):
+    """Two arms with two seeds in the simulator, and with three in a guest."""
+    api.run(two_arms).finish()
+    api.run(two_arms, backend="guest", seeds="1..=3").finish()
+    return two_arms
+
+
+def test_the_same_plans_on_two_backends_are_one_results_with_the_seeds_that_both_have(both):
+    (results,) = api.load_beside(["two-seeds-1-3@guest", "two"])
+    assert results.entry.identifier == "two@sim+guest"
+    assert results.frames.cases == ("cubic · sim", "cubic · guest", "gemini · sim", "gemini · guest")
+    assert results.frames.seeds == (1, 2)
+    assert results.flows.columns[:4] == ["case", "arm", "backend", "seed"]
+    assert results.flows.select("arm", "backend").unique(maintain_order=True).rows() == [
+        ("cubic", "sim"), ("cubic", "guest"), ("gemini", "sim"), ("gemini", "guest"),
+    ]  # fmt: skip
+    simulated = api.load("two").frames.of(["gemini"])
+    beside = results.frames.of(["gemini · sim"])
+    assert beside.flows["fct_ns"].to_list() == simulated.flows["fct_ns"].to_list(), "no row of the other backend"
+    assert results.matching("gemini*").frames.cases == ("gemini · sim", "gemini · guest")
+    assert dict(results.matching("gemini*").entry.differences[0].values) == {"gemini": "gemini"}
+
+
+def test_what_has_other_plans_stays_by_itself(both, folder):
+    api.run(both, quick=False, settings={"run.end": "2s"}).finish()
+    other = next(name for name in Index(folder / "runs").entries() if "+" in name)
+    names = [results.entry.identifier for results in api.load_beside([other, "two-seeds-1-3@guest", "two"])]
+    assert names == [other, "two@sim+guest"]
+    api.run(both, backend="guest", seeds="3..=3").finish()
+    names = [results.entry.identifier for results in api.load_beside(["two", "two-seeds-3-3@guest"])]
+    assert names == ["two", "two-seeds-3-3@guest"], "they have no seed in common"
+
+
+def test_one_page_shows_both(both, folder):
+    done = CliRunner().invoke(app, ["report", "two", "two-seeds-1-3@guest"])
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == "runs/reports/report-two@sim+guest.html\n"
+    text = (folder / "runs" / "reports" / "report-two@sim+guest.html").read_text()
+    for words in (
+        '<h2>Simulator and kernel</h2>', '<h2>Live runs</h2>', 'data-case="gemini · guest"', "6.12.8-fake",
+        "gemini as narrows_gemini", "p99 41.0 us", "narrows run two.toml --seeds 1..3 --backend guest",
+        "simulator, Narrows 0.0.0-fake; Linux in a guest (guest), narrowsd 0.0.0-fake",
+    ):  # fmt: skip
+        assert words in text, words
+    assert "guest / sim" not in api.load("two").entry.title
+    alone = report.page.render(api.load("two-seeds-1-3@guest"), [])
+    assert "<h2>Simulator and kernel</h2>" not in alone
+    assert "<h2>Live runs</h2>" in alone
+    assert "<h2>Live runs</h2>" not in report.page.render(api.load("two"), [])
+
+
+def test_agreement_is_the_ratio_within_a_seed(both):
+    from narrows.claims.measures import value_by_seed
+    from narrows.stats import paired_ratio
+    from narrows.wording import number
+
+    (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
+    (table,) = agreement.tables(results.entry, results.frames)
+    assert (table.first, table.other) == ("sim", "guest")
+    assert [(arm.name, arm.first_case, arm.other_case) for arm in table.arms] == [
+        ("cubic", "cubic · sim", "cubic · guest"), ("gemini", "gemini · sim", "gemini · guest"),
+    ]  # fmt: skip
+    by_backend = [value_by_seed(results.frames, "fct_all", (case,)) for case in ("gemini · guest", "gemini · sim")]
+    place = [quantity.measure for quantity in headline.columns(results.frames)].index("fct_all")
+    assert table.arms[1].cells[place].ratio == number(paired_ratio(*by_backend).mean)
+    assert agreement.tables(api.load("two").entry, api.load("two").frames) == []
+
+
+def test_the_best_is_the_best_of_its_backend(both):
+    (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
+    for place in range(4):
+        ranks = {row.case: row.cells[place].rank for row in headline.table(results.frames)}
+        if any(ranks.values()):
+            for backend in ("sim", "guest"):
+                assert [rank for case, rank in ranks.items() if case.endswith(backend)].count("best") == 1, ranks
+    titles = [card.title for card in headline.cards(results.frames)]
+    assert titles[:2] == ["Small flows, mean · sim", "Small flows, mean · guest"]
+
+
+def test_a_page_says_which_runs_it_leaves_out(two_arms, narrowsd, monkeypatch):
+    monkeypatch.setenv("FAKE_NARROWSD", "is-late:gemini/1")
+    api.run(two_arms, backend="guest").finish()
+    text = report.page.render(api.load("two@guest"), [])
+    assert "1 of 4 runs does not count: a packet was delivered 31000 us late" in text
+    assert "1 of 2 runs does not count" in text, "and of which arm"
+    assert "Seed 2, reduced" in " ".join(text.split()).replace("seed 2, reduced", "Seed 2, reduced")
+
+
+def test_compare_puts_backends_side_by_side(both):
+    done = command("compare", "two", "two-seeds-1-3@guest", "--json")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(one["base"], one["other"]) for one in found} == {
+        ("sim cubic", "guest cubic"), ("sim gemini", "guest gemini"),
+    }  # fmt: skip
+    assert {one["seeds"] for one in found if one["ratio"]} == {2}
+    assert all(one["ratio"] != 1 for one in found if one["measure"].startswith("fct")), "they are different runs"
+
+
+def test_a_run_is_advised_to_be_reported_beside_the_simulated(both):
+    done = CliRunner().invoke(app, ["run", "two.toml", "--backend", "guest"])
+    assert "next: narrows report two two@guest\n" in done.stdout
+
+
+def test_an_arm_has_one_colour_and_its_live_case_a_shade_of_it():
+    alone = palette.colours(["cubic", "gemini"])
+    beside = palette.colours(["cubic · sim", "cubic · guest", "gemini · sim", "gemini · native"])
+    assert (beside["cubic · sim"], beside["gemini · sim"]) == (alone["cubic"], alone["gemini"])
+    assert len(set(beside.values())) == 4
+
+
+def test_a_flow_without_a_size_counts_though_it_began_late():
+    import polars as pl
+
+    from narrows import longlived
+
+    plan = {
+        "network": {
+            "nodes": [{"name": "h1"}, {"name": "h2"}],
+            "links": [{"from": 0, "to": 1, "delay": 1000}, {"from": 1, "to": 0, "delay": 1000}],
+        },
+        "traffic": [
+            {"name": "long", "pattern": {"list": [{"source": 0, "destination": 1, "at": 10**12, "size": None}]}}
+        ],
+    }
+    flows = pl.LazyFrame(
+        {"flow": [0], "workload": ["long"], "source": ["h1"], "destination": ["h2"], "start_ns": [1_002_000_000],
+         "delivered_after_warmup_bytes": [10**6]},
+        schema_overrides={"start_ns": pl.UInt64},
+    )  # fmt: skip
+    assert longlived.measured(flows, plan, 10**9).collect().is_empty()
+    live = longlived.measured(flows, plan, 10**9, late_ns=longlived.LIVE_LATE_NS).collect()
+    assert live["due_ns"].to_list() == [1_000_000_000]

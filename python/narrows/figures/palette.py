@@ -29,7 +29,7 @@ _OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 _SHADES: Final = (0.0, 0.4, -0.5)
 _DARKEST, _LIGHTEST = -0.6, 0.6
-_BACKENDS: Final = {"": 0.0, Backend.SIM: 0.0, Backend.GUEST: 0.5, Backend.NATIVE: -0.45}
+_BACKENDS: Final = {"": 0.0, Backend.SIM: 0.0, Backend.GUEST: 0.4, Backend.NATIVE: -0.45}
 """How dark or light what ran a case makes its colour."""
 
 
@@ -41,6 +41,11 @@ def colours(cases: Sequence[str]) -> dict[str, str]:
     said = {case: _backend(case) for case in cases}
     chosen = _of_arms(list(dict.fromkeys(arm for arm, _ in said.values())))
     return {case: _shade(chosen[arm], _BACKENDS[backend]) for case, (arm, backend) in said.items()}
+
+
+def live(cases: Sequence[str]) -> list[str]:
+    """Those that say that a real kernel ran them."""
+    return [case for case in cases if _backend(case)[1] not in ("", Backend.SIM)]
 
 
 def _backend(case: str) -> tuple[str, str]:

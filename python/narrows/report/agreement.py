@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Beside:
-    """One number of one arm: the first backend's, another's, and how the other's compares."""
+    """One number of one arm: how another backend's compares with the first's."""
 
-    quantity: Quantity
-    first: str
-    other: str
     ratio: str
-    """Other over first within a seed; `–` where one of them is zero or has no value."""
+    """Other over first within a seed; `–` where the first is zero or one of them has no value."""
     interval: str
+    means: str
+    """`59.1 → 59.5`; nothing where neither has a value."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,8 @@ class Arm:
     name: str
     first_case: str
     other_case: str
-    rows: tuple[Beside, ...]
+    cells: tuple[Beside, ...]
+    """One for each column of the headline."""
 
 
 @dataclass(frozen=True)
@@ -69,18 +69,15 @@ def _arms(entry: Entry, part: Entry, values: Mapping[Quantity, Mapping[str, BySe
     made = []
     for name in dict.fromkeys(member.plan_case for member in entry.members):
         one, other = cases[name, first], cases[name, part.backend]
-        rows = [_beside(quantity, by_case.get(one, {}), by_case.get(other, {})) for quantity, by_case in values.items()]
-        made.append(Arm(name, one, other, tuple(row for row in rows if row is not None)))
+        cells = (_beside(by_case.get(one, {}), by_case.get(other, {})) for by_case in values.values())
+        made.append(Arm(name, one, other, tuple(cells)))
     return made
 
 
-def _beside(quantity: Quantity, one: BySeed, other: BySeed) -> Beside | None:
-    """Nothing where neither has a value."""
-    if not one and not other:
-        return None
+def _beside(one: BySeed, other: BySeed) -> Beside:
     found = paired_ratio(other, one)
     ratio, interval = ("–", "") if found is None else (wording.number(found.mean), _interval(found))
-    return Beside(quantity, _mean(one), _mean(other), ratio, interval)
+    return Beside(ratio, interval, f"{_mean(one)} → {_mean(other)}" if one or other else "")
 
 
 def _mean(values: BySeed) -> str:

@@ -54,13 +54,20 @@ def _controllers(manifests: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _lateness(manifests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """`p99 us 41`: the numbers by the names that narrowsd gives them."""
+    """`p99 41.0 us`: the numbers by the names that narrowsd gives them, `p99_us`."""
     worst: dict[str, float] = {}
     for manifest in manifests:
         for name, value in _object(manifest, "lateness").items():
             if isinstance(value, (int, float)):
                 worst[name] = max(worst.get(name, value), value)
-    return [f"{name.replace('_', ' ')} {wording.number(value)}" for name, value in worst.items()]
+    return [_told(name, value) for name, value in worst.items()]
+
+
+def _told(name: str, value: float) -> str:
+    quantity, _, unit = name.rpartition("_")
+    if unit not in ("ns", "us", "ms"):
+        quantity, unit = name, ""
+    return f"{quantity.replace('_', ' ')} {wording.number(value)} {unit}".rstrip()
 
 
 def _object(manifest: Mapping[str, Any], key: str) -> Mapping[str, Any]:

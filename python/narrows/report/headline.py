@@ -157,8 +157,8 @@ def cards(frames: Frames) -> list[Card]:
     chosen = [quantity for quantity in chosen if quantity.title.endswith("mean")]
     found = values(frames, chosen)
     made = []
-    for backend in dict.fromkeys(frames.backends.values()):
-        for quantity, by_case in found.items():
+    for quantity, by_case in found.items():
+        for backend in dict.fromkeys(frames.backends.values()):
             own = {case: column for case, column in by_case.items() if frames.backends[case] == backend}
             made.append(_card(quantity, own, backend))
     return [card for card in made if card is not None]

@@ -251,7 +251,9 @@ def _versions(manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
 def _made(results: Results) -> dict[str, Any]:
     manifests = results.manifests
     cpu = sum(int(manifest["cpu_ns"]) for manifest in manifests)
-    hops = sum(int(manifest["packet_hops"]) for manifest in manifests)
+    simulated = [manifest for manifest in manifests if not Backend(manifest["backend"]).is_live]
+    hops = sum(int(manifest["packet_hops"]) for manifest in simulated)
+    simulated_cpu = sum(int(manifest["cpu_ns"]) for manifest in simulated)
     return {
         "versions": [
             *_versions(manifests),
@@ -261,7 +263,7 @@ def _made(results: Results) -> dict[str, Any]:
             ("vega-lite", style.VEGA_LITE),
         ],
         "cpu": wording.duration(cpu / 1e9),
-        "per_hop": wording.number(cpu / hops) if hops else "–",
+        "per_hop": wording.number(simulated_cpu / hops) if hops else "",
         "holds": _holds(manifests),
         "command": results.entry.command,
         "seeds": ", ".join(str(seed) for seed in results.entry.seeds),
