@@ -115,8 +115,9 @@ class Results:
         self._store = store
         self._scanned: dict[tuple[str, int, TableName], pl.LazyFrame] = {}
         runs = [(member, seed) for member in entry.members for seed in entry.seeds]
-        read = [_without_plan(store.manifest(member.stored, seed)) for member, seed in runs]
-        missing = [f"{member.case}/{seed}" for (member, seed), manifest in zip(runs, read, strict=True) if not manifest]
+        found = {run: _without_plan(store.manifest(run[0].stored, run[1])) for run in runs}
+        read = {run: manifest for run, manifest in found.items() if manifest is not None}
+        missing = [f"{member.case}/{seed}" for member, seed in runs if (member, seed) not in read]
         if missing:
             raise bad_input(
                 f"{len(missing)} of {len(runs)} runs of '{entry.identifier}' are absent "
@@ -124,11 +125,10 @@ class Results:
                 f"run it again, finished runs are skipped: {entry.command}",
             )
         self.manifests = [
-            {"case": member.case, "backend": member.backend.value, **manifest}
-            for (member, _), manifest in zip(runs, read, strict=True)
+            {"case": member.case, "backend": member.backend.value, **manifest} for (member, _), manifest in read.items()
         ]
         """What every run was and cost, with its `case`, without its plan; those that do not count, too."""
-        self._runs = [run for run, manifest in zip(runs, read, strict=True) if validity.why_not(manifest) is None]
+        self._runs = [run for run, manifest in read.items() if validity.why_not(manifest) is None]
         """Those that count: plan and seed."""
         if not self._runs:
             raise bad_input(
@@ -269,9 +269,9 @@ class Results:
         )
 
 
-def _without_plan(manifest: dict[str, Any] | None) -> dict[str, Any]:
-    """What the run was and cost: plans of thousands of runs are too much to keep. Nothing of an absent run."""
-    return {key: value for key, value in (manifest or {}).items() if key != "plan"}
+def _without_plan(manifest: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What the run was and cost: plans of thousands of runs are too much to keep."""
+    return manifest and {key: value for key, value in manifest.items() if key != "plan"}
 
 
 def _collected(parts: Iterable[pl.LazyFrame]) -> pl.DataFrame:
