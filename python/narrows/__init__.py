@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
 
 if TYPE_CHECKING:
-    from narrows.api import Handle, load, run
+    from narrows.api import Handle, load, load_beside, run
     from narrows.native import version
     from narrows.results import Results
 
@@ -26,6 +26,7 @@ __all__ = [
     "Results",
     "RunFailed",
     "load",
+    "load_beside",
     "run",
     "version",
 ]
@@ -33,6 +34,7 @@ __all__ = [
 _HOMES = {
     "Handle": "narrows.api",
     "load": "narrows.api",
+    "load_beside": "narrows.api",
     "run": "narrows.api",
     "version": "narrows.native",
     "Results": "narrows.results",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from narrows import native
+from narrows import beside
+from narrows.backends import Backend
+from narrows.errors import bad_input
 from narrows.experiment import Experiment, expand
 from narrows.index import Index, entry_of
 from narrows.processes import Processes, default_workers
@@ -14,7 +16,7 @@ from narrows.running import Batch, Wanted
 from narrows.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from narrows.running import Executor, Finished, Progress
 
@@ -38,10 +40,11 @@ class Handle:
         ray_address: str | None = None,
         threads: int = 1,
     ) -> None:
+        _refuse(experiment.backend, on=on, threads=threads, jobs=jobs)
         self.experiment = experiment
         self._store = Store(out)
         wanted = Wanted([experiment], self._store, threads=threads)
-        self._batch = Batch(wanted, _executor(self._store, len(wanted.missing), jobs, on, ray_address, threads))
+        self._batch = Batch(wanted, _executor(self._store, wanted, jobs, on, ray_address, threads))
 
     def progress(self) -> Progress:
         """A snapshot of how far it is."""
@@ -56,14 +59,15 @@ class Handle:
         self._batch.cancel()
 
     def finish(self) -> tuple[Finished, ...]:
-        """Waits and records the experiment in the index. Raises `Cancelled`, `BadInput` or `RunFailed`."""
+        """Waits and records the experiment in the index. Raises what `Batch.join` raises."""
         finished = self._batch.join()
-        entry = entry_of(self.experiment, version=native.version(), command=command_for(self.experiment))
+        version = self.experiment.backend.version()
+        entry = entry_of(self.experiment, version=version, command=command_for(self.experiment))
         Index(self._store.root).record(entry)
         return finished
 
     def join(self) -> Results:
-        """Waits for the results. Raises `Cancelled`, `BadInput` or `RunFailed`."""
+        """Waits for the results. Raises what `Batch.join` raises."""
         self.finish()
         return load(self.experiment.identifier, out=self._store.root)
 
@@ -79,29 +83,71 @@ def run(
     on: On = "local",
     ray_address: str | None = None,
     threads: int = 1,
+    backend: Literal["sim", "guest", "native"] = "sim",
 ) -> Handle:
     """Starts an experiment: every plan with every seed that is not in `out` already.
 
     `jobs` is the number of runs under way at once, by default as many as the cores have room for; each takes up to
-    `threads` threads, which do not change its results. Raises `BadInput`, and `EnvironmentLacks`
-    where there is no cluster.
+    `threads` threads, which do not change its results. With `backend` a real kernel carries the traffic, in a guest or
+    that of this machine. Raises `BadInput`, and `EnvironmentLacks` where there is no cluster or no narrowsd.
     """
-    experiment = expand(file, sets=tuple((settings or {}).items()), quick=quick, seeds=seeds)
+    experiment = expand(file, sets=tuple((settings or {}).items()), quick=quick, seeds=seeds, backend=Backend(backend))
     return Handle(experiment, out=Path(out), jobs=jobs, on=on, ray_address=ray_address, threads=threads)
 
 
-def _executor(store: Store, missing: int, jobs: int | None, on: On, ray_address: str | None, threads: int) -> Executor:
+def _refuse(backend: Backend, *, on: On, threads: int, jobs: int | None) -> None:
+    """Raises `BadInput` for what a live run cannot have."""
+    if not backend.is_live:
+        return
+    if on == "ray":
+        raise bad_input(
+            f"runs with --backend {backend} are made on this machine, not by a cluster", "leave out --on ray"
+        )
+    if threads != 1:
+        raise bad_input(
+            f"--threads is for the simulator: with --backend {backend} the kernel decides", "leave out --threads"
+        )
+    if backend is Backend.NATIVE and (jobs or 1) > 1:
+        raise bad_input(
+            "runs on this machine's own kernel are made one at a time: several would disturb each other's clocks",
+            "leave out --jobs",
+        )
+
+
+def _executor(
+    store: Store, wanted: Wanted, jobs: int | None, on: On, ray_address: str | None, threads: int
+) -> Executor:
+    missing = len(wanted.missing)
     if on == "ray" and missing:
         from narrows.cluster import Cluster
 
         return Cluster(store, address=ray_address, limit=jobs, threads=threads)
-    return Processes(store, min(jobs or max(1, default_workers() // threads), missing))
+    backends = {job.backend for job in wanted.missing}
+    if Backend.NATIVE in backends:
+        most = 1
+    elif Backend.GUEST in backends:  # a guest's clock wants a core to itself
+        most = min(jobs or default_workers(), default_workers())
+    else:
+        most = jobs or max(1, default_workers() // threads)
+    return Processes(store, min(most, missing))
 
 
 def load(name: str, *, out: str | Path = RUNS) -> Results:
-    """Results that are there already, by the experiment's identifier, name, file or folder. Raises `BadInput`."""
+    """Results that are there already, by the experiment's identifier, name, place, file or folder.
+
+    `@guest` or `@native` behind it names those of a real kernel. Raises `BadInput`.
+    """
     store = Store(Path(out))
     return Results(Index(store.root).find(name), store)
+
+
+def load_beside(names: Sequence[str], *, out: str | Path = RUNS) -> list[Results]:
+    """Several results; those of the same plans on different backends as one, with cases that say which.
+
+    Raises `BadInput`.
+    """
+    store = Store(Path(out))
+    return beside.joined([Index(store.root).find(name) for name in names], store)
 
 
 def command_for(experiment: Experiment) -> str:
@@ -111,4 +157,6 @@ def command_for(experiment: Experiment) -> str:
         options.insert(0, f"--seeds {experiment.seeds[0]}..{experiment.seeds[-1]}")
     if experiment.quick:
         options.insert(0, "--quick")
+    if experiment.backend.is_live:
+        options.append(f"--backend {experiment.backend}")
     return " ".join(["narrows run", experiment.file.as_posix(), *options])

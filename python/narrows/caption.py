@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def of(entry: Entry, *, drawn: int | None = None) -> str:
-    """Title, network, cases, seeds, simulated time, whether quick or full, and the version.
+    """Title, network, cases, seeds, simulated time, whether quick or full, and what made it, with its version.
 
     `drawn` is how many of the cases the picture shows, where that is not all.
     """
@@ -19,15 +19,16 @@ def of(entry: Entry, *, drawn: int | None = None) -> str:
     if drawn is not None and drawn < len(entry.members):
         cases = f"{wording.whole(drawn)} of {cases}"
     mode = "quick run" if entry.quick else "full run"
+    lasting = "run time" if any(part.backend.is_live for part in entry.parts) else "simulated"
     return (
-        f"{entry.title}. {dict(entry.setting)['network']}; {cases}, {seeds}; simulated: {simulated_time(entry)}. "
-        f"{entry.place or entry.name}, {mode}, Narrows {entry.version}."
+        f"{entry.title}. {dict(entry.setting)['network']}; {cases}, {seeds}; {lasting}: {simulated_time(entry)}. "
+        f"{entry.place or entry.name}, {mode}, {entry.made_by}."
     )
 
 
 def simulated_time(entry: Entry) -> str:
     """How long runs last; an index may be older than what is said of it there."""
-    return dict(entry.setting).get("simulated time") or outline.ends(member.end_ns for member in entry.members)
+    return dict(entry.setting).get(outline.SIMULATED_TIME) or outline.ends(member.end_ns for member in entry.members)
 
 
 def traffic(entry: Entry) -> str:

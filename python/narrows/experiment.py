@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from narrows import native
+from narrows.backends import AXIS, Backend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+-]{0,199}")
+_PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+@-]{0,199}")
 _LABELS = ("experiment", "arm", "axes", "declared")
 _PICOSECONDS_PER_NANOSECOND = 1000
 
@@ -22,6 +23,9 @@ FILE = "experiment.toml"
 """What the experiment file of a figure is called."""
 ABSENT = "–"
 """Value of a setting that an arm does not have."""
+
+SEPARATOR = " · "
+"""Between the parts of a case's name."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -93,6 +97,8 @@ class Experiment:
     sets: Pairs
     other_seeds: bool = False
     """Whether the seeds are not the file's."""
+    backend: Backend = Backend.SIM
+    """What runs it."""
 
     @property
     def place(self) -> str:
@@ -101,9 +107,9 @@ class Experiment:
 
     @property
     def identifier(self) -> str:
-        """What `compare` and `report` call its results; other settings or seeds are another identifier."""
+        """What `compare` and `report` call its results; other settings, seeds or backends are another identifier."""
         seeds = self.seeds if self.other_seeds else ()
-        return identifier(self.name, quick=self.quick, sets=self.sets, seeds=seeds)
+        return self.backend.named(identifier(self.name, quick=self.quick, sets=self.sets, seeds=seeds))
 
 
 def expand(
@@ -112,8 +118,9 @@ def expand(
     sets: Sequence[tuple[str, str]] = (),
     quick: bool = False,
     seeds: str | None = None,
+    backend: Backend = Backend.SIM,
 ) -> Experiment:
-    """Reads an experiment file. Raises `BadInput`."""
+    """Reads an experiment file, for this backend: its plans are the same for all. Raises `BadInput`."""
     raw = native.expand(str(file), sets=sets, quick=quick, seeds=seeds)
     plans = tuple(_plan(plan) for plan in raw["plans"])
     own = raw if seeds is None else native.expand(str(file), sets=sets, quick=quick, seeds=None)
@@ -127,6 +134,7 @@ def expand(
         quick=quick,
         sets=tuple((key, value) for key, value in sets),
         other_seeds=own["seeds"] != raw["seeds"],
+        backend=backend,
     )
 
 
@@ -174,10 +182,14 @@ def apart(differences: Sequence[Difference]) -> tuple[list[Difference], list[Dif
 
 
 def case_name(arm: str, axes: Sequence[tuple[str, str]]) -> str:
-    """`dctcp`, or `dctcp · mark-at=20pkt` in a sweep: axes by the last part of their path, if that tells them apart."""
+    """`dctcp`, or `dctcp · mark-at=20pkt` in a sweep: axes by the last part of their path, if that tells them apart.
+
+    Where several backends stand side by side, theirs comes last and by its value alone: `dctcp · guest`.
+    """
     last = [key.rpartition(".")[2] for key, _ in axes]
     names = last if len(set(last)) == len(last) else [key for key, _ in axes]
-    return " · ".join([arm, *(f"{name}={value}" for name, (_, value) in zip(names, axes, strict=True))])
+    values = [value if key == AXIS else f"{name}={value}" for name, (key, value) in zip(names, axes, strict=True)]
+    return SEPARATOR.join([arm, *values])
 
 
 def is_plain(name: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from narrows import atomic, native, outline
+from narrows.backends import AXIS, Backend, split
 from narrows.errors import bad_input
 from narrows.experiment import Difference, Experiment, Pairs, case_name, is_plain, place_of
 from narrows.parameters import ControllerUse, uses_of
@@ -35,11 +36,23 @@ class Member:
     """One per traffic entry, in the order of the file."""
     warmup_ns: int
     end_ns: int
+    backend: Backend = Backend.SIM
+    """What ran it."""
+
+    @property
+    def stored(self) -> str:
+        """The name of the folder of its runs."""
+        return self.backend.stored(self.hash)
 
     @property
     def case(self) -> str:
         """What a chart calls it."""
         return case_name(self.arm, self.axes)
+
+    @property
+    def plan_case(self) -> str:
+        """What it is called whatever ran it."""
+        return case_name(self.arm, [axis for axis in self.axes if axis[0] != AXIS])
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,23 @@ class Entry:
     """What was simulated, in words."""
     place: str = ""
     """The figure that it is the experiment of: `gemini/fig13`; nothing for a file that belongs to none."""
+    backend: Backend = Backend.SIM
+    """What ran it."""
+    beside: tuple[Entry, ...] = ()
+    """Of results that were put side by side: each backend's own. None of them is in the index as a whole."""
+
+    @property
+    def parts(self) -> tuple[Entry, ...]:
+        """One for each backend."""
+        return self.beside or (self,)
+
+    @property
+    def made_by(self) -> str:
+        """`Narrows 0.1.0`; of a live run `Linux in a guest (guest), narrowsd 0.1.0`."""
+        words = [f"{part.backend.program} {part.version}" for part in self.parts]
+        if self.backend is Backend.SIM and not self.beside:
+            return words[0]
+        return "; ".join(f"{part.backend.words}, {made}" for part, made in zip(self.parts, words, strict=True))
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -80,6 +110,7 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
             controllers=uses_of(plan.body, registry),
             warmup_ns=plan.warmup_ns,
             end_ns=plan.end_ns,
+            backend=experiment.backend,
         )
         for plan in experiment.plans
     )
@@ -98,7 +129,8 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
         command=command,
         members=members,
         differences=experiment.differences,
-        setting=(("simulated time", outline.simulated_time(summaries, ends)), *outline.setting(summaries)),
+        setting=((outline.SIMULATED_TIME, outline.simulated_time(summaries, ends)), *outline.setting(summaries)),
+        backend=experiment.backend,
     )
 
 
@@ -131,15 +163,20 @@ class Index:
         return bad_input(f"cannot read {self.path}: {error}", "delete it; running an experiment again writes it anew")
 
     def find(self, wanted: str) -> Entry:
-        """An experiment by identifier, name, file or folder. Raises `BadInput` with what there is."""
+        """An experiment by identifier, name, place, file or folder. Raises `BadInput` with what there is.
+
+        Where none is said, `@guest` or `@native` behind it, what the simulator made is meant.
+        """
         entries = self.entries()
         if wanted in entries:
             return entries[wanted]
-        path = Path(wanted)
+        base, backend = split(wanted)
+        path = Path(base)
         matches = [
             entry
             for entry in entries.values()
-            if wanted == entry.name or path in (Path(entry.file), Path(entry.file).parent)
+            if entry.backend is backend
+            and (base in (entry.name, entry.place) or path in (Path(entry.file), Path(entry.file).parent))
         ]
         if len(matches) == 1:
             return matches[0]
@@ -171,7 +208,9 @@ class Index:
 
 def _raw(entry: Entry) -> dict[str, Any]:
     raw = asdict(entry)
-    del raw["identifier"]
+    del raw["identifier"], raw["beside"]
+    for member in raw["members"]:
+        del member["backend"]  # the entry's
     raw["differences"] = [
         {"path": item.path, "values": dict(item.values), "declared": item.declared} for item in entry.differences
     ]
@@ -182,6 +221,7 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
     names = [key, *(member["hash"] for member in raw["members"])]
     if not all(isinstance(name, str) and is_plain(name) for name in names):
         raise bad_input(f"the index names a file outside its folder: {key}", "delete index.json and run again")
+    backend = Backend(raw.get("backend", Backend.SIM))  # an index may be older than this key
     members = tuple(
         Member(
             hash=member["hash"],
@@ -194,6 +234,7 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
             ),
             warmup_ns=member["warmup_ns"],
             end_ns=member["end_ns"],
+            backend=backend,
         )
         for member in raw["members"]
     )
@@ -211,6 +252,7 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
         members=members,
         differences=tuple(_difference(item) for item in raw["differences"]),
         setting=_pairs(raw["setting"]),
+        backend=backend,
     )
 
 

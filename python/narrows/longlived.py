@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 GOODPUT: Final = "goodput_bps"
 WINDOW: Final = "window_packets"
+LIVE_LATE_NS: Final = 100_000_000
+"""Later than the plan says a flow may start on a real kernel; a run in which many do does not count."""
 GROUP: Final = ("case", "workload", "controller")
 
 
@@ -55,14 +57,15 @@ def _sizeless(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
                 yield traffic["name"], flow
 
 
-def measured(flows: pl.LazyFrame, plan: Mapping[str, Any], measured_ns: int) -> pl.LazyFrame:
+def measured(flows: pl.LazyFrame, plan: Mapping[str, Any], measured_ns: int, *, late_ns: int = 0) -> pl.LazyFrame:
     """Those of a run's flows that have no size, whenever they began, with their `goodput_mbps`.
 
-    `due_ns` is when they were to start at the earliest; `stop_ns` and `base_rtt_ns` are as in `stated`.
+    `due_ns` is when they were to start at the earliest, and `late_ns` how much later than stated they may have started;
+    `stop_ns` and `base_rtt_ns` are as in `stated`.
     """
     delivered = pl.col("delivered_after_warmup_bytes").cast(pl.Float64)
     named = flows.join(stated(plan).lazy(), on=("workload", "source", "destination"))
-    in_time = named.filter(pl.col("start_ns").is_between("from", "to"))
+    in_time = named.filter(pl.col("start_ns").is_between("from", pl.col("to") + late_ns))
     own = in_time.group_by("flow").agg(pl.col("from").first().alias("due_ns"), pl.col("stop_ns", "base_rtt_ns").first())
     return flows.join(own, on="flow", maintain_order="left").with_columns(
         (8e3 * delivered / max(1, measured_ns)).alias("goodput_mbps")

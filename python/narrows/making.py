@@ -1,4 +1,4 @@
-"""Makes one run in this process. Worker processes and nodes of a cluster do the same thing here."""
+"""Simulates one run in this process. Worker processes and nodes of a cluster do the same thing here."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from narrows import native
+from narrows.backends import Backend
 from narrows.columns import TABLES
 from narrows.errors import RunFailed
 from narrows.store import encoded
@@ -33,6 +34,13 @@ class Request:
     """What the manifest keeps of it."""
     threads: int = 1
     """Most threads; the results do not depend on them."""
+    backend: str = Backend.SIM.value
+    """What runs it; only the simulator does in this process."""
+
+    @property
+    def stored(self) -> str:
+        """The name of the folder of its runs."""
+        return Backend(self.backend).stored(self.hash)
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Made:
 
 
 def make(request: Request, look: Callable[[tuple[int, int, int]], bool]) -> Made:
-    """Runs a plan to its end.
+    """Simulates a plan to its end.
 
     `look` hears (simulated ns, ns at the end, packet-hops) ten times a second and says whether to go on. Raises
     `Cancelled` if it does not, `BadInput` if the simulator refuses the plan, `RunFailed` if it ran another one.

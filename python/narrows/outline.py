@@ -15,6 +15,8 @@ HOLDS_PER_HOP: Final = 1.1
 """Measured: 0.7 (a few long flows) to 1.3 (GEMINI and BBR between datacenters, a fabric of 128 hosts)."""
 PROCESS_BYTES: Final = 75e6
 """A worker process without its run: the interpreter, and the libraries that write results."""
+SIMULATED_TIME: Final = "simulated time"
+"""What a setting calls how long runs last, on the clock of the plan."""
 _MOST_TRAFFIC: Final = 6
 _MOST_NAMES: Final = 3
 _MOST_VALUES: Final = 4

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from narrows import children
+from narrows.errors import EnvironmentLacks
 from narrows.running import Busy, Event, Failed, Job, Key, Lost, Progressed, Stopped, Stored
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Processes:
         self._workers[place].begin(job, self._root)
 
     def events(self, seconds: float) -> list[Event]:
-        """What the workers say."""
+        """What the workers say. Raises `EnvironmentLacks` where a run found that this machine cannot make it."""
         ready = self._selector.select(seconds)
         return [event for key, _ in ready for event in key.data.events()]
 
@@ -149,6 +150,9 @@ class _Worker:
                 return self._ended(Busy(key))
             case {"cancelled": _}:
                 return self._ended(Stopped(key))
+            case {"lacks": str(sentence)}:
+                self.job = None
+                raise EnvironmentLacks(sentence)
             case _:
                 return self._ended(Failed(key, message["failed"], is_input=message["input"]))
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from narrows import longlived
+from narrows import longlived, validity
+from narrows.backends import AXIS
 from narrows.columns import TABLES
 from narrows.errors import bad_input
 
@@ -78,6 +79,13 @@ class Frames:
         return replace(self, flows=flows, ports=ports, series=series, requests=requests, long=long, answers=answers)
 
     @cached_property
+    def backends(self) -> dict[str, str]:
+        """What ran each case, where several backends stand side by side; else nothing is said of it."""
+        if AXIS not in self.axes:
+            return dict.fromkeys(self.cases, "")
+        return dict(self.ports.select("case", AXIS).unique(maintain_order=True).iter_rows())
+
+    @cached_property
     def cases(self) -> tuple[str, ...]:
         """Every case, in the order of the experiment file."""
         return tuple(self.ports["case"].unique(maintain_order=True).to_list())
@@ -87,25 +95,46 @@ class Frames:
         """Every seed."""
         return tuple(sorted(self.ports["seed"].unique().to_list()))
 
+    @cached_property
+    def first_seed(self) -> int:
+        """The first that every case has, for what is shown of one; the first of all where there is none."""
+        common = [
+            seed
+            for seed, cases in self.ports.group_by("seed").agg(pl.col("case").n_unique()).sort("seed").iter_rows()
+            if cases == len(self.cases)
+        ]
+        return (common or self.seeds)[0]
+
 
 class Results:
     """The runs of one experiment, read from the store when they are asked for."""
 
     def __init__(self, entry: Entry, store: Store) -> None:
+        """Raises `BadInput` where a run is absent, or none of them counts."""
         self.entry = entry
         self._store = store
         self._scanned: dict[tuple[str, int, TableName], pl.LazyFrame] = {}
-        missing = [
-            f"{member.case}/{seed}"
-            for member in entry.members
-            for seed in entry.seeds
-            if store.manifest(member.hash, seed) is None
-        ]
+        runs = [(member, seed) for member in entry.members for seed in entry.seeds]
+        found = {run: _without_plan(store.manifest(run[0].stored, run[1])) for run in runs}
+        read = {run: manifest for run, manifest in found.items() if manifest is not None}
+        missing = [f"{member.case}/{seed}" for member, seed in runs if (member, seed) not in read]
         if missing:
             raise bad_input(
-                f"{len(missing)} of {len(entry.members) * len(entry.seeds)} runs of '{entry.identifier}' are absent "
+                f"{len(missing)} of {len(runs)} runs of '{entry.identifier}' are absent "
                 f"({', '.join(missing[:3])}{', …' if len(missing) > 3 else ''})",
                 f"run it again, finished runs are skipped: {entry.command}",
+            )
+        self.manifests = [
+            {"case": member.case, "backend": member.backend.value, **manifest} for (member, _), manifest in read.items()
+        ]
+        """What every run was and cost, with its `case`, without its plan; those that do not count, too."""
+        self._runs = [run for run, manifest in read.items() if validity.why_not(manifest) is None]
+        """Those that count: plan and seed."""
+        if not self._runs:
+            raise bad_input(
+                f"nothing can be shown of '{entry.identifier}': {validity.left_out(self.manifests)}",
+                f"delete {store.root / entry.members[0].stored} and its like, then run it where less goes on: "
+                f"{entry.command}",
             )
 
     def matching(self, pattern: str) -> Results:
@@ -116,7 +145,7 @@ class Results:
                 f"no case of '{self.entry.identifier}' matches '{pattern}'",
                 f"there are: {', '.join(member.case for member in self.entry.members)}",
             )
-        cases = {member.case for member in members}
+        cases = {member.plan_case for member in members}
         differences = tuple(
             replace(item, values=tuple(value for value in item.values if value[0] in cases))
             for item in self.entry.differences
@@ -180,14 +209,14 @@ class Results:
     def long(self) -> pl.DataFrame:
         """Flows without a size, with their `goodput_mbps` after the warm-up; those that began in it too."""
         parts = []
-        for member in self.entry.members:
-            for seed in self.entry.seeds:
-                if (plan := (self._store.manifest(member.hash, seed) or {}).get("plan")) is None:
-                    continue
-                flows = self._labelled(member, seed, "flows")
-                # Where there are none, only the columns are wanted, of what may be millions of rows.
-                own = flows if longlived.any_in(plan) else flows.limit(0)
-                parts.append(longlived.measured(own, plan, member.end_ns - member.warmup_ns))
+        for member, seed in self._runs:
+            if (plan := (self._store.manifest(member.stored, seed) or {}).get("plan")) is None:
+                continue
+            flows = self._labelled(member, seed, "flows")
+            # Where there are none, only the columns are wanted, of what may be millions of rows.
+            own = flows if longlived.any_in(plan) else flows.limit(0)
+            late_ns = longlived.LIVE_LATE_NS if member.backend.is_live else 0
+            parts.append(longlived.measured(own, plan, member.end_ns - member.warmup_ns, late_ns=late_ns))
         return _collected(parts) if parts else pl.DataFrame()
 
     @cached_property
@@ -213,17 +242,7 @@ class Results:
         """What started after the warm-up, for each run."""
         return [
             self._labelled(member, seed, table).filter(pl.col("start_ns") >= member.warmup_ns)
-            for member in self.entry.members
-            for seed in self.entry.seeds
-        ]
-
-    @cached_property
-    def manifests(self) -> list[dict[str, Any]]:
-        """What every run was and cost, with its `case`."""
-        return [
-            {"case": member.case, **(self._store.manifest(member.hash, seed) or {})}
-            for member in self.entry.members
-            for seed in self.entry.seeds
+            for member, seed in self._runs
         ]
 
     def scan(self, table: TableName) -> pl.LazyFrame:
@@ -231,7 +250,7 @@ class Results:
         return pl.concat(self._parts(table))
 
     def _parts(self, table: TableName) -> list[pl.LazyFrame]:
-        return [self._labelled(member, seed, table) for member in self.entry.members for seed in self.entry.seeds]
+        return [self._labelled(member, seed, table) for member, seed in self._runs]
 
     def _labelled(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
         key = (member.case, seed, table)
@@ -243,11 +262,16 @@ class Results:
         own = dict(member.axes)
         axes = {column: own.get(name) for column, name in zip(self.axes, self.entry.axes, strict=True)}
         labels = {"case": member.case, "arm": member.arm, **axes}
-        return self._store.scan(member.hash, seed, table).select(
+        return self._store.scan(member.stored, seed, table).select(
             *(pl.lit(value, dtype=pl.String).alias(name) for name, value in labels.items()),
             pl.lit(seed, dtype=pl.UInt64).alias("seed"),
             pl.all(),
         )
+
+
+def _without_plan(manifest: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What the run was and cost: plans of thousands of runs are too much to keep."""
+    return manifest and {key: value for key, value in manifest.items() if key != "plan"}
 
 
 def _collected(parts: Iterable[pl.LazyFrame]) -> pl.DataFrame:

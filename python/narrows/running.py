@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from narrows import native
+from narrows.backends import Backend
 from narrows.errors import BadInput, Cancelled, RunFailed
 from narrows.making import Request
 from narrows.store import State
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from narrows.store import Store
 
 Key = tuple[str, int]
-"""What names a run's results: the plan's hash and the seed."""
+"""What names a run's results: the folder of its plan, which the hash and the backend name, and the seed."""
 
 WAIT_SECONDS = 0.1
 """Between two looks whether the work shall stop."""
@@ -40,16 +40,20 @@ class Job:
     seed: int
     threads: int = 1
     """Most threads; the results do not depend on them."""
+    backend: Backend = Backend.SIM
+    """What runs it."""
 
     @property
     def key(self) -> Key:
         """What names its results."""
-        return self.plan.hash, self.seed
+        return self.backend.stored(self.plan.hash), self.seed
 
     @property
     def request(self) -> Request:
         """What is sent to where it is made."""
-        return Request(self.plan.hash, self.seed, self.plan.body, self.plan.unlabelled, self.threads)
+        return Request(
+            self.plan.hash, self.seed, self.plan.body, self.plan.unlabelled, self.threads, self.backend.value
+        )
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,10 @@ class Executor(Protocol):
         ...
 
     def events(self, seconds: float) -> Sequence[Event]:
-        """What has happened; waits for something to happen, but not longer than this."""
+        """What has happened; waits for something to happen, but not longer than this.
+
+        Raises `EnvironmentLacks` where nothing more can be made there.
+        """
         ...
 
     def stop(self) -> None:
@@ -170,12 +177,14 @@ class Wanted:
     """The runs of some experiments: those that are there, and those that are missing."""
 
     def __init__(self, experiments: Sequence[Experiment], store: Store, *, threads: int = 1) -> None:
-        version = native.version()
+        versions = {item.backend: item.backend.version() for item in experiments}
         store.prepare()
         self.jobs = _distinct(
-            Job(plan, seed, threads) for item in experiments for seed in item.seeds for plan in item.plans
+            Job(plan, seed, threads, item.backend) for item in experiments for seed in item.seeds for plan in item.plans
         )
-        self.missing = tuple(job for job in self.jobs if store.state(*job.key, version) is not State.WHOLE)
+        self.missing = tuple(
+            job for job in self.jobs if store.state(*job.key, versions[job.backend]) is not State.WHOLE
+        )
         missing = {job.key for job in self.missing}
         self.there = tuple(
             Finished(job, store.manifest(*job.key) or {}, skipped=True) for job in self.jobs if job.key not in missing
@@ -236,7 +245,11 @@ class Batch:
         self._stopping.set()
 
     def join(self) -> tuple[Finished, ...]:
-        """Waits for the end, when all runs wanted are in the store. Raises `Cancelled`, `BadInput` or `RunFailed`."""
+        """Waits for the end, when all runs wanted are in the store.
+
+        Raises `Cancelled`, `BadInput`, `RunFailed`, or `EnvironmentLacks` where this machine or the cluster lacks
+        something.
+        """
         while self._thread.is_alive():
             self._thread.join(0.2)
         if self._trouble is not None:

@@ -1,4 +1,4 @@
-"""Whether what a store holds of a figure counts: made by this version, from the file as it is now, and whole."""
+"""Whether what a store holds of a figure counts: simulated by this version, from the file as it is now, and whole."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ NEVER = Standing(None, "not run yet")
 
 def standings(figures: Iterable[Figure], store: Store, *, quick: bool) -> dict[str, Standing]:
     """Of each figure, by its label. Raises `BadInput` where the index cannot be read."""
-    entries = [entry for entry in Index(store.root).entries().values() if entry.quick == quick and not entry.sets]
+    entries = [
+        entry
+        for entry in Index(store.root).entries().values()
+        if entry.quick == quick and not entry.sets and not entry.backend.is_live
+    ]
     return {
         figure.label: _standing(figure, [entry for entry in entries if entry.place == figure.label], store)
         for figure in figures
@@ -92,7 +96,7 @@ def _why_not(entry: Entry, figure: Figure, store: Store) -> str:
         return "run from another experiment file than there is now"
     if entry.seeds != wanted.seeds:
         return f"run with other seeds: {_listed(entry.seeds)} instead of {_listed(wanted.seeds)}"
-    runs = [(member.hash, seed) for member in entry.members for seed in entry.seeds]
+    runs = [(member.stored, seed) for member in entry.members for seed in entry.seeds]
     absent = sum(store.state(plan, seed, version) is not State.WHOLE for plan, seed in runs)
     return f"{absent} of {len(runs)} runs are absent or of another version" if absent else ""
 

@@ -1,4 +1,6 @@
-"""Finished runs on disk: `runs/<plan>/<seed>/`. A run is whole or absent, and knows the version that made it.
+"""Finished runs on disk: `runs/<plan>/<seed>/`, or `runs/<plan>-guest/<seed>/` where a real kernel carried the traffic.
+
+A run is whole or absent, and knows the version that made it. What is called a plan below is the name of its folder.
 
 Who makes a run holds its lock, `runs/<plan>/.<seed>.lock`, so that several commands share the work of one folder. The
 lock is the kernel's and ends with the process that holds it: none is ever stale.
@@ -12,8 +14,10 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from enum import Enum
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import polars as pl
@@ -22,8 +26,7 @@ from narrows.columns import TABLES, conform
 from narrows.errors import BadInput, bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
 
     from narrows.native import TableName
@@ -34,7 +37,7 @@ FORMAT: Final = 2
 _NEEDED: Final = {"format": int, "version": str, "packet_hops": int, "cpu_ns": int, "ns_per_packet_hop": float}
 """What is read of every manifest: one without these is no manifest."""
 
-_BESIDE = re.compile(r"\.(?P<seed>\d+)\.(?:lock|partial|old)")
+_BESIDE = re.compile(r"\.(?P<seed>\d+)\.(?:lock|partial|old|work\..+)")
 
 
 class State(Enum):
@@ -169,6 +172,23 @@ class Store:
         finally:
             self._clear(plan, seed)
 
+    @contextlib.contextmanager
+    def scratch(self, plan: str, seed: int) -> Iterator[Path]:
+        """An empty folder in which the run can be made, removed afterwards; the caller holds the run's lock.
+
+        Each has its own name: what a killed command has started may still write to the last one for a moment. Raises
+        `BadInput` where the folder cannot be written.
+        """
+        try:
+            name = tempfile.mkdtemp(prefix=f".{seed}.work.", dir=self.root / plan)
+        except OSError as error:
+            raise self._not_written(plan, seed, error) from error
+        path = Path(name).resolve()
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
     def scan(self, plan: str, seed: int, table: TableName) -> pl.LazyFrame:
         """A table of a run, read when it is needed. Raises `BadInput` where it is missing, cut off or another one."""
         path = self.folder(plan, seed) / f"{table}.parquet"
@@ -187,6 +207,8 @@ class Store:
     def _clear(self, plan: str, seed: int) -> None:
         for what in ("partial", "old"):
             shutil.rmtree(self._beside(plan, seed, what), ignore_errors=True)
+        for work in (self.root / plan).glob(f".{seed}.work.*"):
+            shutil.rmtree(work, ignore_errors=True)
 
     def _damaged(self, plan: str, seed: int, sentence: str) -> BadInput:
         return bad_input(

@@ -1,9 +1,11 @@
 """One worker process: `python -m narrows.worker` takes runs as JSON lines on its input and reports on its output.
 
-In:  `{"root": "…", "hash": "…", "seed": 1, "plan": {…}, "unlabelled": {…}}` is a run; `{"cancel": true}` stops it.
+In:  `{"root": "…", "hash": "…", "seed": 1, "plan": {…}, "unlabelled": {…}, "backend": "sim"}` is a run;
+`{"cancel": true}` stops it.
 Out: `{"progress": [simulated_ns, end_ns, packet_hops]}`, then one of `{"made": {manifest}}`, `{"there": {manifest}}`,
-`{"busy": true}` (another process makes this run), `{"cancelled": true}`, `{"failed": "…", "input": bool}`. The end of
-the input stops the worker, so it does not outlive its parent.
+`{"busy": true}` (another process makes this run), `{"cancelled": true}`, `{"failed": "…", "input": bool}`,
+`{"lacks": "…"}` (the machine lacks something). The end of the input stops the worker, so it does not outlive its
+parent.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from narrows import native
-from narrows.errors import BadInput, Cancelled
-from narrows.making import Request, make
+from narrows import live, making
+from narrows.backends import Backend
+from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
+from narrows.making import Request
 from narrows.store import Lock, Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from narrows.live import Look
+    from narrows.making import Made
 
 GRACE_SECONDS = 5
 """For a run to notice that nobody waits for it, before the process ends whatever it does."""
@@ -86,13 +92,14 @@ def _perform(job: dict[str, Any], cancelled: threading.Event, reports: TextIO) -
         return not cancelled.is_set()
 
     try:
-        match store.claim(request.hash, request.seed, native.version()):
+        version = Backend(request.backend).version()
+        match store.claim(request.stored, request.seed, version):
             case None:
                 return {"busy": True}
             case Lock() as lock:
                 with lock:
-                    made = make(request, look)
-                    store.write(request.hash, request.seed, made.files, made.manifest)
+                    made = _make(request, look, store, version)
+                    store.write(request.stored, request.seed, made.files, made.manifest)
                 return {"made": made.manifest}
             case manifest:
                 return {"there": manifest}
@@ -100,8 +107,20 @@ def _perform(job: dict[str, Any], cancelled: threading.Event, reports: TextIO) -
         return {"cancelled": True}
     except BadInput as error:
         return {"failed": str(error), "input": True}
+    except EnvironmentLacks as error:
+        return {"lacks": str(error)}
+    except RunFailed as error:
+        return {"failed": str(error), "input": False}
     except BaseException as error:  # noqa: BLE001 - a panic of the simulator is reported by the parent, with the run's name
         return {"failed": f"{type(error).__name__}: {error}", "input": False}
+
+
+def _make(request: Request, look: Look, store: Store, version: str) -> Made:
+    """The run, made by what its backend is; the caller holds its lock."""
+    if not Backend(request.backend).is_live:
+        return making.make(request, look)
+    with store.scratch(request.stored, request.seed) as scratch:
+        return live.make(request, look, scratch, version)
 
 
 if __name__ == "__main__":

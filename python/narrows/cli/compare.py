@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from narrows import wording
+from narrows import validity, wording
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
@@ -68,6 +68,9 @@ def compare(
             line(event="comparison", **_fields(item))
         if not json:
             OUT.print(_table(found))
+            for text in (validity.left_out(one.manifests) for one in results):
+                if text:
+                    OUT.print(f"{text}; they are left out", markup=False, soft_wrap=True)
             OUT.print("[dim]ratio: within a seed, mean over the common seeds; below 5 seeds smallest to largest[/]")
 
 
@@ -79,8 +82,12 @@ def within(results: Results) -> list[Comparison]:
 
 def between(one: Results, other: Results) -> list[Comparison]:
     """The arms that both have."""
+    from narrows.beside import same_plans
+
     common = [case for case in one.frames.cases if case in other.frames.cases]
     names = one.entry.identifier, other.entry.identifier
+    if same_plans(one.entry, other.entry):
+        names = one.entry.backend.value, other.entry.backend.value
     return [
         item for case in common for item in _pair(one, case, f"{names[0]} {case}", other, case, f"{names[1]} {case}")
     ]

@@ -32,20 +32,31 @@ class Finding:
     subject: str
     good: bool
     found: str
+    required: bool = True
+    """Whether the simulator needs it; what live runs alone need may be absent."""
+
+    @property
+    def mark(self) -> str:
+        """Before its subject."""
+        if self.good:
+            return "[green]✓[/]"
+        return "[bold red]✗[/]" if self.required else "[dim]–[/]"
 
 
 def doctor(out: options.Out = options.DEFAULT_OUT, json: options.Json = False) -> None:
-    """Says what this machine can do, and what it lacks."""
+    """Says what this machine can do, and what it lacks.
+
+    Code 3 if the simulator lacks something. What only live runs need (`--backend guest` or `native`) may be absent: –.
+    """
     findings = list(examine(out))
     table = Table(box=None, show_header=False)
     for finding in findings:
         if json:
-            line(subject=finding.subject, good=finding.good, found=finding.found)
-        mark = "[green]✓[/]" if finding.good else "[bold red]✗[/]"
-        table.add_row(mark, finding.subject, escape(finding.found))
+            line(**vars(finding))
+        table.add_row(finding.mark, escape(finding.subject), escape(finding.found))
     if not json:
         OUT.print(table)
-    if not all(finding.good for finding in findings):
+    if not all(finding.good for finding in findings if finding.required):
         raise typer.Exit(ENVIRONMENT)
 
 
@@ -60,6 +71,7 @@ def examine(out: Path) -> Iterator[Finding]:
     yield Finding("free disk", free > ENOUGH_DISK_BYTES, wording.size(free))
     yield _try("figures", _figures)
     yield _try("experiments", _experiments)
+    yield from _live()
 
 
 def _try(subject: str, look: Callable[[], str]) -> Finding:
@@ -98,6 +110,19 @@ def _figures() -> str:
     import vl_convert
 
     return f"altair {altair.__version__}, vl-convert with Vega {vl_convert.get_vega_version()}"
+
+
+def _live() -> Iterator[Finding]:
+    """What narrowsd finds, as `guest: QEMU`; one finding that it is absent, where it is."""
+    from narrows import daemon
+
+    try:
+        yield Finding("narrowsd", True, f"{daemon.version()}, {daemon.find()}", required=False)
+        for found in daemon.doctor():
+            subject = f"{found['backend']}: {found['subject']}"
+            yield Finding(subject, found["good"], found["found"], required=False)
+    except EnvironmentLacks as error:
+        yield Finding("narrowsd", False, str(error).replace("\n  help:", ";"), required=False)
 
 
 def _experiments() -> str:

@@ -19,16 +19,19 @@ def report(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Writes a page with charts that opens offline."""
+    """Writes a page with charts that opens offline.
+
+    One for each RUN; the same plans on several backends, as in `narrows report mine mine@guest`, share one page.
+    """
     from narrows import api
     from narrows.report import build
     from narrows.store import Store
 
     with codes():
-        for name in runs:
-            path = build(api.load(name, out=out), Store(out), cases=cases)
+        for results in api.load_beside(runs, out=out):
+            path = build(results, Store(out), cases=cases)
             if json:
-                line(event="report", run=name, path=str(path))
+                line(event="report", run=results.entry.identifier, path=str(path))
             else:
                 OUT.print(str(path), soft_wrap=True)
             warn_of_size(path)

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from narrows import wording
+from narrows import validity, wording
+from narrows.backends import Backend
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
 from narrows.cli.progress import follow
-from narrows.errors import EnvironmentLacks, bad_input
+from narrows.errors import bad_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.api import Handle
     from narrows.running import Finished
-
-
-class Backend(StrEnum):
-    """What runs a plan."""
-
-    SIM = "sim"
-    GUEST = "guest"
-    NATIVE = "native"
 
 
 @dataclass(frozen=True)
@@ -40,6 +32,7 @@ class Where:
     on: options.Place
     ray_address: str | None
     threads: int = 1
+    backend: Backend = Backend.SIM
 
     def __post_init__(self) -> None:
         """Raises `BadInput` where an address is given that nothing would use."""
@@ -57,7 +50,9 @@ def run(
     on: options.On = options.Place.LOCAL,
     ray_address: options.RayAddress = None,
     threads: options.Threads = 1,
-    backend: Annotated[Backend, typer.Option(help="What runs the plans.")] = Backend.SIM,
+    backend: Annotated[
+        Backend, typer.Option(help="What runs the plans: the simulator, Linux in a guest, or this Linux.")
+    ] = Backend.SIM,
     json: options.Json = False,
 ) -> None:
     """Makes the runs that are not there yet.
@@ -65,10 +60,8 @@ def run(
     Every plan of the file with every seed. Interrupting keeps what is finished; the same command goes on from there.
     """
     with codes():
-        if backend is not Backend.SIM:
-            raise EnvironmentLacks(f"this build has no backend '{backend.value}'\n  help: use --backend sim")
         settings = options.pairs(sets)
-        where = Where(out, jobs, on, ray_address, threads)
+        where = Where(out, jobs, on, ray_address, threads, backend)
         paths = experiment_files(file)
         if file.is_dir() and not json:
             OUT.print(f"found {', '.join(str(path) for path in paths)}", markup=False, soft_wrap=True)
@@ -76,8 +69,20 @@ def run(
             handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json)
             if not json:
                 elsewhere = "" if out == options.DEFAULT_OUT else f" --out {out}"
-                advice = f"next: narrows report {handle.experiment.identifier}{elsewhere}"
+                advice = f"next: narrows report {_to_report(handle, out)}{elsewhere}"
                 OUT.print(advice, markup=False, soft_wrap=True)
+
+
+def _to_report(handle: Handle, out: Path) -> str:
+    """What to report: of a live run together with the same plans simulated, where they are there."""
+    from narrows.beside import same_plans
+    from narrows.index import Index
+
+    identifier = handle.experiment.identifier
+    entries = Index(out).entries()
+    own = entries[identifier]
+    simulated = [one for one in entries.values() if not one.backend.is_live and same_plans(one, own)]
+    return f"{simulated[0].identifier} {identifier}" if own.backend.is_live and simulated else identifier
 
 
 def experiment_files(path: Path) -> list[Path]:
@@ -116,6 +121,7 @@ def perform(
         on=where.on.value,
         ray_address=where.ray_address,
         threads=where.threads,
+        backend=where.backend.value,
     )
     follow(handle, label or handle.experiment.name)
     finished = handle.finish()
@@ -139,6 +145,8 @@ def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: flo
             f"{wording.number(hops)} packet-hops, {wording.number(per_hop)} ns of processor time each"
             + (f" ({wording.number(holds)} hold-loop steps)" if holds is not None else "")
         )
+    if left_out := validity.left_out([item.manifest for item in finished]):
+        lines.append(f"{left_out}; reports leave them out")
     return "\n".join(lines)
 
 
@@ -157,6 +165,7 @@ def _print_lines(handle: Handle, finished: Sequence[Finished], wall_s: float) ->
         plan = item.job.plan
         labels = {"arm": plan.arm, "axes": dict(plan.axes)}
         manifest = {key: value for key, value in item.manifest.items() if key != "plan"}
+        labels["backend"] = item.job.backend.value
         line(event="run", plan=plan.hash, seed=item.job.seed, **labels, skipped=item.skipped, manifest=manifest)
     per_hop, holds, hops = cost(finished) or (None, None, 0)
     line(
@@ -164,6 +173,7 @@ def _print_lines(handle: Handle, finished: Sequence[Finished], wall_s: float) ->
         identifier=handle.experiment.identifier,
         runs=len(finished),
         skipped=sum(item.skipped for item in finished),
+        invalid=sum(validity.why_not(item.manifest) is not None for item in finished),
         wall_s=round(wall_s, 3),
         packet_hops=hops,
         cpu_ns_per_packet_hop=per_hop,

@@ -45,7 +45,7 @@ def by_case(table: pl.DataFrame, column: str) -> dict[str, Estimate | None]:
 
 def draw(panels: Sequence[Panel], cases: Sequence[str], *, width: int = style.WIDTH) -> alt.HConcatChart:
     """The panels in a row; the first bears the cases' names."""
-    each = style.columns(len(panels), width)
+    each = style.columns(len(panels), width, label=style.label_width(cases))
     return style.side_by_side(_panel(panel, cases, each, labels=not place) for place, panel in enumerate(panels))
 
 

@@ -102,6 +102,8 @@ def curve(
 ) -> alt.LayerChart | alt.FacetChart:
     """Lines, and unseen points on them that answer to the pointer."""
     base = alt.Chart(data).encode(x=x, y=y, color=style.colour(cases, legend=legend))
-    line = base.mark_line(strokeWidth=1.8, clip=True).encode(order=alt.Order(order), opacity=style.visible())
+    line = base.mark_line(strokeWidth=1.8, clip=True).encode(
+        order=alt.Order(order), opacity=style.visible(), strokeDash=style.dash(cases)
+    )
     points = base.mark_point(filled=True, opacity=0, clip=True).encode(tooltip=tooltip, size=style.visible(70, 0))
     return alt.layer(line, points)

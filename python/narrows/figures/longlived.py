@@ -65,7 +65,7 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
 
 def one_of_each(frames: Frames) -> alt.FacetChart:
     """Goodput over time of the first flow of each traffic, first seed: a panel for each case."""
-    seed = frames.seeds[0]
+    seed = frames.first_seed
     first = (
         frames.long.filter(pl.col("seed") == seed)
         .sort("case", "flow")
@@ -115,7 +115,7 @@ def one_of_each(frames: Frames) -> alt.FacetChart:
 
 def _reduced(frames: Frames, quantity: str) -> pl.DataFrame:
     """Means over equal times of the first seed's samples."""
-    seed = frames.seeds[0]
+    seed = frames.first_seed
     flows = (
         frames.long.filter(pl.col("seed") == seed)
         .sort("case", "flow")

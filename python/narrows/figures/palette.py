@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from narrows.backends import Backend
+from narrows.experiment import SEPARATOR
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,10 +29,32 @@ _OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 _SHADES: Final = (0.0, 0.4, -0.5)
 _DARKEST, _LIGHTEST = -0.6, 0.6
+_BACKENDS: Final = {"": 0.0, Backend.SIM: 0.0, Backend.GUEST: 0.4, Backend.NATIVE: -0.45}
+"""How dark or light what ran a case makes its colour."""
 
 
 def colours(cases: Sequence[str]) -> dict[str, str]:
-    """A colour for each case: its scheme's, a shade of it where a scheme has several cases, else one that is free."""
+    """A colour for each case: its scheme's, a shade of it where a scheme has several cases, else one that is free.
+
+    What ran a case, where cases say it, is a shade of the arm's colour: the simulator's is the full one.
+    """
+    said = {case: _backend(case) for case in cases}
+    chosen = _of_arms(list(dict.fromkeys(arm for arm, _ in said.values())))
+    return {case: _shade(chosen[arm], _BACKENDS[backend]) for case, (arm, backend) in said.items()}
+
+
+def live(cases: Sequence[str]) -> list[str]:
+    """Those that say that a real kernel ran them."""
+    return [case for case in cases if _backend(case)[1] not in ("", Backend.SIM)]
+
+
+def _backend(case: str) -> tuple[str, str]:
+    """`gemini · guest` as the arm and what ran it; nothing where it does not say."""
+    arm, _, last = case.rpartition(SEPARATOR)
+    return (arm, last) if arm and last in _BACKENDS else (case, "")
+
+
+def _of_arms(cases: Sequence[str]) -> dict[str, str]:
     families: dict[str, list[str]] = {}
     for case in sorted(cases, key=lambda case: case.lower() not in KNOWN):
         if scheme := _scheme(case):

@@ -36,7 +36,7 @@ def ports_that_matter(frames: Frames) -> list[str]:
 
 def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
     """Small multiples of the first seed: a row per port, a column per case."""
-    seed = frames.seeds[0]
+    seed = frames.first_seed
     samples = (
         frames.series.filter(
             (pl.col("quantity") == "queue_bytes") & (pl.col("seed") == seed) & pl.col("entity").is_in(ports)
@@ -76,7 +76,7 @@ def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, 
     area = base.mark_area(opacity=0.22).encode(y=alt.Y("max:Q", title=None, axis=style.bytes_axis(3)))
     line = base.mark_line(strokeWidth=1.1).encode(y="mean:Q", opacity=style.visible(1.0, 0.15))
     points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
-    header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4)
+    header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4, labelExpr=style.lines_of(cases))
     return (
         alt.layer(area, line, points)
         .properties(width=width, height=76)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import altair as alt
 
-from narrows.figures.palette import colours
+from narrows.experiment import SEPARATOR
+from narrows.figures.palette import colours, live
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -123,6 +124,19 @@ def colour(cases: Sequence[str], *, legend: bool = False) -> alt.Color:
     return alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top") if legend else None)
 
 
+def dash(cases: Sequence[str]) -> Any:
+    """Dashes for what a real kernel ran, where it stands beside the simulated: lines that agree are both to be seen."""
+    dashed = live(cases)
+    if not dashed:
+        return alt.Undefined
+    return alt.condition(alt.FieldOneOfPredicate("case", dashed), alt.value([5, 3]), alt.value([1, 0]))
+
+
+def lines_of(cases: Sequence[str]) -> Any:
+    """How a narrow panel is labelled: where cases say what ran them, that is on a line of its own."""
+    return f"split(datum.label, '{SEPARATOR}')" if live(cases) else alt.Undefined
+
+
 def visible(strong: float = 1.0, faint: float = 0.07) -> Any:
     """Opacity: faint while others are isolated."""
     test = f"length({ISOLATE}) == 0 || indexof({ISOLATE}, datum.case) >= 0"
@@ -155,6 +169,11 @@ def captioned(chart: alt.TopLevelMixin, text: str) -> alt.VConcatChart:
 def columns(count: int, width: int = WIDTH, *, gap: int = 30, label: int = 80) -> int:
     """Width of each of several panels side by side, when only the first bears labels."""
     return max(90, (width - label - gap * (count - 1)) // count)
+
+
+def label_width(cases: Sequence[str]) -> int:
+    """Room for the names of cases beside bars: more where they say what ran them."""
+    return max(80, *(7 * len(case) for case in cases)) if live(cases) else 80
 
 
 def side_by_side(charts: Iterable[alt.TopLevelMixin]) -> alt.HConcatChart:

@@ -84,8 +84,8 @@ class Card:
 def table(frames: Frames) -> list[Row]:
     """One row per case, in the order of the file."""
     chosen = columns(frames)
-    values = _values(frames, chosen)
-    made = [_column(frames.cases, quantity, values[quantity]) for quantity in chosen]
+    found = values(frames, chosen)
+    made = [_column(frames.cases, quantity, found[quantity], frames.backends) for quantity in chosen]
     rows: list[Row] = []
     for case in frames.cases:
         flows, unfinished = _counts(frames.of([case]))
@@ -134,10 +134,10 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
         ports = frames.ports.filter(pl.col("case") == case)
         answers = frames.answers.clear()
         part = replace(frames, flows=frames.flows.filter(own), long=long, ports=ports, answers=answers)
-        values = _values(part, [quantity for quantity in chosen if quantity.measure in apart])
+        found = values(part, [quantity for quantity in chosen if quantity.measure in apart])
         cells = tuple(
-            _column((case,), quantity, values[quantity])[case]
-            if quantity in values
+            _column((case,), quantity, found[quantity], {case: ""})[case]
+            if quantity in found
             else Cell("–", "of the arm as a whole", "")
             for quantity in chosen
         )
@@ -147,16 +147,24 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
 
 
 def cards(frames: Frames) -> list[Card]:
-    """The best arm for small flows, large flows, all flows and requests, and how far the next one is."""
+    """The best arm for small flows, large flows, all flows and requests, and how far the next one is.
+
+    Where several backends stand side by side there are cards for each: a backend is no contender.
+    """
     if len(frames.cases) < 2:
         return []
     chosen = [quantity for quantity in columns(frames) if quantity in COMPLETION or quantity in REQUESTS]
     chosen = [quantity for quantity in chosen if quantity.title.endswith("mean")]
-    made = [_card(quantity, values) for quantity, values in _values(frames, chosen).items()]
+    found = values(frames, chosen)
+    made = []
+    for quantity, by_case in found.items():
+        for backend in dict.fromkeys(frames.backends.values()):
+            own = {case: column for case, column in by_case.items() if frames.backends[case] == backend}
+            made.append(_card(quantity, own, backend))
     return [card for card in made if card is not None]
 
 
-def _values(frames: Frames, quantities: Sequence[Quantity]) -> dict[Quantity, dict[str, BySeed]]:
+def values(frames: Frames, quantities: Sequence[Quantity]) -> dict[Quantity, dict[str, BySeed]]:
     """By quantity and case, where there is a value."""
     found: dict[Quantity, dict[str, BySeed]] = {quantity: {} for quantity in quantities}
     for case in frames.cases:
@@ -164,19 +172,25 @@ def _values(frames: Frames, quantities: Sequence[Quantity]) -> dict[Quantity, di
         own = frames.of([case])
         for quantity in quantities:
             try:
-                values = value_by_seed(own, quantity.measure, (case,))
+                by_seed = value_by_seed(own, quantity.measure, (case,))
             except NotEvaluable:
                 continue
-            found[quantity][case] = {seed: quantity.scale * value for seed, value in values.items()}
+            found[quantity][case] = {seed: quantity.scale * value for seed, value in by_seed.items()}
     return found
 
 
-def _column(cases: Sequence[str], quantity: Quantity, values: Mapping[str, BySeed]) -> dict[str, Cell]:
+def _column(
+    cases: Sequence[str], quantity: Quantity, values: Mapping[str, BySeed], backends: Mapping[str, str]
+) -> dict[str, Cell]:
+    """The cells of a column; the best is that of the cases of one backend."""
     estimates = {case: made for case, column in values.items() if (made := estimate(list(column.values())))}
-    ranked = quantity.smaller_is_better and len(estimates) > 1
-    best = min(estimates, key=lambda case: estimates[case].mean) if ranked else None
+    best: dict[str, str] = {}
+    for backend in dict.fromkeys(backends.values()):
+        own = [case for case in estimates if backends[case] == backend]
+        if quantity.smaller_is_better and len(own) > 1:
+            best[backend] = min(own, key=lambda case: estimates[case].mean)
     return {
-        case: _cell(estimates.get(case), _rank(case, best, values))
+        case: _cell(estimates.get(case), _rank(case, best.get(backends[case]), values))
         if case in estimates
         else Cell("–", "not evaluable", "")
         for case in cases
@@ -206,7 +220,7 @@ def _tied(best: BySeed, other: BySeed) -> bool:
     return difference is not None and difference.kind != "none" and difference.low <= 0.0 <= difference.high
 
 
-def _card(quantity: Quantity, values: Mapping[str, BySeed]) -> Card | None:
+def _card(quantity: Quantity, values: Mapping[str, BySeed], backend: str) -> Card | None:
     means = {case: made for case, column in values.items() if (made := estimate(list(column.values())))}
     if len(means) < 2:
         return None
@@ -216,4 +230,5 @@ def _card(quantity: Quantity, values: Mapping[str, BySeed]) -> Card | None:
         remark = f"{second} cannot be told apart: {wording.milliseconds(means[second].mean)}"
     else:
         remark = f"next is {second}: {wording.milliseconds(means[second].mean)}, {wording.percent(gap, 2)} longer"
-    return Card(quantity.title, first, wording.milliseconds(means[first].mean), remark)
+    title = f"{quantity.title} · {backend}" if backend else quantity.title
+    return Card(title, first, wording.milliseconds(means[first].mean), remark)

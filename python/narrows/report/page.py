@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import altair
 import polars as pl
 
-from narrows import atomic, caption, experiments, longlived, wording
+from narrows import atomic, caption, experiments, longlived, validity, wording
+from narrows.backends import Backend
 from narrows.claims import catalogue, scorecard
 from narrows.claims.measures import LANGUAGE
 from narrows.experiment import apart
 from narrows.figures import completion, distribution, queues, recovery, requests, slowdown, style, utilisation
 from narrows.figures import longlived as over_time
 from narrows.figures.palette import colours
-from narrows.report import bundle, headline, losses
+from narrows.report import agreement, bundle, carried, headline, losses
 from narrows.report.templates import template
 from narrows.standing import standings
 from narrows.stats import ENOUGH_SEEDS
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from narrows.claims import Verdict
-    from narrows.index import Entry
+    from narrows.index import Entry, Member
     from narrows.parameters import ControllerUse
     from narrows.results import Frames, Results
     from narrows.store import Store
@@ -76,8 +77,14 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     library, behaviour = bundle.library(), bundle.behaviour()
     charts = {chart.identifier: chart for chart in _charts(charted)}
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
+    beside = agreement.tables(results.entry, frames)
+    live = carried.table(results)
     return template("page.html.j2").render(
         entry=results.entry,
+        arms=_arms(results.entry),
+        left_out=validity.left_out(results.manifests),
+        beside=beside,
+        live=live,
         caption=caption.of(results.entry, drawn=len(charted.cases)),
         uses=_uses(results.entry),
         differences=shown,
@@ -96,7 +103,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         headline_columns=headline.columns(frames),
         headline_rows=headline.table(frames),
         charts=charts,
-        contents=_contents(frames, charts, claims=bool(verdicts)),
+        contents=_contents(frames, charts, claims=bool(verdicts), beside=bool(beside), live=bool(live)),
         long=long,
         most_flows=over_time.MOST_FLOWS,
         data=bundle.data,
@@ -110,15 +117,16 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         measures=scorecard.used(verdicts),
         made=_made(results),
         buckets=queues.BUCKETS,
-        first_seed=frames.seeds[0],
+        first_seed=frames.first_seed,
     )
 
 
-def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool) -> dict[str, str]:
+def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool, beside: bool, live: bool) -> dict[str, str]:
     """The page's sections: those that have something to show."""
     finished = bool(frames.flows["finished"].any())
     every = (
         ("compared", "What was compared", True),
+        ("beside", "Simulator and kernel", beside),
         ("headline", "Headline numbers", True),
         ("long", "Long-lived flows", longlived.present(frames)),
         ("completion", "Completion times", finished),
@@ -130,9 +138,19 @@ def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool) -> d
         ("losses", "Drops and marks", True),
         ("recovery", "Recovery", "recovery" in charts),
         ("claims", "Claims", claims),
+        ("live", "Live runs", live),
         ("made", "How this was made", True),
     )
     return {identifier: title for identifier, title, shown in every if shown}
+
+
+def _arms(entry: Entry) -> list[tuple[Member, list[str]]]:
+    """Every plan once, with its cases: one, or one for each backend."""
+    cases: dict[str, list[str]] = {}
+    for member in entry.members:
+        cases.setdefault(member.plan_case, []).append(member.case)
+    first = {own[0] for own in cases.values()}
+    return [(member, cases[member.plan_case]) for member in entry.members if member.case in first]
 
 
 def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
@@ -198,7 +216,8 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     warmups = {member.warmup_ns for member in entry.members}
     long = longlived.present(results.frames)
     return [
-        ("arms", wording.whole(len(entry.members))),
+        *([("backends", " and ".join(part.backend for part in entry.parts))] if entry.beside else []),
+        ("arms", wording.whole(len(_arms(entry)))),
         ("seeds", wording.whole(len(entry.seeds))),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
         ("flows counted, all runs", wording.whole(results.counted)),
@@ -221,20 +240,30 @@ def _interval_words(seeds: int) -> str:
     return f"Intervals are 95 % confidence intervals of the mean, Student's t over {seeds} paired seeds."
 
 
+def _versions(manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Of what made the runs, by its name."""
+    made: dict[str, set[str]] = {}
+    for manifest in manifests:
+        made.setdefault(Backend(manifest["backend"]).program, set()).add(str(manifest["version"]))
+    return [(program.lower(), ", ".join(sorted(versions))) for program, versions in made.items()]
+
+
 def _made(results: Results) -> dict[str, Any]:
     manifests = results.manifests
     cpu = sum(int(manifest["cpu_ns"]) for manifest in manifests)
-    hops = sum(int(manifest["packet_hops"]) for manifest in manifests)
+    simulated = [manifest for manifest in manifests if not Backend(manifest["backend"]).is_live]
+    hops = sum(int(manifest["packet_hops"]) for manifest in simulated)
+    simulated_cpu = sum(int(manifest["cpu_ns"]) for manifest in simulated)
     return {
         "versions": [
-            ("narrows", ", ".join(sorted({str(manifest["version"]) for manifest in manifests}))),
+            *_versions(manifests),
             ("python", platform.python_version()),
             ("polars", pl.__version__),
             ("altair", altair.__version__),
             ("vega-lite", style.VEGA_LITE),
         ],
         "cpu": wording.duration(cpu / 1e9),
-        "per_hop": wording.number(cpu / hops) if hops else "–",
+        "per_hop": wording.number(simulated_cpu / hops) if hops else "",
         "holds": _holds(manifests),
         "command": results.entry.command,
         "seeds": ", ".join(str(seed) for seed in results.entry.seeds),

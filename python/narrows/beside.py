@@ -1,0 +1,76 @@
+"""The same plans on several backends, side by side: results whose cases say what ran them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from narrows.backends import AXIS, MARK, Backend
+from narrows.results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from narrows.experiment import Pairs
+    from narrows.index import Entry, Member
+    from narrows.store import Store
+
+
+def joined(entries: Sequence[Entry], store: Store) -> list[Results]:
+    """Results of all entries: those of the same plans on different backends as one, of the seeds that all have.
+
+    Any other stands by itself, and what is joined where its first stood. Raises `BadInput` where runs are absent.
+    """
+    groups: list[list[Entry]] = []
+    for entry in dict.fromkeys(entries):
+        home = next((group for group in groups if _belongs(entry, group)), None)
+        if home is None:
+            groups.append([entry])
+        else:
+            home.append(entry)
+    return [Results(_together(group) if len(group) > 1 else group[0], store) for group in groups]
+
+
+def same_plans(one: Entry, other: Entry) -> bool:
+    """Whether two results differ in nothing but their backend and, perhaps, their seeds."""
+    return one.backend is not other.backend and _plans(one) == _plans(other)
+
+
+def _belongs(entry: Entry, group: Sequence[Entry]) -> bool:
+    return all(same_plans(entry, other) for other in group) and bool(_common_seeds([*group, entry]))
+
+
+def _common_seeds(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Those that all have: each difference is then of equal seeds."""
+    return tuple(seed for seed in entries[0].seeds if all(seed in entry.seeds for entry in entries))
+
+
+def _plans(entry: Entry) -> list[tuple[str, str, Pairs]]:
+    return [(member.hash, member.arm, member.axes) for member in entry.members]
+
+
+def _together(group: Sequence[Entry]) -> Entry:
+    """One entry: case by case what each backend made of it, the simulator first."""
+    order = list(Backend)
+    parts = sorted(group, key=lambda entry: order.index(entry.backend))
+    first = parts[0]
+    backends = [part.backend.value for part in parts]
+    return replace(
+        first,
+        identifier=f"{_base(first)}{MARK}{'+'.join(backends)}",
+        seeds=_common_seeds(parts),
+        command="\n".join(part.command for part in parts),
+        members=tuple(
+            _said(member) for of_case in zip(*(part.members for part in parts), strict=True) for member in of_case
+        ),
+        setting=(("backends", " beside ".join(part.backend.words for part in parts)), *first.setting),
+        beside=tuple(parts),
+    )
+
+
+def _base(entry: Entry) -> str:
+    return entry.identifier.removesuffix(f"{MARK}{entry.backend.value}")
+
+
+def _said(member: Member) -> Member:
+    return replace(member, axes=(*member.axes, (AXIS, member.backend.value)))

@@ -1,0 +1,143 @@
+"""The one door to `narrowsd`, which makes live runs: where it is, what it is, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VARIABLE: Final = "NARROWSD"
+"""Of the environment: the program's path, if it is neither installed nor built in the checkout."""
+BUILT: Final = "target/x86_64-unknown-linux-gnu/release/narrowsd"
+"""Where `make narrowsd` leaves it in a checkout."""
+ANSWER_SECONDS: Final = 60
+"""For what it answers without running anything."""
+
+BAD_INPUT: Final = 2
+ENVIRONMENT: Final = 3
+INTERRUPTED: Final = 130
+
+_MOST_CHARACTERS: Final = 2000
+"""Of what it said last, that an error repeats."""
+
+
+def find() -> Path:
+    """The program: what `NARROWSD` names, else what is installed, else what the checkout has built.
+
+    Raises `EnvironmentLacks` where there is none.
+    """
+    named = os.environ.get(VARIABLE)
+    if named:
+        if not _can_run(Path(named)):
+            raise EnvironmentLacks(
+                f"{VARIABLE} is {named}, which is no program\n  help: give the path of narrowsd, or unset it"
+            )
+        return Path(named).resolve()
+    installed = shutil.which("narrowsd")
+    if installed:
+        return Path(installed).resolve()
+    built = Path(__file__).resolve().parents[2] / BUILT
+    if _can_run(built):
+        return built
+    raise EnvironmentLacks("narrowsd, which makes live runs, is not here\n  help: run `make narrowsd` in the checkout")
+
+
+def version() -> str:
+    """Its version. Raises `EnvironmentLacks` where it is not here or does not say."""
+    said = _answer("--version").split()
+    if len(said) != 2 or said[0] != "narrowsd":
+        raise EnvironmentLacks(f"{find()} is not narrowsd: it calls itself '{' '.join(said)[:80]}'")
+    return said[1]
+
+
+def doctor() -> list[dict[str, Any]]:
+    """What it finds of this machine: `subject`, `good`, `found`, `backend`. Raises `EnvironmentLacks`."""
+    try:
+        found = [json.loads(line) for line in _answer("doctor", "--json").splitlines()]
+        return [
+            {"subject": str(one["subject"]), "good": one["good"] is True, "found": str(one["found"]),
+             "backend": str(one["backend"])}
+            for one in found
+        ]  # fmt: skip
+    except (ValueError, KeyError, TypeError) as error:
+        raise EnvironmentLacks(f"{find()} does not say what it found: {error!r}") from error
+
+
+def start(arguments: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
+    """The program at work: reports on its output, `errors` takes what it complains of. It ends with its input.
+
+    Raises `EnvironmentLacks` where it is not here or cannot be started.
+    """
+    program = find()
+    try:
+        return subprocess.Popen(
+            [str(program), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0
+        )
+    except OSError as error:
+        raise EnvironmentLacks(f"{program} cannot be started: {error.strerror}") from error
+
+
+def trouble(code: int, said: str, *, what: str) -> Exception:
+    """What to raise for a run that ended without results: by its exit code, with its own words about `what`."""
+    sentence, helps = _words(said)
+    advice = "".join(f"\n  {line}" for line in helps)
+    if code == INTERRUPTED:
+        return Cancelled("narrowsd was interrupted")
+    if code == BAD_INPUT:
+        return BadInput(f"error: {what}: {sentence or 'narrowsd refuses it'}{advice}")
+    if code == ENVIRONMENT:
+        return EnvironmentLacks(f"{sentence or 'narrowsd lacks something that it does not name'}{advice}")
+    if code < 0:
+        return RunFailed(
+            f"narrowsd was killed ({_signal(-code)})" + (f" after it said: {sentence}" if sentence else "")
+        )
+    return RunFailed((sentence or f"narrowsd ended with code {code} and said nothing") + advice)
+
+
+def _words(said: str) -> tuple[str, list[str]]:
+    """The last `error: …` with the `help: …` lines below it; else the last line that says anything."""
+    lines = ["".join(character for character in line if character.isprintable()) for line in said.splitlines()]
+    lines = [line.strip() for line in lines if line.strip()]
+    places = [place for place, line in enumerate(lines) if line.startswith("error:")]
+    if not places:
+        return (lines[-1][-_MOST_CHARACTERS:] if lines else ""), []
+    helps = [line for line in lines[places[-1] + 1 :] if line.startswith("help:")]
+    return lines[places[-1]].removeprefix("error:").strip()[:_MOST_CHARACTERS], helps
+
+
+def _signal(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _can_run(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _answer(*arguments: str) -> str:
+    program = find()
+    try:
+        done = subprocess.run(
+            [str(program), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentLacks(f"{program} does not answer: {error}") from error
+    if done.returncode != 0:
+        sentence, _ = _words(done.stderr)
+        raise EnvironmentLacks(
+            f"{program} {' '.join(arguments)} ended with code {done.returncode}: {sentence or 'it said nothing'}"
+        )
+    return done.stdout

@@ -1,0 +1,91 @@
+"""The same plans on several backends: each number beside the simulator's, and their ratio seed by seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from narrows import wording
+from narrows.report import headline
+from narrows.stats import Estimate, estimate, paired_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from narrows.index import Entry
+    from narrows.report.headline import Quantity
+    from narrows.results import Frames
+    from narrows.stats import BySeed
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One number of one arm: how another backend's compares with the first's."""
+
+    ratio: str
+    """Other over first within a seed; `–` where the first is zero or one of them has no value."""
+    interval: str
+    means: str
+    """`59.1 → 59.5`; nothing where neither has a value."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """An arm whatever ran it, with its cases on the two backends."""
+
+    name: str
+    first_case: str
+    other_case: str
+    cells: tuple[Beside, ...]
+    """One for each column of the headline."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """All arms on two backends."""
+
+    first: str
+    other: str
+    """What headings call the backends: `sim`, `guest`."""
+    arms: tuple[Arm, ...]
+
+
+def tables(entry: Entry, frames: Frames) -> list[Table]:
+    """One for each backend beside the first; none where there is only one."""
+    values = headline.values(frames, headline.columns(frames)) if entry.beside else {}
+    return [
+        Table(
+            entry.parts[0].backend.value,
+            part.backend.value,
+            tuple(_arms(entry, part, values)),
+        )
+        for part in entry.beside[1:]
+    ]
+
+
+def _arms(entry: Entry, part: Entry, values: Mapping[Quantity, Mapping[str, BySeed]]) -> Sequence[Arm]:
+    cases = {(member.plan_case, member.backend): member.case for member in entry.members}
+    first = entry.parts[0].backend
+    made = []
+    for name in dict.fromkeys(member.plan_case for member in entry.members):
+        one, other = cases[name, first], cases[name, part.backend]
+        cells = (_beside(by_case.get(one, {}), by_case.get(other, {})) for by_case in values.values())
+        made.append(Arm(name, one, other, tuple(cells)))
+    return made
+
+
+def _beside(one: BySeed, other: BySeed) -> Beside:
+    found = paired_ratio(other, one)
+    ratio, interval = ("–", "") if found is None else (wording.number(found.mean), _interval(found))
+    return Beside(ratio, interval, f"{_mean(one)} → {_mean(other)}" if one or other else "")
+
+
+def _mean(values: BySeed) -> str:
+    found = estimate(list(values.values()))
+    return "–" if found is None else wording.number(found.mean)
+
+
+def _interval(found: Estimate) -> str:
+    if found.kind == "none":
+        return ""
+    return f"{wording.number(max(0.0, found.low))} – {wording.number(found.high)}"

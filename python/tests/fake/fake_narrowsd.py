@@ -1,0 +1,114 @@
+"""A narrowsd that carries no traffic: its contract over synthetic tables. `FAKE_NARROWSD` says how runs go."""
+
+import hashlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import synthetic
+
+_LABELS = ("experiment", "arm", "axes", "declared")
+_ENDS = {
+    "refuses": (2, "error: 240 hosts are too many for a guest\n  help: at most 64 hosts fit"),
+    "lacks": (3, "error: qemu-system-x86_64 is not installed\n  help: install QEMU"),
+    "fails": (1, "the guest began\nerror: the guest's kernel panicked\n  help: look at its log"),
+    "is-silent": (7, ""),
+    "is-interrupted": (130, "error: interrupted"),
+}
+
+
+def main():
+    match sys.argv[1:]:
+        case ["--version"]:
+            print(f"narrowsd {_version()}")
+        case ["doctor", "--json"]:
+            for subject, good, found, backend in (
+                ("QEMU", True, "qemu-system-x86_64 8.2.0", "guest"),
+                ("kernel image", False, "no image in /boot can be read", "guest"),
+                ("BTF", True, "/sys/kernel/btf/vmlinux", "controllers"),
+            ):
+                print(json.dumps({"subject": subject, "good": good, "found": found, "backend": backend}))
+        case ["run", plan, "--seed", seed, "--out", out, "--on", backend]:
+            _run(json.loads(Path(plan).read_text()), int(seed), Path(out), backend)
+        case wrong:
+            sys.exit(f"error: not the contract: {wrong}")
+
+
+def _run(plan, seed, out, backend):
+    log = os.environ.get("FAKE_NARROWSD_LOG")
+    if log:
+        with Path(log).open("a") as file:
+            file.write(f"{os.getpid()} {plan['arm']} {seed} {time.monotonic()}\n")
+    assert not out.exists() or not list(out.iterdir()), "the folder is to be empty"
+    mode = os.environ.get("FAKE_NARROWSD", "runs")
+    mode, _, only = mode.partition(":")
+    mode = mode if only in ("", f"{plan['arm']}/{seed}") else "runs"
+    end_ns = plan["schedule"]["end"] // 1000
+    if mode in _ENDS:
+        code, said = _ENDS[mode]
+        sys.stderr.write(said + "\n" if said else "")
+        sys.exit(code)
+    if mode == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if mode == "hangs":
+        _hang(end_ns)
+    print("a line of another program")
+    print(json.dumps({"progress": [end_ns // 2, end_ns, 500_000]}), flush=True)
+    time.sleep(float(os.environ.get("FAKE_NARROWSD_SECONDS", "0")))
+    out.mkdir(exist_ok=True)
+    tables = synthetic.tables(plan["arm-for-the-synthesis"], seed + 100, end_ns / 1e9)
+    for name, table in tables.items():
+        if (mode, name) == ("forgets", "ports"):
+            continue
+        whole = table.drop("marked_bytes") if (mode, name) == ("changes", "flows") else table
+        whole.write_ipc_stream(out / f"{name}.arrow")
+    (out / "manifest.json").write_text(json.dumps(_manifest(plan, seed, backend, mode, end_ns)))
+
+
+def _hang(end_ns):
+    """Until it is told to end, or its parent is gone; then it says that it has cleaned up."""
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+
+    def watch():
+        sys.stdin.buffer.read()
+        ended.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    parent = os.getppid()
+    print(json.dumps({"progress": [end_ns // 4, end_ns, 250_000]}), flush=True)
+    while not ended.wait(0.05) and os.getppid() == parent:
+        pass
+    Path(os.environ["FAKE_NARROWSD_LOG"]).with_suffix(".cleaned").touch()
+    os._exit(130)
+
+
+def _manifest(plan, seed, backend, mode, end_ns):
+    bare = {key: value for key, value in plan.items() if key not in _LABELS}
+    late = mode == "is-late"
+    manifest = {
+        "version": _version(), "plan_hash": hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()[:16],
+        "seed": seed, "threads": 1, "simulated_ns": end_ns, "packet_hops": 1_000_000, "events": 1_000_000,
+        "cpu_ns": 900_000_000, "wall_ns": end_ns, "ns_per_packet_hop": 900, "backend": backend, "kernel": "6.12.8-fake",
+        "valid": not late,
+        "invalid": "a packet was delivered 31000 us late, over the budget of 20000 us" if late else None,
+        "lateness": {"p99_us": 41, "most_us": 31000 if late else 2100}, "connections_failed": 0, "flows_without_ecn": 3,
+        "controllers": {"cubic": "cubic", "gemini": "narrows_gemini"},
+    }  # fmt: skip
+    if mode == "says-little":
+        del manifest["kernel"], manifest["lateness"]
+    if mode == "runs-another":
+        manifest["seed"] += 1
+    return manifest
+
+
+def _version():
+    return os.environ.get("FAKE_NARROWSD_VERSION", "0.0.0-fake")
+
+
+if __name__ == "__main__":
+    main()
