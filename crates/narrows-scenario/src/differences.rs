@@ -142,6 +142,7 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         };
         tell("rate", &|link| Some(link.rate.to_string()));
         tell("delay", &|link| Some(link.delay.to_string()));
+        tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
         tell("loss", &|link| (link.loss > 0).then(|| format!("{}/2^32", link.loss)));
         tell("jitter", &|link| (link.jitter > Span::ZERO).then(|| link.jitter.to_string()));
         tell("limit", &|link| {

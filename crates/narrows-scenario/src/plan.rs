@@ -103,6 +103,10 @@ pub struct Link {
     pub rate: Rate,
     /// From the last bit sent to the handling at the other end: propagation, and the stack delay of a host on either end.
     pub delay: Span,
+    /// How much of `delay` models the stack of a host at either end: live drivers leave it out, and `jitter` with it. Zero is
+    /// left out of the plan's text.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stack: Span,
     /// What the port is for: `host` (a host's own), `edge` (towards a host), `fabric`, `wan`.
     pub role: Role,
     /// The port's own limit.
@@ -113,8 +117,8 @@ pub struct Link {
     pub aqm: Option<AqmConfig>,
     /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
     pub loss: u32,
-    /// A packet that is offered from outside begins to leave so much later at most, at random; the order stays. Zero is left
-    /// out of the plan's text.
+    /// A packet that is offered from outside begins to leave so much later at most, at random; the order stays: a model of a
+    /// host's stack as well. Zero is left out of the plan's text.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jitter: Span,
     /// Whether its backlog is sampled.

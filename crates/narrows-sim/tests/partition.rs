@@ -70,6 +70,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                 to,
                 rate,
                 delay,
+                stack: Span::ZERO,
                 role: if host { Role::Host } else { role },
                 limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
                 pooled: pooled && !host && (role != Role::Wan || wan_pooled),

@@ -135,6 +135,17 @@ pub struct Observed {
     pub real_time: bool,
 }
 
+/// The plan's network without what models the hosts' stacks in it, delays and jitter: the hosts here have stacks.
+pub(crate) fn wires(graph: &Graph) -> Graph {
+    let mut graph = graph.clone();
+    for link in &mut graph.links {
+        // A plan may come from outside: its numbers need not agree.
+        link.delay = link.delay.saturating_sub(link.stack);
+        (link.stack, link.jitter) = (Span::ZERO, Span::ZERO);
+    }
+    graph
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Emulator {
@@ -157,8 +168,8 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// An emulator of a plan's network between hosts' devices, one for each host, in the order of the plan's nodes. The plan
-    /// begins when `clock` shows `plan_begins`: what hosts send before, to open connections, is carried as well.
+    /// An emulator of a plan's network between hosts' devices, one for each host, in the order of the plan's nodes. What models
+    /// the stacks of hosts in it is left out. The plan begins when `clock` shows `plan_begins`: what hosts send before, to open connections, is carried as well.
     ///
     /// # Errors
     /// If the network cannot be emulated.
@@ -180,7 +191,7 @@ impl Emulator {
         Ok(Emulator {
             clock,
             plan_begins,
-            fabric: Fabric::new(graph, seed)?,
+            fabric: Fabric::new(&wires(graph), seed)?,
             pool: Pool::new(usize::from(options.mtu), MOST_INSIDE),
             tuns: graph.nodes.iter().map(|node| device_of(node.kind)).collect(),
             counts: Counts::default(),
@@ -356,5 +367,42 @@ impl Emulator {
             packet_hops: self.fabric.packet_hops(),
             real_time,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_scenario::{Limits, Overrides, load_str};
+
+    use super::*;
+
+    #[test]
+    fn the_hosts_modelled_stacks_are_not_emulated() {
+        let text = |stack: &str| {
+            format!(
+                r#"
+                [topology.star]
+                fabric = {{ delay = "7us" }}
+                host = {{ stack-delay = {{ {stack} }} }}
+                [[traffic]]
+                long = {{}}
+                from = "h1"
+                to = "h2"
+                [[arm]]
+                name = "cubic"
+                cc = "cubic"
+                [run]
+                end = "1s"
+                "#
+            )
+        };
+        let graph = |stack: &str| {
+            let experiment = load_str(&text(stack), &Overrides::default(), &Limits::default()).unwrap();
+            experiment.plans[0].network.clone()
+        };
+        let modelled = graph(r#"tx = "45us", rx = "30us", jitter = "12us""#);
+        assert_eq!(modelled.links[0].delay, Span::from_us(52));
+        let none = graph(r#"tx = "0us", rx = "0us""#);
+        assert_eq!((wires(&modelled), wires(&none)), (none.clone(), none));
     }
 }

@@ -252,6 +252,7 @@ mod tests {
                     to,
                     rate: Rate::from_mbps(rate),
                     delay,
+                    stack: Span::ZERO,
                     role,
                     limit,
                     pooled: false,

@@ -19,6 +19,7 @@ fn star(hosts: u32) -> Graph {
         to,
         rate: Rate::from_mbps(100),
         delay: Span::from_us(100),
+        stack: Span::ZERO,
         role: Role::Host,
         limit: Limit::Unlimited,
         pooled: false,

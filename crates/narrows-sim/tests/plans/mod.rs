@@ -55,8 +55,8 @@ impl Dumbbell {
         let mut link = |from: u32, to: u32, rate, delay, role, limit, aqm| {
             let name = format!("{from}->{to}");
             let watched = role == Role::Fabric;
-            let jitter = Span::ZERO;
-            links.push(Link { name, from, to, rate, delay, role, limit, pooled: false, aqm, loss: 0, jitter, watched });
+            let (stack, jitter, pooled, loss) = (Span::ZERO, Span::ZERO, false, 0);
+            links.push(Link { name, from, to, rate, delay, stack, role, limit, pooled, aqm, loss, jitter, watched });
         };
         for host in 0..2 * n {
             let switch = 2 * n + u32::from(host >= n);
