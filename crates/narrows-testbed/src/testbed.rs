@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
+use narrows_network::Network;
 use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan};
 use narrows_sim::Results;
 use rustix::io::Errno;
@@ -18,7 +19,6 @@ use crate::clock::Clock;
 use crate::collect::{Ideal, collect};
 use crate::doctor::{self, Missing};
 use crate::emulator::{self, Counts, Emulator, EmulatorError, Observed};
-use crate::fabric::Fabric;
 use crate::host::{self, Parameters};
 use crate::lateness::{Budget, Histogram, Invalid, Record};
 use crate::namespace::{Claim, Namespace, sweep};
@@ -199,9 +199,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     if hosts > most as usize {
         return Err(TestbedError::TooManyHosts { hosts, most });
     }
-    let fabric: Fabric<Packet> = Fabric::new(&plan.network, seed).map_err(EmulatorError::from)?;
+    let network: Network<Packet> = Network::new(&plan.network, seed).map_err(EmulatorError::from)?;
     let narrowest = |from: u32, to: u32| {
-        let path = fabric.path(from, to, 0);
+        let path = network.path(from, to, 0);
         path.iter().map(|&link| plan.network.links[link as usize].rate).min().unwrap_or_default()
     };
     for (from, to) in plan.traffic.iter().flat_map(|traffic| pairs(&traffic.pattern)) {
