@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Crates whose code decides what a run gives.
-const CRATES: [&str; 4] = ["narrows-core", "narrows-network", "narrows-scenario", "narrows-sim"];
+const CRATES: [&str; 5] = ["narrows-core", "narrows-network", "narrows-results", "narrows-scenario", "narrows-sim"];
 
 fn main() {
     // FNV-1a: it tells versions apart, it guards nothing.

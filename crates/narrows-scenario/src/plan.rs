@@ -63,6 +63,13 @@ pub struct Graph {
     pub links: Vec<Link>,
 }
 
+impl Graph {
+    /// Whether two nodes stand in different datacenters.
+    pub fn crosses(&self, one: u32, other: u32) -> bool {
+        self.nodes[one as usize].site != self.nodes[other as usize].site
+    }
+}
+
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 
 use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_scenario::plan::{FlowStart, Pattern, Plan, Schedule, Traffic};
+use narrows_scenario::plan::{FlowStart, Pattern, Schedule, Traffic};
 use narrows_scenario::traffic::flows::started;
 
 /// Flows of one traffic entry, in the order of their starts.
@@ -229,11 +229,6 @@ impl IndexMut<u32> for Flows {
     fn index_mut(&mut self, place: u32) -> &mut Flow {
         &mut self.list[place as usize]
     }
-}
-
-/// Whether two nodes stand in different datacenters.
-pub(crate) fn crosses(plan: &Plan, source: u32, destination: u32) -> bool {
-    plan.network.nodes[source as usize].site != plan.network.nodes[destination as usize].site
 }
 
 #[cfg(test)]

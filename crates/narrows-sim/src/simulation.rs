@@ -18,11 +18,12 @@ use std::iter::Peekable;
 use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::app::scatter_gather::ScatterGather;
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
-use narrows_core::probe::{DropReason, NoProbe};
+use narrows_core::probe::NoProbe;
 use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
+use narrows_results::{PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan, Schedule};
 
 use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
@@ -31,7 +32,6 @@ use crate::hosts::{Stacks, controller};
 use crate::ideal::Ideal;
 use crate::merge::{Notes, Query, merge};
 use crate::packet::{Packet, SidePool};
-use crate::results::{PortRow, Quantity, RequestRow, Results, SeriesRow};
 
 pub(crate) use boundary::Mail;
 

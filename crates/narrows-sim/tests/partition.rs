@@ -10,9 +10,10 @@ use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_results::Results;
 use narrows_scenario::Overrides;
 use narrows_scenario::plan::*;
-use narrows_sim::{Partition, Results, Simulation, run, run_in_parts};
+use narrows_sim::{Partition, Simulation, run, run_in_parts};
 
 const END: Span = Span::from_ms(60);
 

@@ -5,8 +5,9 @@
 use std::path::Path;
 
 use narrows_core::units::{Rate, Span};
+use narrows_results::Results;
 use narrows_scenario::Overrides;
-use narrows_sim::{Results, Simulation};
+use narrows_sim::Simulation;
 use narrows_testbed::{Options, run};
 
 fn main() {

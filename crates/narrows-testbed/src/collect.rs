@@ -5,11 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::packet::FRAMING_BYTES;
-use narrows_core::probe::DropReason;
 use narrows_core::units::{Bytes, Span, Time};
+use narrows_results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::{FlowStart, Pattern, Plan};
-use narrows_sim::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
 
 use crate::agent::{self, Name, Notes};
 use crate::emulator::{Marked, Observed};
@@ -22,31 +20,14 @@ pub type Ideal<'a> = &'a mut dyn FnMut((u32, u32), Bytes, Option<Bytes>) -> Span
 pub fn collect(plan: &Plan, seed: u64, notes: &[Notes], observed: &Observed, ended: Time, ideal: Ideal<'_>) -> Results {
     let (requests, request_numbers) = queries(plan, notes);
     let (flows, flow_numbers) = flows(plan, seed, notes, observed, &request_numbers, ideal);
-    let mut series: Vec<SeriesRow> = (observed.samples.backlogs.iter())
-        .map(|look| SeriesRow {
-            time_ns: look.at.as_ns(),
-            entity: look.link,
-            quantity: Quantity::QueueBytes,
-            value: real(look.bytes.get()),
-        })
-        .collect();
+    let looks = observed.samples.backlogs.iter();
+    let mut series: Vec<SeriesRow> =
+        looks.map(|look| SeriesRow::new(look.at, look.link, Quantity::QueueBytes, look.bytes.get())).collect();
     let samples = notes.iter().flat_map(|notes| &notes.samples);
     series.extend(samples.filter_map(|sample| {
-        let quantity = match sample.quantity {
-            agent::Quantity::Window => Quantity::WindowPackets,
-            agent::Quantity::Pacing => Quantity::PacingBps,
-            agent::Quantity::Goodput => Quantity::GoodputBps,
-        };
-        let entity = *flow_numbers.get(&sample.flow)?;
-        Some(SeriesRow { time_ns: sample.at.as_ns(), entity, quantity, value: real(sample.value) })
+        Some(SeriesRow::new(sample.at, *flow_numbers.get(&sample.flow)?, sample.quantity, sample.value))
     }));
-    let sampler = |quantity| match quantity {
-        Quantity::QueueBytes => 0,
-        Quantity::WindowPackets | Quantity::PacingBps => 1,
-        Quantity::GoodputBps => 2,
-    };
-    // A sender's window and pacing rate keep their order.
-    series.sort_by_key(|row| (row.time_ns, sampler(row.quantity), row.entity));
+    SeriesRow::sort(&mut series);
     Results {
         flows,
         requests,
@@ -132,7 +113,6 @@ fn row(
 ) -> FlowRow {
     let (sent, received) = (flow.sent.unwrap_or_default(), flow.received.unwrap_or_default());
     let (source, destination) = (start.source, start.destination);
-    let site = |node: u32| plan.network.nodes[node as usize].site;
     let listener = agent::port(name.traffic);
     let ports = if start.request.is_some() { (listener, opened.port) } else { (opened.port, listener) };
     let until = received.done.unwrap_or(Time::NEVER);
@@ -142,7 +122,7 @@ fn row(
         request,
         source,
         destination,
-        inter: site(source) != site(destination),
+        inter: plan.network.crosses(source, destination),
         traffic: name.traffic,
         size_bytes: start.size.map_or(received.delivered, Bytes::get),
         start_ns: opened.start.as_ns(),
@@ -187,41 +167,12 @@ impl Marks {
 }
 
 fn ports(plan: &Plan, samples: &Samples) -> Vec<PortRow> {
-    let now = samples.read_at;
     let warmup = Time::ZERO + plan.schedule.warmup;
-    let measured = now.since(warmup);
     let rows = (0..).zip(&plan.network.links).zip(&samples.counters).map(|((port, link), counters)| {
         let looks = samples.backlogs.iter().filter(|look| look.link == port && look.at >= warmup);
-        let mut looks: Vec<u64> = looks.map(|look| look.bytes.get()).collect();
-        looks.sort_unstable();
-        let percentile = |percent: usize| looks.get((looks.len() * percent).div_ceil(100).saturating_sub(1)).copied();
-        let dropped = |reason: DropReason| counters.dropped_for(reason).get();
-        let wire = counters.sent.bytes.get() + counters.sent.packets.get() * FRAMING_BYTES;
-        let possible = real(link.rate.as_bps()) * real(measured.as_ns()) / 8e9;
-        let integral = counters.queue_integral / u128::from(measured.as_ps().max(1));
-        PortRow {
-            port,
-            sent_packets: counters.sent.packets.get(),
-            sent_bytes: counters.sent.bytes.get(),
-            dropped_limit_packets: dropped(DropReason::Limit),
-            dropped_pool_packets: dropped(DropReason::Pool),
-            dropped_aqm_packets: dropped(DropReason::Aqm),
-            dropped_impairment_packets: dropped(DropReason::Impairment),
-            marked_packets: counters.marked.get(),
-            queue_mean_bytes: real(u64::try_from(integral).unwrap_or(u64::MAX)),
-            queue_p50_bytes: percentile(50),
-            queue_p99_bytes: percentile(99),
-            queue_max_bytes: counters.queue_max.get(),
-            utilisation: if possible > 0.0 { real(wire) / possible } else { 0.0 },
-            measured_ns: measured.as_ns(),
-        }
+        PortRow::new(port, link, counters, looks.map(|look| look.bytes.get()).collect(), samples.read_at)
     });
     rows.collect()
-}
-
-#[allow(clippy::cast_precision_loss, reason = "results are read as real numbers; counts stay below 2⁵³")]
-fn real(value: u64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

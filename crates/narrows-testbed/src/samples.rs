@@ -31,7 +31,7 @@ pub struct Samples {
     pub backlogs: Vec<Backlog>,
     /// Every port's counters between warm-up and end, by link; empty until then.
     pub counters: Vec<Counters>,
-    /// When they were read, on the plan's clock.
+    /// When they were read, on the network's clock, as they are.
     pub read_at: Time,
 }
 
@@ -90,7 +90,7 @@ impl Samples {
         let counters = network.finish(now);
         if self.counters.is_empty() {
             self.counters = counters;
-            self.read_at = self.plan_time(now);
+            self.read_at = now;
         }
     }
 

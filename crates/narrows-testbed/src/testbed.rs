@@ -8,8 +8,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Network;
+use narrows_results::Results;
 use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan};
-use narrows_sim::Results;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

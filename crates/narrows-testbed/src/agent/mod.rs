@@ -36,7 +36,7 @@ use rustix::io::{self, Errno};
 
 pub use flows::Drawn;
 pub use message::Name;
-pub use notes::{Flow, Notes, Opened, Quantity, Query, Received, Sample, Sent};
+pub use notes::{Flow, Notes, Opened, Query, Received, Sample, Sent};
 pub(crate) use socket::port;
 
 use crate::clock::{Clock, timespec};

@@ -3,11 +3,12 @@
 use narrows_core::cc::spec;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
+use narrows_results::{Quantity, Results};
 use narrows_scenario::plan::{
     Connections, ControllerChoice, FlowStart, Graph, Incast, Open, Pairs, Pattern, Plan, Sampling, Schedule,
     SizeDistribution, Traffic,
 };
-use narrows_sim::{Quantity, Results, Simulation};
+use narrows_sim::Simulation;
 use narrows_testbed::{Options, Outcome};
 
 use crate::support::{dumbbell, machine};
