@@ -14,7 +14,6 @@ mod calibrate;
 mod connections;
 mod flows;
 mod hosts;
-mod ideal;
 mod merge;
 mod packet;
 mod parallel;

@@ -23,13 +23,12 @@ use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
-use narrows_results::{PortRow, Quantity, RequestRow, Results, SeriesRow};
+use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan, Schedule};
 
 use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
 use crate::flows::{Arrivals, Begins, Flow, Flows, MOST_FLOWS, Name, Names, arrivals};
 use crate::hosts::{Stacks, controller};
-use crate::ideal::Ideal;
 use crate::merge::{Notes, Query, merge};
 use crate::packet::{Packet, SidePool};
 
@@ -439,9 +438,7 @@ impl<'a> Simulation<'a> {
         let controller = controller(entry, stack, self.random, connection, side as u32);
         let endpoint = if established {
             let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
-            let network = &self.network;
-            let path = |from, to| network.path(from, to, 0);
-            let round_trip = self.ideal.handshake(&self.plan.network, ends, path);
+            let round_trip = self.ideal.handshake(&self.plan.network, &self.network, ends);
             Endpoint::established(controller, round_trip, stack)
         } else {
             Endpoint::closed(controller, stack)

@@ -6,20 +6,19 @@
 use std::collections::BTreeMap;
 
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use narrows_network::Network;
+use narrows_results::{FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::{FlowStart, Pattern, Plan};
 
 use crate::agent::{self, Name, Notes};
-use crate::emulator::{Marked, Observed};
+use crate::emulator::{Marked, Observed, wires};
+use crate::packet::Packet;
 use crate::samples::Samples;
 
-/// The time that a flow would take on an empty network, by its source, destination, size and request.
-pub type Ideal<'a> = &'a mut dyn FnMut((u32, u32), Bytes, Option<Bytes>) -> Span;
-
 /// The rows of a run, from the notes of all hosts by number.
-pub fn collect(plan: &Plan, seed: u64, notes: &[Notes], observed: &Observed, ended: Time, ideal: Ideal<'_>) -> Results {
+pub fn collect(plan: &Plan, seed: u64, notes: &[Notes], observed: &Observed, ended: Time) -> Results {
     let (requests, request_numbers) = queries(plan, notes);
-    let (flows, flow_numbers) = flows(plan, seed, notes, observed, &request_numbers, ideal);
+    let (flows, flow_numbers) = flows(plan, seed, notes, observed, &request_numbers);
     let looks = observed.samples.backlogs.iter();
     let mut series: Vec<SeriesRow> =
         looks.map(|look| SeriesRow::new(look.at, look.link, Quantity::QueueBytes, look.bytes.get())).collect();
@@ -72,7 +71,6 @@ fn flows(
     notes: &[Notes],
     observed: &Observed,
     request_numbers: &[Vec<u32>],
-    ideal: Ideal<'_>,
 ) -> (Vec<FlowRow>, BTreeMap<Name, u32>) {
     let mut whole: BTreeMap<Name, agent::Flow> = BTreeMap::new();
     let mut requests: BTreeMap<Name, u32> = BTreeMap::new();
@@ -92,11 +90,16 @@ fn flows(
     order.sort_by_key(|(name, _, opened)| (opened.planned, *name));
     let drawn = agent::Drawn::new(plan, seed);
     let marks = Marks::new(&observed.marked);
+    // What is emulated, and nothing of the hosts: no flow can be faster.
+    let graph = wires(&plan.network);
+    let network: Network<Packet> = Network::new(&graph, seed).expect("it has been emulated");
+    let mut ideal = Ideal::default();
     let mut numbers = BTreeMap::new();
     let mut rows = Vec::with_capacity(order.len());
     for (number, (name, flow, opened)) in (0..).zip(order) {
         let start = drawn.flow(name).expect("what was opened was drawn");
         numbers.insert(name, number);
+        let ideal = ideal.completion(&graph, &network, &start);
         rows.push(row(plan, number, requests.get(&name).copied(), (name, &start), (&flow, &opened), &marks, ideal));
     }
     (rows, numbers)
@@ -109,7 +112,7 @@ fn row(
     (name, start): (Name, &FlowStart),
     (flow, opened): (&agent::Flow, &agent::Opened),
     marks: &Marks,
-    ideal: Ideal<'_>,
+    ideal: Span,
 ) -> FlowRow {
     let (sent, received) = (flow.sent.unwrap_or_default(), flow.received.unwrap_or_default());
     let (source, destination) = (start.source, start.destination);
@@ -127,7 +130,7 @@ fn row(
         size_bytes: start.size.map_or(received.delivered, Bytes::get),
         start_ns: opened.start.as_ns(),
         fct_ns: received.done.map(|done| done.since(opened.start).as_ns()),
-        ideal_fct_ns: ideal((source, destination), start.size.unwrap_or(Bytes::new(1)), start.request).as_ns(),
+        ideal_fct_ns: ideal.as_ns(),
         rtt_mean_ns: (sent.rtt_count > 0).then(|| sent.rtt_sum.div(sent.rtt_count).as_ns()),
         retransmitted_bytes: sent.retransmitted_bytes,
         timeouts: sent.timeouts,

@@ -16,7 +16,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::address::MOST_HOSTS;
 use crate::agent::{Agent, AgentError, Notes, Run, Shared};
 use crate::clock::Clock;
-use crate::collect::{Ideal, collect};
+use crate::collect::collect;
 use crate::doctor::{self, Missing};
 use crate::emulator::{self, Counts, Emulator, EmulatorError, Observed};
 use crate::host::{self, Parameters};
@@ -149,7 +149,7 @@ impl Outcome {
 ///
 /// # Panics
 /// If a thread of the run does, or a packet was lost track of.
-pub fn run(plan: &Plan, seed: u64, options: &Options, ideal: Ideal<'_>) -> Result<Outcome, TestbedError> {
+pub fn run(plan: &Plan, seed: u64, options: &Options) -> Result<Outcome, TestbedError> {
     doctor::examine()?;
     check(plan, seed, options)?;
     sweep().map_err(|error| TestbedError::Claim(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
@@ -167,7 +167,7 @@ pub fn run(plan: &Plan, seed: u64, options: &Options, ideal: Ideal<'_>) -> Resul
         devices.push(device);
     }
     let (notes, observed, ended) = perform(plan, seed, options, &namespaces, devices)?;
-    let results = collect(plan, seed, &notes, &observed, ended, ideal);
+    let results = collect(plan, seed, &notes, &observed, ended);
     let lost: u64 = notes.iter().map(|notes| notes.dropped_by_device).sum();
     let mut record = Record {
         deliveries: observed.lateness,

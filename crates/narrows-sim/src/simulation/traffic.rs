@@ -74,14 +74,7 @@ impl Simulation<'_> {
             return;
         }
         self.unfinished += i64::from(start.size.is_some());
-        let network = &self.network;
-        self.flows[number].ideal = self.ideal.completion(
-            &self.plan.network,
-            (start.source, start.destination),
-            start.size.unwrap_or(Bytes::new(1)),
-            start.request,
-            |from, to| network.path(from, to, 0),
-        );
+        self.flows[number].ideal = self.ideal.completion(&self.plan.network, &self.network, start);
         let slot = self.connection_for(name.traffic, opener, peer, tag);
         let end = self.connections.end(slot);
         self.flows[number].connection = Some(end.connection);
