@@ -277,6 +277,14 @@ impl FlowStart {
     pub const fn new(at: Time, source: u32, destination: u32, size: Option<Bytes>) -> FlowStart {
         FlowStart { at, spread: Span::ZERO, source, destination, size, stop: None, request: None }
     }
+
+    /// Who opens its connection, and whom to: the one who asks for it, else the one who sends it.
+    pub const fn ends(&self) -> (u32, u32) {
+        match self.request {
+            Some(_) => (self.destination, self.source),
+            None => (self.source, self.destination),
+        }
+    }
 }
 
 /// Scatter and gather by one client: in a closed loop, or at random times.

@@ -9,8 +9,9 @@ use narrows_core::units::{Bytes, Span, Time};
 use narrows_network::Network;
 use narrows_results::{FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::{FlowStart, Pattern, Plan};
+use narrows_scenario::traffic::flows::Name;
 
-use crate::agent::{self, Name, Notes};
+use crate::agent::{self, Notes};
 use crate::emulator::{Marked, Observed, wires};
 use crate::packet::Packet;
 use crate::samples::Samples;

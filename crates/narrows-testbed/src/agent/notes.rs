@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use narrows_core::units::{Span, Time};
 use narrows_results::Quantity;
+use narrows_scenario::traffic::flows::Name;
 
-use super::message::Name;
 use crate::lateness::Histogram;
 
 /// A flow, where its connection was opened. Times are on the plan's clock.
