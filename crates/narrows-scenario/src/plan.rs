@@ -17,7 +17,8 @@ pub struct Plan {
     pub arm: String,
     /// Values of the sweep's axes, by name: labels, not part of the hash.
     pub axes: Vec<(String, String)>,
-    /// What the arm declares to be different, key and value: labels, not part of the hash.
+    /// What the arm declares to be different, and what axes set beside the paths that they are called by, key and value:
+    /// labels, not part of the hash.
     pub declared: Vec<(String, String)>,
     /// The network.
     pub network: Graph,
