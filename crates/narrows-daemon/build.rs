@@ -1,7 +1,7 @@
 //! Names the sources that results depend on: live runs of another version are recognised and made again.
 
-/// Crates whose code decides what a live run gives. The simulator's is among them for the ideal completion times.
-const CRATES: [&str; 8] = ["core", "network", "scenario", "sim", "tables", "kernel", "testbed", "daemon"];
+/// Crates whose code decides what a live run gives.
+const CRATES: [&str; 8] = ["core", "network", "scenario", "results", "tables", "kernel", "testbed", "daemon"];
 
 fn main() {
     println!("cargo::rustc-env=NARROWS_SOURCES={}", narrows_sources::digest(&CRATES));

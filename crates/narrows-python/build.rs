@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// Crates whose code decides what a run gives.
-const CRATES: [&str; 4] = ["core", "network", "scenario", "sim"];
+const CRATES: [&str; 5] = ["core", "network", "results", "scenario", "sim"];
 
 fn main() {
     println!("cargo::rustc-env=NARROWS_SOURCES={}", narrows_sources::digest(&CRATES));

@@ -79,6 +79,7 @@ fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span, limit: u6
             to,
             rate,
             delay,
+            stack: Span::ZERO,
             role: if host { Role::Host } else { Role::Fabric },
             limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
             pooled: false,

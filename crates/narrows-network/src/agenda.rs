@@ -206,6 +206,12 @@ impl Agenda {
         }
     }
 
+    /// Before this nothing is due. It may be that nothing is due then either: the entry of an appointment that was moved or
+    /// forgotten lies where it was.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.pending.next_at().map(Time::from_ps)
+    }
+
     /// The link whose arrival is probably next, and where its packet lies: a guess.
     #[inline(always)]
     pub(crate) fn probably_next(&self) -> Option<(u32, u32)> {
@@ -300,6 +306,8 @@ mod tests {
             // Two entities share a slot by turns.
             let entity = |id: u64| Entity::timer(id, u32::try_from(id / 2).unwrap());
             for op in ops {
+                let (announced, first) = (agenda.next_at(), set.first().map(|&(time, _)| at(time)));
+                prop_assert!(first.is_none() || announced.is_some_and(|announced| Some(announced) <= first));
                 match op {
                     Op::Arm(id, ahead) => {
                         let other = id ^ 1;

@@ -6,6 +6,8 @@
 //!    Answer it with more of 1. What switches do happens inside.
 //! 3. Read ports ([`Network::backlog`], [`Network::counters`]) whenever an event is being handled, or at the end.
 //!
+//! A driver that must wait for a clock sleeps until [`Network::next_at`].
+//!
 //! Time never goes back: every call carries a time that is not before the last event's.
 //!
 //! # A part of a network
@@ -271,6 +273,12 @@ impl<P: Payload> Network<P> {
                 }
             }
         }
+    }
+
+    /// When something is due next: [`Network::next`] has no event before. `None` if nothing is due ever. There need not be an
+    /// event then, as switches forward by themselves, but a driver on a real clock may sleep so long.
+    pub fn next_at(&self) -> Option<Time> {
+        self.agenda.next_at()
     }
 
     /// What a port holds, the packet in service included.

@@ -89,6 +89,7 @@ mod tests {
             to,
             rate: Rate::from_gbps(1),
             delay: Span::from_us(us),
+            stack: Span::ZERO,
             role: Role::Wan,
             limit: Limit::Unlimited,
             pooled: false,

@@ -10,6 +10,7 @@ use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
 use narrows_scenario::plan::Graph;
+use proptest::prelude::*;
 use support::{Packet, connect, graph, threshold};
 
 const GBPS: Rate = Rate::from_gbps(1);
@@ -406,4 +407,68 @@ fn a_graph_that_is_no_network_is_refused() {
     assert_eq!(refused(&islands), None);
     connect(&mut islands, 4, 5, GBPS, Span::ZERO);
     assert_eq!(refused(&islands), Some(GraphError::TooManyWays { node: 5 }));
+}
+
+/// Three hosts on the corners of a triangle of switches, whose sides are narrow, mark and lose.
+fn triangle(host_delay: Span) -> Graph {
+    let mut graph = graph(3, 3);
+    for host in 0..3 {
+        connect(&mut graph, host, host + 3, Rate::from_mbps(100), host_delay);
+    }
+    for (a, b) in [(3, 4), (4, 5), (5, 3)] {
+        let first = connect(&mut graph, a, b, Rate::from_mbps(40), Span::from_us(300));
+        for link in &mut graph.links[first..] {
+            (link.limit, link.aqm, link.loss) = (Limit::Packets(Packets::new(4)), threshold(2), 1 << 29);
+        }
+    }
+    graph
+}
+
+/// Takes what is due up to `until` as one who sleeps as long as he is told.
+fn wake(network: &mut Network<Packet>, until: Time) -> Vec<(Time, Event<Packet>)> {
+    let mut seen = Vec::new();
+    while let Some(at) = network.next_at().filter(|&at| at <= until) {
+        let events = run(network, at);
+        assert!(events.iter().all(|&(time, _)| time == at), "{at} was announced: {events:?}");
+        assert!(network.next_at().is_none_or(|next| next > at), "what is due is handled");
+        seen.extend(events);
+    }
+    seen
+}
+
+proptest! {
+    /// Who sleeps until what is announced misses nothing: the same events, counters and backlogs as for one who always looks.
+    #[test]
+    fn nothing_happens_before_it_is_announced(
+        delay_us in 0u64..50, seed in 0u64..4, timers in prop::collection::vec((0u64..30_000, 0u64..3), 0..20),
+        offers in prop::collection::vec((0u64..400, 0u32..3, 1u32..3, 40u32..1_500), 1..200),
+    ) {
+        let graph = triangle(Span::from_us(delay_us));
+        let (mut awake, mut asleep) = (Network::new(&graph, seed).unwrap(), Network::new(&graph, seed).unwrap());
+        let (mut now, mut expected, mut seen) = (Time::ZERO, Vec::new(), Vec::new());
+        let mut timers = timers.into_iter();
+        for (id, (wait_us, from, by, size)) in (0..).zip(offers) {
+            now += Span::from_us(wait_us);
+            expected.extend(run(&mut awake, now));
+            seen.extend(wake(&mut asleep, now));
+            let (packet, link) = (Packet { id, flow: id % 3, ..Packet::to((from + by) % 3, size) }, awake.host_link(from));
+            let offered = awake.offer(now, link, packet, &mut NoProbe);
+            prop_assert_eq!(offered, asleep.offer(now, link, packet, &mut NoProbe));
+            // Appointments are moved about.
+            if let Some((ahead_us, timer)) = timers.next() {
+                let entity = Entity::timer(timer, timer as u32);
+                awake.arm(entity, now + Span::from_us(ahead_us));
+                asleep.arm(entity, now + Span::from_us(ahead_us));
+            }
+            for link in 0..12 {
+                prop_assert_eq!(asleep.backlog(now, link), awake.backlog(now, link));
+            }
+        }
+        let end = now + Span::from_secs(1);
+        expected.extend(run(&mut awake, end));
+        seen.extend(wake(&mut asleep, end));
+        prop_assert_eq!(seen, expected);
+        prop_assert_eq!((asleep.next_at(), awake.next_at()), (None, None));
+        prop_assert_eq!(asleep.finish(end), awake.finish(end));
+    }
 }

@@ -2,8 +2,8 @@
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
+use narrows_results::Results;
 use narrows_scenario::plan::Plan;
-use narrows_sim::Results;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;

@@ -52,29 +52,70 @@ pub(crate) fn of(plans: &[&Plan], controllers: &[&'static Spec]) -> Vec<Differen
     differing.collect()
 }
 
-/// Whether a plan's arm or axes name this fact, or something above or below it.
+/// Whether a plan's arm or axes set this fact, or something above or below it, or what it follows from.
 fn declares(plan: &Plan, path: &str) -> bool {
-    let keys = plan.declared.iter().chain(&plan.axes).map(|(key, _)| key.as_str());
-    let within = |outer: &str, inner: &str| {
-        inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
-    };
-    let touches = |key: &str, path: &str| within(key, path) || within(path, key);
+    let (of, fact) = scope(path);
     // `traffic.web/1-2.cc` is of the traffic that is written as `web`.
-    let written = match path.strip_prefix("traffic.").and_then(|rest| rest.split_once('.')) {
-        Some((name, rest)) => format!("traffic.{}.{rest}", name.split('/').next().unwrap_or(name)),
-        None => path.to_owned(),
-    };
-    let bare = written.strip_prefix("traffic.").and_then(|rest| rest.split_once('.')).map(|(_, rest)| rest);
-    keys.into_iter().any(|key| {
-        let short = key.strip_prefix("traffic.").and_then(|rest| rest.split_once('.')).map(|(_, rest)| rest);
-        touches(key, &written)
-            // Said for all traffic, told of one; or said of one, told for all because all agree.
-            || bare.is_some_and(|bare| touches(key, bare))
-            || short.is_some_and(|short| bare.is_none() && touches(short, path))
-            // Hosts' links inherit from the fabric's; a controller brings its use of ECN.
-            || key.strip_prefix("fabric.").is_some_and(|rest| ["edge", "host-link"].iter().any(|role| touches(&format!("{role}.{rest}"), path)))
-            || (key == "cc" || key.ends_with(".cc")) && (path == "ecn" || path.ends_with(".ecn"))
+    let of = of.map(|name| name.split('/').next().unwrap_or(name));
+    plan.declared.iter().chain(&plan.axes).any(|(key, _)| {
+        let (said_of, said) = scope(key);
+        // What is said for all traffic may be told of one; what is said of one is told for all where all agree.
+        let same = of.is_none() || said_of.is_none() || of == said_of;
+        same && (within(said, fact) || within(fact, said) || follows(said_of.is_some(), said, fact))
     })
+}
+
+/// The traffic that a path is of, if it is of one, and the rest of the path.
+fn scope(path: &str) -> (Option<&str>, &str) {
+    let of = path.strip_prefix("traffic.").and_then(|rest| rest.split_once('.'));
+    of.map_or((None, path), |(name, rest)| (Some(name), rest))
+}
+
+/// Whether a path is another, or below it.
+fn within(outer: &str, inner: &str) -> bool {
+    inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Whether a fact follows from what is said under another name: that of one traffic's, or the topology's and all traffic's.
+fn follows(of_traffic: bool, said: &str, fact: &str) -> bool {
+    // What is told of links that are of one of these roles, and what is written for all links of a class.
+    let of_links = |roles: &[&str], rest: &str| {
+        let told = roles.iter().filter_map(|role| fact.strip_prefix(role)?.strip_prefix('.'));
+        told.into_iter().any(|told| rest.is_empty() || within(rest, told) || within(told, rest))
+    };
+    let any = |facts: &[&str]| facts.iter().any(|outer| within(outer, fact));
+    let (first, rest) = said.split_once('.').unwrap_or((said, ""));
+    let (second, third) = rest.split_once('.').unwrap_or((rest, ""));
+    match (first, second) {
+        // A controller brings its use of ECN, a profile all that hosts do.
+        ("cc", _) => any(&["ecn"]),
+        ("host", "profile") => any(&["host"]),
+        // Long-lived flows are listed, and who takes part in them.
+        ("long", _) if of_traffic => any(&["flows"]),
+        ("from" | "to" | "between" | "active", _) if of_traffic => any(&["flows", "between"]),
+        ("request", _) if of_traffic => any(&["flows"]),
+        // At a stated load.
+        ("size", _) if of_traffic => any(&["arrivals"]),
+        ("incast", "count" | "servers") if of_traffic => any(&["incast.servers", "incast.response"]),
+        ("incast", "total") if of_traffic => any(&["incast.response"]),
+        _ if of_traffic => false,
+        // Stack delays are in those of the hosts' links.
+        ("host", "stack-delay") => {
+            let out = third != "rx" && third != "jitter" && any(&["host-link.delay", "host-link.stack"]);
+            let back = third != "tx" && third != "jitter" && any(&["edge.delay", "edge.stack"]);
+            out || back || third != "tx" && third != "rx" && any(&["host-link.jitter"])
+        }
+        // Hosts' links inherit from the fabric's.
+        ("fabric", _) => of_links(&["edge", "host-link"], rest),
+        ("edge", _) => of_links(&["host-link"], rest),
+        // Of a graph, links by name are told with others of their role: `links.NAME.both.loss`, `hosts.NAME.link.rate`.
+        ("links", _) => of_links(&["fabric", "wan"], third.split_once('.').map_or("", |(_, rest)| rest)),
+        ("switches", _) => of_links(&["edge", "fabric", "wan"], third),
+        ("hosts", _) if third == "link" => of_links(&["edge", "host-link"], ""),
+        ("hosts", _) if third.starts_with("link.") => of_links(&["edge", "host-link"], &third["link.".len()..]),
+        ("servers" | "racks" | "pairs" | "hosts" | "k", _) => any(&["network"]),
+        _ => false,
+    }
 }
 
 /// A plan as facts.
@@ -142,6 +183,7 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         };
         tell("rate", &|link| Some(link.rate.to_string()));
         tell("delay", &|link| Some(link.delay.to_string()));
+        tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
         tell("loss", &|link| (link.loss > 0).then(|| format!("{}/2^32", link.loss)));
         tell("jitter", &|link| (link.jitter > Span::ZERO).then(|| link.jitter.to_string()));
         tell("limit", &|link| {
@@ -320,6 +362,91 @@ mod tests {
     fn what_arms_declare_is_told_and_what_follows_from_it() {
         let plans = plans(TEXT);
         insta::assert_snapshot!(table(&[&plans[0], &plans[1]]));
+    }
+
+    /// The facts that differ and that no arm or axis declares.
+    fn undeclared(text: &str) -> Vec<String> {
+        let plans = plans(text);
+        let plans: Vec<&crate::plan::Plan> = plans.iter().collect();
+        let differences = super::of(&plans, CONTROLLERS);
+        assert!(!differences.is_empty());
+        differences.into_iter().filter(|difference| !difference.declared).map(|difference| difference.path).collect()
+    }
+
+    #[test]
+    fn a_declared_profile_declares_what_is_in_it() {
+        let text = |key: &str| TEXT.replace("\"host.min-rto\" = \"10ms\"", &format!("\"{key}\" = \"linux-6\""));
+        assert!(undeclared(&text("host.profile")).is_empty());
+        assert!(undeclared(&text("traffic.traffic-1.host.profile")).is_empty());
+        // What somebody else's profile says, a silent arm does not.
+        let mut plans = plans(&text("host.profile"));
+        plans[1].declared.retain(|(key, _)| key != "host.profile");
+        let paths = super::of(&[&plans[0], &plans[1]], CONTROLLERS).into_iter();
+        assert!(paths.filter(|difference| difference.path.starts_with("host.")).all(|difference| !difference.declared));
+    }
+
+    #[test]
+    fn what_an_axis_sets_is_declared_whatever_it_is_told_as() {
+        let graph = r#"
+            [topology.graph]
+            switches = [{ name = "s1", site = 1 }, { name = "s2", site = 2 }]
+            hosts = [{ name = "x", count = 3, switch = "s1" }, { name = "y", count = 3, switch = "s2" }]
+            links = [{ name = "wan", ends = ["s1", "s2"] }]
+            [[traffic]]
+            name = "long"
+            long = { flows = 1 }
+            from = "x-1"
+            to = "y-1"
+            [[traffic]]
+            name = "query"
+            incast = { clients = "x-1", servers = "y-*", total = "60KB", repeats = 3 }
+            [[traffic]]
+            name = "web"
+            arrivals = { poisson = { load = 0.5, of = "wan" } }
+            size = { fixed = "10KB" }
+            between = "datacenters"
+            [[arm]]
+            name = "cubic"
+            cc = "cubic"
+            [run]
+            end = "1s"
+            [sweep]
+        "#;
+        for axis in [
+            "\"links.wan.forward.loss\" = [0.01, 0.02]",
+            "\"links.wan.both.delay\" = [\"1ms\", \"2ms\"]",
+            "\"hosts.x.link.delay\" = [\"1us\", \"2us\"]",
+            "\"fabric.rate\" = [\"1Gbps\", \"2Gbps\"]",
+            "\"traffic.long.long.flows\" = [1, 2]",
+            "\"traffic.long.to\" = [\"y-1\", \"y-2\"]",
+            "\"traffic.query.incast.count\" = [1, 2]",
+            "\"traffic.query.incast.total\" = [\"60KB\", \"70KB\"]",
+            "\"traffic.web.size.fixed\" = [\"10KB\", \"20KB\"]",
+            "\"traffic.web.arrivals.poisson.load\" = [0.5, 0.6]",
+            "\"host.stack-delay.tx\" = [\"1us\", \"2us\"]",
+            "\"host.stack-delay.rx\" = [\"1us\", \"2us\"]",
+            "\"host.stack-delay.jitter\" = [\"1us\", \"2us\"]",
+            "\"wan.delay, host.stack-delay.tx\" = [\"1us\", \"2us\"]",
+            "\"run.end\" = [\"1s\", \"2s\"]",
+        ] {
+            assert_eq!(undeclared(&format!("{graph}{axis}")), [""; 0], "{axis}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_follow_is_not_declared() {
+        for (of_traffic, said, fact) in [
+            (false, "host.stack-delay.tx", "edge.delay"),
+            (false, "host.stack-delay.jitter", "host-link.delay"),
+            (false, "host.min-rto", "host.max-rto"),
+            (false, "links.wan.forward.loss", "wan.delay"),
+            (false, "fabric.rate", "wan.rate"),
+            (true, "incast.total", "incast.servers"),
+            (true, "host.profile", "cc"),
+            (false, "long.flows", "flows"),
+        ] {
+            assert!(!super::follows(of_traffic, said, fact), "{said}: {fact}");
+        }
     }
 
     #[test]

@@ -149,7 +149,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         let points = axes.iter().map(|(_, values)| values.len()).product::<usize>();
         for point in 0..points {
             let mut document = of_arm.clone();
-            let mut labels = vec![];
+            let (mut labels, mut declared) = (vec![], declared.clone());
             // The last axis turns fastest.
             let mut rest = point;
             let mut chosen = vec![];
@@ -162,6 +162,9 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
                     document.set(path, value)?;
                 }
                 labels.push((paths[0].text.clone(), label.clone()));
+                // An axis is called by its first path.
+                let others = paths[1..].iter().filter(|path| applies(path));
+                declared.extend(others.map(|path| (path.text.clone(), label.clone())));
             }
             for (path, value) in &overrides {
                 if !document.is_of_another_controller(path) {
@@ -169,12 +172,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
                 }
             }
             let file = document.file()?;
-            let named = Labels {
-                experiment: name.clone(),
-                arm: arm.name.value.clone(),
-                axes: labels,
-                declared: declared.clone(),
-            };
+            let named = Labels { experiment: name.clone(), arm: arm.name.value.clone(), axes: labels, declared };
             let plan = plan(&file, named, &arm.span, settings)?;
             parts += size(&plan);
             if parts > MOST_PARTS {

@@ -17,7 +17,8 @@ pub struct Plan {
     pub arm: String,
     /// Values of the sweep's axes, by name: labels, not part of the hash.
     pub axes: Vec<(String, String)>,
-    /// What the arm declares to be different, key and value: labels, not part of the hash.
+    /// What the arm declares to be different, and what axes set beside the paths that they are called by, key and value:
+    /// labels, not part of the hash.
     pub declared: Vec<(String, String)>,
     /// The network.
     pub network: Graph,
@@ -63,6 +64,13 @@ pub struct Graph {
     pub links: Vec<Link>,
 }
 
+impl Graph {
+    /// Whether two nodes stand in different datacenters.
+    pub fn crosses(&self, one: u32, other: u32) -> bool {
+        self.nodes[one as usize].site != self.nodes[other as usize].site
+    }
+}
+
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -103,6 +111,10 @@ pub struct Link {
     pub rate: Rate,
     /// From the last bit sent to the handling at the other end: propagation, and the stack delay of a host on either end.
     pub delay: Span,
+    /// How much of `delay` models the stack of a host at either end: live drivers leave it out, and `jitter` with it. Zero is
+    /// left out of the plan's text.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stack: Span,
     /// What the port is for: `host` (a host's own), `edge` (towards a host), `fabric`, `wan`.
     pub role: Role,
     /// The port's own limit.
@@ -113,8 +125,8 @@ pub struct Link {
     pub aqm: Option<AqmConfig>,
     /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
     pub loss: u32,
-    /// A packet that is offered from outside begins to leave so much later at most, at random; the order stays. Zero is left
-    /// out of the plan's text.
+    /// A packet that is offered from outside begins to leave so much later at most, at random; the order stays: a model of a
+    /// host's stack as well. Zero is left out of the plan's text.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jitter: Span,
     /// Whether its backlog is sampled.
@@ -265,6 +277,14 @@ impl FlowStart {
     /// A flow that begins exactly then, without a request; one without a size goes on to the run's end.
     pub const fn new(at: Time, source: u32, destination: u32, size: Option<Bytes>) -> FlowStart {
         FlowStart { at, spread: Span::ZERO, source, destination, size, stop: None, request: None }
+    }
+
+    /// Who opens its connection, and whom to: the one who asks for it, else the one who sends it.
+    pub const fn ends(&self) -> (u32, u32) {
+        match self.request {
+            Some(_) => (self.destination, self.source),
+            None => (self.source, self.destination),
+        }
     }
 }
 

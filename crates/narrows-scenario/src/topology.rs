@@ -51,6 +51,8 @@ pub(crate) fn host(topology: &Topology) -> &Host {
 struct LinkSpec {
     rate: Rate,
     delay: Span,
+    /// What of `delay` is a host's stack.
+    stack: Span,
     limit: Limit,
     /// Memory of the switch that its ports draw on.
     pool: Option<PoolConfig>,
@@ -64,7 +66,8 @@ struct LinkSpec {
 impl LinkSpec {
     /// Tail drop without bound, at this rate and delay.
     const fn plain(rate: Rate, delay: Span) -> LinkSpec {
-        LinkSpec { rate, delay, limit: Limit::Unlimited, pool: None, aqm: None, loss: 0, jitter: Span::ZERO }
+        let (stack, jitter) = (Span::ZERO, Span::ZERO);
+        LinkSpec { rate, delay, stack, limit: Limit::Unlimited, pool: None, aqm: None, loss: 0, jitter }
     }
 
     /// This, with what a class says.
@@ -310,19 +313,19 @@ impl Builder {
     fn link(&mut self, from: u32, to: u32, role: Role, spec: &LinkSpec) {
         let name = |node: u32| &self.graph.nodes[node as usize].name;
         let name = format!("{}->{}", name(from), name(to));
-        let LinkSpec { rate, delay, limit, pool, aqm, loss, jitter } = *spec;
+        let LinkSpec { rate, delay, stack, limit, pool, aqm, loss, jitter } = *spec;
         let pooled = pool.is_some();
         let watched = false;
-        let link = Link { name, from, to, rate, delay, role, limit, pooled, aqm, loss, jitter, watched };
+        let link = Link { name, from, to, rate, delay, stack, role, limit, pooled, aqm, loss, jitter, watched };
         self.graph.links.push(link);
     }
 
     /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port is an unbounded FIFO.
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
-        let plain = LinkSpec::plain(spec.rate, spec.delay + self.stack.tx);
-        let own = LinkSpec { loss: spec.loss, jitter: self.stack.jitter, ..plain };
+        let Stack { tx, rx, jitter } = self.stack;
+        let own = LinkSpec { stack: tx, loss: spec.loss, jitter, ..LinkSpec::plain(spec.rate, spec.delay + tx) };
         self.link(host, switch, Role::Host, &own);
-        self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + self.stack.rx, ..*spec });
+        self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + rx, stack: rx, ..*spec });
     }
 
     /// Joins two switches, both directions alike.

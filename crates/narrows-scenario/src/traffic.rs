@@ -21,6 +21,7 @@ use crate::select;
 use crate::stack;
 
 pub mod arrivals;
+pub mod asks;
 pub mod flows;
 mod incast;
 mod listed;

@@ -5,8 +5,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
+use narrows_results::Results;
 use narrows_scenario::Overrides;
-use narrows_sim::{Results, Simulation, hold_ns, thread_cpu_ns};
+use narrows_sim::{Simulation, hold_ns, thread_cpu_ns};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);

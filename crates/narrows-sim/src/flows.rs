@@ -4,35 +4,12 @@
 //! for whoever draws it, and a client asks its servers by turns, so that the two ends of a flow know it by one
 //! [`Tag`] without having met, even where different parts of the network own them.
 
-use std::iter::Peekable;
 use std::ops::{Index, IndexMut};
 
 use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_scenario::plan::{FlowStart, Pattern, Plan, Schedule, Traffic};
-use narrows_scenario::traffic::flows::started;
-
-/// Flows of one traffic entry, in the order of their starts.
-pub(crate) type Arrivals<'a> = Peekable<Box<dyn Iterator<Item = FlowStart> + Send + 'a>>;
-
-/// The flows that this entry begins by itself; a client that asks begins none.
-pub(crate) fn arrivals<'a>(traffic: &'a Traffic, seed: u64, schedule: &'a Schedule) -> Arrivals<'a> {
-    let flows: Box<dyn Iterator<Item = FlowStart> + Send + 'a> = match &traffic.pattern {
-        Pattern::Open(open) => Box::new(open.flows(seed, &traffic.name, schedule)),
-        Pattern::List(list) => Box::new(started(list, seed, &traffic.name).into_iter()),
-        Pattern::Incast(_) => Box::new(std::iter::empty()),
-    };
-    flows.peekable()
-}
-
-/// What a flow is called: the same on both its ends, however a run is split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
-    /// The plan's traffic entry.
-    pub(crate) traffic: u32,
-    /// How many flows of the entry come before it.
-    pub(crate) sequence: u32,
-}
+use narrows_scenario::plan::FlowStart;
+use narrows_scenario::traffic::flows::Name;
 
 /// How many flows a traffic entry begins.
 #[derive(Clone, Copy, Debug)]
@@ -229,11 +206,6 @@ impl IndexMut<u32> for Flows {
     fn index_mut(&mut self, place: u32) -> &mut Flow {
         &mut self.list[place as usize]
     }
-}
-
-/// Whether two nodes stand in different datacenters.
-pub(crate) fn crosses(plan: &Plan, source: u32, destination: u32) -> bool {
-    plan.network.nodes[source as usize].site != plan.network.nodes[destination as usize].site
 }
 
 #[cfg(test)]

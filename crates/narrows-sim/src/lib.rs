@@ -14,15 +14,12 @@ mod calibrate;
 mod connections;
 mod flows;
 mod hosts;
-mod ideal;
 mod merge;
 mod packet;
 mod parallel;
-mod results;
 mod simulation;
 
 pub use calibrate::{hold_ns, thread_cpu_ns};
 pub use narrows_network::Partition;
 pub use parallel::{Ran, run, run_in_parts};
-pub use results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
 pub use simulation::{Progress, SimError, Simulation};

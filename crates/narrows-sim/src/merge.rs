@@ -5,11 +5,11 @@
 
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
+use narrows_results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::Plan;
 
 use crate::connections::opener;
-use crate::flows::{Flow, Flows, Names, crosses};
-use crate::results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use crate::flows::{Flow, Flows, Names};
 
 /// A query, where its client is.
 #[derive(Clone, Debug)]
@@ -48,19 +48,9 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
             _ => SeriesRow { entity: numbers[row.entity as usize], ..*row },
         }));
     }
-    // A sender's window and pacing rate keep their order.
-    series.sort_by_key(|row| (row.time_ns, sampler(row.quantity), row.entity));
+    SeriesRow::sort(&mut series);
     let ports = merge_ports(plan, partition, &parts);
     Results { flows, requests: queries, ports, series, packet_hops, events, ended_ns: ended.as_ns() }
-}
-
-/// Samplers in the order in which they act at one time.
-fn sampler(quantity: Quantity) -> u8 {
-    match quantity {
-        Quantity::QueueBytes => 0,
-        Quantity::WindowPackets | Quantity::PacingBps => 1,
-        Quantity::GoodputBps => 2,
-    }
 }
 
 /// All queries, and the number of each by part and place.
@@ -121,7 +111,7 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         request: query,
         source: flow.source,
         destination: flow.destination,
-        inter: crosses(plan, flow.source, flow.destination),
+        inter: plan.network.crosses(flow.source, flow.destination),
         traffic: flow.name.traffic,
         size_bytes: flow.size.map_or(flow.delivered, Bytes::get),
         start_ns: flow.start.as_ns(),

@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use narrows_core::units::{Span, Time};
 use narrows_network::Partition;
+use narrows_results::Results;
 use narrows_scenario::plan::Plan;
 
 use crate::calibrate::thread_cpu_ns;
 use crate::merge::merge;
-use crate::results::Results;
 use crate::simulation::{Mail, Progress, SimError, Simulation, deadline, next_horizon, survey};
 
 /// The least delay of a link at which a network is cut: a step of a quarter of it must be worth its exchange.

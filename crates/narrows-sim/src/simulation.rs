@@ -16,22 +16,22 @@ use std::collections::BTreeMap;
 use std::iter::Peekable;
 
 use narrows_core::app::connection_pool::ConnectionPool;
-use narrows_core::app::scatter_gather::ScatterGather;
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
-use narrows_core::probe::{DropReason, NoProbe};
-use narrows_core::rng::{SmallStream, Stream, mix};
+use narrows_core::probe::NoProbe;
+use narrows_core::rng::Stream;
 use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
-use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan, Schedule};
+use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
+use narrows_scenario::traffic::asks::{Asks, Waits};
+use narrows_scenario::traffic::flows::{Arrivals, Name};
 
 use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
-use crate::flows::{Arrivals, Begins, Flow, Flows, MOST_FLOWS, Name, Names, arrivals};
+use crate::flows::{Begins, Flow, Flows, MOST_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
-use crate::ideal::Ideal;
 use crate::merge::{Notes, Query, merge};
 use crate::packet::{Packet, SidePool};
-use crate::results::{PortRow, Quantity, RequestRow, Results, SeriesRow};
 
 pub(crate) use boundary::Mail;
 
@@ -91,9 +91,8 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
             continue;
         }
         let mut count = 0;
-        for flow in arrivals(traffic, seed, &plan.schedule) {
-            let opener = if flow.request.is_some() { flow.destination } else { flow.source };
-            opened[opener as usize] += fresh;
+        for flow in traffic.flows(seed, &plan.schedule) {
+            opened[flow.ends().0 as usize] += fresh;
             count += 1;
         }
         flows.push(Begins::Exactly(count));
@@ -141,26 +140,6 @@ struct Client<'a> {
     asks: Asks,
 }
 
-/// When a client asks.
-enum Asks {
-    /// At once when the last answer is there.
-    InTurn(ScatterGather),
-    /// At these times, whatever became of the earlier queries.
-    AtRandom(Peekable<Box<dyn Iterator<Item = Time> + Send>>),
-}
-
-/// When a client asks, and for the first time.
-fn asks(incast: &Incast, name: &str, seed: u64, schedule: &Schedule) -> (Asks, Option<Time>) {
-    if incast.mean_interarrival.is_none() {
-        let servers = u32::try_from(incast.servers.len()).expect("a plan has fewer than 2³² nodes");
-        return (Asks::InTurn(ScatterGather::new(servers, incast.repeats)), Some(incast.start));
-    }
-    let times: Box<dyn Iterator<Item = Time> + Send> = Box::new(incast.times(seed, name, schedule));
-    let mut times = times.peekable();
-    let first = times.peek().copied();
-    (Asks::AtRandom(times), first)
-}
-
 /// One run of a plan, or one part of it.
 pub struct Simulation<'a> {
     plan: &'a Plan,
@@ -175,9 +154,9 @@ pub struct Simulation<'a> {
     rates: Vec<Rate>,
     /// Key of the controllers' randomness.
     random: u64,
-    /// Keys of the waits before answers, by traffic entry.
-    jitter: Vec<u64>,
-    arrivals: Vec<Arrivals<'a>>,
+    /// Waits before answers, by traffic entry.
+    waits: Vec<Waits>,
+    arrivals: Vec<Peekable<Arrivals<'a>>>,
     /// Flows of each traffic entry so far, this part's or not.
     begun: Vec<u32>,
     flows: Flows,
@@ -250,7 +229,6 @@ impl<'a> Simulation<'a> {
         }
         let host_rates = rates.iter().copied().filter(|&rate| rate != Rate::default());
         let watched = (0..).zip(&graph.links).filter(|(_, link)| link.watched && partition.part_of(link.from) == part);
-        let jitter = |name: &str| Stream::named(seed, &format!("jitter/{name}")).next_u64();
         let mut simulation = Simulation {
             plan,
             partition: partition.clone(),
@@ -262,8 +240,8 @@ impl<'a> Simulation<'a> {
             stacks: Stacks::new(plan, host_rates),
             rates: rates.clone(),
             random: Stream::named(seed, "controllers").next_u64(),
-            jitter: plan.traffic.iter().map(|traffic| jitter(&traffic.name)).collect(),
-            arrivals: plan.traffic.iter().map(|traffic| arrivals(traffic, seed, &plan.schedule)).collect(),
+            waits: plan.traffic.iter().map(|traffic| Waits::new(seed, &traffic.name)).collect(),
+            arrivals: plan.traffic.iter().map(|traffic| traffic.flows(seed, &plan.schedule).peekable()).collect(),
             begun: vec![0; plan.traffic.len()],
             flows: Flows::new(plan.traffic.len()),
             queries: Vec::new(),
@@ -299,13 +277,13 @@ impl<'a> Simulation<'a> {
                 Pattern::Incast(incast) if !self.owns(incast.client) => None,
                 Pattern::Incast(incast) => {
                     self.client_of_traffic[index as usize] = Some(self.clients.len());
-                    let (asks, first) = asks(incast, &traffic.name, seed, &self.plan.schedule);
+                    let (asks, first) = Asks::new(incast, seed, &traffic.name, &self.plan.schedule);
                     self.clients.push(Client { traffic: index, incast, asks });
                     first
                 }
                 _ => self.arrivals[index as usize].peek().map(|flow| flow.at),
             };
-            if let Some(at) = first.filter(|&at| at < self.plan.schedule.end) {
+            if let Some(at) = first {
                 self.network.arm(Entity::start(u64::from(index), index), at);
             }
         }
@@ -439,9 +417,7 @@ impl<'a> Simulation<'a> {
         let controller = controller(entry, stack, self.random, connection, side as u32);
         let endpoint = if established {
             let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
-            let network = &self.network;
-            let path = |from, to| network.path(from, to, 0);
-            let round_trip = self.ideal.handshake(&self.plan.network, ends, path);
+            let round_trip = self.ideal.handshake(&self.plan.network, &self.network, ends);
             Endpoint::established(controller, round_trip, stack)
         } else {
             Endpoint::closed(controller, stack)

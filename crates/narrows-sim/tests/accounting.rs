@@ -5,8 +5,8 @@
 mod plans;
 
 use narrows_core::units::{Bytes, Span};
+use narrows_results::Quantity;
 use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern};
-use narrows_sim::Quantity;
 use plans::{Dumbbell, at, flow, run};
 
 fn asked(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {

@@ -10,9 +10,10 @@ use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_results::Results;
 use narrows_scenario::Overrides;
 use narrows_scenario::plan::*;
-use narrows_sim::{Partition, Results, Simulation, run, run_in_parts};
+use narrows_sim::{Partition, Simulation, run, run_in_parts};
 
 const END: Span = Span::from_ms(60);
 
@@ -70,6 +71,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                 to,
                 rate,
                 delay,
+                stack: Span::ZERO,
                 role: if host { Role::Host } else { role },
                 limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
                 pooled: pooled && !host && (role != Role::Wan || wan_pooled),

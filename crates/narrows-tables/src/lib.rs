@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use narrows_results::{FlowRow, Results, SeriesRow};
 use narrows_scenario::plan::{Plan, Role};
-use narrows_sim::{Results, SeriesRow};
 
 /// The names of the tables.
 pub const NAMES: [&str; 4] = ["flows", "requests", "ports", "series"];
@@ -77,7 +77,7 @@ fn flows(plan: &Plan, results: &Results) -> Columns {
 
 /// Completion time over ideal completion time, at least 1.
 #[allow(clippy::cast_precision_loss, reason = "times stay below 2⁵³ ns, 104 days")]
-fn slowdown(row: &narrows_sim::FlowRow) -> Option<f64> {
+fn slowdown(row: &FlowRow) -> Option<f64> {
     row.fct_ns.map(|fct| (fct as f64 / row.ideal_fct_ns.max(1) as f64).max(1.0))
 }
 

@@ -4,9 +4,10 @@
 //! carried faithfully, to see how late packets become; `nice` leaves the real-time class alone, `nice-hosts` for the hosts' applications only. Needs root.
 use std::path::Path;
 
-use narrows_core::units::{Rate, Span};
+use narrows_core::units::Rate;
+use narrows_results::Results;
 use narrows_scenario::Overrides;
-use narrows_sim::{Results, Simulation};
+use narrows_sim::Simulation;
 use narrows_testbed::{Options, run};
 
 fn main() {
@@ -32,9 +33,7 @@ fn main() {
         let mut simulation = Simulation::new(plan, 1).expect("a plan that can be run");
         while simulation.advance(1 << 20) {}
         let simulated = simulation.finish();
-        // Completion times are printed as they are: nothing is divided by the ideal ones.
-        let live =
-            run(plan, 1, &options, &mut |_, _, _| Span::ZERO, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
+        let live = run(plan, 1, &options, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
         let late = |thousandths| live.record.deliveries.percentile(thousandths).as_us();
         println!(
             "{} {}: {:?}, late p50 {} us, p99 {} us, p999 {} us, most {} us; agents late p99 {} us; real-time {}, {} failures, {} times dry",

@@ -5,48 +5,29 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::packet::FRAMING_BYTES;
-use narrows_core::probe::DropReason;
 use narrows_core::units::{Bytes, Span, Time};
+use narrows_network::Network;
+use narrows_results::{FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::{FlowStart, Pattern, Plan};
-use narrows_sim::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use narrows_scenario::traffic::flows::Name;
 
-use crate::agent::{self, Name, Notes};
-use crate::emulator::{Marked, Observed};
+use crate::agent::{self, Notes};
+use crate::emulator::{Marked, Observed, wires};
+use crate::packet::Packet;
 use crate::samples::Samples;
 
-/// The time that a flow would take on an empty network, by its source, destination, size and request.
-pub type Ideal<'a> = &'a mut dyn FnMut((u32, u32), Bytes, Option<Bytes>) -> Span;
-
 /// The rows of a run, from the notes of all hosts by number.
-pub fn collect(plan: &Plan, seed: u64, notes: &[Notes], observed: &Observed, ended: Time, ideal: Ideal<'_>) -> Results {
+pub fn collect(plan: &Plan, seed: u64, notes: &[Notes], observed: &Observed, ended: Time) -> Results {
     let (requests, request_numbers) = queries(plan, notes);
-    let (flows, flow_numbers) = flows(plan, seed, notes, observed, &request_numbers, ideal);
-    let mut series: Vec<SeriesRow> = (observed.samples.backlogs.iter())
-        .map(|look| SeriesRow {
-            time_ns: look.at.as_ns(),
-            entity: look.link,
-            quantity: Quantity::QueueBytes,
-            value: real(look.bytes.get()),
-        })
-        .collect();
+    let (flows, flow_numbers) = flows(plan, seed, notes, observed, &request_numbers);
+    let looks = observed.samples.backlogs.iter();
+    let mut series: Vec<SeriesRow> =
+        looks.map(|look| SeriesRow::new(look.at, look.link, Quantity::QueueBytes, look.bytes.get())).collect();
     let samples = notes.iter().flat_map(|notes| &notes.samples);
     series.extend(samples.filter_map(|sample| {
-        let quantity = match sample.quantity {
-            agent::Quantity::Window => Quantity::WindowPackets,
-            agent::Quantity::Pacing => Quantity::PacingBps,
-            agent::Quantity::Goodput => Quantity::GoodputBps,
-        };
-        let entity = *flow_numbers.get(&sample.flow)?;
-        Some(SeriesRow { time_ns: sample.at.as_ns(), entity, quantity, value: real(sample.value) })
+        Some(SeriesRow::new(sample.at, *flow_numbers.get(&sample.flow)?, sample.quantity, sample.value))
     }));
-    let sampler = |quantity| match quantity {
-        Quantity::QueueBytes => 0,
-        Quantity::WindowPackets | Quantity::PacingBps => 1,
-        Quantity::GoodputBps => 2,
-    };
-    // A sender's window and pacing rate keep their order.
-    series.sort_by_key(|row| (row.time_ns, sampler(row.quantity), row.entity));
+    SeriesRow::sort(&mut series);
     Results {
         flows,
         requests,
@@ -91,7 +72,6 @@ fn flows(
     notes: &[Notes],
     observed: &Observed,
     request_numbers: &[Vec<u32>],
-    ideal: Ideal<'_>,
 ) -> (Vec<FlowRow>, BTreeMap<Name, u32>) {
     let mut whole: BTreeMap<Name, agent::Flow> = BTreeMap::new();
     let mut requests: BTreeMap<Name, u32> = BTreeMap::new();
@@ -111,11 +91,16 @@ fn flows(
     order.sort_by_key(|(name, _, opened)| (opened.planned, *name));
     let drawn = agent::Drawn::new(plan, seed);
     let marks = Marks::new(&observed.marked);
+    // What is emulated, and nothing of the hosts: no flow can be faster.
+    let graph = wires(&plan.network);
+    let network: Network<Packet> = Network::new(&graph, seed).expect("it has been emulated");
+    let mut ideal = Ideal::default();
     let mut numbers = BTreeMap::new();
     let mut rows = Vec::with_capacity(order.len());
     for (number, (name, flow, opened)) in (0..).zip(order) {
         let start = drawn.flow(name).expect("what was opened was drawn");
         numbers.insert(name, number);
+        let ideal = ideal.completion(&graph, &network, &start);
         rows.push(row(plan, number, requests.get(&name).copied(), (name, &start), (&flow, &opened), &marks, ideal));
     }
     (rows, numbers)
@@ -128,11 +113,10 @@ fn row(
     (name, start): (Name, &FlowStart),
     (flow, opened): (&agent::Flow, &agent::Opened),
     marks: &Marks,
-    ideal: Ideal<'_>,
+    ideal: Span,
 ) -> FlowRow {
     let (sent, received) = (flow.sent.unwrap_or_default(), flow.received.unwrap_or_default());
     let (source, destination) = (start.source, start.destination);
-    let site = |node: u32| plan.network.nodes[node as usize].site;
     let listener = agent::port(name.traffic);
     let ports = if start.request.is_some() { (listener, opened.port) } else { (opened.port, listener) };
     let until = received.done.unwrap_or(Time::NEVER);
@@ -142,12 +126,12 @@ fn row(
         request,
         source,
         destination,
-        inter: site(source) != site(destination),
+        inter: plan.network.crosses(source, destination),
         traffic: name.traffic,
         size_bytes: start.size.map_or(received.delivered, Bytes::get),
         start_ns: opened.start.as_ns(),
         fct_ns: received.done.map(|done| done.since(opened.start).as_ns()),
-        ideal_fct_ns: ideal((source, destination), start.size.unwrap_or(Bytes::new(1)), start.request).as_ns(),
+        ideal_fct_ns: ideal.as_ns(),
         rtt_mean_ns: (sent.rtt_count > 0).then(|| sent.rtt_sum.div(sent.rtt_count).as_ns()),
         retransmitted_bytes: sent.retransmitted_bytes,
         timeouts: sent.timeouts,
@@ -187,41 +171,12 @@ impl Marks {
 }
 
 fn ports(plan: &Plan, samples: &Samples) -> Vec<PortRow> {
-    let now = samples.read_at;
     let warmup = Time::ZERO + plan.schedule.warmup;
-    let measured = now.since(warmup);
     let rows = (0..).zip(&plan.network.links).zip(&samples.counters).map(|((port, link), counters)| {
         let looks = samples.backlogs.iter().filter(|look| look.link == port && look.at >= warmup);
-        let mut looks: Vec<u64> = looks.map(|look| look.bytes.get()).collect();
-        looks.sort_unstable();
-        let percentile = |percent: usize| looks.get((looks.len() * percent).div_ceil(100).saturating_sub(1)).copied();
-        let dropped = |reason: DropReason| counters.dropped_for(reason).get();
-        let wire = counters.sent.bytes.get() + counters.sent.packets.get() * FRAMING_BYTES;
-        let possible = real(link.rate.as_bps()) * real(measured.as_ns()) / 8e9;
-        let integral = counters.queue_integral / u128::from(measured.as_ps().max(1));
-        PortRow {
-            port,
-            sent_packets: counters.sent.packets.get(),
-            sent_bytes: counters.sent.bytes.get(),
-            dropped_limit_packets: dropped(DropReason::Limit),
-            dropped_pool_packets: dropped(DropReason::Pool),
-            dropped_aqm_packets: dropped(DropReason::Aqm),
-            dropped_impairment_packets: dropped(DropReason::Impairment),
-            marked_packets: counters.marked.get(),
-            queue_mean_bytes: real(u64::try_from(integral).unwrap_or(u64::MAX)),
-            queue_p50_bytes: percentile(50),
-            queue_p99_bytes: percentile(99),
-            queue_max_bytes: counters.queue_max.get(),
-            utilisation: if possible > 0.0 { real(wire) / possible } else { 0.0 },
-            measured_ns: measured.as_ns(),
-        }
+        PortRow::new(port, link, counters, looks.map(|look| look.bytes.get()).collect(), samples.read_at)
     });
     rows.collect()
-}
-
-#[allow(clippy::cast_precision_loss, reason = "results are read as real numbers; counts stay below 2⁵³")]
-fn real(value: u64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

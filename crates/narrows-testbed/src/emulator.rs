@@ -16,15 +16,15 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use narrows_core::packet::Ecn;
+use narrows_core::probe::NoProbe;
 use narrows_core::units::{Span, Time};
-use narrows_network::{Event, Offered};
+use narrows_network::{Event, GraphError, Network, Offered};
 use narrows_scenario::plan::{Graph, NodeKind, Sampling, Schedule};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::{self, Errno};
 
 use crate::address;
 use crate::clock::{Clock, timespec};
-use crate::fabric::{Fabric, FabricError};
 use crate::lateness::Histogram;
 use crate::packet::{Header, Packet, Pool};
 use crate::priority::{self, RealTime};
@@ -41,9 +41,9 @@ const MOST_INSIDE: u32 = 1 << 18;
 /// Why there is no emulator.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
-    /// The plan's network cannot be emulated.
-    #[error(transparent)]
-    Network(#[from] FabricError),
+    /// The plan's network is none.
+    #[error("the network of the plan is not usable: {0}")]
+    Network(#[from] GraphError),
     /// A call to the kernel failed.
     #[error("the emulator cannot go on: {0}")]
     Kernel(#[from] Errno),
@@ -144,6 +144,17 @@ pub struct Observed {
     pub real_time: bool,
 }
 
+/// The plan's network without what models the hosts' stacks in it, delays and jitter: the hosts here have stacks.
+pub(crate) fn wires(graph: &Graph) -> Graph {
+    let mut graph = graph.clone();
+    for link in &mut graph.links {
+        // A plan may come from outside: its numbers need not agree.
+        link.delay = link.delay.saturating_sub(link.stack);
+        (link.stack, link.jitter) = (Span::ZERO, Span::ZERO);
+    }
+    graph
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Emulator {
@@ -151,7 +162,7 @@ pub struct Emulator {
     clock: Clock,
     /// When on it the plan begins.
     plan_begins: Span,
-    fabric: Fabric<Packet>,
+    network: Network<Packet>,
     pool: Pool,
     /// By node; `None` for switches.
     tuns: Vec<Option<Tun>>,
@@ -166,11 +177,11 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// An emulator of a plan's network between hosts' devices, one for each host, in the order of the plan's nodes. The plan
-    /// begins when `clock` shows `plan_begins`: what hosts send before, to open connections, is carried as well.
+    /// An emulator of a plan's network between hosts' devices, one for each host, in the order of the plan's nodes. What models
+    /// the stacks of hosts in it is left out. The plan begins when `clock` shows `plan_begins`: what hosts send before, to open connections, is carried as well.
     ///
     /// # Errors
-    /// If the network cannot be emulated.
+    /// If the graph is no network.
     ///
     /// # Panics
     /// If there is not one device for each host.
@@ -181,7 +192,7 @@ impl Emulator {
         (schedule, sampling): (&Schedule, &Sampling),
         (clock, plan_begins): (Clock, Span),
         options: Options,
-    ) -> Result<Emulator, FabricError> {
+    ) -> Result<Emulator, GraphError> {
         let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
         assert_eq!(devices.len(), hosts, "one device for each host");
         let mut devices = devices.into_iter();
@@ -189,7 +200,7 @@ impl Emulator {
         Ok(Emulator {
             clock,
             plan_begins,
-            fabric: Fabric::new(graph, seed)?,
+            network: Network::new(&wires(graph), seed)?,
             pool: Pool::new(usize::from(options.mtu), MOST_INSIDE),
             tuns: graph.nodes.iter().map(|node| device_of(node.kind)).collect(),
             counts: Counts::default(),
@@ -225,8 +236,8 @@ impl Emulator {
             if now >= until || control.stop.load(Ordering::Relaxed) {
                 break;
             }
-            control.packet_hops.store(self.fabric.packet_hops(), Ordering::Relaxed);
-            let next = [self.fabric.next_at(), self.samples.next_at()].into_iter().flatten().min().unwrap_or(until);
+            control.packet_hops.store(self.network.packet_hops(), Ordering::Relaxed);
+            let next = [self.network.next_at(), self.samples.next_at()].into_iter().flatten().min().unwrap_or(until);
             let looked = self.clock.now();
             self.turns.record(looked.since(began));
             let sleep = self.clock.until(next.min(until)).min(LONGEST_SLEEP);
@@ -266,7 +277,8 @@ impl Emulator {
             match self.identify(buffer, length) {
                 Some(packet) => {
                     self.advance(now);
-                    if let Offered::Dropped(_) = self.fabric.offer(now, self.fabric.host_link(host), packet) {
+                    let port = self.network.host_link(host);
+                    if let Offered::Dropped(_) = self.network.offer(now, port, packet, &mut NoProbe) {
                         self.counts.dropped += 1;
                         self.pool.give_back(buffer);
                     }
@@ -308,13 +320,13 @@ impl Emulator {
     fn advance(&mut self, now: Time) {
         while let Some(at) = self.samples.next_at().filter(|&at| at <= now) {
             self.deliver(at);
-            self.samples.take(at, &mut self.fabric);
+            self.samples.take(at, &mut self.network);
         }
         self.deliver(now);
     }
 
     fn deliver(&mut self, until: Time) {
-        while let Some((at, event)) = self.fabric.next(until) {
+        while let Some((at, event)) = self.network.next(until, &mut NoProbe) {
             match event {
                 Event::Arrival { host, packet } => self.hand_over(at, host, packet),
                 Event::Dropped { packet } => {
@@ -350,12 +362,12 @@ impl Emulator {
 
     fn finish(mut self, until: Time, real_time: bool) -> Observed {
         let now = self.clock.now().min(until);
-        self.samples.finish(now, &mut self.fabric);
+        self.samples.finish(now, &mut self.network);
         if let Some(spare) = self.spare.take() {
             self.pool.give_back(spare);
         }
-        self.counts.inside = self.fabric.inside() as u64;
-        assert_eq!(self.pool.in_use(), self.fabric.inside(), "each packet inside has a buffer");
+        // Each packet inside has a buffer, and nothing else has one now.
+        self.counts.inside = self.pool.in_use() as u64;
         assert!(self.counts.conserved(), "the emulator lost track of a packet: {:?}", self.counts);
         Observed {
             counts: self.counts,
@@ -363,8 +375,45 @@ impl Emulator {
             turns: self.turns,
             samples: self.samples,
             marked: self.marked,
-            packet_hops: self.fabric.packet_hops(),
+            packet_hops: self.network.packet_hops(),
             real_time,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_scenario::{Limits, Overrides, load_str};
+
+    use super::*;
+
+    #[test]
+    fn the_hosts_modelled_stacks_are_not_emulated() {
+        let text = |stack: &str| {
+            format!(
+                r#"
+                [topology.star]
+                fabric = {{ delay = "7us" }}
+                host = {{ stack-delay = {{ {stack} }} }}
+                [[traffic]]
+                long = {{}}
+                from = "h1"
+                to = "h2"
+                [[arm]]
+                name = "cubic"
+                cc = "cubic"
+                [run]
+                end = "1s"
+                "#
+            )
+        };
+        let graph = |stack: &str| {
+            let experiment = load_str(&text(stack), &Overrides::default(), &Limits::default()).unwrap();
+            experiment.plans[0].network.clone()
+        };
+        let modelled = graph(r#"tx = "45us", rx = "30us", jitter = "12us""#);
+        assert_eq!(modelled.links[0].delay, Span::from_us(52));
+        let none = graph(r#"tx = "0us", rx = "0us""#);
+        assert_eq!((wires(&modelled), wires(&none)), (none.clone(), none));
     }
 }

@@ -2,7 +2,7 @@
 //! a real clock.
 //!
 //! ```text
-//! host namespace ── TUN ──▶ Emulator ── offer ──▶ Fabric (the plan's ports, links, switches) ──▶ TUN ── host namespace
+//! host namespace ── TUN ──▶ Emulator ── offer ──▶ Network (the plan's ports, links, switches) ──▶ TUN ── host namespace
 //!   real sockets              real clock            virtual time: exact rates, delays, queues, marks
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`clock`] | the monotonic clock as the network's time |
 //! | [`packet`] | real packets: parsed, marked, kept in buffers |
-//! | [`fabric`] | the plan's network, and when something is due in it |
+//! | [`emulator`] | the plan's network between the hosts' devices |
 //! | [`lateness`] | how late deliveries were, and whether a run may count |
 //! | [`guest`] | the same in a machine whose clock counts instructions |
 #![deny(unsafe_code)]
@@ -26,7 +26,6 @@ pub mod clock;
 pub mod collect;
 pub mod doctor;
 pub mod emulator;
-pub mod fabric;
 pub mod guest;
 pub mod host;
 pub mod lateness;

@@ -2,10 +2,8 @@
 //! the end of the arrivals. The same moments as in the simulator, in the network's own time: exact, however late the thread.
 
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_network::{Counters, Payload};
+use narrows_network::{Counters, Network, Payload};
 use narrows_scenario::plan::{Graph, Sampling, Schedule};
-
-use crate::fabric::Fabric;
 
 /// One look at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +31,7 @@ pub struct Samples {
     pub backlogs: Vec<Backlog>,
     /// Every port's counters between warm-up and end, by link; empty until then.
     pub counters: Vec<Counters>,
-    /// When they were read, on the plan's clock.
+    /// When they were read, on the network's clock, as they are.
     pub read_at: Time,
 }
 
@@ -63,23 +61,23 @@ impl Samples {
     }
 
     /// Measures what is due at `now`, which is what [`Samples::next_at`] says: after all else that happens then.
-    pub fn take<P: Payload>(&mut self, now: Time, fabric: &mut Fabric<P>) {
+    pub fn take<P: Payload>(&mut self, now: Time, network: &mut Network<P>) {
         if self.warmup == now {
             self.warmup = Time::NEVER;
-            fabric.reset_counters(now);
+            network.reset_counters(now);
         }
         if self.next_sample == now {
             let at = self.plan_time(now);
             self.backlogs.extend(self.watched.iter().map(|&link| Backlog {
                 at,
                 link,
-                bytes: fabric.backlog(now, link).0,
+                bytes: network.backlog(now, link).0,
             }));
             self.next_sample = if now + self.every <= self.end { now + self.every } else { Time::NEVER };
         }
         if self.end == now {
             self.end = Time::NEVER;
-            self.finish(now, fabric);
+            self.finish(now, network);
         }
     }
 
@@ -87,12 +85,12 @@ impl Samples {
     ///
     /// # Panics
     /// If a port has lost track of a packet.
-    pub fn finish<P: Payload>(&mut self, now: Time, fabric: &mut Fabric<P>) {
+    pub fn finish<P: Payload>(&mut self, now: Time, network: &mut Network<P>) {
         // Every packet of the drain is accounted for as well.
-        let counters = fabric.counters(now);
+        let counters = network.finish(now);
         if self.counters.is_empty() {
             self.counters = counters;
-            self.read_at = self.plan_time(now);
+            self.read_at = now;
         }
     }
 

@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
+use narrows_network::Network;
+use narrows_results::Results;
 use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan};
-use narrows_sim::Results;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::address::MOST_HOSTS;
 use crate::agent::{Agent, AgentError, Notes, Run, Shared};
 use crate::clock::Clock;
-use crate::collect::{Ideal, collect};
+use crate::collect::collect;
 use crate::doctor::{self, Missing};
 use crate::emulator::{self, Control, Counts, Emulator, EmulatorError, Observed};
-use crate::fabric::Fabric;
 use crate::host::{self, Parameters};
 use crate::lateness::{Budget, Histogram, Invalid, Record};
 use crate::namespace::{Claim, Namespace, sweep};
@@ -170,7 +170,6 @@ pub fn run(
     plan: &Plan,
     seed: u64,
     options: &Options,
-    ideal: Ideal<'_>,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, TestbedError> {
     doctor::examine()?;
@@ -194,7 +193,7 @@ pub fn run(
         let _ = namespace.enter(|| Ok(TcpStream::connect((Ipv4Addr::LOCALHOST, 9)).is_ok()));
     }
     let (notes, observed, ended) = perform(plan, seed, options, &namespaces, devices, watch)?;
-    let results = collect(plan, seed, &notes, &observed, ended, ideal);
+    let results = collect(plan, seed, &notes, &observed, ended);
     let lost: u64 = notes.iter().map(|notes| notes.dropped_by_device).sum();
     let mut record = Record {
         deliveries: observed.lateness,
@@ -226,9 +225,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     if hosts > most as usize {
         return Err(TestbedError::TooManyHosts { hosts, most });
     }
-    let fabric: Fabric<Packet> = Fabric::new(&plan.network, seed).map_err(EmulatorError::from)?;
+    let network: Network<Packet> = Network::new(&plan.network, seed).map_err(EmulatorError::from)?;
     let narrowest = |from: u32, to: u32| {
-        let path = fabric.path(from, to, 0);
+        let path = network.path(from, to, 0);
         path.iter().map(|&link| plan.network.links[link as usize].rate).min().unwrap_or_default()
     };
     for (from, to) in plan.traffic.iter().flat_map(|traffic| pairs(&traffic.pattern)) {

@@ -6,8 +6,9 @@ use narrows_core::queue::Limit;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_scenario::plan::*;
+use narrows_scenario::traffic::flows::Name;
 use narrows_sim::Simulation;
-use narrows_testbed::agent::{Drawn, Name};
+use narrows_testbed::agent::Drawn;
 
 fn star(hosts: u32) -> Graph {
     let node = |name: String, kind| Node { name, kind, site: 0, rack: 0, pool: None };
@@ -19,6 +20,7 @@ fn star(hosts: u32) -> Graph {
         to,
         rate: Rate::from_mbps(100),
         delay: Span::from_us(100),
+        stack: Span::ZERO,
         role: Role::Host,
         limit: Limit::Unlimited,
         pooled: false,

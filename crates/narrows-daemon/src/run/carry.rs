@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use narrows_core::units::Span;
 use narrows_scenario::plan::Plan;
 use narrows_testbed::{Options, Progress, TestbedError};
 
@@ -20,7 +19,7 @@ pub(super) fn carry(
     let names = controllers::names(plan, &job.controllers);
     let _loaded = controllers::load(plan, &names)?;
     let options = Options { controllers: names.clone(), ..Options::default() };
-    let outcome = narrows_testbed::run(plan, job.seed, &options, &mut |_, _, _| Span::ZERO, watch).map_err(refused)?;
+    let outcome = narrows_testbed::run(plan, job.seed, &options, watch).map_err(refused)?;
     results::of(plan, job.seed, (backend, &names), &outcome, began.elapsed())
 }
 

@@ -230,6 +230,29 @@ impl Wheel {
         Some((time, self.popped(node)))
     }
 
+    /// The time of the first entry.
+    #[inline(never)]
+    pub(super) fn next_at(&self) -> Option<u64> {
+        // What is open is before the horizon, the rest is not.
+        if let Some(((time, _), _)) = self.open.last() {
+            return Some(*time);
+        }
+        let in_page = self.horizon >> PAGE_BITS == self.page;
+        if in_page && let Some(place) = self.near.occupied.next(self.horizon as usize % PLACES) {
+            return self.earliest(self.near.heads[place]);
+        }
+        let page = self.next_page()?;
+        let far = self.earliest(self.far.heads[page as usize % PLACES]);
+        let beyond = self.beyond.peek().map(|Reverse((time, _))| *time);
+        [far, beyond].into_iter().flatten().min()
+    }
+
+    /// The earliest time of a list.
+    fn earliest(&self, head: u32) -> Option<u64> {
+        let node = |node: u32| (node != NONE).then(|| self.nodes[node as usize]);
+        std::iter::successors(node(head), |last| node(last.next)).map(|node| node.time).min()
+    }
+
     /// The link that is probably next after what was last found, and where its first packet lies.
     #[inline(always)]
     pub(super) fn probably_next(&self) -> Option<(u32, u32)> {
@@ -424,6 +447,7 @@ mod tests {
             let mut heap = BinaryHeap::new();
             let mut now = 0;
             for op in ops {
+                prop_assert_eq!(wheel.next_at(), heap.peek().map(|Reverse(entry): &Reverse<Entry>| entry.0));
                 match op {
                     Op::Push { ahead, key } => {
                         wheel.push((now + ahead, key));
@@ -447,6 +471,7 @@ mod tests {
                 prop_assert_eq!(wheel.pop(u64::MAX), Some(other(entry)));
             }
             prop_assert_eq!(wheel.pop(u64::MAX), None);
+            prop_assert_eq!(wheel.next_at(), None);
         }
 
         #[test]

@@ -61,6 +61,7 @@ pub(crate) fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span
             to,
             rate,
             delay,
+            stack: Span::ZERO,
             role: Role::Fabric,
             limit: Limit::Unlimited,
             pooled: false,

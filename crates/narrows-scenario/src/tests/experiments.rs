@@ -529,6 +529,31 @@ fn a_sender_with_several_directions_keeps_its_mean() {
 }
 
 #[test]
+fn a_plan_says_how_much_of_a_delay_is_a_hosts_stack() {
+    let with = |delay: &str, tx: &str, rx: &str| {
+        let host = format!("host = {{ stack-delay = {{ tx = \"{tx}\", rx = \"{rx}\" }} }}");
+        let fabric = format!("fabric = {{ delay = \"{delay}\" }}");
+        plans(&THREE_SITES.replacen("[[traffic]]", &format!("{host}\n{fabric}\n[[traffic]]"), 1)).remove(0)
+    };
+    let plan = with("5us", "30us", "20us");
+    for link in &plan.network.links {
+        let stack = match link.role {
+            Role::Host => Span::from_us(30),
+            Role::Edge => Span::from_us(20),
+            Role::Fabric | Role::Wan => Span::ZERO,
+        };
+        assert_eq!(link.stack, stack, "{}", link.name);
+        assert!(stack == Span::ZERO || link.delay == stack + Span::from_us(5), "{}", link.name);
+    }
+    assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
+    // The same delays, made of other parts: a simulator cannot tell these two, a live driver can.
+    let other = with("10us", "25us", "15us");
+    assert_eq!(plan.network.links[0].delay, other.network.links[0].delay);
+    assert_ne!(plan.hash(), other.hash());
+    assert!(!serde_json::to_string(&with("5us", "0us", "0us")).unwrap().contains("stack"));
+}
+
+#[test]
 fn what_jitters_is_the_hosts_own_ports() {
     let delayed = |stack: &str| {
         let text =

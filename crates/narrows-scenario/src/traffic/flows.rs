@@ -8,7 +8,34 @@ use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span, Time};
 
 use super::arrivals::{LogNormal, exponential, uniform};
-use crate::plan::{FlowStart, Open, Pairs, Schedule};
+use crate::plan::{FlowStart, Open, Pairs, Pattern, Schedule, Traffic};
+
+/// What a flow is called, the same for all that know the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// The plan's traffic entry.
+    pub traffic: u32,
+    /// How many flows of the entry come before it.
+    pub sequence: u32,
+}
+
+/// The flows of a traffic entry; see [`Traffic::flows`].
+pub type Arrivals<'a> = Box<dyn Iterator<Item = FlowStart> + Send + 'a>;
+
+impl Traffic {
+    /// The flows that this entry begins by itself, all before the schedule's end, in the order of their starts: that of
+    /// their names. A client that asks begins none; see [`Asks`](super::asks::Asks).
+    pub fn flows(&self, seed: u64, schedule: &Schedule) -> Arrivals<'_> {
+        match &self.pattern {
+            Pattern::Open(open) => Box::new(open.flows(seed, &self.name, schedule)),
+            Pattern::List(list) => {
+                let end = schedule.end;
+                Box::new(started(list, seed, &self.name).into_iter().take_while(move |flow| flow.at < end))
+            }
+            Pattern::Incast(_) => Box::new(std::iter::empty()),
+        }
+    }
+}
 
 impl Open {
     /// The flows of a run, in the order of time, all before the schedule's end.
@@ -63,7 +90,7 @@ impl Open {
 
 /// Flows that are stated one by one, in the order of their starts: each begins within its spread, at a moment from the
 /// stream `traffic/<name>/starts`.
-pub fn started(list: &[FlowStart], seed: u64, name: &str) -> Vec<FlowStart> {
+fn started(list: &[FlowStart], seed: u64, name: &str) -> Vec<FlowStart> {
     let mut starts = Stream::named(seed, &format!("traffic/{name}/starts"));
     let begin = |flow: &FlowStart| {
         let later = Span::from_ps(starts.below(flow.spread.as_ps().saturating_add(1)));
@@ -117,8 +144,10 @@ impl Iterator for Flows<'_> {
 
 #[cfg(test)]
 mod tests {
+    use narrows_core::tcp::profile::Profile;
+
     use super::*;
-    use crate::plan::SizeDistribution;
+    use crate::plan::{Connections, ControllerChoice, SizeDistribution};
 
     fn open(exact: bool) -> Open {
         Open {
@@ -214,6 +243,21 @@ mod tests {
         let last = begun.iter().map(|flow| flow.at).max().unwrap();
         let ms = |ms| Time::ZERO + Span::from_ms(ms);
         assert!(ms(5) <= first && first < ms(6) && ms(14) < last && last <= ms(15), "{first} {last}");
+    }
+
+    #[test]
+    fn no_flow_begins_at_the_end_or_after_it() {
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        let list = [7, 1_000, 3, 999].map(|ms| FlowStart::new(at(ms), 0, 1, None));
+        let traffic = Traffic {
+            name: "t".into(),
+            controller: ControllerChoice { name: "cubic".into(), values: vec![], ecn: false },
+            profile: Profile::LINUX_6,
+            connections: Connections::Fresh,
+            pattern: Pattern::List(list.into()),
+        };
+        let starts: Vec<Time> = traffic.flows(1, &schedule(1)).map(|flow| flow.at).collect();
+        assert_eq!(starts, [3, 7, 999].map(at));
     }
 
     #[test]

@@ -1,33 +1,19 @@
-//! Scatter and gather: each client keeps a loop of its own [DCTCP §4.2.1], or asks at random times [DCTCP §4.3].
+//! Scatter and gather as written: each client keeps a loop of its own [DCTCP §4.2.1], or asks at random times [DCTCP §4.3].
 
-use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span, Time};
 
-use super::arrivals::{exponential, per_second};
+use super::arrivals::per_second;
 use super::{MOST_FLOWS, Scene, few_enough, positive};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::traffic::{Arrivals, Incast as Written};
-use crate::plan::{Incast, Schedule};
+use crate::plan::Incast;
 use crate::select;
 
 /// Most rounds of one client.
 const MOST_REPEATS: u32 = 10_000_000;
 /// A request where nothing is said: the query of the partition/aggregate pattern [DCTCP §2.2].
 const REQUEST: Bytes = Bytes::new(1_600);
-
-impl Incast {
-    /// When a client asks that does so at random times, in order, all before the schedule's end: from the stream
-    /// `traffic/<name>/arrivals`. None in a closed loop.
-    pub fn times(&self, seed: u64, name: &str, schedule: &Schedule) -> impl Iterator<Item = Time> + Send + use<> {
-        let (mean, end, mut clock) = (self.mean_interarrival, schedule.end, self.start);
-        let mut arrivals = Stream::named(seed, &format!("traffic/{name}/arrivals"));
-        std::iter::from_fn(move || {
-            clock += exponential(mean?, &mut arrivals);
-            (clock < end).then_some(clock)
-        })
-    }
-}
 
 /// Each client's loop and its name: the traffic's, with the client's host if there are several.
 pub(super) fn resolve(name: &str, written: &Located<Written>, scene: &Scene<'_>) -> Judged<Vec<(String, Incast)>> {

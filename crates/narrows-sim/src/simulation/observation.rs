@@ -1,7 +1,6 @@
 //! What is measured while a run goes on, and the rows that it leaves behind.
 
 use narrows_core::cc::Controller;
-use narrows_core::packet::FRAMING_BYTES;
 
 use super::*;
 
@@ -84,12 +83,7 @@ impl Simulation<'_> {
             if now >= Time::ZERO + self.plan.schedule.warmup {
                 samples.push(u32::try_from(bytes.get()).unwrap_or(u32::MAX));
             }
-            self.series.push(SeriesRow {
-                time_ns: now.as_ns(),
-                entity: link,
-                quantity: Quantity::QueueBytes,
-                value: as_f64(bytes.get()),
-            });
+            self.series.push(SeriesRow::new(now, link, Quantity::QueueBytes, bytes.get()));
         }
     }
 
@@ -104,12 +98,8 @@ impl Simulation<'_> {
             let pacing = end.endpoint.pacing(self.stacks.get(end.place.stack));
             let window = (Quantity::WindowPackets, end.endpoint.window().get());
             let pacing = pacing.map(|rate| (Quantity::PacingBps, rate.as_bps()));
-            self.series.extend([Some(window), pacing].into_iter().flatten().map(|(quantity, value)| SeriesRow {
-                time_ns: now.as_ns(),
-                entity: number,
-                quantity,
-                value: as_f64(value),
-            }));
+            let samples = [Some(window), pacing].into_iter().flatten();
+            self.series.extend(samples.map(|(quantity, value)| SeriesRow::new(now, number, quantity, value)));
         }
     }
 
@@ -127,12 +117,8 @@ impl Simulation<'_> {
             if !flow.stopped || new > 0 {
                 self.endless.push(number);
             }
-            self.series.push(SeriesRow {
-                time_ns: now.as_ns(),
-                entity: number,
-                quantity: Quantity::GoodputBps,
-                value: as_f64(Rate::of(Bytes::new(new), width).as_bps()),
-            });
+            let goodput = Rate::of(Bytes::new(new), width).as_bps();
+            self.series.push(SeriesRow::new(now, number, Quantity::GoodputBps, goodput));
         }
     }
 
@@ -180,43 +166,11 @@ impl Simulation<'_> {
     }
 
     pub(super) fn port_rows(&mut self, now: Time) -> Vec<PortRow> {
-        let measured = now.since(Time::ZERO + self.plan.schedule.warmup);
         let counters = self.network.finish(now);
-        let mut rows = Vec::with_capacity(counters.len());
-        for ((port, link), counters) in (0..).zip(&self.plan.network.links).zip(counters) {
-            let mut samples = self.queue_samples.remove(&port).unwrap_or_default();
-            samples.sort_unstable();
-            let percentile = |percent: usize| {
-                let rank = (samples.len() * percent).div_ceil(100);
-                samples.get(rank.saturating_sub(1)).map(|&bytes| u64::from(bytes))
-            };
-            let dropped = |reason: DropReason| counters.dropped_for(reason).get();
-            rows.push(PortRow {
-                port,
-                sent_packets: counters.sent.packets.get(),
-                sent_bytes: counters.sent.bytes.get(),
-                dropped_limit_packets: dropped(DropReason::Limit),
-                dropped_pool_packets: dropped(DropReason::Pool),
-                dropped_aqm_packets: dropped(DropReason::Aqm),
-                dropped_impairment_packets: dropped(DropReason::Impairment),
-                marked_packets: counters.marked.get(),
-                queue_mean_bytes: as_f64(counters.queue_mean(now).get()),
-                queue_p50_bytes: percentile(50),
-                queue_p99_bytes: percentile(99),
-                queue_max_bytes: counters.queue_max.get(),
-                utilisation: {
-                    let wire = counters.sent.bytes.get() + counters.sent.packets.get() * FRAMING_BYTES;
-                    let possible = as_f64(link.rate.as_bps()) * as_f64(measured.as_ns()) / 8e9;
-                    if possible > 0.0 { as_f64(wire) / possible } else { 0.0 }
-                },
-                measured_ns: measured.as_ns(),
-            });
-        }
-        rows
+        let rows = (0..).zip(&self.plan.network.links).zip(&counters).map(|((port, link), counters)| {
+            let looks = self.queue_samples.remove(&port).unwrap_or_default();
+            PortRow::new(port, link, counters, looks, now)
+        });
+        rows.collect()
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "results are read as real numbers; counts stay below 2⁵³")]
-fn as_f64(value: u64) -> f64 {
-    value as f64
 }

@@ -27,7 +27,7 @@ impl Simulation<'_> {
             let name = self.next_name(u32::try_from(traffic).expect("a plan has few entries"));
             self.begin_flow(now, name, &start, None);
         }
-        if let Some(next) = self.arrivals[traffic].peek().filter(|next| next.at < self.plan.schedule.end) {
+        if let Some(next) = self.arrivals[traffic].peek() {
             self.network.arm(entity, next.at);
         }
     }
@@ -48,16 +48,13 @@ impl Simulation<'_> {
         let Pattern::Incast(incast) = &self.plan.traffic[name.traffic as usize].pattern else {
             panic!("every part draws open traffic");
         };
-        self.flows.push(Flow::new(name, &asked(incast, name.sequence, Time::ZERO), None))
+        self.flows.push(Flow::new(name, &incast.asked(name.sequence, Time::ZERO), None))
     }
 
     /// A flow begins: the opener of its connection sends the request, or the data itself. A part that owns but the other
     /// end takes note of it.
     pub(super) fn begin_flow(&mut self, now: Time, name: Name, start: &FlowStart, query: Option<u32>) {
-        let (opener, peer) = match start.request {
-            Some(_) => (start.destination, start.source),
-            None => (start.source, start.destination),
-        };
+        let (opener, peer) = start.ends();
         if !self.owns(opener) && !self.owns(peer) {
             return;
         }
@@ -74,14 +71,7 @@ impl Simulation<'_> {
             return;
         }
         self.unfinished += i64::from(start.size.is_some());
-        let network = &self.network;
-        self.flows[number].ideal = self.ideal.completion(
-            &self.plan.network,
-            (start.source, start.destination),
-            start.size.unwrap_or(Bytes::new(1)),
-            start.request,
-            |from, to| network.path(from, to, 0),
-        );
+        self.flows[number].ideal = self.ideal.completion(&self.plan.network, &self.network, start);
         let slot = self.connection_for(name.traffic, opener, peer, tag);
         let end = self.connections.end(slot);
         self.flows[number].connection = Some(end.connection);
@@ -189,18 +179,14 @@ impl Simulation<'_> {
         let host = self.connections.end(slot).place.host;
         let flow = &self.flows[number];
         if flow.source == host {
-            let (jitter, servers) = match &self.plan.traffic[flow.name.traffic as usize].pattern {
-                Pattern::Incast(incast) if incast.jitter > Span::ZERO => (incast.jitter, incast.servers.len()),
-                _ => {
-                    self.send_flow(now, number);
-                    return;
-                }
+            let wait = match &self.plan.traffic[flow.name.traffic as usize].pattern {
+                Pattern::Incast(incast) => self.waits[flow.name.traffic as usize].of(incast, flow.name.sequence),
+                _ => None,
             };
-            // A draw of the pair and the round alone, whoever else answers.
-            let pair = u64::from(flow.destination) << 32 | u64::from(flow.source);
-            let round = u64::from(flow.name.sequence) / servers as u64;
-            let mut random = SmallStream::new(mix(self.jitter[flow.name.traffic as usize] ^ mix(pair)) ^ round);
-            let wait = Span::from_ps(random.below(jitter.as_ps()));
+            let Some(wait) = wait else {
+                self.send_flow(now, number);
+                return;
+            };
             let slot = self.slots.take();
             self.network.arm(Entity::start(ANSWERS + u64::from(tag.0), slot), now + wait);
             return;
@@ -295,27 +281,11 @@ impl Simulation<'_> {
     }
 
     pub(super) fn ask(&mut self, now: Time, client: usize) {
-        if now >= self.plan.schedule.end {
-            return;
-        }
-        match &mut self.clients[client].asks {
-            Asks::InTurn(machine) => {
-                if machine.poll_query(now).is_some() {
-                    self.begin_query(now, client);
-                }
-            }
-            Asks::AtRandom(times) => {
-                let mut due = 0;
-                while times.next_if(|at| *at <= now).is_some() {
-                    due += 1;
-                }
-                let next = times.peek().copied();
-                (0..due).for_each(|_| self.begin_query(now, client));
-                if let Some(next) = next {
-                    let traffic = self.clients[client].traffic;
-                    self.network.arm(Entity::start(u64::from(traffic), traffic), next);
-                }
-            }
+        let (queries, next) = self.clients[client].asks.poll(now);
+        (0..queries).for_each(|_| self.begin_query(now, client));
+        if let Some(next) = next {
+            let traffic = self.clients[client].traffic;
+            self.network.arm(Entity::start(u64::from(traffic), traffic), next);
         }
     }
 
@@ -331,7 +301,7 @@ impl Simulation<'_> {
         });
         for _ in &incast.servers {
             let name = self.next_name(traffic);
-            self.begin_flow(now, name, &asked(incast, name.sequence, now), Some(query));
+            self.begin_flow(now, name, &incast.asked(name.sequence, now), Some(query));
         }
     }
 
@@ -344,26 +314,11 @@ impl Simulation<'_> {
         if row.responses as usize == incast.servers.len() {
             row.completion_ns = Some(now.since(*start).as_ns());
         }
-        if let Asks::InTurn(machine) = asks
-            && machine.handle_answer(now).is_some()
-        {
+        if asks.handle_answer(now) {
             // The next query is an event of its own, after everything else that this instant brings.
             let index = u32::try_from(traffic).expect("a plan has few entries");
             self.network.arm(Entity::start(u64::from(index), index), now);
         }
-    }
-}
-
-/// The flow that a client asks for in its turn: its servers by turns, query after query.
-fn asked(incast: &Incast, sequence: u32, at: Time) -> FlowStart {
-    FlowStart {
-        at,
-        spread: Span::ZERO,
-        source: incast.servers[sequence as usize % incast.servers.len()],
-        destination: incast.client,
-        size: Some(incast.response),
-        stop: None,
-        request: Some(incast.request),
     }
 }
 

@@ -5,8 +5,9 @@ use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_results::Results;
 use narrows_scenario::plan::*;
-use narrows_sim::{Results, Simulation};
+use narrows_sim::Simulation;
 
 pub fn at(span: Span) -> Time {
     Time::ZERO + span
@@ -55,8 +56,8 @@ impl Dumbbell {
         let mut link = |from: u32, to: u32, rate, delay, role, limit, aqm| {
             let name = format!("{from}->{to}");
             let watched = role == Role::Fabric;
-            let jitter = Span::ZERO;
-            links.push(Link { name, from, to, rate, delay, role, limit, pooled: false, aqm, loss: 0, jitter, watched });
+            let (stack, jitter, pooled, loss) = (Span::ZERO, Span::ZERO, false, 0);
+            links.push(Link { name, from, to, rate, delay, stack, role, limit, pooled, aqm, loss, jitter, watched });
         };
         for host in 0..2 * n {
             let switch = 2 * n + u32::from(host >= n);

@@ -2,8 +2,9 @@
 
 use narrows_core::cc::Controller;
 use narrows_core::units::{Rate, Span};
+use narrows_results::Quantity;
 use narrows_scenario::plan::Pattern;
-use narrows_sim::{Quantity, Simulation};
+use narrows_sim::Simulation;
 
 use crate::measure::{product, quantile, series};
 use crate::plans::{Dumbbell, flow, run};

@@ -2,8 +2,9 @@
 
 use narrows_core::cc::{Controller, Value};
 use narrows_core::units::{Packets, Rate, Span};
+use narrows_results::{Quantity, Results};
 use narrows_scenario::plan::{Pattern, Plan};
-use narrows_sim::{Quantity, Results, Simulation};
+use narrows_sim::Simulation;
 
 use crate::measure::{base_round_trip, goodputs, product, quantile, series};
 use crate::plans::{Dumbbell, flow, run, set};

@@ -4,14 +4,13 @@ use std::sync::atomic::Ordering;
 
 use narrows_core::units::Time;
 use narrows_scenario::plan::{Connections as Mode, FlowStart};
+use narrows_scenario::traffic::flows::Name;
 use rustix::io;
 use rustix::net::{Shutdown, shutdown};
 
-use super::flows::{asked, ends};
-use super::message::Name;
 use super::notes::{Opened, Query};
 use super::socket::Info;
-use super::{Agent, Asks, Due, socket};
+use super::{Agent, Due, socket};
 
 impl<'a> Agent<'a> {
     /// The flows of an entry, or the queries of its client, that are to begin by now.
@@ -32,21 +31,8 @@ impl<'a> Agent<'a> {
 
     pub(super) fn ask(&mut self, now: Time, traffic: u32) -> io::Result<()> {
         let plan_now = self.plan_time(now);
-        if plan_now >= self.run.plan.schedule.end {
-            return Ok(());
-        }
         let client = self.clients.get_mut(&traffic).expect("the caller has seen it");
-        let mut queries = 0;
-        let mut next = None;
-        match &mut client.asks {
-            Asks::InTurn(machine) => queries += u32::from(machine.poll_query(plan_now).is_some()),
-            Asks::AtRandom(times) => {
-                while times.next_if(|at| *at <= plan_now).is_some() {
-                    queries += 1;
-                }
-                next = times.peek().copied();
-            }
-        }
+        let (queries, next) = client.asks.poll(plan_now);
         if let Some(next) = next {
             self.arm(self.on_clock(next), Due::Start(traffic));
         }
@@ -58,7 +44,7 @@ impl<'a> Agent<'a> {
             let query = u32::try_from(self.notes.queries.len()).expect("fewer than 2³² queries");
             self.notes.queries.push(Query { traffic, start: plan_now, completion: None, responses: 0 });
             for sequence in first..first + servers {
-                let flow = asked(incast, sequence, plan_now);
+                let flow = incast.asked(sequence, plan_now);
                 self.begin(Name { traffic, sequence }, &flow, now, Some(query))?;
             }
         }
@@ -71,7 +57,7 @@ impl<'a> Agent<'a> {
             self.shared.unfinished.fetch_add(1, Ordering::Relaxed);
         }
         let start = self.plan_time(self.run.clock.now());
-        let (_, peer) = ends(flow);
+        let (_, peer) = flow.ends();
         let id = self.connection_for(name, peer)?;
         let connection = &self.connections[&id];
         let number = connection.number.expect("this host has opened it");

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::cc::{EcnUse, spec};
 use narrows_scenario::plan::Connections as Mode;
+use narrows_scenario::traffic::flows::Name;
 use rustix::event::epoll;
 use rustix::event::epoll::{EventData, EventFlags};
 use rustix::io;
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
-use super::flows::ends;
-use super::message::{NAME_BYTES, Name};
+use super::message::NAME_BYTES;
 use super::{Agent, Connection, MOST_PER_HOST, Reading, socket};
 use crate::namespace::set_parameter;
 
@@ -22,7 +22,7 @@ impl<'a> Agent<'a> {
     pub(super) fn open_pools(&mut self) -> io::Result<()> {
         let mut pairs = std::collections::BTreeSet::new();
         for (name, flow) in self.flows.opened() {
-            pairs.insert((name.traffic, ends(flow).1));
+            pairs.insert((name.traffic, flow.ends().1));
         }
         for (&traffic, client) in &self.clients {
             pairs.extend(client.incast.servers.iter().map(|&server| (traffic, server)));
@@ -41,7 +41,7 @@ impl<'a> Agent<'a> {
 
     pub(super) fn open_ahead(&mut self, name: Name) -> io::Result<()> {
         let flow = self.flows.get(name).expect("drawn for this host");
-        let id = self.open(name.traffic, ends(&flow).1)?;
+        let id = self.open(name.traffic, flow.ends().1)?;
         self.ahead.insert(name, id);
         Ok(())
     }

@@ -2,29 +2,21 @@
 //! every agent has, says the rest.
 
 use narrows_core::units::Bytes;
-
-/// What a flow is called: the same on both its ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name {
-    /// The plan's traffic entry.
-    pub traffic: u32,
-    /// How many flows of the entry come before it.
-    pub sequence: u32,
-}
+use narrows_scenario::traffic::flows::Name;
 
 /// Bytes of a name: the least size of a message of an opener. A shorter one is lengthened to it.
 pub(crate) const NAME_BYTES: usize = 8;
 
-impl Name {
-    pub(crate) fn to_bytes(self) -> [u8; NAME_BYTES] {
-        (u64::from(self.traffic) << 32 | u64::from(self.sequence)).to_be_bytes()
-    }
+/// A name as it goes over the wire.
+pub(crate) fn to_bytes(name: Name) -> [u8; NAME_BYTES] {
+    (u64::from(name.traffic) << 32 | u64::from(name.sequence)).to_be_bytes()
+}
 
-    #[allow(clippy::cast_possible_truncation, reason = "two halves")]
-    pub(crate) fn from_bytes(bytes: [u8; NAME_BYTES]) -> Name {
-        let both = u64::from_be_bytes(bytes);
-        Name { traffic: (both >> 32) as u32, sequence: both as u32 }
-    }
+/// The name that these bytes say.
+#[allow(clippy::cast_possible_truncation, reason = "two halves")]
+pub(crate) fn from_bytes(bytes: [u8; NAME_BYTES]) -> Name {
+    let both = u64::from_be_bytes(bytes);
+    Name { traffic: (both >> 32) as u32, sequence: both as u32 }
 }
 
 /// Bytes that a message of this size takes with its name in it.
@@ -39,7 +31,7 @@ mod tests {
     #[test]
     fn a_name_survives_the_wire() {
         let name = Name { traffic: 7, sequence: u32::MAX - 1 };
-        assert_eq!(Name::from_bytes(name.to_bytes()), name);
+        assert_eq!(from_bytes(to_bytes(name)), name);
         assert_eq!([with_name(Bytes::new(1)), with_name(Bytes::new(9))], [8, 9]);
     }
 }

@@ -20,7 +20,6 @@ mod transfer;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fs;
-use std::iter::Peekable;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -28,15 +27,15 @@ use std::thread;
 use std::time::Duration;
 
 use narrows_core::app::connection_pool::ConnectionPool;
-use narrows_core::app::scatter_gather::ScatterGather;
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_scenario::plan::{Connections as Mode, Incast, NodeKind, Pattern, Plan};
+use narrows_scenario::traffic::asks::Asks;
+use narrows_scenario::traffic::flows::Name;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::{self, Errno};
 
 pub use flows::Drawn;
-pub use message::Name;
-pub use notes::{Flow, Notes, Opened, Quantity, Query, Received, Sample, Sent};
+pub use notes::{Flow, Notes, Opened, Query, Received, Sample, Sent};
 pub(crate) use socket::port;
 
 use crate::clock::{Clock, timespec};
@@ -123,13 +122,6 @@ struct Client<'a> {
     asks: Asks,
     /// Flows asked for so far.
     begun: u32,
-}
-
-enum Asks {
-    /// At once when the last answer is there.
-    InTurn(ScatterGather),
-    /// At these times, whatever became of the earlier queries.
-    AtRandom(Peekable<Box<dyn Iterator<Item = Time>>>),
 }
 
 /// What an end is reading.
@@ -311,18 +303,9 @@ impl<'a> Agent<'a> {
 
     /// A client of this host, and when it asks first.
     fn add_client(&mut self, traffic: u32, name: &str, incast: &'a Incast) -> Option<Time> {
-        let schedule = &self.run.plan.schedule;
-        let (asks, first) = if incast.mean_interarrival.is_none() {
-            let servers = u32::try_from(incast.servers.len()).expect("a plan has fewer than 2³² nodes");
-            (Asks::InTurn(ScatterGather::new(servers, incast.repeats)), Some(incast.start))
-        } else {
-            let times: Box<dyn Iterator<Item = Time>> = Box::new(incast.times(self.run.seed, name, schedule));
-            let mut times = times.peekable();
-            let first = times.peek().copied();
-            (Asks::AtRandom(times), first)
-        };
+        let (asks, first) = Asks::new(incast, self.run.seed, name, &self.run.plan.schedule);
         self.clients.insert(traffic, Client { incast, asks, begun: 0 });
-        first.filter(|&at| at < schedule.end).map(|at| self.on_clock(at))
+        first.map(|at| self.on_clock(at))
     }
 
     /// Does what the plan says until `stop` is set; what was seen.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use narrows_core::units::{Span, Time};
+use narrows_results::Quantity;
+use narrows_scenario::traffic::flows::Name;
 
-use super::message::Name;
 use crate::lateness::Histogram;
 
 /// A flow, where its connection was opened. Times are on the plan's clock.
@@ -72,17 +73,6 @@ pub struct Query {
     pub completion: Option<Span>,
     /// Answers so far.
     pub responses: u32,
-}
-
-/// What a sample measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Quantity {
-    /// A sender's congestion window, packets.
-    Window,
-    /// The rate at which a sender paces, bits per second.
-    Pacing,
-    /// Payload delivered, bits per second over the bin that ends now.
-    Goodput,
 }
 
 /// A sample of a flow without an end.

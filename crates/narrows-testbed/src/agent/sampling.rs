@@ -2,9 +2,10 @@
 
 use narrows_core::cc::spec;
 use narrows_core::units::{Bytes, Rate, Time};
+use narrows_results::Quantity;
 
 use super::Agent;
-use super::notes::{Quantity, Sample};
+use super::notes::Sample;
 use super::socket::Info;
 
 impl<'a> Agent<'a> {
@@ -19,12 +20,12 @@ impl<'a> Agent<'a> {
             }
             let Ok(info) = Info::of(&connection.socket) else { continue };
             let mut sample = |quantity, value| self.notes.samples.push(Sample { at, flow: name, quantity, value });
-            sample(Quantity::Window, u64::from(info.window()));
+            sample(Quantity::WindowPackets, u64::from(info.window()));
             // Every sender has a rate; these controllers pace by it.
             let paces = spec(&self.run.plan.traffic[name.traffic as usize].controller.name)
                 .is_some_and(|spec| spec.needs_delivery_rate);
             if paces {
-                sample(Quantity::Pacing, info.pacing().as_bps());
+                sample(Quantity::PacingBps, info.pacing().as_bps());
             }
         }
     }
@@ -35,7 +36,7 @@ impl<'a> Agent<'a> {
             let Some(received) = self.notes.flows.get(&name).and_then(|flow| flow.received) else { continue };
             let before = self.reported.insert(name, received.delivered).unwrap_or(0);
             let value = Rate::of(Bytes::new(received.delivered - before), width).as_bps();
-            self.notes.samples.push(Sample { at, flow: name, quantity: Quantity::Goodput, value });
+            self.notes.samples.push(Sample { at, flow: name, quantity: Quantity::GoodputBps, value });
         }
     }
 }

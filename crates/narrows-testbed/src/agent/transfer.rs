@@ -2,16 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use narrows_core::units::{Span, Time};
+use narrows_core::units::Time;
 use narrows_scenario::plan::FlowStart;
+use narrows_scenario::traffic::flows::Name;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
-use super::flows::ends;
-use super::message::{NAME_BYTES, Name, with_name};
+use super::message::{NAME_BYTES, from_bytes, to_bytes, with_name};
 use super::notes::{Query, Received, Sent};
 use super::socket::Info;
-use super::{Agent, Asks, Due, ENDLESS, PIECE, Reading, Sending, Writing, socket};
+use super::{Agent, Due, ENDLESS, PIECE, Reading, Sending, Writing, socket};
 
 impl<'a> Agent<'a> {
     /// The opener's message of the flow that waits for this connection.
@@ -74,7 +74,7 @@ impl<'a> Agent<'a> {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         while let Some(writing) = &mut connection.writing {
             let length = usize::try_from(writing.left).unwrap_or(PIECE).min(PIECE);
-            let name = writing.name.to_bytes();
+            let name = to_bytes(writing.name);
             let rest = &name[writing.named.min(NAME_BYTES)..];
             self.piece[..rest.len()].copy_from_slice(rest);
             let sent = send(&connection.socket, &self.piece[..length], SendFlags::NOSIGNAL);
@@ -157,7 +157,7 @@ impl<'a> Agent<'a> {
                 name[*got..*got + bytes].copy_from_slice(&start[..bytes]);
                 *got += bytes;
                 if *got == NAME_BYTES {
-                    let name = Name::from_bytes(*name);
+                    let name = from_bytes(*name);
                     self.meet(id, name);
                 }
             }
@@ -180,7 +180,7 @@ impl<'a> Agent<'a> {
     /// This end hears of a flow for the first time.
     pub(super) fn meet(&mut self, id: u32, name: Name) {
         let traffic = self.connections[&id].traffic;
-        let Some(flow) = self.flows.get(name).filter(|flow| name.traffic == traffic && ends(flow).1 == self.host)
+        let Some(flow) = self.flows.get(name).filter(|flow| name.traffic == traffic && flow.ends().1 == self.host)
         else {
             self.fail(id);
             return;
@@ -210,8 +210,8 @@ impl<'a> Agent<'a> {
         let connection = self.connections.get_mut(&id).expect("it was read from");
         connection.reading = Reading::Name([0; NAME_BYTES], 0);
         match self.flows.wait(name) {
-            Span::ZERO => self.answer(id, name),
-            wait => self.arm(self.run.clock.now() + wait, Due::Answer(id, name)),
+            None => self.answer(id, name),
+            Some(wait) => self.arm(self.run.clock.now() + wait, Due::Answer(id, name)),
         }
     }
 
@@ -256,9 +256,7 @@ impl<'a> Agent<'a> {
         if *responses as usize == client.incast.servers.len() {
             *completion = Some(now.since(*start));
         }
-        if let Asks::InTurn(machine) = &mut client.asks
-            && machine.handle_answer(now).is_some()
-        {
+        if client.asks.handle_answer(now) {
             self.arm(self.on_clock(now), Due::Start(traffic));
         }
     }

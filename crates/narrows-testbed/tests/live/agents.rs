@@ -3,11 +3,12 @@
 use narrows_core::cc::spec;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
+use narrows_results::{Quantity, Results};
 use narrows_scenario::plan::{
     Connections, ControllerChoice, FlowStart, Graph, Incast, Open, Pairs, Pattern, Plan, Sampling, Schedule,
     SizeDistribution, Traffic,
 };
-use narrows_sim::{Quantity, Results, Simulation};
+use narrows_sim::Simulation;
 use narrows_testbed::{Options, Outcome};
 
 use crate::support::{dumbbell, machine};
@@ -45,8 +46,7 @@ fn simulated(plan: &Plan) -> Results {
 /// Both, with a table of their flows.
 fn both(plan: &Plan) -> (Outcome, Results) {
     let expected = simulated(plan);
-    let live = narrows_testbed::run(plan, 1, &Options::default(), &mut |_, _, _| Span::from_ms(1), &mut |_| true)
-        .expect("a live run");
+    let live = narrows_testbed::run(plan, 1, &Options::default(), &mut |_| true).expect("a live run");
     eprintln!(
         "{:?}; valid {:?}; late p99 {} us; agents late p99 {} us; {} failures; {} without ECN",
         live.counts,
@@ -57,6 +57,10 @@ fn both(plan: &Plan) -> (Outcome, Results) {
         live.without_ecn,
     );
     let pairs = live.results.flows.iter().zip(&expected.flows);
+    for (live, simulated) in pairs.clone() {
+        assert_eq!(live.ideal_fct_ns, simulated.ideal_fct_ns, "the same network without anything else on it");
+        assert!(live.fct_ns.is_none_or(|fct| fct >= live.ideal_fct_ns), "faster than possible: {live:?}");
+    }
     for (live, simulated) in pairs.clone().take(12) {
         let us = |fct: Option<u64>| fct.map(|ns| ns / 1_000);
         eprintln!(
@@ -232,18 +236,17 @@ fn what_a_machine_does_not_carry_is_refused() {
     graph.links.iter_mut().for_each(|link| link.rate = Rate::from_gbps(10));
     let plan = plan(graph, 100, vec![traffic("t", false, Connections::Fresh, one_by_one(None))]);
     let Some(_turn) = machine("refusing a plan") else { return };
-    let error =
-        narrows_testbed::run(&plan, 1, &Options::default(), &mut |_, _, _| Span::ZERO, &mut |_| true).unwrap_err();
+    let error = narrows_testbed::run(&plan, 1, &Options::default(), &mut |_| true).unwrap_err();
     assert_eq!(
         error.to_string(),
         "flows from left to right could go at 10000 Mbps; live runs carry 200 Mbps: scale the plan down"
     );
     let few = Options { most_hosts: 1, ..Options::default() };
-    let error = narrows_testbed::run(&plan, 1, &few, &mut |_, _, _| Span::ZERO, &mut |_| true).unwrap_err();
+    let error = narrows_testbed::run(&plan, 1, &few, &mut |_| true).unwrap_err();
     assert_eq!(error.to_string(), "the plan has 2 hosts; a live run may have 1");
     let mut unknown = plan.clone();
     unknown.network.links.iter_mut().for_each(|link| link.rate = Rate::from_mbps(100));
     let odd = Options { controllers: [("cubic".to_owned(), "nobody".to_owned())].into(), ..Options::default() };
-    let error = narrows_testbed::run(&unknown, 1, &odd, &mut |_, _, _| Span::ZERO, &mut |_| true).unwrap_err();
+    let error = narrows_testbed::run(&unknown, 1, &odd, &mut |_| true).unwrap_err();
     assert!(error.to_string().contains("no congestion controller nobody"), "{error}");
 }

@@ -49,6 +49,7 @@ pub(crate) fn dumbbell(rtt: Span, limit: u64, mark_at: Option<u64>) -> Graph {
             to,
             rate: Rate::from_mbps(if bottleneck { 100 } else { 1_000 }),
             delay: if bottleneck { rtt.div(2) } else { Span::ZERO },
+            stack: Span::ZERO,
             role: if bottleneck { Role::Fabric } else { Role::Host },
             limit: if bottleneck { Limit::Packets(Packets::new(limit)) } else { Limit::Unlimited },
             pooled: false,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use narrows_core::packet::{FRAMING_BYTES, FULL_PAYLOAD, HEADER_BYTES, LEAST_WIRE_BYTES, SYN_BYTES};
 use narrows_core::units::{Bytes, Rate, Span};
-use narrows_scenario::plan::Graph;
+use narrows_network::{Network, Payload};
+use narrows_scenario::plan::{FlowStart, Graph};
 
 fn wire(payload: u64) -> Bytes {
     Bytes::new((payload + HEADER_BYTES + FRAMING_BYTES).max(LEAST_WIRE_BYTES))
@@ -19,45 +20,30 @@ struct Hops {
 
 /// Ideal completion times over one network, remembered by pair.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ideal {
+pub struct Ideal {
     hops: BTreeMap<(u32, u32), Hops>,
 }
 
 impl Ideal {
-    /// The time from the offer of `size` bytes at `source` (or of the request at `destination`) to their last byte at
-    /// `destination`. `path` gives the links from one host to another.
-    pub(crate) fn completion(
-        &mut self,
-        graph: &Graph,
-        (source, destination): (u32, u32),
-        size: Bytes,
-        request: Option<Bytes>,
-        path: impl Fn(u32, u32) -> Vec<u32>,
-    ) -> Span {
-        let there = request.map_or(Span::ZERO, |request| self.leg(graph, (destination, source), request, &path));
-        there + self.leg(graph, (source, destination), size, &path)
+    /// The time from the offer of a flow's bytes (or of its request) to their last at the destination; of a flow without a
+    /// size, to its first. `network` is one of `graph`, and always the same.
+    pub fn completion<P: Payload>(&mut self, graph: &Graph, network: &Network<P>, flow: &FlowStart) -> Span {
+        let FlowStart { source, destination, size, request, .. } = *flow;
+        let mut leg = |from, to, size| self.leg(graph, network, (from, to), size);
+        let there = request.map_or(Span::ZERO, |request| leg(destination, source, request));
+        there + leg(source, destination, size.unwrap_or(Bytes::new(1)))
     }
 
     /// A handshake's round trip: a SYN there, its answer back.
-    pub(crate) fn handshake(
-        &mut self,
-        graph: &Graph,
-        (opener, peer): (u32, u32),
-        path: impl Fn(u32, u32) -> Vec<u32>,
-    ) -> Span {
+    pub fn handshake<P: Payload>(&mut self, graph: &Graph, network: &Network<P>, (opener, peer): (u32, u32)) -> Span {
         let options = Bytes::new(SYN_BYTES - HEADER_BYTES);
-        self.leg(graph, (opener, peer), options, &path) + self.leg(graph, (peer, opener), options, &path)
+        self.leg(graph, network, (opener, peer), options) + self.leg(graph, network, (peer, opener), options)
     }
 
-    fn leg(
-        &mut self,
-        graph: &Graph,
-        (from, to): (u32, u32),
-        size: Bytes,
-        path: &impl Fn(u32, u32) -> Vec<u32>,
-    ) -> Span {
+    fn leg<P: Payload>(&mut self, graph: &Graph, network: &Network<P>, (from, to): (u32, u32), size: Bytes) -> Span {
         let hops = self.hops.entry((from, to)).or_insert_with(|| {
-            let links: Vec<_> = path(from, to).iter().map(|&link| &graph.links[link as usize]).collect();
+            // All shortest paths are alike; one is looked at.
+            let links: Vec<_> = network.path(from, to, 0).iter().map(|&link| &graph.links[link as usize]).collect();
             Hops {
                 rates: links.iter().map(|link| link.rate).collect(),
                 delay: links.iter().map(|link| link.delay).sum(),

@@ -1,4 +1,6 @@
-//! What a run leaves behind: plain rows, in the order of the plan's identifiers. Columns and files are made elsewhere.
+//! Plain rows, in the order of the plan's identifiers.
+
+use narrows_core::units::Time;
 
 /// One flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,6 +110,16 @@ impl Quantity {
             Quantity::GoodputBps => "goodput_bps",
         }
     }
+
+    /// Which of the samplers takes it, in the order in which they act at one time. Window and pacing rate are looked at
+    /// together.
+    const fn sampler(self) -> u8 {
+        match self {
+            Quantity::QueueBytes => 0,
+            Quantity::WindowPackets | Quantity::PacingBps => 1,
+            Quantity::GoodputBps => 2,
+        }
+    }
 }
 
 /// One sample.
@@ -121,6 +133,19 @@ pub struct SeriesRow {
     pub quantity: Quantity,
     /// How much.
     pub value: f64,
+}
+
+impl SeriesRow {
+    /// A sample of this at `at`.
+    pub fn new(at: Time, entity: u32, quantity: Quantity, value: u64) -> SeriesRow {
+        SeriesRow { time_ns: at.as_ns(), entity, quantity, value: real(value) }
+    }
+
+    /// Puts samples into the order of results: time, then sampler, then entity. A sender's window and pacing rate keep the
+    /// order that they have.
+    pub fn sort(series: &mut [SeriesRow]) {
+        series.sort_by_key(|row| (row.time_ns, row.quantity.sampler(), row.entity));
+    }
 }
 
 /// Everything a run leaves behind.
@@ -140,4 +165,10 @@ pub struct Results {
     pub events: u64,
     /// When the run ended.
     pub ended_ns: u64,
+}
+
+/// A count as a real number.
+#[allow(clippy::cast_precision_loss, reason = "results are read as real numbers; counts stay below 2⁵³")]
+pub(crate) fn real(value: u64) -> f64 {
+    value as f64
 }

@@ -1,0 +1,17 @@
+//! What a run leaves behind: plain rows, the same whoever made it, simulator or testbed, and what both make them of.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `rows` | the rows themselves |
+//! | `ports` | a port's counters and the looks at its backlog become its row |
+//! | `ideal` | how long a transfer takes on an empty network |
+//!
+//! Columns and files are made elsewhere.
+#![forbid(unsafe_code)]
+
+mod ideal;
+mod ports;
+mod rows;
+
+pub use ideal::Ideal;
+pub use rows::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};

@@ -1,0 +1,85 @@
+//! A port's counters, and the looks at its backlog, become its row.
+
+use narrows_core::packet::FRAMING_BYTES;
+use narrows_core::probe::DropReason;
+use narrows_core::units::Time;
+use narrows_network::Counters;
+use narrows_scenario::plan::Link;
+
+use crate::rows::{PortRow, real};
+
+impl PortRow {
+    /// The row of a port whose counters were read at `now`, and reset when the measurement began. `looks` are the sampled
+    /// backlogs since then, IP bytes, in any order; none where it is not sampled.
+    pub fn new<B: Copy + Ord + Into<u64>>(
+        port: u32,
+        link: &Link,
+        counters: &Counters,
+        mut looks: Vec<B>,
+        now: Time,
+    ) -> PortRow {
+        looks.sort_unstable();
+        let percentile = |percent: usize| {
+            let rank = (looks.len() * percent).div_ceil(100);
+            looks.get(rank.saturating_sub(1)).map(|&bytes| bytes.into())
+        };
+        let dropped = |reason: DropReason| counters.dropped_for(reason).get();
+        let measured = now.since(counters.since);
+        let wire = counters.sent.bytes.get() + counters.sent.packets.get() * FRAMING_BYTES;
+        let possible = real(link.rate.as_bps()) * real(measured.as_ns()) / 8e9;
+        PortRow {
+            port,
+            sent_packets: counters.sent.packets.get(),
+            sent_bytes: counters.sent.bytes.get(),
+            dropped_limit_packets: dropped(DropReason::Limit),
+            dropped_pool_packets: dropped(DropReason::Pool),
+            dropped_aqm_packets: dropped(DropReason::Aqm),
+            dropped_impairment_packets: dropped(DropReason::Impairment),
+            marked_packets: counters.marked.get(),
+            queue_mean_bytes: real(counters.queue_mean(now).get()),
+            queue_p50_bytes: percentile(50),
+            queue_p99_bytes: percentile(99),
+            queue_max_bytes: counters.queue_max.get(),
+            utilisation: if possible > 0.0 { real(wire) / possible } else { 0.0 },
+            measured_ns: measured.as_ns(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_core::queue::Limit;
+    use narrows_core::units::{Bytes, Packets, Rate, Span};
+    use narrows_scenario::plan::Role;
+
+    use super::*;
+
+    #[test]
+    fn a_row_tells_of_the_time_since_the_reset() {
+        let link = Link {
+            name: "a->b".into(),
+            from: 0,
+            to: 1,
+            rate: Rate::from_mbps(100),
+            delay: Span::from_us(1),
+            stack: Span::ZERO,
+            role: Role::Edge,
+            limit: Limit::Unlimited,
+            pooled: false,
+            aqm: None,
+            loss: 0,
+            jitter: Span::ZERO,
+            watched: true,
+        };
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        let integral = u128::from(Span::from_ms(10).as_ps()) * 700;
+        let mut counters = Counters { queue_integral: integral, since: at(5), ..Counters::default() };
+        (counters.sent.bytes, counters.sent.packets) = (Bytes::new(10 * 1_462), Packets::new(10));
+        let row = PortRow::new(3, &link, &counters, vec![9_u32, 1, 5, 7], at(15));
+        // 15,000 bytes with their framing, of the 125,000 that 10 ms have room for.
+        assert_eq!((row.port, row.measured_ns, row.utilisation), (3, 10_000_000, 0.12));
+        assert_eq!((row.queue_mean_bytes, row.queue_p50_bytes, row.queue_p99_bytes), (700.0, Some(5), Some(9)));
+        let unwatched = PortRow::new(3, &link, &counters, Vec::<u32>::new(), at(5));
+        assert_eq!((unwatched.utilisation, unwatched.queue_p50_bytes), (0.0, None));
+    }
+}
