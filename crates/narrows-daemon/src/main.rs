@@ -1,6 +1,7 @@
 //! `narrowsd`: runs plans on a real kernel, and loads and watches congestion controllers. What an operator installs, and
 //! what the lab starts for every live run.
 
+mod cc;
 mod failure;
 
 use std::process::ExitCode;
@@ -18,7 +19,11 @@ struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    /// Loads, watches and changes congestion controllers of the running kernel
+    #[command(subcommand)]
+    Cc(cc::Verb),
+}
 
 fn main() -> ExitCode {
     // A wrong command line ends with code 2, as everywhere.
@@ -30,5 +35,7 @@ fn main() -> ExitCode {
 }
 
 fn perform(command: Command) -> Result<(), Failure> {
-    match command {}
+    match command {
+        Command::Cc(verb) => cc::perform(&verb),
+    }
 }
