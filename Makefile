@@ -20,8 +20,9 @@ test: .venv/built
 	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items --quiet
 	cargo test --quiet
 	cargo test --quiet --package narrows-testbed --lib --test same_flows
-	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the twin test of narrows-kernel is SKIPPED',\
-		cargo test --quiet --package narrows-kernel --lib --test twins --test citations)
+	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED',\
+		cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
+		cargo test --quiet --package narrows-daemon --bins --test transcript)
 	$(BIN)/ruff check python experiments
 	$(BIN)/ruff format --check python experiments
 	$(BIN)/mypy
@@ -36,6 +37,7 @@ live-test:
 	@command -v clang >/dev/null && pkg-config --exists libelf zlib || \
 		(apt-get update && apt-get install --yes --no-install-recommends clang libelf-dev zlib1g-dev pkg-config) >/dev/null
 	cargo test --quiet --package narrows-kernel --test live
+	cargo test --quiet --package narrows-daemon --test live
 	cargo test --quiet --package narrows-testbed --test live
 
 ## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed.

@@ -4,7 +4,7 @@ use crate::controllers::Controller;
 use crate::error::Error;
 use crate::loaded::Registration;
 use crate::maps::Maps;
-use libbpf_rs::query::{LinkInfoIter, LinkTypeInfo, MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
+use libbpf_rs::query::{LinkInfoIter, LinkTypeInfo, MapInfoIter, ProgInfoIter, ProgramInfo};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, ProgramType};
 use std::fs;
 use std::thread::sleep;
@@ -31,7 +31,7 @@ pub struct Registered {
     map: u32,
     /// Of the link; a plain registration has none.
     link: Option<u32>,
-    /// Of the maps that its program uses.
+    /// Of its object's maps.
     maps: Vec<u32>,
 }
 
@@ -139,19 +139,21 @@ fn link_of(map: u32) -> Option<u32> {
     LinkInfoIter::default().find(|link| of_map(&link.info)).map(|link| link.id)
 }
 
-/// The maps of the program behind the hook `init`: where the table has functions, the kernel shows their programs'
-/// numbers.
+/// The maps of the object whose program is behind the hook `init`: where the table has functions, the kernel shows their
+/// programs' numbers, and what is of one object has the same types. A program's own list leaves out maps that it does not
+/// use.
 fn maps_of(controller: &Controller, table: &[u8]) -> Vec<u32> {
     let begin = format!("{}_begin", controller.spec.name);
     let numbers: Vec<u64> = table.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
-    let options = ProgInfoQueryOptions::default().include_map_ids(true);
-    ProgInfoIter::with_query_opts(options)
-        .find(|program| {
-            let is_hook = program.ty == ProgramType::StructOps && program.name.to_string_lossy() == begin;
-            is_hook && numbers.contains(&u64::from(program.id))
-        })
-        .map(|program| program.map_ids)
-        .unwrap_or_default()
+    let is_hook = |program: &ProgramInfo| {
+        program.ty == ProgramType::StructOps
+            && program.name.to_string_lossy() == begin
+            && numbers.contains(&u64::from(program.id))
+    };
+    let Some(types) = ProgInfoIter::default().find(is_hook).map(|program| program.btf_id).filter(|id| *id != 0) else {
+        return Vec::new();
+    };
+    MapInfoIter::default().filter(|map| map.btf_id == types).map(|map| map.id).collect()
 }
 
 fn holds(process: u32, sought: &str) -> bool {

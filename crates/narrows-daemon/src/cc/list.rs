@@ -8,18 +8,23 @@ use narrows_kernel::registered::is_registered;
 use narrows_scenario::{describe_value, shown};
 use serde_json::{Value as Json, json};
 
-use super::say;
+use super::{named, say};
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    /// Which controller; left out, every one
+    name: Option<String>,
     /// One line of JSON per controller
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn list(arguments: &Arguments) -> Result<(), Failure> {
-    for controller in CONTROLLERS {
+    let one = arguments.name.as_deref().map(named).transpose()?;
+    for controller in
+        CONTROLLERS.iter().filter(|controller| one.is_none_or(|one| one.registered == controller.registered))
+    {
         let loaded = is_registered(controller.registered);
         say(&if arguments.json { format!("{}\n", json(controller, loaded)) } else { text(controller, loaded) });
     }

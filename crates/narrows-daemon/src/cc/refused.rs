@@ -25,7 +25,11 @@ pub(super) fn by_kernel(error: Error) -> Failure {
 
 /// What was written wrongly.
 pub(super) fn by_scenario(problem: &Problem) -> Failure {
-    with(Failure::input(problem), problem.help())
+    let help = match problem {
+        Problem::WrongKind { controller, .. } => Some(format!("`narrowsd cc list {controller}` says what it takes")),
+        _ => problem.help(),
+    };
+    with(Failure::input(problem), help)
 }
 
 fn with(failure: Failure, help: Option<String>) -> Failure {
