@@ -31,6 +31,7 @@ const TESTS: &[Test] = &[
     ("a_namespace_has_parameters_of_its_own", life::a_namespace_has_parameters_of_its_own),
     ("metrics_are_replaced_at_once", life::metrics_are_replaced_at_once),
     ("the_foreground_ends_in_order", ends::the_foreground_ends_in_order),
+    ("the_service_manager_is_told_when_it_is_loaded", ends::the_service_manager_is_told_when_it_is_loaded),
     ("a_killed_foreground_leaves_nothing", ends::a_killed_foreground_leaves_nothing),
     ("a_default_that_a_killed_one_left_is_put_back", ends::a_default_that_a_killed_one_left_is_put_back),
     ("a_load_killed_half_way_is_cleaned_up", ends::a_load_killed_half_way_is_cleaned_up),

@@ -76,8 +76,8 @@ fn hold(controller: &Controller, loaded: Loaded, ending: &Ending) -> Result<(), 
     let restored = system_default::put_back(controller)?;
     loaded.unload();
     println!("{} is unloaded", controller.spec.name);
-    if let Some(name) = restored {
-        println!("the default is {name} again");
+    if let Some(said) = restored {
+        println!("{said}");
     }
     Ok(())
 }

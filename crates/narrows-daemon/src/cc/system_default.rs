@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 
-use narrows_kernel::{Controller, registered};
+use narrows_kernel::Controller;
 
 use super::lock::{file, unusable};
 use super::namespaces::{self, Namespace};
@@ -35,8 +35,8 @@ pub(super) fn take(controller: &Controller) -> Result<String, Failure> {
     Ok(before)
 }
 
-/// Puts back what [`take`] noted, unless another default was chosen since or the namespace is gone. Says what is the
-/// default now, if it put something back.
+/// Puts back what [`take`] noted, unless another default was chosen since or the namespace is gone. What was before may be
+/// unloaded, or not be allowed in that namespace: then it is what every kernel has. Says what it did, if it did something.
 ///
 /// # Errors
 /// Code 3 where the caller may not, 1 otherwise.
@@ -45,16 +45,18 @@ pub(super) fn put_back(controller: &Controller) -> Result<Option<String>, Failur
     let Some((inode, before)) = noted(controller) else { return Ok(None) };
     let all = namespaces::all();
     let there = all.iter().find(|namespace| namespace.inode == inode);
-    let restored = match there.filter(|namespace| is_default(controller, namespace)) {
+    let said = match there.filter(|namespace| is_default(controller, namespace)) {
+        Some(namespace) if namespace.within(|| fs::write(SYSCTL, &before)).is_ok() => {
+            Some(format!("the default is {before} again"))
+        }
         Some(namespace) => {
-            let before = if registered::is_registered(&before) { before } else { ALWAYS.to_owned() };
-            namespace.within(|| fs::write(SYSCTL, &before)).map_err(|error| unusable(SYSCTL.as_ref(), &error))?;
-            Some(before)
+            namespace.within(|| fs::write(SYSCTL, ALWAYS)).map_err(|error| unusable(SYSCTL.as_ref(), &error))?;
+            Some(format!("the default is {ALWAYS}: {before}, which it was before, cannot be chosen there now"))
         }
         None => None,
     };
     fs::remove_file(&note).map_err(|error| unusable(&note, &error))?;
-    Ok(restored)
+    Ok(said)
 }
 
 /// The namespaces whose default it is. With `and_noted` also the one where [`put_back`] will put another.

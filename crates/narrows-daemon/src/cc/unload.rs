@@ -57,8 +57,8 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     if flows > 0 {
         println!("{flows} of its connections keep it until they end");
     }
-    if let Some(name) = restored {
-        println!("the default is {name} again");
+    if let Some(said) = restored {
+        println!("{said}");
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
+use std::os::unix::net::UnixDatagram;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -91,6 +92,18 @@ pub(crate) fn the_foreground_ends_in_order() -> Outcome {
         assert_eq!(rest, "gemini is unloaded\n");
         nothing_is_left("gemini");
     }
+    Ok(())
+}
+
+pub(crate) fn the_service_manager_is_told_when_it_is_loaded() -> Outcome {
+    let manager = UnixDatagram::bind("/run/notify").expect("a socket of our own");
+    manager.set_read_timeout(Some(Duration::from_secs(2))).expect("a time");
+    let (mut child, _out) = begun(foreground("cc load vegas").env("NOTIFY_SOCKET", "/run/notify"));
+    let mut said = [0; 16];
+    let length = manager.recv(&mut said).expect("it says so");
+    assert_eq!(&said[..length], b"READY=1");
+    child.kill();
+    nothing_is_left("vegas");
     Ok(())
 }
 

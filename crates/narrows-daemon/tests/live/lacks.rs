@@ -28,7 +28,10 @@ pub(crate) fn without_privileges_it_says_so() -> Outcome {
     assert!(output.status.success(), "nothing is loaded, and everybody may know: {:?}", ended(&output));
     let (code, _, error) = ended(&nobody(LOAD).expect("it ran"));
     assert_eq!(code, 3, "{error}");
-    assert!(error.starts_with("error: /run/narrows") && error.ends_with("  help: run as root of the host\n"), "{error}");
+    assert!(
+        error.starts_with("error: /run/narrows") && error.ends_with("  help: run as root of the host\n"),
+        "{error}"
+    );
     good(LOAD);
     for line in ["cc status gemini", "cc status --prometheus"] {
         let (code, _, error) = ended(&nobody(line).expect("it ran"));

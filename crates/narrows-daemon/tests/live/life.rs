@@ -91,6 +91,18 @@ pub(crate) fn the_default_is_taken_and_put_back() -> Outcome {
     assert_eq!(default(), before);
     nothing_is_left("dctcp");
 
+    // Nor can what is gone be put back.
+    good("cc load vegas");
+    world.choose_by_namespace("narrows_vegas");
+    there("cc load dctcp --default");
+    good("cc unload vegas --force");
+    let said = good("cc unload dctcp");
+    assert!(
+        said.ends_with("the default is reno: narrows_vegas, which it was before, cannot be chosen there now\n"),
+        "{said}"
+    );
+    world.choose_by_namespace("reno");
+
     // What an operator chose since is not touched.
     there("cc load dctcp --default");
     within(&world.sender, || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno")).expect("as root");

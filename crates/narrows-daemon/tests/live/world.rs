@@ -27,7 +27,8 @@ pub(crate) fn own_mounts() -> Result<(), String> {
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
         .map_err(|error| format!("make mounts private: {error}"))?;
     for (kind, path) in [("tmpfs", "/run"), ("bpf", "/sys/fs/bpf")] {
-        mount(kind, path, kind, MountFlags::empty(), Some(c"mode=755")).map_err(|error| format!("mount {path}: {error}"))?;
+        mount(kind, path, kind, MountFlags::empty(), Some(c"mode=755"))
+            .map_err(|error| format!("mount {path}: {error}"))?;
     }
     Ok(())
 }
