@@ -139,7 +139,7 @@ impl Error {
         let help = match self {
             Error::NoBtf => "use a kernel that was built with CONFIG_DEBUG_INFO_BTF, as distributions' are",
             Error::NoPrivileges { .. } => {
-                "run as root of the host: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN load, CAP_SYS_ADMIN finds what is loaded"
+                "run as root of the host: CAP_BPF and CAP_PERFMON load, CAP_SYS_ADMIN finds what is loaded"
             }
             Error::KernelTooOld { .. } => "Linux 6.1 is the oldest that works",
             Error::NameTaken { .. } => "unload it first",
