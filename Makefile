@@ -23,8 +23,9 @@ test: .venv/built
 	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items --quiet
 	cargo test --quiet
 	cargo test --quiet --package narrows-testbed --lib --test same_flows
-	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the twin test of narrows-kernel is SKIPPED',\
-		cargo test --quiet --package narrows-kernel --lib --test twins --test citations)
+	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED',\
+		cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
+		cargo test --quiet --package narrows-daemon --bins --test transcript)
 	$(BIN)/ruff check python experiments
 	$(BIN)/ruff format --check python experiments
 	$(BIN)/mypy
@@ -38,6 +39,7 @@ test: .venv/built
 live-test:
 	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib)
 	cargo test --quiet --package narrows-kernel --test live
+	cargo test --quiet --package narrows-daemon --test live
 	cargo test --quiet --package narrows-testbed --test live
 
 ## narrowsd, static: for hosts without the libraries that built it, and for guests.

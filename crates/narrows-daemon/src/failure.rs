@@ -1,6 +1,6 @@
 //! What a command ends with when it does not succeed.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::process::ExitCode;
 
 /// Why a command ended without success: a sentence, what to do about it where that is known, and a code as all of
@@ -52,27 +52,15 @@ impl Failure {
 
     /// Says it on the error stream.
     pub(crate) fn report(self) -> ExitCode {
-        eprintln!("error: {}", self.sentence);
-        if let Some(help) = self.help {
-            eprintln!("  help: {help}");
-        }
+        eprintln!("error: {self}");
         ExitCode::from(self.code)
     }
 }
 
-impl From<narrows_kernel::Error> for Failure {
-    fn from(error: narrows_kernel::Error) -> Failure {
-        use narrows_kernel::Error;
-        match error {
-            Error::NoBtf | Error::NoPrivileges { .. } | Error::KernelTooOld { .. } | Error::NoBpfFileSystem { .. } => {
-                Failure::environment(error)
-            }
-            Error::UnknownController { .. }
-            | Error::UnknownParameter { .. }
-            | Error::WrongKind { .. }
-            | Error::OutOfRange { .. }
-            | Error::NoLineRate { .. } => Failure::input(error),
-            _ => Failure::failed(error),
-        }
+/// The sentence, and what to do about it on a line of its own.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)?;
+        self.help.iter().try_for_each(|help| write!(f, "\n  help: {help}"))
     }
 }

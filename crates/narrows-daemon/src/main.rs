@@ -1,7 +1,9 @@
 //! `narrowsd`: runs plans on a real kernel, and loads and watches congestion controllers. What an operator installs, and
 //! what the lab starts for every live run.
 
+mod cc;
 mod failure;
+mod refused;
 mod run;
 
 use std::process::ExitCode;
@@ -23,11 +25,14 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs a plan on a real kernel.
+    /// Runs a plan on a real kernel
     Run(run::Arguments),
-    /// What a guest's first process does.
+    /// What a guest's first process does
     #[command(hide = true)]
     InsideGuest,
+    /// Loads, watches and changes congestion controllers of the running kernel
+    #[command(subcommand)]
+    Cc(cc::Verb),
 }
 
 fn main() -> ExitCode {
@@ -43,5 +48,6 @@ fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::InsideGuest => run::inside_guest(),
+        Command::Cc(verb) => cc::perform(&verb),
     }
 }

@@ -15,6 +15,10 @@ pub struct Controller {
     pub recovery: Owner,
     /// Whether it makes the kernel negotiate ECN.
     pub needs_ecn: bool,
+    /// Whether its flows publish α.
+    pub has_alpha: bool,
+    /// Whether its flows publish F and h.
+    pub has_scale: bool,
     /// The compiled program.
     pub(crate) object: &'static [u8],
 }
@@ -32,6 +36,8 @@ pub const CONTROLLERS: &[Controller] = &[
         registered: "narrows_newreno",
         recovery: newreno::NewReno::RECOVERY,
         needs_ecn: true,
+        has_alpha: false,
+        has_scale: false,
         object: object!("newreno"),
     },
     Controller {
@@ -39,6 +45,8 @@ pub const CONTROLLERS: &[Controller] = &[
         registered: "narrows_vegas",
         recovery: vegas::Vegas::RECOVERY,
         needs_ecn: false,
+        has_alpha: false,
+        has_scale: false,
         object: object!("vegas"),
     },
     Controller {
@@ -46,6 +54,8 @@ pub const CONTROLLERS: &[Controller] = &[
         registered: "narrows_dctcp",
         recovery: dctcp::Dctcp::RECOVERY,
         needs_ecn: true,
+        has_alpha: true,
+        has_scale: false,
         object: object!("dctcp"),
     },
     Controller {
@@ -53,6 +63,8 @@ pub const CONTROLLERS: &[Controller] = &[
         registered: "narrows_gemini",
         recovery: gemini::Gemini::RECOVERY,
         needs_ecn: true,
+        has_alpha: true,
+        has_scale: true,
         object: object!("gemini"),
     },
 ];

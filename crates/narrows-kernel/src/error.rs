@@ -7,24 +7,22 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// The kernel does not describe its types.
-    #[error(
-        "this kernel has no /sys/kernel/btf/vmlinux: it was built without CONFIG_DEBUG_INFO_BTF; use a distribution's kernel"
-    )]
+    #[error("this kernel does not describe its types: there is no /sys/kernel/btf/vmlinux")]
     NoBtf,
     /// The process may not do this.
-    #[error("no privilege to {step}: run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN")]
+    #[error("no privilege to {step}")]
     NoPrivileges {
         /// What was refused.
         step: &'static str,
     },
     /// Something that the programs need came later.
-    #[error("this kernel is too old: it lacks {lacks}; Linux 6.1 is the oldest that works")]
+    #[error("this kernel is too old: it lacks {lacks}")]
     KernelTooOld {
         /// What it lacks.
         lacks: &'static str,
     },
     /// A controller of this name is there already.
-    #[error("a controller named {name} is registered already: unload it first")]
+    #[error("a controller named {name} is registered already")]
     NameTaken {
         /// The registered name.
         name: &'static str,
@@ -68,7 +66,7 @@ pub enum Error {
         most: String,
     },
     /// A rate was left out, and no port of this host tells its own.
-    #[error("{parameter} was left out, and no network device of this host states its rate: give it")]
+    #[error("{parameter} was left out, and no network device of this host states its rate")]
     NoLineRate {
         /// Which parameter.
         parameter: &'static str,
@@ -84,22 +82,30 @@ pub enum Error {
         said: Vec<String>,
     },
     /// Pins live in a file system of type bpf.
-    #[error("{} is not in a bpf file system: mount -t bpf bpf /sys/fs/bpf", folder.display())]
+    #[error("{} is not in a bpf file system", folder.display())]
     NoBpfFileSystem {
         /// The folder that was to hold the pins.
         folder: PathBuf,
     },
     /// The folder holds pins already.
-    #[error("{} holds pins already: unload them, or take another folder", folder.display())]
+    #[error("{} holds pins already", folder.display())]
     AlreadyPinned {
         /// The folder that was to hold the pins.
         folder: PathBuf,
     },
     /// Maps are not as this version makes them.
-    #[error("what is loaded of {controller} was made by another version: unload it with that one")]
+    #[error("what is loaded of {controller} was made by another version")]
     OtherVersion {
         /// Whose maps.
         controller: &'static str,
+    },
+    /// A process that lives holds the registration: it ends with that process.
+    #[error("{controller} is held by {}", processes(holders))]
+    Held {
+        /// Whose registration.
+        controller: &'static str,
+        /// Who holds it.
+        holders: Vec<u32>,
     },
     /// There is nothing pinned here.
     #[error("nothing of {controller} is pinned in {}", folder.display())]
@@ -128,6 +134,25 @@ pub enum Error {
 }
 
 impl Error {
+    /// What to do about it, where that is known: one line.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            Error::NoBtf => "use a kernel that was built with CONFIG_DEBUG_INFO_BTF, as distributions' are",
+            Error::NoPrivileges { .. } => {
+                "run as root of the host: CAP_BPF and CAP_PERFMON load, CAP_SYS_ADMIN finds what is loaded"
+            }
+            Error::KernelTooOld { .. } => "Linux 6.1 is the oldest that works",
+            Error::NameTaken { .. } => "unload it first",
+            Error::NoLineRate { parameter } => return Some(format!("give it: {parameter}=10Gbps")),
+            Error::NoBpfFileSystem { .. } => "mount -t bpf bpf /sys/fs/bpf",
+            Error::AlreadyPinned { .. } => "unload them, or take another folder",
+            Error::OtherVersion { .. } => "unload it, and load it with this version",
+            Error::Held { holders, .. } => return Some(format!("end that process: kill {}", list(holders, " "))),
+            _ => return None,
+        };
+        Some(help.to_owned())
+    }
+
     /// `source` of `step`, told apart where the caller can do something about it.
     pub(crate) fn of(step: &'static str, source: libbpf_rs::Error) -> Error {
         match source.kind() {
@@ -139,4 +164,12 @@ impl Error {
     pub(crate) fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Error + use<'_> {
         move |source| Error::File { path: path.to_owned(), source }
     }
+}
+
+fn processes(holders: &[u32]) -> String {
+    format!("process{} {}", if holders.len() == 1 { "" } else { "es" }, list(holders, ", "))
+}
+
+fn list(holders: &[u32], between: &str) -> String {
+    holders.iter().map(u32::to_string).collect::<Vec<_>>().join(between)
 }

@@ -33,4 +33,5 @@ pub use kernel::Kernel;
 pub use loaded::{Loaded, Options, Registration};
 pub use maps::{Maps, Namespace};
 pub use parameters::Settings;
-pub use record::{Counters, Flow};
+pub use record::{Counters, Cuts, Flow};
+pub use registered::Registered;

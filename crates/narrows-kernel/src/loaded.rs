@@ -97,8 +97,9 @@ impl Loaded {
         if pinned::is_in_use(folder) {
             return Err(Error::AlreadyPinned { folder: folder.to_owned() });
         }
+        pinned::check_file_system(folder)?;
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
-        let pinned = pinned::check_file_system(folder).and_then(|()| self.pin_all(folder));
+        let pinned = self.pin_all(folder);
         if let Err(error) = pinned {
             // The link unregisters when it is dropped; what was pinned before the failure goes as well.
             let _ = pinned::remove(folder);

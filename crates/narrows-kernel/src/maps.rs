@@ -88,6 +88,15 @@ impl Maps {
         Ok(Settings::defaults(self.controller))
     }
 
+    /// The inodes of the namespaces that have parameters of their own, in ascending order.
+    pub fn namespaces(&self) -> Vec<u32> {
+        let [parameters, ..] = &self.handles;
+        let keys = parameters.keys().filter_map(|key| key.first_chunk().copied()).map(u32::from_ne_bytes);
+        let mut inodes: Vec<u32> = keys.filter(|inode| *inode != 0).collect();
+        inodes.sort_unstable();
+        inodes
+    }
+
     /// Changes one parameter, for new flows and for those that live: these follow at their next acknowledgement. Where the
     /// namespace has no parameters of its own, it gets a copy of everyone's with this change.
     ///

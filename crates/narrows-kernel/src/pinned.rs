@@ -15,9 +15,30 @@ pub(crate) const PLAIN: &str = "plain";
 /// The type of a bpf file system, as the kernel states it.
 const BPF_FS_MAGIC: rustix::fs::FsWord = 0xcafe_4a11;
 
+/// Where controllers are pinned unless told otherwise, a folder each. It goes with the last of them.
+const ROOT: &str = "/sys/fs/bpf/narrows";
+
 /// Where a controller is pinned unless told otherwise: `/sys/fs/bpf/narrows/<name>`.
 pub fn folder(controller: &Controller) -> PathBuf {
-    Path::new("/sys/fs/bpf/narrows").join(controller.spec.name)
+    Path::new(ROOT).join(controller.spec.name)
+}
+
+/// Whether a registration is pinned in `folder`.
+pub fn is_registration(folder: &Path) -> bool {
+    [LINK, PLAIN].iter().any(|name| folder.join(name).exists())
+}
+
+/// Removes pins without a registration, which a process leaves that was killed while it pinned, and says whether there
+/// were any. The process must be gone.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn remove_partial(folder: &Path) -> Result<bool, Error> {
+    let is_partial = folder.exists() && !is_registration(folder);
+    if is_partial {
+        remove(folder)?;
+    }
+    Ok(is_partial)
 }
 
 /// The maps of a controller that was pinned in `folder`, by this process or another.
@@ -25,7 +46,7 @@ pub fn folder(controller: &Controller) -> PathBuf {
 /// # Errors
 /// [`Error::NotPinned`], [`Error::OtherVersion`], [`Error::NoPrivileges`], [`Error::Bpf`].
 pub fn open(controller: &'static Controller, folder: &Path) -> Result<Maps, Error> {
-    if ![LINK, PLAIN].iter().any(|name| folder.join(name).exists()) {
+    if !is_registration(folder) {
         return Err(Error::NotPinned { controller: controller.spec.name, folder: folder.to_owned() });
     }
     Maps::open(controller, |name| {
@@ -54,9 +75,13 @@ pub(crate) fn is_in_use(folder: &Path) -> bool {
     NAMES.into_iter().chain([LINK, PLAIN]).any(|name| folder.join(name).exists())
 }
 
-/// Pins can be made in a bpf file system alone.
-pub(crate) fn check_file_system(folder: &Path) -> Result<(), Error> {
-    let system = rustix::fs::statfs(folder).map_err(|error| Error::file(folder)(error.into()))?;
+/// Pins can be made in a bpf file system alone: `folder`, or where it is to be made, must be in one.
+///
+/// # Errors
+/// [`Error::NoBpfFileSystem`], [`Error::File`].
+pub fn check_file_system(folder: &Path) -> Result<(), Error> {
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
+    let system = rustix::fs::statfs(there).map_err(|error| Error::file(there)(error.into()))?;
     if system.f_type == BPF_FS_MAGIC { Ok(()) } else { Err(Error::NoBpfFileSystem { folder: folder.to_owned() }) }
 }
 
@@ -69,5 +94,10 @@ pub(crate) fn remove(folder: &Path) -> Result<(), Error> {
             _ => {}
         }
     }
-    fs::remove_dir(folder).map_err(Error::file(folder))
+    fs::remove_dir(folder).map_err(Error::file(folder))?;
+    if folder.parent() == Some(Path::new(ROOT)) {
+        // It stays while it holds others.
+        let _ = fs::remove_dir(ROOT);
+    }
+    Ok(())
 }

@@ -40,6 +40,25 @@ pub(crate) fn resolve(
     Ok(ControllerChoice { name: spec.name.to_owned(), values, ecn })
 }
 
+/// One parameter as a command line writes it, without quotes: `1Gbps`, `0.2`, `true`, `seq`, `auto`. Judged as in an
+/// experiment.
+///
+/// # Errors
+/// [`Problem::UnknownName`], [`Problem::WrongKind`], [`Problem::Malformed`], [`Problem::OutOfRange`].
+pub fn parameter_value(spec: &'static Spec, name: &str, text: &str) -> Result<Value, Problem> {
+    let Some(parameter) = spec.parameters.iter().find(|parameter| parameter.name == name) else {
+        let known = spec.parameters.iter().map(|parameter| parameter.name.to_owned()).collect();
+        return Err(Problem::UnknownName { what: "parameter", name: name.to_owned(), known });
+    };
+    let scalar = match (text.parse(), text.parse::<i64>(), text.parse::<f64>()) {
+        (Ok(on), _, _) => Scalar::Switch(on),
+        (_, Ok(whole), _) => Scalar::Whole(whole),
+        (_, _, Ok(real)) if real.is_finite() => Scalar::Real(real),
+        _ => Scalar::Text(text.to_owned()),
+    };
+    value(spec, parameter, &Located { value: scalar, span: 0..0 }).map_err(|fault| fault.problem)
+}
+
 /// A value of the parameter's kind, and within its range.
 fn value(spec: &'static Spec, parameter: &'static Parameter, written: &Located<Scalar>) -> Judged<Value> {
     let wrong = || {
@@ -134,7 +153,7 @@ pub fn real_text(scaled: u64, bits: u8) -> String {
 }
 
 /// An integer of a kind, as one writes it.
-fn shown(kind: Kind, integer: u64) -> String {
+pub fn shown(kind: Kind, integer: u64) -> String {
     match kind {
         Kind::Real { bits } => real_text(integer, bits),
         Kind::Span => Span::from_ps(integer).to_string(),
@@ -145,7 +164,7 @@ fn shown(kind: Kind, integer: u64) -> String {
 }
 
 /// A value as one writes it, for disclosures and labels.
-pub(crate) fn describe_value(parameter: &Parameter, value: Value) -> String {
+pub fn describe_value(parameter: &Parameter, value: Value) -> String {
     match value {
         Value::Auto => "auto".to_owned(),
         Value::Switch(on) => on.to_string(),

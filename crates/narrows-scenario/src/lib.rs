@@ -35,7 +35,7 @@ mod topology;
 pub mod traffic;
 pub mod units;
 
-pub use controller::real_text;
+pub use controller::{describe_value, parameter_value, real_text, shown};
 pub use error::{CdfFault, Error, FlowFault, Problem};
 pub use expand::MOST_PLANS;
 pub use experiment::json_schema;

@@ -8,6 +8,7 @@ use narrows_kernel::{Controller, Loaded, Settings};
 use narrows_scenario::plan::{ControllerChoice, Plan, Role};
 
 use crate::failure::Failure;
+use crate::refused;
 
 /// Where the kernel has the plan's controller by another name.
 const OWN: [(&str, &str); 1] = [("newreno", "reno")];
@@ -46,8 +47,7 @@ pub(super) fn load(plan: &Plan, names: &BTreeMap<String, String>) -> Result<Vec<
             continue;
         }
         let settings = settings(plan, name, controller)?;
-        let loaded = Loaded::load(controller, &settings);
-        all.push(loaded.map_err(Failure::from)?);
+        all.push(Loaded::load(controller, &settings).map_err(refused::by_kernel)?);
     }
     Ok(all)
 }

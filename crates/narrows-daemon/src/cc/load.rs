@@ -1,0 +1,115 @@
+//! `narrowsd cc load`: pins a controller and returns, or holds it in the foreground until it is told to end.
+
+use clap::Args;
+use narrows_kernel::registered::{self, is_registered};
+use narrows_kernel::{Controller, Kernel, Loaded, Options, Settings, pinned};
+
+use super::service::{self, Ending};
+use super::{assignment, lock, named, refused, system_default};
+use crate::failure::Failure;
+
+/// Who takes over where the other end refused ECN: the first that this kernel has.
+const FALLBACKS: [&str; 2] = ["cubic", "reno"];
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Which controller: `narrowsd cc list` names them
+    name: String,
+    /// A parameter of every namespace, as `t=5ms`; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Who takes over connections whose other end refused ECN; `none` leaves them [default: cubic]
+    #[arg(long, value_name = "NAME")]
+    fallback: Option<String>,
+    /// Hold it until Ctrl-C or SIGTERM; it ends with this process however that ends (Linux 6.4 and later)
+    #[arg(long)]
+    foreground: bool,
+    /// Make it the default of this network namespace, until it is unloaded
+    #[arg(long)]
+    default: bool,
+}
+
+pub(super) fn load(arguments: &Arguments) -> Result<(), Failure> {
+    let controller = named(&arguments.name)?;
+    let mut settings = Settings::defaults(controller);
+    assignment::apply(controller, &mut settings, &arguments.sets)?;
+    let options = Options { fallback: Some(fallback(arguments.fallback.as_deref())?), ..Options::default() };
+    Kernel::probe().map_err(refused::by_kernel)?;
+    // What is told to end meanwhile is first done, then undone.
+    let ending = Ending::hold();
+
+    let lock = lock::take(controller)?;
+    make_room(controller)?;
+    let folder = pinned::folder(controller);
+    if !arguments.foreground {
+        pinned::check_file_system(&folder).map_err(refused::by_kernel)?;
+    }
+    let loaded = Loaded::load_with(controller, &settings, &options).map_err(refused::by_kernel)?;
+    let before = if arguments.default { Some(system_default::take(controller)?) } else { None };
+    let held = if arguments.foreground {
+        Some(loaded)
+    } else if let Err(error) = loaded.pin(&folder) {
+        system_default::put_back(controller)?;
+        return Err(refused::by_kernel(error));
+    } else {
+        None
+    };
+    drop(lock);
+
+    println!("{} is registered as {}", controller.spec.name, controller.registered);
+    if let Some(before) = before {
+        println!("it is the default of this namespace; before it was {before}");
+    }
+    match held {
+        Some(loaded) => hold(controller, loaded, &ending),
+        None => Ok(()),
+    }
+}
+
+/// Until a signal; then it is as it was before.
+fn hold(controller: &Controller, loaded: Loaded, ending: &Ending) -> Result<(), Failure> {
+    if let Err(error) = service::ready() {
+        eprintln!("warning: the service manager was not told: {error}");
+    }
+    ending.wait();
+    let _lock = lock::take(controller)?;
+    let restored = system_default::put_back(controller)?;
+    loaded.unload();
+    println!("{} is unloaded", controller.spec.name);
+    if let Some(said) = restored {
+        println!("{said}");
+    }
+    Ok(())
+}
+
+/// Refuses if it is loaded, and removes what killed processes left of it.
+fn make_room(controller: &'static Controller) -> Result<(), Failure> {
+    let name = controller.spec.name;
+    let folder = pinned::folder(controller);
+    if let Some(found) = registered::find(controller).map_err(refused::by_kernel)? {
+        let holders = found.holders();
+        if pinned::is_registration(&folder) || !holders.is_empty() {
+            let help = format!("`narrowsd cc set {name} key=value` changes it, `narrowsd cc unload {name}` removes it");
+            return Err(Failure::failed(format_args!("{name} is loaded already")).help(help));
+        }
+        registered::remove_stale(controller).map_err(refused::by_kernel)?;
+    }
+    pinned::remove_partial(&folder).map_err(refused::by_kernel)?;
+    system_default::put_back(controller)?;
+    Ok(())
+}
+
+/// The name that the program is told; empty for none.
+fn fallback(given: Option<&str>) -> Result<String, Failure> {
+    match given {
+        Some("none") => Ok(String::new()),
+        Some(name) if is_registered(name) => Ok(name.to_owned()),
+        Some(name) => {
+            let sentence = format!("--fallback {name}: this kernel has no such controller now");
+            Err(Failure::input(sentence).help(
+                "`sysctl net.ipv4.tcp_available_congestion_control` lists them; modules are loaded with modprobe",
+            ))
+        }
+        None => Ok(FALLBACKS.into_iter().find(|name| is_registered(name)).unwrap_or_default().to_owned()),
+    }
+}

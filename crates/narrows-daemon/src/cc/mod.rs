@@ -1,0 +1,70 @@
+//! `narrowsd cc`: the controllers of `narrows-kernel` as an operator loads, watches, changes and removes them. One file per
+//! verb.
+//!
+//! The kernel is asked what is registered; nothing that could be wrong about it is kept in files. Of two commands on the same
+//! controller one waits for the other ([`lock`]).
+
+mod assignment;
+mod list;
+mod load;
+mod lock;
+mod namespaces;
+mod prometheus;
+mod service;
+mod set;
+mod state;
+mod status;
+mod system_default;
+mod table;
+mod unload;
+
+use std::io::Write;
+
+use clap::Subcommand;
+use narrows_kernel::{Controller, controllers};
+use narrows_scenario::Problem;
+
+use crate::failure::Failure;
+use crate::refused;
+
+/// What to do with the kernel's controllers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Lists the controllers, their parameters, and which are loaded
+    List(list::Arguments),
+    /// Loads a controller: any socket, route or namespace may then choose it
+    Load(load::Arguments),
+    /// Removes a controller; its connections keep it until they end
+    Unload(unload::Arguments),
+    /// Shows what is loaded: parameters, counters and flows
+    Status(status::Arguments),
+    /// Changes parameters of a loaded controller, for living flows too
+    Set(set::Arguments),
+}
+
+/// Does it.
+///
+/// # Errors
+/// Code 2 where what was given cannot be used, 3 where the machine lacks something, 1 otherwise.
+pub(crate) fn perform(verb: &Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::List(arguments) => list::list(arguments),
+        Verb::Load(arguments) => load::load(arguments),
+        Verb::Unload(arguments) => unload::unload(arguments),
+        Verb::Status(arguments) => status::status(arguments),
+        Verb::Set(arguments) => set::set(arguments),
+    }
+}
+
+/// The controller with this name, or registered by it.
+fn named(name: &str) -> Result<&'static Controller, Failure> {
+    controllers::find(name).map_err(|_| {
+        let known = controllers::CONTROLLERS.iter().map(|controller| controller.spec.name.to_owned()).collect();
+        refused::by_scenario(&Problem::UnknownName { what: "controller", name: name.to_owned(), known })
+    })
+}
+
+/// Writes to standard output; whoever reads it may have read enough.
+fn say(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,186 @@
+//! `narrowsd cc status`: what is loaded, for people, for programs and for Prometheus.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use narrows_kernel::controllers::CONTROLLERS;
+use narrows_kernel::{Controller, Flow, Settings, pinned};
+use narrows_scenario::describe_value;
+use serde_json::{Map, Value as Json, json};
+
+use super::namespaces::{self, Namespace, label};
+use super::state::{self, Kept, State};
+use super::{named, prometheus, say, table};
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Which controller; left out, every one
+    name: Option<String>,
+    /// One line of JSON per controller
+    #[arg(long, conflicts_with = "prometheus")]
+    json: bool,
+    /// Metrics in the text format of Prometheus
+    #[arg(long)]
+    prometheus: bool,
+    /// Metrics of each flow too: as many series as there are flows
+    #[arg(long, requires = "prometheus")]
+    flows: bool,
+    /// Write to this file, which is replaced at once
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write it again every so often, until it is ended
+    #[arg(long, value_name = "SECONDS", requires = "out", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    every: Option<u32>,
+}
+
+pub(super) fn status(arguments: &Arguments) -> Result<(), Failure> {
+    let controllers: Vec<&'static Controller> = match &arguments.name {
+        Some(name) => vec![named(name)?],
+        None => CONTROLLERS.iter().collect(),
+    };
+    loop {
+        let text = text(&controllers, arguments)?;
+        match &arguments.out {
+            Some(path) => replace(path, &text)?,
+            None => say(&text),
+        }
+        let Some(seconds) = arguments.every else { return Ok(()) };
+        std::thread::sleep(Duration::from_secs(seconds.into()));
+    }
+}
+
+fn text(controllers: &[&'static Controller], arguments: &Arguments) -> Result<String, Failure> {
+    let all = namespaces::all();
+    let mut states = Vec::new();
+    for controller in controllers {
+        states.push((*controller, state::read(controller)?));
+    }
+    if arguments.prometheus {
+        return Ok(prometheus::text(&states, &all, arguments.flows));
+    }
+    Ok(states
+        .iter()
+        .map(|(controller, state)| match (state, arguments.json) {
+            (Some(state), false) => for_people(state, &all),
+            (None, false) => format!("{}: not loaded\n", controller.spec.name),
+            (Some(state), true) => format!("{}\n", json(state, &all)),
+            (None, true) => format!("{}\n", json!({ "controller": controller.spec.name, "loaded": false })),
+        })
+        .collect())
+}
+
+/// A reader sees the file before or after, never half of it.
+fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&new);
+        Failure::failed(format_args!("{}: {error}", path.display()))
+    })
+}
+
+fn for_people(state: &State, all: &[Namespace]) -> String {
+    let (controller, counters) = (state.controller, state.counters);
+    let kept = match &state.kept {
+        Kept::Pinned => format!("pinned in {}", pinned::folder(controller).display()),
+        Kept::Held(holders) if holders.is_empty() => "held by a process".to_owned(),
+        Kept::Held(holders) => {
+            format!("held by process {}", holders.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
+        }
+        Kept::Stale => "left behind by a killed process".to_owned(),
+    };
+    let mut text = format!("{}: registered as {}, {kept}\n", controller.spec.name, controller.registered);
+    if !state.default_of.is_empty() {
+        let labels: Vec<String> = state.default_of.iter().map(Namespace::label).collect();
+        text += &format!("  default of: {}\n", labels.join(", "));
+    }
+    text += &format!(
+        "  flows: {} now, {} since it was loaded; {} connections were refused ECN; {} flows found no room in the list\n",
+        state.flows.len(),
+        counters.flows,
+        counters.ecn_refused,
+        counters.unpublished,
+    );
+    let defaults = Settings::defaults(controller);
+    text += &format!("  parameters: {}\n", changes(&defaults, &state.settings, "all at their defaults", ""));
+    for (inode, settings) in &state.own_settings {
+        let changed = changes(&state.settings, settings, "the same", "the same but for ");
+        text += &format!("  parameters of {}: {changed}\n", label(all, *inode));
+    }
+    text + &table::text(state, all)
+}
+
+/// What differs between two settings.
+fn changes(from: &Settings, to: &Settings, none: &str, lead: &str) -> String {
+    let differing = from.iter().zip(to.iter()).filter(|((_, before), (_, now))| before != now);
+    let written: Vec<String> = differing
+        .map(|(_, (parameter, value))| format!("{}={}", parameter.name, describe_value(parameter, value)))
+        .collect();
+    if written.is_empty() { none.to_owned() } else { format!("{lead}{}", written.join(" ")) }
+}
+
+fn json(state: &State, all: &[Namespace]) -> Json {
+    let controller = state.controller;
+    let (kept, holders) = match &state.kept {
+        Kept::Pinned => ("pinned", &[][..]),
+        Kept::Held(holders) => ("held", &holders[..]),
+        Kept::Stale => ("stale", &[][..]),
+    };
+    let written = |settings: &Settings| -> Map<String, Json> {
+        let text = settings.iter().map(|(parameter, value)| (parameter.name, describe_value(parameter, value)));
+        text.map(|(name, value)| (name.to_owned(), Json::String(value))).collect()
+    };
+    let own: Vec<Json> = state
+        .own_settings
+        .iter()
+        .map(|(inode, settings)| json!({ "netns": label(all, *inode), "netns_inode": inode, "parameters": written(settings) }))
+        .collect();
+    json!({
+        "controller": controller.spec.name,
+        "loaded": true,
+        "registered": controller.registered,
+        "kept": kept,
+        "holders": holders,
+        "default_of": state.default_of.iter().map(Namespace::label).collect::<Vec<_>>(),
+        "parameters": written(&state.settings),
+        "netns_parameters": own,
+        "flows_total": state.counters.flows,
+        "ecn_refused_total": state.counters.ecn_refused,
+        "unpublished_flows_total": state.counters.unpublished,
+        "flows": state.flows.iter().map(|flow| flow_json(controller, flow, all)).collect::<Vec<_>>(),
+    })
+}
+
+fn flow_json(controller: &Controller, flow: &Flow, all: &[Namespace]) -> Json {
+    json!({
+        "key": flow.key,
+        "cookie": flow.cookie,
+        "updated_monotonic_ns": flow.updated_ns,
+        "netns": label(all, flow.namespace),
+        "netns_inode": flow.namespace,
+        "local": flow.local.to_string(),
+        "remote": flow.remote.to_string(),
+        "ecn": flow.ecn,
+        "window_packets": table::scaled(flow.window_q10, 10),
+        "threshold_packets": flow.threshold.map(|packets| packets.get()),
+        "pacing_bps": flow.pacing.map(|rate| rate.as_bps()),
+        "alpha": controller.has_alpha.then(|| table::scaled(flow.alpha_q20, 20)),
+        "factor": controller.has_scale.then(|| table::scaled(flow.factor_q10, 10)),
+        "step_packets_per_rtt": controller.has_scale.then(|| table::scaled(flow.step_q10, 10)),
+        "rtt_base_us": flow.rtt_base.map(|span| span.as_us()),
+        "acked_packets": flow.acked.get(),
+        "marked_packets": flow.marked.get(),
+        "cuts": {
+            "ecn": flow.cuts.ecn,
+            "delay": flow.cuts.delay,
+            "both": flow.cuts.both,
+            "loss": flow.cuts.loss,
+            "timeout": flow.cuts.timeout,
+        },
+        "undone": flow.undone,
+    })
+}

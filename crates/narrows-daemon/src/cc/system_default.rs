@@ -1,0 +1,78 @@
+//! The controller that sockets of a network namespace take unless they choose: `net.ipv4.tcp_congestion_control`. Taken
+//! with `--default` alone, and put back when the controller is unloaded.
+
+use std::fs;
+use std::io;
+
+use narrows_kernel::Controller;
+
+use super::lock::{file, unusable};
+use super::namespaces::{self, Namespace};
+use crate::failure::Failure;
+
+const SYSCTL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+/// What every kernel has: for a default that cannot be put back.
+const ALWAYS: &str = "reno";
+
+/// The default of the namespace of this thread.
+fn read() -> io::Result<String> {
+    fs::read_to_string(SYSCTL).map(|text| text.trim().to_owned())
+}
+
+/// Makes a registered controller the default of this process' namespace, notes what was, and says it.
+///
+/// # Errors
+/// Code 3 where the caller may not, 1 otherwise.
+pub(super) fn take(controller: &Controller) -> Result<String, Failure> {
+    let before = read().map_err(|error| unusable(SYSCTL.as_ref(), &error))?;
+    if before == controller.registered {
+        return Ok(before);
+    }
+    let note = file(controller, "default");
+    let inode = namespaces::own().unwrap_or_default();
+    fs::write(&note, format!("{inode} {before}\n")).map_err(|error| unusable(&note, &error))?;
+    fs::write(SYSCTL, controller.registered).map_err(|error| unusable(SYSCTL.as_ref(), &error))?;
+    Ok(before)
+}
+
+/// Puts back what [`take`] noted, unless another default was chosen since or the namespace is gone. What was before may be
+/// unloaded, or not be allowed in that namespace: then it is what every kernel has. Says what it did, if it did something.
+///
+/// # Errors
+/// Code 3 where the caller may not, 1 otherwise.
+pub(super) fn put_back(controller: &Controller) -> Result<Option<String>, Failure> {
+    let note = file(controller, "default");
+    let Some((inode, before)) = noted(controller) else { return Ok(None) };
+    let all = namespaces::all();
+    let there = all.iter().find(|namespace| namespace.inode == inode);
+    let said = match there.filter(|namespace| is_default(controller, namespace)) {
+        Some(namespace) if namespace.within(|| fs::write(SYSCTL, &before)).is_ok() => {
+            Some(format!("the default is {before} again"))
+        }
+        Some(namespace) => {
+            namespace.within(|| fs::write(SYSCTL, ALWAYS)).map_err(|error| unusable(SYSCTL.as_ref(), &error))?;
+            Some(format!("the default is {ALWAYS}: {before}, which it was before, cannot be chosen there now"))
+        }
+        None => None,
+    };
+    fs::remove_file(&note).map_err(|error| unusable(&note, &error))?;
+    Ok(said)
+}
+
+/// The namespaces whose default it is. With `and_noted` also the one where [`put_back`] will put another.
+pub(super) fn users(controller: &Controller, and_noted: bool) -> Vec<Namespace> {
+    let noted = noted(controller).map(|(inode, _)| inode).filter(|_| !and_noted);
+    let all = namespaces::all().into_iter();
+    all.filter(|namespace| Some(namespace.inode) != noted && is_default(controller, namespace)).collect()
+}
+
+fn is_default(controller: &Controller, namespace: &Namespace) -> bool {
+    namespace.within(read).is_ok_and(|name| name == controller.registered)
+}
+
+/// The namespace whose default was taken, and what it was before.
+fn noted(controller: &Controller) -> Option<(u32, String)> {
+    let text = fs::read_to_string(file(controller, "default")).ok()?;
+    let (inode, before) = text.trim().split_once(' ')?;
+    Some((inode.parse().ok()?, before.to_owned()))
+}

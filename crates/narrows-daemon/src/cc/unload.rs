@@ -1,0 +1,88 @@
+//! `narrowsd cc unload`: removes what was loaded, and what killed processes left.
+
+use clap::Args;
+use narrows_kernel::controllers::CONTROLLERS;
+use narrows_kernel::registered::{self, Registered};
+use narrows_kernel::{Controller, Error, pinned};
+
+use super::namespaces::Namespace;
+use super::{lock, named, refused, system_default};
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Which controller
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    name: Option<String>,
+    /// Every controller of Narrows
+    #[arg(long)]
+    all: bool,
+    /// Also where it is the default of a namespace: connections opened there go on using its code
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn unload(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.name {
+        Some(name) => one(named(name)?, arguments.force),
+        None => CONTROLLERS.iter().try_for_each(|controller| one(controller, arguments.force)),
+    }
+}
+
+fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
+    let name = controller.spec.name;
+    let _lock = lock::take(controller)?;
+    let found = registered::find(controller).map_err(refused::by_kernel)?;
+    let is_loaded = found.is_some();
+    if is_loaded && !force {
+        refuse_users(controller, &system_default::users(controller, false))?;
+    }
+    let flows = found.as_ref().and_then(|found| found.maps().ok()?.flows().ok()).map_or(0, |flows| flows.len());
+    if let Some(found) = &found {
+        refuse_holders(controller, found)?;
+    }
+    let restored = system_default::put_back(controller)?;
+    if pinned::is_registration(&pinned::folder(controller)) {
+        pinned::unload(controller, &pinned::folder(controller)).map_err(refused::by_kernel)?;
+    } else if is_loaded {
+        registered::remove_stale(controller).map_err(refused::by_kernel)?;
+    }
+    let rest = pinned::remove_partial(&pinned::folder(controller)).map_err(refused::by_kernel)?;
+
+    match (is_loaded, rest) {
+        (true, _) => println!("{name} is unloaded"),
+        (false, true) => println!("{name} was not loaded; what a killed process left of it is removed"),
+        (false, false) => println!("{name} is not loaded"),
+    }
+    if flows > 0 {
+        println!("{flows} of its connections keep it until they end");
+    }
+    if let Some(said) = restored {
+        println!("{said}");
+    }
+    Ok(())
+}
+
+/// A link that is not pinned ends with its process and not otherwise.
+fn refuse_holders(controller: &Controller, found: &Registered) -> Result<(), Failure> {
+    let holders = found.holders();
+    if pinned::is_registration(&pinned::folder(controller)) || holders.is_empty() {
+        return Ok(());
+    }
+    Err(refused::by_kernel(Error::Held { controller: controller.spec.name, holders }))
+}
+
+/// The kernel keeps a default that is unregistered: new connections would go on taking it.
+fn refuse_users(controller: &Controller, users: &[Namespace]) -> Result<(), Failure> {
+    if users.is_empty() {
+        return Ok(());
+    }
+    let labels: Vec<String> = users.iter().map(Namespace::label).collect();
+    let sentence = format!(
+        "{} is the default (net.ipv4.tcp_congestion_control) of the network namespace{} {}",
+        controller.registered,
+        if users.len() == 1 { "" } else { "s" },
+        labels.join(", "),
+    );
+    Err(Failure::failed(sentence).help("set another default there first, or unload with --force"))
+}

@@ -1,0 +1,40 @@
+//! Errors of the libraries as a command reports them.
+
+use narrows_kernel::Error;
+use narrows_scenario::Problem;
+
+use crate::failure::Failure;
+
+/// What the kernel or its loader refused.
+pub(crate) fn by_kernel(error: Error) -> Failure {
+    let failure = match &error {
+        Error::NoBtf
+        | Error::NoPrivileges { .. }
+        | Error::KernelTooOld { .. }
+        | Error::NoBpfFileSystem { .. }
+        | Error::Rejected { .. } => Failure::environment(&error),
+        Error::UnknownController { .. }
+        | Error::UnknownParameter { .. }
+        | Error::WrongKind { .. }
+        | Error::OutOfRange { .. }
+        | Error::NoLineRate { .. } => Failure::input(&error),
+        _ => Failure::failed(&error),
+    };
+    with(failure, error.help())
+}
+
+/// What was written wrongly.
+pub(crate) fn by_scenario(problem: &Problem) -> Failure {
+    let help = match problem {
+        Problem::WrongKind { controller, .. } => Some(format!("`narrowsd cc list {controller}` says what it takes")),
+        _ => problem.help(),
+    };
+    with(Failure::input(problem), help)
+}
+
+fn with(failure: Failure, help: Option<String>) -> Failure {
+    match help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}

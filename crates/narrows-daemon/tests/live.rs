@@ -1,0 +1,96 @@
+//! `narrowsd cc` on this machine's kernel, as an operator types it. Needs root and BTF; without them every test is listed as
+//! SKIPPED with the reason, never as passed.
+
+#[path = "live/ends.rs"]
+mod ends;
+#[path = "live/lacks.rs"]
+mod lacks;
+#[path = "live/life.rs"]
+mod life;
+#[path = "live/shell.rs"]
+mod shell;
+#[path = "live/world.rs"]
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, ExitCode};
+
+use narrows_kernel::controllers::CONTROLLERS;
+use narrows_kernel::{Kernel, registered};
+
+/// Why a test cannot run here, if it cannot.
+type Outcome = Result<(), String>;
+type Test = (&'static str, fn() -> Outcome);
+
+/// Everything here, in the order in which it runs: registrations are the whole machine's, so one at a time.
+const TESTS: &[Test] = &[
+    ("a_route_a_transfer_its_state_and_nothing_left", life::a_route_a_transfer_its_state_and_nothing_left),
+    ("a_namespace_that_chose_it_is_in_the_way", life::a_namespace_that_chose_it_is_in_the_way),
+    ("the_default_is_taken_and_put_back", life::the_default_is_taken_and_put_back),
+    ("two_sets_at_once_lose_nothing", life::two_sets_at_once_lose_nothing),
+    ("a_namespace_has_parameters_of_its_own", life::a_namespace_has_parameters_of_its_own),
+    ("metrics_are_replaced_at_once", life::metrics_are_replaced_at_once),
+    ("the_foreground_ends_in_order", ends::the_foreground_ends_in_order),
+    ("the_service_manager_is_told_when_it_is_loaded", ends::the_service_manager_is_told_when_it_is_loaded),
+    ("a_killed_foreground_leaves_nothing", ends::a_killed_foreground_leaves_nothing),
+    ("a_default_that_a_killed_one_left_is_put_back", ends::a_default_that_a_killed_one_left_is_put_back),
+    ("a_load_killed_half_way_is_cleaned_up", ends::a_load_killed_half_way_is_cleaned_up),
+    ("pins_without_a_registration_are_removed", ends::pins_without_a_registration_are_removed),
+    ("a_plain_registration_left_behind_is_removed", ends::a_plain_registration_left_behind_is_removed),
+    ("without_privileges_it_says_so", lacks::without_privileges_it_says_so),
+    ("without_a_bpf_file_system_it_says_so", lacks::without_a_bpf_file_system_it_says_so),
+    ("without_btf_it_says_so", lacks::without_btf_it_says_so),
+    ("an_old_kernel_is_named", lacks::an_old_kernel_is_named),
+];
+
+fn main() -> ExitCode {
+    if let Ok(told) = std::env::var(ends::CHILD) {
+        ends::child(&told);
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--list") {
+        TESTS.iter().for_each(|(name, _)| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    let filters: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+    let missing = missing().or_else(|| world::own_mounts().err());
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)) {
+        let outcome = match &missing {
+            Some(reason) => Ok(Err(reason.clone())),
+            None => catch_unwind(AssertUnwindSafe(test)),
+        };
+        match outcome {
+            Ok(Ok(())) => {
+                println!("test {name} ... ok");
+                passed += 1;
+            }
+            Ok(Err(reason)) => {
+                println!("test {name} ... SKIPPED, {reason}");
+                skipped += 1;
+            }
+            Err(_) => {
+                println!("test {name} ... FAILED");
+                failed += 1;
+            }
+        }
+    }
+    println!("\ntest result: {passed} passed; {failed} failed; {skipped} skipped");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Why this machine cannot run these tests.
+fn missing() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("needs root".to_owned());
+    }
+    if let Err(error) = Kernel::probe() {
+        return Some(error.to_string());
+    }
+    if Command::new("ip").arg("-V").output().is_err() {
+        return Some("needs `ip` of iproute2".to_owned());
+    }
+    let taken = CONTROLLERS.iter().find(|controller| registered::is_registered(controller.registered))?;
+    Some(format!("{} is in use on this host", taken.registered))
+}

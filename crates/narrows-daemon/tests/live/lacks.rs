@@ -1,0 +1,104 @@
+//! What a machine may lack, and what is said then.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::Outcome;
+use crate::shell::{LOAD, NARROWSD, ended, good, nothing_is_left, refused, run};
+
+/// A mount that ends with its holder.
+struct Over(&'static str);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        let _ = unmount(self.0, UnmountFlags::DETACH);
+    }
+}
+
+/// Nobody, and root of a user namespace, who has privileges there alone.
+pub(crate) fn without_privileges_it_says_so() -> Outcome {
+    let nobody = |line: &str| Command::new(NARROWSD).args(line.split(' ')).uid(65_534).gid(65_534).output();
+    let Ok(output) = nobody("cc status") else {
+        return Err(format!("{NARROWSD} cannot be read by everyone"));
+    };
+    assert!(output.status.success(), "nothing is loaded, and everybody may know: {:?}", ended(&output));
+    let (code, _, error) = ended(&nobody(LOAD).expect("it ran"));
+    assert_eq!(code, 3, "{error}");
+    assert!(
+        error.starts_with("error: /run/narrows") && error.ends_with("  help: run as root of the host\n"),
+        "{error}"
+    );
+    good(LOAD);
+    for line in ["cc status gemini", "cc status --prometheus"] {
+        let (code, _, error) = ended(&nobody(line).expect("it ran"));
+        assert_eq!(code, 3, "{error}");
+        assert!(
+            error.starts_with("error: no privilege to find what is registered\n  help: run as root of the host"),
+            "{error}"
+        );
+    }
+    let (code, out, _) = ended(&nobody("cc list --json").expect("it ran"));
+    assert!(code == 0 && out.contains("\"loaded\":true"), "{out}");
+    good("cc unload gemini");
+    nothing_is_left("gemini");
+
+    let mut command = Command::new(NARROWSD);
+    command.args(LOAD.split(' ')).arg("--foreground");
+    // SAFETY: one system call between fork and exec.
+    unsafe {
+        command.pre_exec(|| Ok(unshare_unsafe(UnshareFlags::NEWUSER)?));
+    }
+    let output = command.output().map_err(|error| format!("no user namespaces here: {error}"))?;
+    let (code, _, error) = ended(&output);
+    assert_eq!(code, 3, "{error}");
+    nothing_is_left("gemini");
+    Ok(())
+}
+
+pub(crate) fn without_a_bpf_file_system_it_says_so() -> Outcome {
+    mount("tmpfs", "/sys/fs/bpf", "tmpfs", MountFlags::empty(), None).expect("as root");
+    let over = Over("/sys/fs/bpf");
+    let expected =
+        "error: /sys/fs/bpf/narrows/gemini is not in a bpf file system\n  help: mount -t bpf bpf /sys/fs/bpf\n";
+    assert_eq!(refused(LOAD, 3), expected);
+    drop(over);
+    nothing_is_left("gemini");
+    Ok(())
+}
+
+pub(crate) fn without_btf_it_says_so() -> Outcome {
+    mount("tmpfs", "/sys/kernel/btf", "tmpfs", MountFlags::empty(), None).expect("as root");
+    let over = Over("/sys/kernel/btf");
+    let said = refused(LOAD, 3);
+    assert!(
+        said.starts_with(
+            "error: this kernel does not describe its types: there is no /sys/kernel/btf/vmlinux\n  help: use a kernel"
+        ),
+        "{said}"
+    );
+    drop(over);
+    Ok(())
+}
+
+/// A kernel whose types are none at all stands for one that lacks those needed.
+pub(crate) fn an_old_kernel_is_named() -> Outcome {
+    // Magic, version 1, no flags; a header of 24 bytes; no types; one empty string.
+    let words: [u32; 6] = [0x0001_eb9f, 24, 0, 0, 0, 1];
+    let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).chain([0]).collect();
+    fs::write("/run/no-types", bytes).expect("a file of our own");
+    mount_bind("/run/no-types", "/sys/kernel/btf/vmlinux").expect("as root");
+    let over = Over("/sys/kernel/btf/vmlinux");
+    let (code, _, said) = run(LOAD);
+    drop(over);
+    assert_eq!(code, 3, "{said}");
+    assert!(
+        said.starts_with("error: this kernel is too old: it lacks struct_ops")
+            && said.contains("\n  help: Linux 6.1 is the oldest"),
+        "{said}"
+    );
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Loading, choosing, watching, changing and unloading.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::Outcome;
+use crate::shell::{LOAD, NARROWSD, ended, good, nothing_is_left, refused, status};
+use crate::world::{SENDER, World, within};
+
+pub(crate) fn a_route_a_transfer_its_state_and_nothing_left() -> Outcome {
+    let world = World::new();
+    assert_eq!(good(LOAD), "gemini is registered as narrows_gemini\n");
+    let said = refused(LOAD, 1);
+    assert!(said.starts_with("error: gemini is loaded already\n  help: `narrowsd cc set gemini "), "{said}");
+    world.choose_by_route("narrows_gemini");
+    world.transfer(Duration::from_millis(1_500), || {
+        let state = status("gemini");
+        assert_eq!((&state["kept"], &state["flows_total"]), (&json!("pinned"), &json!(2)), "{state}");
+        let flows = state["flows"].as_array().expect("a list");
+        let local = |flow: &&serde_json::Value| flow["local"].as_str().expect("an address").starts_with(SENDER);
+        let flow = flows.iter().find(local).expect("the sender is published");
+        assert_eq!((&flow["netns"], &flow["ecn"]), (&json!(world.sender), &json!(true)), "{flow}");
+        assert!(flow["window_packets"].as_f64() >= Some(1.0) && flow["pacing_bps"].is_u64(), "{flow}");
+        assert!(flow["acked_packets"].as_u64() > Some(10) && flow["rtt_base_us"].is_u64(), "{flow}");
+
+        let table = good("cc status gemini");
+        assert!(
+            table.contains("pinned in /sys/fs/bpf/narrows/gemini") && table.contains("capacity=200Mbps"),
+            "{table}"
+        );
+        assert!(table.contains("rtt_base_us") && table.contains(&world.sender), "{table}");
+        println!("{table}");
+
+        assert_eq!(good("cc set gemini f=0.5 beta=0.25"), "");
+        std::thread::sleep(Duration::from_millis(200));
+        let state = status("gemini");
+        let flow = state["flows"].as_array().expect("a list").iter().find(local).expect("the sender is published");
+        assert_eq!(flow["factor"], json!(0.5), "living flows follow");
+        assert_eq!(state["parameters"]["beta"], json!("0.25"));
+        let said = good("cc unload gemini");
+        assert!(said.starts_with("gemini is unloaded\n") && said.contains("keep it until they end"), "{said}");
+        nothing_is_left("gemini");
+    });
+    // A route's choice that nobody answers to any more is none.
+    world.transfer(Duration::from_millis(100), || {});
+    assert_eq!(good("cc unload gemini"), "gemini is not loaded\n");
+    let said = refused("cc set gemini t=1ms", 1);
+    assert_eq!(said, "error: gemini is not loaded\n  help: narrowsd cc load gemini\n");
+    Ok(())
+}
+
+pub(crate) fn a_namespace_that_chose_it_is_in_the_way() -> Outcome {
+    let world = World::new();
+    good("cc load vegas");
+    world.choose_by_namespace("narrows_vegas");
+    world.transfer(Duration::from_millis(300), || {
+        assert_eq!(status("vegas")["flows"].as_array().map(Vec::len), Some(2))
+    });
+    assert_eq!(status("vegas")["default_of"], json!([world.sender, world.receiver]));
+    let said = refused("cc unload vegas", 1);
+    assert!(said.contains(&format!("namespaces {}, {}\n  help: set another", world.sender, world.receiver)), "{said}");
+    assert_eq!(status("vegas")["loaded"], json!(true));
+    good("cc unload --all --force");
+    nothing_is_left("vegas");
+    world.choose_by_namespace("reno");
+    Ok(())
+}
+
+pub(crate) fn the_default_is_taken_and_put_back() -> Outcome {
+    let world = World::new();
+    let there = |line: &str| {
+        let typed = || Command::new(NARROWSD).args(line.split(' ')).output().expect("it runs");
+        ended(&within(&world.sender, typed))
+    };
+    let default =
+        || within(&world.sender, || fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control")).expect("a name");
+    let before = default();
+    good("cc load dctcp");
+    assert_eq!(default(), before, "only with --default");
+    good("cc unload dctcp");
+    let (code, out, error) = there("cc load dctcp --default");
+    assert_eq!((code, default().trim()), (0, "narrows_dctcp"), "{out}{error}");
+    assert!(out.ends_with(&format!("before it was {before}")), "{out}");
+    assert_eq!(status("dctcp")["default_of"], json!([world.sender]));
+    // From another namespace than it was loaded in.
+    let said = good("cc unload dctcp");
+    assert_eq!(said, format!("dctcp is unloaded\nthe default is {before}").trim_end().to_owned() + " again\n");
+    assert_eq!(default(), before);
+    nothing_is_left("dctcp");
+
+    // Nor can what is gone be put back.
+    good("cc load vegas");
+    world.choose_by_namespace("narrows_vegas");
+    there("cc load dctcp --default");
+    good("cc unload vegas --force");
+    let said = good("cc unload dctcp");
+    assert!(
+        said.ends_with("the default is reno: narrows_vegas, which it was before, cannot be chosen there now\n"),
+        "{said}"
+    );
+    world.choose_by_namespace("reno");
+
+    // What an operator chose since is not touched.
+    there("cc load dctcp --default");
+    within(&world.sender, || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno")).expect("as root");
+    assert_eq!(good("cc unload dctcp"), "dctcp is unloaded\n");
+    assert_eq!(default().trim(), "reno");
+    nothing_is_left("dctcp");
+    Ok(())
+}
+
+pub(crate) fn two_sets_at_once_lose_nothing() -> Outcome {
+    good(LOAD);
+    for round in 1..=10 {
+        std::thread::scope(|scope| {
+            for set in [format!("t={round}ms"), format!("h-max={round}"), format!("k={round}pkt")] {
+                scope.spawn(move || good(&format!("cc set gemini {set}")));
+            }
+        });
+        let parameters = &status("gemini")["parameters"];
+        let seen = [&parameters["t"], &parameters["h-max"], &parameters["k"]];
+        assert_eq!(seen, [&json!(format!("{round}ms")), &json!(round.to_string()), &json!(format!("{round}pkt"))]);
+    }
+    good("cc unload gemini");
+    nothing_is_left("gemini");
+    Ok(())
+}
+
+pub(crate) fn a_namespace_has_parameters_of_its_own() -> Outcome {
+    let world = World::new();
+    good(LOAD);
+    good(&format!("cc set gemini t=1ms --netns {}", world.sender));
+    let own = &status("gemini")["netns_parameters"][0];
+    assert_eq!((&own["netns"], &own["parameters"]["t"]), (&json!(world.sender), &json!("1ms")));
+    assert_eq!(status("gemini")["parameters"]["t"], json!("5ms"));
+    let table = good("cc status gemini");
+    assert!(table.contains(&format!("parameters of {}: the same but for t=1ms\n", world.sender)), "{table}");
+    good(&format!("cc set gemini --clear --netns /run/netns/{}", world.sender));
+    assert_eq!(status("gemini")["netns_parameters"], json!([]));
+    good("cc unload gemini");
+    Ok(())
+}
+
+pub(crate) fn metrics_are_replaced_at_once() -> Outcome {
+    let world = World::new();
+    good("cc load vegas");
+    world.choose_by_route("narrows_vegas");
+    world.transfer(Duration::from_millis(600), || {
+        good("cc status --prometheus --out /run/narrows.prom");
+        let text = fs::read_to_string("/run/narrows.prom").expect("it was written");
+        assert!(!fs::exists("/run/narrows.prom.new").expect("a folder"));
+        assert!(text.contains("narrows_loaded{controller=\"vegas\"} 1\n"), "{text}");
+        assert!(text.contains("narrows_loaded{controller=\"gemini\"} 0\n"), "{text}");
+        let flows = format!("narrows_flows{{controller=\"vegas\",netns=\"{}\"}} 1\n", world.sender);
+        assert!(text.contains(&flows) && !text.contains("narrows_flow_"), "{text}");
+        let text = good("cc status vegas --prometheus --flows");
+        assert!(text.contains("narrows_flow_cuts_total{controller=\"vegas\",netns=\""), "{text}");
+    });
+    good("cc unload vegas");
+    Ok(())
+}
