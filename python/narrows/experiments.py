@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from narrows.store import Store
 
 CLAIMS = "claims.toml"
+"""Marks the folder of a paper."""
+COMPARISON = "fidelity.toml"
+"""Marks the folder whose experiments compare the simulator with a kernel."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def root(start: Path | None = None) -> Path:
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents, *Path(__file__).resolve().parents):
         found = folder / "experiments"
-        if any(found.glob(f"*/{CLAIMS}")):
+        if any(next(found.glob(f"*/{mark}"), None) for mark in (CLAIMS, COMPARISON)):
             return _shortest(found)
     raise bad_input("there is no folder `experiments` here or above", "change to a checkout of the project")
 
@@ -123,8 +126,11 @@ class Selection:
         return paper.name in self.names or (bool(every) and every <= self.names)
 
 
-def select(wanted: Sequence[str]) -> Selection:
-    """By `PAPER`, `PAPER/FIGURE` or a claim's identifier. Raises `BadInput` with the nearest names there are."""
+def select(wanted: Sequence[str], *, also: Sequence[str] = ()) -> Selection:
+    """By `PAPER`, `PAPER/FIGURE` or a claim's identifier. Raises `BadInput` with the nearest names there are.
+
+    `also` are names of other things that might have been meant.
+    """
     everything = papers()
     names: dict[str, list[Figure]] = {}
     claims: dict[str, list[Figure]] = {}
@@ -144,7 +150,7 @@ def select(wanted: Sequence[str]) -> Selection:
     for name in asked:
         found = names.get(name, claims.get(name))
         if found is None:
-            near = difflib.get_close_matches(name, [*names, *claims], n=3, cutoff=0.5)
+            near = difflib.get_close_matches(name, [*names, *claims, *also], n=3, cutoff=0.5)
             options = (
                 f"the nearest: {', '.join(near)}"
                 if near

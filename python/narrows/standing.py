@@ -1,4 +1,4 @@
-"""Whether what a store holds of a figure counts: simulated by this version, from the file as it is now, and whole."""
+"""Whether what a store holds of a figure counts: made by this version, from the file as it is now, and whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from narrows import native
+from narrows.backends import Backend
 from narrows.errors import BadInput
 from narrows.experiment import expand
 from narrows.index import Index
@@ -49,15 +49,21 @@ class Expected:
 NEVER = Standing(None, "not run yet")
 
 
-def standings(figures: Iterable[Figure], store: Store, *, quick: bool) -> dict[str, Standing]:
-    """Of each figure, by its label. Raises `BadInput` where the index cannot be read."""
+def standings(
+    figures: Iterable[Figure], store: Store, *, quick: bool, backend: Backend = Backend.SIM
+) -> dict[str, Standing]:
+    """Of each figure, by its label, what this backend ran.
+
+    Raises `BadInput` where the index cannot be read, and `EnvironmentLacks` where what makes the runs is not here.
+    """
+    version = backend.version()
     entries = [
         entry
         for entry in Index(store.root).entries().values()
-        if entry.quick == quick and not entry.sets and not entry.backend.is_live
+        if entry.quick == quick and not entry.sets and entry.backend is backend
     ]
     return {
-        figure.label: _standing(figure, [entry for entry in entries if entry.place == figure.label], store)
+        figure.label: _standing(figure, [entry for entry in entries if entry.place == figure.label], store, version)
         for figure in figures
     }
 
@@ -76,16 +82,15 @@ def _expected(file: str, _changed_ns: int, *, quick: bool) -> Expected:
     return Expected(experiment.title, experiment.seeds, members)
 
 
-def _standing(figure: Figure, entries: Sequence[Entry], store: Store) -> Standing:
+def _standing(figure: Figure, entries: Sequence[Entry], store: Store, version: str) -> Standing:
     """Of several entries, which differ in their seeds, the one that counts, else that of most seeds."""
     ordered = sorted(entries, key=lambda entry: len(entry.seeds), reverse=True)
-    found = [Standing(entry, _why_not(entry, figure, store)) for entry in ordered]
+    found = [Standing(entry, _why_not(entry, figure, store, version)) for entry in ordered]
     return next((standing for standing in found if standing.counts), found[0] if found else NEVER)
 
 
-def _why_not(entry: Entry, figure: Figure, store: Store) -> str:
+def _why_not(entry: Entry, figure: Figure, store: Store, version: str) -> str:
     """Why an entry does not count; nothing where it does."""
-    version = native.version()
     if entry.version != version:
         return f"run by version {entry.version}, this is {version}"
     try:

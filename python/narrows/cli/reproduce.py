@@ -11,49 +11,66 @@ from rich.markup import escape
 from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
+from narrows.cli.fidelity import compare, show_list
 from narrows.cli.output import OUT, line, warn_of_size
 from narrows.cli.progress import saying
 from narrows.cli.run import Where, perform
+from narrows.errors import bad_input
 
 if TYPE_CHECKING:
     from narrows.claims import Verdict
     from narrows.claims.catalogue import Paper
     from narrows.experiments import Figure
+    from narrows.fidelity import Comparison
     from narrows.store import Store
 
 
 def reproduce(
     wanted: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PAPER|PAPER/FIGURE|CLAIM ...]", help="Nothing: lists what there is."),
+        typer.Argument(metavar="[PAPER|PAPER/FIGURE|CLAIM|linux ...]", help="Nothing: lists what there is."),
     ] = None,
     quick: options.Quick = False,
     out: options.Out = options.DEFAULT_OUT,
     jobs: options.Jobs = None,
     on: options.On = options.Place.LOCAL,
     ray_address: options.RayAddress = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a claim fails.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a claim fails or a scenario is not inside.")
+    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="List the claims that were not judged, too.")] = False,
     gallery: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also copy every picture there is here, with a page.")
     ] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the table of linux between this page's markers.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
-    """Regenerates papers' figures and judges claims.
+    """Regenerates papers' figures and judges claims; with linux, compares the simulator with a kernel.
 
     Runs what is not there yet, draws each figure, judges what the paper states from these runs, and writes a scorecard
-    and a report. Interrupting keeps what is finished. Without arguments it lists papers, figures and claims.
+    and a report. `linux` runs its scenarios in the simulator and on Linux in a guest, and says how far they agree.
+    Interrupting keeps what is finished. Without arguments it lists papers, figures, claims and scenarios.
     """
     from narrows import experiments
+    from narrows.fidelity import catalogue
     from narrows.store import Store
 
     with codes():
         store = Store(out)
+        comparison = catalogue.find()
         if not wanted:
-            _list(store, everything=everything, json=json)
+            _list(store, comparison, everything=everything, json=json)
             return
-        selection = experiments.select(wanted)
+        scenarios, others = catalogue.asked_of(comparison, wanted)
+        selection = experiments.select(others, also=comparison.names if comparison else ())
         where = Where(out, jobs, on, ray_address)
+        if write is not None and not scenarios:
+            raise bad_input("--write is for the table of linux", "name linux too, or leave it out")
+        apart = False
+        if comparison is not None and scenarios:
+            apart = not compare(comparison, scenarios, store, quick=quick, where=where, page=write, json=json)
         made: dict[Figure, str] = {}
         for number, figure in enumerate(selection.figures, 1):
             label = f"{figure.label} ({number} of {len(selection.figures)})"
@@ -79,12 +96,15 @@ def reproduce(
             _report(figure, identifier, store, judged[figure.paper.name], json=json)
         if gallery is not None:
             _gallery(gallery, store, quick=quick, json=json)
-    if failed and strict:
+    if (failed or apart) and strict:
         raise typer.Exit(CHECK_FAILED)
 
 
-def _list(store: Store, *, everything: bool, json: bool) -> None:
-    """Papers with their figures, what of these has been run, and how many claims there are; with `--all` the claims."""
+def _list(store: Store, comparison: Comparison | None, *, everything: bool, json: bool) -> None:
+    """Papers with their figures, what of these has been run, and how many claims there are; with `--all` the claims.
+
+    Then the scenarios that compare the simulator with a kernel.
+    """
     from narrows import experiments
     from narrows.standing import expected, standings
 
@@ -114,6 +134,8 @@ def _list(store: Store, *, everything: bool, json: bool) -> None:
                 continue
             text = f"{claim.identifier}  {claim.item}: {claim.metric}"
             OUT.print(f"  [dim]{escape(text)}[/]", soft_wrap=True)
+    if comparison is not None:
+        show_list(comparison, store, json=json)
     if not json:
         counts = [len(paper.figures_of(claim)) for paper in papers for claim in paper.claims]
         several, none = sum(count > 1 for count in counts), counts.count(0)

@@ -1,0 +1,128 @@
+"""`narrows reproduce linux`: the same scenarios in the simulator and on a kernel, and whether they agree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from narrows import wording
+from narrows.backends import Backend
+from narrows.cli import options
+from narrows.cli.output import OUT, line, warn_of_size
+from narrows.cli.progress import saying
+from narrows.cli.run import Where, perform
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from narrows.fidelity import Comparison, Scenario, ScenarioVerdict
+    from narrows.store import Store
+
+
+def compare(
+    comparison: Comparison,
+    asked: Sequence[Scenario],
+    store: Store,
+    *,
+    quick: bool,
+    where: Where,
+    page: Path | None,
+    json: bool,
+) -> bool:
+    """Runs the scenarios in both worlds, writes their reports and the table of all, and says whether all are inside.
+
+    With `page` the table is also written between the markers of this file.
+    """
+    from narrows import atomic
+    from narrows.fidelity import stored, table
+
+    if page is not None:
+        table.filled(page, "")  # a page that cannot take it is said before anything is run
+    for number, scenario in enumerate(asked, 1):
+        _scenario(scenario, f"{scenario.label} ({number} of {len(asked)})", store, quick=quick, where=where, json=json)
+    with saying() as say:
+        say("comparing simulator and kernel")
+        verdicts = stored.verdicts(comparison, store, quick=quick)
+    base = store.root / "reports" / f"fidelity{'-quick' if quick else ''}"
+    written = [base.with_suffix(".json"), base.with_suffix(".md")]
+    atomic.write_text(written[0], dumps(table.card(comparison, verdicts, quick=quick), indent=1) + "\n")
+    atomic.write_text(written[1], table.markdown(comparison, verdicts, quick=quick))
+    if page is not None:
+        atomic.write_text(page, table.filled(page, table.block(comparison, verdicts, quick=quick)))
+        written.append(page)
+    shown = [verdict for verdict in verdicts if verdict.scenario in asked]
+    _show(comparison, shown, written, quick=quick, json=json)
+    return all(verdict.word == "inside" for verdict in shown)
+
+
+def _scenario(scenario: Scenario, label: str, store: Store, *, quick: bool, where: Where, json: bool) -> None:
+    """Both worlds' runs and their page. The kernel's first: what it lacks is said before much is simulated."""
+    from narrows import api
+    from narrows.report import build
+
+    here = replace(where, on=options.Place.LOCAL, ray_address=None, backend=Backend.GUEST)
+    made = []
+    for world, place in (("kernel", here), ("simulator", where)):
+        handle = perform(
+            scenario.figure.experiment,
+            quick=quick,
+            seeds=None,
+            settings=(),
+            where=place,
+            json=json,
+            label=f"{label}, {world}",
+        )
+        made.append(handle.experiment.identifier)
+    for results in api.load_beside(made, out=where.out):
+        path = build(results, store)
+        if json:
+            line(event="report", scenario=scenario.label, path=str(path))
+        else:
+            OUT.print(str(path), soft_wrap=True)
+        warn_of_size(path)
+
+
+def _show(
+    comparison: Comparison, verdicts: Sequence[ScenarioVerdict], written: Sequence[Path], *, quick: bool, json: bool
+) -> None:
+    from narrows.fidelity import judge, table
+
+    if json:
+        for verdict in verdicts:
+            line(event="scenario", **table.record(verdict))
+        paths = [str(path) for path in written]
+        line(event="fidelity", paths=paths, inside=judge.inside(verdicts), of=len(verdicts))
+        return
+    OUT.print(table.table(verdicts))
+    OUT.print(f"[dim]Simulator / kernel. {escape(table.rules(comparison.tolerance))}[/]")
+    for remark in table.remarks(verdicts):
+        OUT.print(f"· {escape(remark)}", soft_wrap=True)
+    for path in written:
+        OUT.print(str(path), soft_wrap=True)
+    asked = f"{comparison.name}{' (quick)' if quick else ''}"
+    OUT.print(f"[bold]{escape(asked)}[/]: {judge.summary(verdicts)}", soft_wrap=True)
+
+
+def show_list(comparison: Comparison, store: Store, *, json: bool) -> None:
+    """The scenarios, and which have been run in both worlds."""
+    from narrows.fidelity import stored
+    from narrows.standing import NEVER
+
+    if not json:
+        OUT.print(f"[bold]{escape(comparison.name)}[/]  {wording.plural(len(comparison.scenarios), 'scenario')}")
+    full, quick = (stored.states(comparison.scenarios, store, quick=quick) for quick in (False, True))
+    for scenario in comparison.scenarios:
+        reasons = {mode: stored.why_not(there[scenario.label]) for mode, there in (("full", full), ("quick", quick))}
+        modes = [mode for mode, reason in reasons.items() if not reason]
+        stale = {mode: reason for mode, reason in reasons.items() if reason and reason != NEVER.reason}
+        if json:
+            line(event="scenario", scenario=scenario.label, about=scenario.about, run=modes, stale=stale)
+            continue
+        state = f"run: {' and '.join(modes)}" if modes else "not run"
+        why = "".join(f"; {mode}: {reason}" for mode, reason in stale.items())
+        about = f"{escape(scenario.about)}  [dim]{escape(f'{state}{why}')}[/]"
+        OUT.print(f"  {scenario.label:<20} {about}", soft_wrap=True)

@@ -1,0 +1,254 @@
+"""Simulator and kernel side by side: as a table for people, as Markdown and as an object for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.markup import escape
+from rich.table import Table
+
+from narrows import wording
+from narrows.errors import bad_input
+from narrows.fidelity.judge import UNITS, inside, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from narrows.fidelity.catalogue import Comparison, Tolerance
+    from narrows.fidelity.judge import ArmVerdict, Key, Quantity, ScenarioVerdict
+    from narrows.fidelity.observed import Observed
+
+BEGIN: Final = "<!-- table -->"
+END: Final = "<!-- /table -->"
+"""Around the table in a page that it is written into."""
+
+TITLES: Final[dict[Key, str]] = {
+    "goodput": "goodput",
+    "queue-delay": "queueing delay",
+    "fct-p99": "p99 completion",
+    "finished": "finished",
+}
+_STYLES: Final = {"inside": "green", "outside": "bold red", "not judged": "dim"}
+_ABSENT: Final = "–"
+
+
+def rules(tolerance: Tolerance) -> str:
+    """What is near enough, in a sentence."""
+    goodput, queue, fct = (100 * share for share in (tolerance.goodput, tolerance.queue_delay, tolerance.fct_p99))
+    return (
+        f"Inside: goodput within {goodput:g} % of the kernel's; queueing delay within {queue:g} % or, where that is more, "
+        f"{tolerance.queue_delay_packets:g} packets' time; p99 completion within {fct:g} %; the same flows finish."
+    )
+
+
+def difference(quantity: Quantity) -> str:
+    """`+31.4 %` of the kernel's; nothing where there is none."""
+    if quantity.difference is None:
+        return ""
+    text = f"{100 * quantity.difference:+.1f}".replace("-", "−")
+    return "0 %" if text in ("+0.0", "−0.0") else f"{text} %"
+
+
+def command(names: Sequence[str], *, quick: bool) -> str:
+    """What makes the runs and the table."""
+    return f"narrows reproduce {' '.join(names)}{' --quick' if quick else ''}"
+
+
+def table(verdicts: Sequence[ScenarioVerdict]) -> Table:
+    """For a terminal: simulator / kernel."""
+    made = Table("scenario", "arm", *(_heading(key) for key in TITLES), "", box=None, header_style="dim")
+    for verdict in verdicts:
+        if not verdict.arms:
+            made.add_row(escape(verdict.scenario.name), *[_ABSENT] * 5, _styled(verdict.word))
+        for place, arm in enumerate(verdict.arms):
+            name = escape(verdict.scenario.name) if place == 0 else ""
+            cells = [f"[bold red]{text}[/]" if outside else text for text, outside in _cells(arm)]
+            made.add_row(name, escape(arm.arm), *cells, _styled(arm.word))
+    return made
+
+
+def _styled(word: str) -> str:
+    return f"[{_STYLES[word]}]{word}[/]"
+
+
+def _heading(key: Key) -> str:
+    return f"{TITLES[key]}, {UNITS[key]}"
+
+
+def _cells(arm: ArmVerdict) -> list[tuple[str, bool]]:
+    """Of each quantity its text, and whether it lies outside."""
+    found: list[tuple[str, bool]] = [(_cell(one), one.inside is False) for one in arm.quantities]
+    return found or [(_ABSENT, False)] * len(TITLES)
+
+
+def _cell(quantity: Quantity) -> str:
+    """`94.1 / 94.2`, with the difference where it is outside."""
+    if quantity.inside is None:
+        return _ABSENT
+    both = f"{_value(quantity, quantity.sim)} / {_value(quantity, quantity.kernel)}"
+    if quantity.inside:
+        return both
+    return f"{both}, {quantity.said or difference(quantity)}".removesuffix(", ")
+
+
+def _value(quantity: Quantity, value: float | None) -> str:
+    return wording.number(value) if value is None or quantity.key != "finished" else wording.whole(value)
+
+
+def remarks(verdicts: Sequence[ScenarioVerdict]) -> list[str]:
+    """A line for each quantity outside, then why; what was left out; what was not judged."""
+    lines = []
+    for verdict in verdicts:
+        name = verdict.scenario.name
+        lines += [f"{name}, {arm.arm}: {_told(one)}" for arm in verdict.arms for one in arm.outside]
+        if verdict.word == "outside" and verdict.scenario.note:
+            lines.append(f"{name}: {verdict.scenario.note}")
+        lines += [
+            f"{name}, {arm.arm}: not judged, no seed counts in both worlds" for arm in verdict.arms if not arm.seeds
+        ]
+        if verdict.left_out:
+            lines.append(f"{name}: {verdict.left_out}")
+        if verdict.reason:
+            lines.append(f"{name}: not judged, {verdict.reason}")
+    return lines
+
+
+def _told(quantity: Quantity) -> str:
+    """`queueing delay 5.76 ms in the simulator, 2.16 ms in the kernel, +166.7 %`."""
+    unit = UNITS[quantity.key]
+    worlds = [
+        f"{_value(quantity, value)}{f' {unit}' if value is not None else ''} in the {world}"
+        for value, world in ((quantity.sim, "simulator"), (quantity.kernel, "kernel"))
+    ]
+    apart = difference(quantity) if quantity.key != "finished" else ""
+    return ", ".join([f"{TITLES[quantity.key]} {worlds[0]}", worlds[1], *filter(None, (apart, quantity.said))])
+
+
+def made_by(verdicts: Sequence[ScenarioVerdict]) -> str:
+    """Programs and kernels of what was judged; nothing where nothing was."""
+    programs = sorted({verdict.made_by for verdict in verdicts if verdict.made_by})
+    kernels = sorted({kernel for verdict in verdicts for kernel in verdict.kernels})
+    return "; ".join([*programs, f"kernel {', '.join(kernels)}"]) if programs else ""
+
+
+def block(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick: bool) -> str:
+    """The table with its summary, remarks and what else was counted, in Markdown without headings."""
+    origin = f" {'Quick' if quick else 'Full'} runs: {made}." if (made := made_by(verdicts)) else ""
+    lines = [f"**{summary(verdicts)}.**{origin}", "", f"Simulator / kernel. {rules(comparison.tolerance)}", ""]
+    lines += _rows("scenario", "arm", *(_heading(key) for key in TITLES), "verdict")
+    for verdict in verdicts:
+        name = f"{verdict.scenario.name}: {verdict.scenario.about}"
+        if not verdict.arms:
+            lines += _rows(name, *[_ABSENT] * 5, verdict.word, header=False)
+        for place, arm in enumerate(verdict.arms):
+            cells = [f"**{text}**" if outside else text for text, outside in _cells(arm)]
+            lines += _rows(name if place == 0 else "", arm.arm, *cells, arm.word, header=False)
+    if told := remarks(verdicts):
+        lines += ["", *(f"- {line}" for line in told)]
+    if any(arm.sim for verdict in verdicts for arm in verdict.arms):
+        lines += ["", "For information, simulator / kernel, means over seeds:", "", *_counted(verdicts)]
+    return "\n".join(lines) + "\n"
+
+
+def _counted(verdicts: Sequence[ScenarioVerdict]) -> list[str]:
+    """What is not judged."""
+    lines = _rows("scenario", "arm", "seeds", "port", "median queue, packets", "dropped, packets",
+                  "lost on the wire, packets", "marked, packets", "sent again, KB", "completions")  # fmt: skip
+    for verdict in verdicts:
+        for arm in verdict.arms:
+            if arm.sim is None or arm.kernel is None:
+                continue
+            worlds = [_numbers(arm.sim), _numbers(arm.kernel)]
+            pairs = [f"{one} / {other}" for one, other in zip(*worlds, strict=True)]
+            lines += _rows(
+                verdict.scenario.name, arm.arm, str(len(arm.seeds)), arm.port or _ABSENT, *pairs, header=False
+            )
+    return lines
+
+
+def _numbers(world: Observed) -> list[str]:
+    values = (world.queue_packets, world.drops, world.lost, world.marks, world.retransmitted_bytes / 1000)
+    return [*map(wording.number, values), wording.whole(world.completions)]
+
+
+def _rows(*cells: str, header: bool = True) -> list[str]:
+    plain = [cell.replace("|", "\\|").replace("\n", " ") for cell in cells]
+    return [f"| {' | '.join(plain)} |", *(["|" + "---|" * len(cells)] if header else [])]
+
+
+def markdown(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick: bool) -> str:
+    """A page of its own."""
+    title = f"# Simulator and kernel: {comparison.name}{' (quick runs)' if quick else ''}"
+    again = f"`{command([comparison.name], quick=quick)}` runs what is missing and compares again."
+    return f"{title}\n\n{again}\n\n{block(comparison, verdicts, quick=quick)}"
+
+
+def filled(page: Path, text: str) -> str:
+    """The page's text with the table between its two markers. Raises `BadInput` where it lacks them."""
+    try:
+        before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    except (OSError, ValueError) as error:
+        raise bad_input(f"cannot read {page}: {error}", "give a page of Markdown that is there") from error
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise bad_input(f"{page} has no place for the table", f"put {BEGIN} and {END} where it is to stand")
+    return f"{before}{begin}\n{text}{end}{after}"
+
+
+def card(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick: bool) -> dict[str, Any]:
+    """Everything for a program."""
+    tolerance = comparison.tolerance
+    return {
+        "comparison": comparison.name,
+        "quick": quick,
+        "command": command([comparison.name], quick=quick),
+        "tolerance": vars(tolerance),
+        "units": UNITS,
+        "inside": inside(verdicts),
+        "of": len(verdicts),
+        "scenarios": [record(verdict) for verdict in verdicts],
+    }
+
+
+def record(verdict: ScenarioVerdict) -> dict[str, Any]:
+    """A scenario for a program."""
+    return {
+        "scenario": verdict.scenario.label,
+        "about": verdict.scenario.about,
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "note": verdict.scenario.note,
+        "left_out": verdict.left_out,
+        "made_by": verdict.made_by,
+        "kernels": list(verdict.kernels),
+        "arms": [_arm(arm) for arm in verdict.arms],
+    }
+
+
+def _arm(arm: ArmVerdict) -> dict[str, Any]:
+    quantities = {
+        one.key: {"sim": one.sim, "kernel": one.kernel, "difference": one.difference, "inside": one.inside,
+                  "said": one.said}
+        for one in arm.quantities
+    }  # fmt: skip
+    worlds = {name: _world(world) for name, world in (("sim", arm.sim), ("kernel", arm.kernel)) if world is not None}
+    return {
+        "arm": arm.arm,
+        "verdict": arm.word,
+        "seeds": arm.seeds,
+        "port": arm.port,
+        "quantities": quantities,
+    } | worlds
+
+
+def _world(world: Observed) -> dict[str, float | None]:
+    """What is not judged."""
+    return {
+        "queue_packets": world.queue_packets,
+        "completions": world.completions,
+        "dropped_packets": world.drops,
+        "lost_on_wire_packets": world.lost,
+        "marked_packets": world.marks,
+        "retransmitted_bytes": world.retransmitted_bytes,
+    }
