@@ -60,6 +60,20 @@ def two_arms(folder):
     return path
 
 
+@pytest.fixture
+def narrowsd(folder, monkeypatch):
+    """The fake, where `NARROWSD` says; what it was told to do is in `narrowsd.log`."""
+    path = folder / "narrowsd"
+    path.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(FAKE)!r})\n"
+        "import fake_narrowsd\nfake_narrowsd.main()\n"
+    )
+    path.chmod(0o755)
+    monkeypatch.setenv("NARROWSD", str(path))
+    monkeypatch.setenv("FAKE_NARROWSD_LOG", str(folder / "narrowsd.log"))
+    return path
+
+
 @pytest.fixture(scope="session")
 def gemini(tmp_path_factory):
     """A working directory with the project's experiments, and quick results of Fig. 13 in `runs`."""

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import FAKE, TWO_ARMS
+from conftest import TWO_ARMS
 from typer.testing import CliRunner
 
 import narrows
@@ -22,20 +22,6 @@ from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
 from narrows.figures import palette
 from narrows.index import Index
 from narrows.report import agreement, headline
-
-
-@pytest.fixture
-def narrowsd(folder, monkeypatch):
-    """The fake, where `NARROWSD` says; what it was told to do is in `narrowsd.log`."""
-    path = folder / "narrowsd"
-    path.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(FAKE)!r})\n"
-        "import fake_narrowsd\nfake_narrowsd.main()\n"
-    )
-    path.chmod(0o755)
-    monkeypatch.setenv("NARROWSD", str(path))
-    monkeypatch.setenv("FAKE_NARROWSD_LOG", str(folder / "narrowsd.log"))
-    return path
 
 
 def command(*arguments):

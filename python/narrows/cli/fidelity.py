@@ -15,11 +15,13 @@ from narrows.cli import options
 from narrows.cli.output import OUT, line, warn_of_size
 from narrows.cli.progress import saying
 from narrows.cli.run import Where, perform
+from narrows.errors import EnvironmentLacks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.fidelity import Comparison, Scenario, ScenarioVerdict
+    from narrows.standing import Standing
     from narrows.store import Store
 
 
@@ -89,13 +91,14 @@ def _scenario(scenario: Scenario, label: str, store: Store, *, quick: bool, wher
 def _show(
     comparison: Comparison, verdicts: Sequence[ScenarioVerdict], written: Sequence[Path], *, quick: bool, json: bool
 ) -> None:
-    from narrows.fidelity import judge, table
+    from narrows.fidelity import table
+    from narrows.fidelity.judge import inside, summary
 
     if json:
         for verdict in verdicts:
             line(event="scenario", **table.record(verdict))
         paths = [str(path) for path in written]
-        line(event="fidelity", paths=paths, inside=judge.inside(verdicts), of=len(verdicts))
+        line(event="fidelity", paths=paths, inside=inside(verdicts), of=len(verdicts))
         return
     OUT.print(table.table(verdicts))
     OUT.print(f"[dim]Simulator / kernel. {escape(table.rules(comparison.tolerance))}[/]")
@@ -104,7 +107,7 @@ def _show(
     for path in written:
         OUT.print(str(path), soft_wrap=True)
     asked = f"{comparison.name}{' (quick)' if quick else ''}"
-    OUT.print(f"[bold]{escape(asked)}[/]: {judge.summary(verdicts)}", soft_wrap=True)
+    OUT.print(f"[bold]{escape(asked)}[/]: {summary(verdicts)}", soft_wrap=True)
 
 
 def show_list(comparison: Comparison, store: Store, *, json: bool) -> None:
@@ -112,15 +115,25 @@ def show_list(comparison: Comparison, store: Store, *, json: bool) -> None:
     from narrows.fidelity import stored
     from narrows.standing import NEVER
 
+    lacking = ""
+    never: dict[str, tuple[Standing, ...]] = {scenario.label: (NEVER, NEVER) for scenario in comparison.scenarios}
+    by_mode = {"full": never, "quick": never}
+    try:
+        by_mode = {mode: stored.states(comparison.scenarios, store, quick=mode == "quick") for mode in by_mode}
+    except EnvironmentLacks as error:
+        lacking = str(error).splitlines()[0]
     if not json:
-        OUT.print(f"[bold]{escape(comparison.name)}[/]  {wording.plural(len(comparison.scenarios), 'scenario')}")
-    full, quick = (stored.states(comparison.scenarios, store, quick=quick) for quick in (False, True))
+        number = wording.plural(len(comparison.scenarios), "scenario")
+        what = f"{number}, each in the simulator and on Linux in a guest"
+        OUT.print(f"[bold]{escape(comparison.name)}[/]  {what}  [dim]{escape(lacking)}[/]".rstrip(), soft_wrap=True)
     for scenario in comparison.scenarios:
-        reasons = {mode: stored.why_not(there[scenario.label]) for mode, there in (("full", full), ("quick", quick))}
+        reasons = {mode: stored.why_not(there[scenario.label]) for mode, there in by_mode.items()}
         modes = [mode for mode, reason in reasons.items() if not reason]
         stale = {mode: reason for mode, reason in reasons.items() if reason and reason != NEVER.reason}
         if json:
-            line(event="scenario", scenario=scenario.label, about=scenario.about, run=modes, stale=stale)
+            line(
+                event="scenario", scenario=scenario.label, about=scenario.about, run=modes, stale=stale, lacking=lacking
+            )
             continue
         state = f"run: {' and '.join(modes)}" if modes else "not run"
         why = "".join(f"; {mode}: {reason}" for mode, reason in stale.items())

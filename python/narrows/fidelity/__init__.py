@@ -1,4 +1,4 @@
-"""How far the simulator and a real kernel agree: the same plans on both, number beside number, and what is near enough."""
+"""How far the simulator and a real kernel agree: the same plans on both, number beside number."""
 
 from narrows.fidelity.catalogue import Comparison, Scenario, Tolerance
 from narrows.fidelity.judge import ArmVerdict, Quantity, ScenarioVerdict, judge

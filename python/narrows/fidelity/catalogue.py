@@ -1,4 +1,4 @@
-"""The folder that `fidelity.toml` marks: its scenarios, in the order of the table, and how far two worlds may differ."""
+"""The folder that `fidelity.toml` marks: its scenarios, in the order of the table, and how far worlds may differ."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ Key = Literal["goodput", "queue-delay", "fct-p99", "finished"]
 
 UNITS: Final[dict[Key, str]] = {"goodput": "Mbit/s", "queue-delay": "ms", "fct-p99": "ms", "finished": "flows"}
 """Of each quantity that is judged."""
+_ROUNDING: Final = 1 + 1e-9
+"""Queues are whole packets: a difference that is just allowed is to be allowed in binary, too."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def _near(key: Key, sim: float | None, kernel: float | None, *, share: float, le
         return Quantity(key, None, None, None)
     if sim is None or kernel is None:
         return Quantity(key, sim, kernel, False, f"only the {'kernel' if sim is None else 'simulator'} has it")
-    return Quantity(key, sim, kernel, abs(sim - kernel) <= max(share * kernel, least))
+    return Quantity(key, sim, kernel, abs(sim - kernel) <= max(share * kernel, least) * _ROUNDING)
 
 
 def _finished(sim: Observed, kernel: Observed) -> Quantity:

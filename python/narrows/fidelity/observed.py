@@ -26,7 +26,7 @@ class Runs:
     """The runs of one arm in one world, of the seeds that are compared."""
 
     flows: pl.DataFrame
-    """Every flow of the table, with `sized`, whether it has a size, and `counted`, whether it began after the warm-up."""
+    """Every flow, with `sized`: whether it has a size, and `counted`: whether it began after the warm-up."""
     requests: pl.DataFrame
     """Those that began after the warm-up."""
     ports: pl.DataFrame
@@ -87,7 +87,7 @@ def packet_ms(runs: Runs, port: str | None) -> float:
 
 def asks_several(runs: Runs) -> bool:
     """Whether requests wait for several responses, so that their completion counts and not that of each flow."""
-    return not runs.requests.is_empty() and runs.requests["responses"].cast(pl.Int64).max() > 1
+    return bool((runs.requests["responses"] > 1).any())
 
 
 def observe(runs: Runs, *, port: str | None, of_requests: bool) -> Observed:

@@ -37,8 +37,9 @@ def rules(tolerance: Tolerance) -> str:
     """What is near enough, in a sentence."""
     goodput, queue, fct = (100 * share for share in (tolerance.goodput, tolerance.queue_delay, tolerance.fct_p99))
     return (
-        f"Inside: goodput within {goodput:g} % of the kernel's; queueing delay within {queue:g} % or, where that is more, "
-        f"{tolerance.queue_delay_packets:g} packets' time; p99 completion within {fct:g} %; the same flows finish."
+        f"Inside: goodput within {goodput:g} % of the kernel's; queueing delay within {queue:g} % or, where "
+        f"that is more, {tolerance.queue_delay_packets:g} packets' time; p99 completion within {fct:g} %; "
+        "the same flows finish."
     )
 
 
@@ -46,8 +47,8 @@ def difference(quantity: Quantity) -> str:
     """`+31.4 %` of the kernel's; nothing where there is none."""
     if quantity.difference is None:
         return ""
-    text = f"{100 * quantity.difference:+.1f}".replace("-", "−")
-    return "0 %" if text in ("+0.0", "−0.0") else f"{text} %"
+    percent = 100 * quantity.difference
+    return "0 %" if abs(percent) < 0.05 else f"{'+' if percent > 0 else '−'}{wording.number(abs(percent))} %"
 
 
 def command(names: Sequence[str], *, quick: bool) -> str:

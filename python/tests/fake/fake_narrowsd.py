@@ -60,7 +60,9 @@ def _run(plan, seed, out, backend):
     print(json.dumps({"progress": [end_ns // 2, end_ns, 500_000]}), flush=True)
     time.sleep(float(os.environ.get("FAKE_NARROWSD_SECONDS", "0")))
     out.mkdir(exist_ok=True)
-    tables = synthetic.tables(plan["arm-for-the-synthesis"], seed + 100, end_ns / 1e9)
+    tables = synthetic.tables(
+        plan["arm-for-the-synthesis"], seed + int(os.environ.get("FAKE_NARROWSD_SHIFT", "100")), end_ns / 1e9
+    )
     for name, table in tables.items():
         if (mode, name) == ("forgets", "ports"):
             continue
