@@ -2,6 +2,7 @@
 //! what the lab starts for every live run.
 
 mod cc;
+mod doctor;
 mod failure;
 mod refused;
 mod run;
@@ -27,6 +28,8 @@ struct Arguments {
 enum Command {
     /// Runs a plan on a real kernel
     Run(run::Arguments),
+    /// Says what this machine can do, and what it lacks
+    Doctor(doctor::Arguments),
     /// What a guest's first process does
     #[command(hide = true)]
     InsideGuest,
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
 fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::InsideGuest => run::inside_guest(),
         Command::Cc(verb) => cc::perform(&verb),
     }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 /// What of a crate decides results, by folder: code, and distributions of sizes.
 const COUNTS: [(&str, &[&str]); 2] = [("src", &["rs", "c", "h"]), ("data", &["cdf"])];
 
-/// Eight hexadecimal digits over the sources of these crates, each named without `narrows-`. Cargo is told to look at them again when
-/// they change.
+/// Eight hexadecimal digits over the sources of these crates, each named without `narrows-`; but not those below the folders
+/// `without`, such as `core/src/tcp`. Cargo is told to look at them again when they change.
 ///
 /// # Panics
 /// If a source cannot be read, or if it is not called by a build script of one of the project's crates.
-pub fn digest(crates: &[&str]) -> String {
+pub fn digest(crates: &[&str], without: &[&str]) -> String {
     // FNV-1a: it tells versions apart, it guards nothing.
     let mut digest = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |bytes: &[u8]| {
@@ -24,7 +24,10 @@ pub fn digest(crates: &[&str]) -> String {
         for (part, extensions) in COUNTS {
             let folder = Path::new("..").join(format!("narrows-{name}")).join(part);
             println!("cargo::rerun-if-changed={}", folder.display());
-            let counts = |file: &Path| file.extension().is_some_and(|found| extensions.iter().any(|&ext| found == ext));
+            let left_out = |file: &Path| without.iter().any(|out| file.starts_with(format!("../narrows-{out}")));
+            let counts = |file: &Path| {
+                !left_out(file) && file.extension().is_some_and(|found| extensions.iter().any(|&ext| found == ext))
+            };
             for file in files(&folder).into_iter().filter(|file| counts(file)) {
                 add(file.display().to_string().replace('\\', "/").as_bytes());
                 add(&std::fs::read(&file).expect("a source file can be read"));

@@ -46,7 +46,7 @@ fn main() {
             live.record.deliveries.most().as_us(),
             live.record.agents.percentile(990).as_us(),
             live.real_time,
-            live.failures,
+            live.record.failed,
             live.record.ran_dry,
         );
         for (world, results) in [("live", &live.results), ("simulated", &simulated)] {

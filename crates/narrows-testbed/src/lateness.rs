@@ -145,6 +145,20 @@ pub enum Invalid {
         /// How often.
         times: u64,
     },
+    /// Connections could not be opened, or broke.
+    #[error("{connections} connections failed")]
+    Failed {
+        /// How many.
+        connections: u64,
+    },
+    /// Ends did not agree on ECN.
+    #[error(
+        "{flows} flows had no ECN although their controller needs it: an end refused it; both ends need a controller that asks for ECN"
+    )]
+    WithoutEcn {
+        /// How many.
+        flows: u64,
+    },
     /// Packets were lost between the hosts and the emulator, which the plan did not ask for.
     #[error("{packets} packets were lost outside the emulated network")]
     Lost {
@@ -164,6 +178,10 @@ pub struct Record {
     pub ran_dry: u64,
     /// Packets lost on the way into the network or out of it.
     pub lost_outside: u64,
+    /// Connections that failed.
+    pub failed: u64,
+    /// Flows whose ends did not agree on ECN although the plan says so.
+    pub without_ecn: u64,
 }
 
 impl Budget {
@@ -173,7 +191,11 @@ impl Budget {
     /// If it must not count: the first of the reasons.
     pub fn judge(&self, record: &Record) -> Result<(), Invalid> {
         let (p99, agents) = (record.deliveries.percentile(990), record.agents.percentile(990));
-        if record.lost_outside > 0 {
+        if record.failed > 0 {
+            Err(Invalid::Failed { connections: record.failed })
+        } else if record.without_ecn > 0 {
+            Err(Invalid::WithoutEcn { flows: record.without_ecn })
+        } else if record.lost_outside > 0 {
             Err(Invalid::Lost { packets: record.lost_outside })
         } else if p99 > self.p99 {
             Err(Invalid::OftenLate { was: p99, may_be: self.p99 })
@@ -246,6 +268,8 @@ mod tests {
         let very = budget.judge(&with(&[Span::from_us(1_500)])).unwrap_err();
         assert_eq!(very.to_string(), "a packet was delivered 1500 us late, over the budget of 1000 us");
         assert_eq!(budget.judge(&Record { lost_outside: 3, ..with(&[]) }), Err(Invalid::Lost { packets: 3 }));
+        assert_eq!(budget.judge(&Record { failed: 1, ..with(&[]) }), Err(Invalid::Failed { connections: 1 }));
+        assert_eq!(budget.judge(&Record { without_ecn: 2, ..with(&[]) }), Err(Invalid::WithoutEcn { flows: 2 }));
         assert_eq!(budget.judge(&Record { ran_dry: 1, ..with(&[]) }), Ok(()));
         assert_eq!(budget.judge(&Record { ran_dry: 2, ..with(&[]) }), Err(Invalid::RanDry { times: 2 }));
         let agents = budget.judge(&Record { agents: of(&[Span::from_us(300)]), ..with(&[]) }).unwrap_err();

@@ -143,10 +143,6 @@ pub struct Outcome {
     pub counts: Counts,
     /// What they were judged by.
     pub record: Record,
-    /// Connections that failed.
-    pub failures: u64,
-    /// Flows whose ends did not agree on ECN although the plan says so.
-    pub without_ecn: u64,
     /// Whether the emulator ran in the real-time class.
     pub real_time: bool,
 }
@@ -195,22 +191,22 @@ pub fn run(
     let (notes, observed, ended) = perform(plan, seed, options, &namespaces, devices, watch)?;
     let results = collect(plan, seed, &notes, &observed, ended);
     let lost: u64 = notes.iter().map(|notes| notes.dropped_by_device).sum();
+    let sent = notes.iter().flat_map(|notes| &notes.flows).filter_map(|(name, flow)| Some((name, flow.sent?)));
+    let wants = |traffic: u32| plan.traffic[traffic as usize].controller.ecn;
     let mut record = Record {
         deliveries: observed.lateness,
         agents: Histogram::default(),
         ran_dry: notes.iter().map(|notes| notes.ran_dry).sum(),
         lost_outside: observed.counts.lost_outside() + lost,
+        failed: notes.iter().map(|notes| notes.failures).sum(),
+        without_ecn: sent.filter(|(name, sent)| wants(name.traffic) && !sent.ecn).count() as u64,
     };
     notes.iter().for_each(|notes| record.agents.merge(&notes.lateness));
-    let sent = notes.iter().flat_map(|notes| &notes.flows).filter_map(|(name, flow)| Some((name, flow.sent?)));
-    let wants = |traffic: u32| plan.traffic[traffic as usize].controller.ecn;
     Ok(Outcome {
         results,
         validity: options.budget.judge(&record),
         counts: observed.counts,
         record,
-        failures: notes.iter().map(|notes| notes.failures).sum(),
-        without_ecn: sent.filter(|(name, sent)| wants(name.traffic) && !sent.ecn).count() as u64,
         real_time: observed.real_time,
     })
 }

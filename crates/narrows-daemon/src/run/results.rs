@@ -77,8 +77,8 @@ fn manifest(
             "dropped": counts.dropped,
             "marked": counts.marked,
         },
-        "connections_failed": outcome.failures,
-        "flows_without_ecn": outcome.without_ecn,
+        "connections_failed": outcome.record.failed,
+        "flows_without_ecn": outcome.record.without_ecn,
     })
 }
 

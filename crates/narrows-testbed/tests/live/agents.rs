@@ -53,8 +53,8 @@ fn both(plan: &Plan) -> (Outcome, Results) {
         live.validity,
         live.record.deliveries.percentile(990).as_us(),
         live.record.agents.percentile(990).as_us(),
-        live.failures,
-        live.without_ecn,
+        live.record.failed,
+        live.record.without_ecn,
     );
     let pairs = live.results.flows.iter().zip(&expected.flows);
     for (live, simulated) in pairs.clone() {
@@ -92,7 +92,7 @@ fn both(plan: &Plan) -> (Outcome, Results) {
             (simulated.source, simulated.destination, simulated.traffic, simulated.request)
         );
     }
-    assert_eq!(live.failures, 0);
+    assert_eq!(live.record.failed, 0);
     (live, expected)
 }
 
@@ -208,7 +208,7 @@ fn open_traffic_and_long_flows_share_a_line() {
     ];
     let plan = plan(graph, 2_000, traffics);
     let (live, simulated) = both(&plan);
-    assert_eq!(live.without_ecn, 0);
+    assert_eq!(live.record.without_ecn, 0);
     let rate = |results: &Results| {
         let long = results.flows.iter().filter(|flow| flow.traffic == 1);
         long.map(|flow| flow.delivered_after_warmup_bytes).sum::<u64>() * 8 / 2_000_000
