@@ -31,16 +31,20 @@ test: .venv/built
 	$(BIN)/mypy
 	@command -v chromium >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends chromium) >/dev/null 2>&1 || \
 		echo 'chromium is not installed: the test that opens the report in a browser will be skipped'
-	$(BIN)/pytest
+	@$(MAKE) --no-print-directory narrowsd guest-kernel || echo 'no guest can be booted here: the tests that compare with the kernel are SKIPPED'
+	$(BIN)/pytest -r s
 	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
 
-## The controllers and the emulator on this machine's kernel, as root; each test that cannot run says why.
+## The controllers and the emulator on this machine's kernel, as root, then in the guest, and the truth table; what cannot run says why.
 live-test:
 	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib)
 	cargo test --quiet --package narrows-kernel --test live
 	cargo test --quiet --package narrows-daemon --test live
 	cargo test --quiet --package narrows-testbed --test live
+	@$(MAKE) --no-print-directory narrowsd guest-kernel .venv/built
+	$(BIN)/pytest -r s -m live
+	$(BIN)/narrows reproduce linux
 
 ## narrowsd, static: for hosts without the libraries that built it, and for guests.
 STATIC := x86_64-unknown-linux-gnu
