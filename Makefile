@@ -5,9 +5,9 @@ BIN := .venv/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') Cargo.toml Cargo.lock
 
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
-WITHOUT := $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
+WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
-.PHONY: demo test live-test narrowsd guest-kernel bench nightly clean
+.PHONY: demo test tools live-test narrowsd guest-kernel bench nightly clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends $(1)) >/dev/null
@@ -17,7 +17,7 @@ demo: .venv/built
 	$(BIN)/narrows reproduce gemini/fig13 --quick
 
 ## Every check that a change must pass.
-test: .venv/built
+test: tools .venv/built
 	cargo fmt --all --check
 	cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items --quiet
@@ -31,10 +31,15 @@ test: .venv/built
 	$(BIN)/mypy
 	@command -v chromium >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends chromium) >/dev/null 2>&1 || \
 		echo 'chromium is not installed: the test that opens the report in a browser will be skipped'
-	@$(MAKE) --no-print-directory narrowsd guest-kernel || echo 'no guest can be booted here: the tests that compare with the kernel are SKIPPED'
+	@$(if $(WITHOUT),,$(MAKE) --no-print-directory narrowsd)
+	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
 	$(BIN)/pytest -r s
 	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
+
+# What compiles programs for the kernel; who may not install it checks the rest.
+tools:
+	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib) 2>&1 || true
 
 ## The controllers and the emulator on this machine's kernel, as root, then in the guest, and the truth table; what cannot run says why.
 live-test:

@@ -43,7 +43,8 @@ def spin(count: Any, processor: int) -> None:
 def enter(namespace: str) -> None:
     """Moves this process into a namespace."""
     with Path(f"/run/netns/{namespace}").open() as file:
-        libc().setns(file.fileno(), 0x4000_0000)
+        if libc().setns(file.fileno(), 0x4000_0000) != 0:
+            raise OSError(f"cannot enter {namespace}: run this as root")
 
 
 def libc() -> Any:
@@ -79,12 +80,16 @@ def send(controller: str, sent: Any) -> None:
 def flow(controller: str) -> int:
     """One flow; bytes sent."""
     sent = Value("q", 0, lock=False)
-    ends = [Process(target=receive, args=(controller,)), Process(target=send, args=(controller, sent))]
+    ends = [Process(target=receive, args=(controller,), daemon=True)]
+    ends.append(Process(target=send, args=(controller, sent), daemon=True))
     for end in ends:
         end.start()
         time.sleep(0.2)
     for end in ends:
         end.join(timeout=SECONDS + 10)
+        end.kill()
+    if sent.value == 0:
+        raise RuntimeError(f"a flow of {controller} sent nothing")
     return int(sent.value)
 
 
@@ -96,8 +101,9 @@ def cost(counts: list[Any], controller: str | None) -> float:
         return (sum(count.value for count in counts) - before) / (time.monotonic() - began)
     sent = flow(controller)
     left, took = sum(count.value for count in counts) - before, time.monotonic() - began
-    idle = (cost(counts, None) + FREE[-1]) / 2 if FREE else cost(counts, None)
-    FREE.append(idle)
+    after = cost(counts, None)
+    idle = (after + FREE[-1]) / 2 if FREE else after
+    FREE.append(after)
     return (idle * took - left) / (sent / 1e9)
 
 
@@ -124,6 +130,7 @@ def main() -> None:
     """Prints the median ratio with and without offload."""
     counts = [Value("q", 0, lock=False) for _ in range(os.cpu_count() or 1)]
     spinners = [Process(target=spin, args=(count, place), daemon=True) for place, count in enumerate(counts)]
+    loaded = False
     try:
         for namespace in ENDS:
             run("ip", "netns", "add", namespace)
@@ -132,6 +139,7 @@ def main() -> None:
             run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", "nrwc0")
             run("ip", "-n", namespace, "link", "set", "nrwc0", "up")
         run(str(NARROWSD), "cc", "load", "gemini", "--set", "capacity=1Gbps")
+        loaded = True
         for spinner in spinners:
             spinner.start()
         for segments, told in ((65535, "as large as it likes"), (1, "one packet")):
@@ -144,7 +152,8 @@ def main() -> None:
         for spinner in spinners:
             if spinner.pid is not None:
                 spinner.kill()
-        subprocess.run([str(NARROWSD), "cc", "unload", "gemini"], check=False, stdout=subprocess.DEVNULL)
+        if loaded:
+            run(str(NARROWSD), "cc", "unload", "gemini")
         for namespace in ENDS:
             subprocess.run(["ip", "netns", "del", namespace], check=False)
 

@@ -6,6 +6,13 @@ folder=$2
 search() {
     apt-cache search --names-only "^linux-image-$version\..*-cloud-amd64\$" | cut -d' ' -f1 | sort -V | tail -1
 }
+for there in "$folder/$version".*; do
+    # Also without a network; `rm` it for a newer one.
+    if [ -e "$there/lib/modules/${there##*/}/modules.dep" ]; then
+        echo "$there is there"
+        exit
+    fi
+done
 package=$(search)
 if [ -z "$package" ]; then
     apt-get update >/dev/null
@@ -13,10 +20,6 @@ if [ -z "$package" ]; then
 fi
 [ -n "$package" ] || { echo "error: this machine's package sources have no linux-image-$version…-cloud-amd64" >&2; exit 3; }
 release=${package#linux-image-}
-if [ -e "$folder/$release/lib/modules/$release/modules.dep" ]; then
-    echo "$folder/$release is there"
-    exit
-fi
 mkdir -p "$folder"
 partial=$(mktemp -d "$folder/.partial.XXXXXX")
 trap 'rm -rf "$partial"' EXIT

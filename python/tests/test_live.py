@@ -385,7 +385,7 @@ def test_one_page_shows_both(both, folder):
     text = (folder / "runs" / "reports" / "report-two@sim+guest.html").read_text()
     for words in (
         '<h2>Simulator and kernel</h2>', '<h2>Live runs</h2>', 'data-case="gemini · guest"', "6.12.8-fake",
-        "gemini as narrows_gemini", "p99 41.0 us", "narrows run two.toml --seeds 1..3 --backend guest",
+        "gemini as narrows_gemini", "deliveries p99 41.0 us", "narrows run two.toml --seeds 1..3 --backend guest",
         "simulator, Narrows 0.0.0-fake; Linux in a guest (guest), narrowsd 0.0.0-fake",
     ):  # fmt: skip
         assert words in text, words

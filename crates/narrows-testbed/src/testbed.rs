@@ -296,14 +296,14 @@ fn perform(
             })
             .collect();
         let end = plan.schedule.end + plan_begins;
-        let mut tell_at = Time::ZERO + plan_begins;
+        let mut tell_at = Time::ZERO;
         let ended = loop {
             thread::sleep(LOOK);
             let now = clock.now();
             if now >= tell_at {
                 tell_at = now + TELL;
                 let packet_hops = control.packet_hops.load(Ordering::Relaxed);
-                let plan_time = Time::ZERO + now.since(Time::ZERO + plan_begins);
+                let plan_time = Time::ZERO + now.max(Time::ZERO + plan_begins).since(Time::ZERO + plan_begins);
                 if !watch(Progress { now: plan_time, end: plan.schedule.end, packet_hops }) {
                     return Err(TestbedError::Stopped);
                 }

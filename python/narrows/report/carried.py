@@ -54,12 +54,15 @@ def _controllers(manifests: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _lateness(manifests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """`p99 41.0 us`: the numbers by the names that narrowsd gives them, `p99_us`."""
+    """`deliveries p99 41.0 us`: the largest of each number, by the names that narrowsd gives them."""
     worst: dict[str, float] = {}
     for manifest in manifests:
-        for name, value in _object(manifest, "lateness").items():
-            if isinstance(value, (int, float)):
-                worst[name] = max(worst.get(name, value), value)
+        lateness = _object(manifest, "lateness")
+        parts = [(f"{part} ", numbers) for part, numbers in lateness.items() if isinstance(numbers, dict)]
+        for before, numbers in (*parts, ("", lateness)):
+            for name, value in numbers.items():
+                if isinstance(value, (int, float)) and not isinstance(value, bool) and name != "count":
+                    worst[before + name] = max(worst.get(before + name, value), value)
     return [_told(name, value) for name, value in worst.items()]
 
 
@@ -67,6 +70,8 @@ def _told(name: str, value: float) -> str:
     quantity, _, unit = name.rpartition("_")
     if unit not in ("ns", "us", "ms"):
         quantity, unit = name, ""
+    if unit == "ns":
+        value, unit = value / 1000, "us"
     return f"{quantity.replace('_', ' ')} {wording.number(value)} {unit}".rstrip()
 
 

@@ -80,7 +80,10 @@ pub(super) fn label(all: &[Namespace], inode: u32) -> String {
 /// # Errors
 /// Code 2 if there is none.
 pub(super) fn parse(text: &str) -> Result<u32, Failure> {
-    if let Ok(inode) = text.parse() {
+    // A name may consist of digits.
+    if let Ok(inode) = text.parse()
+        && !Path::new(NAMED).join(text).exists()
+    {
         return Ok(inode);
     }
     let path = if text.contains('/') { PathBuf::from(text) } else { Path::new(NAMED).join(text) };

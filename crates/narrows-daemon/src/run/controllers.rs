@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::cc::{Kind, Value};
+use narrows_core::cc::{Kind, SPECS, Value};
 use narrows_core::units::Rate;
 use narrows_kernel::{Controller, Loaded, Settings};
 use narrows_scenario::plan::{ControllerChoice, Plan, Role};
@@ -37,8 +37,35 @@ pub(super) fn names(plan: &Plan, chosen: &[(String, String)]) -> BTreeMap<String
     used.map(|used| (used.to_owned(), name(used))).collect()
 }
 
+/// Refuses what the kernel's own controllers cannot be told: they are as the kernel has them.
+fn check(plan: &Plan, names: &BTreeMap<String, String>) -> Result<(), Failure> {
+    for choice in plan.traffic.iter().map(|traffic| &traffic.controller) {
+        let kernel = &names[&choice.name];
+        let is_ours = narrows_kernel::controllers::find(kernel).is_ok_and(|found| found.registered == kernel);
+        let spec = SPECS.iter().find(|spec| spec.name == choice.name);
+        let Some(spec) = spec.filter(|_| !is_ours) else { continue };
+        for (parameter, value) in spec.parameters.iter().zip(&choice.values) {
+            // BBR's first parameter is the kernel whose BBR it is; this is the later one.
+            let (theirs, told) = if parameter.name == "version" {
+                (Value::Choice(1), "linux-6")
+            } else {
+                (parameter.default, "its default")
+            };
+            if *value != theirs {
+                return Err(Failure::input(format!(
+                    "{}'s {} is not {told}, and the kernel's own {kernel} knows no other",
+                    choice.name, parameter.name
+                ))
+                .help(format!("state {told} in the experiment, or run it in the simulator")));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Loads our own among these, with the parameters of the plan. They are unloaded with the values.
 pub(super) fn load(plan: &Plan, names: &BTreeMap<String, String>) -> Result<Vec<Loaded>, Failure> {
+    check(plan, names)?;
     let mut all = Vec::new();
     for (name, kernel) in names {
         let Ok(controller) = narrows_kernel::controllers::find(kernel) else { continue };

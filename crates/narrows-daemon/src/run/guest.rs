@@ -64,7 +64,13 @@ fn refused(error: GuestError) -> Failure {
 }
 
 /// The same program, as the guest's first process.
-pub(crate) fn begin() -> ! {
+///
+/// # Errors
+/// If this is no guest: what follows mounts file systems and switches the machine off.
+pub(crate) fn begin() -> Result<(), Failure> {
+    if std::process::id() != 1 || inside::given(JOB).is_err() {
+        return Err(Failure::input(format!("{COMMAND} is for the first process of a guest, which this is not")));
+    }
     let outcome = inside::begin().map_err(Failure::failed).and_then(|()| work());
     let files = outcome.unwrap_or_else(|failure| vec![(FAILURE.to_owned(), failure.written())]);
     let files: Vec<(&str, Vec<u8>)> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect();

@@ -46,7 +46,7 @@ pub enum Missing {
 /// # Errors
 /// If there is none.
 pub fn find() -> Result<Image, Missing> {
-    let named = env::var(VARIABLE).ok();
+    let named = env::var(VARIABLE).ok().filter(|named| !named.is_empty());
     if let Some(folder) = named.as_ref().filter(|named| named.contains('/')).map(PathBuf::from) {
         return newest(images(&folder), "").ok_or(Missing::There { folder });
     }
@@ -76,6 +76,8 @@ fn images(folder: &Path) -> Vec<Image> {
 /// The newest of those whose release begins with these numbers.
 fn newest(images: impl IntoIterator<Item = Image>, release: &str) -> Option<Image> {
     let wanted = images.into_iter().filter(|image| numbers(&image.release).starts_with(&numbers(release)));
+    // A name without numbers begins no release.
+    let wanted = wanted.filter(|_| release.is_empty() || !numbers(release).is_empty());
     wanted.max_by_key(|image| numbers(&image.release))
 }
 

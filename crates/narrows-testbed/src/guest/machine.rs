@@ -133,6 +133,8 @@ pub fn boot(
     let program = program();
     let mut command = Command::new(&program);
     command.args(arguments(boot, &machine)).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // Interrupting us at a terminal is for us to pass on.
+    command.process_group(0);
     #[allow(unsafe_code, reason = "a child that outlives us would run on for ever")]
     // SAFETY: one system call between fork and exec, which allocates nothing.
     unsafe {
@@ -211,7 +213,10 @@ fn arguments(boot: &Boot<'_>, machine: &Files<'_>) -> Vec<OsString> {
     arguments.extend(["-initrd".into(), machine.archive().into(), "-append".into(), kernel.into()]);
     arguments.extend(["-chardev".into(), path("file,id=console,path=", machine.console(), "")]);
     arguments.extend(["-serial".into(), "chardev:console".into()]);
-    arguments.extend(["-drive".into(), path("if=none,id=results,format=raw,cache=unsafe,file=", machine.disk(), "")]);
+    arguments.extend([
+        "-drive".into(),
+        path("if=none,id=results,format=raw,cache=unsafe,werror=report,file=", machine.disk(), ""),
+    ]);
     arguments
 }
 
