@@ -130,7 +130,7 @@ def main() -> None:
     """Prints the median ratio with and without offload."""
     counts = [Value("q", 0, lock=False) for _ in range(os.cpu_count() or 1)]
     spinners = [Process(target=spin, args=(count, place), daemon=True) for place, count in enumerate(counts)]
-    loaded = False
+    holder: subprocess.Popen[bytes] | None = None
     try:
         for namespace in ENDS:
             run("ip", "netns", "add", namespace)
@@ -138,8 +138,11 @@ def main() -> None:
         for namespace, address in ENDS.items():
             run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", "nrwc0")
             run("ip", "-n", namespace, "link", "set", "nrwc0", "up")
-        run(str(NARROWSD), "cc", "load", "gemini", "--set", "capacity=1Gbps")
-        loaded = True
+        # In the foreground: it goes with its process.
+        holder = subprocess.Popen(
+            [NARROWSD, "cc", "load", "gemini", "--foreground", "--set", "capacity=1Gbps"], stdout=subprocess.DEVNULL
+        )
+        time.sleep(1)
         for spinner in spinners:
             spinner.start()
         for segments, told in ((65535, "as large as it likes"), (1, "one packet")):
@@ -152,8 +155,9 @@ def main() -> None:
         for spinner in spinners:
             if spinner.pid is not None:
                 spinner.kill()
-        if loaded:
-            run(str(NARROWSD), "cc", "unload", "gemini")
+        if holder is not None:
+            holder.terminate()
+            holder.wait()
         for namespace in ENDS:
             subprocess.run(["ip", "netns", "del", namespace], check=False)
 
