@@ -72,10 +72,12 @@ impl Flags {
     pub const ECE: Flags = Flags(4);
     /// Congestion window reduced [RFC 3168 §6.1].
     pub const CWR: Flags = Flags(8);
-    /// The last segment of a message: the receiver hands it up at once.
+    /// Nothing follows soon: the receiver hands it up at once.
     pub const PSH: Flags = Flags(16);
     /// Closes this direction.
     pub const FIN: Flags = Flags(32);
+    /// Its last byte ends a message. No flag of TCP, whose applications learn it from the bytes.
+    pub const END: Flags = Flags(64);
 
     /// Both sets together.
     pub const fn with(self, other: Flags) -> Flags {

@@ -322,7 +322,7 @@ impl Play {
                 }
                 "ece" => segment.flags = segment.flags.with(Flags::ECE),
                 "cwr" => segment.flags = segment.flags.with(Flags::CWR),
-                "push" => segment.flags = segment.flags.with(Flags::PSH),
+                "push" => segment.flags = segment.flags.with(Flags::PSH).with(Flags::END),
                 "ce" => segment.ecn = Ecn::Marked,
                 "echo" => segment.timestamp_echo = timestamp(at(words.span()?)),
                 "stamp" => segment.timestamp = timestamp(at(words.span()?)),
@@ -341,7 +341,7 @@ impl Play {
             let last = data.as_ref().is_some_and(|range| number == *range.end());
             segment.length = 1448;
             segment.seq = start(number).wire();
-            segment.flags = if last { push } else { Flags::from_bits(push.bits() & !Flags::PSH.bits()) };
+            segment.flags = if last { push } else { Flags::from_bits(push.bits() & !Flags::PSH.with(Flags::END).bits()) };
             segment.tag = Tag(1);
             self.end.handle_segment(self.now, &segment, &self.stack);
             self.poll()?;

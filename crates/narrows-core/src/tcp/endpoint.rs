@@ -316,8 +316,11 @@ impl Endpoint {
         };
         segment.seq = outgoing.start.wire();
         segment.length = outgoing.length;
-        segment.flags =
-            segment.flags.with_if(Flags::PSH, outgoing.ends_message).with_if(Flags::CWR, outgoing.announces_reduction);
+        segment.flags = segment
+            .flags
+            .with_if(Flags::PSH, outgoing.pushes)
+            .with_if(Flags::END, outgoing.ends_message)
+            .with_if(Flags::CWR, outgoing.announces_reduction);
         segment.ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
         segment.tag = outgoing.tag;
     }

@@ -60,6 +60,21 @@ pub struct Profile {
     pub small_queue_bytes: Bytes,
     /// Receive buffer, bytes.
     pub receive_buffer: u64,
+    /// Whether every segment is acknowledged at once while the offered window grows, from 64 KB by twice what arrives up to
+    /// half of the buffer (Linux `tcp_grow_window`): a quarter of the buffer's bytes long.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
+    pub acks_window_growth: bool,
+    /// Whether a piece of more than one segment ends pushed (Linux 5.4), and a full pushed segment is acknowledged at once
+    /// (6.6).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
+    pub push_bursts: bool,
+    /// Whether pieces grow on short paths: 64 KB more, halved for each 512 us of the least round trip (Linux 5.18
+    /// `tcp_tso_rtt_log`).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
+    pub longer_bursts_near: bool,
+    /// Whether the host sizes the pieces of controllers that pace as well, and what these state is the least (Linux 4.20).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
+    pub host_sizes_paced_bursts: bool,
 }
 
 impl Profile {
@@ -85,13 +100,21 @@ impl Profile {
         small_queue: Span::from_ms(1),
         small_queue_bytes: Bytes::new(256 << 10),
         receive_buffer: 64 << 20,
+        acks_window_growth: false,
+        push_bursts: false,
+        longer_bursts_near: false,
+        host_sizes_paced_bursts: false,
     };
 
-    /// Linux 6, until 6.15: RACK-TLP is the only loss detector.
+    /// Linux 6, until 6.15: RACK-TLP is the only loss detector. [Linux `tcp_input.c`, `tcp_output.c`]
     pub const LINUX_6: Profile = Profile {
         loss_detection: LossDetection::Rack,
         early_retransmit: false,
         small_queue_bytes: Bytes::new(1 << 20),
+        acks_window_growth: true,
+        push_bursts: true,
+        longer_bursts_near: true,
+        host_sizes_paced_bursts: true,
         ..Profile::LINUX_4_9
     };
 

@@ -6,6 +6,11 @@ use super::{EcnMode, Stack};
 use crate::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag};
 use crate::units::Time;
 
+/// The window that a connection begins with (Linux `tcp_select_initial_window`), bytes.
+const FIRST_WINDOW: u64 = 65_535;
+/// Segments with less do not let it grow (Linux `tcp_event_data_recv`), bytes.
+const LEAST_FOR_GROWTH: u64 = 128;
+
 /// One or more segments in a row that the host's receive offload hands up as one [Linux GRO].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
@@ -56,6 +61,8 @@ pub(super) struct Receiver {
     completed: VecDeque<Tag>,
     pending: Pending,
     quick_acks: u8,
+    /// By how much the window to offer is still to grow, bytes.
+    growth_left: u64,
     /// The timestamp to echo: of the earliest segment not yet acknowledged [RFC 7323 §4.3].
     timestamp: u32,
     /// The last data segment was marked (DCTCP), or a mark awaits its CWR (classic).
@@ -80,6 +87,7 @@ impl Receiver {
             completed: VecDeque::new(),
             pending: Pending::Nothing,
             quick_acks: stack.profile.quick_acks,
+            growth_left: growth(stack),
             timestamp: 0,
             congestion: false,
             before_change: VecDeque::new(),
@@ -131,13 +139,14 @@ impl Receiver {
         if arrival.marked {
             self.marked_bytes += length;
         }
+        self.grow_window(length, stack);
         self.echo_marks(arrival, stack);
         // [RFC 7323 §4.3]: of the segment at the left edge, and never back, lest an old duplicate pass for an original.
         let older = arrival.timestamp.wrapping_sub(self.timestamp) > u32::MAX / 2;
         if arrival.start <= self.acknowledged && !older {
             self.timestamp = arrival.timestamp;
         }
-        if arrival.flags.contains(Flags::PSH) && arrival.end > self.next {
+        if arrival.flags.contains(Flags::END) && arrival.end > self.next {
             let place = self.message_ends.partition_point(|&(end, _)| end < arrival.end);
             if self.message_ends.get(place).is_none_or(|&(end, _)| end != arrival.end) {
                 self.message_ends.insert(place, (arrival.end, arrival.tag));
@@ -162,8 +171,20 @@ impl Receiver {
         let filled_hole = !self.beyond.is_empty();
         self.next = arrival.end;
         self.advance_over_stored();
-        let whole_message = self.complete_messages();
-        self.schedule(now, filled_hole, whole_message, stack);
+        // A full segment alone: more may not come before it is acknowledged (Linux `tcp_measure_rcv_mss`).
+        let pushed = stack.profile.push_bursts && arrival.flags.contains(Flags::PSH) && length == stack.mss();
+        let at_once = self.complete_messages() | filled_hole | pushed;
+        self.schedule(now, at_once, stack);
+    }
+
+    /// The window grows with what comes, by twice as much, and as long as it does the sender is to hear of it at once
+    /// (Linux `tcp_grow_window`).
+    #[inline(always)]
+    fn grow_window(&mut self, length: u64, stack: &Stack) {
+        if self.growth_left > 0 && length >= LEAST_FOR_GROWTH {
+            self.growth_left = self.growth_left.saturating_sub(2 * length.max(stack.mss()));
+            self.quick_acks = self.quick_acks.max(1);
+        }
     }
 
     /// The state machine of marks: run-exact for DCTCP, latched until CWR for classic ECN.
@@ -191,14 +212,13 @@ impl Receiver {
         }
     }
 
-    fn schedule(&mut self, now: Time, filled_hole: bool, whole_message: bool, stack: &Stack) {
+    fn schedule(&mut self, now: Time, at_once: bool, stack: &Stack) {
         if self.pending == Pending::Now {
             return;
         }
         let unacknowledged = self.next.since(self.acknowledged);
         let patience = u64::from(stack.profile.ack_every.saturating_sub(1)) * stack.mss();
-        let at_once = unacknowledged > patience || filled_hole || whole_message || self.quick_acks > 0;
-        if at_once {
+        if at_once || unacknowledged > patience || self.quick_acks > 0 {
             self.quick_acks = self.quick_acks.saturating_sub(1);
             self.pending = Pending::Now;
         } else if self.pending == Pending::Nothing {
@@ -350,6 +370,12 @@ impl Receiver {
         let free = stack.profile.receive_buffer.saturating_sub(self.beyond_bytes);
         u16::try_from(free >> 10).unwrap_or(u16::MAX)
     }
+}
+
+/// By how much a window grows from its first size to its last, half of the buffer, where that is told segment by segment.
+fn growth(stack: &Stack) -> u64 {
+    let last = if stack.profile.acks_window_growth { stack.profile.receive_buffer / 2 } else { 0 };
+    last.saturating_sub(FIRST_WINDOW)
 }
 
 /// An arrival of one segment; `None` for a number before the beginning of the stream.

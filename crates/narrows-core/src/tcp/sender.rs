@@ -33,6 +33,8 @@ pub(super) struct Outgoing {
     pub(super) length: u16,
     pub(super) tag: Tag,
     pub(super) ends_message: bool,
+    /// Nothing follows at once: the last of a message or of a burst.
+    pub(super) pushes: bool,
     pub(super) resent: bool,
     /// Carries the flag that tells the receiver of the reduction [RFC 3168 §6.1.2].
     pub(super) announces_reduction: bool,
@@ -139,6 +141,8 @@ pub(super) struct Sender {
     sent_since_hold: bool,
     waits_for_pacing: bool,
     burst_left: u64,
+    /// The last segment of the burst says so.
+    pushes_burst: bool,
     /// When the last segment left, and whether the idle time since then was already answered by a restart.
     last_sent: Option<Time>,
     restarted: bool,
@@ -192,6 +196,7 @@ impl Sender {
             sent_since_hold: false,
             waits_for_pacing: false,
             burst_left: 0,
+            pushes_burst: false,
             last_sent: None,
             restarted: false,
             retransmitted_bytes: 0,

@@ -56,6 +56,14 @@ pub struct Host {
     pub small_queue_bytes: Option<Located<Quantity<Bytes>>>,
     /// Receive buffer.
     pub receive_buffer: Option<Located<Quantity<Bytes>>>,
+    /// Whether every segment is acknowledged at once while the offered window grows.
+    pub acks_window_growth: Option<bool>,
+    /// Whether a piece of more than one segment ends pushed, and a full pushed segment is acknowledged at once.
+    pub push_bursts: Option<bool>,
+    /// Whether pieces grow on short paths.
+    pub longer_bursts_near: Option<bool>,
+    /// Whether the host sizes the pieces of controllers that pace as well.
+    pub host_sizes_paced_bursts: Option<bool>,
 }
 
 /// Time that a packet spends in a host's stack; the topology's own where nothing is said.
@@ -130,6 +138,10 @@ impl Host {
             small_queue: quantity!(small_queue),
             small_queue_bytes: quantity!(small_queue_bytes),
             receive_buffer: self.receive_buffer.as_ref().map_or(base.receive_buffer, |said| said.value.0.get()),
+            acks_window_growth: self.acks_window_growth.unwrap_or(base.acks_window_growth),
+            push_bursts: self.push_bursts.unwrap_or(base.push_bursts),
+            longer_bursts_near: self.longer_bursts_near.unwrap_or(base.longer_bursts_near),
+            host_sizes_paced_bursts: self.host_sizes_paced_bursts.unwrap_or(base.host_sizes_paced_bursts),
         }
     }
 }

@@ -11,6 +11,13 @@ const OFFLOAD_WINDOW_DIVISOR: u64 = 3;
 /// start and in congestion avoidance (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
 const SMALL_QUEUE_GAINS: (u16, u16) = (200, 120);
 
+/// Segments of a piece at least (`tcp_min_tso_segs`).
+const LEAST_PIECE: u64 = 2;
+/// Bytes of a piece at most (`GSO_LEGACY_MAX_SIZE`).
+const LARGEST_PIECE: u64 = 65_536;
+/// Each so many microseconds of the least round trip halve what a piece is longer by on short paths: 2⁹.
+const HALVED_EACH_US: u64 = 512;
+
 impl Sender {
     /// The rate that transmissions are paced at: the controller's, or the host's if it paces everyone.
     #[inline(always)]
@@ -60,16 +67,23 @@ impl Sender {
             .clamp(LEAST_SMALL_QUEUE, stack.profile.small_queue_bytes.max(LEAST_SMALL_QUEUE))
     }
 
-    /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least two
+    /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least so many
     /// (`tcp_tso_autosize`).
-    fn offload_goal(&self, stack: &Stack) -> u64 {
+    fn offload_goal(&self, least: u64, stack: &Stack) -> u64 {
         let most = u64::from(stack.profile.offload_segments).max(1);
         if most == 1 {
             return 1;
         }
         let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
-        let sized = rate.map_or(most, |rate| rate.bytes_in(TICK).get() / stack.mss());
-        sized.clamp(2, most)
+        let near = if stack.profile.longer_bursts_near { self.added_near() } else { 0 };
+        let sized = rate.map_or(most, |rate| (rate.bytes_in(TICK).get() + near) / stack.mss());
+        sized.clamp(least.min(most), most)
+    }
+
+    /// What pieces are longer by where the least round trip is short, bytes (`tcp_tso_rtt_log`).
+    fn added_near(&self) -> u64 {
+        let halvings = self.rtt.min().map_or(u64::MAX, |least| least.as_us() / HALVED_EACH_US);
+        if halvings < 32 { LARGEST_PIECE >> halvings } else { 0 }
     }
 
     /// How many segments to hand over in one piece now; 0 to wait for more room (Linux `tcp_tso_should_defer`).
@@ -84,8 +98,11 @@ impl Sender {
     #[inline(never)]
     fn sized_burst(&self, now: Time, room: u64, window: u64, stack: &Stack) -> u64 {
         let goal = match self.controller.burst() {
-            Some(burst) if self.controller.pacing().is_some() => burst.get().max(1),
-            _ => self.offload_goal(stack),
+            Some(burst) if self.controller.pacing().is_some() => {
+                let least = burst.get().max(1);
+                if stack.profile.host_sizes_paced_bursts { self.offload_goal(least, stack) } else { least }
+            }
+            _ => self.offload_goal(LEAST_PIECE, stack),
         };
         if goal <= 1 {
             return 1;

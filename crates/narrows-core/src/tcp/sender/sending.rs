@@ -61,7 +61,10 @@ impl Sender {
             let room = window - in_flight;
             match self.burst(now, room, window, pacing, stack) {
                 0 => return self.hold(Limit::Window),
-                burst => self.burst_left = burst,
+                burst => {
+                    self.burst_left = burst;
+                    self.pushes_burst = burst > 1 && stack.profile.push_bursts;
+                }
             }
         }
         let segment = Outgoing {
@@ -69,6 +72,7 @@ impl Sender {
             length,
             tag,
             ends_message,
+            pushes: ends_message || (self.pushes_burst && self.burst_left == 1),
             resent: false,
             announces_reduction: core::mem::take(&mut self.announce_reduction),
         };
@@ -98,8 +102,15 @@ impl Sender {
         if self.nxt < self.offered {
             let (length, tag, ends_message) = self.next_piece_of_message(stack);
             if self.nxt.plus(u64::from(length)) <= self.allowed {
-                let segment =
-                    Outgoing { start: self.nxt, length, tag, ends_message, resent: false, announces_reduction: false };
+                let segment = Outgoing {
+                    start: self.nxt,
+                    length,
+                    tag,
+                    ends_message,
+                    pushes: ends_message,
+                    resent: false,
+                    announces_reduction: false,
+                };
                 self.send_new(now, segment, None, stack);
                 self.probe = Some(Probe { high: self.nxt, resent: false });
                 self.probe_at = Time::NEVER;
@@ -130,12 +141,14 @@ impl Sender {
             self.timeout_at = now + self.timeout(stack);
         }
         let message = self.message_of(start);
+        let ends_message = message.whole && start.plus(u64::from(length)) == message.end;
         self.note_sent(now, length, pacing, None, stack);
         Outgoing {
             start,
             length,
             tag: message.tag,
-            ends_message: message.whole && start.plus(u64::from(length)) == message.end,
+            ends_message,
+            pushes: ends_message,
             resent: true,
             announces_reduction: false,
         }

@@ -56,7 +56,7 @@ impl Path {
             let segment = Segment {
                 seq: out.start.wire(),
                 length: out.length,
-                flags: Flags::ACK.with_if(Flags::PSH, out.ends_message),
+                flags: Flags::ACK.with_if(Flags::PSH, out.pushes).with_if(Flags::END, out.ends_message),
                 ecn: Ecn::NotCapable,
                 timestamp: timestamp(self.now),
                 tag: out.tag,
