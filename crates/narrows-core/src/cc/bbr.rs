@@ -473,7 +473,9 @@ impl Bbr {
     fn size_bursts(&mut self, path: &Path) {
         let rate = self.pacing.unwrap_or(SINGLE_SEGMENT_RATE);
         let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
-        let millisecond = (rate.as_bps() / 8 / 1_024) / path.mss.get().max(1);
+        // Pacing by departure time (Linux 4.20) counts payload alone, as the host does where it sizes pieces.
+        let segment = if self.version == Version::Linux6 { self.packet } else { path.mss };
+        let millisecond = (rate.as_bps() / 8 / 1_024) / segment.get().max(1);
         self.burst = millisecond.max(least).min(path.burst.get().clamp(1, 127));
     }
 }
