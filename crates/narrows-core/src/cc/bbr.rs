@@ -303,14 +303,27 @@ impl Bbr {
         self.mode = Mode::ProbeBandwidth { index: (8 - drawn) % 8, since: now };
     }
 
+    /// What will be in the network when pacing lets the next piece go, of what is now (Linux 4.20
+    /// `bbr_packets_in_net_at_edt`).
+    fn in_network_at_departure(&self, in_flight: Packets, now: Time, path: &Path) -> u64 {
+        let in_flight = in_flight.get();
+        if self.version == Version::Linux49 {
+            return in_flight;
+        }
+        let until = path.departs_at.max(now).since(now).as_us();
+        let delivered = self.bandwidth().saturating_mul(until) / BANDWIDTH_ONE;
+        let piece = if self.pacing_gain() > GAIN_ONE { self.burst } else { 0 };
+        (in_flight + piece).saturating_sub(delivered)
+    }
+
     /// The next phase of probing, when this one has done its work.
-    fn advance_cycle(&mut self, ack: &Ack) {
+    fn advance_cycle(&mut self, ack: &Ack, path: &Path) {
         let Mode::ProbeBandwidth { index, since } = self.mode else { return };
         if self.version == Version::Linux49 && self.long_term.rate().is_some() {
             return;
         }
         let lasted = ack.now.since(since).as_us() > self.round_trip_us.unwrap_or(u64::MAX);
-        let in_flight = ack.prior_in_flight.get();
+        let in_flight = self.in_network_at_departure(ack.prior_in_flight, ack.now, path);
         let gain = self.pacing_gain();
         let done = match gain {
             // More than the path carries must be in flight, or lost, before probing has shown anything.
@@ -338,11 +351,13 @@ impl Bbr {
         }
     }
 
-    fn check_drain(&mut self, ack: &Ack) {
+    fn check_drain(&mut self, ack: &Ack, path: &Path) {
         if self.mode == Mode::Startup && self.pipe_is_full {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && ack.in_flight.get() <= self.inflight(GAIN_ONE) {
+        if self.mode == Mode::Drain
+            && self.in_network_at_departure(ack.in_flight, ack.now, path) <= self.inflight(GAIN_ONE)
+        {
             self.probe_bandwidth(ack.now);
         }
     }
@@ -448,9 +463,11 @@ impl Bbr {
     }
 
     /// The initial window per round trip, or per millisecond while there is none, at Startup's gain.
+    /// The handshake's is the first that counts for the least, too (Linux `bbr_init`).
     fn pace_by_round_trip(&mut self, path: &Path) {
         let us = path.srtt.map_or(1_000, |srtt| srtt.as_us().max(1));
         self.paced_by_round_trip = path.srtt.is_some();
+        self.round_trip_us = self.round_trip_us.or(path.min_rtt.map(|least| least.as_us().max(1)));
         let bandwidth = self.window.saturating_mul(BANDWIDTH_ONE) / us;
         self.pacing = None;
         self.pace(bandwidth, HIGH_GAIN, path);
@@ -498,9 +515,9 @@ impl CongestionControl for Bbr {
                 self.aggregation.update(ack.now, ack.acked.get(), self.round_started, bandwidth, self.window);
             }
         }
-        self.advance_cycle(ack);
+        self.advance_cycle(ack, path);
         self.check_full_pipe(sample.is_some_and(|sample| sample.app_limited));
-        self.check_drain(ack);
+        self.check_drain(ack, path);
         self.update_round_trip(ack);
         self.pace(self.bandwidth(), self.pacing_gain(), path);
         self.set_window(ack);

@@ -190,6 +190,8 @@ pub struct Path {
     pub nxt: Seq,
     /// Packets thought to be in the network.
     pub in_flight: Packets,
+    /// When pacing lets the next piece go; in the past if nothing holds it back.
+    pub departs_at: Time,
 }
 
 /// The controller's contract. Every method is total: any order of calls with any consistent facts is legal.

@@ -428,5 +428,6 @@ pub fn initial_path(stack: &Stack) -> Path {
         una: Seq::FIRST,
         nxt: Seq::FIRST,
         in_flight: Packets::ZERO,
+        departs_at: Time::ZERO,
     }
 }

@@ -105,6 +105,7 @@ impl Transport {
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             in_flight: Packets::ZERO,
+            departs_at: Time::ZERO,
         };
         let settings = Settings::new(spec.parameters, values);
         let context = Context { settings, path: &path, random: SmallStream::new(7) };

@@ -80,6 +80,7 @@ impl<'a> Facts<'a> {
             una: Seq::new(self.una),
             nxt: Seq::new(self.nxt),
             in_flight: Packets::new((self.nxt - self.una) / MSS),
+            departs_at: Time::ZERO,
         }
     }
 

@@ -270,7 +270,7 @@ fn a_phase_lasts_a_round_trip_and_until_it_has_worked() {
             lost: Packets::new(lost),
             ..ack(Time::from_ns(ms * 1_000_000))
         };
-        cc.advance_cycle(&facts);
+        cc.advance_cycle(&facts, &path());
         if let Mode::ProbeBandwidth { index, .. } = cc.mode { index } else { 99 }
     };
     // 5/4 of 100 packets and the quanta: 128.
@@ -278,6 +278,33 @@ fn a_phase_lasts_a_round_trip_and_until_it_has_worked() {
     // Emptied down to the product and the quanta, 104.
     assert_eq!((index(1, 1, 105, 0), index(1, 1, 104, 0), index(1, 11, 200, 0)), (1, 2, 2));
     assert_eq!((index(7, 10, 104, 0), index(7, 11, 104, 0)), (7, 0));
+}
+
+#[test]
+fn later_kernels_count_what_is_in_flight_when_the_next_piece_leaves() {
+    let now = Time::ZERO + Span::from_ms(5);
+    // A packet per 100 us, for 1 ms; a piece of eight segments while more is to be in flight.
+    let path = Path { departs_at: now + Span::from_ms(1), ..path() };
+    let counted = |version, index| {
+        let cc = Bbr { version, burst: 8, ..cruising(index) };
+        cc.in_network_at_departure(Packets::new(50), now, &path)
+    };
+    assert_eq!((counted(Version::Linux6, 0), counted(Version::Linux6, 2)), (50 - 9 + 8, 50 - 9));
+    assert_eq!((counted(Version::Linux49, 0), counted(Version::Linux49, 2)), (50, 50));
+    let late = Path { departs_at: Time::ZERO, ..path };
+    assert_eq!(Bbr { version: Version::Linux6, ..cruising(2) }.in_network_at_departure(Packets::new(50), now, &late), 50);
+}
+
+#[test]
+fn the_handshake_is_the_first_round_trip() {
+    let mut cc = bbr(0);
+    let path = Path { srtt: Some(Span::from_us(700)), min_rtt: Some(Span::from_us(250)), ..path() };
+    cc.on_sent(Time::ZERO, &Sent { in_flight: Packets::new(1), idle: None }, &path);
+    assert_eq!(cc.round_trip_us, Some(250));
+    // A segment of data takes longer where it has to be put on the line.
+    let sample = Some(RttSample { span: Span::from_us(600), seq: Seq::FIRST });
+    cc.on_ack(&Ack { rtt: sample, ..ack(Time::ZERO + Span::from_ms(1)) }, &path);
+    assert_eq!(cc.round_trip_us, Some(250));
 }
 
 fn sample(delivered: u64, us: u64, prior: u64, app_limited: bool) -> RateSample {
