@@ -341,7 +341,8 @@ impl Play {
             let last = data.as_ref().is_some_and(|range| number == *range.end());
             segment.length = 1448;
             segment.seq = start(number).wire();
-            segment.flags = if last { push } else { Flags::from_bits(push.bits() & !Flags::PSH.with(Flags::END).bits()) };
+            segment.flags =
+                if last { push } else { Flags::from_bits(push.bits() & !Flags::PSH.with(Flags::END).bits()) };
             segment.tag = Tag(1);
             self.end.handle_segment(self.now, &segment, &self.stack);
             self.poll()?;

@@ -267,7 +267,8 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
         unreachable!("a profile is an object")
     };
     /// Fields that JSON holds as picoseconds.
-    const SPANS: &[&str] = &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue"];
+    const SPANS: &[&str] =
+        &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue", "sack-compression"];
     const BYTES: &[&str] = &["small-queue-bytes", "receive-buffer"];
     for (key, value) in fields {
         let text = match (&value, value.as_u64()) {

@@ -86,6 +86,7 @@ impl Endpoint {
     pub fn established(controller: Controller, round_trip: Span, stack: &Stack) -> Endpoint {
         let mut endpoint = Endpoint { handshake: Handshake::Established, ..Endpoint::closed(controller, stack) };
         endpoint.sender.sample_handshake(Time::ZERO, round_trip, stack);
+        endpoint.receiver.learn_round_trip(round_trip, stack);
         let window = endpoint.receiver.window(stack);
         endpoint.sender.allow(Seq::FIRST, window);
         endpoint
@@ -179,6 +180,7 @@ impl Endpoint {
         self.announce = true;
         if let Some(at) = sent_once {
             self.sender.sample_handshake(now, now.since(at), stack);
+            self.receiver.learn_round_trip(now.since(at), stack);
         }
     }
 

@@ -15,6 +15,28 @@ pub enum LossDetection {
     Rack,
 }
 
+/// How many segments segmentation offload puts into one piece (Linux `tcp_tso_autosize`). Named for the kernels that do so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum BurstSizing {
+    /// A millisecond's worth, at least two; controllers that pace choose for themselves.
+    #[default]
+    #[cfg_attr(feature = "serde", serde(rename = "linux-4.9"))]
+    Linux49,
+    /// 1/1024 s worth of payload, and on short paths 64 KB more, halved for each 512 us of the least round trip (5.18
+    /// `tcp_tso_rtt_log`); where a controller paces, what it states is the least (4.20).
+    #[cfg_attr(feature = "serde", serde(rename = "linux-6"))]
+    Linux6,
+}
+
+impl BurstSizing {
+    /// What plans leave out.
+    #[cfg(feature = "serde")]
+    fn is_first(&self) -> bool {
+        *self == BurstSizing::Linux49
+    }
+}
+
 /// Every constant of a host's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -68,13 +90,18 @@ pub struct Profile {
     /// (6.6).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
     pub push_bursts: bool,
-    /// Whether pieces grow on short paths: 64 KB more, halved for each 512 us of the least round trip (Linux 5.18
-    /// `tcp_tso_rtt_log`).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
-    pub longer_bursts_near: bool,
-    /// Whether the host sizes the pieces of controllers that pace as well, and what these state is the least (Linux 4.20).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
-    pub host_sizes_paced_bursts: bool,
+    /// How many segments go in one piece.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BurstSizing::is_first", default))]
+    pub burst_sizing: BurstSizing,
+    /// Most time that reports of a hole wait for others, beyond the first three; at most 5 % of the handshake's round trip.
+    /// 0: each goes at once (Linux `tcp_comp_sack_delay_ns`, since 4.18).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero", default))]
+    pub sack_compression: Span,
+}
+
+#[cfg(feature = "serde")]
+fn is_zero(span: &Span) -> bool {
+    *span == Span::ZERO
 }
 
 impl Profile {
@@ -102,8 +129,8 @@ impl Profile {
         receive_buffer: 64 << 20,
         acks_window_growth: false,
         push_bursts: false,
-        longer_bursts_near: false,
-        host_sizes_paced_bursts: false,
+        burst_sizing: BurstSizing::Linux49,
+        sack_compression: Span::ZERO,
     };
 
     /// Linux 6, until 6.15: RACK-TLP is the only loss detector. [Linux `tcp_input.c`, `tcp_output.c`]
@@ -113,8 +140,8 @@ impl Profile {
         small_queue_bytes: Bytes::new(1 << 20),
         acks_window_growth: true,
         push_bursts: true,
-        longer_bursts_near: true,
-        host_sizes_paced_bursts: true,
+        burst_sizing: BurstSizing::Linux6,
+        sack_compression: Span::from_ms(1),
         ..Profile::LINUX_4_9
     };
 

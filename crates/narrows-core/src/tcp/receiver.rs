@@ -4,10 +4,18 @@ use alloc::collections::VecDeque;
 
 use super::{EcnMode, Stack};
 use crate::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag};
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// The window that a connection begins with (Linux `tcp_select_initial_window`), bytes.
 const FIRST_WINDOW: u64 = 65_535;
+/// Reports of a hole that go at once before others wait (Linux `TCP_FASTRETRANS_THRESH`).
+const PROMPT_REPORTS: u8 = 3;
+/// So many reports may wait, and no more (Linux `tcp_comp_sack_nr`).
+const MOST_WAITING_REPORTS: u8 = 44;
+/// What reports wait longer for the kernel's convenience (Linux `tcp_comp_sack_slack_ns`).
+const REPORT_SLACK: Span = Span::from_us(100);
+/// Reports wait this part of a round trip: 5 %.
+const REPORTS_PER_ROUND_TRIP: u64 = 20;
 /// Segments with less do not let it grow (Linux `tcp_event_data_recv`), bytes.
 const LEAST_FOR_GROWTH: u64 = 128;
 
@@ -71,6 +79,18 @@ pub(super) struct Receiver {
     /// may bring two changes, as receive offload may hand up two runs.
     before_change: VecDeque<(Seq, bool)>,
     marked_bytes: u64,
+    reports: Reports,
+}
+
+/// Which out-of-order arrivals are told at once, and which together with others (Linux "SACK compression").
+#[derive(Clone, Copy, Debug)]
+struct Reports {
+    /// How long one may wait; none for hosts that tell each at once.
+    wait: Option<Span>,
+    /// Of the hole at this byte, so many were told at once.
+    hole: Seq,
+    prompt: u8,
+    waiting: u8,
 }
 
 impl Receiver {
@@ -92,6 +112,7 @@ impl Receiver {
             congestion: false,
             before_change: VecDeque::new(),
             marked_bytes: 0,
+            reports: Reports { wait: None, hole: Seq::FIRST, prompt: 0, waiting: 0 },
         }
     }
 
@@ -123,6 +144,12 @@ impl Receiver {
     /// The peer's first timestamp, from its SYN or SYN-ACK.
     pub(super) fn learn_timestamp(&mut self, timestamp: u32) {
         self.timestamp = timestamp;
+    }
+
+    /// The handshake took this long.
+    pub(super) fn learn_round_trip(&mut self, span: Span, stack: &Stack) {
+        let most = stack.profile.sack_compression;
+        self.reports.wait = (most > Span::ZERO).then(|| span.div(REPORTS_PER_ROUND_TRIP).min(most) + REPORT_SLACK);
     }
 
     #[inline]
@@ -165,7 +192,7 @@ impl Receiver {
         }
         if arrival.start > self.next {
             self.store(arrival.start, arrival.end);
-            self.pending = Pending::Now;
+            self.report(now);
             return;
         }
         let filled_hole = !self.beyond.is_empty();
@@ -223,6 +250,33 @@ impl Receiver {
             self.pending = Pending::Now;
         } else if self.pending == Pending::Nothing {
             self.pending = Pending::Delayed(now + stack.profile.delayed_ack);
+        }
+    }
+
+    /// Something arrived beyond a hole: that is told at once, or after some more (Linux `__tcp_ack_snd_check`).
+    fn report(&mut self, now: Time) {
+        let Some(wait) = self.reports.wait else {
+            self.pending = Pending::Now;
+            return;
+        };
+        if self.reports.hole != self.next {
+            (self.reports.hole, self.reports.prompt) = (self.next, 0);
+        }
+        if self.quick_acks > 0 {
+            self.quick_acks -= 1;
+            self.pending = Pending::Now;
+        } else if self.reports.prompt < PROMPT_REPORTS {
+            self.reports.prompt += 1;
+            self.pending = Pending::Now;
+        } else if self.reports.waiting >= MOST_WAITING_REPORTS {
+            self.pending = Pending::Now;
+        } else {
+            self.reports.waiting += 1;
+            self.pending = match self.pending {
+                Pending::Now => Pending::Now,
+                Pending::Nothing => Pending::Delayed(now + wait),
+                Pending::Delayed(at) => Pending::Delayed(at.min(now + wait)),
+            };
         }
     }
 
@@ -343,6 +397,7 @@ impl Receiver {
     #[inline]
     pub(super) fn take_ack(&mut self, stack: &Stack) -> AckFields {
         self.pending = Pending::Nothing;
+        self.reports.waiting = 0;
         self.acknowledged = self.next;
         AckFields {
             ack: self.next,

@@ -1,6 +1,6 @@
 //! The hosts as an experiment writes them: a named profile, and what differs from it.
 
-use narrows_core::tcp::profile::{LossDetection, Profile};
+use narrows_core::tcp::profile::{BurstSizing, LossDetection, Profile};
 use narrows_core::units::{Bytes, Packets, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,10 +60,10 @@ pub struct Host {
     pub acks_window_growth: Option<bool>,
     /// Whether a piece of more than one segment ends pushed, and a full pushed segment is acknowledged at once.
     pub push_bursts: Option<bool>,
-    /// Whether pieces grow on short paths.
-    pub longer_bursts_near: Option<bool>,
-    /// Whether the host sizes the pieces of controllers that pace as well.
-    pub host_sizes_paced_bursts: Option<bool>,
+    /// How many segments go in one piece: `"linux-4.9"` or `"linux-6"`.
+    pub burst_sizing: Option<Sizing>,
+    /// Most time that reports of a hole wait for others; 0 tells each at once.
+    pub sack_compression: Option<Located<Quantity<Span>>>,
 }
 
 /// Time that a packet spends in a host's stack; the topology's own where nothing is said.
@@ -96,6 +96,17 @@ pub enum Detection {
     DuplicateAcks,
     /// By time.
     Rack,
+}
+
+/// How many segments go in one piece.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub enum Sizing {
+    /// A millisecond's worth; controllers that pace choose for themselves.
+    #[serde(rename = "linux-4.9")]
+    Linux49,
+    /// Longer pieces on short paths; where a controller paces, what it states is the least.
+    #[serde(rename = "linux-6")]
+    Linux6,
 }
 
 impl Host {
@@ -140,8 +151,11 @@ impl Host {
             receive_buffer: self.receive_buffer.as_ref().map_or(base.receive_buffer, |said| said.value.0.get()),
             acks_window_growth: self.acks_window_growth.unwrap_or(base.acks_window_growth),
             push_bursts: self.push_bursts.unwrap_or(base.push_bursts),
-            longer_bursts_near: self.longer_bursts_near.unwrap_or(base.longer_bursts_near),
-            host_sizes_paced_bursts: self.host_sizes_paced_bursts.unwrap_or(base.host_sizes_paced_bursts),
+            burst_sizing: self.burst_sizing.map_or(base.burst_sizing, |said| match said {
+                Sizing::Linux49 => BurstSizing::Linux49,
+                Sizing::Linux6 => BurstSizing::Linux6,
+            }),
+            sack_compression: quantity!(sack_compression),
         }
     }
 }

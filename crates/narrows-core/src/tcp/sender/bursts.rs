@@ -2,6 +2,7 @@
 
 use super::{Sender, TICK};
 use crate::cc::Phase;
+use crate::tcp::profile::BurstSizing;
 use crate::tcp::{LEAST_SMALL_QUEUE, Stack};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
@@ -13,6 +14,8 @@ const SMALL_QUEUE_GAINS: (u16, u16) = (200, 120);
 
 /// Segments of a piece at least (`tcp_min_tso_segs`).
 const LEAST_PIECE: u64 = 2;
+/// So many pieces a second at the rate (`sk_pacing_shift`: 2¹⁰).
+const PER_SECOND: u64 = 1_024;
 /// Bytes of a piece at most (`GSO_LEGACY_MAX_SIZE`).
 const LARGEST_PIECE: u64 = 65_536;
 /// Each so many microseconds of the least round trip halve what a piece is longer by on short paths: 2⁹.
@@ -75,8 +78,14 @@ impl Sender {
             return 1;
         }
         let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
-        let near = if stack.profile.longer_bursts_near { self.added_near() } else { 0 };
-        let sized = rate.map_or(most, |rate| (rate.bytes_in(TICK).get() + near) / stack.mss());
+        let sized = rate.map_or(most, |rate| match stack.profile.burst_sizing {
+            BurstSizing::Linux49 => rate.bytes_in(TICK).get() / stack.mss(),
+            // Of packets' bytes, as the rate counts them, as many segments as of payload.
+            BurstSizing::Linux6 => {
+                let packets = rate.as_bps() / 8 / PER_SECOND;
+                (packets * stack.mss() / stack.packet().get() + self.added_near()) / stack.mss()
+            }
+        });
         sized.clamp(least.min(most), most)
     }
 
@@ -100,7 +109,10 @@ impl Sender {
         let goal = match self.controller.burst() {
             Some(burst) if self.controller.pacing().is_some() => {
                 let least = burst.get().max(1);
-                if stack.profile.host_sizes_paced_bursts { self.offload_goal(least, stack) } else { least }
+                match stack.profile.burst_sizing {
+                    BurstSizing::Linux49 => least,
+                    BurstSizing::Linux6 => self.offload_goal(least, stack),
+                }
             }
             _ => self.offload_goal(LEAST_PIECE, stack),
         };
