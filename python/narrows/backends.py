@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from typing import Final
 
@@ -40,11 +41,17 @@ class Backend(StrEnum):
         return "narrowsd" if self.is_live else "Narrows"
 
     def version(self) -> str:
-        """Of what makes its runs: those of another version are made again.
+        """Of what makes its runs, with the kernel that carries them: those of another version are made again.
 
-        Raises `EnvironmentLacks` where it is not installed.
+        Raises `EnvironmentLacks` where something of it is not here.
         """
-        return daemon.version() if self.is_live else native.version()
+        match self:
+            case Backend.SIM:
+                return native.version()
+            case Backend.GUEST:
+                return f"{daemon.version()} on {', '.join(daemon.guest())}"
+            case Backend.NATIVE:
+                return f"{daemon.version()} on {os.uname().release}"
 
     def stored(self, plan: str) -> str:
         """The name of the folder that holds its runs of a plan, by the plan's hash."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,9 @@ ANSWER_SECONDS: Final = 60
 BAD_INPUT: Final = 2
 ENVIRONMENT: Final = 3
 INTERRUPTED: Final = 130
+
+_GUEST_KERNEL: Final = "the guest's kernel"
+_QEMU: Final = "QEMU"
 
 _MOST_CHARACTERS: Final = 2000
 """Of what it said last, that an error repeats."""
@@ -70,6 +74,18 @@ def doctor() -> list[dict[str, Any]]:
         ]  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise EnvironmentLacks(f"{find()} does not say what it found: {error!r}") from error
+
+
+def guest() -> tuple[str, str]:
+    """What a guest would be: the release of its kernel, and the version of QEMU. Raises `EnvironmentLacks`."""
+    found = {one["subject"]: one for one in doctor() if one["backend"] == "guest"}
+    for subject in (_GUEST_KERNEL, _QEMU):
+        if subject not in found:
+            raise EnvironmentLacks(f"{find()} does not say what it found of {subject}")
+        if not found[subject]["good"]:
+            raise EnvironmentLacks(found[subject]["found"])
+    number = re.search(r"\d+(\.\d+)+", found[_QEMU]["found"])
+    return found[_GUEST_KERNEL]["found"], f"QEMU {number[0] if number else found[_QEMU]['found']}"
 
 
 def start(arguments: Sequence[str], errors: int) -> subprocess.Popen[bytes]:

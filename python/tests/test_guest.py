@@ -153,9 +153,11 @@ def test_short_flows_take_as_long_as_simulated(simulated: Simulate) -> None:
     assert modelled["finished"].all()
     assert flows["size_bytes"].to_list() == modelled["size_bytes"].to_list()
     assert flows["start_ns"].to_list() == pytest.approx(modelled["start_ns"].to_list(), abs=1_000_000)
-    for quantile, slack in ((0.5, 0.1), (0.99, 0.15)):
+    # Of some 200 flows the last hundredth is two, which say nothing.
+    for quantile, slack in ((0.5, 0.1), (0.9, 0.15)):
         times = [found["fct_ns"].quantile(quantile) for found in (flows, modelled)]
         assert times[0] == pytest.approx(times[1], rel=slack)
+    assert flows["fct_ns"].mean() == pytest.approx(modelled["fct_ns"].mean(), rel=0.05)
 
 
 def test_gemini_keeps_the_queue_at_the_threshold_and_a_run_repeats_to_the_byte(simulated: Simulate) -> None:

@@ -4,6 +4,7 @@
 mod cc;
 mod doctor;
 mod failure;
+mod lock;
 mod refused;
 mod run;
 

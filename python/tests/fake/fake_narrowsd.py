@@ -29,6 +29,7 @@ def main():
             for subject, good, found, backend in (
                 ("QEMU", True, "qemu-system-x86_64 8.2.0", "guest"),
                 ("kernel image", False, "no image in /boot can be read", "guest"),
+                ("the guest's kernel", True, _kernel("guest"), "guest"),
                 ("BTF", True, "/sys/kernel/btf/vmlinux", "controllers"),
             ):
                 print(json.dumps({"subject": subject, "good": good, "found": found, "backend": backend}))
@@ -95,7 +96,7 @@ def _manifest(plan, seed, backend, mode, end_ns):
     manifest = {
         "version": _version(), "plan_hash": hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()[:16],
         "seed": seed, "threads": 1, "simulated_ns": end_ns, "packet_hops": 1_000_000, "events": 1_000_000,
-        "cpu_ns": 900_000_000, "wall_ns": end_ns, "ns_per_packet_hop": 900, "backend": backend, "kernel": "6.12.8-fake",
+        "cpu_ns": 900_000_000, "wall_ns": end_ns, "ns_per_packet_hop": 900, "backend": backend, "kernel": _kernel(backend),
         "valid": not late,
         "invalid": "a packet was delivered 31000 us late, over the budget of 20000 us" if late else None,
         "lateness": {
@@ -109,6 +110,10 @@ def _manifest(plan, seed, backend, mode, end_ns):
     if mode == "runs-another":
         manifest["seed"] += 1
     return manifest
+
+
+def _kernel(backend):
+    return os.environ.get("FAKE_NARROWSD_KERNEL", "6.12.8-fake") if backend == "guest" else os.uname().release
 
 
 def _version():

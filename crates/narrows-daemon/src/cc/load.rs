@@ -5,8 +5,9 @@ use narrows_kernel::registered::{self, is_registered};
 use narrows_kernel::{Controller, Kernel, Loaded, Options, Settings, pinned};
 
 use super::service::{self, Ending};
-use super::{assignment, lock, named, refused, system_default};
+use super::{assignment, named, refused, say, system_default};
 use crate::failure::Failure;
+use crate::lock;
 
 /// Who takes over where the other end refused ECN: the first that this kernel has.
 const FALLBACKS: [&str; 2] = ["cubic", "reno"];
@@ -56,9 +57,9 @@ pub(super) fn load(arguments: &Arguments) -> Result<(), Failure> {
     };
     drop(lock);
 
-    println!("{} is registered as {}", controller.spec.name, controller.registered);
+    say(&format!("{} is registered as {}\n", controller.spec.name, controller.registered));
     if let Some(before) = before {
-        println!("it is the default of this namespace; before it was {before}");
+        say(&format!("it is the default of this namespace; before it was {before}\n"));
     }
     match held {
         Some(loaded) => hold(controller, loaded, &ending),
@@ -75,15 +76,15 @@ fn hold(controller: &Controller, loaded: Loaded, ending: &Ending) -> Result<(), 
     let _lock = lock::take(controller)?;
     let restored = system_default::put_back(controller)?;
     loaded.unload();
-    println!("{} is unloaded", controller.spec.name);
+    say(&format!("{} is unloaded\n", controller.spec.name));
     if let Some(said) = restored {
-        println!("{said}");
+        say(&format!("{said}\n"));
     }
     Ok(())
 }
 
 /// Refuses if it is loaded, and removes what killed processes left of it.
-fn make_room(controller: &'static Controller) -> Result<(), Failure> {
+pub(crate) fn make_room(controller: &'static Controller) -> Result<(), Failure> {
     let name = controller.spec.name;
     let folder = pinned::folder(controller);
     if let Some(found) = registered::find(controller).map_err(refused::by_kernel)? {

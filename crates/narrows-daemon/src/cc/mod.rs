@@ -2,12 +2,11 @@
 //! verb.
 //!
 //! The kernel is asked what is registered; nothing that could be wrong about it is kept in files. Of two commands on the same
-//! controller one waits for the other ([`lock`]).
+//! controller one waits for the other ([`crate::lock`]).
 
 mod assignment;
 mod list;
 mod load;
-mod lock;
 mod namespaces;
 mod prometheus;
 mod service;
@@ -26,6 +25,7 @@ use narrows_scenario::Problem;
 
 use crate::failure::Failure;
 use crate::refused;
+pub(crate) use load::make_room;
 
 /// What to do with the kernel's controllers.
 #[derive(Debug, Subcommand)]

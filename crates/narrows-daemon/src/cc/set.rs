@@ -3,8 +3,9 @@
 use clap::Args;
 use narrows_kernel::Namespace;
 
-use super::{assignment, lock, named, namespaces, refused, state};
+use super::{assignment, named, namespaces, refused, state};
 use crate::failure::Failure;
+use crate::lock;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -41,15 +41,24 @@ pub(super) fn status(arguments: &Arguments) -> Result<(), Failure> {
         Some(name) => vec![named(name)?],
         None => CONTROLLERS.iter().collect(),
     };
-    loop {
-        let text = text(&controllers, arguments)?;
-        match &arguments.out {
-            Some(path) => replace(path, &text)?,
-            None => say(&text),
-        }
-        let Some(seconds) = arguments.every else { return Ok(()) };
+    once(&controllers, arguments)?;
+    while let Some(seconds) = arguments.every {
         std::thread::sleep(Duration::from_secs(seconds.into()));
+        // What worked once may work again: a disk that is full now, a namespace that went meanwhile.
+        if let Err(failure) = once(&controllers, arguments) {
+            eprintln!("warning: {failure}");
+        }
     }
+    Ok(())
+}
+
+fn once(controllers: &[&'static Controller], arguments: &Arguments) -> Result<(), Failure> {
+    let text = text(controllers, arguments)?;
+    match &arguments.out {
+        Some(path) => replace(path, &text)?,
+        None => say(&text),
+    }
+    Ok(())
 }
 
 fn text(controllers: &[&'static Controller], arguments: &Arguments) -> Result<String, Failure> {

@@ -6,8 +6,9 @@ use narrows_kernel::registered::{self, Registered};
 use narrows_kernel::{Controller, Error, pinned};
 
 use super::namespaces::Namespace;
-use super::{lock, named, refused, system_default};
+use super::{named, refused, say, system_default};
 use crate::failure::Failure;
+use crate::lock;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -50,15 +51,15 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     let rest = pinned::remove_partial(&pinned::folder(controller)).map_err(refused::by_kernel)?;
 
     match (is_loaded, rest) {
-        (true, _) => println!("{name} is unloaded"),
-        (false, true) => println!("{name} was not loaded; what a killed process left of it is removed"),
-        (false, false) => println!("{name} is not loaded"),
+        (true, _) => say(&format!("{name} is unloaded\n")),
+        (false, true) => say(&format!("{name} was not loaded; what a killed process left of it is removed\n")),
+        (false, false) => say(&format!("{name} is not loaded\n")),
     }
     if flows > 0 {
-        println!("{flows} of its connections keep it until they end");
+        say(&format!("{flows} of its connections keep it until they end\n"));
     }
     if let Some(said) = restored {
-        println!("{said}");
+        say(&format!("{said}\n"));
     }
     Ok(())
 }

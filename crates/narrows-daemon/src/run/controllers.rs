@@ -7,8 +7,9 @@ use narrows_core::units::Rate;
 use narrows_kernel::{Controller, Loaded, Settings};
 use narrows_scenario::plan::{ControllerChoice, Plan, Role};
 
+use crate::cc::make_room;
 use crate::failure::Failure;
-use crate::refused;
+use crate::{lock, refused};
 
 /// Where the kernel has the plan's controller by another name.
 const OWN: [(&str, &str); 1] = [("newreno", "reno")];
@@ -74,6 +75,8 @@ pub(super) fn load(plan: &Plan, names: &BTreeMap<String, String>) -> Result<Vec<
             continue;
         }
         let settings = settings(plan, name, controller)?;
+        let _lock = lock::take(controller)?;
+        make_room(controller)?;
         all.push(Loaded::load(controller, &settings).map_err(refused::by_kernel)?);
     }
     Ok(all)

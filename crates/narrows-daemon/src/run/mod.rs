@@ -19,6 +19,7 @@ use narrows_scenario::plan::Plan;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::lock;
 pub(crate) use guest::begin as inside_guest;
 
 /// What a run is given.
@@ -69,7 +70,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let stop = interruptions()?;
     let job = Job { seed: arguments.seed, controllers: arguments.controllers };
     let results = match arguments.on {
-        Backend::Native => carry::carry(&plan, &job, Backend::Native, &mut told(&stop))?,
+        Backend::Native => {
+            let _alone = lock::take_kernel(&stop)?;
+            carry::carry(&plan, &job, Backend::Native, &mut told(&stop))?
+        }
         Backend::Guest => guest::boot(&plan, &text, &job, &temporary.path, &stop)?,
     };
     for (name, bytes) in &results {
@@ -106,7 +110,10 @@ fn interruptions() -> Result<Arc<AtomicBool>, Failure> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
     }
+    let parent = rustix::process::getppid();
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM)).map_err(Failure::failed)?;
+    // It may have ended before it could be watched.
+    stop.fetch_or(rustix::process::getppid() != parent, Ordering::Relaxed);
     Ok(stop)
 }
 
@@ -124,9 +131,11 @@ impl Temporary {
             return Err(Failure::input(format!("{} is there already", out.display())).help("choose another folder"));
         }
         let name = out.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidInput.into()))?.to_string_lossy();
-        let path = out.with_file_name(format!(".{name}.{}", std::process::id()));
+        let prefix = format!(".{name}.");
+        let path = out.with_file_name(format!("{prefix}{}", std::process::id()));
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(cannot)?;
+            remove_orphans(parent, &prefix);
         }
         fs::create_dir(&path).map_err(cannot)?;
         Ok(Temporary { path })
@@ -140,6 +149,18 @@ impl Temporary {
 
     fn keep(self, out: &Path) -> Result<(), Failure> {
         fs::rename(&self.path, out).map_err(|error| Failure::failed(format!("cannot write {}: {error}", out.display())))
+    }
+}
+
+/// Removes what killed processes left here under this prefix and their numbers.
+fn remove_orphans(folder: &Path, prefix: &str) {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let process = entry.file_name().to_str().and_then(|name| name.strip_prefix(prefix)?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            // Another may be removing it.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

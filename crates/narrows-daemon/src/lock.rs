@@ -1,0 +1,81 @@
+//! Who may change something now: two commands on one controller would lose each other's change, and two runs on one kernel
+//! would meet in its namespaces and take each other's time.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use narrows_kernel::Controller;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::failure::Failure;
+
+/// What lives until the machine is switched off, as what is loaded does.
+const FOLDER: &str = "/run/narrows";
+/// How often a run that waits for another looks again.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A file of a controller in `/run/narrows`.
+pub(crate) fn file(controller: &Controller, kind: &str) -> PathBuf {
+    Path::new(FOLDER).join(format!("{}.{kind}", controller.spec.name))
+}
+
+/// A right, until it is dropped or its process ends in any way.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "held for its lock")] File);
+
+/// The right to change a controller. Waits for whoever changes it now.
+///
+/// # Errors
+/// Code 3 where the caller may not make the file, 1 otherwise.
+pub(crate) fn take(controller: &Controller) -> Result<Lock, Failure> {
+    let path = file(controller, "lock");
+    let lock = || -> io::Result<Lock> {
+        let file = open(&path)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(Lock(file))
+    };
+    lock().map_err(|error| unusable(&path, &error))
+}
+
+/// The right to run a plan on this kernel. Waits for the run that is on it now, and says so.
+///
+/// # Errors
+/// As [`take`]; and if it is told to `stop`.
+pub(crate) fn take_kernel(stop: &AtomicBool) -> Result<Lock, Failure> {
+    let path = Path::new(FOLDER).join("run.lock");
+    let file = open(&path).map_err(|error| unusable(&path, &error))?;
+    let mut told = false;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Lock(file)),
+            Err(Errno::WOULDBLOCK) if stop.load(Ordering::Relaxed) => return Err(Failure::interrupted()),
+            Err(Errno::WOULDBLOCK) => {
+                if !std::mem::replace(&mut told, true) {
+                    eprintln!("another run is on this kernel; this one begins when it has ended");
+                }
+                thread::sleep(LOOK);
+            }
+            Err(error) => return Err(unusable(&path, &error.into())),
+        }
+    }
+}
+
+/// The file stays, empty: removing it would let two hold locks on two files of one name.
+fn open(path: &Path) -> io::Result<File> {
+    fs::create_dir_all(FOLDER)?;
+    File::options().create(true).append(true).open(path)
+}
+
+/// A file of `/run/narrows` that cannot be used.
+pub(crate) fn unusable(path: &Path, error: &io::Error) -> Failure {
+    let sentence = format!("{}: {error}", path.display());
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Failure::environment(sentence).help("run as root of the host"),
+        _ => Failure::failed(sentence),
+    }
+}
