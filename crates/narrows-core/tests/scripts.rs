@@ -12,7 +12,7 @@
 //!
 //! at 0ms offer 10 segments     runs every timer due before or at that time first
 //! at 10ms recv ack 3 sack 5-7 [ece] [echo 4ms] [window 64]      what the network brings
-//! at 10ms recv data 2-3 [ce] [cwr] [push] [stamp 7ms]
+//! at 10ms recv data 2-3 [ce] [cwr] [push|pushed] [stamp 7ms]       the last ends a message, or only a burst
 //! at 10ms recv data-at 4294967000          a segment at this wire number; also `wire-ack`, `wire-sack FROM TO`
 //! at 10ms                      only lets time pass
 //! expect send 1-10 [cwr] [ect|not-ect] [push|not-push] [tag 1]        new segments, in this order, at this time
@@ -323,6 +323,7 @@ impl Play {
                 "ece" => segment.flags = segment.flags.with(Flags::ECE),
                 "cwr" => segment.flags = segment.flags.with(Flags::CWR),
                 "push" => segment.flags = segment.flags.with(Flags::PSH).with(Flags::END),
+                "pushed" => segment.flags = segment.flags.with(Flags::PSH),
                 "ce" => segment.ecn = Ecn::Marked,
                 "echo" => segment.timestamp_echo = timestamp(at(words.span()?)),
                 "stamp" => segment.timestamp = timestamp(at(words.span()?)),

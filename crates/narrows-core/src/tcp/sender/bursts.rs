@@ -72,7 +72,7 @@ impl Sender {
 
     /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least so many
     /// (`tcp_tso_autosize`).
-    fn offload_goal(&self, least: u64, stack: &Stack) -> u64 {
+    pub(super) fn offload_goal(&self, least: u64, stack: &Stack) -> u64 {
         let most = u64::from(stack.profile.offload_segments).max(1);
         if most == 1 {
             return 1;

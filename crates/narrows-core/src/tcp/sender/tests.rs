@@ -168,3 +168,28 @@ fn a_millisecond_waits_in_the_port_and_no_more_than_the_cap() {
         waits(Span::from_secs(10), LEAST_SMALL_QUEUE);
     }
 }
+
+#[test]
+fn pieces_are_sized_as_tcp_tso_autosize_does() {
+    // Two windows per round trip: 100 packets of 1500 bytes, of which 1448 are payload.
+    let goal = |round_trip_us: u64, least: u64, profile: Profile| {
+        let stack = stack(smooth(profile, 100));
+        let stack = Stack {
+            profile: Profile { offload_segments: 44, burst_sizing: profile.burst_sizing, ..stack.profile },
+            ..stack
+        };
+        after_handshake(Span::from_us(round_trip_us), &stack).offload_goal(least, &stack)
+    };
+    // 40 ms: 7.24 MB of payload a second, of which 1/1024 is 7071 bytes, 4.88 segments; a thousandth of 7.5 MB is 5.18.
+    assert_eq!((goal(40_000, 2, Profile::LINUX_6), goal(40_000, 2, Profile::LINUX_4_9)), (4, 5));
+    // What is asked for at least, by a controller or by the host.
+    assert_eq!((goal(400_000, 2, Profile::LINUX_6), goal(400_000, 1, Profile::LINUX_6)), (2, 1));
+    // 5 ms is nine times 512 us: 128 bytes more than 56,568; 3 ms five times: 2,048 more than 94,280, beyond the most.
+    assert_eq!((goal(5_000, 2, Profile::LINUX_6), goal(3_000, 2, Profile::LINUX_6)), (39, 44));
+    // Without a window to speak of, a short path still has long pieces.
+    let small = stack(smooth(Profile::LINUX_6, 2));
+    let small = Stack { profile: Profile { offload_segments: 44, ..small.profile }, ..small };
+    for (us, segments) in [(2_000, 7), (1_500, 13), (600, 29)] {
+        assert_eq!(after_handshake(Span::from_us(us), &small).offload_goal(2, &small), segments, "{us} us");
+    }
+}
