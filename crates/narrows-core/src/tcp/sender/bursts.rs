@@ -120,12 +120,16 @@ impl Sender {
             return 1;
         }
         let left = self.offered.since(self.nxt).div_ceil(stack.mss());
-        let burst = goal.min(room).min(left);
+        let burst = match stack.profile.burst_sizing {
+            BurstSizing::Linux49 => goal.min(room).min(left),
+            // Two pieces at least share the window (Linux `tcp_cwnd_test`).
+            BurstSizing::Linux6 => goal.min(room).min((window / 2).max(1)).min(left),
+        };
         let head_is_young = |srtt: Span| {
             let sent_at = self.board.oldest_sent_at().unwrap_or(now);
             now.since(sent_at) < srtt.div(2)
         };
-        let at_once = burst >= goal
+        let at_once = room >= goal
             || burst == left
             || room * OFFLOAD_WINDOW_DIVISOR >= window
             || self.phase != Phase::Open
