@@ -305,14 +305,14 @@ impl Bbr {
 
     /// What will be in the network when pacing lets the next piece go, of what is now (Linux 4.20
     /// `bbr_packets_in_net_at_edt`).
-    fn in_network_at_departure(&self, in_flight: Packets, now: Time, path: &Path) -> u64 {
+    fn in_network_at_departure(&self, in_flight: Packets, gain: u64, now: Time, path: &Path) -> u64 {
         let in_flight = in_flight.get();
         if self.version == Version::Linux49 {
             return in_flight;
         }
         let until = path.departs_at.max(now).since(now).as_us();
         let delivered = self.bandwidth().saturating_mul(until) / BANDWIDTH_ONE;
-        let piece = if self.pacing_gain() > GAIN_ONE { self.burst } else { 0 };
+        let piece = if gain > GAIN_ONE { self.burst } else { 0 };
         (in_flight + piece).saturating_sub(delivered)
     }
 
@@ -323,8 +323,8 @@ impl Bbr {
             return;
         }
         let lasted = ack.now.since(since).as_us() > self.round_trip_us.unwrap_or(u64::MAX);
-        let in_flight = self.in_network_at_departure(ack.prior_in_flight, ack.now, path);
         let gain = self.pacing_gain();
+        let in_flight = self.in_network_at_departure(ack.prior_in_flight, gain, ack.now, path);
         let done = match gain {
             // More than the path carries must be in flight, or lost, before probing has shown anything.
             _ if gain > GAIN_ONE => lasted && (ack.lost.get() > 0 || in_flight >= self.inflight(gain)),
@@ -352,11 +352,13 @@ impl Bbr {
     }
 
     fn check_drain(&mut self, ack: &Ack, path: &Path) {
+        // As long as the mode before it had it: gains change after the mode (Linux `bbr_update_model`).
+        let gain = self.pacing_gain();
         if self.mode == Mode::Startup && self.pipe_is_full {
             self.mode = Mode::Drain;
         }
         if self.mode == Mode::Drain
-            && self.in_network_at_departure(ack.in_flight, ack.now, path) <= self.inflight(GAIN_ONE)
+            && self.in_network_at_departure(ack.in_flight, gain, ack.now, path) <= self.inflight(GAIN_ONE)
         {
             self.probe_bandwidth(ack.now);
         }

@@ -255,9 +255,13 @@ impl Endpoint {
         if outgoing.is_none() && !due {
             return false;
         }
+        let reports_wait = self.receiver.reports_wait();
         let fields = self.receiver.take_ack(stack);
         self.acknowledge(segment, now, fields);
-        if self.receiver.has_reports() {
+        if reports_wait && outgoing.is_some() {
+            // Data has taken the acknowledgement along, and not them.
+            self.receiver.acknowledge_now();
+        } else if self.receiver.has_reports() {
             let sack = self.receiver.take_reports();
             if outgoing.is_none() {
                 segment.sack = sack;

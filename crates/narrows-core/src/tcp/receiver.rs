@@ -12,6 +12,8 @@ const FIRST_WINDOW: u64 = 65_535;
 const PROMPT_REPORTS: u8 = 3;
 /// So many reports may wait, and no more (Linux `tcp_comp_sack_nr`).
 const MOST_WAITING_REPORTS: u8 = 44;
+/// Ranges that every acknowledgement has room for beside the latest (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+const TOLD_FIRST: usize = 2;
 /// What reports wait longer for the kernel's convenience (Linux `tcp_comp_sack_slack_ns`).
 const REPORT_SLACK: Span = Span::from_us(100);
 /// Reports wait this part of a round trip: 5 %.
@@ -112,7 +114,7 @@ impl Receiver {
             congestion: false,
             before_change: VecDeque::new(),
             marked_bytes: 0,
-            reports: Reports { wait: None, hole: Seq::FIRST, prompt: 0, waiting: 0 },
+            reports: Reports { wait: wait(Span::MAX, stack), hole: Seq::FIRST, prompt: 0, waiting: 0 },
         }
     }
 
@@ -148,8 +150,12 @@ impl Receiver {
 
     /// The handshake took this long.
     pub(super) fn learn_round_trip(&mut self, span: Span, stack: &Stack) {
-        let most = stack.profile.sack_compression;
-        self.reports.wait = (most > Span::ZERO).then(|| span.div(REPORTS_PER_ROUND_TRIP).min(most) + REPORT_SLACK);
+        self.reports.wait = wait(span, stack);
+    }
+
+    /// Whether something beyond a hole waits to be told.
+    pub(super) fn reports_wait(&self) -> bool {
+        self.reports.waiting > 0
     }
 
     #[inline]
@@ -166,7 +172,6 @@ impl Receiver {
         if arrival.marked {
             self.marked_bytes += length;
         }
-        self.grow_window(length, stack);
         self.echo_marks(arrival, stack);
         // [RFC 7323 §4.3]: of the segment at the left edge, and never back, lest an old duplicate pass for an original.
         let older = arrival.timestamp.wrapping_sub(self.timestamp) > u32::MAX / 2;
@@ -187,12 +192,13 @@ impl Receiver {
             self.quick_acks = self.quick_acks.max(stack.profile.quick_acks);
             return;
         }
+        self.grow_window(length, stack);
         if arrival.start < self.next {
             self.duplicate = Some((arrival.start, self.next));
         }
         if arrival.start > self.next {
-            self.store(arrival.start, arrival.end);
-            self.report(now);
+            let crowds_out = self.store(arrival.start, arrival.end);
+            self.report(now, crowds_out);
             return;
         }
         let filled_hole = !self.beyond.is_empty();
@@ -210,7 +216,7 @@ impl Receiver {
     fn grow_window(&mut self, length: u64, stack: &Stack) {
         if self.growth_left > 0 && length >= LEAST_FOR_GROWTH {
             self.growth_left = self.growth_left.saturating_sub(2 * length.max(stack.mss()));
-            self.quick_acks = self.quick_acks.max(1);
+            self.quick_acks |= 1;
         }
     }
 
@@ -229,7 +235,7 @@ impl Receiver {
             }
             EcnMode::Exact => {
                 if arrival.marked != self.congestion {
-                    if self.pending != Pending::Nothing {
+                    if self.pending != Pending::Nothing && self.reports.waiting == 0 {
                         self.before_change.push_back((self.next, self.congestion));
                     }
                     self.congestion = arrival.marked;
@@ -253,8 +259,12 @@ impl Receiver {
         }
     }
 
-    /// Something arrived beyond a hole: that is told at once, or after some more (Linux `__tcp_ack_snd_check`).
-    fn report(&mut self, now: Time) {
+    /// Something arrived beyond a hole: that is told at once, or after some more (Linux `__tcp_ack_snd_check`). Nothing waits
+    /// if it `crowds_out` what was told in first or second place from there (Linux `tcp_sack_new_ofo_skb`).
+    fn report(&mut self, now: Time, crowds_out: bool) {
+        if self.pending == Pending::Now {
+            return;
+        }
         let Some(wait) = self.reports.wait else {
             self.pending = Pending::Now;
             return;
@@ -268,20 +278,20 @@ impl Receiver {
         } else if self.reports.prompt < PROMPT_REPORTS {
             self.reports.prompt += 1;
             self.pending = Pending::Now;
-        } else if self.reports.waiting >= MOST_WAITING_REPORTS {
+        } else if self.reports.waiting >= MOST_WAITING_REPORTS || (crowds_out && self.reports.waiting > 0) {
             self.pending = Pending::Now;
         } else {
             self.reports.waiting += 1;
             self.pending = match self.pending {
-                Pending::Now => Pending::Now,
-                Pending::Nothing => Pending::Delayed(now + wait),
                 Pending::Delayed(at) => Pending::Delayed(at.min(now + wait)),
+                _ => Pending::Delayed(now + wait),
             };
         }
     }
 
+    /// Notes what arrived beyond a hole; whether its range was not among the two told first.
     #[inline(never)]
-    fn store(&mut self, start: Seq, end: Seq) {
+    fn store(&mut self, start: Seq, end: Seq) -> bool {
         let place = self.beyond.partition_point(|&(_, to)| to < start);
         let (mut from, mut to) = (start, end);
         let mut overlap = 0;
@@ -307,6 +317,8 @@ impl Receiver {
             }
         }
         self.beyond_bytes += to.since(from) - overlap;
+        let told = &self.recent[..self.recent_count];
+        let place = told.iter().position(|&(start, end)| start <= to && from <= end).unwrap_or(told.len());
         // The range just touched goes to the front; those it swallowed leave the list [RFC 2018 §4].
         let mut kept = [(Seq::SYN, Seq::SYN); 4];
         kept[0] = (from, to);
@@ -319,6 +331,7 @@ impl Receiver {
         }
         self.recent = kept;
         self.recent_count = count;
+        place >= TOLD_FIRST
     }
 
     fn advance_over_stored(&mut self) {
@@ -425,6 +438,12 @@ impl Receiver {
         let free = stack.profile.receive_buffer.saturating_sub(self.beyond_bytes);
         u16::try_from(free >> 10).unwrap_or(u16::MAX)
     }
+}
+
+/// How long a report may wait after a handshake of this length; `None` where none may.
+fn wait(round_trip: Span, stack: &Stack) -> Option<Span> {
+    let most = stack.profile.sack_compression;
+    (most > Span::ZERO).then(|| round_trip.div(REPORTS_PER_ROUND_TRIP).min(most) + REPORT_SLACK)
 }
 
 /// By how much a window grows from its first size to its last, half of the buffer, where that is told segment by segment.

@@ -287,15 +287,13 @@ fn later_kernels_count_what_is_in_flight_when_the_next_piece_leaves() {
     let path = Path { departs_at: now + Span::from_ms(1), ..path() };
     let counted = |version, index| {
         let cc = Bbr { version, burst: 8, ..cruising(index) };
-        cc.in_network_at_departure(Packets::new(50), now, &path)
+        cc.in_network_at_departure(Packets::new(50), cc.pacing_gain(), now, &path)
     };
     assert_eq!((counted(Version::Linux6, 0), counted(Version::Linux6, 2)), (50 - 9 + 8, 50 - 9));
     assert_eq!((counted(Version::Linux49, 0), counted(Version::Linux49, 2)), (50, 50));
     let late = Path { departs_at: Time::ZERO, ..path };
-    assert_eq!(
-        Bbr { version: Version::Linux6, ..cruising(2) }.in_network_at_departure(Packets::new(50), now, &late),
-        50
-    );
+    let cc = Bbr { version: Version::Linux6, ..cruising(2) };
+    assert_eq!(cc.in_network_at_departure(Packets::new(50), GAIN_ONE, now, &late), 50);
 }
 
 #[test]
