@@ -182,7 +182,7 @@ def three_verdicts():
     kernel = runs(long(12_500_000), flow(size=300, finished=False), port_frames=[ports(backlog=30_000)])
     bad = judge("vegas | 10", sim, kernel, TOLERANCE)
     return [
-        ScenarioVerdict(scenario("one", "never shown"), (good,), made_by="Narrows 1; narrowsd 2", kernels=("6.1.0",)),
+        ScenarioVerdict(scenario("one", "never shown"), (good,), made_by="Narrows 1; narrowsd 2 on 6.1.0", kernels=("6.1.0",)),
         ScenarioVerdict(scenario("two", "the kernel waits"), (good, bad), left_out="1 of 6 runs does not count: late"),
         ScenarioVerdict(scenario("three", "never shown"), reason="not run yet"),
     ]
@@ -195,7 +195,7 @@ def test_the_table_has_both_worlds_and_tells_what_lies_outside():
     text = table.markdown(comparison, verdicts, quick=True)
     for line in (
         "# Simulator and kernel: linux (quick runs)",
-        "**1 of 3 scenarios inside, 1 not judged.** Quick runs: Narrows 1; narrowsd 2; kernel 6.1.0.",
+        "**1 of 3 scenarios inside, 1 not judged.** Quick runs: Narrows 1; narrowsd 2 on 6.1.0.",
         "| one: about one | cubic | 0.000800 / 0.000800 | 1.20 / 1.20 | – | – | inside |",
         "|  | vegas \\| 10 | 100 / 100 | **4.80 / 2.40, +100 %** | – | **1 / 0, 1 in the simulator alone** | outside |",
         "| three: about three | – | – | – | – | – | not judged |",

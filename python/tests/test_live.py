@@ -108,6 +108,23 @@ def test_finished_live_runs_are_skipped_until_narrowsd_is_another(two_arms, narr
     monkeypatch.setenv("FAKE_NARROWSD_VERSION", "0.0.1-fake")
     assert not any(item.skipped for item in api.run(two_arms, backend="guest").finish())
     assert len(begun(folder)) == 8
+    monkeypatch.setenv("FAKE_NARROWSD_KERNEL", "6.13.1-fake")
+    assert not any(item.skipped for item in api.run(two_arms, backend="guest").finish()), "another kernel's"
+    made = Index(folder / "runs").find("two@guest")
+    assert made.version == "0.0.1-fake on 6.13.1-fake, QEMU 8.2.0"
+    assert all(item.skipped for item in api.run(two_arms, backend="guest").finish())
+
+
+def test_a_kernel_that_is_not_there_is_said(two_arms, narrowsd, monkeypatch):
+    monkeypatch.setenv("FAKE_NARROWSD_KERNEL", "")
+    with pytest.raises(EnvironmentLacks, match="there is no kernel for the guest"):
+        api.run(two_arms, backend="guest").finish()
+
+
+def test_a_run_of_another_kernel_than_was_found_is_none(two_arms, narrowsd, monkeypatch):
+    monkeypatch.setenv("FAKE_NARROWSD", "runs-elsewhere")
+    with pytest.raises(RunFailed, match=r"says version 0\.0\.0-fake on 5\.4-fake, and 0\.0\.0-fake on 6\.12\.8-fake"):
+        api.run(two_arms, backend="guest").finish()
 
 
 def test_progress_is_narrowsds(two_arms, narrowsd, monkeypatch):

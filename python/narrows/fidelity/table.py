@@ -127,10 +127,8 @@ def _told(quantity: Quantity) -> str:
 
 
 def made_by(verdicts: Sequence[ScenarioVerdict]) -> str:
-    """Programs and kernels of what was judged; nothing where nothing was."""
-    programs = sorted({verdict.made_by for verdict in verdicts if verdict.made_by})
-    kernels = sorted({kernel for verdict in verdicts for kernel in verdict.kernels})
-    return "; ".join([*programs, f"kernel {', '.join(kernels)}"]) if programs else ""
+    """Programs of what was judged, with their kernels; nothing where nothing was."""
+    return "; ".join(sorted({verdict.made_by for verdict in verdicts if verdict.made_by}))
 
 
 def block(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick: bool) -> str:

@@ -21,6 +21,9 @@ _ENDS = {
 }
 
 
+_NO_KERNEL = "there is no kernel for the guest"
+
+
 def main():
     match sys.argv[1:]:
         case ["--version"]:
@@ -29,7 +32,7 @@ def main():
             for subject, good, found, backend in (
                 ("QEMU", True, "qemu-system-x86_64 8.2.0", "guest"),
                 ("kernel image", False, "no image in /boot can be read", "guest"),
-                ("the guest's kernel", True, _kernel("guest"), "guest"),
+                ("the guest's kernel", bool(_kernel("guest")), _kernel("guest") or _NO_KERNEL, "guest"),
                 ("BTF", True, "/sys/kernel/btf/vmlinux", "controllers"),
             ):
                 print(json.dumps({"subject": subject, "good": good, "found": found, "backend": backend}))
@@ -107,6 +110,8 @@ def _manifest(plan, seed, backend, mode, end_ns):
     }  # fmt: skip
     if mode == "says-little":
         del manifest["kernel"], manifest["lateness"]
+    if mode == "runs-elsewhere":
+        manifest["kernel"] = "5.4-fake"
     if mode == "runs-another":
         manifest["seed"] += 1
     return manifest

@@ -11,7 +11,8 @@
 //!
 //! Integers as in Linux `tcp_bbr.c`: bandwidth in packets per microsecond, Q24; gains in 1/256; round trips in whole
 //! microseconds. Clocks are exact where the kernel counts ticks. `version` chooses Linux 4.9, or Linux 6 with its pacing
-//! margin of 1 %, its allowance for aggregated acknowledgements and its two packets more in the probing phase.
+//! margin of 1 %, its allowance for aggregated acknowledgements, its two packets more in the probing phase and its look at what
+//! is in flight when the next piece leaves.
 
 use super::parts::windowed::WindowedMax;
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Phase, RateSample, Sent};

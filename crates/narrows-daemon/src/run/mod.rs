@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use narrows_scenario::plan::Plan;
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -120,6 +121,8 @@ fn interruptions() -> Result<Arc<AtomicBool>, Failure> {
 /// A folder beside the one that is wanted, on the same file system; removed with this value.
 struct Temporary {
     path: PathBuf,
+    /// Held as long as somebody works in the folder.
+    _lock: fs::File,
 }
 
 impl Temporary {
@@ -131,14 +134,15 @@ impl Temporary {
             return Err(Failure::input(format!("{} is there already", out.display())).help("choose another folder"));
         }
         let name = out.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidInput.into()))?.to_string_lossy();
-        let prefix = format!(".{name}.");
+        let prefix = format!(".{name}.narrowsd-");
         let path = out.with_file_name(format!("{prefix}{}", std::process::id()));
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(cannot)?;
             remove_orphans(parent, &prefix);
         }
         fs::create_dir(&path).map_err(cannot)?;
-        Ok(Temporary { path })
+        let lock = locked(&path).map_err(cannot)?;
+        Ok(Temporary { path, _lock: lock })
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
@@ -152,12 +156,19 @@ impl Temporary {
     }
 }
 
-/// Removes what killed processes left here under this prefix and their numbers.
+/// A folder's lock, if nobody holds it: it ends with its process, however that ends.
+fn locked(folder: &Path) -> io::Result<fs::File> {
+    let folder = fs::File::open(folder)?;
+    flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(folder)
+}
+
+/// Removes folders with this prefix that killed processes left here.
 fn remove_orphans(folder: &Path, prefix: &str) {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let process = entry.file_name().to_str().and_then(|name| name.strip_prefix(prefix)?.parse::<u32>().ok());
-        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
+        if is_ours && locked(&entry.path()).is_ok() {
             // Another may be removing it.
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -168,5 +179,32 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         // It is not there after it was kept.
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("narrowsd-test-{}", std::process::id()));
+        let out = folder.join("out");
+        let left = folder.join(".out.narrowsd-1");
+        let others = [folder.join(".out.2024"), folder.join(".other.narrowsd-1"), folder.join(".out.narrowsd-2")];
+        for path in others.iter().chain([&left]) {
+            fs::create_dir_all(path).unwrap();
+            fs::write(path.join("half"), "half").unwrap();
+        }
+        // Somebody works in this one.
+        let living = locked(&others[2]).unwrap();
+        let temporary = Temporary::beside(&out).unwrap();
+        assert!(!left.exists());
+        assert!(others.iter().all(|path| path.join("half").exists()));
+        temporary.write("whole", b"whole").unwrap();
+        temporary.keep(&out).unwrap();
+        assert_eq!(fs::read(out.join("whole")).unwrap(), b"whole");
+        drop(living);
+        fs::remove_dir_all(&folder).unwrap();
     }
 }
