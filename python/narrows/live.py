@@ -40,7 +40,7 @@ _NEEDED: Final[dict[str, type | tuple[type, ...]]] = {
 
 
 def make(request: Request, look: Look, scratch: Path, version: str) -> Made:
-    """Runs a plan to its end with narrowsd and a kernel of this `version`, in an empty folder that somebody else removes.
+    """Runs a plan to its end with narrowsd and a kernel of this `version`, in an empty folder that another removes.
 
     `look` hears (ns so far, ns at the end, packet-hops) ten times a second and says whether to go on. Raises
     `Cancelled` if it does not, `BadInput` if the plan cannot be run there, `EnvironmentLacks` if the machine lacks
@@ -136,7 +136,7 @@ def _manifest(out: Path, request: Request, version: str) -> dict[str, Any]:
         raise RunFailed(f"narrowsd left a manifest without {', '.join(lacking)}")
     _compare(read, {"plan_hash": request.hash, "seed": request.seed, "backend": request.backend})
     carried = f"{read['version']} on {read['kernel']}"
-    if version.split(",")[0] != carried:
+    if version.split(",", maxsplit=1)[0] != carried:
         raise RunFailed(f"narrowsd's run says version {carried}, and {version} was asked for")
     return read | {"version": version, "ns_per_packet_hop": float(read["ns_per_packet_hop"])}
 

@@ -181,8 +181,9 @@ def three_verdicts():
     sim = runs(long(12_500_000), flow(size=300, fct_ms=1), port_frames=[ports(backlog=60_000)])
     kernel = runs(long(12_500_000), flow(size=300, finished=False), port_frames=[ports(backlog=30_000)])
     bad = judge("vegas | 10", sim, kernel, TOLERANCE)
+    made_by = "Narrows 1; narrowsd 2 on 6.1.0"
     return [
-        ScenarioVerdict(scenario("one", "never shown"), (good,), made_by="Narrows 1; narrowsd 2 on 6.1.0", kernels=("6.1.0",)),
+        ScenarioVerdict(scenario("one", "never shown"), (good,), made_by=made_by, kernels=("6.1.0",)),
         ScenarioVerdict(scenario("two", "the kernel waits"), (good, bad), left_out="1 of 6 runs does not count: late"),
         ScenarioVerdict(scenario("three", "never shown"), reason="not run yet"),
     ]

@@ -99,7 +99,8 @@ def _manifest(plan, seed, backend, mode, end_ns):
     manifest = {
         "version": _version(), "plan_hash": hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()[:16],
         "seed": seed, "threads": 1, "simulated_ns": end_ns, "packet_hops": 1_000_000, "events": 1_000_000,
-        "cpu_ns": 900_000_000, "wall_ns": end_ns, "ns_per_packet_hop": 900, "backend": backend, "kernel": _kernel(backend),
+        "cpu_ns": 900_000_000, "wall_ns": end_ns, "ns_per_packet_hop": 900, "backend": backend,
+        "kernel": _kernel(backend),
         "valid": not late,
         "invalid": "a packet was delivered 31000 us late, over the budget of 20000 us" if late else None,
         "lateness": {
