@@ -174,10 +174,7 @@ fn pieces_are_sized_as_tcp_tso_autosize_does() {
     // Two windows per round trip: 100 packets of 1500 bytes, of which 1448 are payload.
     let goal = |round_trip_us: u64, least: u64, profile: Profile| {
         let stack = stack(smooth(profile, 100));
-        let stack = Stack {
-            profile: Profile { offload_segments: 44, burst_sizing: profile.burst_sizing, ..stack.profile },
-            ..stack
-        };
+        let stack = Stack { profile: Profile { offload_segments: 44, ..stack.profile }, ..stack };
         after_handshake(Span::from_us(round_trip_us), &stack).offload_goal(least, &stack)
     };
     // 40 ms: 7.24 MB of payload a second, of which 1/1024 is 7071 bytes, 4.88 segments; a thousandth of 7.5 MB is 5.18.
