@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 /// What lives until the machine is switched off, as what is loaded does.
 const FOLDER: &str = "/run/narrows";
-/// How often a run that waits for another looks again.
+/// How often one that waits for another looks again.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A file of a controller in `/run/narrows`.
@@ -33,13 +33,13 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "held for its lock")] File);
 /// # Errors
 /// Code 3 where the caller may not make the file, 1 otherwise.
 pub(crate) fn take(controller: &Controller) -> Result<Lock, Failure> {
-    let path = file(controller, "lock");
-    let lock = || -> io::Result<Lock> {
-        let file = open(&path)?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(Lock(file))
-    };
-    lock().map_err(|error| unusable(&path, &error))
+    take_unless(controller, &AtomicBool::new(false))
+}
+
+/// As [`take`], unless it is told to `stop` while it waits.
+pub(crate) fn take_unless(controller: &Controller, stop: &AtomicBool) -> Result<Lock, Failure> {
+    let waits = format!("another command changes {}; this one waits", controller.spec.name);
+    wait(&file(controller, "lock"), &waits, stop)
 }
 
 /// The right to run a plan on this kernel. Waits for the run that is on it now, and says so.
@@ -48,7 +48,11 @@ pub(crate) fn take(controller: &Controller) -> Result<Lock, Failure> {
 /// As [`take`]; and if it is told to `stop`.
 pub(crate) fn take_kernel(stop: &AtomicBool) -> Result<Lock, Failure> {
     let path = Path::new(FOLDER).join("run.lock");
-    let file = open(&path).map_err(|error| unusable(&path, &error))?;
+    wait(&path, "another run is on this kernel; this one begins when it has ended", stop)
+}
+
+fn wait(path: &Path, waits: &str, stop: &AtomicBool) -> Result<Lock, Failure> {
+    let file = open(path).map_err(|error| unusable(path, &error))?;
     let mut told = false;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -56,11 +60,11 @@ pub(crate) fn take_kernel(stop: &AtomicBool) -> Result<Lock, Failure> {
             Err(Errno::WOULDBLOCK) if stop.load(Ordering::Relaxed) => return Err(Failure::interrupted()),
             Err(Errno::WOULDBLOCK) => {
                 if !std::mem::replace(&mut told, true) {
-                    eprintln!("another run is on this kernel; this one begins when it has ended");
+                    eprintln!("{waits}");
                 }
                 thread::sleep(LOOK);
             }
-            Err(error) => return Err(unusable(&path, &error.into())),
+            Err(error) => return Err(unusable(path, &error.into())),
         }
     }
 }

@@ -36,10 +36,10 @@ pub(super) fn load(arguments: &Arguments) -> Result<(), Failure> {
     assignment::apply(controller, &mut settings, &arguments.sets)?;
     let options = Options { fallback: Some(fallback(arguments.fallback.as_deref())?), ..Options::default() };
     Kernel::probe().map_err(refused::by_kernel)?;
-    // What is told to end meanwhile is first done, then undone.
-    let ending = Ending::hold();
 
     let lock = lock::take(controller)?;
+    // What is told to end from here on is first done, then undone.
+    let ending = Ending::hold();
     make_room(controller)?;
     let folder = pinned::folder(controller);
     if !arguments.foreground {

@@ -1,5 +1,6 @@
 //! A run on this kernel, whoever's it is.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use narrows_scenario::plan::Plan;
@@ -8,16 +9,17 @@ use narrows_testbed::{Options, Progress, TestbedError};
 use super::{Backend, Job, Results, controllers, results};
 use crate::failure::Failure;
 
-/// Runs the plan; `watch` is told how far it is, and says whether to go on.
+/// Runs the plan; `watch` is told how far it is, and says whether to go on. Until there is something to watch, `stop` says it.
 pub(super) fn carry(
     plan: &Plan,
     job: &Job,
     backend: Backend,
+    stop: &AtomicBool,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Results, Failure> {
     let began = Instant::now();
     let names = controllers::names(plan, &job.controllers);
-    let _loaded = controllers::load(plan, &names)?;
+    let _loaded = controllers::load(plan, &names, stop)?;
     let options = Options { controllers: names.clone(), ..Options::default() };
     let outcome = narrows_testbed::run(plan, job.seed, &options, watch).map_err(refused)?;
     results::of(plan, job.seed, (backend, &names), &outcome, began.elapsed())

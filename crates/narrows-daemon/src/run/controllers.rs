@@ -1,6 +1,7 @@
 //! Which of the kernel's controllers stands for which of the plan's, with the plan's parameters.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 use narrows_core::cc::{Kind, SPECS, Value};
 use narrows_core::units::Rate;
@@ -65,19 +66,36 @@ fn check(plan: &Plan, names: &BTreeMap<String, String>) -> Result<(), Failure> {
 }
 
 /// Loads our own among these, with the parameters of the plan. They are unloaded with the values.
-pub(super) fn load(plan: &Plan, names: &BTreeMap<String, String>) -> Result<Vec<Loaded>, Failure> {
+///
+/// # Errors
+/// If the kernel's controllers cannot be what the plan says, or cannot be loaded; and if it is told to `stop`.
+pub(super) fn load(plan: &Plan, names: &BTreeMap<String, String>, stop: &AtomicBool) -> Result<Vec<Loaded>, Failure> {
     check(plan, names)?;
     let mut all = Vec::new();
-    for (name, kernel) in names {
-        let Ok(controller) = narrows_kernel::controllers::find(kernel) else { continue };
-        if controller.registered != kernel || all.iter().any(|loaded: &Loaded| loaded.controller().registered == kernel)
-        {
-            continue;
-        }
+    for (name, controller) in ours(names)? {
         let settings = settings(plan, name, controller)?;
-        let _lock = lock::take(controller)?;
+        let _lock = lock::take_unless(controller, stop)?;
         make_room(controller)?;
         all.push(Loaded::load(controller, &settings).map_err(refused::by_kernel)?);
+    }
+    Ok(all)
+}
+
+/// Our own among these.
+///
+/// # Errors
+/// If one of ours stands for two of the plan's: it would have the parameters of one of them.
+fn ours(names: &BTreeMap<String, String>) -> Result<Vec<(&str, &'static Controller)>, Failure> {
+    let mut all: Vec<(&str, &'static Controller)> = Vec::new();
+    for (name, kernel) in names {
+        let found = narrows_kernel::controllers::find(kernel).ok().filter(|found| found.registered == kernel);
+        let Some(controller) = found else { continue };
+        if let Some((other, _)) = all.iter().find(|(_, known)| known.registered == kernel) {
+            let sentence =
+                format!("{kernel} is to stand for the plan's {other} and {name}, and has one set of parameters");
+            return Err(Failure::input(sentence).help("give them different controllers with --controller NAME=KERNEL"));
+        }
+        all.push((name, controller));
     }
     Ok(all)
 }
@@ -123,6 +141,17 @@ fn line_rate(plan: &Plan, name: &str, parameter: &str) -> Result<Rate, Failure> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_ours_stands_for_one_of_the_plans() {
+        let names = |pairs: [(&str, &str); 3]| pairs.map(|(name, kernel)| (name.to_owned(), kernel.to_owned())).into();
+        let apart = names([("dctcp", "narrows_dctcp"), ("gemini", "narrows_gemini"), ("newreno", "reno")]);
+        let found: Vec<&str> = ours(&apart).unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(found, ["dctcp", "gemini"]);
+        let shared = names([("dctcp", "narrows_dctcp"), ("gemini", "narrows_dctcp"), ("newreno", "reno")]);
+        let refused = ours(&shared).map(|_| ()).expect_err("it cannot be both").to_string();
+        assert!(refused.starts_with("narrows_dctcp is to stand for the plan's dctcp and gemini"), "{refused}");
+    }
 
     #[test]
     fn choices_name_both() {

@@ -84,7 +84,9 @@ pub(crate) fn begin() -> Result<(), Failure> {
 fn work() -> Result<Results, Failure> {
     let plan = parse(&inside::given(PLAN).map_err(Failure::failed)?)?;
     let job: Job = serde_json::from_slice(&inside::given(JOB).map_err(Failure::failed)?).map_err(Failure::failed)?;
-    carry::carry(&plan, &job, Backend::Guest, &mut |progress| {
+    // Who runs the guest ends it whole.
+    let stop = AtomicBool::new(false);
+    carry::carry(&plan, &job, Backend::Guest, &stop, &mut |progress| {
         let (now, end) = (progress.now.as_us(), progress.end.as_us());
         inside::say(&format!("{PROGRESS}{now} {end} {}", progress.packet_hops));
         true

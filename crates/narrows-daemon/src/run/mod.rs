@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let results = match arguments.on {
         Backend::Native => {
             let _alone = lock::take_kernel(&stop)?;
-            carry::carry(&plan, &job, Backend::Native, &mut told(&stop))?
+            carry::carry(&plan, &job, Backend::Native, &stop, &mut told(&stop))?
         }
         Backend::Guest => guest::boot(&plan, &text, &job, &temporary.path, &stop)?,
     };
