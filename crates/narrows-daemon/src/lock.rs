@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use narrows_kernel::Controller;
 use rustix::fs::{FlockOperation, flock};
@@ -17,7 +17,9 @@ use crate::failure::Failure;
 /// What lives until the machine is switched off, as what is loaded does.
 const FOLDER: &str = "/run/narrows";
 /// How often one that waits for another looks again.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(20);
+/// How long it waits before it says so.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// A file of a controller in `/run/narrows`.
 pub(crate) fn file(controller: &Controller, kind: &str) -> PathBuf {
@@ -53,13 +55,13 @@ pub(crate) fn take_kernel(stop: &AtomicBool) -> Result<Lock, Failure> {
 
 fn wait(path: &Path, waits: &str, stop: &AtomicBool) -> Result<Lock, Failure> {
     let file = open(path).map_err(|error| unusable(path, &error))?;
-    let mut told = false;
+    let (begin, mut told) = (Instant::now(), false);
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(Lock(file)),
             Err(Errno::WOULDBLOCK) if stop.load(Ordering::Relaxed) => return Err(Failure::interrupted()),
             Err(Errno::WOULDBLOCK) => {
-                if !std::mem::replace(&mut told, true) {
+                if begin.elapsed() > QUIET && !std::mem::replace(&mut told, true) {
                     eprintln!("{waits}");
                 }
                 thread::sleep(LOOK);

@@ -5,6 +5,9 @@ use narrows_scenario::Problem;
 
 use crate::failure::Failure;
 
+/// Where pins can be that are not there.
+pub(crate) const OTHER_MOUNTS: &str = "`ip netns exec` hides what is mounted outside, pins among it: enter a namespace by `nsenter --net=/run/netns/NAME`";
+
 /// What the kernel or its loader refused.
 pub(crate) fn by_kernel(error: Error) -> Failure {
     let failure = match &error {

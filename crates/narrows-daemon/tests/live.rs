@@ -39,6 +39,7 @@ const TESTS: &[Test] = &[
     ("a_plain_registration_left_behind_is_removed", ends::a_plain_registration_left_behind_is_removed),
     ("without_privileges_it_says_so", lacks::without_privileges_it_says_so),
     ("without_a_bpf_file_system_it_says_so", lacks::without_a_bpf_file_system_it_says_so),
+    ("what_is_pinned_elsewhere_is_not_said_to_be_unloaded", lacks::what_is_pinned_elsewhere_is_not_said_to_be_unloaded),
     ("without_btf_it_says_so", lacks::without_btf_it_says_so),
     ("an_old_kernel_is_named", lacks::an_old_kernel_is_named),
 ];

@@ -144,7 +144,9 @@ impl Error {
             Error::KernelTooOld { .. } => "Linux 6.1 is the oldest that works",
             Error::NameTaken { .. } => "unload it first",
             Error::NoLineRate { parameter } => return Some(format!("give it: {parameter}=10Gbps")),
-            Error::NoBpfFileSystem { .. } => "mount -t bpf bpf /sys/fs/bpf",
+            Error::NoBpfFileSystem { .. } => {
+                "mount -t bpf bpf /sys/fs/bpf; `ip netns exec` hides it: enter a namespace by `nsenter --net=/run/netns/NAME`"
+            }
             Error::AlreadyPinned { .. } => "unload them, or take another folder",
             Error::OtherVersion { .. } => "unload it, and load it with this version",
             Error::Held { holders, .. } => return Some(format!("end that process: kill {}", list(holders, " "))),

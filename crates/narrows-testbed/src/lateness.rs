@@ -113,7 +113,7 @@ impl Budget {
 }
 
 /// Why a run does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     /// Too many deliveries were late.
     #[error("99 of 100 packets were delivered up to {} us late, over the budget of {} us", was.as_us(), may_be.as_us())]
@@ -153,11 +153,23 @@ pub enum Invalid {
     },
     /// Ends did not agree on ECN.
     #[error(
-        "{flows} flows had no ECN although their controller needs it: an end refused it; both ends need a controller that asks for ECN"
+        "{flows} flow{} had no ECN although the controller needs it: an end refused it; both ends need a controller that asks for ECN",
+        if *flows == 1 { "" } else { "s" }
     )]
     WithoutEcn {
         /// How many.
         flows: u64,
+    },
+    /// A host's own port was the bottleneck.
+    #[error(
+        "{host}'s own port was busy {percent} % of the time, and a live host does not feel its own port: it queues there \
+         what a real one holds back; let `edge` be faster than what follows"
+    )]
+    OwnPort {
+        /// Whose.
+        host: String,
+        /// How busy.
+        percent: u64,
     },
     /// Packets were lost between the hosts and the emulator, which the plan did not ask for.
     #[error("{packets} packets were lost outside the emulated network")]
@@ -182,7 +194,12 @@ pub struct Record {
     pub failed: u64,
     /// Flows whose ends did not agree on ECN although the plan says so.
     pub without_ecn: u64,
+    /// The host whose own port was the busiest, and how busy it was, percent.
+    pub own_port: Option<(String, u64)>,
 }
+
+/// From here on a host's own port is the bottleneck, percent of the time.
+const OWN_PORT_BUSY: u64 = 90;
 
 impl Budget {
     /// Judges a run.
@@ -195,6 +212,8 @@ impl Budget {
             Err(Invalid::Failed { connections: record.failed })
         } else if record.without_ecn > 0 {
             Err(Invalid::WithoutEcn { flows: record.without_ecn })
+        } else if let Some((host, percent)) = record.own_port.clone().filter(|&(_, percent)| percent >= OWN_PORT_BUSY) {
+            Err(Invalid::OwnPort { host, percent })
         } else if record.lost_outside > 0 {
             Err(Invalid::Lost { packets: record.lost_outside })
         } else if p99 > self.p99 {
@@ -270,6 +289,9 @@ mod tests {
         assert_eq!(budget.judge(&Record { lost_outside: 3, ..with(&[]) }), Err(Invalid::Lost { packets: 3 }));
         assert_eq!(budget.judge(&Record { failed: 1, ..with(&[]) }), Err(Invalid::Failed { connections: 1 }));
         assert_eq!(budget.judge(&Record { without_ecn: 2, ..with(&[]) }), Err(Invalid::WithoutEcn { flows: 2 }));
+        let busy = |percent| budget.judge(&Record { own_port: Some(("a".into(), percent)), ..with(&[]) });
+        assert_eq!(busy(89), Ok(()));
+        assert_eq!(busy(90), Err(Invalid::OwnPort { host: "a".into(), percent: 90 }));
         assert_eq!(budget.judge(&Record { ran_dry: 1, ..with(&[]) }), Ok(()));
         assert_eq!(budget.judge(&Record { ran_dry: 2, ..with(&[]) }), Err(Invalid::RanDry { times: 2 }));
         let agents = budget.judge(&Record { agents: of(&[Span::from_us(300)]), ..with(&[]) }).unwrap_err();

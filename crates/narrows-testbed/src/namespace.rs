@@ -169,7 +169,8 @@ pub fn sweep() -> std::io::Result<Vec<String>> {
         remove(&Path::new(NAMES).join(&name))?;
         removed.push(name);
     }
-    for id in entries(LOCKS)?.iter().filter_map(|file| file.strip_suffix(".lock")) {
+    // Others keep locks there, too.
+    for id in entries(LOCKS)?.iter().filter_map(|file| file.strip_suffix(".lock")).filter(|id| is_id(id)) {
         let path = lock_path(id);
         if let Ok(lock) = open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
@@ -194,7 +195,12 @@ fn name(claim: &Claim, host: &str) -> String {
 /// The run of a namespace of ours, by its name.
 fn run_of(name: &str) -> Option<&str> {
     let (id, host) = name.strip_prefix(PREFIX)?.split_at_checked(DIGITS)?;
-    (host.starts_with('-') && id.bytes().all(|digit| digit.is_ascii_hexdigit())).then_some(id)
+    (host.starts_with('-') && is_id(id)).then_some(id)
+}
+
+/// Whether this can be a run's identifier.
+fn is_id(text: &str) -> bool {
+    text.len() == DIGITS && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// A folder's entries with names that are text; none if it is not there.
@@ -237,6 +243,14 @@ fn in_a_thread<T: Send>(act: impl FnOnce() -> io::Result<T> + Send) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_runs_locks_are_taken_for_leftovers() {
+        assert!(is_id("0123abcd"));
+        for other in ["run", "gemini", "0123abc", "0123abcde", "vegas-00"] {
+            assert!(!is_id(other), "{other}");
+        }
+    }
 
     #[test]
     fn only_our_own_names_are_taken_for_leftovers() {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Network;
-use narrows_results::Results;
-use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan};
+use narrows_results::{PortRow, Results};
+use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan, Role};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -200,6 +200,7 @@ pub fn run(
         lost_outside: observed.counts.lost_outside() + lost,
         failed: notes.iter().map(|notes| notes.failures).sum(),
         without_ecn: sent.filter(|(name, sent)| wants(name.traffic) && !sent.ecn).count() as u64,
+        own_port: busiest_own_port(plan, &results),
     };
     notes.iter().for_each(|notes| record.agents.merge(&notes.lateness));
     Ok(Outcome {
@@ -209,6 +210,17 @@ pub fn run(
         record,
         real_time: observed.real_time,
     })
+}
+
+/// The host whose own port was the busiest, and how busy, percent. A device of ours takes packets at once, so that the kernel's
+/// small queues never push back, as they do behind a real adapter.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share")]
+fn busiest_own_port(plan: &Plan, results: &Results) -> Option<(String, u64)> {
+    let of_host = |row: &&PortRow| plan.network.links[row.port as usize].role == Role::Host;
+    let busiest =
+        results.ports.iter().filter(of_host).max_by(|one, other| one.utilisation.total_cmp(&other.utilisation))?;
+    let host = plan.network.links[busiest.port as usize].from;
+    Some((plan.network.nodes[host as usize].name.clone(), (busiest.utilisation * 100.0) as u64))
 }
 
 fn hosts(plan: &Plan) -> impl Iterator<Item = &str> {

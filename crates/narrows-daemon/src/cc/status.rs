@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::namespaces::{self, Namespace, label};
 use super::state::{self, Kept, State};
-use super::{named, prometheus, say, table};
+use super::{named, prometheus, say, system_default, table};
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -74,11 +74,30 @@ fn text(controllers: &[&'static Controller], arguments: &Arguments) -> Result<St
         .iter()
         .map(|(controller, state)| match (state, arguments.json) {
             (Some(state), false) => for_people(state, &all),
-            (None, false) => format!("{}: not loaded\n", controller.spec.name),
+            (None, false) => absent(controller),
             (Some(state), true) => format!("{}\n", json(state, &all)),
-            (None, true) => format!("{}\n", json!({ "controller": controller.spec.name, "loaded": false })),
+            (None, true) => {
+                let left = default_of(&system_default::users(controller, true));
+                format!("{}\n", json!({ "controller": controller.spec.name, "loaded": false, "default_of": left }))
+            }
         })
         .collect())
+}
+
+/// What is said of a controller that is not loaded: a process that was killed may have left it the default.
+fn absent(controller: &Controller) -> String {
+    let name = controller.spec.name;
+    match default_of(&system_default::users(controller, true)).as_slice() {
+        [] => format!("{name}: not loaded\n"),
+        left => format!(
+            "{name}: not loaded, and still the default of {}: `narrowsd cc unload {name}` puts back what was before\n",
+            left.join(", ")
+        ),
+    }
+}
+
+fn default_of(namespaces: &[Namespace]) -> Vec<String> {
+    namespaces.iter().map(Namespace::label).collect()
 }
 
 /// A reader sees the file before or after, never half of it.
@@ -96,7 +115,7 @@ fn for_people(state: &State, all: &[Namespace]) -> String {
     let (controller, counters) = (state.controller, state.counters);
     let kept = match &state.kept {
         Kept::Pinned => format!("pinned in {}", pinned::folder(controller).display()),
-        Kept::Held(holders) if holders.is_empty() => "held by a process".to_owned(),
+        Kept::Held(holders) if holders.is_empty() => "held by what cannot be seen from here".to_owned(),
         Kept::Held(holders) => {
             format!("held by process {}", holders.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
         }
@@ -104,8 +123,7 @@ fn for_people(state: &State, all: &[Namespace]) -> String {
     };
     let mut text = format!("{}: registered as {}, {kept}\n", controller.spec.name, controller.registered);
     if !state.default_of.is_empty() {
-        let labels: Vec<String> = state.default_of.iter().map(Namespace::label).collect();
-        text += &format!("  default of: {}\n", labels.join(", "));
+        text += &format!("  default of: {}\n", default_of(&state.default_of).join(", "));
     }
     text += &format!(
         "  flows: {} now, {} since it was loaded; {} connections were refused ECN; {} flows found no room in the list\n",
@@ -154,7 +172,7 @@ fn json(state: &State, all: &[Namespace]) -> Json {
         "registered": controller.registered,
         "kept": kept,
         "holders": holders,
-        "default_of": state.default_of.iter().map(Namespace::label).collect::<Vec<_>>(),
+        "default_of": default_of(&state.default_of),
         "parameters": written(&state.settings),
         "netns_parameters": own,
         "flows_total": state.counters.flows,

@@ -1,5 +1,8 @@
 //! `narrowsd cc unload`: removes what was loaded, and what killed processes left.
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use clap::Args;
 use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::registered::{self, Registered};
@@ -9,6 +12,9 @@ use super::namespaces::Namespace;
 use super::{named, refused, say, system_default};
 use crate::failure::Failure;
 use crate::lock;
+
+/// A registration that ends takes less.
+const ENDING: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -48,6 +54,9 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     } else if is_loaded {
         registered::remove_stale(controller).map_err(refused::by_kernel)?;
     }
+    if is_loaded {
+        refuse_what_stayed(controller)?;
+    }
     let rest = pinned::remove_partial(&pinned::folder(controller)).map_err(refused::by_kernel)?;
 
     match (is_loaded, rest) {
@@ -71,6 +80,20 @@ fn refuse_holders(controller: &Controller, found: &Registered) -> Result<(), Fai
         return Ok(());
     }
     Err(refused::by_kernel(Error::Held { controller: controller.spec.name, holders }))
+}
+
+/// A link ends with its last pin, and that may lie in a bpf file system that is not mounted here.
+fn refuse_what_stayed(controller: &'static Controller) -> Result<(), Failure> {
+    let begin = Instant::now();
+    while registered::find(controller).map_err(refused::by_kernel)?.is_some() {
+        if begin.elapsed() > ENDING {
+            let sentence =
+                format!("{} is still registered: what holds it cannot be seen from here", controller.spec.name);
+            return Err(Failure::failed(sentence).help(refused::OTHER_MOUNTS));
+        }
+        sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// The kernel keeps a default that is unregistered: new connections would go on taking it.

@@ -26,7 +26,7 @@ pub(crate) use guest::begin as inside_guest;
 /// What a run is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The plan, as JSON; `narrows check FILE --json` writes the plans of an experiment.
+    /// The plan, as JSON; `narrows check FILE --plans FOLDER` writes the plans of an experiment
     plan: PathBuf,
     /// The seed: with the plan, it names the run.
     #[arg(long)]
@@ -59,13 +59,16 @@ pub(crate) struct Job {
     controllers: Vec<(String, String)>,
 }
 
+/// Where plans come from.
+const WHENCE: &str = "a plan is JSON; `narrows check FILE --plans FOLDER` writes those of an experiment";
+
 /// Files of a run by name.
 type Results = Vec<(String, Vec<u8>)>;
 
 /// Performs the command.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let text = fs::read(&arguments.plan)
-        .map_err(|error| Failure::input(format!("cannot read {}: {error}", arguments.plan.display())))?;
+        .map_err(|error| Failure::input(format!("cannot read {}: {error}", arguments.plan.display())).help(WHENCE))?;
     let plan = parse(&text)?;
     let temporary = Temporary::beside(&arguments.out)?;
     let stop = interruptions()?;
@@ -86,8 +89,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 /// The plan behind a text.
 fn parse(text: &[u8]) -> Result<Plan, Failure> {
     serde_json::from_slice(text).map_err(|error| {
-        Failure::input(format!("the plan is not one of this version: {error}"))
-            .help("write it again with the narrows of this version")
+        let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+        if first == Some(&b'{') {
+            Failure::input(format!("the plan is not one of this version: {error}"))
+                .help("write it again with the narrows of this version")
+        } else {
+            Failure::input(format!("this is no plan: {error}")).help(WHENCE)
+        }
     })
 }
 

@@ -63,7 +63,7 @@ fn manifest(
         "kernel": uname.release().to_string_lossy(),
         "controllers": controllers,
         "valid": outcome.validity.is_ok(),
-        "invalid": outcome.validity.err().map(|reason| reason.to_string()),
+        "invalid": outcome.validity.as_ref().err().map(|reason| reason.to_string()),
         "lateness": {
             "deliveries": lateness(&outcome.record.deliveries),
             "applications": lateness(&outcome.record.agents),

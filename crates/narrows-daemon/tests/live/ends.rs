@@ -131,6 +131,9 @@ pub(crate) fn a_default_that_a_killed_one_left_is_put_back() -> Outcome {
     let (mut child, _out) = within(&world.sender, || begun(foreground("cc load vegas").arg("--default")));
     assert_eq!(default(), "narrows_vegas\n");
     child.kill();
+    let left = format!("still the default of {}: `narrowsd cc unload vegas`", world.sender);
+    assert!(good("cc status vegas").contains(&left));
+    assert_eq!(status("vegas")["default_of"], json!([world.sender]));
     let said = good("cc unload vegas");
     assert_eq!(said, format!("vegas is not loaded\nthe default is {} again\n", before.trim()));
     assert_eq!(default(), before);

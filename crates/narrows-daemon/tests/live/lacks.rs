@@ -62,10 +62,30 @@ pub(crate) fn without_privileges_it_says_so() -> Outcome {
 pub(crate) fn without_a_bpf_file_system_it_says_so() -> Outcome {
     mount("tmpfs", "/sys/fs/bpf", "tmpfs", MountFlags::empty(), None).expect("as root");
     let over = Over("/sys/fs/bpf");
-    let expected =
-        "error: /sys/fs/bpf/narrows/gemini is not in a bpf file system\n  help: mount -t bpf bpf /sys/fs/bpf\n";
-    assert_eq!(refused(LOAD, 3), expected);
+    let said = refused(LOAD, 3);
+    let expected = "error: /sys/fs/bpf/narrows/gemini is not in a bpf file system\n  help: mount -t bpf bpf /sys/fs/bpf; `ip netns exec`";
+    assert!(said.starts_with(expected), "{said}");
     drop(over);
+    nothing_is_left("gemini");
+    Ok(())
+}
+
+/// As under `ip netns exec`, which mounts a `/sys` of its own.
+pub(crate) fn what_is_pinned_elsewhere_is_not_said_to_be_unloaded() -> Outcome {
+    good(LOAD);
+    mount("tmpfs", "/sys/fs/bpf", "tmpfs", MountFlags::empty(), None).expect("as root");
+    let over = Over("/sys/fs/bpf");
+    let said = refused("cc unload gemini", 1);
+    assert!(
+        said.starts_with(
+            "error: gemini is still registered: what holds it cannot be seen from here\n  help: `ip netns exec`"
+        ),
+        "{said}"
+    );
+    assert!(good("cc status gemini").contains("held by what cannot be seen from here"));
+    drop(over);
+    assert!(good("cc status gemini").contains("pinned in /sys/fs/bpf/narrows/gemini"));
+    good("cc unload gemini");
     nothing_is_left("gemini");
     Ok(())
 }

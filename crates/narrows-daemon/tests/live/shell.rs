@@ -49,5 +49,5 @@ pub(crate) fn nothing_is_left(name: &str) {
     }
     assert!(!Path::new("/sys/fs/bpf/narrows").exists(), "pins stay");
     assert!(!Path::new(&format!("/run/narrows/{name}.default")).exists(), "a note stays");
-    assert_eq!(status(name), serde_json::json!({ "controller": name, "loaded": false }));
+    assert_eq!(status(name)["loaded"], serde_json::json!(false));
 }
