@@ -78,6 +78,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                 aqm: mark_at
                     .filter(|_| !host)
                     .map(|packets| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) }),
+                congestion_point: None,
                 loss,
                 jitter: if host { jitter } else { Span::ZERO },
                 watched: !host,

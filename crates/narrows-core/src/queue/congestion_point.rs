@@ -1,8 +1,9 @@
 //! The QCN congestion point: samples what a queue takes in and says how far, and how fast, it is above its set point
 //! [802.1Qau; Annulus]. It stands beside a port's marking law, not in its place.
 //!
-//! A driver tells it of every packet that the queue has accepted ([`CongestionPoint::count`]). Now and then that says
-//! that a sample is due; only then must the driver know the exact backlog ([`CongestionPoint::sample`]).
+//! Its driver counts the bytes that the queue takes in. With the packet that makes them more than
+//! [`CongestionPoint::interval`] a sample is due, and only then must the driver know the exact backlog
+//! ([`CongestionPoint::sample`]).
 
 use crate::rng::SmallStream;
 use crate::units::Bytes;
@@ -47,24 +48,22 @@ pub struct CongestionPoint {
     config: CongestionPointConfig,
     /// Backlog at the last sample.
     backlog: u64,
-    /// Bytes to go until the next; negative: it is due.
-    countdown: i64,
+    /// Bytes between it and the next.
+    interval: u64,
     stream: SmallStream,
 }
 
 impl CongestionPoint {
     /// An empty queue's. The first sample comes a base's length from now, jittered.
     pub fn new(config: CongestionPointConfig, stream: SmallStream) -> CongestionPoint {
-        let mut point = CongestionPoint { config, backlog: 0, countdown: 0, stream };
-        point.countdown = point.interval(0);
+        let mut point = CongestionPoint { config, backlog: 0, interval: 0, stream };
+        point.interval = point.draw_interval(0);
         point
     }
 
-    /// The queue took in `size` bytes; whether they are to be sampled.
-    #[inline]
-    pub fn count(&mut self, size: u64) -> bool {
-        self.countdown = self.countdown.saturating_sub_unsigned(size);
-        self.countdown < 0
+    /// Once more than so many bytes have come in since the last sample, the next is due.
+    pub const fn interval(&self) -> u64 {
+        self.interval
     }
 
     /// A sample that is due: the queue holds `backlog`, the sampled packet included. `None` without congestion.
@@ -74,7 +73,7 @@ impl CongestionPoint {
         let growth = difference(backlog, self.backlog);
         let quantized = self.quantize(offset, growth);
         self.backlog = backlog;
-        self.countdown = self.interval(quantized);
+        self.interval = self.draw_interval(quantized);
         (quantized > 0).then_some(Feedback { quantized, offset, growth })
     }
 
@@ -87,11 +86,11 @@ impl CongestionPoint {
     }
 
     /// Bytes until the next sample after one with this feedback.
-    fn interval(&mut self, quantized: u8) -> i64 {
+    fn draw_interval(&mut self, quantized: u8) -> u64 {
         let mean = self.config.sample_base.get() * INTERVALS[usize::from(quantized >> 3)] / PARTS;
         let least = mean * (100 - JITTER_PERCENT) / 100;
         let width = mean * 2 * JITTER_PERCENT / 100;
-        i64::try_from(least + self.stream.below(width + 1)).unwrap_or(i64::MAX)
+        least + self.stream.below(width + 1)
     }
 }
 
@@ -113,11 +112,11 @@ mod tests {
     }
 
     /// What a sample says after one at `before`.
-    fn after(set_point: u64, before: u64, backlog: u64) -> (u8, i64) {
+    fn after(set_point: u64, before: u64, backlog: u64) -> (u8, u64) {
         let mut point = point(set_point);
         point.sample(Bytes::new(before));
         let told = point.sample(Bytes::new(backlog));
-        (told.map_or(0, |feedback| feedback.quantized), point.countdown)
+        (told.map_or(0, |feedback| feedback.quantized), point.interval())
     }
 
     #[test]
@@ -134,9 +133,9 @@ mod tests {
         assert_eq!(after(20_000, 120_000, 120_000).0, 63);
         assert_eq!(after(20_000, 0, 10_000_000).0, 63);
         // 20 000 + 2 · 10 000 = 40 000, and 40 000 · 63 / 100 000 = 25.2, and the next sample comes 37.5 KB later.
-        let (feedback, countdown) = after(20_000, 30_000, 40_000);
+        let (feedback, interval) = after(20_000, 30_000, 40_000);
         assert_eq!(feedback, 25);
-        assert!((31_875..=43_125).contains(&countdown), "{countdown}");
+        assert!((31_875..=43_125).contains(&interval), "{interval}");
     }
 
     #[test]
@@ -154,9 +153,9 @@ mod tests {
         let published = [150_000.0, 75_000.0, 50_000.0, 37_500.0, 30_000.0, 25_000.0, 21_500.0, 18_500.0];
         for (eighth, interval) in (0..).zip(published) {
             let mut point = point(20_000);
-            let drawn: Vec<i64> = (0..10_000).map(|_| point.interval(eighth * 8 + 7)).collect();
+            let drawn: Vec<u64> = (0..10_000).map(|_| point.draw_interval(eighth * 8 + 7)).collect();
             let (least, most) = (*drawn.iter().min().unwrap() as f64, *drawn.iter().max().unwrap() as f64);
-            let mean = drawn.iter().sum::<i64>() as f64 / drawn.len() as f64;
+            let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
             assert!(least >= 0.85 * interval - 1.0 && most <= 1.15 * interval + 1.0, "{least} to {most} of {interval}");
             // The drawn ones fill the range, and their mean has a standard error of 0.0009.
             assert!(least < 0.851 * interval && most > 1.149 * interval, "{least} to {most} of {interval}");
@@ -167,11 +166,13 @@ mod tests {
     #[test]
     fn one_full_packet_in_a_hundred_is_sampled_without_congestion_and_eight_with_most() {
         for (backlog, expected) in [(0, 0.01), (1_000_000, 0.081)] {
-            let mut point = point(20_000);
+            let (mut point, mut bytes) = (point(20_000), 0);
             let samples = (0..100_000).filter(|_| {
-                let due = point.count(1_500);
+                bytes += 1_500;
+                let due = bytes > point.interval();
                 if due {
                     point.sample(Bytes::new(backlog));
+                    bytes = 0;
                 }
                 due
             });
