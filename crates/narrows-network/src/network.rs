@@ -230,19 +230,21 @@ impl<P: Payload> Network<P> {
     }
 
     /// The switch whose port `link` is sends a notification towards the host that `packet` is for, by the way that its own
-    /// packets would take: ahead of other traffic and never dropped, hop by hop, to below the host's stack.
+    /// packets would take: ahead of other traffic and never dropped, hop by hop, to below the host's stack. It ends where
+    /// the way leaves the site.
     ///
     /// # Panics
-    /// If `link` is a host's, or the way leads out of the site: a notification is for hosts near by.
+    /// If `link` is a host's, or nothing in this network has a congestion point.
     pub fn notify(&mut self, now: Time, link: u32, packet: P) {
         self.notify_from(now, self.switches[link as usize], packet);
     }
 
     fn notify_from(&mut self, now: Time, switch: u32, packet: P) {
         let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
-        let lane = self.ports.lane(onward).expect("notifications stay within their site");
-        let offered = self.ports.notify(now, onward, lane, packet);
-        self.follow(lane, offered);
+        if let Some(lane) = self.ports.lane(onward) {
+            let offered = self.ports.notify(now, onward, lane, packet);
+            self.follow(lane, offered);
+        }
     }
 
     /// Makes `entity` due at `at`, and only then: an earlier appointment of it is forgotten. Moving an appointment to a

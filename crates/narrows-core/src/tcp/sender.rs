@@ -5,6 +5,7 @@ mod recovery;
 mod sending;
 mod timers;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use self::recovery::{Doubt, Patience, Probe};
@@ -90,7 +91,7 @@ pub(super) struct Sender {
     rate: RateEstimator,
     pacer: Pacer,
     /// The limit of a switch near by, where the host listens.
-    near_source: Option<NearSource>,
+    near_source: Option<Box<NearSource>>,
     /// First byte not acknowledged.
     una: Seq,
     /// First byte not sent.
@@ -257,7 +258,7 @@ impl Sender {
 
     /// Listens to switches near by.
     pub(super) fn listen(&mut self, stream: SmallStream) {
-        self.near_source = Some(NearSource::new(stream));
+        self.near_source = Some(Box::new(NearSource::new(stream)));
     }
 
     /// A switch near by tells of congestion that it saw by the packet that begins with `seq`.
@@ -279,7 +280,7 @@ impl Sender {
 
     /// The rate that a switch near by holds this sender at, if one does.
     pub(super) fn near_source_rate(&self) -> Option<Rate> {
-        self.near_source.as_ref().and_then(NearSource::rate)
+        self.near_source.as_ref().and_then(|near| near.rate())
     }
 
     /// Notifications taken.

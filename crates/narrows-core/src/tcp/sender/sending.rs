@@ -4,7 +4,6 @@ use super::{Message, Outgoing, Probe, Sender};
 use crate::cc::{Limit, Sent};
 use crate::packet::{Seq, Tag, timestamp};
 use crate::tcp::Stack;
-use crate::tcp::near_source::NearSource;
 use crate::tcp::rate::Stamp;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
@@ -88,7 +87,7 @@ impl Sender {
     /// Whether the switch near by keeps the next packet longer than the pacer would.
     #[inline(never)]
     fn is_held_near_source(&self, now: Time, paces: bool) -> bool {
-        let next = self.near_source.as_ref().map_or(Time::ZERO, NearSource::next);
+        let next = self.near_source.as_ref().map_or(Time::ZERO, |near| near.next());
         now < next && !(paces && self.pacer.next() > next)
     }
 
