@@ -163,7 +163,8 @@ SERIES: Final = Table(
             _STR,
             "–",
             "`queue_bytes` (backlog of a port), `window_packets` (congestion window), "
-            "`pacing_bps` (IP bits, of senders that pace), `goodput_bps` (of a bin).",
+            "`pacing_bps` (IP bits, of senders that pace), `near_source_bps` (IP bits, of senders that a switch near "
+            "by holds), `goodput_bps` (of a bin).",
         ),
         Column("value", _F64, "see quantity", "The value, in the unit that ends the quantity's name."),
     ),

@@ -115,7 +115,7 @@ impl Packet {
     /// Of a notification, the feedback and the first byte of the packet that it is about.
     #[inline(always)]
     pub(crate) fn as_notification(&self) -> Option<(u8, u32)> {
-        (self.flags & NOTIFICATION != 0).then_some((self.ack as u8, self.seq))
+        (self.flags & NOTIFICATION != 0).then(|| (u8::try_from(self.ack).unwrap_or(0), self.seq))
     }
 
     /// What the packet has in the pool, taken out of there: the packet goes to where there is another pool.

@@ -193,9 +193,12 @@ mod tests {
             let mut point = CongestionPoint::new(config, SmallStream::new(2));
             point.sample(Bytes::new(before));
             let told = point.sample(Bytes::new(backlog)).map_or(0, |feedback| feedback.quantized);
-            let congestion = backlog as f64 - set_point as f64 + f64::from(weight) * (backlog as f64 - before as f64);
-            let exact = (63.0 * congestion / (set_point as f64 * (2.0 * f64::from(weight) + 1.0))).clamp(0.0, 63.0);
-            prop_assert!(f64::from(told) <= exact + 1e-6 && f64::from(told) > exact - 1.000_001, "{} of {}", told, exact);
+            let (weight, set_point) = (i128::from(weight), i128::from(set_point));
+            let growth = i128::from(backlog) - i128::from(before);
+            let most = set_point * (2 * weight + 1);
+            let congestion = (i128::from(backlog) - set_point + weight * growth).clamp(0, most);
+            let (least, beyond) = (i128::from(told) * most, (i128::from(told) + 1) * most);
+            prop_assert!((least..beyond).contains(&(63 * congestion)), "{} for {} of {}", told, congestion, most);
         }
     }
 }

@@ -412,7 +412,7 @@ mod tests {
         let mut now = Time::ZERO + Span::from_ms(3);
         for _ in 0..500 {
             near.on_sent(now, PACKET, LINE, &point);
-            now = now + rate.time_for(PACKET);
+            now += rate.time_for(PACKET);
         }
         near.notify(now, 32, LINE, &point);
         let cut = near.rate().unwrap().as_bps() as f64 / rate.as_bps() as f64;
@@ -440,7 +440,7 @@ mod tests {
             let floor = point.floor.of(LINE);
             let (mut near, mut now) = (fresh(), Time::ZERO);
             for (op, feedback, us) in ops {
-                now = now + Span::from_us(us);
+                now += Span::from_us(us);
                 let before = near.rate();
                 match op {
                     0 => near.notify(now, feedback, LINE, &point),

@@ -81,7 +81,7 @@ pub enum NearSource {
     /// On the time scale of a datacenter.
     Software,
     /// As `software`, with what differs.
-    Custom(ReactionPoint),
+    Custom(Box<ReactionPoint>),
 }
 
 /// What differs from the reaction point called `software`.
