@@ -82,6 +82,12 @@ FLOWS: Final = Table(
             "marked_bytes", _U64, "bytes", "Payload bytes that arrived with a congestion mark, duplicates included."
         ),
         Column(
+            "near_source_cuts",
+            _U64,
+            "–",
+            "Notifications of congested switches near by that its sender took, each a cut of its near-source rate.",
+        ),
+        Column(
             "delivered_after_warmup_bytes",
             _U64,
             "bytes",
@@ -118,6 +124,12 @@ PORTS: Final = Table(
             "Lost on the wire after the port, where the experiment asks for it.",
         ),
         Column("marked_packets", _U64, "packets", "Packets that left with a congestion mark set here."),
+        Column(
+            "congestion_samples",
+            _U64,
+            "–",
+            "Samples of the port's congestion point that told of congestion; senders in its scope were notified.",
+        ),
         Column("queue_mean_bytes", _F64, "bytes", "Backlog, IP bytes, weighted by time; the packet in service counts."),
         Column(
             "queue_p50_bytes",
@@ -151,7 +163,8 @@ SERIES: Final = Table(
             _STR,
             "–",
             "`queue_bytes` (backlog of a port), `window_packets` (congestion window), "
-            "`pacing_bps` (IP bits, of senders that pace), `goodput_bps` (of a bin).",
+            "`pacing_bps` (IP bits, of senders that pace), `near_source_bps` (IP bits, of senders that a switch near "
+            "by holds), `goodput_bps` (of a bin).",
         ),
         Column("value", _F64, "see quantity", "The value, in the unit that ends the quantity's name."),
     ),

@@ -84,6 +84,7 @@ fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span, limit: u6
             limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
             pooled: false,
             aqm: mark_at.map(|mark_at| AqmConfig::Threshold { mark_at }),
+            congestion_point: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: false,
@@ -147,6 +148,7 @@ fn run(work: &Work) -> (f64, u64, u64, u64) {
                 }
             }
             Event::Dropped { .. } => unreachable!("windows fit the queues"),
+            Event::Sampled { .. } => unreachable!("nothing is sampled"),
             // Data: echo. An echo: the next packet.
             Event::Arrival { host, packet } => {
                 delivered += 1;

@@ -132,10 +132,10 @@ struct Appointment {
 }
 
 impl Agenda {
-    /// An empty agenda, shaped for this network.
-    pub(crate) fn new(graph: &Graph) -> Agenda {
+    /// An empty agenda, shaped for this network, in which so many `links` and lanes have arrivals.
+    pub(crate) fn new(graph: &Graph, links: u32) -> Agenda {
         let frames: u64 = graph.links.iter().map(|link| link.rate.as_bps() / FULL_FRAME_BITS).sum();
-        Agenda::of(u32::try_from(graph.links.len()).expect("links have 32-bit identifiers"), frames)
+        Agenda::of(links, frames)
     }
 
     /// For so many links that together carry so many full frames per second.

@@ -24,8 +24,9 @@
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
 use crate::port::{Counters, FarEnd, First, Offered, Ports};
-use crate::route::{GraphError, Routes};
+use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::probe::Probe;
+use narrows_core::queue::Feedback;
 use narrows_core::units::{Bytes, Packets, Time};
 use narrows_scenario::plan::{Graph, Link, NodeKind};
 
@@ -58,6 +59,15 @@ pub enum Event<P> {
         /// The packet.
         packet: P,
     },
+    /// A switch's port took in a packet, and its congestion point tells by it how congested the port is.
+    Sampled {
+        /// The port.
+        link: u32,
+        /// What it tells.
+        feedback: Feedback,
+        /// The packet, which goes on as others do.
+        packet: P,
+    },
     /// An entity that the driver armed is due. It is not armed any more.
     Due(Entity),
 }
@@ -78,6 +88,8 @@ pub struct Carried<P> {
 pub struct Network<P> {
     agenda: Agenda,
     ports: Ports<P>,
+    /// By link: the switch whose port it is, by index among switches; [`NONE`] for a host. Empty without lanes.
+    switches: Vec<u32>,
     /// By link: the part that it leads into, if that is another; else [`NONE`]. Empty for a whole network.
     cuts: Vec<u32>,
     /// By part.
@@ -108,7 +120,8 @@ impl<P: Payload> Network<P> {
             }
         }
         Ok(Network {
-            agenda: Agenda::new(graph),
+            agenda: Agenda::new(graph, ports.with_lanes()),
+            switches: near_ends(graph, &ports),
             ports,
             cuts: Vec::new(),
             exports: Vec::new(),
@@ -216,6 +229,24 @@ impl<P: Payload> Network<P> {
         self.ports.trim(now, link);
     }
 
+    /// The switch whose port `link` is sends a notification towards the host that `packet` is for, by the way that its own
+    /// packets would take: ahead of other traffic and never dropped, hop by hop, to below the host's stack. It ends where
+    /// the way leaves the site.
+    ///
+    /// # Panics
+    /// If `link` is a host's, or nothing in this network has a congestion point.
+    pub fn notify(&mut self, now: Time, link: u32, packet: P) {
+        self.notify_from(now, self.switches[link as usize], packet);
+    }
+
+    fn notify_from(&mut self, now: Time, switch: u32, packet: P) {
+        let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+        if let Some(lane) = self.ports.lane(onward) {
+            let offered = self.ports.notify(now, onward, lane, packet);
+            self.follow(lane, offered);
+        }
+    }
+
     /// Makes `entity` due at `at`, and only then: an earlier appointment of it is forgotten. Moving an appointment to a
     /// later time costs next to nothing.
     #[inline]
@@ -258,6 +289,10 @@ impl<P: Payload> Network<P> {
                 FarEnd::Host(host) => {
                     return Some((now, Event::Arrival { host, packet: *self.ports.packet(&arrived) }));
                 }
+                FarEnd::Switch(switch) if self.ports.is_lane(link) => {
+                    let packet = *self.ports.packet(&arrived);
+                    self.notify_from(now, switch, packet);
+                }
                 FarEnd::Switch(switch) => {
                     let packet = self.ports.packet(&arrived);
                     let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
@@ -269,6 +304,10 @@ impl<P: Payload> Network<P> {
                     };
                     if let Offered::Dropped(_) = offered {
                         return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+                    }
+                    if let Some(feedback) = self.ports.take_told() {
+                        let packet = *self.ports.packet(&arrived);
+                        return Some((now, Event::Sampled { link: onward, feedback, packet }));
                     }
                 }
             }
@@ -321,4 +360,13 @@ impl<P: Payload> Network<P> {
     pub fn events(&self) -> u64 {
         self.events
     }
+}
+
+/// By link, the switch whose port it is; nothing where no link has a lane.
+fn near_ends(graph: &Graph, ports: &Ports<impl Payload>) -> Vec<u32> {
+    if ports.with_lanes() == ports.len() {
+        return Vec::new();
+    }
+    let switches = switch_indices(graph);
+    graph.links.iter().map(|link| switches[link.from as usize]).collect()
 }

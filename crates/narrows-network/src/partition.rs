@@ -94,6 +94,7 @@ mod tests {
             limit: Limit::Unlimited,
             pooled: false,
             aqm: None,
+            congestion_point: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: false,

@@ -17,12 +17,12 @@ use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
 use narrows_core::packet::{FRAMING_BYTES, LEAST_WIRE_BYTES};
-use narrows_core::probe::{DropReason, Fact, Probe};
+use narrows_core::probe::{DropReason, Fact, NoProbe, Probe};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
-use narrows_core::queue::{Backlog, Limit, Pool};
+use narrows_core::queue::{Backlog, CongestionPoint, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_scenario::plan::{Graph, Link};
+use narrows_scenario::plan::{Graph, Link, Role};
 
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
@@ -45,6 +45,8 @@ pub struct Counters {
     pub dropped: [Packets; DropReason::ALL.len()],
     /// Accepted with a congestion mark that the port's law asked for.
     pub marked: Packets,
+    /// Samples of the port's congestion point that told of congestion.
+    pub samples: Packets,
     /// The largest backlog just after an arrival, or at the reset.
     pub queue_max: Bytes,
     /// The integral of the backlog over time, byte-picoseconds: divided by the time since the reset, the mean.
@@ -146,6 +148,8 @@ struct Port {
     queue_integral: u128,
     queue_max: Bytes,
     accepted: Backlog,
+    /// Bytes until its congestion point's next sample, which is due below zero; no traffic uses up what a port without one has.
+    until_sample: i64,
     /// Index of the pool it draws on; [`NONE`] for none.
     pool: u32,
 }
@@ -224,6 +228,8 @@ struct Rules {
     refused: Backlog,
     dropped: [Packets; DropReason::ALL.len()],
     marked: Packets,
+    congestion_point: Option<CongestionPoint>,
+    samples: Packets,
     since: Time,
     /// Packets lost on the wire, in units of 2⁻³².
     loss: u32,
@@ -241,13 +247,19 @@ struct SharedPool {
     links: Vec<u32>,
 }
 
-/// Every port of a network, by link, with the packets in their queues and on their wires.
+/// Every port of a network, by link, with the packets in their queues and on their wires; after them the lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Ports<P> {
     ports: Vec<Port>,
     rules: Vec<Rules>,
     pools: Vec<SharedPool>,
     store: Store<P>,
+    /// Number of links: from here on ports are lanes.
+    links: u32,
+    /// By link: its lane; [`NONE`] for none. Empty where nothing is sampled.
+    lanes: Vec<u32>,
+    /// What the last packet's sample told.
+    told: Option<Feedback>,
 }
 
 impl Port {
@@ -265,9 +277,9 @@ impl Port {
             (self.held_bytes, self.held_packets) = (0, 0);
             return;
         }
-        // Ends at the latest at the last packet, which leaves at `free_at`.
         let horizon = now + self.delay;
-        loop {
+        // Usually it ends before: at the latest the last packet leaves at `free_at`. A notification may have gone after it.
+        while self.held_packets > 0 {
             let record = store.first_unsettled(&self.ring);
             if record.at > horizon {
                 break;
@@ -311,7 +323,15 @@ impl<P: Payload> Ports<P> {
             })
             .collect();
         let switches = switch_indices(graph);
-        let mut ports = Ports { ports: Vec::new(), rules: Vec::new(), pools, store: Store::new() };
+        let mut ports = Ports {
+            ports: Vec::new(),
+            rules: Vec::new(),
+            pools,
+            store: Store::new(),
+            links: index(graph.links.len()),
+            lanes: Vec::new(),
+            told: None,
+        };
         for (id, link) in graph.links.iter().enumerate() {
             let id = index(id);
             if link.rate == Rate::from_bps(0) {
@@ -331,7 +351,93 @@ impl<P: Payload> Ports<P> {
             };
             ports.add(link, far_end, pool.unwrap_or(NONE), seed);
         }
+        if graph.links.iter().any(|link| link.congestion_point.is_some()) {
+            ports.add_lanes(graph, seed);
+        }
         Ok(ports)
+    }
+
+    /// Beside every link inside a site a lane for notifications: their own queue, served before the other, at the link's
+    /// rate. They end below the stack of a host.
+    fn add_lanes(&mut self, graph: &Graph, seed: u64) {
+        for (id, link) in graph.links.iter().enumerate() {
+            if link.role == Role::Wan {
+                self.lanes.push(NONE);
+                continue;
+            }
+            self.lanes.push(index(self.ports.len()));
+            let lane = Link {
+                name: format!("{}/notifications", link.name),
+                delay: link.delay.saturating_sub(link.stack),
+                limit: Limit::Unlimited,
+                pooled: false,
+                aqm: None,
+                congestion_point: None,
+                loss: 0,
+                jitter: Span::ZERO,
+                ..link.clone()
+            };
+            self.add(&lane, self.ports[id].far_end(), NONE, seed);
+        }
+    }
+
+    /// The lane beside a link, if it has one.
+    pub(crate) fn lane(&self, link: u32) -> Option<u32> {
+        self.lanes.get(link as usize).copied().filter(|&lane| lane != NONE)
+    }
+
+    /// Whether this is no link but a lane.
+    #[inline(always)]
+    pub(crate) fn is_lane(&self, link: u32) -> bool {
+        link >= self.links
+    }
+
+    /// A notification goes out beside the traffic of `link`: it waits for the packet in service and for those before it in
+    /// its `lane`, and the traffic waits for it.
+    pub(crate) fn notify(&mut self, now: Time, link: u32, lane: u32, packet: P) -> (Offered, Option<First>) {
+        self.settle(now, link);
+        let main = &self.ports[link as usize];
+        let in_service = (main.held_packets > 0).then(|| self.store.first_unsettled(&main.ring).at);
+        let ready = in_service.map_or(now, |at| Time::from_ps((at - main.delay).as_ps()).max(now));
+        let free_before = self.ports[lane as usize].free_at.max(ready);
+        let admitted = self
+            .admit(now, ready, lane, &packet, &mut NoProbe)
+            .unwrap_or_else(|reason| unreachable!("a lane refuses nothing, and here for {reason:?}"));
+        let service = admitted.departure.since(free_before);
+        let main = &mut self.ports[link as usize];
+        main.free_at = main.free_at.max(now) + service;
+        let ring = &mut self.ports[lane as usize].ring;
+        self.store.push(ring, Record { at: admitted.arrival, packet });
+        admitted.told(&self.ports[lane as usize].ring)
+    }
+
+    /// What the sample of the packet accepted last told, if it was sampled and there is congestion.
+    #[inline(always)]
+    pub(crate) fn take_told(&mut self) -> Option<Feedback> {
+        self.told.take()
+    }
+
+    /// The port has taken a packet in.
+    #[inline(always)]
+    fn count(&mut self, now: Time, link: u32, size: u32) {
+        let port = &mut self.ports[link as usize];
+        port.until_sample -= i64::from(size);
+        if port.until_sample < 0 {
+            self.sample(now, link);
+        }
+    }
+
+    #[inline(never)]
+    fn sample(&mut self, now: Time, link: u32) {
+        self.settle(now, link);
+        let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
+        let Some(point) = &mut rules.congestion_point else {
+            port.until_sample = i64::MAX;
+            return;
+        };
+        self.told = point.sample(Bytes::new(port.held_bytes));
+        rules.samples += Packets::new(u64::from(self.told.is_some()));
+        port.until_sample = i64::try_from(point.interval()).unwrap_or(i64::MAX);
     }
 
     fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, seed: u64) {
@@ -340,6 +446,8 @@ impl<P: Payload> Ports<P> {
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
         let calm = calm(link.limit, aqm.as_ref());
+        let point = link.congestion_point.map(|point| CongestionPoint::new(point.sampling, small("congestion-point")));
+        let until_sample = point.as_ref().map_or(i64::MAX, |point| i64::try_from(point.interval()).unwrap_or(i64::MAX));
         self.ports.push(Port {
             ring: Ring::EMPTY,
             held_bytes: 0,
@@ -360,6 +468,7 @@ impl<P: Payload> Ports<P> {
             queue_integral: 0,
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
+            until_sample,
             pool,
         });
         self.rules.push(Rules {
@@ -370,6 +479,8 @@ impl<P: Payload> Ports<P> {
             refused: Backlog::EMPTY,
             dropped: [Packets::ZERO; DropReason::ALL.len()],
             marked: Packets::ZERO,
+            congestion_point: point,
+            samples: Packets::ZERO,
             since: Time::ZERO,
             loss: link.loss,
             losses: small("loss"),
@@ -420,6 +531,7 @@ impl<P: Payload> Ports<P> {
                 let record = Record { at: admitted.arrival, packet };
                 admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
                 self.note_backlog(now, link);
+                self.count(now, link, packet.ip_bytes());
                 admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
@@ -441,6 +553,7 @@ impl<P: Payload> Ports<P> {
                 let ring = &mut self.ports[link as usize].ring;
                 admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
                 self.note_backlog(now, link);
+                self.count(now, link, packet.ip_bytes());
                 admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
@@ -563,8 +676,13 @@ impl<P: Payload> Ports<P> {
         &self.store.record(arrived.position).packet
     }
 
-    /// Number of ports.
+    /// Number of links.
     pub(crate) fn len(&self) -> u32 {
+        self.links
+    }
+
+    /// Number of links and lanes.
+    pub(crate) fn with_lanes(&self) -> u32 {
         index(self.ports.len())
     }
 
@@ -587,6 +705,7 @@ impl<P: Payload> Ports<P> {
             queued: port.held(),
             dropped: rules.dropped,
             marked: rules.marked,
+            samples: rules.samples,
             queue_max: port.queue_max,
             queue_integral: port.queue_integral - self.outstanding(now, link),
             since: rules.since,
@@ -606,6 +725,7 @@ impl<P: Payload> Ports<P> {
             rules.refused = Backlog::EMPTY;
             rules.dropped = Default::default();
             rules.marked = Packets::ZERO;
+            rules.samples = Packets::ZERO;
             rules.since = now;
         }
     }

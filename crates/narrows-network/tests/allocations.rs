@@ -49,7 +49,7 @@ fn step(network: &mut Network<Packet>, until: Time) {
                 network.arm(entity, now + Span::from_ms(200));
                 continue;
             }
-            Event::Dropped { .. } => continue,
+            Event::Dropped { .. } | Event::Sampled { .. } => continue,
             Event::Arrival { host, .. } => (host, 1),
         };
         let timer = |kind: u32| Entity::timer(u64::from(2 * host + kind), 2 * host + kind);

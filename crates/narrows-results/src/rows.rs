@@ -35,6 +35,8 @@ pub struct FlowRow {
     pub timeouts: u32,
     /// Payload bytes that arrived marked during the flow.
     pub marked_bytes: u64,
+    /// Notifications of switches near by that its sender took.
+    pub near_source_cuts: u64,
     /// Payload bytes delivered in order after the warm-up.
     pub delivered_after_warmup_bytes: u64,
 }
@@ -73,6 +75,8 @@ pub struct PortRow {
     pub dropped_impairment_packets: u64,
     /// Marked.
     pub marked_packets: u64,
+    /// Samples of its congestion point that told of congestion.
+    pub congestion_samples: u64,
     /// Time-weighted mean backlog, IP bytes.
     pub queue_mean_bytes: f64,
     /// Median of the sampled backlog; `None` where it is not sampled.
@@ -96,6 +100,8 @@ pub enum Quantity {
     WindowPackets,
     /// The rate at which a sender paces, IP bits per second; no sample of one that does not pace.
     PacingBps,
+    /// The rate that a switch near by holds a sender at, IP bits per second; no sample while none does.
+    NearSourceBps,
     /// Payload delivered in order per second, over the bin that ends now.
     GoodputBps,
 }
@@ -107,16 +113,17 @@ impl Quantity {
             Quantity::QueueBytes => "queue_bytes",
             Quantity::WindowPackets => "window_packets",
             Quantity::PacingBps => "pacing_bps",
+            Quantity::NearSourceBps => "near_source_bps",
             Quantity::GoodputBps => "goodput_bps",
         }
     }
 
-    /// Which of the samplers takes it, in the order in which they act at one time. Window and pacing rate are looked at
+    /// Which of the samplers takes it, in the order in which they act at one time. Window and rates are looked at
     /// together.
     const fn sampler(self) -> u8 {
         match self {
             Quantity::QueueBytes => 0,
-            Quantity::WindowPackets | Quantity::PacingBps => 1,
+            Quantity::WindowPackets | Quantity::PacingBps | Quantity::NearSourceBps => 1,
             Quantity::GoodputBps => 2,
         }
     }
@@ -141,7 +148,7 @@ impl SeriesRow {
         SeriesRow { time_ns: at.as_ns(), entity, quantity, value: real(value) }
     }
 
-    /// Puts samples into the order of results: time, then sampler, then entity. A sender's window and pacing rate keep the
+    /// Puts samples into the order of results: time, then sampler, then entity. A sender's window and rates keep the
     /// order that they have.
     pub fn sort(series: &mut [SeriesRow]) {
         series.sort_by_key(|row| (row.time_ns, row.quantity.sampler(), row.entity));

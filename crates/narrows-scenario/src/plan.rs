@@ -2,7 +2,7 @@
 //! million flows; its hash names its results.
 
 use narrows_core::cc::Value;
-use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,9 @@ pub struct Link {
     pub pooled: bool,
     /// Its marking law.
     pub aqm: Option<AqmConfig>,
+    /// What samples its queue and tells senders near by; left out of the plan's text where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_point: Option<CongestionPoint>,
     /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
     pub loss: u32,
     /// A packet that is offered from outside begins to leave so much later at most, at random; the order stays: a model of a
@@ -131,6 +134,27 @@ pub struct Link {
     pub jitter: Span,
     /// Whether its backlog is sampled.
     pub watched: bool,
+}
+
+/// A congestion point at a port, and whom it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CongestionPoint {
+    /// How it samples.
+    pub sampling: CongestionPointConfig,
+    /// Whom it tells.
+    pub scope: Scope,
+}
+
+/// Whom a congestion point tells of the congestion that their packets meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Hosts on the same switch: beyond it a packet bears a router's address and not its sender's.
+    #[default]
+    Tor,
+    /// Hosts of the same datacenter.
+    SourceDatacenter,
 }
 
 /// Whether nothing is said by it: then it is not written.

@@ -1,10 +1,10 @@
 //! A named profile with overrides becomes a profile that a host can run.
 
 use narrows_core::tcp::profile::Profile;
-use narrows_core::units::{Packets, Span};
+use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use crate::error::{Judged, Problem};
-use crate::experiment::host::Host;
+use crate::experiment::host::{Host, NearSource, ReactionPoint, Start};
 use crate::experiment::located::Located;
 
 /// What `host` says over `base`, judged.
@@ -46,12 +46,44 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
         let bytes = buffer.value.0.get();
         refuse_unless((3_000..=1 << 32).contains(&bytes), "receive-buffer", buffer, buffer.value.0, "3KB", "4GiB")?;
     }
+    if let Some(Located { value: NearSource::Custom(custom), .. }) = &host.near_source {
+        judge(custom)?;
+    }
     let profile = host.over(base);
     if let (true, Some(at)) = (profile.min_rto > profile.max_rto, host.min_rto.as_ref().or(host.max_rto.as_ref())) {
         let sentence = format!("min-rto is {}, above max-rto of {}", profile.min_rto, profile.max_rto);
         return Err(Problem::Malformed { sentence, help: Some("lower min-rto".to_owned()) }.at(&at.span));
     }
     Ok(profile)
+}
+
+/// Refuses cycles that would never or always be over, and rates that are none.
+fn judge(custom: &ReactionPoint) -> Judged<()> {
+    if let Some(cycle) = &custom.byte_cycle {
+        let range = Bytes::new(1_500)..=Bytes::new(1 << 40);
+        refuse_unless(range.contains(&cycle.value.0), "byte-cycle", cycle, cycle.value.0, "1.5KB", "1TB")?;
+    }
+    let recent = match &custom.start {
+        Some(Start::Recent(span)) => Some(span),
+        _ => None,
+    };
+    for (what, written) in
+        [("timer", custom.timer.as_ref()), ("forget", custom.forget.as_ref()), ("start's recent", recent)]
+    {
+        if let Some(span) = written {
+            let range = Span::from_us(1)..=Span::from_secs(60);
+            refuse_unless(range.contains(&span.value.0), what, span, span.value.0, "1us", "60s")?;
+        }
+    }
+    for (what, written) in
+        [("active", &custom.active), ("hyper-active", &custom.hyper_active), ("floor", &custom.floor)]
+    {
+        if let Some(rate) = written {
+            let range = Rate::from_bps(8_000)..=Rate::from_gbps(100_000);
+            refuse_unless(range.contains(&rate.value.0), what, rate, rate.value.0, "8Kbps", "100Tbps")?;
+        }
+    }
+    Ok(())
 }
 
 fn in_range(

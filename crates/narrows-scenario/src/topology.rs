@@ -1,15 +1,15 @@
 //! Named topologies become graphs. One file each; all are made of the same three moves: a host, a switch, a link.
 
 use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
-use crate::experiment::network::{Aqm, LinkClass, Pi, Pool, Topology};
+use crate::experiment::network::{self, Aqm, LinkClass, Pi, Pool, Topology};
 use crate::experiment::quantity::{Fraction, Quantity, Room};
-use crate::plan::{Graph, Link, Node, NodeKind, Role};
+use crate::plan::{CongestionPoint, Graph, Link, Node, NodeKind, Role, Scope};
 
 mod dumbbell;
 mod fat_tree;
@@ -57,6 +57,7 @@ struct LinkSpec {
     /// Memory of the switch that its ports draw on.
     pool: Option<PoolConfig>,
     aqm: Option<AqmConfig>,
+    congestion_point: Option<Qcn>,
     /// In units of 2⁻³².
     loss: u32,
     /// Of a host's own port.
@@ -67,7 +68,17 @@ impl LinkSpec {
     /// Tail drop without bound, at this rate and delay.
     const fn plain(rate: Rate, delay: Span) -> LinkSpec {
         let (stack, jitter) = (Span::ZERO, Span::ZERO);
-        LinkSpec { rate, delay, stack, limit: Limit::Unlimited, pool: None, aqm: None, loss: 0, jitter }
+        LinkSpec {
+            rate,
+            delay,
+            stack,
+            limit: Limit::Unlimited,
+            pool: None,
+            aqm: None,
+            congestion_point: None,
+            loss: 0,
+            jitter,
+        }
     }
 
     /// This, with what a class says.
@@ -93,6 +104,9 @@ impl LinkSpec {
         }
         if let Some(aqm) = &class.aqm {
             spec.aqm = aqm_of(aqm)?;
+        }
+        if let Some(point) = &class.congestion_point {
+            spec.congestion_point = qcn_of(&point.value)?;
         }
         if let Some(loss) = &class.loss {
             if loss.0 >= 1.0 {
@@ -218,6 +232,58 @@ fn aqm_of(aqm: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
     })
 }
 
+/// A congestion point whose set point may follow from its port.
+#[derive(Clone, Copy, Debug)]
+struct Qcn {
+    set_point: Option<Bytes>,
+    weight: u8,
+    sample_base: Bytes,
+    scope: Scope,
+}
+
+/// The set point for each 10 Gbit/s where nothing is said.
+const SET_POINT_AT_10_GBPS: u64 = 33_000;
+
+impl Qcn {
+    /// At a port: its own set point is below the threshold of its marking, so that it acts first.
+    fn at(self, rate: Rate, aqm: Option<AqmConfig>) -> CongestionPoint {
+        let marks_at = match aqm {
+            Some(AqmConfig::Threshold { mark_at: Size::Packets(packets) }) => packets.get() * FULL_PACKET,
+            Some(AqmConfig::Threshold { mark_at: Size::Bytes(bytes) }) => bytes.get(),
+            _ => u64::MAX,
+        };
+        let usual = Bytes::new(rate.scaled(SET_POINT_AT_10_GBPS, Rate::from_gbps(10).as_bps()).as_bps());
+        let set_point = self.set_point.unwrap_or(usual.min(Bytes::new(marks_at / 2)).max(Bytes::new(FULL_PACKET)));
+        let sampling = CongestionPointConfig { set_point, weight: self.weight, sample_base: self.sample_base };
+        CongestionPoint { sampling, scope: self.scope }
+    }
+}
+
+fn qcn_of(written: &network::CongestionPoint) -> Judged<Option<Qcn>> {
+    let network::CongestionPoint::Qcn(qcn) = written else { return Ok(None) };
+    let bytes = |what: &str, written: &Option<Located<Quantity<Bytes>>>| {
+        let Some(bytes) = written else { return Ok(None) };
+        if bytes.value.0.get() < FULL_PACKET {
+            return Err(
+                Problem::NoRoomForAPacket { what: "a congestion point", bytes: bytes.value.0.get() }.at(&bytes.span)
+            );
+        }
+        bounded(what, bytes, bytes.value.0, Bytes::new(1 << 39)).map(|()| Some(bytes.value.0))
+    };
+    if let Some(weight) = &qcn.weight {
+        bounded("weight", weight, weight.value, 64)?;
+    }
+    Ok(Some(Qcn {
+        set_point: bytes("set-point", &qcn.set_point)?,
+        weight: qcn.weight.as_ref().map_or(2, |weight| weight.value),
+        sample_base: bytes("sample-base", &qcn.sample_base)?.unwrap_or(Bytes::new(150_000)),
+        scope: match qcn.notify {
+            Some(network::Notify::SourceDatacenter) => Scope::SourceDatacenter,
+            Some(network::Notify::Tor) | None => Scope::Tor,
+        },
+    }))
+}
+
 fn pi_of(pi: &Pi) -> Judged<AqmConfig> {
     let gain = |what: &str, written: &Located<Fraction>, least: &str| {
         let scaled = u32::try_from(written.scaled(32)).ok().filter(|gain| *gain > 0 || least == "0");
@@ -313,10 +379,25 @@ impl Builder {
     fn link(&mut self, from: u32, to: u32, role: Role, spec: &LinkSpec) {
         let name = |node: u32| &self.graph.nodes[node as usize].name;
         let name = format!("{}->{}", name(from), name(to));
-        let LinkSpec { rate, delay, stack, limit, pool, aqm, loss, jitter } = *spec;
+        let LinkSpec { rate, delay, stack, limit, pool, aqm, congestion_point, loss, jitter } = *spec;
         let pooled = pool.is_some();
         let watched = false;
-        let link = Link { name, from, to, rate, delay, stack, role, limit, pooled, aqm, loss, jitter, watched };
+        let link = Link {
+            name,
+            from,
+            to,
+            rate,
+            delay,
+            stack,
+            role,
+            limit,
+            pooled,
+            aqm,
+            congestion_point: congestion_point.map(|point| point.at(rate, aqm)),
+            loss,
+            jitter,
+            watched,
+        };
         self.graph.links.push(link);
     }
 

@@ -92,6 +92,7 @@ pub(crate) struct Flow {
     pub(crate) rtt_count: u64,
     pub(crate) retransmitted_bytes: u64,
     pub(crate) timeouts: u32,
+    pub(crate) near_source_cuts: u64,
     pub(crate) marked_bytes: u64,
     /// Delivered in order by the end of the warm-up, by the end of the arrivals, and in all.
     pub(crate) delivered_at_warmup: u64,
@@ -119,6 +120,7 @@ impl Flow {
             rtt_count: 0,
             retransmitted_bytes: 0,
             timeouts: 0,
+            near_source_cuts: 0,
             marked_bytes: 0,
             delivered_at_warmup: 0,
             delivered_at_end: None,
@@ -136,6 +138,7 @@ impl Flow {
             self.rtt_count = other.rtt_count;
             self.retransmitted_bytes = other.retransmitted_bytes;
             self.timeouts = other.timeouts;
+            self.near_source_cuts = other.near_source_cuts;
         } else {
             self.done = other.done;
             self.marked_bytes = other.marked_bytes;

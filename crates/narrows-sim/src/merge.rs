@@ -121,6 +121,7 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         retransmitted_bytes: flow.retransmitted_bytes,
         timeouts: flow.timeouts,
         marked_bytes: flow.marked_bytes,
+        near_source_cuts: flow.near_source_cuts,
         delivered_after_warmup_bytes: measured - flow.delivered_at_warmup,
     }
 }

@@ -27,6 +27,11 @@ pub(crate) struct Packet {
 
 const _: () = assert!(size_of::<Packet>() == 32);
 
+/// Beside the flags of a segment: no segment at all, but a switch's notification of congestion.
+const NOTIFICATION: u8 = 1 << 7;
+/// Size of a notification: 24 bytes of fields, and 64 of the sampled packet [802.1Qau].
+const NOTIFICATION_BYTES: u16 = 88;
+
 /// SACK blocks (and, rarely, a tag beside them) of the packets under way.
 #[derive(Clone, Debug)]
 pub(crate) struct SidePool {
@@ -88,6 +93,29 @@ impl Packet {
             flags: segment.flags.bits(),
             ecn_and_blocks: segment.ecn as u8 | blocks << 2,
         }
+    }
+
+    /// What a switch tells the sender of this packet, which stands on `host`: that it is congested so much, 1 to 63.
+    pub(crate) fn notification(&self, host: u32, feedback: u8) -> Packet {
+        Packet {
+            connection: self.connection,
+            seq: self.seq,
+            ack: u32::from(feedback),
+            timestamp: 0,
+            timestamp_echo: 0,
+            extra: 0,
+            destination: u16::try_from(host).expect("hosts come first and are fewer than 2¹⁶"),
+            size: NOTIFICATION_BYTES,
+            window: 0,
+            flags: NOTIFICATION,
+            ecn_and_blocks: Ecn::NotCapable as u8,
+        }
+    }
+
+    /// Of a notification, the feedback and the first byte of the packet that it is about.
+    #[inline(always)]
+    pub(crate) fn as_notification(&self) -> Option<(u8, u32)> {
+        (self.flags & NOTIFICATION != 0).then(|| (u8::try_from(self.ack).unwrap_or(0), self.seq))
     }
 
     /// What the packet has in the pool, taken out of there: the packet goes to where there is another pool.
@@ -201,6 +229,15 @@ mod tests {
             assert_eq!(packet.unpack(&mut pool), segment);
         }
         assert_eq!((pool.slots.len(), pool.free_slots()), (1, 1));
+    }
+
+    #[test]
+    fn a_notification_tells_how_congested_and_by_which_packet() {
+        let segment = Segment { seq: 77, length: 1448, flags: Flags::ACK, ..Segment::default() };
+        let packet = Packet::pack(&segment, 4, 5, &mut SidePool::default());
+        assert_eq!(packet.as_notification(), None);
+        let told = packet.notification(2, 63);
+        assert_eq!((told.as_notification(), told.destination(), told.connection), (Some((63, 77)), 2, 4));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! that stop and answers that wait have one each, named by the flow's tag; samplers come last.
 
 mod boundary;
+mod near_source;
 mod observation;
 mod traffic;
 
@@ -18,7 +19,7 @@ use std::iter::Peekable;
 use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::probe::NoProbe;
-use narrows_core::rng::Stream;
+use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
@@ -337,6 +338,7 @@ impl<'a> Simulation<'a> {
                 Event::Dropped { packet } => {
                     packet.unpack(&mut self.pool);
                 }
+                Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
                 Event::Due(entity) => match entity.class() {
                     Class::Timer => self.handle_timer(now, entity),
                     Class::Start => self.handle_start(now, entity),
@@ -350,6 +352,10 @@ impl<'a> Simulation<'a> {
     #[inline(never)]
     fn handle_packet(&mut self, now: Time, host: u32, packet: Packet) {
         let connection = packet.connection;
+        if let Some((feedback, seq)) = packet.as_notification() {
+            self.handle_notification(now, host, connection, feedback, seq);
+            return;
+        }
         let segment = packet.unpack(&mut self.pool);
         let side = Side::on(host, connection);
         let slot = match self.connections.slot(connection, side) {
@@ -424,7 +430,10 @@ impl<'a> Simulation<'a> {
         };
         let port = self.network.host_link(host);
         let place = Place { host, peer, port, traffic, stack: stack_index };
-        self.connections.insert(endpoint, connection, side, place)
+        let slot = self.connections.insert(endpoint, connection, side, place);
+        let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));
+        self.connections.end(slot).endpoint.listen(stream, self.stacks.get(stack_index));
+        slot
     }
 
     /// A connection that is gone was closed with everything delivered: what still arrives for it is old, and all of it

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use narrows_core::cc::{EcnUse, SPECS};
 use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::rng::Stream;
+use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_results::Results;
@@ -58,6 +59,9 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     nodes.extend((0..homes.len()).map(|home| node(format!("s{home}"), NodeKind::Switch, home, pool)));
 
     let mark_at = dice.one_of(&[None, Some(10), Some(40)]);
+    let sampling = CongestionPointConfig { set_point: Bytes::new(6_000), weight: 2, sample_base: Bytes::new(15_000) };
+    let scope = dice.one_of(&[Scope::Tor, Scope::SourceDatacenter]);
+    let point = dice.once_in(2).then_some(CongestionPoint { sampling, scope });
     let limit = dice.one_of(&[20, 60, 300]);
     let mut links = Vec::new();
     let wan_pooled = pooled && dice.once_in(2);
@@ -78,6 +82,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                 aqm: mark_at
                     .filter(|_| !host)
                     .map(|packets| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) }),
+                congestion_point: point.filter(|_| !host),
                 loss,
                 jitter: if host { jitter } else { Span::ZERO },
                 watched: !host,
@@ -123,7 +128,12 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
     Traffic {
         name: format!("t{index}"),
         controller: ControllerChoice { name: spec.name.into(), values, ecn },
-        profile: Profile { min_rto: Span::from_ms(10), initial_rto: Span::from_ms(20), ..Profile::NAMED[named].1 },
+        profile: Profile {
+            min_rto: Span::from_ms(10),
+            initial_rto: Span::from_ms(20),
+            near_source: dice.one_of(&[None, Some(ReactionPoint::STANDARD), Some(ReactionPoint::SOFTWARE)]),
+            ..Profile::NAMED[named].1
+        },
         connections,
         pattern: pattern(dice, hosts),
     }

@@ -70,6 +70,7 @@ fn flows(plan: &Plan, results: &Results) -> Columns {
         ("retransmitted_bytes", numbers(rows, |row| row.retransmitted_bytes)),
         ("timeouts", identifiers(rows, |row| row.timeouts)),
         ("marked_bytes", numbers(rows, |row| row.marked_bytes)),
+        ("near_source_cuts", numbers(rows, |row| row.near_source_cuts)),
         ("delivered_after_warmup_bytes", numbers(rows, |row| row.delivered_after_warmup_bytes)),
         ("finished", Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(row.fct_ns.is_some()))))),
     ]
@@ -126,6 +127,7 @@ fn ports(plan: &Plan, results: &Results) -> Columns {
         ("dropped_aqm_packets", numbers(rows, |row| row.dropped_aqm_packets)),
         ("lost_on_wire_packets", numbers(rows, |row| row.dropped_impairment_packets)),
         ("marked_packets", numbers(rows, |row| row.marked_packets)),
+        ("congestion_samples", numbers(rows, |row| row.congestion_samples)),
         ("queue_mean_bytes", reals(rows, |row| row.queue_mean_bytes)),
         ("queue_p50_bytes", optional_numbers(rows, |row| row.queue_p50_bytes)),
         ("queue_p99_bytes", optional_numbers(rows, |row| row.queue_p99_bytes)),

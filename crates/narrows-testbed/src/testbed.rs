@@ -105,6 +105,12 @@ pub enum TestbedError {
         /// Allowed.
         most: Rate,
     },
+    /// The plan's switches tell senders near by, which no live run does yet.
+    #[error("port {port} has a congestion point, and live runs have none yet")]
+    CongestionPoint {
+        /// Of the first one.
+        port: String,
+    },
     /// A host cannot be made.
     #[error("host {host} cannot be made: {error}")]
     Host {
@@ -232,6 +238,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     let (hosts, most) = (hosts(plan).count(), options.most_hosts.min(MOST_HOSTS));
     if hosts > most as usize {
         return Err(TestbedError::TooManyHosts { hosts, most });
+    }
+    if let Some(link) = plan.network.links.iter().find(|link| link.congestion_point.is_some()) {
+        return Err(TestbedError::CongestionPoint { port: link.name.clone() });
     }
     let network: Network<Packet> = Network::new(&plan.network, seed).map_err(EmulatorError::from)?;
     let narrowest = |from: u32, to: u32| {

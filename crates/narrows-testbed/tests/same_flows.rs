@@ -25,6 +25,7 @@ fn star(hosts: u32) -> Graph {
         limit: Limit::Unlimited,
         pooled: false,
         aqm: None,
+        congestion_point: None,
         loss: 0,
         jitter: Span::ZERO,
         watched: false,

@@ -77,7 +77,7 @@ def _flows(arm, character, names, noise, end_s):
             size,
             int(now * 1e9), fct if finished else None, ideal, max(1.0, fct / ideal) if finished else None,
             int(_BASE_NS + wait / 2), int(size * character[2] * noise.random() / 1e4), int(bool(stall)),
-            int(size * character[5] / 1e4), size, finished,
+            int(size * character[5] / 1e4), 0, size, finished,
         ))  # fmt: skip
         number += 1
     return pl.DataFrame(rows, schema=FLOWS.schema, orient="row")
@@ -94,7 +94,7 @@ def _ports(character, noise, end_s):
         marked = int(packets * character[5] * 1e-5) if role == "fabric" else 0
         pool = dropped if role in ("edge", "fabric") else 0
         rows.append((
-            index, name, node, role, packets, packets * 1500, dropped, dropped - pool, pool, 0, 0, marked, queue,
+            index, name, node, role, packets, packets * 1500, dropped, dropped - pool, pool, 0, 0, marked, 0, queue,
             int(queue * 0.8), int(queue * 2.2), int(queue * 2.5), _RATE, use, int(end_s * 1e9),
         ))  # fmt: skip
     return pl.DataFrame(rows, schema=PORTS.schema, orient="row")

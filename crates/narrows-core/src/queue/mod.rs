@@ -6,11 +6,13 @@
 //! may therefore act on a "yes" at once, and needs the exact figure only to be sure of a "no".
 
 pub mod aqm;
+pub mod congestion_point;
 pub mod limits;
 
 use crate::units::{Bytes, Packets};
 
 pub use aqm::{Aqm, AqmConfig};
+pub use congestion_point::{CongestionPoint, CongestionPointConfig, Feedback};
 pub use limits::{Limit, Pool, PoolConfig};
 
 /// What a port holds. The packet in service counts until its last bit has left.

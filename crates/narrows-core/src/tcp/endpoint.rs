@@ -1,11 +1,13 @@
 //! One end of a connection: handshake, the two halves, and the segments between them.
 
+use super::near_source::Refusal;
 use super::offload::ReceiveOffload;
 use super::receiver::{AckFields, Receiver, arrival};
 use super::sender::{Outgoing, Sender};
 use super::{EcnMode, Stack};
 use crate::cc::{Controller, Path, Phase};
 use crate::packet::{Ecn, Flags, Segment, Seq, Tag, timestamp};
+use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// What the application hears.
@@ -52,6 +54,8 @@ pub struct Tallies {
     pub delivered_bytes: u64,
     /// Payload bytes of ours that the peer acknowledged.
     pub acknowledged_bytes: u64,
+    /// Notifications of switches near by that were taken.
+    pub near_source_cuts: u64,
 }
 
 /// One end of a connection. See the module's documentation for how to drive it.
@@ -189,6 +193,26 @@ impl Endpoint {
         if let Some(run) = self.offload.flush() {
             self.receiver.handle(now, run, stack);
         }
+    }
+
+    /// Listens to switches near by from now on, if the host does; what is random in how it answers comes from `stream`.
+    pub fn listen(&mut self, stream: SmallStream, stack: &Stack) {
+        if stack.profile.near_source.is_some() {
+            self.sender.listen(stream);
+        }
+    }
+
+    /// A switch near by tells of congestion, 1 to 63, that it saw by the packet of ours whose first byte is `seq`.
+    ///
+    /// # Errors
+    /// If it is not to be believed; nothing is changed then.
+    pub fn handle_notification(&mut self, now: Time, feedback: u8, seq: u32, stack: &Stack) -> Result<(), Refusal> {
+        self.sender.notify(now, feedback, seq, stack)
+    }
+
+    /// The rate that a switch near by holds this end at, if one does.
+    pub fn near_source_rate(&self) -> Option<Rate> {
+        self.sender.near_source_rate()
     }
 
     /// A deadline may have passed; calling early does nothing.
@@ -416,6 +440,7 @@ impl Endpoint {
             marked_bytes: self.receiver.marked_bytes(),
             delivered_bytes: self.receiver.delivered(),
             acknowledged_bytes: self.sender.una().since(Seq::FIRST),
+            near_source_cuts: self.sender.near_source_cuts(),
         }
     }
 }

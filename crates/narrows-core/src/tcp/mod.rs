@@ -15,11 +15,13 @@
 //! | `rtt` | smoothed and least round trip, the retransmission timeout |
 //! | `rate` | delivery-rate samples |
 //! | `pacer` | when the next piece may leave |
+//! | `near_source` | the limit that a switch near by asks for (QCN) |
 //! | `receiver` | order, acknowledgements, the echo of marks |
 //! | `offload` | which arriving segments reach the stack as one |
 //! | `profile` | every constant, by the name of a real stack |
 
 mod endpoint;
+pub mod near_source;
 mod offload;
 mod pacer;
 pub mod profile;

@@ -1,5 +1,6 @@
 //! What kind of host this is: every constant of the stack that results depend on, by name.
 
+use super::near_source::ReactionPoint;
 use crate::units::{Bytes, Packets, Span};
 
 /// How losses are found.
@@ -97,6 +98,9 @@ pub struct Profile {
     /// 0: each goes at once (Linux `tcp_comp_sack_delay_ns`, since 4.18).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero", default))]
     pub sack_compression: Span,
+    /// How senders answer to switches near by that tell them of congestion; `None`: not at all.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
+    pub near_source: Option<ReactionPoint>,
 }
 
 #[cfg(feature = "serde")]
@@ -131,6 +135,7 @@ impl Profile {
         push_bursts: false,
         burst_sizing: BurstSizing::Linux49,
         sack_compression: Span::ZERO,
+        near_source: None,
     };
 
     /// Linux 6, until 6.15: RACK-TLP is the only loss detector. [Linux `tcp_input.c`, `tcp_output.c`]

@@ -5,9 +5,11 @@ mod recovery;
 mod sending;
 mod timers;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use self::recovery::{Doubt, Patience, Probe};
+use super::near_source::{NearSource, Refusal};
 use super::pacer::Pacer;
 use super::profile::LossDetection;
 use super::rate::RateEstimator;
@@ -17,7 +19,9 @@ use super::scoreboard::{Delivered, Scoreboard};
 use super::{EcnMode, Stack};
 use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, RttSample};
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
-use crate::units::{Bytes, Packets, Span, Time};
+use crate::queue::congestion_point::MOST_FEEDBACK;
+use crate::rng::SmallStream;
+use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
 const DUPLICATE_THRESHOLD: u32 = 3;
@@ -86,6 +90,8 @@ pub(super) struct Sender {
     rtt: RttEstimator,
     rate: RateEstimator,
     pacer: Pacer,
+    /// The limit of a switch near by, where the host listens.
+    near_source: Option<Box<NearSource>>,
     /// First byte not acknowledged.
     una: Seq,
     /// First byte not sent.
@@ -163,6 +169,7 @@ impl Sender {
             path,
             rate: RateEstimator::default(),
             pacer: Pacer::default(),
+            near_source: None,
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             offered: Seq::FIRST,
@@ -247,6 +254,38 @@ impl Sender {
             && self.board.outstanding() == 0
             && !(self.probe_now || self.sent_since_hold || self.waits_for_pacing)
             && self.burst_left == 0
+    }
+
+    /// Listens to switches near by.
+    pub(super) fn listen(&mut self, stream: SmallStream) {
+        self.near_source = Some(Box::new(NearSource::new(stream)));
+    }
+
+    /// A switch near by tells of congestion that it saw by the packet that begins with `seq`.
+    #[inline(never)]
+    pub(super) fn notify(&mut self, now: Time, feedback: u8, seq: u32, stack: &Stack) -> Result<(), Refusal> {
+        let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) else {
+            return Err(Refusal::Off);
+        };
+        let quoted = Seq::expand(seq, self.una);
+        if quoted < self.una || quoted >= self.nxt {
+            return Err(Refusal::NotInFlight);
+        }
+        if !(1..=MOST_FEEDBACK).contains(&feedback) {
+            return Err(Refusal::Feedback);
+        }
+        near.notify(now, feedback, stack.line_rate, point);
+        Ok(())
+    }
+
+    /// The rate that a switch near by holds this sender at, if one does.
+    pub(super) fn near_source_rate(&self) -> Option<Rate> {
+        self.near_source.as_ref().and_then(|near| near.rate())
+    }
+
+    /// Notifications taken.
+    pub(super) fn near_source_cuts(&self) -> u64 {
+        self.near_source.as_ref().map_or(0, |near| near.cuts)
     }
 
     /// Everything offered is acknowledged.

@@ -66,6 +66,7 @@ pub(crate) fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span
             limit: Limit::Unlimited,
             pooled: false,
             aqm: None,
+            congestion_point: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: false,

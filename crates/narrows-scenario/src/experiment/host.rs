@@ -1,7 +1,8 @@
 //! The hosts as an experiment writes them: a named profile, and what differs from it.
 
+use narrows_core::tcp::near_source;
 use narrows_core::tcp::profile::{BurstSizing, LossDetection, Profile};
-use narrows_core::units::{Bytes, Packets, Span};
+use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -64,6 +65,53 @@ pub struct Host {
     pub burst_sizing: Option<Sizing>,
     /// Most time that reports of a hole wait for others; 0 tells each at once.
     pub sack_compression: Option<Located<Quantity<Span>>>,
+    /// How senders answer to a switch near by that tells of congestion: `"off"`, `"standard"`, `"software"` or
+    /// `{ custom = { … } }`; off where nothing is said.
+    pub near_source: Option<Located<NearSource>>,
+}
+
+/// The near-source loop's sender: QCN's reaction point [802.1Qau; Annulus].
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NearSource {
+    /// Does not listen.
+    Off,
+    /// As the standard sets it for adapters.
+    Standard,
+    /// On the time scale of a datacenter.
+    Software,
+    /// As `software`, with what differs.
+    Custom(Box<ReactionPoint>),
+}
+
+/// What differs from the reaction point called `software`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ReactionPoint {
+    /// Bytes of a cycle of recovery; 150 KB where nothing is said.
+    pub byte_cycle: Option<Located<Quantity<Bytes>>>,
+    /// Time of a cycle of recovery; 500 us where nothing is said.
+    pub timer: Option<Located<Quantity<Span>>>,
+    /// The small step of the target rate; 1/2000 of the line rate where nothing is said.
+    pub active: Option<Located<Quantity<Rate>>>,
+    /// The growing step; 1/200 of the line rate where nothing is said.
+    pub hyper_active: Option<Located<Quantity<Rate>>>,
+    /// The least rate; 1/1000 of the line rate where nothing is said.
+    pub floor: Option<Located<Quantity<Rate>>>,
+    /// What the limit begins at; what was sent within the last 30 us where nothing is said.
+    pub start: Option<Start>,
+    /// The limit is forgotten after so long without a notification and anything sent; 100 ms where nothing is said.
+    pub forget: Option<Located<Quantity<Span>>>,
+}
+
+/// What a limit begins at.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// The line rate.
+    LineRate,
+    /// What was sent of late, over once to twice this.
+    Recent(Located<Quantity<Span>>),
 }
 
 /// Time that a packet spends in a host's stack; the topology's own where nothing is said.
@@ -156,6 +204,39 @@ impl Host {
                 Sizing::Linux6 => BurstSizing::Linux6,
             }),
             sack_compression: quantity!(sack_compression),
+            near_source: self.near_source.as_ref().map_or(base.near_source, |said| said.value.resolved()),
+        }
+    }
+}
+
+impl NearSource {
+    fn resolved(&self) -> Option<near_source::ReactionPoint> {
+        match self {
+            NearSource::Off => None,
+            NearSource::Standard => Some(near_source::ReactionPoint::STANDARD),
+            NearSource::Software => Some(near_source::ReactionPoint::SOFTWARE),
+            NearSource::Custom(differs) => Some(differs.over(near_source::ReactionPoint::SOFTWARE)),
+        }
+    }
+}
+
+impl ReactionPoint {
+    /// `base` with what is said here.
+    fn over(&self, base: near_source::ReactionPoint) -> near_source::ReactionPoint {
+        let rate = |said: &Option<Located<Quantity<Rate>>>, base| {
+            said.as_ref().map_or(base, |said| near_source::Step::Fixed(said.value.0))
+        };
+        near_source::ReactionPoint {
+            byte_cycle: self.byte_cycle.as_ref().map_or(base.byte_cycle, |said| said.value.0),
+            timer: self.timer.as_ref().map_or(base.timer, |said| said.value.0),
+            active: rate(&self.active, base.active),
+            hyper_active: rate(&self.hyper_active, base.hyper_active),
+            floor: rate(&self.floor, base.floor),
+            start: self.start.as_ref().map_or(base.start, |said| match said {
+                Start::LineRate => near_source::Start::LineRate,
+                Start::Recent(span) => near_source::Start::Recent(span.value.0),
+            }),
+            forget: self.forget.as_ref().map_or(base.forget, |said| said.value.0),
         }
     }
 }

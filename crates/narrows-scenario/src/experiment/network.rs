@@ -41,6 +41,8 @@ pub struct LinkClass {
     pub pool: Option<Located<Pool>>,
     /// The marking law.
     pub aqm: Option<Located<Aqm>>,
+    /// What tells senders near by of the queue, beside the law.
+    pub congestion_point: Option<Located<CongestionPoint>>,
     /// Share of packets lost on the wire, independently.
     pub loss: Option<Located<Fraction>>,
 }
@@ -67,6 +69,41 @@ pub enum Aqm {
     Red(Red),
     /// Proportional-integral control of the queue [Hollot 2001].
     Pi(Pi),
+}
+
+/// What samples a port's queue and tells the senders near by, if they listen: see `near-source` of a host.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionPoint {
+    /// Nothing.
+    None,
+    /// QCN [802.1Qau].
+    Qcn(Qcn),
+}
+
+/// The parameters of [`CongestionPoint::Qcn`].
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Qcn {
+    /// Where the queue is to be held, IP bytes. Where nothing is said, 33 KB for each 10 Gbit/s, and no more than half of
+    /// the port's marking threshold.
+    pub set_point: Option<Located<Quantity<Bytes>>>,
+    /// What growth weighs beside the distance from the set point; 2 where nothing is said.
+    pub weight: Option<Located<u8>>,
+    /// Bytes between two samples without congestion; 150 KB where nothing is said.
+    pub sample_base: Option<Located<Quantity<Bytes>>>,
+    /// Who is told; `"tor"` where nothing is said.
+    pub notify: Option<Notify>,
+}
+
+/// Whom a congestion point tells.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Notify {
+    /// Hosts on the same switch.
+    Tor,
+    /// Hosts of the same datacenter.
+    SourceDatacenter,
 }
 
 /// The parameter of [`Aqm::Threshold`].

@@ -98,7 +98,8 @@ impl Simulation<'_> {
             let pacing = end.endpoint.pacing(self.stacks.get(end.place.stack));
             let window = (Quantity::WindowPackets, end.endpoint.window().get());
             let pacing = pacing.map(|rate| (Quantity::PacingBps, rate.as_bps()));
-            let samples = [Some(window), pacing].into_iter().flatten();
+            let near = end.endpoint.near_source_rate().map(|rate| (Quantity::NearSourceBps, rate.as_bps()));
+            let samples = [Some(window), pacing, near].into_iter().flatten();
             self.series.extend(samples.map(|(quantity, value)| SeriesRow::new(now, number, quantity, value)));
         }
     }

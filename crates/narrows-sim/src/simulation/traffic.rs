@@ -251,6 +251,7 @@ impl Simulation<'_> {
         let flow = &mut self.flows[current.flow];
         flow.retransmitted_bytes = tallies.retransmitted_bytes - current.base.retransmitted_bytes;
         flow.timeouts = tallies.timeouts - current.base.timeouts;
+        flow.near_source_cuts = tallies.near_source_cuts - current.base.near_source_cuts;
         flow.rtt_sum = tallies.rtt_sum - current.base.rtt_sum;
         flow.rtt_count = tallies.rtt_count - current.base.rtt_count;
     }

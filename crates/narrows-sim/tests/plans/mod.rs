@@ -57,7 +57,22 @@ impl Dumbbell {
             let name = format!("{from}->{to}");
             let watched = role == Role::Fabric;
             let (stack, jitter, pooled, loss) = (Span::ZERO, Span::ZERO, false, 0);
-            links.push(Link { name, from, to, rate, delay, stack, role, limit, pooled, aqm, loss, jitter, watched });
+            links.push(Link {
+                name,
+                from,
+                to,
+                rate,
+                delay,
+                stack,
+                role,
+                limit,
+                pooled,
+                aqm,
+                congestion_point: None,
+                loss,
+                jitter,
+                watched,
+            });
         };
         for host in 0..2 * n {
             let switch = 2 * n + u32::from(host >= n);

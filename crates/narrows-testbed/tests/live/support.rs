@@ -54,6 +54,7 @@ pub(crate) fn dumbbell(rtt: Span, limit: u64, mark_at: Option<u64>) -> Graph {
             limit: if bottleneck { Limit::Packets(Packets::new(limit)) } else { Limit::Unlimited },
             pooled: false,
             aqm: mark.map(|k| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(k)) }),
+            congestion_point: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: bottleneck,

@@ -51,7 +51,11 @@ impl Sender {
             ends_message = false;
         }
         let pacing = self.pacing_rate(stack);
-        if pacing.is_some() && self.burst_left == 0 && now < self.pacer.next() {
+        let paces = pacing.is_some() && self.burst_left == 0;
+        if self.near_source.is_some() && self.is_held_near_source(now, paces) {
+            return self.hold_near_source(stack);
+        }
+        if paces && now < self.pacer.next() {
             return self.hold(Limit::Pacing);
         }
         if resend {
@@ -80,12 +84,28 @@ impl Sender {
         Some(segment)
     }
 
+    /// Whether the switch near by keeps the next packet longer than the pacer would.
+    #[inline(never)]
+    fn is_held_near_source(&self, now: Time, paces: bool) -> bool {
+        let next = self.near_source.as_ref().map_or(Time::ZERO, |near| near.next());
+        now < next && !(paces && self.pacer.next() > next)
+    }
+
+    /// What the path delivers meanwhile says as little of it as when the application has nothing to send.
+    #[inline(never)]
+    fn hold_near_source(&mut self, stack: &Stack) -> Option<Outgoing> {
+        if stack.delivery_rate {
+            self.rate.limited_by_application(self.board.in_flight());
+        }
+        self.hold(Limit::NearSource)
+    }
+
     /// Nothing more goes now, for this `reason`. What limited the sender when most was outstanding in a round is what
     /// that round was limited by (Linux `tcp_cwnd_validate`).
     #[inline]
     fn hold(&mut self, reason: Limit) -> Option<Outgoing> {
         self.burst_left = 0;
-        self.waits_for_pacing = reason == Limit::Pacing;
+        self.waits_for_pacing = matches!(reason, Limit::Pacing | Limit::NearSource);
         if core::mem::take(&mut self.sent_since_hold) {
             let outstanding = self.board.outstanding();
             if self.una >= self.usage_until || outstanding > self.most_outstanding {
@@ -177,9 +197,12 @@ impl Sender {
         self.last_sent = Some(now);
         self.restarted = false;
         self.reduction.on_sent();
+        let size = Bytes::new(u64::from(length) + stack.packet().get() - stack.mss());
         if let Some(rate) = pacing {
-            let size = Bytes::new(u64::from(length) + stack.packet().get() - stack.mss());
             self.pacer.on_sent(now, size, rate);
+        }
+        if let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) {
+            near.on_sent(now, size, stack.line_rate, point);
         }
         let in_flight = Packets::new(u64::from(self.board.in_flight()));
         self.path.una = self.una;

@@ -63,15 +63,22 @@ impl Sender {
 
     /// The earliest of this half's timers.
     pub(in crate::tcp) fn deadline(&self) -> Time {
-        self.timeout_at.min(self.probe_at).min(self.reorder_timer)
+        let own = self.timeout_at.min(self.probe_at).min(self.reorder_timer);
+        self.near_source.as_ref().map_or(own, |near| own.min(near.deadline()))
     }
 
-    /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
+    /// When pacing and a switch near by let the next piece go; [`Time::NEVER`] unless they alone hold something back.
     pub(in crate::tcp) fn pacing_deadline(&self) -> Time {
-        if self.waits_for_pacing { self.pacer.next() } else { Time::NEVER }
+        if !self.waits_for_pacing {
+            return Time::NEVER;
+        }
+        self.near_source.as_ref().map_or(self.pacer.next(), |near| self.pacer.next().max(near.next()))
     }
 
     pub(in crate::tcp) fn handle_timeout(&mut self, now: Time, stack: &Stack) {
+        if let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) {
+            near.handle_timeout(now, stack.line_rate, point);
+        }
         if self.reorder_timer <= now {
             let prior_in_flight = self.board.in_flight();
             self.lost_unheard += self.find_losses(now, true, stack);

@@ -1,0 +1,134 @@
+//! Samples of a congested port, and the lanes that notifications take back.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod support;
+
+use narrows_core::probe::NoProbe;
+use narrows_core::queue::CongestionPointConfig;
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_network::{Event, Network};
+use narrows_scenario::plan::{CongestionPoint, Graph, Scope};
+use support::{Packet, connect, graph};
+
+const GBPS: Rate = Rate::from_gbps(1);
+const DELAY: Span = Span::from_us(3);
+/// 1500 bytes at 1 Gbit/s, and 88.
+const FRAME: Span = Span::from_ns(12_304);
+const NOTE: Span = Span::from_ns(1_008);
+
+/// Hosts 0, 1 and 2 on a switch; the port towards host 1 has a tenth of the rate and a congestion point. The links towards
+/// hosts have 1 us more, which is their stack's.
+fn star() -> Graph {
+    let mut graph = graph(3, 1);
+    for host in 0..3 {
+        let up = connect(&mut graph, host, 3, GBPS, DELAY);
+        graph.links[up + 1].delay = DELAY + Span::from_us(1);
+        graph.links[up + 1].stack = Span::from_us(1);
+    }
+    let down = graph.links.iter().position(|link| link.to == 1).unwrap();
+    graph.links[down].rate = Rate::from_mbps(100);
+    let sampling = CongestionPointConfig { set_point: Bytes::new(3_000), weight: 2, sample_base: Bytes::new(15_000) };
+    graph.links[down].congestion_point = Some(CongestionPoint { sampling, scope: Scope::Tor });
+    graph
+}
+
+/// Link ids: from host 0 up, from the switch to host 0, and to host 1.
+const TO_0: u32 = 1;
+const TO_1: u32 = 3;
+
+fn note(destination: u32) -> Packet {
+    Packet { id: 99, ..Packet::to(destination, 88) }
+}
+
+fn arrivals(network: &mut Network<Packet>, host: u32) -> Vec<(Time, u32)> {
+    std::iter::from_fn(|| network.next(Time::NEVER, &mut NoProbe))
+        .filter_map(|(at, event)| match event {
+            Event::Arrival { host: at_host, packet } if at_host == host => Some((at, packet.id)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_growing_queue_is_sampled_more_and_more_often_and_tells_of_itself() {
+    let mut network = Network::new(&star(), 1).unwrap();
+    let link = network.host_link(0);
+    (0..200).for_each(|id| {
+        network.offer(Time::ZERO, link, Packet { id, ..Packet::to(1, 1_500) }, &mut NoProbe);
+    });
+    let mut samples = Vec::new();
+    while let Some((now, event)) = network.next(Time::NEVER, &mut NoProbe) {
+        if let Event::Sampled { link, feedback, packet } = event {
+            let (backlog, _) = network.backlog(now, link);
+            assert_eq!(link, TO_1);
+            assert_eq!(feedback.offset, i64::try_from(backlog.get()).unwrap() - 3_000, "the sampled packet counts");
+            samples.push((packet.id, feedback.quantized));
+        }
+    }
+    // 15 KB, then with most congestion 1.85 KB, 15 % more or less: two packets apart, sometimes one.
+    assert!((5..=12).contains(&samples[0].0), "{samples:?}");
+    assert!((75..=200).contains(&samples.len()), "{}", samples.len());
+    assert_eq!(samples.last().unwrap().1, 63);
+    assert_eq!(network.counters(Time::NEVER, TO_1).samples, Packets::new(samples.len() as u64));
+}
+
+#[test]
+fn a_notification_is_there_after_its_service_and_the_wire() {
+    let mut network = Network::new(&star(), 1).unwrap();
+    network.notify(Time::ZERO, TO_1, note(0));
+    assert_eq!(arrivals(&mut network, 0), [(Time::ZERO + NOTE + DELAY, 99)]);
+}
+
+#[test]
+fn it_waits_for_the_packet_in_service_and_the_rest_waits_for_it() {
+    let mut network = Network::new(&star(), 1).unwrap();
+    let link = network.host_link(2);
+    let up = FRAME + DELAY;
+    let packet = |id| Packet { id, ..Packet::to(0, 1_500) };
+    (0..4).for_each(|id| {
+        network.offer(Time::ZERO, link, packet(id), &mut NoProbe);
+    });
+    // The first packet is at the switch and in service when the notification comes.
+    let now = Time::ZERO + up + Span::from_us(2);
+    while network.next(now, &mut NoProbe).is_some() {}
+    network.notify(now, TO_1, note(0));
+    network.notify(now, TO_1, note(0));
+    let stack = Span::from_us(1);
+    let first = Time::ZERO + up + FRAME;
+    let second = first + NOTE * 2 + FRAME;
+    let expected = [
+        (first + NOTE + DELAY, 99),
+        (first + DELAY + stack, 0),
+        (first + NOTE * 2 + DELAY, 99),
+        (second + DELAY + stack, 1),
+        (second + FRAME + DELAY + stack, 2),
+        (second + FRAME * 2 + DELAY + stack, 3),
+    ];
+    let mut seen = arrivals(&mut network, 0);
+    seen.sort_unstable();
+    let mut expected = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(seen, expected);
+    // Ports lost track of nothing.
+    assert_eq!(network.finish(Time::ZERO + Span::from_ms(1))[TO_0 as usize].sent.packets, Packets::new(4));
+}
+
+#[test]
+fn it_goes_on_from_switch_to_switch_and_ends_where_the_site_ends() {
+    let mut graph = graph(3, 3);
+    connect(&mut graph, 0, 3, GBPS, DELAY);
+    connect(&mut graph, 1, 5, GBPS, DELAY);
+    connect(&mut graph, 2, 4, GBPS, DELAY);
+    connect(&mut graph, 3, 4, GBPS, DELAY);
+    let wan = connect(&mut graph, 4, 5, GBPS, DELAY);
+    for link in [wan, wan + 1] {
+        graph.links[link].role = narrows_scenario::plan::Role::Wan;
+    }
+    let sampling = CongestionPointConfig { set_point: Bytes::new(3_000), weight: 2, sample_base: Bytes::new(15_000) };
+    graph.links[wan].congestion_point = Some(CongestionPoint { sampling, scope: Scope::SourceDatacenter });
+    let mut network = Network::new(&graph, 1).unwrap();
+    network.notify(Time::ZERO, u32::try_from(wan).unwrap(), note(0));
+    network.notify(Time::ZERO, u32::try_from(wan).unwrap(), note(1));
+    assert_eq!(arrivals(&mut network, 0), [(Time::ZERO + (NOTE + DELAY) * 2, 99)]);
+    assert_eq!(network.packet_hops(), 2);
+}

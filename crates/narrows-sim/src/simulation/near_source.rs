@@ -1,0 +1,45 @@
+//! From a congested switch back to the sender: who is told, and what it does.
+
+use narrows_core::queue::Feedback;
+use narrows_scenario::plan::Scope;
+
+use super::*;
+
+impl Simulation<'_> {
+    /// A port's congestion point has sampled a packet. Whoever sent it is told, if it is within the scope.
+    #[inline(never)]
+    pub(super) fn notify_sender(&mut self, now: Time, link: u32, feedback: Feedback, packet: Packet) {
+        let Some(source) = self.sender_of(packet) else { return };
+        let graph = &self.plan.network;
+        let port = &graph.links[link as usize];
+        let Some(point) = port.congestion_point else { return };
+        let is_near = match point.scope {
+            Scope::Tor => graph.links[self.network.host_link(source) as usize].to == port.from,
+            Scope::SourceDatacenter => !graph.crosses(source, port.from),
+        };
+        if is_near {
+            self.network.notify(now, link, packet.notification(source, feedback.quantized));
+        }
+    }
+
+    /// The host that sent a packet; `None` if its end of the connection is gone, or lives in another part.
+    fn sender_of(&mut self, packet: Packet) -> Option<u32> {
+        let side = match Side::on(packet.destination(), packet.connection) {
+            Side::Opener => Side::Other,
+            Side::Other => Side::Opener,
+        };
+        let slot = self.connections.slot(packet.connection, side)?;
+        Some(self.connections.end(slot).place.host)
+    }
+
+    /// A notification has come to a host. One that is not to be believed changes nothing.
+    #[inline(never)]
+    pub(super) fn handle_notification(&mut self, now: Time, host: u32, connection: u32, feedback: u8, seq: u32) {
+        let Some(slot) = self.connections.slot(connection, Side::on(host, connection)) else { return };
+        let end = self.connections.end(slot);
+        let stack = self.stacks.get(end.place.stack);
+        if end.endpoint.handle_notification(now, feedback, seq, stack).is_ok() {
+            self.serve(now, slot);
+        }
+    }
+}
