@@ -178,6 +178,7 @@ def test_every_measure_is_tested_or_refused_above():
     elsewhere |= {"goodput_total", "rtt_long"}  # test_long_lived.py
     elsewhere |= {"inter_over_intra", "round_trip_ratio", "shared_equally_up_to", "jain_all", "time_to_share"}
     elsewhere |= {"loss_that_slows"}  # test_sharing.py
+    elsewhere |= {"cut_inside", "cut_across", "peak_queue"}  # test_joining.py
     elsewhere |= {"queue_median", "queue_spread", "queue_std", "queue_range", "queue_mean", "queue_max"}
     elsewhere |= {"utilisation_line"}  # test_queues.py
     elsewhere |= {"convergence", "steps_converged", "jain_steps", "goodput_std", "first_cut"}  # test_steps.py
