@@ -128,8 +128,9 @@ class Results:
             {"case": member.case, "backend": member.backend.value, **manifest} for (member, _), manifest in read.items()
         ]
         """What every run was and cost, with its `case`, without its plan; those that do not count, too."""
-        self._runs = [run for run, manifest in read.items() if validity.why_not(manifest) is None]
-        """Those that count: plan and seed."""
+        lost = {(run[0].plan_case, run[1]) for run, manifest in read.items() if validity.why_not(manifest) is not None}
+        self._runs = [(member, seed) for member, seed in read if (member.plan_case, seed) not in lost]
+        """Those that count: plan and seed. Of several backends a seed counts on all of them or on none."""
         if not self._runs:
             raise bad_input(
                 f"nothing can be shown of '{entry.identifier}': {validity.left_out(self.manifests)}",

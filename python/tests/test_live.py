@@ -430,6 +430,43 @@ def test_agreement_is_the_ratio_within_a_seed(both):
     assert agreement.tables(api.load("two").entry, api.load("two").frames) == []
 
 
+def test_a_run_that_does_not_count_takes_its_seed_from_both_sides(two_arms, narrowsd, monkeypatch):
+    from narrows.claims.measures import value_by_seed
+    from narrows.wording import number
+
+    monkeypatch.setenv("FAKE_NARROWSD", "is-late:gemini/2")
+    api.run(two_arms).finish()
+    api.run(two_arms, backend="guest").finish()
+    (results,) = api.load_beside(["two", "two@guest"])
+    kept = results.ports.select("case", "seed").unique(maintain_order=True).rows()
+    assert kept == [("cubic · sim", 1), ("cubic · sim", 2), ("cubic · guest", 1), ("cubic · guest", 2),
+                    ("gemini · sim", 1), ("gemini · guest", 1)]  # fmt: skip
+    of_one = [value_by_seed(api.load(name).frames, "fct_all", ("gemini",))[1] for name in ("two", "two@guest")]
+    (table,) = agreement.tables(results.entry, results.frames)
+    place = [quantity.measure for quantity in headline.columns(results.frames)].index("fct_all")
+    assert table.arms[1].cells[place].means == " → ".join(number(mean) for mean in of_one)
+    found = [json.loads(line) for line in command("compare", "two", "two@guest", "--json").stdout.splitlines()]
+    (compared,) = (one for one in found if one["measure"] == "fct_all" and one["base"] == "sim gemini")
+    assert [compared["base_mean"], compared["other_mean"]] == pytest.approx(of_one)
+    assert "what the other backend made with the same seed" in report.page.render(results, [])
+
+
+def test_an_arm_whose_live_runs_do_not_count_is_on_the_page_without_numbers(two_arms, narrowsd, monkeypatch):
+    monkeypatch.setenv("FAKE_NARROWSD", "is-late:gemini/1")
+    api.run(two_arms, seeds="1..=1").finish()
+    api.run(two_arms, seeds="1..=1", backend="guest").finish()
+    (results,) = api.load_beside(["two-seeds-1-1", "two-seeds-1-1@guest"])
+    assert results.frames.cases == ("cubic · sim", "cubic · guest")
+    assert "1 of 1 run does not count" in report.page.render(results, [])
+
+
+def test_means_beside_a_ratio_are_of_the_seeds_that_both_have():
+    beside = agreement._beside({1: 10.0, 2: 90.0}, {1: 20.0, 3: 500.0})
+    assert (beside.ratio, beside.means) == ("2.00", "10.0 → 20.0")
+    assert agreement._beside({1: 10.0}, {}).means == "10.0 → –"
+    assert agreement._beside({1: 10.0}, {2: 10.0}).means == ""
+
+
 def test_the_best_is_the_best_of_its_backend(both):
     (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
     for place in range(4):

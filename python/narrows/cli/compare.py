@@ -34,6 +34,7 @@ class Comparison:
     other: str
     base_mean: float
     other_mean: float
+    """Both over the seeds that both have."""
     ratio: Estimate | None
     """other / base within a seed."""
 
@@ -71,7 +72,9 @@ def compare(
             for text in (validity.left_out(one.manifests) for one in results):
                 if text:
                     OUT.print(f"{text}; they are left out", markup=False, soft_wrap=True)
-            OUT.print("[dim]ratio: within a seed, mean over the common seeds; below 5 seeds smallest to largest[/]")
+            OUT.print(
+                "[dim]means and ratios within a seed are over the common seeds; below 5 seeds smallest to largest[/]"
+            )
 
 
 def within(results: Results) -> list[Comparison]:
@@ -96,7 +99,7 @@ def between(one: Results, other: Results) -> list[Comparison]:
 def _pair(one: Results, case: str, label: str, other: Results, other_case: str, other_label: str) -> list[Comparison]:
     from narrows.claims.measures import MEASURES as KNOWN
     from narrows.claims.measures import NotEvaluable, value_by_seed
-    from narrows.stats import estimate, paired_ratio
+    from narrows.stats import estimate, paired, paired_ratio
 
     found: list[Comparison] = []
     for name in MEASURES:
@@ -105,9 +108,10 @@ def _pair(one: Results, case: str, label: str, other: Results, other_case: str, 
             against = value_by_seed(other.frames, name, (other_case,))
         except NotEvaluable:
             continue
+        base, against = paired(base, against)
         means = estimate(list(base.values())), estimate(list(against.values()))
-        assert means[0] is not None
-        assert means[1] is not None
+        if means[0] is None or means[1] is None:
+            continue  # no seed has it on both sides
         ratio = paired_ratio(against, base)
         found.append(Comparison(name, KNOWN[name].unit, label, other_label, means[0].mean, means[1].mean, ratio))
     return found

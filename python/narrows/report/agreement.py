@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from narrows import wording
 from narrows.report import headline
-from narrows.stats import Estimate, estimate, paired_ratio
+from narrows.stats import Estimate, estimate, paired, paired_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Beside:
     """Other over first within a seed; `–` where the first is zero or one of them has no value."""
     interval: str
     means: str
-    """`59.1 → 59.5`; nothing where neither has a value."""
+    """`59.1 → 59.5`, over the seeds that both have; nothing where neither has a value."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,8 @@ def _arms(entry: Entry, part: Entry, values: Mapping[Quantity, Mapping[str, BySe
 
 
 def _beside(one: BySeed, other: BySeed) -> Beside:
+    if one and other:
+        one, other = paired(one, other)
     found = paired_ratio(other, one)
     ratio, interval = ("–", "") if found is None else (wording.number(found.mean), _interval(found))
     return Beside(ratio, interval, f"{_mean(one)} → {_mean(other)}" if one or other else "")
