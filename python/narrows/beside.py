@@ -9,7 +9,7 @@ from narrows.backends import AXIS, MARK, Backend
 from narrows.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from narrows.experiment import Pairs
     from narrows.index import Entry, Member
@@ -36,6 +36,23 @@ def same_plans(one: Entry, other: Entry) -> bool:
     return one.backend is not other.backend and _plans(one) == _plans(other)
 
 
+def partner(own: Entry, entries: Iterable[Entry]) -> Entry | None:
+    """Of these the one that a page puts beside `own`: a live one beside the simulated, the simulated beside a live one.
+
+    Its plans are the same, it is a quick run if `own` is one, and it has most of its seeds and fewest others. `None`
+    where there is none.
+    """
+    others = [
+        entry
+        for entry in entries
+        if entry.backend.is_live is not own.backend.is_live
+        and entry.quick is own.quick
+        and same_plans(entry, own)
+        and _common_seeds([own, entry])
+    ]
+    return max(others, key=lambda entry: (len(_common_seeds([own, entry])), -len(entry.seeds)), default=None)
+
+
 def _belongs(entry: Entry, group: Sequence[Entry]) -> bool:
     return all(same_plans(entry, other) for other in group) and bool(_common_seeds([*group, entry]))
 
@@ -50,14 +67,19 @@ def _plans(entry: Entry) -> list[tuple[str, str, Pairs]]:
 
 
 def _together(group: Sequence[Entry]) -> Entry:
-    """One entry: case by case what each backend made of it, the simulator first."""
+    """One entry: case by case what each backend made of it, the simulator first.
+
+    It is called like the part that has least, so that a page of few seeds takes no other's place.
+    """
     order = list(Backend)
     parts = sorted(group, key=lambda entry: order.index(entry.backend))
     first = parts[0]
+    least = min(parts, key=lambda part: (not part.quick, len(part.seeds)))
     backends = [part.backend.value for part in parts]
     return replace(
         first,
-        identifier=f"{_base(first)}{MARK}{'+'.join(backends)}",
+        identifier=f"{_base(least)}{MARK}{'+'.join(backends)}",
+        quick=least.quick,
         seeds=_common_seeds(parts),
         command="\n".join(part.command for part in parts),
         members=tuple(

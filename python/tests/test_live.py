@@ -497,9 +497,49 @@ def test_compare_puts_backends_side_by_side(both):
     assert all(one["ratio"] != 1 for one in found if one["measure"].startswith("fct")), "they are different runs"
 
 
-def test_a_run_is_advised_to_be_reported_beside_the_simulated(both):
-    done = CliRunner().invoke(app, ["run", "two.toml", "--backend", "guest"])
-    assert "next: narrows report two two@guest\n" in done.stdout
+def advice(*options):
+    """What a run says is next."""
+    done = CliRunner().invoke(app, ["run", "two.toml", *options])
+    assert done.exit_code == 0, done.stderr
+    return done.stdout.splitlines()[-1].removeprefix("next: narrows report ")
+
+
+def test_a_run_is_advised_to_be_reported_beside_the_other_backend_whichever_came_first(both):
+    assert advice("--backend", "guest") == "two two@guest"
+    assert advice() == "two two@guest", "which has the same seeds"
+    assert advice("--seeds", "3..3") == "two-seeds-3-3 two-seeds-1-3@guest"
+    assert advice("--seeds", "3..3", "--backend", "guest") == "two-seeds-3-3 two-seeds-3-3@guest"
+    assert advice("--seeds", "4..4", "--backend", "guest") == "two-seeds-4-4@guest", "no other has this seed"
+
+
+QUICKLY = TWO_ARMS + 'quick = { seeds = "1..=1" }\n'
+"""Quick runs are of the same plans with fewer seeds."""
+
+
+def test_a_quick_run_is_not_advised_to_be_reported_beside_a_full_one(two_arms, narrowsd):
+    two_arms.write_text(QUICKLY)
+    assert advice() == "two"
+    assert advice("--quick", "--backend", "guest") == "two-quick@guest"
+    assert advice("--quick") == "two-quick two-quick@guest"
+    assert advice() == "two"
+
+
+def test_a_page_with_a_quick_side_is_a_quick_page_and_takes_no_full_ones_place(two_arms, narrowsd):
+    two_arms.write_text(QUICKLY)
+    api.run(two_arms).finish()
+    api.run(two_arms, backend="guest").finish()
+    api.run(two_arms, backend="guest", quick=True).finish()
+    (full,) = api.load_beside(["two", "two@guest"])
+    (mixed,) = api.load_beside(["two", "two-quick@guest"])
+    assert (full.entry.identifier, full.entry.quick) == ("two@sim+guest", False)
+    assert (mixed.entry.identifier, mixed.entry.quick) == ("two-quick@sim+guest", True)
+    assert "quick run</span>" in report.page.render(mixed, [])
+
+
+def test_a_page_of_fewer_seeds_takes_no_other_pages_place(both):
+    api.run(both, backend="guest", seeds="2..=2").finish()
+    names = [api.load_beside(["two", f"two-seeds-{seeds}@guest"])[0].entry.identifier for seeds in ("1-3", "2-2")]
+    assert names == ["two@sim+guest", "two-seeds-2-2@sim+guest"]
 
 
 def test_an_arm_has_one_colour_and_its_live_case_a_shade_of_it():

@@ -74,15 +74,15 @@ def run(
 
 
 def _to_report(handle: Handle, out: Path) -> str:
-    """What to report: of a live run together with the same plans simulated, where they are there."""
-    from narrows.beside import same_plans
+    """What to report: the same plans, simulated and by a kernel, where both are there; the simulated first."""
+    from narrows.beside import partner
     from narrows.index import Index
 
-    identifier = handle.experiment.identifier
     entries = Index(out).entries()
-    own = entries[identifier]
-    simulated = [one for one in entries.values() if not one.backend.is_live and same_plans(one, own)]
-    return f"{simulated[0].identifier} {identifier}" if own.backend.is_live and simulated else identifier
+    own = entries[handle.experiment.identifier]
+    other = partner(own, entries.values())
+    both = [own] if other is None else sorted([own, other], key=lambda entry: entry.backend.is_live)
+    return " ".join(entry.identifier for entry in both)
 
 
 def experiment_files(path: Path) -> list[Path]:
