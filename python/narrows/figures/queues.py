@@ -73,7 +73,7 @@ def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, 
         alt.Tooltip("max:Q", title="largest, bytes", format=",.0f"),
     ]
     base = alt.Chart().encode(x=x, color=style.colour(cases))
-    area = base.mark_area(opacity=0.22).encode(y=alt.Y("max:Q", title=None, axis=style.bytes_axis(3)))
+    area = base.mark_area(opacity=0.22).encode(y=alt.Y("max:Q", title="backlog", axis=style.bytes_axis(3)))
     line = base.mark_line(strokeWidth=1.1).encode(y="mean:Q", opacity=style.visible(1.0, 0.15))
     points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
     header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4, labelExpr=style.lines_of(cases))
@@ -110,7 +110,7 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
         alt.Tooltip("share:Q", title="share of samples", format=".1%"),
         alt.Tooltip("value:Q", title="at most, bytes", format=",.0f"),
     ]
-    chart = curve(style.rows(curves(samples, frames.cases, _SHARES)), frames.cases, x, y, tooltip)
+    chart = curve(style.rows(curves(samples, frames.cases, _SHARES)), frames.cases, x, y, tooltip, legend=True)
     title = alt.TitleParams(style.port(port), fontSize=12)
     return chart.properties(title=title, width=style.columns(2, label=124), height=190)
 
