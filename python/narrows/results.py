@@ -408,6 +408,14 @@ def plr_overall(frames: Frames) -> pl.DataFrame:
     )
 
 
+def busiest(frames: Frames, role: str) -> pl.DataFrame:
+    """Per run: share of line rate in use at that port of a role which is used most."""
+    ports = frames.ports.lazy().filter(pl.col("role") == role)
+    return (
+        ports.group_by(frames.keys, maintain_order=True).agg(pl.col("utilisation").max().alias("utilisation")).collect()
+    )
+
+
 def utilisation(frames: Frames, role: str) -> pl.DataFrame:
     """Per run: mean share of line rate in use over the ports of a role; of hosts' ports only those that sent flows."""
     ports = frames.ports.lazy().filter(pl.col("role") == role)

@@ -410,15 +410,27 @@ def test_one_page_shows_both(both, folder):
     text = (folder / "runs" / "reports" / "report-two@sim+guest.html").read_text()
     for words in (
         '<h2>Simulator and kernel</h2>', '<h2>Live runs</h2>', 'data-case="gemini · guest"', "6.12.8-fake",
-        "gemini as narrows_gemini", "deliveries p99 41.0 us", "narrows run two.toml --seeds 1..3 --backend guest",
+        "gemini as narrows_gemini", "<dt>packets, p99</dt><dd>41.0 µs</dd>",
+        "<dt>packets, largest</dt><dd>2.10 ms</dd>", "<dt>flows held up</dt><dd>0</dd>",
+        "<dt>run time</dt><dd>3 s</dd>",
+        "In a guest the clock counts instructions", "in a guest they do with the same kernel, narrowsd and QEMU",
+        "narrows run two.toml --seeds 1..3 --backend guest",
         "simulator, Narrows 0.0.0-fake; Linux in a guest (guest), narrowsd 0.0.0-fake",
     ):  # fmt: skip
         assert words in text, words
+    assert "in real time" not in text
     assert "guest / sim" not in api.load("two").entry.title
     alone = report.page.render(api.load("two-seeds-1-3@guest"), [])
     assert "<h2>Simulator and kernel</h2>" not in alone
     assert "<h2>Live runs</h2>" in alone
     assert "<h2>Live runs</h2>" not in report.page.render(api.load("two"), [])
+
+
+def test_a_page_of_native_runs_says_that_they_are_of_this_machine_and_in_real_time(two_arms, narrowsd):
+    text = report.page.render(api.run(two_arms, backend="native", seeds="1..=1").join(), [])
+    assert "emulated in real time" in text
+    assert "On this machine&#39;s own kernel what is the same are the flows" in text
+    assert "counts instructions" not in text
 
 
 def test_agreement_is_the_ratio_within_a_seed(both):
