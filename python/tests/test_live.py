@@ -480,6 +480,51 @@ def test_an_arm_whose_live_runs_do_not_count_is_on_the_page_without_numbers(two_
     assert "1 of 1 run does not count" in report.page.render(results, [])
 
 
+def test_round_trips_and_the_watched_queue_stand_beside_each_other(both):
+    from narrows.wording import number
+
+    (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
+    (table,) = agreement.tables(results.entry, results.frames)
+    assert [column.measure for column in table.columns[-3:]] == ["rtt_mean", "queue_p50", "queue_p99"]
+    assert "Queue, p99" in report.page.render(results, [])
+    found = [
+        json.loads(line) for line in command("compare", "two", "two-seeds-1-3@guest", "--json").stdout.splitlines()
+    ]
+    compared = {one["measure"]: one for one in found if one["base"] == "sim gemini"}
+    for cell, name in zip(table.arms[1].cells[-3:], ("rtt_mean", "queue_p50", "queue_p99"), strict=True):
+        one = compared[name]
+        assert (one["unit"], cell.ratio) == ("ms", number(one["ratio"]))
+        assert cell.means == f"{number(one['base_mean'])} → {number(one['other_mean'])}"
+    # 1.2 MB at the WAN's port are 9.6 ms of its 1 Gbit/s; the synthesis has 0.8 and 2.2 times of it.
+    assert compared["queue_p50"]["base_mean"] == pytest.approx(0.8 * 9.6)
+    assert compared["queue_p99"]["base_mean"] == pytest.approx(2.2 * 9.6)
+
+
+def test_the_queue_that_is_compared_is_of_the_port_that_the_first_side_used_most():
+    import polars as pl
+
+    from narrows.bottleneck import of_same_queue
+    from narrows.results import Frames
+
+    def side(case, use, rtts):
+        rows = [(case, 1, name, used, 250_000 * place, 500_000 * place, 10**9)
+                for place, (name, used) in enumerate(use.items(), 1)]  # fmt: skip
+        names = ["case", "seed", "name", "utilisation", "queue_p50_bytes", "queue_p99_bytes", "rate_bps"]
+        flows = pl.DataFrame(
+            {"case": [case] * len(rtts), "seed": 1, "flow": range(len(rtts)), "rtt_mean_ns": rtts},
+            schema_overrides={"rtt_mean_ns": pl.UInt64},
+        )
+        empty = pl.DataFrame(schema={"case": pl.String})
+        return Frames(flows, pl.DataFrame(rows, schema=names, orient="row"), empty.lazy(), empty), case
+
+    one = side("a", {"up": 0.9, "down": 0.1}, [10_000_000, 30_000_000, None])
+    other = side("b", {"up": 0.3, "down": 0.8}, [None])
+    assert of_same_queue(one, other) == {
+        "rtt_mean": ({1: 20.0}, {}), "queue_p50": ({1: 2.0}, {1: 2.0}), "queue_p99": ({1: 4.0}, {1: 4.0}),
+    }  # fmt: skip
+    assert of_same_queue(other, one)["queue_p50"] == ({1: 4.0}, {1: 4.0})
+
+
 def test_means_beside_a_ratio_are_of_the_seeds_that_both_have():
     beside = agreement._beside({1: 10.0, 2: 90.0}, {1: 20.0, 3: 500.0})
     assert (beside.ratio, beside.means) == ("2.00", "10.0 → 20.0")

@@ -17,7 +17,7 @@ from narrows.errors import bad_input
 
 if TYPE_CHECKING:
     from narrows.results import Results
-    from narrows.stats import Estimate
+    from narrows.stats import BySeed, Estimate
 
 TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts")
 """Of flows without a size and of requests, where there are any."""
@@ -97,23 +97,29 @@ def between(one: Results, other: Results) -> list[Comparison]:
 
 
 def _pair(one: Results, case: str, label: str, other: Results, other_case: str, other_label: str) -> list[Comparison]:
+    from narrows.bottleneck import of_same_queue
     from narrows.claims.measures import MEASURES as KNOWN
     from narrows.claims.measures import NotEvaluable, value_by_seed
     from narrows.stats import estimate, paired, paired_ratio
 
-    found: list[Comparison] = []
+    values: list[tuple[str, str, BySeed, BySeed]] = []
     for name in MEASURES:
         try:
             base = value_by_seed(one.frames, name, (case,))
             against = value_by_seed(other.frames, name, (other_case,))
         except NotEvaluable:
             continue
-        base, against = paired(base, against)
+        values.append((name, KNOWN[name].unit, base, against))
+    same_queue = of_same_queue((one.frames, case), (other.frames, other_case))
+    values += [(name, "ms", base, against) for name, (base, against) in same_queue.items()]
+    found: list[Comparison] = []
+    for name, unit, *both in values:
+        base, against = paired(*both)
         means = estimate(list(base.values())), estimate(list(against.values()))
         if means[0] is None or means[1] is None:
             continue  # no seed has it on both sides
         ratio = paired_ratio(against, base)
-        found.append(Comparison(name, KNOWN[name].unit, label, other_label, means[0].mean, means[1].mean, ratio))
+        found.append(Comparison(name, unit, label, other_label, means[0].mean, means[1].mean, ratio))
     return found
 
 
