@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from narrows.backends import AXIS, MARK, Backend
 from narrows.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from narrows.experiment import Pairs
     from narrows.index import Entry, Member
     from narrows.store import Store
+
+_NEWEST: Final = "linux-6"
+_HOSTS: Final = {"linux-4.9": "Linux 4.9", "dctcp-2010": "a Windows of 2009"}
+"""By their profile those that are no model of a kernel that runs plans here."""
 
 
 def joined(entries: Sequence[Entry], store: Store) -> list[Results]:
@@ -51,6 +55,38 @@ def partner(own: Entry, entries: Iterable[Entry]) -> Entry | None:
         and _common_seeds([own, entry])
     ]
     return max(others, key=lambda entry: (len(_common_seeds([own, entry])), -len(entry.seeds)), default=None)
+
+
+def unlike_hosts(plans: Iterable[Mapping[str, Any]], entries: Iterable[Entry]) -> str:
+    """A sentence for where the simulator's hosts are no model of the kernels beside them; else nothing.
+
+    `plans` are bodies, of which the simulator takes its hosts; a kernel takes little of them.
+    """
+    found = dict.fromkeys(
+        _modelled(entry["profile"]) for plan in plans for entry in plan["traffic"] if "profile" in entry
+    )
+    others = [_HOSTS[profile] for profile in found if profile in _HOSTS]
+    kernels = dict.fromkeys(_kernel(entry) for entry in entries if entry.backend.is_live)
+    if not (others and kernels):
+        return ""
+    return (
+        f"The simulator's hosts are {' and '.join(others)} (host.profile), and the real ones Linux "
+        f"{' and '.join(kernels)}: some of what differs may come from there. "
+        f'host.profile = "{_NEWEST}" is the nearer model'
+    )
+
+
+def _modelled(profile: Mapping[str, Any]) -> str:
+    """The named profile that this one is, or was made of: a plan has its fields alone."""
+    if profile.get("burst-sizing") == _NEWEST:
+        return _NEWEST
+    return "dctcp-2010" if profile.get("loss-detection") == "duplicate-acks" else "linux-4.9"
+
+
+def _kernel(entry: Entry) -> str:
+    """`6.1` of `0.1.0 on 6.1.0-56-cloud-amd64, QEMU 7.2.22`."""
+    release = entry.version.rpartition(" on ")[2]
+    return ".".join(release.partition(",")[0].split(".")[:2])
 
 
 def _belongs(entry: Entry, group: Sequence[Entry]) -> bool:

@@ -15,7 +15,7 @@ from narrows.columns import TABLES
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from narrows.index import Entry, Member
     from narrows.native import TableName
@@ -137,6 +137,13 @@ class Results:
                 f"delete {store.root / entry.members[0].stored} and its like, then run it where less goes on: "
                 f"{entry.command}",
             )
+
+    def plans(self) -> Iterator[Mapping[str, Any]]:
+        """The body of each plan, once, as its first run keeps it."""
+        for member in {member.hash: member for member in self.entry.members}.values():
+            manifest = self._store.manifest(member.stored, self.entry.seeds[0])
+            if manifest is not None and "plan" in manifest:
+                yield manifest["plan"]
 
     def matching(self, pattern: str) -> Results:
         """Those of the cases whose names match: `tcp · min-rto=10ms*`. Raises `BadInput` where none does."""

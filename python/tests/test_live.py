@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import fake_native
 import pytest
 from conftest import TWO_ARMS
 from typer.testing import CliRunner
@@ -391,6 +392,36 @@ def test_the_same_plans_on_two_backends_are_one_results_with_the_seeds_that_both
     assert beside.flows["fct_ns"].to_list() == simulated.flows["fct_ns"].to_list(), "no row of the other backend"
     assert results.matching("gemini*").frames.cases == ("gemini · sim", "gemini · guest")
     assert dict(results.matching("gemini*").entry.differences[0].values) == {"gemini": "gemini"}
+
+
+@pytest.mark.parametrize(
+    ("profile", "hosts"),
+    [
+        ({"loss-detection": "duplicate-acks-then-time"}, "Linux 4.9"),
+        ({"loss-detection": "duplicate-acks"}, "a Windows of 2009"),
+        ({"loss-detection": "rack", "burst-sizing": "linux-6"}, None),
+    ],
+)
+def test_hosts_that_are_no_model_of_the_kernel_are_said(two_arms, narrowsd, monkeypatch, profile, hosts):
+    expand = fake_native.expand
+
+    def with_profile(*arguments, **options):
+        raw = json.loads(expand(*arguments, **options))
+        for plan in raw["plans"]:
+            for traffic in plan["plan"]["traffic"]:
+                traffic["profile"] = profile
+            plan["hash"] = fake_native._hash(plan["plan"])
+        return json.dumps(raw)
+
+    monkeypatch.setattr(fake_native, "expand", with_profile)
+    said = f"The simulator's hosts are {hosts} (host.profile), and the real ones Linux 6.12: "
+    first = CliRunner().invoke(app, ["run", "two.toml"])
+    assert "The simulator's hosts" not in first.stdout, "nothing stands beside it"
+    second = CliRunner().invoke(app, ["run", "two.toml", "--backend", "guest"])
+    assert (said in second.stdout) is (hosts is not None)
+    page = report.page.render(api.load_beside(["two", "two@guest"])[0], [])
+    assert ("The simulator&#39;s hosts are" in page) is (hosts is not None)
+    assert "The simulator&#39;s hosts are" not in report.page.render(api.load("two@guest"), [])
 
 
 def test_what_has_other_plans_stays_by_itself(both, folder):

@@ -13,6 +13,7 @@ import polars as pl
 
 from narrows import atomic, caption, experiments, longlived, validity, wording
 from narrows.backends import Backend
+from narrows.beside import unlike_hosts
 from narrows.claims import catalogue, scorecard
 from narrows.claims.measures import LANGUAGE
 from narrows.experiment import apart
@@ -80,11 +81,13 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     beside = agreement.tables(results.entry, frames)
     live = carried.table(results)
     backends = [part.backend for part in results.entry.parts]
+    unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
         entry=results.entry,
         arms=_arms(results.entry),
         left_out=validity.left_out(results.manifests),
         beside=beside,
+        unlike_hosts=unlike,
         live=live,
         clocks=carried.clocks(backends),
         repeated=carried.repeated(backends),
