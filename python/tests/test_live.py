@@ -167,7 +167,7 @@ def test_native_runs_are_made_one_at_a_time(two_arms, narrowsd, folder, monkeypa
         ("lacks", EnvironmentLacks, "qemu-system-x86_64 is not installed\n  help: install QEMU"),
         ("fails", RunFailed, "(cubic) ended without results: the guest's kernel panicked\n  help: look at its log"),
         ("is-silent", RunFailed, "narrowsd ended with code 7 and said nothing"),
-        ("dies", RunFailed, "narrowsd was killed (SIGKILL)"),
+        ("dies", RunFailed, "narrowsd was killed (SIGKILL)\n  help: by somebody, or for want of memory"),
         ("forgets", RunFailed, "narrowsd left no whole table of ports"),
         ("changes", RunFailed, "narrowsd left no whole table of flows: table flows disagrees with columns.py: missing"),
         ("says-little", RunFailed, "narrowsd left a manifest without kernel, lateness"),
@@ -183,6 +183,7 @@ def test_a_run_that_ends_badly_is_said_and_leaves_nothing(two_arms, narrowsd, fo
     assert not (folder / "runs" / "index.json").exists()
     plan = narrows.experiment.expand(two_arms).plans[0].hash
     assert f"{plan}-guest/1" not in runs_in(folder)
+    assert all(list(made.iterdir()) for made in (folder / "runs").glob("*-guest")), "no folder of nothing"
     assert not list((folder / "runs").glob("*/.*"))
 
 
