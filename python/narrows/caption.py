@@ -19,11 +19,16 @@ def of(entry: Entry, *, drawn: int | None = None) -> str:
     if drawn is not None and drawn < len(entry.members):
         cases = f"{wording.whole(drawn)} of {cases}"
     mode = "quick run" if entry.quick else "full run"
-    lasting = "run time" if any(part.backend.is_live for part in entry.parts) else "simulated"
     return (
-        f"{entry.title}. {dict(entry.setting)['network']}; {cases}, {seeds}; {lasting}: {simulated_time(entry)}. "
+        f"{entry.title}. {dict(entry.setting)['network']}; {cases}, {seeds}; "
+        f"{lasting(entry)}: {simulated_time(entry)}. "
         f"{entry.place or entry.name}, {mode}, {entry.made_by}."
     )
+
+
+def lasting(entry: Entry) -> str:
+    """What `simulated_time` is called: no kernel simulates."""
+    return "run time" if any(part.backend.is_live for part in entry.parts) else "simulated"
 
 
 def simulated_time(entry: Entry) -> str:

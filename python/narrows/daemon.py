@@ -114,7 +114,10 @@ def trouble(code: int, said: str, *, what: str) -> Exception:
         return EnvironmentLacks(f"{sentence or 'narrowsd lacks something that it does not name'}{advice}")
     if code < 0:
         return RunFailed(
-            f"narrowsd was killed ({_signal(-code)})" + (f" after it said: {sentence}" if sentence else "")
+            f"narrowsd was killed ({_signal(-code)})"
+            + (f" after it said: {sentence}" if sentence else "")
+            + "\n  help: by somebody, or for want of memory (`dmesg` says so); fewer --jobs need less, "
+            "and the same command goes on from there"
         )
     return RunFailed((sentence or f"narrowsd ended with code {code} and said nothing") + advice)
 

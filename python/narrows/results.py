@@ -15,7 +15,7 @@ from narrows.columns import TABLES
 from narrows.errors import bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from narrows.index import Entry, Member
     from narrows.native import TableName
@@ -128,14 +128,22 @@ class Results:
             {"case": member.case, "backend": member.backend.value, **manifest} for (member, _), manifest in read.items()
         ]
         """What every run was and cost, with its `case`, without its plan; those that do not count, too."""
-        self._runs = [run for run, manifest in read.items() if validity.why_not(manifest) is None]
-        """Those that count: plan and seed."""
+        lost = {(run[0].plan_case, run[1]) for run, manifest in read.items() if validity.why_not(manifest) is not None}
+        self._runs = [(member, seed) for member, seed in read if (member.plan_case, seed) not in lost]
+        """Those that count: plan and seed. Of several backends a seed counts on all of them or on none."""
         if not self._runs:
             raise bad_input(
                 f"nothing can be shown of '{entry.identifier}': {validity.left_out(self.manifests)}",
                 f"delete {store.root / entry.members[0].stored} and its like, then run it where less goes on: "
                 f"{entry.command}",
             )
+
+    def plans(self) -> Iterator[Mapping[str, Any]]:
+        """The body of each plan, once, as its first run keeps it."""
+        for member in {member.hash: member for member in self.entry.members}.values():
+            manifest = self._store.manifest(member.stored, self.entry.seeds[0])
+            if manifest is not None and "plan" in manifest:
+                yield manifest["plan"]
 
     def matching(self, pattern: str) -> Results:
         """Those of the cases whose names match: `tcp · min-rto=10ms*`. Raises `BadInput` where none does."""
@@ -404,6 +412,14 @@ def plr_overall(frames: Frames) -> pl.DataFrame:
         .group_by(frames.keys, maintain_order=True)
         .agg(pl.when(sent > 0).then(dropped / sent / PLR_UNIT).alias("plr"))
         .collect()
+    )
+
+
+def busiest(frames: Frames, role: str) -> pl.DataFrame:
+    """Per run: share of line rate in use at that port of a role which is used most."""
+    ports = frames.ports.lazy().filter(pl.col("role") == role)
+    return (
+        ports.group_by(frames.keys, maintain_order=True).agg(pl.col("utilisation").max().alias("utilisation")).collect()
     )
 
 

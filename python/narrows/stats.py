@@ -82,18 +82,20 @@ def estimate_of_all(value: float, without: Sequence[float]) -> Estimate:
 
 def paired_ratio(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Estimate | None:
     """Mean over the common seeds of the ratio within a seed; a seed whose denominator is zero has no ratio."""
-    return estimate(
-        [numerator[seed] / denominator[seed] for seed in _common(numerator, denominator) if denominator[seed]]
-    )
+    above, below = paired(numerator, denominator)
+    return estimate([above[seed] / below[seed] for seed in above if below[seed]])
 
 
 def paired_difference(left: Mapping[int, float], right: Mapping[int, float]) -> Estimate | None:
     """Mean over the common seeds of the difference within a seed."""
-    return estimate([left[seed] - right[seed] for seed in _common(left, right)])
+    one, other = paired(left, right)
+    return estimate([one[seed] - other[seed] for seed in one])
 
 
-def _common(left: Mapping[int, float], right: Mapping[int, float]) -> list[int]:
-    return sorted(left.keys() & right.keys())
+def paired(left: Mapping[int, float], right: Mapping[int, float]) -> tuple[BySeed, BySeed]:
+    """Both over the seeds that both have, in their order: means that stand beside a ratio are of these alone."""
+    common = sorted(left.keys() & right.keys())
+    return {seed: left[seed] for seed in common}, {seed: right[seed] for seed in common}
 
 
 @cache

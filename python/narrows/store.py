@@ -64,8 +64,13 @@ class Lock:
         self.release()
 
     def release(self) -> None:
-        """Gives the right back. The file goes first: who waits for the name must not get hold of a file without one."""
+        """Gives the right back. The file goes first: who waits for the name must not get hold of a file without one.
+
+        A folder that is left without any run, because this one was refused or stopped, goes with it.
+        """
         self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # as a rule it holds runs, or somebody else's lock
+            self._path.parent.rmdir()
         os.close(self._descriptor)
 
 
@@ -134,9 +139,12 @@ class Store:
         """
         path = self._beside(plan, seed, "lock")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             while True:
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+                except FileNotFoundError:
+                    continue  # the last holder has removed the folder in between
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     if _has_name(descriptor, path):

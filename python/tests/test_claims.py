@@ -157,6 +157,12 @@ def test_measures(name, arm, expected):
     assert value_by_seed(sample(), name, (arm,)) == pytest.approx(expected)
 
 
+def test_the_busiest_direction_of_a_wan_is_not_the_mean_of_both():
+    data = frames([flows((10, 1))], [ports(("b", "wan", 9, 0, 0.03), ("c", "wan", 9, 0, 0.99))])
+    assert value_by_seed(data, "utilisation_wan_busiest", ("a",)) == {1: 0.99}
+    assert value_by_seed(data, "utilisation_wan", ("a",)) == {1: pytest.approx(0.51)}
+
+
 def test_the_largest_tenth_of_flows_has_its_share_of_bytes():
     data = frames([flows(*[(10, 1)] * 9, (90, 1))], [ports(("b", "wan", 1, 0, 0.1))])
     assert value_by_seed(data, "share_of_bytes_in_largest_tenth", ("a",)) == {1: 0.5}

@@ -58,6 +58,10 @@ ERRORS = [
         "error: no result is called 'two' in runs\n  help: there are none yet; `narrows run FILE` makes some\n",
     ),
     (
+        ("check", "two.toml", "--seeds", "0..x"),
+        ("error: --seeds 0..x is not a range of at most 10000 seeds\n  help: write --seeds 1..10, last included\n"),
+    ),
+    (
         ("cc", "show", "reno"),
         "error: no controller is called 'reno'\n  help: there are: cubic, gemini, vegas\n",
     ),
@@ -170,6 +174,32 @@ def test_seeds_on_the_command_line_include_the_last(two_arms):
     events = lines(narrows("check", "two.toml", "--seeds", "1..10", "--json"))
     assert events[0]["seeds"] == list(range(1, 11))
     assert [event["event"] for event in events] == ["experiment", "plan", "plan", "difference", "difference"]
+
+
+def test_check_takes_a_folder_as_run_does(folder, two_arms):
+    for name in ("one", "other"):
+        (folder / "set" / name).mkdir(parents=True)
+        (folder / "set" / name / "experiment.toml").write_text(two_arms.read_text().replace('"two"', f'"{name}"'))
+    events = lines(narrows("check", "set", "--json"))
+    assert [event["name"] for event in events if event["event"] == "experiment"] == ["one", "other"]
+    refused = narrows("check", "set", "--plans", "plans")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "error: set holds 2 experiments\n  help: --plans takes one experiment file\n"
+
+
+def test_check_writes_plans_as_narrowsd_takes_them_and_overwrites_none(folder, two_arms):
+    from narrows.experiment import expand
+
+    done = narrows("check", "two.toml", "--plans", "plans")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == ["plans/cubic.json", "plans/gemini.json"]
+    bodies = [json.loads((folder / "plans" / f"{arm}.json").read_text()) for arm in ("cubic", "gemini")]
+    assert bodies == [json.loads(json.dumps(plan.body)) for plan in expand("two.toml").plans]
+    (folder / "plans" / "cubic.json").unlink()
+    again = narrows("check", "two.toml", "--plans", "plans")
+    assert again.returncode == 2
+    assert again.stderr.startswith("error: plans/gemini.json is there already\n  help: ")
+    assert not (folder / "plans" / "cubic.json").exists(), "nothing is written where something is refused"
 
 
 def test_check_shows_units(two_arms):

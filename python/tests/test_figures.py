@@ -8,8 +8,9 @@ from conftest import CHECKOUT, flows, frames, ports
 
 from narrows.claims import catalogue
 from narrows.columns import FLOWS
-from narrows.figures import bars, occupancy, requests, style, sweep
+from narrows.figures import bars, occupancy, queues, requests, style, sweep
 from narrows.figures.distribution import curves
+from narrows.results import Frames
 
 AXIS = "fabric.aqm.threshold.mark-at"
 
@@ -177,3 +178,16 @@ def test_a_curve_of_each_case_that_has_samples():
     assert made.rows() == [(0.0, 0.0, "a"), (1.0, 99.0, "a")]
     beyond = curves(samples, ("a",), (0.0, 0.5, 0.8, 1.0), tail=True)
     assert [round(share, 3) for share in beyond["share"]] == [0.5, 0.2], "ten samples or more lie beyond"
+
+
+def test_backlogs_of_many_cases_are_drawn_in_rows_that_fit_the_column():
+    cases = [f"arm-{number} · {world}" for number in range(6) for world in ("sim", "guest")]
+    rows = [(case, 1, "p", "queue_bytes", place * 10**7, 1000.0) for case in cases for place in range(5)]
+    names = ["case", "seed", "entity", "quantity", "time_ns", "value"]
+    series = pl.DataFrame(rows, schema=names, orient="row").lazy()
+    ports = pl.DataFrame({"case": cases, "seed": [1] * 12, "name": ["p"] * 12})
+    drawn = queues.over_time(Frames(pl.DataFrame(), ports, series, pl.DataFrame()), ["p"]).to_dict()
+    panels = [part["facet"]["column"]["sort"] for part in drawn["vconcat"]]
+    assert panels == [cases[:6], cases[6:]]
+    for part, shown in zip(drawn["vconcat"], panels, strict=True):
+        assert len(shown) * (part["spec"]["width"] + 12) < style.WIDTH

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import fake_native
 import pytest
 from conftest import TWO_ARMS
 from typer.testing import CliRunner
@@ -138,6 +139,14 @@ def test_progress_is_narrowsds(two_arms, narrowsd, monkeypatch):
     assert (1_500_000_000, 500_000) in seen
 
 
+def test_what_a_live_run_cost_is_the_processor_time_of_narrowsd_and_its_children(two_arms, narrowsd, monkeypatch):
+    monkeypatch.setenv("FAKE_NARROWSD_BUSY_SECONDS", "1.5")
+    results = api.run(two_arms, backend="guest", seeds="1..=1", jobs=1).join()
+    for manifest in results.manifests:  # narrowsd says 0.9 s, and that two runs are made by one worker adds nothing
+        assert 1.5e9 <= manifest["cpu_ns"] < 3e9
+        assert manifest["ns_per_packet_hop"] == manifest["cpu_ns"] / 1_000_000
+
+
 def test_native_runs_are_made_one_at_a_time(two_arms, narrowsd, folder, monkeypatch):
     monkeypatch.setenv("FAKE_NARROWSD_SECONDS", "0.4")
     api.run(two_arms, backend="native").finish()
@@ -158,7 +167,7 @@ def test_native_runs_are_made_one_at_a_time(two_arms, narrowsd, folder, monkeypa
         ("lacks", EnvironmentLacks, "qemu-system-x86_64 is not installed\n  help: install QEMU"),
         ("fails", RunFailed, "(cubic) ended without results: the guest's kernel panicked\n  help: look at its log"),
         ("is-silent", RunFailed, "narrowsd ended with code 7 and said nothing"),
-        ("dies", RunFailed, "narrowsd was killed (SIGKILL)"),
+        ("dies", RunFailed, "narrowsd was killed (SIGKILL)\n  help: by somebody, or for want of memory"),
         ("forgets", RunFailed, "narrowsd left no whole table of ports"),
         ("changes", RunFailed, "narrowsd left no whole table of flows: table flows disagrees with columns.py: missing"),
         ("says-little", RunFailed, "narrowsd left a manifest without kernel, lateness"),
@@ -174,6 +183,7 @@ def test_a_run_that_ends_badly_is_said_and_leaves_nothing(two_arms, narrowsd, fo
     assert not (folder / "runs" / "index.json").exists()
     plan = narrows.experiment.expand(two_arms).plans[0].hash
     assert f"{plan}-guest/1" not in runs_in(folder)
+    assert all(list(made.iterdir()) for made in (folder / "runs").glob("*-guest")), "no folder of nothing"
     assert not list((folder / "runs").glob("*/.*"))
 
 
@@ -385,6 +395,36 @@ def test_the_same_plans_on_two_backends_are_one_results_with_the_seeds_that_both
     assert dict(results.matching("gemini*").entry.differences[0].values) == {"gemini": "gemini"}
 
 
+@pytest.mark.parametrize(
+    ("profile", "hosts"),
+    [
+        ({"loss-detection": "duplicate-acks-then-time"}, "Linux 4.9"),
+        ({"loss-detection": "duplicate-acks"}, "a Windows of 2009"),
+        ({"loss-detection": "rack", "burst-sizing": "linux-6"}, None),
+    ],
+)
+def test_hosts_that_are_no_model_of_the_kernel_are_said(two_arms, narrowsd, monkeypatch, profile, hosts):
+    expand = fake_native.expand
+
+    def with_profile(*arguments, **options):
+        raw = json.loads(expand(*arguments, **options))
+        for plan in raw["plans"]:
+            for traffic in plan["plan"]["traffic"]:
+                traffic["profile"] = profile
+            plan["hash"] = fake_native._hash(plan["plan"])
+        return json.dumps(raw)
+
+    monkeypatch.setattr(fake_native, "expand", with_profile)
+    said = f"The simulator's hosts are {hosts} (host.profile), and the real ones Linux 6.12: "
+    first = CliRunner().invoke(app, ["run", "two.toml"])
+    assert "The simulator's hosts" not in first.stdout, "nothing stands beside it"
+    second = CliRunner().invoke(app, ["run", "two.toml", "--backend", "guest"])
+    assert (said in second.stdout) is (hosts is not None)
+    page = report.page.render(api.load_beside(["two", "two@guest"])[0], [])
+    assert ("The simulator&#39;s hosts are" in page) is (hosts is not None)
+    assert "The simulator&#39;s hosts are" not in report.page.render(api.load("two@guest"), [])
+
+
 def test_what_has_other_plans_stays_by_itself(both, folder):
     api.run(both, quick=False, settings={"run.end": "2s"}).finish()
     other = next(name for name in Index(folder / "runs").entries() if "+" in name)
@@ -402,15 +442,27 @@ def test_one_page_shows_both(both, folder):
     text = (folder / "runs" / "reports" / "report-two@sim+guest.html").read_text()
     for words in (
         '<h2>Simulator and kernel</h2>', '<h2>Live runs</h2>', 'data-case="gemini · guest"', "6.12.8-fake",
-        "gemini as narrows_gemini", "deliveries p99 41.0 us", "narrows run two.toml --seeds 1..3 --backend guest",
+        "gemini as narrows_gemini", "<dt>packets, p99</dt><dd>41.0 µs</dd>",
+        "<dt>packets, largest</dt><dd>2.10 ms</dd>", "<dt>flows held up</dt><dd>0</dd>",
+        "<dt>run time</dt><dd>3 s</dd>",
+        "In a guest the clock counts instructions", "in a guest they do with the same kernel, narrowsd and QEMU",
+        "narrows run two.toml --seeds 1..3 --backend guest",
         "simulator, Narrows 0.0.0-fake; Linux in a guest (guest), narrowsd 0.0.0-fake",
     ):  # fmt: skip
         assert words in text, words
+    assert "in real time" not in text
     assert "guest / sim" not in api.load("two").entry.title
     alone = report.page.render(api.load("two-seeds-1-3@guest"), [])
     assert "<h2>Simulator and kernel</h2>" not in alone
     assert "<h2>Live runs</h2>" in alone
     assert "<h2>Live runs</h2>" not in report.page.render(api.load("two"), [])
+
+
+def test_a_page_of_native_runs_says_that_they_are_of_this_machine_and_in_real_time(two_arms, narrowsd):
+    text = report.page.render(api.run(two_arms, backend="native", seeds="1..=1").join(), [])
+    assert "emulated in real time" in text
+    assert "On this machine&#39;s own kernel what is the same are the flows" in text
+    assert "counts instructions" not in text
 
 
 def test_agreement_is_the_ratio_within_a_seed(both):
@@ -428,6 +480,88 @@ def test_agreement_is_the_ratio_within_a_seed(both):
     place = [quantity.measure for quantity in headline.columns(results.frames)].index("fct_all")
     assert table.arms[1].cells[place].ratio == number(paired_ratio(*by_backend).mean)
     assert agreement.tables(api.load("two").entry, api.load("two").frames) == []
+
+
+def test_a_run_that_does_not_count_takes_its_seed_from_both_sides(two_arms, narrowsd, monkeypatch):
+    from narrows.claims.measures import value_by_seed
+    from narrows.wording import number
+
+    monkeypatch.setenv("FAKE_NARROWSD", "is-late:gemini/2")
+    api.run(two_arms).finish()
+    api.run(two_arms, backend="guest").finish()
+    (results,) = api.load_beside(["two", "two@guest"])
+    kept = results.ports.select("case", "seed").unique(maintain_order=True).rows()
+    assert kept == [("cubic · sim", 1), ("cubic · sim", 2), ("cubic · guest", 1), ("cubic · guest", 2),
+                    ("gemini · sim", 1), ("gemini · guest", 1)]  # fmt: skip
+    of_one = [value_by_seed(api.load(name).frames, "fct_all", ("gemini",))[1] for name in ("two", "two@guest")]
+    (table,) = agreement.tables(results.entry, results.frames)
+    place = [quantity.measure for quantity in headline.columns(results.frames)].index("fct_all")
+    assert table.arms[1].cells[place].means == " → ".join(number(mean) for mean in of_one)
+    found = [json.loads(line) for line in command("compare", "two", "two@guest", "--json").stdout.splitlines()]
+    (compared,) = (one for one in found if one["measure"] == "fct_all" and one["base"] == "sim gemini")
+    assert [compared["base_mean"], compared["other_mean"]] == pytest.approx(of_one)
+    assert "what the other backend made with the same seed" in report.page.render(results, [])
+
+
+def test_an_arm_whose_live_runs_do_not_count_is_on_the_page_without_numbers(two_arms, narrowsd, monkeypatch):
+    monkeypatch.setenv("FAKE_NARROWSD", "is-late:gemini/1")
+    api.run(two_arms, seeds="1..=1").finish()
+    api.run(two_arms, seeds="1..=1", backend="guest").finish()
+    (results,) = api.load_beside(["two-seeds-1-1", "two-seeds-1-1@guest"])
+    assert results.frames.cases == ("cubic · sim", "cubic · guest")
+    assert "1 of 1 run does not count" in report.page.render(results, [])
+
+
+def test_round_trips_and_the_watched_queue_stand_beside_each_other(both):
+    from narrows.wording import number
+
+    (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
+    (table,) = agreement.tables(results.entry, results.frames)
+    assert [column.measure for column in table.columns[-3:]] == ["rtt_mean", "queue_p50", "queue_p99"]
+    assert "Queue, p99" in report.page.render(results, [])
+    found = [
+        json.loads(line) for line in command("compare", "two", "two-seeds-1-3@guest", "--json").stdout.splitlines()
+    ]
+    compared = {one["measure"]: one for one in found if one["base"] == "sim gemini"}
+    for cell, name in zip(table.arms[1].cells[-3:], ("rtt_mean", "queue_p50", "queue_p99"), strict=True):
+        one = compared[name]
+        assert (one["unit"], cell.ratio) == ("ms", number(one["ratio"]))
+        assert cell.means == f"{number(one['base_mean'])} → {number(one['other_mean'])}"
+    # 1.2 MB at the WAN's port are 9.6 ms of its 1 Gbit/s; the synthesis has 0.8 and 2.2 times of it.
+    assert compared["queue_p50"]["base_mean"] == pytest.approx(0.8 * 9.6)
+    assert compared["queue_p99"]["base_mean"] == pytest.approx(2.2 * 9.6)
+
+
+def test_the_queue_that_is_compared_is_of_the_port_that_the_first_side_used_most():
+    import polars as pl
+
+    from narrows.bottleneck import of_same_queue
+    from narrows.results import Frames
+
+    def side(case, use, rtts):
+        rows = [(case, 1, name, used, 250_000 * place, 500_000 * place, 10**9)
+                for place, (name, used) in enumerate(use.items(), 1)]  # fmt: skip
+        names = ["case", "seed", "name", "utilisation", "queue_p50_bytes", "queue_p99_bytes", "rate_bps"]
+        flows = pl.DataFrame(
+            {"case": [case] * len(rtts), "seed": 1, "flow": range(len(rtts)), "rtt_mean_ns": rtts},
+            schema_overrides={"rtt_mean_ns": pl.UInt64},
+        )
+        empty = pl.DataFrame(schema={"case": pl.String})
+        return Frames(flows, pl.DataFrame(rows, schema=names, orient="row"), empty.lazy(), empty), case
+
+    one = side("a", {"up": 0.9, "down": 0.1}, [10_000_000, 30_000_000, None])
+    other = side("b", {"up": 0.3, "down": 0.8}, [None])
+    assert of_same_queue(one, other) == {
+        "rtt_mean": ({1: 20.0}, {}), "queue_p50": ({1: 2.0}, {1: 2.0}), "queue_p99": ({1: 4.0}, {1: 4.0}),
+    }  # fmt: skip
+    assert of_same_queue(other, one)["queue_p50"] == ({1: 4.0}, {1: 4.0})
+
+
+def test_means_beside_a_ratio_are_of_the_seeds_that_both_have():
+    beside = agreement._beside({1: 10.0, 2: 90.0}, {1: 20.0, 3: 500.0})
+    assert (beside.ratio, beside.means) == ("2.00", "10.0 → 20.0")
+    assert agreement._beside({1: 10.0}, {}).means == "10.0 → –"
+    assert agreement._beside({1: 10.0}, {2: 10.0}).means == ""
 
 
 def test_the_best_is_the_best_of_its_backend(both):
@@ -460,9 +594,49 @@ def test_compare_puts_backends_side_by_side(both):
     assert all(one["ratio"] != 1 for one in found if one["measure"].startswith("fct")), "they are different runs"
 
 
-def test_a_run_is_advised_to_be_reported_beside_the_simulated(both):
-    done = CliRunner().invoke(app, ["run", "two.toml", "--backend", "guest"])
-    assert "next: narrows report two two@guest\n" in done.stdout
+def advice(*options):
+    """What a run says is next."""
+    done = CliRunner().invoke(app, ["run", "two.toml", *options])
+    assert done.exit_code == 0, done.stderr
+    return done.stdout.splitlines()[-1].removeprefix("next: narrows report ")
+
+
+def test_a_run_is_advised_to_be_reported_beside_the_other_backend_whichever_came_first(both):
+    assert advice("--backend", "guest") == "two two@guest"
+    assert advice() == "two two@guest", "which has the same seeds"
+    assert advice("--seeds", "3..3") == "two-seeds-3-3 two-seeds-1-3@guest"
+    assert advice("--seeds", "3..3", "--backend", "guest") == "two-seeds-3-3 two-seeds-3-3@guest"
+    assert advice("--seeds", "4..4", "--backend", "guest") == "two-seeds-4-4@guest", "no other has this seed"
+
+
+QUICKLY = TWO_ARMS + 'quick = { seeds = "1..=1" }\n'
+"""Quick runs are of the same plans with fewer seeds."""
+
+
+def test_a_quick_run_is_not_advised_to_be_reported_beside_a_full_one(two_arms, narrowsd):
+    two_arms.write_text(QUICKLY)
+    assert advice() == "two"
+    assert advice("--quick", "--backend", "guest") == "two-quick@guest"
+    assert advice("--quick") == "two-quick two-quick@guest"
+    assert advice() == "two"
+
+
+def test_a_page_with_a_quick_side_is_a_quick_page_and_takes_no_full_ones_place(two_arms, narrowsd):
+    two_arms.write_text(QUICKLY)
+    api.run(two_arms).finish()
+    api.run(two_arms, backend="guest").finish()
+    api.run(two_arms, backend="guest", quick=True).finish()
+    (full,) = api.load_beside(["two", "two@guest"])
+    (mixed,) = api.load_beside(["two", "two-quick@guest"])
+    assert (full.entry.identifier, full.entry.quick) == ("two@sim+guest", False)
+    assert (mixed.entry.identifier, mixed.entry.quick) == ("two-quick@sim+guest", True)
+    assert "quick run</span>" in report.page.render(mixed, [])
+
+
+def test_a_page_of_fewer_seeds_takes_no_other_pages_place(both):
+    api.run(both, backend="guest", seeds="2..=2").finish()
+    names = [api.load_beside(["two", f"two-seeds-{seeds}@guest"])[0].entry.identifier for seeds in ("1-3", "2-2")]
+    assert names == ["two@sim+guest", "two-seeds-2-2@sim+guest"]
 
 
 def test_an_arm_has_one_colour_and_its_live_case_a_shade_of_it():

@@ -143,7 +143,7 @@ def test_the_headline_has_only_what_there_is():
         ("", "4.00"), ("bulk, bbr", "4.00"), ("bulk, cubic", "4.00"),
     ]  # fmt: skip
     web = frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))])
-    assert {"plr_wan", "utilisation_wan", "fct_all"} <= {column.measure for column in headline.columns(web)}
+    assert {"plr_wan", "utilisation_wan_busiest", "fct_all"} <= {column.measure for column in headline.columns(web)}
 
 
 def test_a_chart_over_time_has_a_line_for_each_flow():

@@ -68,6 +68,23 @@ def test_it_asks_for_nothing_and_complains_of_nothing(driven, page_path):
     assert driven.complaints == []
 
 
+def test_no_chart_is_wider_than_its_column(driven):
+    driven.page.set_viewport_size({"width": 1280, "height": 768})
+    widths = driven.page.evaluate(
+        """Array.from(document.querySelectorAll("figure.chart")).map(
+            (figure) => [figure.id, figure.scrollWidth - figure.clientWidth])"""
+    )
+    assert len(widths) == 7
+    assert [name for name, over in widths if over > 0] == []
+
+
+def test_distributions_have_a_legend_and_the_backlog_over_time_an_axis_with_a_title(driven):
+    for name in ("distribution", "queue-share"):
+        assert "gemini" in driven.page.locator(f"#chart-{name} svg .role-legend").first.inner_html()
+    titles = driven.page.locator("#chart-queue-time svg .role-axis-title").all_text_contents()
+    assert "backlog" in titles
+
+
 def test_every_chart_is_drawn_and_none_is_wider_than_a_small_laptop(driven):
     charts = driven.page.evaluate(
         """Array.from(document.querySelectorAll("figure.chart")).map((figure) => {
@@ -160,6 +177,9 @@ def test_it_says_what_was_compared_and_how_it_was_made(page_path):
         "gem-072",
         "99th percentile of the completion time of flows under 100 KB.",
         "hold-loop steps",
+        "<dt>simulated</dt><dd>40 s</dd>",
+        "%, busiest direction",
+        "In the simulator the same version, plan and seed give the same results to the byte.",
         "An arm is one of the things compared",
         "tor-a1 → border-a",
         "<figcaption>Utilisation by kind of port. Realistic traffic between two datacenters at 1 Gbit/s. 16 hosts, ",

@@ -200,7 +200,7 @@ def leave(store):
 
 
 def beside(store):
-    return sorted(path.name for path in (store.root / "abcd").iterdir())
+    return sorted(path.name for path in (store.root / "abcd").glob("*"))
 
 
 def test_what_a_killed_process_left_is_removed(store):

@@ -205,6 +205,12 @@ def utilisation_wan(frames: Frames, arm: str) -> BySeed:
 
 
 @measure("")
+def utilisation_wan_busiest(frames: Frames, arm: str) -> BySeed:
+    """Utilisation of the WAN port that is used most: of two directions the busier."""
+    return _by_seed(results.busiest(_only(frames, arm), "wan"), "utilisation")
+
+
+@measure("")
 def utilisation_fabric(frames: Frames, arm: str) -> BySeed:
     """Mean utilisation of the ports between ToR and border switches."""
     return _by_seed(results.utilisation(_only(frames, arm), "fabric"), "utilisation")

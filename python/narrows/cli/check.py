@@ -1,18 +1,23 @@
-"""`narrows check FILE`: what an experiment would do, without doing it."""
+"""`narrows check FILE|FOLDER`: what an experiment would do, without doing it."""
 
 from __future__ import annotations
 
 import os
+import re
+from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from narrows import outline, wording
+from narrows import atomic, outline, wording
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
+from narrows.cli.run import experiment_files
+from narrows.errors import bad_input
 from narrows.experiment import ABSENT, apart
 
 if TYPE_CHECKING:
@@ -20,10 +25,13 @@ if TYPE_CHECKING:
 
 
 def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Experiment file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="Experiment file, or a folder of such files.")],
     quick: options.Quick = False,
     seeds: options.Seeds = None,
     sets: options.Sets = None,
+    plans: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Writes each plan there as JSON, as narrowsd takes it.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Says what a file would run, and what that would cost.
@@ -34,8 +42,39 @@ def check(
     from narrows.experiment import expand
 
     with codes():
-        experiment = expand(file, sets=options.pairs(sets), quick=quick, seeds=options.inclusive(seeds))
-        (_print_lines if json else _print_tables)(experiment)
+        paths = experiment_files(file)
+        if plans is not None and len(paths) > 1:
+            raise bad_input(f"{file} holds {len(paths)} experiments", "--plans takes one experiment file")
+        for place, path in enumerate(paths):
+            experiment = expand(path, sets=options.pairs(sets), quick=quick, seeds=options.inclusive(seeds))
+            if place and not json:
+                OUT.print()
+            (_print_lines if json else _print_tables)(experiment)
+            if plans is not None:
+                written = _write_plans(experiment, plans)
+                if not json:
+                    OUT.print("\n" + "\n".join(map(str, written)), markup=False, soft_wrap=True)
+
+
+def _write_plans(experiment: Experiment, folder: Path) -> list[Path]:
+    """Each plan as `<arm>[-<axes>].json`. Raises `BadInput`, before anything is written, where one is there."""
+    named = {folder / f"{_plain(plan.case)}.json": plan for plan in experiment.plans}
+    if len(named) < len(experiment.plans):
+        raise bad_input("two plans would have the same file", "give the arms names that differ in letters or digits")
+    if there := [path for path in named if path.exists()]:
+        raise bad_input(f"{there[0]} is there already", "choose another folder with --plans, or delete it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, plan in named.items():
+            atomic.write_text(path, dumps(plan.body))
+    except OSError as error:
+        raise bad_input(f"cannot write to {folder}: {error.strerror}", "choose another folder with --plans") from error
+    return list(named)
+
+
+def _plain(case: str) -> str:
+    """`dctcp-mark-at=20pkt` of `dctcp · mark-at=20pkt`."""
+    return re.sub(r"[^0-9A-Za-z.=_+]+", "-", case).strip("-.") or "plan"
 
 
 def _print_lines(experiment: Experiment) -> None:

@@ -17,7 +17,7 @@ from narrows.errors import bad_input
 
 if TYPE_CHECKING:
     from narrows.results import Results
-    from narrows.stats import Estimate
+    from narrows.stats import BySeed, Estimate
 
 TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts")
 """Of flows without a size and of requests, where there are any."""
@@ -34,6 +34,7 @@ class Comparison:
     other: str
     base_mean: float
     other_mean: float
+    """Both over the seeds that both have."""
     ratio: Estimate | None
     """other / base within a seed."""
 
@@ -71,7 +72,9 @@ def compare(
             for text in (validity.left_out(one.manifests) for one in results):
                 if text:
                     OUT.print(f"{text}; they are left out", markup=False, soft_wrap=True)
-            OUT.print("[dim]ratio: within a seed, mean over the common seeds; below 5 seeds smallest to largest[/]")
+            OUT.print(
+                "[dim]means and ratios within a seed are over the common seeds; below 5 seeds smallest to largest[/]"
+            )
 
 
 def within(results: Results) -> list[Comparison]:
@@ -94,22 +97,29 @@ def between(one: Results, other: Results) -> list[Comparison]:
 
 
 def _pair(one: Results, case: str, label: str, other: Results, other_case: str, other_label: str) -> list[Comparison]:
+    from narrows.bottleneck import of_same_queue
     from narrows.claims.measures import MEASURES as KNOWN
     from narrows.claims.measures import NotEvaluable, value_by_seed
-    from narrows.stats import estimate, paired_ratio
+    from narrows.stats import estimate, paired, paired_ratio
 
-    found: list[Comparison] = []
+    values: list[tuple[str, str, BySeed, BySeed]] = []
     for name in MEASURES:
         try:
             base = value_by_seed(one.frames, name, (case,))
             against = value_by_seed(other.frames, name, (other_case,))
         except NotEvaluable:
             continue
+        values.append((name, KNOWN[name].unit, base, against))
+    same_queue = of_same_queue((one.frames, case), (other.frames, other_case))
+    values += [(name, "ms", base, against) for name, (base, against) in same_queue.items()]
+    found: list[Comparison] = []
+    for name, unit, *both in values:
+        base, against = paired(*both)
         means = estimate(list(base.values())), estimate(list(against.values()))
-        assert means[0] is not None
-        assert means[1] is not None
+        if means[0] is None or means[1] is None:
+            continue  # no seed has it on both sides
         ratio = paired_ratio(against, base)
-        found.append(Comparison(name, KNOWN[name].unit, label, other_label, means[0].mean, means[1].mean, ratio))
+        found.append(Comparison(name, unit, label, other_label, means[0].mean, means[1].mean, ratio))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +26,9 @@ Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", he
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
 MOST = 1024
 """Of runs at once, and of threads of one run: the cores of a large machine, and few enough to begin."""
+
+MOST_SEEDS = 10_000
+"""Of an experiment."""
 
 Jobs = Annotated[
     int | None, typer.Option(min=1, max=MOST, metavar="N", help="Runs at once; one per core if not given.")
@@ -50,8 +54,12 @@ def pairs(sets: list[str] | None) -> tuple[tuple[str, str], ...]:
 
 
 def inclusive(seeds: str | None) -> str | None:
-    """`1..10` counts both ends here as `1..=10` does in a file."""
-    if seeds is None or "=" in seeds or ".." not in seeds:
-        return seeds
-    first, _, last = seeds.partition("..")
-    return f"{first}..={last}"
+    """`1..10` counts both ends here as `1..=10` does in a file. Raises `BadInput`."""
+    if seeds is None:
+        return None
+    ends = re.fullmatch(r"([0-9]{1,19})\.\.=?([0-9]{1,19})", seeds.strip())
+    if ends is None or not 0 <= int(ends[2]) - int(ends[1]) < MOST_SEEDS:
+        raise bad_input(
+            f"--seeds {seeds} is not a range of at most {MOST_SEEDS} seeds", "write --seeds 1..10, last included"
+        )
+    return f"{ends[1]}..={ends[2]}"

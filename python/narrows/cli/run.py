@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.api import Handle
+    from narrows.index import Entry
     from narrows.running import Finished
 
 
@@ -59,6 +60,8 @@ def run(
 
     Every plan of the file with every seed. Interrupting keeps what is finished; the same command goes on from there.
     """
+    from narrows.beside import unlike_hosts
+
     with codes():
         settings = options.pairs(sets)
         where = Where(out, jobs, on, ray_address, threads, backend)
@@ -68,21 +71,23 @@ def run(
         for path in paths:
             handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json)
             if not json:
+                both = _to_report(handle, out)
+                if len(both) > 1 and (remark := unlike_hosts((plan.body for plan in handle.experiment.plans), both)):
+                    OUT.print(remark, markup=False, soft_wrap=True)
                 elsewhere = "" if out == options.DEFAULT_OUT else f" --out {out}"
-                advice = f"next: narrows report {_to_report(handle, out)}{elsewhere}"
+                advice = f"next: narrows report {' '.join(entry.identifier for entry in both)}{elsewhere}"
                 OUT.print(advice, markup=False, soft_wrap=True)
 
 
-def _to_report(handle: Handle, out: Path) -> str:
-    """What to report: of a live run together with the same plans simulated, where they are there."""
-    from narrows.beside import same_plans
+def _to_report(handle: Handle, out: Path) -> list[Entry]:
+    """What to report: the same plans, simulated and by a kernel, where both are there; the simulated first."""
+    from narrows.beside import partner
     from narrows.index import Index
 
-    identifier = handle.experiment.identifier
     entries = Index(out).entries()
-    own = entries[identifier]
-    simulated = [one for one in entries.values() if not one.backend.is_live and same_plans(one, own)]
-    return f"{simulated[0].identifier} {identifier}" if own.backend.is_live and simulated else identifier
+    own = entries[handle.experiment.identifier]
+    other = partner(own, entries.values())
+    return [own] if other is None else sorted([own, other], key=lambda entry: entry.backend.is_live)
 
 
 def experiment_files(path: Path) -> list[Path]:

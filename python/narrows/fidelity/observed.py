@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.bottleneck import PACKET_BYTES
+from narrows.bottleneck import PACKET_BYTES, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,13 +70,7 @@ class Observed:
 
 def bottleneck(runs: Runs) -> str | None:
     """The port to look at: of those that are sampled the one that is used most. Asked of the simulator's runs."""
-    used = (
-        runs.ports.filter(pl.col("queue_p50_bytes").is_not_null())
-        .group_by("name", maintain_order=True)
-        .agg(pl.col("utilisation").mean())
-        .sort("utilisation", descending=True, maintain_order=True)
-    )
-    return None if used.is_empty() else str(used["name"][0])
+    return watched(runs.ports)
 
 
 def packet_ms(runs: Runs, port: str | None) -> float:

@@ -59,7 +59,7 @@ def _panel(frames: Frames, size_class: SizeClass, title: str, *, tail: bool) -> 
     x, y, tooltip = axes(data, tail=tail)
     width = style.columns(2, label=124)
     title += ": the tail" if tail else ""
-    return curve(style.rows(data), frames.cases, x, y, tooltip, order="value:Q").properties(
+    return curve(style.rows(data), frames.cases, x, y, tooltip, order="value:Q", legend=True).properties(
         title=title, width=width, height=200 if tail else 230
     )
 

@@ -17,6 +17,10 @@ HOTTEST_FABRIC = 2
 MOST_WAN = 2
 BUCKETS = 110
 """Points of a line in time; each stands for the mean and the largest sample of its bucket."""
+_LABELS = 76
+"""Pixels of what stands left of the panels."""
+_MOST_ACROSS = (style.WIDTH - _LABELS) // 98
+"""Panels side by side: with more of them none is wide enough for its axis."""
 _SHARES = (*tuple(step / 50 for step in range(50)), 0.99, 0.999, 1.0)
 
 
@@ -35,7 +39,7 @@ def ports_that_matter(frames: Frames) -> list[str]:
 
 
 def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
-    """Small multiples of the first seed: a row per port, a column per case."""
+    """Small multiples of the first seed: a row per port, a column per case; of many cases several such blocks."""
     seed = frames.first_seed
     samples = (
         frames.series.filter(
@@ -53,17 +57,28 @@ def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
         .drop("time_ns")
         .sort("case", "entity", "time")
     )
+    blocks = -(-len(frames.cases) // _MOST_ACROSS)
+    across = -(-len(frames.cases) // blocks)
     return alt.vconcat(
         *(
-            _row(reduced.filter(pl.col("entity") == port), port, frames.cases, first=not place, last=port == ports[-1])
+            _row(
+                reduced.filter(pl.col("entity") == port), port, frames.cases, cases,
+                first=not place, last=port == ports[-1],
+            )
+            for cases in (frames.cases[begin : begin + across] for begin in range(0, len(frames.cases), across))
             for place, port in enumerate(ports)
         ),
         spacing=14,
-    )
+    )  # fmt: skip
 
 
-def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, last: bool) -> alt.FacetChart:
-    width = max(86, (style.WIDTH - 62) // len(cases) - 12)
+def _row(
+    data: pl.DataFrame, port: str, every: tuple[str, ...], cases: tuple[str, ...], *, first: bool, last: bool
+) -> alt.FacetChart:
+    """Of some cases; `every` decides on their colours, and the axis is that of all, so that blocks can be compared."""
+    axis = alt.Y("max:Q", title="backlog", axis=style.bytes_axis(3), scale=alt.Scale(domain=[0, _largest(data, "max")]))
+    data = data.filter(pl.col("case").is_in(cases))
+    width = (style.WIDTH - _LABELS) // len(cases) - 12
     time_axis = alt.Axis(title="time, s" if last else None, labels=last, ticks=last, tickCount=3, grid=False)
     x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False))
     tooltip = [
@@ -72,8 +87,8 @@ def _row(data: pl.DataFrame, port: str, cases: tuple[str, ...], *, first: bool, 
         alt.Tooltip("mean:Q", title="mean backlog, bytes", format=",.0f"),
         alt.Tooltip("max:Q", title="largest, bytes", format=",.0f"),
     ]
-    base = alt.Chart().encode(x=x, color=style.colour(cases))
-    area = base.mark_area(opacity=0.22).encode(y=alt.Y("max:Q", title=None, axis=style.bytes_axis(3)))
+    base = alt.Chart().encode(x=x, color=style.colour(every))
+    area = base.mark_area(opacity=0.22).encode(y=axis)
     line = base.mark_line(strokeWidth=1.1).encode(y="mean:Q", opacity=style.visible(1.0, 0.15))
     points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
     header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4, labelExpr=style.lines_of(cases))
@@ -110,11 +125,11 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
         alt.Tooltip("share:Q", title="share of samples", format=".1%"),
         alt.Tooltip("value:Q", title="at most, bytes", format=",.0f"),
     ]
-    chart = curve(style.rows(curves(samples, frames.cases, _SHARES)), frames.cases, x, y, tooltip)
+    chart = curve(style.rows(curves(samples, frames.cases, _SHARES)), frames.cases, x, y, tooltip, legend=True)
     title = alt.TitleParams(style.port(port), fontSize=12)
     return chart.properties(title=title, width=style.columns(2, label=124), height=190)
 
 
-def _largest(samples: pl.DataFrame) -> float:
-    largest = samples["value"].max()
+def _largest(samples: pl.DataFrame, column: str = "value") -> float:
+    largest = samples[column].max()
     return float(largest) if isinstance(largest, (int, float)) else 0.0

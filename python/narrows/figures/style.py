@@ -20,8 +20,8 @@ FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', A
 INK: Final = "#1f2933"
 FAINT: Final = "#52606d"
 GRID: Final = "#e4e7eb"
-WIDTH: Final = 1058
-"""Pixels that a report's column offers to a figure on a small laptop."""
+WIDTH: Final = 1000
+"""Pixels of a figure: those that a report's column offers in a window of 1280, less what letters stand over."""
 ISOLATE: Final = "isolate"
 """Name of the signal: the cases to be seen; all of them while it is empty."""
 
@@ -121,7 +121,13 @@ def colour(cases: Sequence[str], *, legend: bool = False) -> alt.Color:
     """The colour of a case, with a legend above if there is no other."""
     chosen = colours(cases)
     scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
-    return alt.Color("case:N", scale=scale, title=None, legend=alt.Legend(orient="top") if legend else None)
+    return alt.Color("case:N", scale=scale, title=None, legend=_legend(cases) if legend else None)
+
+
+def _legend(cases: Sequence[str]) -> alt.Legend:
+    """Above the chart, in rows that are no wider than a figure."""
+    each = 7 * max(map(len, cases), default=1) + 35
+    return alt.Legend(orient="top", columns=max(1, WIDTH // each), labelLimit=0)
 
 
 def dash(cases: Sequence[str]) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from narrows.figures import bars
-from narrows.results import Frames, utilisation
+from narrows.results import Frames, busiest, utilisation
 
 if TYPE_CHECKING:
     import altair as alt
@@ -16,12 +16,15 @@ _ROLES = {
     "host": "Hosts that sent flows",
     "edge": "Switch towards hosts",
     "fabric": "ToR and border switches",
-    "wan": "WAN",
+    "wan": "WAN, busiest direction",
 }
 
 
 def draw(frames: Frames) -> alt.HConcatChart:
-    """Mean over the ports of each role, % of line rate."""
+    """Mean over the ports of each role, % of line rate; of the WAN's the busiest.
+
+    A mean with the direction that carries acknowledgements would show a full line as half empty.
+    """
     present = set(frames.ports["role"].unique().to_list())
     panels = [
         bars.Panel(title, "% of line rate", bars.by_case(_percent(frames, role), "percent"))
@@ -32,4 +35,5 @@ def draw(frames: Frames) -> alt.HConcatChart:
 
 
 def _percent(frames: Frames, role: str) -> pl.DataFrame:
-    return utilisation(frames, role).with_columns((100 * pl.col("utilisation")).alias("percent"))
+    share = busiest(frames, role) if role == "wan" else utilisation(frames, role)
+    return share.with_columns((100 * pl.col("utilisation")).alias("percent"))

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from narrows import wording
+from narrows.bottleneck import SAME_QUEUE, of_same_queue
 from narrows.report import headline
-from narrows.stats import Estimate, estimate, paired_ratio
+from narrows.report.headline import Quantity
+from narrows.stats import Estimate, estimate, paired, paired_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from narrows.index import Entry
-    from narrows.report.headline import Quantity
     from narrows.results import Frames
     from narrows.stats import BySeed
 
@@ -26,7 +27,7 @@ class Beside:
     """Other over first within a seed; `–` where the first is zero or one of them has no value."""
     interval: str
     means: str
-    """`59.1 → 59.5`; nothing where neither has a value."""
+    """`59.1 → 59.5`, over the seeds that both have; nothing where neither has a value."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Arm:
     first_case: str
     other_case: str
     cells: tuple[Beside, ...]
-    """One for each column of the headline."""
+    """One for each column of the table."""
 
 
 @dataclass(frozen=True)
@@ -47,34 +48,41 @@ class Table:
     first: str
     other: str
     """What headings call the backends: `sim`, `guest`."""
+    columns: tuple[Quantity, ...]
+    """Those of the headline, then round trips and the watched queue."""
     arms: tuple[Arm, ...]
 
 
 def tables(entry: Entry, frames: Frames) -> list[Table]:
     """One for each backend beside the first; none where there is only one."""
     values = headline.values(frames, headline.columns(frames)) if entry.beside else {}
+    columns = (*values, *(Quantity(title, "ms", name) for name, title in SAME_QUEUE.items()))
     return [
         Table(
             entry.parts[0].backend.value,
             part.backend.value,
-            tuple(_arms(entry, part, values)),
+            columns,
+            tuple(_arms(entry, part, frames, values)),
         )
         for part in entry.beside[1:]
     ]
 
 
-def _arms(entry: Entry, part: Entry, values: Mapping[Quantity, Mapping[str, BySeed]]) -> Sequence[Arm]:
+def _arms(entry: Entry, part: Entry, frames: Frames, values: Mapping[Quantity, Mapping[str, BySeed]]) -> Sequence[Arm]:
     cases = {(member.plan_case, member.backend): member.case for member in entry.members}
     first = entry.parts[0].backend
     made = []
     for name in dict.fromkeys(member.plan_case for member in entry.members):
         one, other = cases[name, first], cases[name, part.backend]
-        cells = (_beside(by_case.get(one, {}), by_case.get(other, {})) for by_case in values.values())
-        made.append(Arm(name, one, other, tuple(cells)))
+        pairs = [(by_case.get(one, {}), by_case.get(other, {})) for by_case in values.values()]
+        pairs += of_same_queue((frames, one), (frames, other)).values()
+        made.append(Arm(name, one, other, tuple(_beside(*pair) for pair in pairs)))
     return made
 
 
 def _beside(one: BySeed, other: BySeed) -> Beside:
+    if one and other:
+        one, other = paired(one, other)
     found = paired_ratio(other, one)
     ratio, interval = ("–", "") if found is None else (wording.number(found.mean), _interval(found))
     return Beside(ratio, interval, f"{_mean(one)} → {_mean(other)}" if one or other else "")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from narrows import validity, wording
+from narrows.backends import Backend
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from narrows.results import Results
 
@@ -21,12 +22,44 @@ class Carried:
     kernel: str
     controllers: str
     """`gemini as narrows_gemini`."""
-    lateness: str
-    """The worst of all its runs, by what is measured."""
+    lateness: tuple[tuple[str, str], ...]
+    """What is measured, and the worst of all its runs: `packets, p99` and `9.86 µs`."""
     connections_failed: str
     flows_without_ecn: str
     left_out: str
     """How many of its runs do not count, and why; empty where all do."""
+
+
+_CLOCKS: Final = {
+    Backend.GUEST: (
+        "In a guest the clock counts instructions, and the emulated network keeps that clock's time: however busy this "
+        "machine is, nothing there is later for it."
+    ),
+    Backend.NATIVE: (
+        "With this machine's own kernel the network between them is emulated in real time: what else goes on here "
+        "makes packets late."
+    ),
+}
+_REPEATED: Final = {
+    Backend.SIM: "in the simulator the same version, plan and seed give the same results to the byte",
+    Backend.GUEST: "in a guest they do with the same kernel, narrowsd and QEMU",
+    Backend.NATIVE: "on this machine's own kernel what is the same are the flows and when they begin",
+}
+_PARTS: Final = {"deliveries": "packets", "applications": "hosts' actions"}
+_STATISTICS: Final = {"p50_ns": "median", "p99_ns": "p99", "max_ns": "largest"}
+_COUNTS: Final = {"lost_outside_packets": "packets lost outside", "ran_dry": "flows held up"}
+"""Of what narrowsd notes, that a page shows, and what it is called there."""
+
+
+def clocks(backends: Iterable[Backend]) -> str:
+    """What time is to the live ones of these."""
+    return " ".join(_CLOCKS[backend] for backend in backends if backend in _CLOCKS)
+
+
+def repeated(backends: Iterable[Backend]) -> str:
+    """What running it again gives, of each."""
+    text = "; ".join(_REPEATED[backend] for backend in backends)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def table(results: Results) -> list[Carried]:
@@ -41,7 +74,7 @@ def _row(case: str, manifests: Sequence[Mapping[str, Any]]) -> Carried:
         case=case,
         kernel=", ".join(dict.fromkeys(str(manifest["kernel"]) for manifest in manifests)),
         controllers=", ".join(_controllers(manifests)),
-        lateness=", ".join(_lateness(manifests)),
+        lateness=tuple(_lateness(manifests)),
         connections_failed=_total(manifests, "connections_failed"),
         flows_without_ecn=_total(manifests, "flows_without_ecn"),
         left_out=validity.left_out(manifests),
@@ -53,26 +86,28 @@ def _controllers(manifests: Sequence[Mapping[str, Any]]) -> list[str]:
     return [plan if plan == kernel else f"{plan} as {kernel}" for plan, kernel in sorted(named)]
 
 
-def _lateness(manifests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """`deliveries p99 41.0 us`: the largest of each number, by the names that narrowsd gives them."""
-    worst: dict[str, float] = {}
-    for manifest in manifests:
-        lateness = _object(manifest, "lateness")
-        parts = [(f"{part} ", numbers) for part, numbers in lateness.items() if isinstance(numbers, dict)]
-        for before, numbers in (*parts, ("", lateness)):
-            for name, value in numbers.items():
-                if isinstance(value, (int, float)) and not isinstance(value, bool) and name != "count":
-                    worst[before + name] = max(worst.get(before + name, value), value)
-    return [_told(name, value) for name, value in worst.items()]
+def _lateness(manifests: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The largest of each number; nothing of those that no run has."""
+    found = [_object(manifest, "lateness") for manifest in manifests]
+    for part, what in _PARTS.items():
+        for key, statistic in _STATISTICS.items():
+            values = _numbers((_object(one, part) for one in found), key)
+            if values:
+                yield f"{what}, {statistic}", _short(max(values))
+    for key, what in _COUNTS.items():
+        values = _numbers(found, key)
+        if values:
+            yield what, wording.whole(max(values))
 
 
-def _told(name: str, value: float) -> str:
-    quantity, _, unit = name.rpartition("_")
-    if unit not in ("ns", "us", "ms"):
-        quantity, unit = name, ""
-    if unit == "ns":
-        value, unit = value / 1000, "us"
-    return f"{quantity.replace('_', ' ')} {wording.number(value)} {unit}".rstrip()
+def _numbers(objects: Iterable[Mapping[str, Any]], key: str) -> list[float]:
+    values = [one.get(key) for one in objects]
+    return [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+
+
+def _short(ns: float) -> str:
+    """`9.86 µs`, `2.10 ms`."""
+    return f"{wording.number(ns / 1e6)} ms" if ns >= 1e6 else f"{wording.number(ns / 1e3)} µs"
 
 
 def _object(manifest: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -46,7 +46,7 @@ REQUESTS: Final = (
 LOSS: Final = Quantity("Loss in DCN", "per 100 000", "plr_dcn")
 WAN: Final = (
     Quantity("Loss in WAN", "per 100 000", "plr_wan"),
-    Quantity("WAN in use", "%", "utilisation_wan", scale=100.0, smaller_is_better=False),
+    Quantity("WAN in use", "%, busiest direction", "utilisation_wan_busiest", scale=100.0, smaller_is_better=False),
 )
 
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from narrows import atomic, caption, experiments, longlived, validity, wording
 from narrows.backends import Backend
+from narrows.beside import unlike_hosts
 from narrows.claims import catalogue, scorecard
 from narrows.claims.measures import LANGUAGE
 from narrows.experiment import apart
@@ -79,12 +80,17 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
     live = carried.table(results)
+    backends = [part.backend for part in results.entry.parts]
+    unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
         entry=results.entry,
         arms=_arms(results.entry),
         left_out=validity.left_out(results.manifests),
         beside=beside,
+        unlike_hosts=unlike,
         live=live,
+        clocks=carried.clocks(backends),
+        repeated=carried.repeated(backends),
         caption=caption.of(results.entry, drawn=len(charted.cases)),
         uses=_uses(results.entry),
         differences=shown,
@@ -219,6 +225,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         *([("backends", " and ".join(part.backend for part in entry.parts))] if entry.beside else []),
         ("arms", wording.whole(len(_arms(entry)))),
         ("seeds", wording.whole(len(entry.seeds))),
+        (caption.lasting(entry), caption.simulated_time(entry)),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
         ("flows counted, all runs", wording.whole(results.counted)),
         *([("long-lived flows, all runs", wording.whole(len(results.frames.long)))] if long else []),

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -60,6 +61,10 @@ def _run(plan, seed, out, backend):
         os.kill(os.getpid(), signal.SIGKILL)
     if mode == "hangs":
         _hang(end_ns)
+    busy_s = float(os.environ.get("FAKE_NARROWSD_BUSY_SECONDS", "0"))
+    if busy_s:  # a child of its own works, as QEMU does
+        own = f"import time\nwhile time.process_time() < {busy_s}: pass"
+        subprocess.run([sys.executable, "-S", "-c", own], check=True)
     print("a line of another program")
     print(json.dumps({"progress": [end_ns // 2, end_ns, 500_000]}), flush=True)
     time.sleep(float(os.environ.get("FAKE_NARROWSD_SECONDS", "0")))
