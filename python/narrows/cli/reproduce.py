@@ -137,12 +137,14 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
     if comparison is not None:
         show_list(comparison, store, json=json)
     if not json:
-        counts = [len(paper.figures_of(claim)) for paper in papers for claim in paper.claims]
-        several, none = sum(count > 1 for count in counts), counts.count(0)
-        if several or none:
+        stated = [(paper, claim) for paper in papers for claim in paper.claims]
+        several = sum(len(paper.figures_of(claim)) > 1 for paper, claim in stated)
+        alone = [claim.identifier in paper.bindings for paper, claim in stated if not paper.figures_of(claim)]
+        if several or alone:
             OUT.print(
                 f"{wording.plural(several, 'claim')} about several figures counted with each; "
-                f"{wording.plural(none, 'claim')} computed without a run, counted with none",
+                f"{wording.plural(sum(alone), 'claim')} computed without a run, counted with none; "
+                f"{wording.plural(alone.count(False), 'claim')} not measured yet",
                 soft_wrap=True,
             )
         if everything:
