@@ -64,6 +64,7 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
             known = ", ".join(sorted(_KEYS))
             line = next(number for number, it in enumerate(text.splitlines(), 1) if key in it)
             raise BadInput(f"{path}:{line}:1: error: unknown key `{key}`\n  help: keys are {known}")
+    raw["arm"] = [{"cc": raw["cc"]} | arm if "cc" in raw else arm for arm in raw["arm"]]
     run = raw["run"] | (raw["run"].get("quick", {}) if quick else {})
     overrides = dict(sets)
     end_s = _seconds(overrides.get("run.end", run["end"]))
