@@ -361,7 +361,7 @@ impl<P: Payload> Ports<P> {
     /// rate. They end below the stack of a host.
     fn add_lanes(&mut self, graph: &Graph, seed: u64) {
         for (id, link) in graph.links.iter().enumerate() {
-            if link.role == Role::Wan {
+            if link.role == Role::Wan || graph.crosses(link.from, link.to) {
                 self.lanes.push(NONE);
                 continue;
             }
@@ -397,8 +397,13 @@ impl<P: Payload> Ports<P> {
     pub(crate) fn notify(&mut self, now: Time, link: u32, lane: u32, packet: P) -> (Offered, Option<First>) {
         self.settle(now, link);
         let main = &self.ports[link as usize];
-        let in_service = (main.held_packets > 0).then(|| self.store.first_unsettled(&main.ring).at);
-        let ready = in_service.map_or(now, |at| Time::from_ps((at - main.delay).as_ps()).max(now));
+        let first = (main.held_packets > 0).then(|| self.store.first_unsettled(&main.ring));
+        let ready = first.map_or(now, |record| {
+            let departure = Time::from_ps(record.at.as_ps() - main.delay.as_ps());
+            let service = self.rules[link as usize].line.time_for(wire_bytes(record.packet.ip_bytes()));
+            // Behind an earlier notification it may not have begun.
+            if departure.since(now).as_ps() > service { now } else { departure.max(now) }
+        });
         let free_before = self.ports[lane as usize].free_at.max(ready);
         let admitted = self
             .admit(now, ready, lane, &packet, &mut NoProbe)

@@ -465,8 +465,12 @@ impl Gemini {
         self.rtt_previous = None;
     }
 
-    /// Whether the sender used its window. Pacing derives from the window, so waiting for it counts as use.
+    /// Whether the sender used its window. Pacing derives from the window, so waiting for it counts as use; a near-source
+    /// limiter does not.
     fn window_was_used(&self, ack: &Ack) -> bool {
+        if ack.limited_by == Limit::NearSource {
+            return false;
+        }
         if self.in_slow_start() {
             return self.window / ONE_Q10 < ack.max_in_flight.get().saturating_mul(2);
         }

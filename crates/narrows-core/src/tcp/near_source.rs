@@ -18,7 +18,7 @@ const GAIN_SHIFT: u32 = 7;
 const THRESHOLD: u32 = 5;
 /// Both cycles vary within so many percent.
 const JITTER_PERCENT: u64 = 15;
-/// A target so many times above the rate in the first cycle after a cut comes down by an eighth: it is out of date.
+/// A target so many times above the rate in the first cycle after a cut comes down to an eighth: it is out of date.
 const FAR_ABOVE: u64 = 10;
 
 /// A rate: as it is, or as a part of the host's line rate.
@@ -99,7 +99,7 @@ impl ReactionPoint {
 pub enum Refusal {
     /// This connection does not listen.
     Off,
-    /// The byte that it quotes is not in flight: it is old, was forged, or is about an acknowledgement.
+    /// The byte that it quotes is not in flight: it is old, was forged, or is about an acknowledgement that no data followed.
     NotInFlight,
     /// It says that there is no congestion, or more than there can be.
     Feedback,
@@ -217,7 +217,7 @@ impl NearSource {
         if limiter.bytes_left == 0 {
             limiter.byte_stage = limiter.byte_stage.saturating_add(1);
             limiter.bytes_left = self.byte_cycle(limiter.byte_stage, point);
-            limiter.increase(line, point);
+            limiter.increase(now, line, point);
         }
         self.keep(limiter, line);
     }
@@ -231,7 +231,7 @@ impl NearSource {
         }
         limiter.timer_stage = limiter.timer_stage.saturating_add(1);
         limiter.timer_at = now + self.timer(limiter.timer_stage, point);
-        limiter.increase(line, point);
+        limiter.increase(now, line, point);
         self.keep(limiter, line);
     }
 
@@ -261,8 +261,9 @@ fn halved_late(cycle: u64, stage: u32) -> u64 {
 }
 
 impl Limiter {
-    /// A cycle is over, the stages count it already.
-    fn increase(&mut self, line: Rate, point: &ReactionPoint) {
+    /// A cycle is over, the stages count it already. What is left to wait for the next packet shortens as the rate rises.
+    fn increase(&mut self, now: Time, line: Rate, point: &ReactionPoint) {
+        let before = self.rate;
         let (bytes, timer) = (self.byte_stage, self.timer_stage);
         let step = if bytes > THRESHOLD && timer > THRESHOLD {
             point.hyper_active.of(line).scaled(u64::from(bytes.min(timer) - THRESHOLD), 1)
@@ -279,7 +280,12 @@ impl Limiter {
         }
         self.target = self.target.min(line);
         // Rounded up, or a rate just below the line would never come to it.
-        self.rate = Rate::from_bps((self.rate.as_bps() + self.target.as_bps()).div_ceil(2)).min(line);
+        self.rate = Rate::from_bps((self.rate.as_bps() + self.target.as_bps()).div_ceil(2)).min(line).max(before);
+        if self.next > now {
+            let left = u128::from(self.next.since(now).as_ps()) * u128::from(before.as_bps());
+            let left = left.div_ceil(u128::from(self.rate.as_bps().max(1)));
+            self.next = now + Span::from_ps(u64::try_from(left).unwrap_or(u64::MAX));
+        }
     }
 }
 
@@ -381,7 +387,7 @@ mod tests {
         let mut step = |bytes, timer| {
             (limiter.byte_stage, limiter.timer_stage) = (bytes, timer);
             let before = limiter.target.as_bps();
-            limiter.increase(LINE, &point);
+            limiter.increase(Time::ZERO, LINE, &point);
             (limiter.target.as_bps() - before) / 1_000_000
         };
         assert_eq!([step(5, 5), step(6, 5), step(2, 6), step(6, 6), step(9, 7)], [0, 5, 5, 50, 100]);
@@ -418,6 +424,20 @@ mod tests {
         let cut = near.rate().unwrap().as_bps() as f64 / rate.as_bps() as f64;
         assert!((cut - 0.75).abs() < 0.08, "{cut}");
         assert!((limiter(&near).target.as_bps() as f64 / 2e9 - 1.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn a_wait_shortens_as_the_rate_rises() {
+        let (mut near, point) = (fresh(), ReactionPoint::SOFTWARE.starting_at_line_rate());
+        (0..40).for_each(|_| near.notify(Time::ZERO, 63, LINE, &point));
+        near.on_sent(Time::ZERO, PACKET, LINE, &point);
+        assert_eq!(near.next(), Time::ZERO + Span::from_us(1_200), "a packet at a thousandth of the line");
+        let first = near.deadline();
+        near.handle_timeout(first, LINE, &point);
+        let (rate, left) = (near.rate().unwrap(), near.next().since(first));
+        let sent = 1_500.0 * first.as_ns() as f64 / 1_200_000.0;
+        let exact = (1_500.0 - sent) * 8e9 / rate.as_bps() as f64;
+        assert!((left.as_ns() as f64 - exact).abs() < 2.0, "{left} left, and exactly {exact} ns");
     }
 
     #[test]

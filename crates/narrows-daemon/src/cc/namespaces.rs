@@ -45,7 +45,7 @@ impl Namespace {
     }
 }
 
-/// All of them: that of process 1, named ones, then those of other processes, by inode.
+/// All of them: those with names, that of process 1 as `host` among them, by name; then those of other processes, by inode.
 pub(super) fn all() -> Vec<Namespace> {
     let mut all: Vec<Namespace> = Vec::new();
     let mut add = |file: PathBuf, name: Option<String>| {
@@ -60,7 +60,7 @@ pub(super) fn all() -> Vec<Namespace> {
     for process in entries("/proc").filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
         add(format!("/proc/{process}/ns/net").into(), None);
     }
-    all.sort_by_key(|namespace| (namespace.name.is_none(), namespace.inode));
+    all.sort_by_cached_key(|namespace| (namespace.name.is_none(), namespace.name.clone(), namespace.inode));
     all
 }
 

@@ -87,13 +87,18 @@ fn text(controllers: &[&'static Controller], arguments: &Arguments) -> Result<St
 /// What is said of a controller that is not loaded: a process that was killed may have left it the default.
 fn absent(controller: &Controller) -> String {
     let name = controller.spec.name;
-    match default_of(&system_default::users(controller, true)).as_slice() {
-        [] => format!("{name}: not loaded\n"),
-        left => format!(
-            "{name}: not loaded, and still the default of {}: `narrowsd cc unload {name}` puts back what was before\n",
-            left.join(", ")
-        ),
+    let all = default_of(&system_default::users(controller, true));
+    if all.is_empty() {
+        return format!("{name}: not loaded\n");
     }
+    // What was before is known of one namespace.
+    let is_noted = system_default::users(controller, false).len() < all.len();
+    let advice = if is_noted {
+        format!("`narrowsd cc unload {name}` puts back what was before")
+    } else {
+        "set another there (net.ipv4.tcp_congestion_control)".to_owned()
+    };
+    format!("{name}: not loaded, and still the default of {}: {advice}\n", all.join(", "))
 }
 
 fn default_of(namespaces: &[Namespace]) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::registered::{self, Registered};
-use narrows_kernel::{Controller, Error, pinned};
+use narrows_kernel::{Controller, Error, Registration, pinned};
 
 use super::namespaces::Namespace;
 use super::{named, refused, say, system_default};
@@ -47,15 +47,13 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     let flows = found.as_ref().and_then(|found| found.maps().ok()?.flows().ok()).map_or(0, |flows| flows.len());
     if let Some(found) = &found {
         refuse_holders(controller, found)?;
+        refuse_what_is_elsewhere(controller, found)?;
     }
     let restored = system_default::put_back(controller)?;
     if pinned::is_registration(&pinned::folder(controller)) {
         pinned::unload(controller, &pinned::folder(controller)).map_err(refused::by_kernel)?;
     } else if is_loaded {
         registered::remove_stale(controller).map_err(refused::by_kernel)?;
-    }
-    if is_loaded {
-        refuse_what_stayed(controller)?;
     }
     let rest = pinned::remove_partial(&pinned::folder(controller)).map_err(refused::by_kernel)?;
 
@@ -82,8 +80,12 @@ fn refuse_holders(controller: &Controller, found: &Registered) -> Result<(), Fai
     Err(refused::by_kernel(Error::Held { controller: controller.spec.name, holders }))
 }
 
-/// A link ends with its last pin, and that may lie in a bpf file system that is not mounted here.
-fn refuse_what_stayed(controller: &'static Controller) -> Result<(), Failure> {
+/// A link lives by a pin or by a process. Where neither is seen, a pin lies in a bpf file system that is not mounted here, or
+/// the last process ends just now.
+fn refuse_what_is_elsewhere(controller: &'static Controller, found: &Registered) -> Result<(), Failure> {
+    if found.registration() != Registration::Link || pinned::is_registration(&pinned::folder(controller)) {
+        return Ok(());
+    }
     let begin = Instant::now();
     while registered::find(controller).map_err(refused::by_kernel)?.is_some() {
         if begin.elapsed() > ENDING {

@@ -72,10 +72,13 @@ pub(crate) fn without_a_bpf_file_system_it_says_so() -> Outcome {
 
 /// As under `ip netns exec`, which mounts a `/sys` of its own.
 pub(crate) fn what_is_pinned_elsewhere_is_not_said_to_be_unloaded() -> Outcome {
-    good(LOAD);
+    let default = || fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").expect("a name");
+    let before = default();
+    good(&format!("{LOAD} --default"));
     mount("tmpfs", "/sys/fs/bpf", "tmpfs", MountFlags::empty(), None).expect("as root");
     let over = Over("/sys/fs/bpf");
     let said = refused("cc unload gemini", 1);
+    assert_eq!(default(), "narrows_gemini\n", "nothing was done");
     assert!(
         said.starts_with(
             "error: gemini is still registered: what holds it cannot be seen from here\n  help: `ip netns exec`"
@@ -86,6 +89,7 @@ pub(crate) fn what_is_pinned_elsewhere_is_not_said_to_be_unloaded() -> Outcome {
     drop(over);
     assert!(good("cc status gemini").contains("pinned in /sys/fs/bpf/narrows/gemini"));
     good("cc unload gemini");
+    assert_eq!(default(), before);
     nothing_is_left("gemini");
     Ok(())
 }

@@ -29,8 +29,12 @@ impl Window {
     }
 
     /// Whether the last round used the window: otherwise it must not grow (Linux `tcp_is_cwnd_limited`; [RFC 7661]).
-    /// A host that paces a window-based sender derives the rate from the window, so waiting for the pacer is using it.
+    /// A host that paces a window-based sender derives the rate from the window, so waiting for the pacer is using it; a
+    /// near-source limiter does not, and what grew behind it would leave at once.
     pub fn was_used(&self, ack: &Ack) -> bool {
+        if ack.limited_by == Limit::NearSource {
+            return false;
+        }
         if self.in_slow_start() {
             return self.packets < 2 * ack.max_in_flight.get();
         }
