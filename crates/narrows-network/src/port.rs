@@ -199,6 +199,8 @@ struct Admitted {
     /// Nothing was on the link before it.
     first: bool,
     marked: bool,
+    /// Its port's congestion point is to look at the queue.
+    sampled: bool,
 }
 
 impl Admitted {
@@ -213,7 +215,7 @@ impl Admitted {
     /// What the network is told.
     #[inline(always)]
     fn told(self, ring: &Ring) -> (Offered, Option<First>) {
-        let Admitted { departure, arrival, first, marked } = self;
+        let Admitted { departure, arrival, first, marked, .. } = self;
         (Offered::Accepted { departure, marked }, first.then(|| First { at: arrival, front: ring.front() }))
     }
 }
@@ -419,17 +421,10 @@ impl<P: Payload> Ports<P> {
     /// What the sample of the packet accepted last told, if it was sampled and there is congestion.
     #[inline(always)]
     pub(crate) fn take_told(&mut self) -> Option<Feedback> {
-        self.told.take()
-    }
-
-    /// The port has taken a packet in.
-    #[inline(always)]
-    fn count(&mut self, now: Time, link: u32, size: u32) {
-        let port = &mut self.ports[link as usize];
-        port.until_sample -= i64::from(size);
-        if port.until_sample < 0 {
-            self.sample(now, link);
+        if self.told.is_none() {
+            return None;
         }
+        self.told.take()
     }
 
     #[inline(never)]
@@ -536,7 +531,9 @@ impl<P: Payload> Ports<P> {
                 let record = Record { at: admitted.arrival, packet };
                 admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
                 self.note_backlog(now, link);
-                self.count(now, link, packet.ip_bytes());
+                if admitted.sampled {
+                    self.sample(now, link);
+                }
                 admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
@@ -558,7 +555,9 @@ impl<P: Payload> Ports<P> {
                 let ring = &mut self.ports[link as usize].ring;
                 admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
                 self.note_backlog(now, link);
-                self.count(now, link, packet.ip_bytes());
+                if admitted.sampled {
+                    self.sample(now, link);
+                }
                 admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
@@ -604,7 +603,9 @@ impl<P: Payload> Ports<P> {
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        Ok(Admitted { departure, arrival: departure + port.delay, first: port.ring.len() == 0, marked })
+        port.until_sample -= i64::from(ip_bytes);
+        let (first, sampled) = (port.ring.len() == 0, port.until_sample < 0);
+        Ok(Admitted { departure, arrival: departure + port.delay, first, marked, sampled })
     }
 
     /// What law, limit and pool say, where any of them has a say: whether the packet is to be marked, or why it is dropped.

@@ -84,6 +84,13 @@ impl Sender {
         Some(segment)
     }
 
+    #[inline(never)]
+    fn tell_near_source(&mut self, now: Time, length: u16, stack: &Stack) {
+        if let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) {
+            near.on_sent(now, packet_of(length, stack), stack.line_rate, point);
+        }
+    }
+
     /// Whether the switch near by keeps the next packet longer than the pacer would.
     #[inline(never)]
     fn is_held_near_source(&self, now: Time, paces: bool) -> bool {
@@ -197,12 +204,11 @@ impl Sender {
         self.last_sent = Some(now);
         self.restarted = false;
         self.reduction.on_sent();
-        let size = Bytes::new(u64::from(length) + stack.packet().get() - stack.mss());
         if let Some(rate) = pacing {
-            self.pacer.on_sent(now, size, rate);
+            self.pacer.on_sent(now, packet_of(length, stack), rate);
         }
-        if let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) {
-            near.on_sent(now, size, stack.line_rate, point);
+        if self.near_source.is_some() {
+            self.tell_near_source(now, length, stack);
         }
         let in_flight = Packets::new(u64::from(self.board.in_flight()));
         self.path.una = self.una;
@@ -256,4 +262,10 @@ impl Sender {
         let none = Message { end: self.offered.max(seq), tag: Tag::default(), whole: false };
         self.messages.get(place).copied().unwrap_or(none)
     }
+}
+
+/// IP bytes of a packet that carries so many of payload.
+#[inline]
+fn packet_of(length: u16, stack: &Stack) -> Bytes {
+    Bytes::new(u64::from(length) + stack.packet().get() - stack.mss())
 }
