@@ -421,10 +421,7 @@ impl<P: Payload> Ports<P> {
     /// What the sample of the packet accepted last told, if it was sampled and there is congestion.
     #[inline(always)]
     pub(crate) fn take_told(&mut self) -> Option<Feedback> {
-        if self.told.is_none() {
-            return None;
-        }
-        self.told.take()
+        if self.told.is_some() { self.told.take() } else { None }
     }
 
     #[inline(never)]
