@@ -90,7 +90,8 @@ fn step() -> impl Strategy<Value = Step> {
     let limit = prop_oneof![
         6 => Just(Limit::Window),
         2 => Just(Limit::Pacing),
-        1 => select(vec![Limit::Receiver, Limit::Application, Limit::NearSource]),
+        // No program hears of a near-source limit yet.
+        1 => select(vec![Limit::Receiver, Limit::Application]),
     ];
     let queued = prop_oneof![
         1 => Just(None),
