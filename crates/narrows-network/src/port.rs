@@ -12,17 +12,19 @@
 //! Invariants: accepted departures are never taken back; what is carried over or accepted has been sent or is queued;
 //! every offered packet is accepted or dropped for exactly one reason.
 
+mod lanes;
+
 use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
 use narrows_core::packet::{FRAMING_BYTES, LEAST_WIRE_BYTES};
-use narrows_core::probe::{DropReason, Fact, NoProbe, Probe};
+use narrows_core::probe::{DropReason, Fact, Probe};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_scenario::plan::{Graph, Link, Role};
+use narrows_scenario::plan::{Graph, Link};
 
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
@@ -359,65 +361,6 @@ impl<P: Payload> Ports<P> {
         Ok(ports)
     }
 
-    /// Beside every link inside a site a lane for notifications: their own queue, served before the other, at the link's
-    /// rate. They end below the stack of a host.
-    fn add_lanes(&mut self, graph: &Graph, seed: u64) {
-        for (id, link) in graph.links.iter().enumerate() {
-            if link.role == Role::Wan || graph.crosses(link.from, link.to) {
-                self.lanes.push(NONE);
-                continue;
-            }
-            self.lanes.push(index(self.ports.len()));
-            let lane = Link {
-                name: format!("{}/notifications", link.name),
-                delay: link.delay.saturating_sub(link.stack),
-                limit: Limit::Unlimited,
-                pooled: false,
-                aqm: None,
-                congestion_point: None,
-                loss: 0,
-                jitter: Span::ZERO,
-                ..link.clone()
-            };
-            self.add(&lane, self.ports[id].far_end(), NONE, seed);
-        }
-    }
-
-    /// The lane beside a link, if it has one.
-    pub(crate) fn lane(&self, link: u32) -> Option<u32> {
-        self.lanes.get(link as usize).copied().filter(|&lane| lane != NONE)
-    }
-
-    /// Whether this is no link but a lane.
-    #[inline(always)]
-    pub(crate) fn is_lane(&self, link: u32) -> bool {
-        link >= self.links
-    }
-
-    /// A notification goes out beside the traffic of `link`: it waits for the packet in service and for those before it in
-    /// its `lane`, and the traffic waits for it.
-    pub(crate) fn notify(&mut self, now: Time, link: u32, lane: u32, packet: P) -> (Offered, Option<First>) {
-        self.settle(now, link);
-        let main = &self.ports[link as usize];
-        let first = (main.held_packets > 0).then(|| self.store.first_unsettled(&main.ring));
-        let ready = first.map_or(now, |record| {
-            let departure = Time::from_ps(record.at.as_ps() - main.delay.as_ps());
-            let service = self.rules[link as usize].line.time_for(wire_bytes(record.packet.ip_bytes()));
-            // Behind an earlier notification it may not have begun.
-            if departure.since(now).as_ps() > service { now } else { departure.max(now) }
-        });
-        let free_before = self.ports[lane as usize].free_at.max(ready);
-        let admitted = self
-            .admit(now, ready, lane, &packet, &mut NoProbe)
-            .unwrap_or_else(|reason| unreachable!("a lane refuses nothing, and here for {reason:?}"));
-        let service = admitted.departure.since(free_before);
-        let main = &mut self.ports[link as usize];
-        main.free_at = main.free_at.max(now) + service;
-        let ring = &mut self.ports[lane as usize].ring;
-        self.store.push(ring, Record { at: admitted.arrival, packet });
-        admitted.told(&self.ports[lane as usize].ring)
-    }
-
     /// What the sample of the packet accepted last told, if it was sampled and there is congestion.
     #[inline(always)]
     pub(crate) fn take_told(&mut self) -> Option<Feedback> {
@@ -682,11 +625,6 @@ impl<P: Payload> Ports<P> {
     /// Number of links.
     pub(crate) fn len(&self) -> u32 {
         self.links
-    }
-
-    /// Number of links and lanes.
-    pub(crate) fn with_lanes(&self) -> u32 {
-        index(self.ports.len())
     }
 
     /// What the port holds.

@@ -1,0 +1,76 @@
+//! Lanes: beside every link inside a site a port for notifications alone, served before the link's own.
+
+use super::{NONE, Offered, Ports, index, wire_bytes};
+use crate::link::Record;
+use crate::network::Payload;
+use crate::port::First;
+use narrows_core::probe::NoProbe;
+use narrows_core::queue::Limit;
+use narrows_core::units::{Span, Time};
+use narrows_scenario::plan::{Graph, Link, Role};
+
+impl<P: Payload> Ports<P> {
+    /// Beside every link inside a site a lane for notifications: their own queue, served before the other, at the link's
+    /// rate. They end below the stack of a host.
+    pub(super) fn add_lanes(&mut self, graph: &Graph, seed: u64) {
+        for (id, link) in graph.links.iter().enumerate() {
+            if link.role == Role::Wan || graph.crosses(link.from, link.to) {
+                self.lanes.push(NONE);
+                continue;
+            }
+            self.lanes.push(index(self.ports.len()));
+            let lane = Link {
+                name: format!("{}/notifications", link.name),
+                delay: link.delay.saturating_sub(link.stack),
+                limit: Limit::Unlimited,
+                pooled: false,
+                aqm: None,
+                congestion_point: None,
+                loss: 0,
+                jitter: Span::ZERO,
+                ..link.clone()
+            };
+            self.add(&lane, self.ports[id].far_end(), NONE, seed);
+        }
+    }
+
+    /// The lane beside a link, if it has one.
+    pub(crate) fn lane(&self, link: u32) -> Option<u32> {
+        self.lanes.get(link as usize).copied().filter(|&lane| lane != NONE)
+    }
+
+    /// Whether this is no link but a lane.
+    #[inline(always)]
+    pub(crate) fn is_lane(&self, link: u32) -> bool {
+        link >= self.links
+    }
+
+    /// A notification goes out beside the traffic of `link`: it waits for the packet in service and for those before it in
+    /// its `lane`, and the traffic waits for it.
+    pub(crate) fn notify(&mut self, now: Time, link: u32, lane: u32, packet: P) -> (Offered, Option<First>) {
+        self.settle(now, link);
+        let main = &self.ports[link as usize];
+        let first = (main.held_packets > 0).then(|| self.store.first_unsettled(&main.ring));
+        let ready = first.map_or(now, |record| {
+            let departure = Time::from_ps(record.at.as_ps() - main.delay.as_ps());
+            let service = self.rules[link as usize].line.time_for(wire_bytes(record.packet.ip_bytes()));
+            // Behind an earlier notification it may not have begun.
+            if departure.since(now).as_ps() > service { now } else { departure.max(now) }
+        });
+        let free_before = self.ports[lane as usize].free_at.max(ready);
+        let admitted = self
+            .admit(now, ready, lane, &packet, &mut NoProbe)
+            .unwrap_or_else(|reason| unreachable!("a lane refuses nothing, and here for {reason:?}"));
+        let service = admitted.departure.since(free_before);
+        let main = &mut self.ports[link as usize];
+        main.free_at = main.free_at.max(now) + service;
+        let ring = &mut self.ports[lane as usize].ring;
+        self.store.push(ring, Record { at: admitted.arrival, packet });
+        admitted.told(&self.ports[lane as usize].ring)
+    }
+
+    /// Number of links and lanes.
+    pub(crate) fn with_lanes(&self) -> u32 {
+        index(self.ports.len())
+    }
+}
