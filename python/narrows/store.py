@@ -140,10 +140,12 @@ class Store:
         path = self._beside(plan, seed, "lock")
         try:
             while True:
-                path.parent.mkdir(parents=True, exist_ok=True)
                 try:
+                    path.parent.mkdir(parents=True, exist_ok=True)
                     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-                except FileNotFoundError:
+                except (FileExistsError, FileNotFoundError):
+                    if path.parent.exists() and not path.parent.is_dir():
+                        raise
                     continue  # the last holder has removed the folder in between
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

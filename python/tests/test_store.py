@@ -250,6 +250,29 @@ def test_a_lock_whose_file_went_away_meanwhile_is_no_lock(store, monkeypatch):
     assert beside(store) == []
 
 
+@pytest.mark.parametrize("error", [FileExistsError, FileNotFoundError])
+def test_a_folder_that_its_last_holder_removes_meanwhile_is_made_again(store, monkeypatch, error):
+    mkdir, refused = Path.mkdir, []
+
+    def once(path, *how, **further):
+        if refused:
+            return mkdir(path, *how, **further)
+        refused.append(path)
+        raise error(path)
+
+    monkeypatch.setattr(Path, "mkdir", once)
+    with store.lock("abcd", 3):
+        assert beside(store) == [".3.lock"]
+    assert len(refused) == 1
+
+
+def test_a_folder_that_is_a_file_is_the_users_error(store):
+    (store.root / "abcd").parent.mkdir(parents=True, exist_ok=True)
+    (store.root / "abcd").write_text("")
+    with pytest.raises(BadInput):
+        store.lock("abcd", 3)
+
+
 def test_a_folder_that_cannot_be_written_is_the_users_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="--out"):

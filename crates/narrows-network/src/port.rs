@@ -150,8 +150,6 @@ struct Port {
     queue_integral: u128,
     queue_max: Bytes,
     accepted: Backlog,
-    /// Bytes until its congestion point's next sample, which is due below zero; no traffic uses up what a port without one has.
-    until_sample: i64,
     /// Index of the pool it draws on; [`NONE`] for none.
     pool: u32,
 }
@@ -200,8 +198,15 @@ struct Admitted {
     arrival: Time,
     /// Nothing was on the link before it.
     first: bool,
+    asked: Asked,
+}
+
+/// What a port's rules have for a packet that comes in.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// It is marked.
     marked: bool,
-    /// Its port's congestion point is to look at the queue.
+    /// The congestion point is to look at the queue behind it.
     sampled: bool,
 }
 
@@ -209,7 +214,7 @@ impl Admitted {
     /// Marks the packet in its `place` if it is to be marked.
     #[inline(always)]
     fn finish(self, place: &mut Record<impl Payload>) {
-        if self.marked {
+        if self.asked.marked {
             place.packet.mark();
         }
     }
@@ -217,8 +222,11 @@ impl Admitted {
     /// What the network is told.
     #[inline(always)]
     fn told(self, ring: &Ring) -> (Offered, Option<First>) {
-        let Admitted { departure, arrival, first, marked, .. } = self;
-        (Offered::Accepted { departure, marked }, first.then(|| First { at: arrival, front: ring.front() }))
+        let Admitted { departure, arrival, first, asked } = self;
+        (
+            Offered::Accepted { departure, marked: asked.marked },
+            first.then(|| First { at: arrival, front: ring.front() }),
+        )
     }
 }
 
@@ -233,6 +241,8 @@ struct Rules {
     dropped: [Packets; DropReason::ALL.len()],
     marked: Packets,
     congestion_point: Option<CongestionPoint>,
+    /// Bytes until its next sample, which is due below zero.
+    until_sample: i64,
     samples: Packets,
     since: Time,
     /// Packets lost on the wire, in units of 2⁻³².
@@ -304,6 +314,17 @@ impl Port {
     }
 }
 
+impl Rules {
+    /// A packet of `size` comes in: whether the congestion point, if there is one, is to look at the queue behind it.
+    fn samples_next(&mut self, size: Bytes) -> bool {
+        if self.congestion_point.is_none() {
+            return false;
+        }
+        self.until_sample = self.until_sample.saturating_sub_unsigned(size.get());
+        self.until_sample < 0
+    }
+}
+
 /// The largest backlog, arriving packet included in its bytes, at which neither `limit` nor `aqm` has a say.
 fn calm(limit: Limit, aqm: Option<&Aqm>) -> Backlog {
     let within_limit = match limit {
@@ -341,6 +362,9 @@ impl<P: Payload> Ports<P> {
             if link.rate == Rate::from_bps(0) {
                 return Err(GraphError::ZeroRate { link: id });
             }
+            if link.congestion_point.is_some() && switches[link.from as usize] == NONE {
+                return Err(GraphError::HostSamples { link: id });
+            }
             let pool = match (link.pooled, pool_of[link.from as usize]) {
                 (false, _) => None,
                 (true, None) => return Err(GraphError::NoPool { link: id }),
@@ -371,13 +395,10 @@ impl<P: Payload> Ports<P> {
     fn sample(&mut self, now: Time, link: u32) {
         self.settle(now, link);
         let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
-        let Some(point) = &mut rules.congestion_point else {
-            port.until_sample = i64::MAX;
-            return;
-        };
+        let Some(point) = &mut rules.congestion_point else { return };
         self.told = point.sample(Bytes::new(port.held_bytes));
         rules.samples += Packets::new(u64::from(self.told.is_some()));
-        port.until_sample = i64::try_from(point.interval()).unwrap_or(i64::MAX);
+        rules.until_sample = i64::try_from(point.interval()).unwrap_or(i64::MAX);
     }
 
     fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, seed: u64) {
@@ -385,9 +406,10 @@ impl<P: Payload> Ports<P> {
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
-        let calm = calm(link.limit, aqm.as_ref());
+        // A congestion point counts every byte.
+        let calm = if link.congestion_point.is_none() { calm(link.limit, aqm.as_ref()) } else { Backlog::EMPTY };
         let point = link.congestion_point.map(|point| CongestionPoint::new(point.sampling, small("congestion-point")));
-        let until_sample = point.as_ref().map_or(i64::MAX, |point| i64::try_from(point.interval()).unwrap_or(i64::MAX));
+        let until_sample = point.as_ref().map_or(0, |point| i64::try_from(point.interval()).unwrap_or(i64::MAX));
         self.ports.push(Port {
             ring: Ring::EMPTY,
             held_bytes: 0,
@@ -408,7 +430,6 @@ impl<P: Payload> Ports<P> {
             queue_integral: 0,
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
-            until_sample,
             pool,
         });
         self.rules.push(Rules {
@@ -420,6 +441,7 @@ impl<P: Payload> Ports<P> {
             dropped: [Packets::ZERO; DropReason::ALL.len()],
             marked: Packets::ZERO,
             congestion_point: point,
+            until_sample,
             samples: Packets::ZERO,
             since: Time::ZERO,
             loss: link.loss,
@@ -471,7 +493,7 @@ impl<P: Payload> Ports<P> {
                 let record = Record { at: admitted.arrival, packet };
                 admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
                 self.note_backlog(now, link);
-                if admitted.sampled {
+                if admitted.asked.sampled {
                     self.sample(now, link);
                 }
                 admitted.told(&self.ports[link as usize].ring)
@@ -495,7 +517,7 @@ impl<P: Payload> Ports<P> {
                 let ring = &mut self.ports[link as usize].ring;
                 admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
                 self.note_backlog(now, link);
-                if admitted.sampled {
+                if admitted.asked.sampled {
                     self.sample(now, link);
                 }
                 admitted.told(&self.ports[link as usize].ring)
@@ -525,9 +547,9 @@ impl<P: Payload> Ports<P> {
         let ip_bytes = packet.ip_bytes();
         let size = Bytes::new(u64::from(ip_bytes));
         let port = &self.ports[link as usize];
-        let mut marked = false;
+        let mut asked = Asked::default();
         if !port.is_calm(size) | port.pooled {
-            marked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
+            asked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
         }
         let port = &mut self.ports[link as usize];
         let wire_bytes = wire_bytes(ip_bytes);
@@ -543,12 +565,11 @@ impl<P: Payload> Ports<P> {
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        port.until_sample -= i64::from(ip_bytes);
-        let (first, sampled) = (port.ring.len() == 0, port.until_sample < 0);
-        Ok(Admitted { departure, arrival: departure + port.delay, first, marked, sampled })
+        let first = port.ring.len() == 0;
+        Ok(Admitted { departure, arrival: departure + port.delay, first, asked })
     }
 
-    /// What law, limit and pool say, where any of them has a say: whether the packet is to be marked, or why it is dropped.
+    /// What law, limit, pool and congestion point say, where any of them has a say; or why the packet is dropped.
     #[inline(never)]
     fn ask_rules(
         &mut self,
@@ -557,7 +578,7 @@ impl<P: Payload> Ports<P> {
         size: Bytes,
         ecn_capable: bool,
         probe: &mut impl Probe,
-    ) -> Result<bool, DropReason> {
+    ) -> Result<Asked, DropReason> {
         let mut verdict = Ok(false);
         if !self.ports[link as usize].is_calm(size) {
             verdict = self.judge(now, link, size, ecn_capable);
@@ -578,7 +599,7 @@ impl<P: Payload> Ports<P> {
             Ok(false) => {}
             Err(reason) => self.refuse(now, link, reason, size, probe),
         }
-        verdict
+        verdict.map(|marked| Asked { marked, sampled: self.rules[link as usize].samples_next(size) })
     }
 
     /// Where a link leads.

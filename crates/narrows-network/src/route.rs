@@ -35,6 +35,11 @@ pub enum GraphError {
         /// The port's link.
         link: u32,
     },
+    /// A host's own port has a congestion point: only a switch's tells.
+    HostSamples {
+        /// The port's link.
+        link: u32,
+    },
     /// A node has too many equally short ways, alone or with all others.
     TooManyWays {
         /// The node.
@@ -56,6 +61,7 @@ impl fmt::Display for GraphError {
             GraphError::ZeroRate { link } => write!(f, "link {link} has a rate of zero"),
             GraphError::HostLinks { node } => write!(f, "host {node} must have exactly one link out and one link in"),
             GraphError::NoPool { link } => write!(f, "link {link} draws on a pool that its node does not have"),
+            GraphError::HostSamples { link } => write!(f, "link {link} has a congestion point and begins at a host"),
             GraphError::TooManyWays { node } => write!(
                 f,
                 "node {node} chooses among too many equally short ways: at most {MOST_EQUAL} at one node, and {MOST_MEMBERS} in all"

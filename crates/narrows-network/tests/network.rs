@@ -5,11 +5,11 @@ mod support;
 
 use narrows_core::probe::{DropReason, Fact, NoProbe, Probe};
 use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
-use narrows_scenario::plan::Graph;
+use narrows_scenario::plan::{CongestionPoint, Graph, Scope};
 use proptest::prelude::*;
 use support::{Packet, connect, graph, threshold};
 
@@ -384,6 +384,11 @@ fn a_graph_that_is_no_network_is_refused() {
     let mut unpooled = pair();
     unpooled.links[0].pooled = true;
     assert_eq!(refused(&unpooled), Some(GraphError::NoPool { link: 0 }));
+
+    let mut told_by_a_host = pair();
+    let sampling = CongestionPointConfig { set_point: Bytes::new(33_000), weight: 2, sample_base: Bytes::new(150_000) };
+    told_by_a_host.links[0].congestion_point = Some(CongestionPoint { sampling, scope: Scope::Tor });
+    assert_eq!(refused(&told_by_a_host), Some(GraphError::HostSamples { link: 0 }));
 
     let mut two = graph(3, 0);
     connect(&mut two, 0, 1, GBPS, Span::ZERO);

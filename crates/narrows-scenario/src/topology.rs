@@ -263,12 +263,12 @@ fn qcn_of(written: &network::CongestionPoint) -> Judged<Option<Qcn>> {
     let network::CongestionPoint::Qcn(qcn) = written else { return Ok(None) };
     let bytes = |what: &str, written: &Option<Located<Quantity<Bytes>>>| {
         let Some(bytes) = written else { return Ok(None) };
-        if bytes.value.0.get() < FULL_PACKET {
-            return Err(
-                Problem::NoRoomForAPacket { what: "a congestion point", bytes: bytes.value.0.get() }.at(&bytes.span)
-            );
+        let (least, most) = (Bytes::new(FULL_PACKET), Bytes::new(500_000_000_000));
+        if bytes.value.0 < least || bytes.value.0 > most {
+            let [value, least, most] = [bytes.value.0, least, most].map(|bytes| bytes.to_string());
+            return Err(Problem::OutOfRange { what: what.to_owned(), value, least, most }.at(&bytes.span));
         }
-        bounded(what, bytes, bytes.value.0, Bytes::new(1 << 39)).map(|()| Some(bytes.value.0))
+        Ok(Some(bytes.value.0))
     };
     if let Some(weight) = &qcn.weight {
         bounded("weight", weight, weight.value, 64)?;

@@ -203,6 +203,14 @@ fn sizes_of_things() {
 }
 
 #[test]
+fn congestion_points() {
+    let with = |key: &str| format!("alpha = 0.2 }}, congestion-point = {{ qcn = {{ {key} }} }} }}");
+    let keys = ["sample-base = \"1KB\"", "set-point = \"1TB\"", "weight = 65", "notify = \"host\"", "samples = 3"];
+    let keys = keys.map(with);
+    insta::assert_snapshot!(all_said(&keys.each_ref().map(|key| ("alpha = 0.2 } }", key.as_str()))));
+}
+
+#[test]
 fn overrides_are_shown_as_they_were_given() {
     let set =
         |path: &str, value: &str| Overrides { sets: vec![(path.to_owned(), value.to_owned())], ..Overrides::default() };

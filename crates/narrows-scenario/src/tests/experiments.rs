@@ -393,6 +393,37 @@ fn a_port_may_be_controlled_by_pi() {
 }
 
 #[test]
+fn a_congestion_point_acts_before_its_ports_marking_and_sits_in_switches_only() {
+    let qcn = |marking: &str, keys: &str| {
+        let text = format!(
+            r#"
+            cc = "dctcp"
+            [topology.two-datacenters]
+            fabric = {{ rate = "10Gbps"{marking}, congestion-point = {{ qcn = {{ {keys} }} }} }}
+            [[traffic]]
+            long = {{ flows = 1 }}
+            between = "datacenters"
+            [[arm]]
+            name = "dctcp"
+            [run]
+            end = "1s"
+            "#
+        );
+        let plan = plans(&text).remove(0);
+        let of_host = |link: &plan::Link| plan.network.nodes[link.from as usize].kind == NodeKind::Host;
+        assert!(plan.network.links.iter().filter(|link| of_host(link)).all(|link| link.congestion_point.is_none()));
+        let found = plan.network.links.iter().find(|link| !of_host(link) && link.role == Role::Fabric);
+        let point = found.and_then(|link| link.congestion_point).unwrap();
+        (point.sampling.set_point.get(), point.sampling.sample_base.get(), point.sampling.weight, point.scope)
+    };
+    let threshold = r#", aqm = { threshold = { mark-at = "20pkt" } }"#;
+    assert_eq!(qcn("", ""), (33_000, 150_000, 2, plan::Scope::Tor));
+    assert_eq!(qcn(threshold, ""), (15_000, 150_000, 2, plan::Scope::Tor));
+    let keys = r#"set-point = "60KB", weight = 4, sample-base = "30KB", notify = "source-datacenter""#;
+    assert_eq!(qcn(threshold, keys), (60_000, 30_000, 4, plan::Scope::SourceDatacenter));
+}
+
+#[test]
 fn a_caller_overrides_arms_and_axes() {
     let set = |path: &str, value: &str| (path.to_owned(), value.to_owned());
     let overrides = Overrides {

@@ -40,7 +40,7 @@ impl Sender {
         }
         let (mut length, tag, mut ends_message) = self.next_piece_of_message(stack);
         if !resend && self.nxt.plus(u64::from(length)) > self.allowed {
-            if !core::mem::take(&mut self.ask_for_window) {
+            if !self.ask_for_window {
                 if self.board.outstanding() == 0 && self.timeout_at == Time::NEVER {
                     // Word of an open window may be lost [RFC 9293 §3.8.6.1].
                     self.timeout_at = now + self.timeout(stack);
@@ -203,6 +203,7 @@ impl Sender {
         self.sent_since_hold = true;
         self.last_sent = Some(now);
         self.restarted = false;
+        self.ask_for_window = false;
         self.reduction.on_sent();
         if let Some(rate) = pacing {
             self.pacer.on_sent(now, packet_of(length, stack), rate);
