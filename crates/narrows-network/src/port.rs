@@ -198,23 +198,14 @@ struct Admitted {
     arrival: Time,
     /// Nothing was on the link before it.
     first: bool,
-    asked: Asked,
-}
-
-/// What a port's rules have for a packet that comes in.
-#[derive(Clone, Copy, Debug, Default)]
-struct Asked {
-    /// It is marked.
     marked: bool,
-    /// The congestion point is to look at the queue behind it.
-    sampled: bool,
 }
 
 impl Admitted {
     /// Marks the packet in its `place` if it is to be marked.
     #[inline(always)]
     fn finish(self, place: &mut Record<impl Payload>) {
-        if self.asked.marked {
+        if self.marked {
             place.packet.mark();
         }
     }
@@ -222,11 +213,8 @@ impl Admitted {
     /// What the network is told.
     #[inline(always)]
     fn told(self, ring: &Ring) -> (Offered, Option<First>) {
-        let Admitted { departure, arrival, first, asked } = self;
-        (
-            Offered::Accepted { departure, marked: asked.marked },
-            first.then(|| First { at: arrival, front: ring.front() }),
-        )
+        let Admitted { departure, arrival, first, marked } = self;
+        (Offered::Accepted { departure, marked }, first.then(|| First { at: arrival, front: ring.front() }))
     }
 }
 
@@ -314,17 +302,6 @@ impl Port {
     }
 }
 
-impl Rules {
-    /// A packet of `size` comes in: whether the congestion point, if there is one, is to look at the queue behind it.
-    fn samples_next(&mut self, size: Bytes) -> bool {
-        if self.congestion_point.is_none() {
-            return false;
-        }
-        self.until_sample = self.until_sample.saturating_sub_unsigned(size.get());
-        self.until_sample < 0
-    }
-}
-
 /// The largest backlog, arriving packet included in its bytes, at which neither `limit` nor `aqm` has a say.
 fn calm(limit: Limit, aqm: Option<&Aqm>) -> Backlog {
     let within_limit = match limit {
@@ -391,14 +368,21 @@ impl<P: Payload> Ports<P> {
         if self.told.is_some() { self.told.take() } else { None }
     }
 
+    /// A packet of `size` comes in: the congestion point looks at the queue behind it if it is time for a sample.
     #[inline(never)]
-    fn sample(&mut self, now: Time, link: u32) {
+    fn sample(&mut self, now: Time, link: u32, size: Bytes) {
+        let rules = &mut self.rules[link as usize];
+        rules.until_sample = rules.until_sample.saturating_sub_unsigned(size.get());
+        if rules.until_sample >= 0 {
+            return;
+        }
         self.settle(now, link);
-        let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
-        let Some(point) = &mut rules.congestion_point else { return };
-        self.told = point.sample(Bytes::new(port.held_bytes));
-        rules.samples += Packets::new(u64::from(self.told.is_some()));
-        rules.until_sample = i64::try_from(point.interval()).unwrap_or(i64::MAX);
+        let (held, rules) = (self.ports[link as usize].held().bytes, &mut self.rules[link as usize]);
+        if let Some(point) = &mut rules.congestion_point {
+            self.told = point.sample(held + size);
+            rules.samples += Packets::new(u64::from(self.told.is_some()));
+            rules.until_sample = i64::try_from(point.interval()).unwrap_or(i64::MAX);
+        }
     }
 
     fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, seed: u64) {
@@ -493,9 +477,6 @@ impl<P: Payload> Ports<P> {
                 let record = Record { at: admitted.arrival, packet };
                 admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
                 self.note_backlog(now, link);
-                if admitted.asked.sampled {
-                    self.sample(now, link);
-                }
                 admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
@@ -517,9 +498,6 @@ impl<P: Payload> Ports<P> {
                 let ring = &mut self.ports[link as usize].ring;
                 admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
                 self.note_backlog(now, link);
-                if admitted.asked.sampled {
-                    self.sample(now, link);
-                }
                 admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
@@ -547,9 +525,9 @@ impl<P: Payload> Ports<P> {
         let ip_bytes = packet.ip_bytes();
         let size = Bytes::new(u64::from(ip_bytes));
         let port = &self.ports[link as usize];
-        let mut asked = Asked::default();
+        let mut marked = false;
         if !port.is_calm(size) | port.pooled {
-            asked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
+            marked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
         }
         let port = &mut self.ports[link as usize];
         let wire_bytes = wire_bytes(ip_bytes);
@@ -565,8 +543,7 @@ impl<P: Payload> Ports<P> {
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        let first = port.ring.len() == 0;
-        Ok(Admitted { departure, arrival: departure + port.delay, first, asked })
+        Ok(Admitted { departure, arrival: departure + port.delay, first: port.ring.len() == 0, marked })
     }
 
     /// What law, limit, pool and congestion point say, where any of them has a say; or why the packet is dropped.
@@ -578,7 +555,7 @@ impl<P: Payload> Ports<P> {
         size: Bytes,
         ecn_capable: bool,
         probe: &mut impl Probe,
-    ) -> Result<Asked, DropReason> {
+    ) -> Result<bool, DropReason> {
         let mut verdict = Ok(false);
         if !self.ports[link as usize].is_calm(size) {
             verdict = self.judge(now, link, size, ecn_capable);
@@ -599,7 +576,10 @@ impl<P: Payload> Ports<P> {
             Ok(false) => {}
             Err(reason) => self.refuse(now, link, reason, size, probe),
         }
-        verdict.map(|marked| Asked { marked, sampled: self.rules[link as usize].samples_next(size) })
+        if verdict.is_ok() && self.rules[link as usize].congestion_point.is_some() {
+            self.sample(now, link, size);
+        }
+        verdict
     }
 
     /// Where a link leads.
