@@ -134,8 +134,8 @@ class Results:
         if not self._runs:
             raise bad_input(
                 f"nothing can be shown of '{entry.identifier}': {validity.left_out(self.manifests)}",
-                f"mend that reason (for lateness: let less go on beside it), delete {store.root / entry.members[0].stored} "
-                f"and its like, then run it again: {entry.command}",
+                "mend that reason (for lateness: let less go on beside it), delete "
+                f"{store.root / entry.members[0].stored} and its like, then run it again: {entry.command}",
             )
 
     def plans(self) -> Iterator[Mapping[str, Any]]:

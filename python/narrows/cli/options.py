@@ -21,7 +21,9 @@ class Place(StrEnum):
 
 
 Quick = Annotated[bool, typer.Option("--quick", help="Few seeds and a short time, as `run.quick` of the file says.")]
-Seeds = Annotated[str | None, typer.Option(metavar="1..10", help="Seeds instead of the file's, last included.")]
+Seeds = Annotated[
+    str | None, typer.Option(metavar="1..10", help="Seeds instead of the file's, last included; `3` is one.")
+]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the file.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
 MOST = 1024
@@ -54,9 +56,11 @@ def pairs(sets: list[str] | None) -> tuple[tuple[str, str], ...]:
 
 
 def inclusive(seeds: str | None) -> str | None:
-    """`1..10` counts both ends here as `1..=10` does in a file. Raises `BadInput`."""
+    """`1..10` counts both ends here as `1..=10` does in a file; `3` is one seed. Raises `BadInput`."""
     if seeds is None:
         return None
+    if re.fullmatch(r"[0-9]{1,19}", seeds.strip()):
+        seeds = f"{seeds.strip()}..{seeds.strip()}"
     ends = re.fullmatch(r"([0-9]{1,19})\.\.=?([0-9]{1,19})", seeds.strip())
     if ends is None or not 0 <= int(ends[2]) - int(ends[1]) < MOST_SEEDS:
         raise bad_input(
