@@ -48,6 +48,10 @@ class State(Enum):
     WHOLE = "whole"
 
 
+_TRIES: Final = 100
+"""How often a folder that somebody removes meanwhile is made again."""
+
+
 class Lock:
     """The right to write one run; a context manager that gives it back."""
 
@@ -138,15 +142,18 @@ class Store:
         Removes what a killed process left of that run. Raises `BadInput` where the folder cannot be written.
         """
         path = self._beside(plan, seed, "lock")
+        left = _TRIES
         try:
             while True:
                 try:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
                 except (FileExistsError, FileNotFoundError):
-                    if path.parent.exists() and not path.parent.is_dir():
+                    # The last holder has removed the folder in between, which does not go on for ever.
+                    left -= 1
+                    if left == 0:
                         raise
-                    continue  # the last holder has removed the folder in between
+                    continue
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     if _has_name(descriptor, path):

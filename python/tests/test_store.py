@@ -273,6 +273,13 @@ def test_a_folder_that_is_a_file_is_the_users_error(store):
         store.lock("abcd", 3)
 
 
+def test_a_folder_that_leads_nowhere_is_the_users_error(store):
+    store.root.mkdir(parents=True, exist_ok=True)
+    (store.root / "abcd").symlink_to(store.root / "unmounted")
+    with pytest.raises(BadInput):
+        store.lock("abcd", 3)
+
+
 def test_a_folder_that_cannot_be_written_is_the_users_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="--out"):
