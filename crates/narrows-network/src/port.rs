@@ -225,6 +225,8 @@ struct Rules {
     aqm: Option<Aqm>,
     line: Line,
     carried: Backlog,
+    /// IP bytes that had left the port when the counters were reset last.
+    sent_before: Bytes,
     refused: Backlog,
     dropped: [Packets; DropReason::ALL.len()],
     marked: Packets,
@@ -421,6 +423,7 @@ impl<P: Payload> Ports<P> {
             aqm,
             line,
             carried: Backlog::EMPTY,
+            sent_before: Bytes::ZERO,
             refused: Backlog::EMPTY,
             dropped: [Packets::ZERO; DropReason::ALL.len()],
             marked: Packets::ZERO,
@@ -654,12 +657,20 @@ impl<P: Payload> Ports<P> {
         }
     }
 
+    /// IP bytes that have left the port since the beginning, whatever was reset.
+    pub(crate) fn sent(&mut self, now: Time, link: u32) -> Bytes {
+        self.settle(now, link);
+        let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
+        rules.sent_before + rules.carried.bytes + port.accepted.bytes - port.held().bytes
+    }
+
     /// Begins to count anew. What is held now is carried over.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         for link in 0..self.len() {
             self.settle(now, link);
-            let outstanding = self.outstanding(now, link);
+            let (outstanding, sent) = (self.outstanding(now, link), self.sent(now, link));
             let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
+            rules.sent_before = sent;
             port.queue_integral = outstanding;
             port.queue_max = port.held().bytes;
             port.accepted = Backlog::EMPTY;

@@ -104,6 +104,8 @@ pub enum Quantity {
     NearSourceBps,
     /// Payload delivered in order per second, over the bin that ends now.
     GoodputBps,
+    /// What a port sent per second, IP bits, over the bin that ends now.
+    SentBps,
 }
 
 impl Quantity {
@@ -115,6 +117,7 @@ impl Quantity {
             Quantity::PacingBps => "pacing_bps",
             Quantity::NearSourceBps => "near_source_bps",
             Quantity::GoodputBps => "goodput_bps",
+            Quantity::SentBps => "sent_bps",
         }
     }
 
@@ -125,6 +128,7 @@ impl Quantity {
             Quantity::QueueBytes => 0,
             Quantity::WindowPackets | Quantity::PacingBps | Quantity::NearSourceBps => 1,
             Quantity::GoodputBps => 2,
+            Quantity::SentBps => 3,
         }
     }
 }

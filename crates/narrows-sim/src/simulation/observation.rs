@@ -38,9 +38,13 @@ impl Simulation<'_> {
                 self.sample_windows(now);
                 sampling.windows
             }
-            _ => {
+            GOODPUT => {
                 self.sample_goodput(now);
                 sampling.goodput
+            }
+            _ => {
+                self.sample_throughput(now);
+                sampling.throughput
             }
         };
         if now + every <= self.plan.schedule.end {
@@ -120,6 +124,15 @@ impl Simulation<'_> {
             }
             let goodput = Rate::of(Bytes::new(new), width).as_bps();
             self.series.push(SeriesRow::new(now, number, Quantity::GoodputBps, goodput));
+        }
+    }
+
+    pub(super) fn sample_throughput(&mut self, now: Time) {
+        let width = self.plan.sampling.throughput;
+        for (&link, last) in &mut self.sent_samples {
+            let sent = self.network.sent(now, link);
+            let new = sent - std::mem::replace(last, sent);
+            self.series.push(SeriesRow::new(now, link, Quantity::SentBps, Rate::of(new, width).as_bps()));
         }
     }
 
