@@ -121,6 +121,11 @@ impl Quantity {
         }
     }
 
+    /// Whether it is one of a port, whose `entity` is a link; else it is one of a flow.
+    pub const fn is_of_port(self) -> bool {
+        matches!(self, Quantity::QueueBytes | Quantity::SentBps)
+    }
+
     /// Which of the samplers takes it, in the order in which they act at one time. Window and rates are looked at
     /// together.
     const fn sampler(self) -> u8 {
@@ -138,7 +143,7 @@ impl Quantity {
 pub struct SeriesRow {
     /// When.
     pub time_ns: u64,
-    /// Index of the link for a queue, number of the flow otherwise.
+    /// Index of the link for a port's quantity, number of the flow otherwise.
     pub entity: u32,
     /// Of what.
     pub quantity: Quantity,
