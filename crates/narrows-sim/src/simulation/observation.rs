@@ -99,10 +99,11 @@ impl Simulation<'_> {
             }
             let Some(slot) = self.slot_of(flow.connection, flow.source) else { continue };
             let end = self.connections.end(slot);
-            let pacing = end.endpoint.pacing(self.stacks.get(end.place.stack));
+            let stack = self.stacks.get(end.place.stack);
+            let pacing = end.endpoint.pacing(stack);
             let window = (Quantity::WindowPackets, end.endpoint.window().get());
             let pacing = pacing.map(|rate| (Quantity::PacingBps, rate.as_bps()));
-            let near = end.endpoint.near_source_rate().map(|rate| (Quantity::NearSourceBps, rate.as_bps()));
+            let near = end.endpoint.near_source_rate(now, stack).map(|rate| (Quantity::NearSourceBps, rate.as_bps()));
             let samples = [Some(window), pacing, near].into_iter().flatten();
             self.series.extend(samples.map(|(quantity, value)| SeriesRow::new(now, number, quantity, value)));
         }
