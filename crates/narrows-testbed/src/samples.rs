@@ -39,7 +39,7 @@ pub struct Samples {
     warmup: Time,
     next_sample: Time,
     bin: Span,
-    /// On the network's clock: when the bin ends.
+    /// On the network's clock: when a bin ends. The first to end is that before the plan's time zero, which nobody is told of.
     next_bin: Time,
     /// By watched link, what it had sent when the last bin ended.
     sent_before: Vec<Bytes>,
@@ -69,7 +69,7 @@ impl Samples {
             warmup: on_clock(Time::ZERO + schedule.warmup),
             next_sample: if samples { on_clock(Time::ZERO + sampling.queues) } else { Time::NEVER },
             bin: sampling.throughput,
-            next_bin: if bins { on_clock(Time::ZERO + sampling.throughput) } else { Time::NEVER },
+            next_bin: if bins { on_clock(Time::ZERO) } else { Time::NEVER },
             sent: Vec::new(),
             backlogs: Vec::new(),
             counters: Vec::new(),
@@ -102,7 +102,10 @@ impl Samples {
             let at = self.plan_time(now);
             for (&link, before) in self.watched.iter().zip(&mut self.sent_before) {
                 let sent = network.sent(now, link);
-                self.sent.push(Sent { at, link, bytes: sent - std::mem::replace(before, sent) });
+                let bytes = sent - std::mem::replace(before, sent);
+                if at > Time::ZERO {
+                    self.sent.push(Sent { at, link, bytes });
+                }
             }
             self.next_bin = if now + self.bin <= self.end { now + self.bin } else { Time::NEVER };
         }

@@ -19,6 +19,7 @@ impl Sender {
         }
         if self.board.outstanding() == 0 {
             if self.nxt >= self.offered {
+                self.ask_for_window = false;
                 return self.hold(Limit::Application);
             }
             self.restart_after_idle(now, stack);
