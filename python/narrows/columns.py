@@ -164,7 +164,7 @@ SERIES: Final = Table(
             "–",
             "`queue_bytes` (backlog of a port), `window_packets` (congestion window), "
             "`pacing_bps` (IP bits, of senders that pace), `near_source_bps` (IP bits, of senders that a switch near "
-            "by holds), `goodput_bps` (of a bin).",
+            "by holds), `goodput_bps` (of a bin), `sent_bps` (IP bits that left a port in a bin).",
         ),
         Column("value", _F64, "see quantity", "The value, in the unit that ends the quantity's name."),
     ),

@@ -163,6 +163,11 @@ def test_the_busiest_direction_of_a_wan_is_not_the_mean_of_both():
     assert value_by_seed(data, "utilisation_wan", ("a",)) == {1: pytest.approx(0.51)}
 
 
+def test_payload_is_the_size_of_all_flows():
+    data = frames([flows((1_500_000, 1), (500_000, None))], [ports(("b", "wan", 1, 0, 0.1))])
+    assert value_by_seed(data, "payload", ("a",)) == {1: 2.0}
+
+
 def test_the_largest_tenth_of_flows_has_its_share_of_bytes():
     data = frames([flows(*[(10, 1)] * 9, (90, 1))], [ports(("b", "wan", 1, 0, 0.1))])
     assert value_by_seed(data, "share_of_bytes_in_largest_tenth", ("a",)) == {1: 0.5}
@@ -184,6 +189,7 @@ def test_every_measure_is_tested_or_refused_above():
     elsewhere |= {"goodput_total", "rtt_long"}  # test_long_lived.py
     elsewhere |= {"inter_over_intra", "round_trip_ratio", "shared_equally_up_to", "jain_all", "time_to_share"}
     elsewhere |= {"loss_that_slows"}  # test_sharing.py
+    elsewhere |= {"burstiness_wan"}  # test_bursts.py
     elsewhere |= {"cut_inside", "cut_across", "peak_queue"}  # test_joining.py
     elsewhere |= {"queue_median", "queue_spread", "queue_std", "queue_range", "queue_mean", "queue_max"}
     elsewhere |= {"utilisation_line"}  # test_queues.py
@@ -193,7 +199,7 @@ def test_every_measure_is_tested_or_refused_above():
     elsewhere |= {"servers_with_timeouts", "servers_with_any_timeout"}
     elsewhere |= {"message_mean", "message_p95", "background_timeouts", "gain_rank_of_messages"}
     assert set(MEASURES) - tested - elsewhere == {
-        "fct_small_p99", "share_of_bytes_in_largest_tenth", "utilisation_wan_busiest",
+        "fct_small_p99", "payload", "share_of_bytes_in_largest_tenth", "utilisation_wan_busiest",
     }  # fmt: skip
 
 

@@ -326,6 +326,11 @@ impl<P: Payload> Network<P> {
         (backlog.bytes, backlog.packets)
     }
 
+    /// IP bytes of which the last bit has left a port by `now`, since the beginning: resets do not touch it.
+    pub fn sent(&mut self, now: Time, link: u32) -> Bytes {
+        self.ports.sent(now, link)
+    }
+
     /// What a port has done since the counters were last reset, exact at `now`.
     pub fn counters(&mut self, now: Time, link: u32) -> Counters {
         self.ports.counters(now, link)

@@ -150,6 +150,8 @@ struct Port {
     queue_integral: u128,
     queue_max: Bytes,
     accepted: Backlog,
+    /// Its congestion point's next sample is of the packet that takes the accepted bytes beyond this; never where there is none.
+    sample_beyond: u64,
     /// Index of the pool it draws on; [`NONE`] for none.
     pool: u32,
 }
@@ -225,12 +227,12 @@ struct Rules {
     aqm: Option<Aqm>,
     line: Line,
     carried: Backlog,
+    /// IP bytes that had left the port when the counters were reset last.
+    sent_before: Bytes,
     refused: Backlog,
     dropped: [Packets; DropReason::ALL.len()],
     marked: Packets,
     congestion_point: Option<CongestionPoint>,
-    /// Bytes until its next sample, which is due below zero.
-    until_sample: i64,
     samples: Packets,
     since: Time,
     /// Packets lost on the wire, in units of 2⁻³².
@@ -368,21 +370,15 @@ impl<P: Payload> Ports<P> {
         if self.told.is_some() { self.told.take() } else { None }
     }
 
-    /// A packet of `size` comes in: the congestion point looks at the queue behind it if it is time for a sample.
+    /// The packet accepted last is a sample: the congestion point looks at the queue with it.
     #[inline(never)]
-    fn sample(&mut self, now: Time, link: u32, size: Bytes) {
-        let rules = &mut self.rules[link as usize];
-        rules.until_sample = rules.until_sample.saturating_sub_unsigned(size.get());
-        if rules.until_sample >= 0 {
-            return;
-        }
+    fn sample(&mut self, now: Time, link: u32) {
         self.settle(now, link);
-        let (held, rules) = (self.ports[link as usize].held().bytes, &mut self.rules[link as usize]);
-        if let Some(point) = &mut rules.congestion_point {
-            self.told = point.sample(held + size);
-            rules.samples += Packets::new(u64::from(self.told.is_some()));
-            rules.until_sample = i64::try_from(point.interval()).unwrap_or(i64::MAX);
-        }
+        let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
+        let Some(point) = &mut rules.congestion_point else { return };
+        self.told = point.sample(port.held().bytes);
+        rules.samples += Packets::new(u64::from(self.told.is_some()));
+        port.sample_beyond = port.accepted.bytes.get().saturating_add(point.interval());
     }
 
     fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, seed: u64) {
@@ -390,10 +386,8 @@ impl<P: Payload> Ports<P> {
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
-        // A congestion point counts every byte.
-        let calm = if link.congestion_point.is_none() { calm(link.limit, aqm.as_ref()) } else { Backlog::EMPTY };
+        let calm = calm(link.limit, aqm.as_ref());
         let point = link.congestion_point.map(|point| CongestionPoint::new(point.sampling, small("congestion-point")));
-        let until_sample = point.as_ref().map_or(0, |point| i64::try_from(point.interval()).unwrap_or(i64::MAX));
         self.ports.push(Port {
             ring: Ring::EMPTY,
             held_bytes: 0,
@@ -414,6 +408,7 @@ impl<P: Payload> Ports<P> {
             queue_integral: 0,
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
+            sample_beyond: point.as_ref().map_or(u64::MAX, CongestionPoint::interval),
             pool,
         });
         self.rules.push(Rules {
@@ -421,11 +416,11 @@ impl<P: Payload> Ports<P> {
             aqm,
             line,
             carried: Backlog::EMPTY,
+            sent_before: Bytes::ZERO,
             refused: Backlog::EMPTY,
             dropped: [Packets::ZERO; DropReason::ALL.len()],
             marked: Packets::ZERO,
             congestion_point: point,
-            until_sample,
             samples: Packets::ZERO,
             since: Time::ZERO,
             loss: link.loss,
@@ -476,7 +471,7 @@ impl<P: Payload> Ports<P> {
             Ok(admitted) => {
                 let record = Record { at: admitted.arrival, packet };
                 admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
-                self.note_backlog(now, link);
+                self.look(now, link);
                 admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
@@ -497,7 +492,7 @@ impl<P: Payload> Ports<P> {
             Ok(admitted) => {
                 let ring = &mut self.ports[link as usize].ring;
                 admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
-                self.note_backlog(now, link);
+                self.look(now, link);
                 admitted.told(&self.ports[link as usize].ring)
             }
             Err(reason) => (Offered::Dropped(reason), None),
@@ -546,7 +541,7 @@ impl<P: Payload> Ports<P> {
         Ok(Admitted { departure, arrival: departure + port.delay, first: port.ring.len() == 0, marked })
     }
 
-    /// What law, limit, pool and congestion point say, where any of them has a say; or why the packet is dropped.
+    /// What law, limit and pool say, where any of them has a say: whether the packet is to be marked, or why it is dropped.
     #[inline(never)]
     fn ask_rules(
         &mut self,
@@ -575,9 +570,6 @@ impl<P: Payload> Ports<P> {
             }
             Ok(false) => {}
             Err(reason) => self.refuse(now, link, reason, size, probe),
-        }
-        if verdict.is_ok() && self.rules[link as usize].congestion_point.is_some() {
-            self.sample(now, link, size);
         }
         verdict
     }
@@ -654,14 +646,25 @@ impl<P: Payload> Ports<P> {
         }
     }
 
+    /// IP bytes that have left the port since the beginning, whatever was reset.
+    pub(crate) fn sent(&mut self, now: Time, link: u32) -> Bytes {
+        self.settle(now, link);
+        let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
+        rules.sent_before + rules.carried.bytes + port.accepted.bytes - port.held().bytes
+    }
+
     /// Begins to count anew. What is held now is carried over.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         for link in 0..self.len() {
             self.settle(now, link);
-            let outstanding = self.outstanding(now, link);
+            let (outstanding, sent) = (self.outstanding(now, link), self.sent(now, link));
             let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
+            rules.sent_before = sent;
             port.queue_integral = outstanding;
             port.queue_max = port.held().bytes;
+            if rules.congestion_point.is_some() {
+                port.sample_beyond = port.sample_beyond.saturating_sub(port.accepted.bytes.get());
+            }
             port.accepted = Backlog::EMPTY;
             rules.carried = port.held();
             rules.refused = Backlog::EMPTY;
@@ -743,12 +746,16 @@ impl<P: Payload> Ports<P> {
         }
     }
 
-    /// Keeps the largest backlog.
+    /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken that is due.
     #[inline(always)]
-    fn note_backlog(&mut self, now: Time, link: u32) {
+    fn look(&mut self, now: Time, link: u32) {
         let port = &self.ports[link as usize];
+        let is_due = port.accepted.bytes.get() > port.sample_beyond;
         if port.held_bytes > port.queue_max.get() {
             self.raise_max(now, link);
+        }
+        if is_due {
+            self.sample(now, link);
         }
     }
 

@@ -104,6 +104,8 @@ pub enum Quantity {
     NearSourceBps,
     /// Payload delivered in order per second, over the bin that ends now.
     GoodputBps,
+    /// What a port sent per second, IP bits, over the bin that ends now.
+    SentBps,
 }
 
 impl Quantity {
@@ -115,7 +117,13 @@ impl Quantity {
             Quantity::PacingBps => "pacing_bps",
             Quantity::NearSourceBps => "near_source_bps",
             Quantity::GoodputBps => "goodput_bps",
+            Quantity::SentBps => "sent_bps",
         }
+    }
+
+    /// Whether it is one of a port, whose `entity` is a link; else it is one of a flow.
+    pub const fn is_of_port(self) -> bool {
+        matches!(self, Quantity::QueueBytes | Quantity::SentBps)
     }
 
     /// Which of the samplers takes it, in the order in which they act at one time. Window and rates are looked at
@@ -125,6 +133,7 @@ impl Quantity {
             Quantity::QueueBytes => 0,
             Quantity::WindowPackets | Quantity::PacingBps | Quantity::NearSourceBps => 1,
             Quantity::GoodputBps => 2,
+            Quantity::SentBps => 3,
         }
     }
 }
@@ -134,7 +143,7 @@ impl Quantity {
 pub struct SeriesRow {
     /// When.
     pub time_ns: u64,
-    /// Index of the link for a queue, number of the flow otherwise.
+    /// Index of the link for a port's quantity, number of the flow otherwise.
     pub entity: u32,
     /// Of what.
     pub quantity: Quantity,

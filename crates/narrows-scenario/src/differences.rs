@@ -13,7 +13,7 @@ use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
 use crate::controller::describe_value;
-use crate::plan::{Connections, Graph, Link, NodeKind, Open, Pairs, Pattern, Plan, Role, Traffic};
+use crate::plan::{Connections, Graph, Link, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Traffic};
 use crate::select::role_name;
 
 /// One fact that is not the same in all plans.
@@ -126,9 +126,8 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
     facts.insert("run.end".to_owned(), schedule.end.to_string());
     facts.insert("run.drain".to_owned(), schedule.drain.to_string());
     facts.insert("run.warmup".to_owned(), schedule.warmup.to_string());
-    for (name, every) in
-        [("queues", plan.sampling.queues), ("windows", plan.sampling.windows), ("goodput", plan.sampling.goodput)]
-    {
+    let Sampling { queues, windows, goodput, throughput } = plan.sampling;
+    for (name, every) in [("queues", queues), ("windows", windows), ("goodput", goodput), ("throughput", throughput)] {
         facts
             .insert(format!("sample.{name}"), if every == Span::ZERO { "never".to_owned() } else { every.to_string() });
     }

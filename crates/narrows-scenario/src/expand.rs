@@ -516,6 +516,7 @@ fn sampling(sample: &Sample, network: &mut Graph, schedule: &Schedule) -> Judged
         queues: every("the time between samples", sample.queues.as_ref())?,
         windows: every("the time between samples", sample.windows.as_ref())?,
         goodput: every("the width of a bin", sample.goodput.as_ref())?,
+        throughput: every("the width of a bin", sample.throughput.as_ref())?,
     };
     if let Some(watch) = &sample.watch {
         for pattern in &watch.value.0 {
@@ -524,7 +525,7 @@ fn sampling(sample: &Sample, network: &mut Graph, schedule: &Schedule) -> Judged
                 network.links[link].watched = true;
             }
         }
-    } else if sampling.queues > Span::ZERO {
+    } else if sampling.queues.max(sampling.throughput) > Span::ZERO {
         let between = |role: Role| matches!(role, Role::Fabric | Role::Wan);
         let any = network.links.iter().any(|link| between(link.role));
         for link in &mut network.links {

@@ -117,6 +117,8 @@ pub struct Sample {
     pub windows: Option<Located<Quantity<Span>>>,
     /// Goodput of long-lived flows in bins of this width.
     pub goodput: Option<Located<Quantity<Span>>>,
+    /// What watched ports send, in bins of this width.
+    pub throughput: Option<Located<Quantity<Span>>>,
 }
 
 /// Seeds: `"1..=10"`, `"1..11"`, `"7"`, or a list of numbers. At most 10 000, each once.

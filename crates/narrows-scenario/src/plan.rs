@@ -52,6 +52,9 @@ pub struct Sampling {
     pub windows: Span,
     /// Goodput of long-lived flows, in bins of this width.
     pub goodput: Span,
+    /// What watched ports send, in bins of this width. Zero is left out of the plan's text.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub throughput: Span,
 }
 
 /// A network: nodes and directed links. Indices into these lists are the identifiers that drivers and results use.

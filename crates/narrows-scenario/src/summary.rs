@@ -248,8 +248,8 @@ fn samples(plan: &Plan) -> f64 {
         0 => 0.0,
         every => plan.schedule.end.as_ps() as f64 / every as f64,
     };
-    let Sampling { queues, windows, goodput } = plan.sampling;
-    watched * times(queues) + long * (times(windows) + times(goodput))
+    let Sampling { queues, windows, goodput, throughput } = plan.sampling;
+    watched * (times(queues) + times(throughput)) + long * (times(windows) + times(goodput))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]

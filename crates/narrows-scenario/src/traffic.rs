@@ -10,6 +10,7 @@ use narrows_core::units::{Bytes, Span, Time};
 use crate::controller;
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
+use crate::experiment::quantity::Fraction;
 use crate::experiment::selector::Controller;
 use crate::experiment::traffic::{
     Arrivals, Connections as Written, LogNormal, Poisson, Sizes, Traffic as WrittenTraffic,
@@ -224,21 +225,16 @@ fn open(
             let Some(of) = &poisson.of else {
                 return Err(Problem::Missing { key: "of", example: "poisson = { load = 0.9, of = \"wan\" }" }.at(at));
             };
-            if load.0 == 0.0 {
-                return Err(Problem::Zero { what: "the load" }.at(&load.span));
-            }
-            if load.0 > 1.0 {
-                let (what, value) = ("the load".to_owned(), load.0.to_string());
-                return Err(
-                    Problem::OutOfRange { what, value, least: "0".to_owned(), most: "1".to_owned() }.at(&load.span)
-                );
-            }
-            let total = at_load(load.0, of, &sizes, &shares, scene)?;
+            let part = poisson.part.as_ref().map_or(Ok(1.0), |part| proportion("the part of a load", part))?;
+            let load = proportion("the load", load)? * part;
+            let total = at_load(load, of, &sizes, &shares, scene)?;
             (total, groups.iter().map(|group| arrivals::interval(total * group.weight)).collect())
         }
         (None, Some(rate)) => {
-            if let Some(of) = &poisson.of {
-                return Err(Problem::NotHere { key: "of", place: "beside `rate`" }.at(&of.span));
+            let of = poisson.of.as_ref().map(|of| ("of", &of.span));
+            let part = poisson.part.as_ref().map(|part| ("part", &part.span));
+            if let Some((key, span)) = of.or(part) {
+                return Err(Problem::NotHere { key, place: "beside `rate`" }.at(span));
             }
             let Some(interval) = rate.value.0.interval() else {
                 return Err(Problem::Zero { what: "the rate of arrivals" }.at(&rate.span));
@@ -316,6 +312,18 @@ fn few_enough(per_second: f64, most: u64, at: &Range<usize>, scene: &Scene<'_>) 
         return Err(Problem::TooMany { what: "flows", value: expected as u64, most }.at(at));
     }
     Ok(())
+}
+
+/// Above 0, and at most 1.
+fn proportion(what: &'static str, written: &Located<Fraction>) -> Judged<f64> {
+    if written.0 == 0.0 {
+        return Err(Problem::Zero { what }.at(&written.span));
+    }
+    if written.0 > 1.0 {
+        let (what, value) = (what.to_owned(), written.0.to_string());
+        return Err(Problem::OutOfRange { what, value, least: "0".to_owned(), most: "1".to_owned() }.at(&written.span));
+    }
+    Ok(written.0)
 }
 
 /// Flows per second that bring the busiest of the links `of` to this load, if these shares of them cross each link.

@@ -5,7 +5,7 @@
 
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
-use narrows_results::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use narrows_results::{FlowRow, PortRow, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::Plan;
 
 use crate::connections::opener;
@@ -43,9 +43,9 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
     for (part, numbers) in parts.iter().zip(&flow_numbers) {
         packet_hops += part.packet_hops;
         events += part.events;
-        series.extend(part.series.iter().map(|row| match row.quantity {
-            Quantity::QueueBytes => *row,
-            _ => SeriesRow { entity: numbers[row.entity as usize], ..*row },
+        series.extend(part.series.iter().map(|row| {
+            let entity = if row.quantity.is_of_port() { row.entity } else { numbers[row.entity as usize] };
+            SeriesRow { entity, ..*row }
         }));
     }
     SeriesRow::sort(&mut series);

@@ -124,7 +124,8 @@ const WARMUP: u64 = 0;
 const QUEUES: u64 = 1;
 const WINDOWS: u64 = 2;
 const GOODPUT: u64 = 3;
-const END: u64 = 4;
+const THROUGHPUT: u64 = 4;
+const END: u64 = 5;
 
 /// What a start entity's identifier says: traffic entries come first, then flows that stop, then delayed answers, both by
 /// the flow's tag.
@@ -172,6 +173,8 @@ pub struct Simulation<'a> {
     /// Flows with a size that were opened here, less those that were whole here.
     unfinished: i64,
     queue_samples: BTreeMap<u32, Vec<u32>>,
+    /// By watched port: what it had sent when the last bin ended.
+    sent_samples: BTreeMap<u32, Bytes>,
     series: Vec<SeriesRow>,
     /// Taken at the end of the arrivals: what drains afterwards would thin the means.
     ports: Option<Vec<PortRow>>,
@@ -251,6 +254,7 @@ impl<'a> Simulation<'a> {
             persistent: BTreeMap::new(),
             endless: Vec::new(),
             unfinished: 0,
+            sent_samples: watched.clone().map(|(id, _)| (id, Bytes::ZERO)).collect(),
             queue_samples: watched.map(|(id, _)| (id, Vec::new())).collect(),
             series: Vec::new(),
             ports: None,
@@ -290,9 +294,15 @@ impl<'a> Simulation<'a> {
         }
         let schedule = &self.plan.schedule;
         self.network.arm(Entity::sample(WARMUP, 0), Time::ZERO + schedule.warmup);
-        self.network.arm(Entity::sample(END, 4), schedule.end);
+        self.network.arm(Entity::sample(END, 5), schedule.end);
         let sampling = &self.plan.sampling;
-        for (id, every) in [(QUEUES, sampling.queues), (WINDOWS, sampling.windows), (GOODPUT, sampling.goodput)] {
+        let samplers = [
+            (QUEUES, sampling.queues),
+            (WINDOWS, sampling.windows),
+            (GOODPUT, sampling.goodput),
+            (THROUGHPUT, sampling.throughput),
+        ];
+        for (id, every) in samplers {
             if every > Span::ZERO {
                 let slot = u32::try_from(id).expect("few samplers");
                 self.network.arm(Entity::sample(id, slot), Time::ZERO + every);

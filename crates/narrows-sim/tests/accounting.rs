@@ -42,6 +42,25 @@ fn a_stopped_flow_keeps_its_own_bytes_when_its_connection_carries_another() {
 }
 
 #[test]
+fn the_bins_of_a_port_add_up_to_what_it_sent() {
+    let network = Dumbbell::default();
+    let mut plan = network.long("newreno", false, Span::from_secs(1));
+    plan.sampling.throughput = Span::from_ms(4);
+    plan.schedule.warmup = Span::from_ms(500);
+    let results = run(&plan, 1);
+    let port = &results.ports[network.bottleneck()];
+    let bins: Vec<_> = (results.series.iter())
+        .filter(|row| row.quantity == Quantity::SentBps && row.entity == port.port)
+        .map(|row| (row.time_ns, row.value * 0.004 / 8.0))
+        .collect();
+    assert_eq!(bins.len(), 250, "from the beginning, warm-up included");
+    let after: f64 = bins.iter().filter(|(time, _)| *time > 500_000_000).map(|(_, bytes)| bytes).sum();
+    assert!((after - port.sent_bytes as f64).abs() < 1.0, "{after} of {}", port.sent_bytes);
+    // The line carries 38 bytes more than each packet of 1500.
+    assert!(bins.iter().all(|(_, bytes)| *bytes <= 500_000.0 * 1500.0 / 1538.0 + 1_500.0));
+}
+
+#[test]
 fn a_stop_before_the_request_arrives_holds() {
     let network = Dumbbell::default();
     let flows = vec![FlowStart { stop: Some(at(Span::from_ms(2))), ..asked(Span::from_ms(1), 1, 0, None) }];

@@ -205,7 +205,12 @@ fn scenario(seed: u64) -> Plan {
             drain: dice.one_of(&[Span::ZERO, Span::from_us(7_300), Span::from_ms(500)]),
             warmup: END.div(6),
         },
-        sampling: Sampling { queues: Span::from_us(500), windows: Span::from_ms(1), goodput: Span::from_ms(5) },
+        sampling: Sampling {
+            queues: Span::from_us(500),
+            windows: Span::from_ms(1),
+            goodput: Span::from_ms(5),
+            throughput: Span::from_ms(2),
+        },
     }
 }
 

@@ -139,9 +139,9 @@ fn ports(plan: &Plan, results: &Results) -> Columns {
 
 fn series(plan: &Plan, results: &Results) -> Columns {
     let rows = &results.series;
-    let entity = |row: &SeriesRow| match row.quantity.name() {
-        "queue_bytes" => plan.network.links[row.entity as usize].name.clone(),
-        _ => format!("flow-{}", row.entity),
+    let entity = |row: &SeriesRow| match row.quantity.is_of_port() {
+        true => plan.network.links[row.entity as usize].name.clone(),
+        false => format!("flow-{}", row.entity),
     };
     vec![
         ("time_ns", numbers(rows, |row| row.time_ns)),

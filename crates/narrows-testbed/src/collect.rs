@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::units::{Bytes, Span, Time};
+use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::Network;
 use narrows_results::{FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::{FlowStart, Pattern, Plan};
@@ -23,6 +23,14 @@ pub fn collect(plan: &Plan, seed: u64, notes: &[Notes], observed: &Observed, end
     let looks = observed.samples.backlogs.iter();
     let mut series: Vec<SeriesRow> =
         looks.map(|look| SeriesRow::new(look.at, look.link, Quantity::QueueBytes, look.bytes.get())).collect();
+    let width = plan.sampling.throughput;
+    series.extend(
+        observed
+            .samples
+            .sent
+            .iter()
+            .map(|sent| SeriesRow::new(sent.at, sent.link, Quantity::SentBps, Rate::of(sent.bytes, width).as_bps())),
+    );
     let samples = notes.iter().flat_map(|notes| &notes.samples);
     series.extend(samples.filter_map(|sample| {
         Some(SeriesRow::new(sample.at, *flow_numbers.get(&sample.flow)?, sample.quantity, sample.value))

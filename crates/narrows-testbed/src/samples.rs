@@ -16,6 +16,17 @@ pub struct Backlog {
     pub bytes: Bytes,
 }
 
+/// What a port sent in a bin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The end of the bin, on the plan's clock.
+    pub at: Time,
+    /// The port: a link's index.
+    pub link: u32,
+    /// IP bytes of which the last bit left.
+    pub bytes: Bytes,
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Samples {
@@ -27,6 +38,13 @@ pub struct Samples {
     /// On the network's clock, as `end`; [`Time::NEVER`] once it is over.
     warmup: Time,
     next_sample: Time,
+    bin: Span,
+    /// On the network's clock: when a bin ends. The first to end is that before the plan's time zero, which nobody is told of.
+    next_bin: Time,
+    /// By watched link, what it had sent when the last bin ended.
+    sent_before: Vec<Bytes>,
+    /// What watched ports sent, by time and then link.
+    pub sent: Vec<Sent>,
     /// Every look at a watched port, by time and then link.
     pub backlogs: Vec<Backlog>,
     /// Every port's counters between warm-up and end, by link; empty until then.
@@ -41,13 +59,18 @@ impl Samples {
         let on_clock = |at: Time| at + plan_begins;
         let watched: Vec<u32> = (0..).zip(&graph.links).filter(|(_, link)| link.watched).map(|(id, _)| id).collect();
         let samples = sampling.queues > Span::ZERO && !watched.is_empty();
+        let bins = sampling.throughput > Span::ZERO && !watched.is_empty();
         Samples {
+            sent_before: vec![Bytes::ZERO; watched.len()],
             watched,
             every: sampling.queues,
             plan_begins,
             end: on_clock(schedule.end),
             warmup: on_clock(Time::ZERO + schedule.warmup),
             next_sample: if samples { on_clock(Time::ZERO + sampling.queues) } else { Time::NEVER },
+            bin: sampling.throughput,
+            next_bin: if bins { on_clock(Time::ZERO) } else { Time::NEVER },
+            sent: Vec::new(),
             backlogs: Vec::new(),
             counters: Vec::new(),
             read_at: Time::ZERO,
@@ -56,7 +79,7 @@ impl Samples {
 
     /// When something is measured next, on the network's clock.
     pub fn next_at(&self) -> Option<Time> {
-        let next = self.warmup.min(self.next_sample).min(self.end);
+        let next = self.warmup.min(self.next_sample).min(self.next_bin).min(self.end);
         (next != Time::NEVER).then_some(next)
     }
 
@@ -74,6 +97,17 @@ impl Samples {
                 bytes: network.backlog(now, link).0,
             }));
             self.next_sample = if now + self.every <= self.end { now + self.every } else { Time::NEVER };
+        }
+        if self.next_bin == now {
+            let at = self.plan_time(now);
+            for (&link, before) in self.watched.iter().zip(&mut self.sent_before) {
+                let sent = network.sent(now, link);
+                let bytes = sent - std::mem::replace(before, sent);
+                if at > Time::ZERO {
+                    self.sent.push(Sent { at, link, bytes });
+                }
+            }
+            self.next_bin = if now + self.bin <= self.end { now + self.bin } else { Time::NEVER };
         }
         if self.end == now {
             self.end = Time::NEVER;

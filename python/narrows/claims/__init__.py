@@ -2,6 +2,7 @@
 
 from narrows.claims import (  # noqa: F401 - each registers its measures
     background,
+    bursts,
     joining,
     lossy,
     ports,

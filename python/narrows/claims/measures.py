@@ -229,6 +229,14 @@ def share_of_small_flows(frames: Frames, arm: str) -> BySeed:
     return _by_seed(flows, "value")
 
 
+@measure("MB")
+def payload(frames: Frames, arm: str) -> BySeed:
+    """Size of all flows together."""
+    return _by_seed(
+        _of(frames.flows, arm).group_by("seed").agg((pl.col("size_bytes").sum() / 1e6).alias("value")), "value"
+    )
+
+
 @measure("")
 def share_of_bytes_in_largest_tenth(frames: Frames, arm: str) -> BySeed:
     """Share of bytes in the tenth of flows that are largest."""

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
+from narrows.claims.measures import TRAFFIC, NotEvaluable, value_by_seed
 from narrows.figures import style
 from narrows.figures.palette import colours
 from narrows.stats import estimate
 from narrows.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from narrows.results import Frames
+    from narrows.stats import BySeed
 
 _TICKS = 5
 _LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -89,6 +93,29 @@ def means(table: pl.DataFrame, axis: str, columns: Sequence[str]) -> pl.DataFram
     """Means over seeds of these columns of a table of runs, as the rows that `draw` takes for references."""
     long = table.unpivot(on=list(columns), index=["arm", axis, "seed"], variable_name="column")
     return long.group_by("column", "arm", axis, maintain_order=True).agg(pl.col("value").mean())
+
+
+def measured(frames: Frames, axis: str, columns: Mapping[str, str]) -> pl.DataFrame:
+    """Named measures of every run of a sweep: `arm`, the axis, `seed`, and a column for each, as `column: measure`.
+
+    `fct_all / web` is the measure of one traffic's flows. What cannot be measured of a case is null there.
+    """
+    rows: list[dict[str, object]] = []
+    for case, arm, at in frames.ports.select("case", "arm", axis).unique(maintain_order=True).iter_rows():
+        found = {column: _by_seed(frames, case, name) for column, name in columns.items()}
+        for seed in sorted({seed for values in found.values() for seed in values}):
+            values = {column: values.get(seed) for column, values in found.items()}
+            rows.append({"arm": arm, axis: at, "seed": seed, **values})
+    schema = {"arm": pl.String, axis: pl.String, "seed": pl.UInt64, **dict.fromkeys(columns, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _by_seed(frames: Frames, case: str, measure: str) -> BySeed:
+    name, _, traffic = measure.partition(TRAFFIC)
+    try:
+        return value_by_seed(frames, name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))
+    except NotEvaluable:
+        return {}
 
 
 def draw(

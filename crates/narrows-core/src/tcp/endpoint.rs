@@ -211,8 +211,8 @@ impl Endpoint {
     }
 
     /// The rate that a switch near by holds this end at, if one does.
-    pub fn near_source_rate(&self) -> Option<Rate> {
-        self.sender.near_source_rate()
+    pub fn near_source_rate(&mut self, now: Time, stack: &Stack) -> Option<Rate> {
+        self.sender.near_source_rate(now, stack)
     }
 
     /// A deadline may have passed; calling early does nothing.

@@ -158,7 +158,7 @@ impl NearSource {
         self.limiter.map_or(Time::ZERO, |limiter| limiter.next)
     }
 
-    /// When it acts by itself; [`Time::NEVER`] without a limit.
+    /// When its timer expires; [`Time::NEVER`] without a limit.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.limiter.map_or(Time::NEVER, |limiter| limiter.timer_at)
@@ -222,9 +222,18 @@ impl NearSource {
         self.keep(limiter, line);
     }
 
-    /// Its deadline may have passed; calling early does nothing.
-    pub(super) fn handle_timeout(&mut self, now: Time, line: Rate, point: &ReactionPoint) {
-        let Some(mut limiter) = self.limiter.filter(|limiter| limiter.timer_at <= now) else { return };
+    /// What its timer did up to `now`. Nobody need call it in between, unless a packet waits: as the rate rises it may go
+    /// sooner.
+    #[inline]
+    pub(super) fn catch_up(&mut self, now: Time, line: Rate, point: &ReactionPoint) {
+        while let Some(limiter) = self.limiter.filter(|limiter| limiter.timer_at <= now) {
+            self.expire(limiter, line, point);
+        }
+    }
+
+    #[inline(never)]
+    fn expire(&mut self, mut limiter: Limiter, line: Rate, point: &ReactionPoint) {
+        let now = limiter.timer_at;
         if now.since(limiter.heard.max(self.last_sent)) >= point.forget {
             self.limiter = None;
             return;
@@ -333,7 +342,7 @@ mod tests {
         for _ in 0..cycles {
             now = near.deadline();
             near.last_sent = now;
-            near.handle_timeout(now, LINE, point);
+            near.catch_up(now, LINE, point);
         }
         now
     }
@@ -433,7 +442,7 @@ mod tests {
         near.on_sent(Time::ZERO, PACKET, LINE, &point);
         assert_eq!(near.next(), Time::ZERO + Span::from_us(1_200), "a packet at a thousandth of the line");
         let first = near.deadline();
-        near.handle_timeout(first, LINE, &point);
+        near.catch_up(first, LINE, &point);
         let (rate, left) = (near.rate().unwrap(), near.next().since(first));
         let sent = 1_500.0 * first.as_ns() as f64 / 1_200_000.0;
         let exact = (1_500.0 - sent) * 8e9 / rate.as_bps() as f64;
@@ -447,7 +456,7 @@ mod tests {
         while near.deadline() != Time::NEVER {
             let now = near.deadline();
             assert!(now < Time::ZERO + point.forget + Span::from_ms(20));
-            near.handle_timeout(now, LINE, &point);
+            near.catch_up(now, LINE, &point);
         }
         assert_eq!(near.rate(), None);
     }
@@ -465,7 +474,7 @@ mod tests {
                 match op {
                     0 => near.notify(now, feedback, LINE, &point),
                     1 => near.on_sent(now, PACKET, LINE, &point),
-                    _ => near.handle_timeout(now, LINE, &point),
+                    _ => near.catch_up(now, LINE, &point),
                 }
                 if let Some(rate) = near.rate() {
                     prop_assert!(floor <= rate && rate < LINE);
@@ -477,7 +486,7 @@ mod tests {
             while near.rate().is_some() {
                 now = now.max(near.deadline());
                 near.on_sent(now, PACKET, LINE, &point);
-                near.handle_timeout(now, LINE, &point);
+                near.catch_up(now, LINE, &point);
                 cycles += 1;
                 prop_assert!(cycles < 20_000);
             }

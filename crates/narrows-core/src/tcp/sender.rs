@@ -274,13 +274,16 @@ impl Sender {
         if !(1..=MOST_FEEDBACK).contains(&feedback) {
             return Err(Refusal::Feedback);
         }
+        near.catch_up(now, stack.line_rate, point);
         near.notify(now, feedback, stack.line_rate, point);
         Ok(())
     }
 
     /// The rate that a switch near by holds this sender at, if one does.
-    pub(super) fn near_source_rate(&self) -> Option<Rate> {
-        self.near_source.as_ref().and_then(|near| near.rate())
+    pub(super) fn near_source_rate(&mut self, now: Time, stack: &Stack) -> Option<Rate> {
+        let (near, point) = (self.near_source.as_mut()?, stack.profile.near_source.as_ref()?);
+        near.catch_up(now, stack.line_rate, point);
+        near.rate()
     }
 
     /// Notifications taken.

@@ -109,6 +109,9 @@ pub struct LogNormal {
 pub struct Poisson {
     /// Share of the busiest of the links `of` that the flows' wire bytes take.
     pub load: Option<Located<Fraction>>,
+    /// The part of that load that is this traffic's, above 0; all of it where nothing is said. Several traffics share a load
+    /// so, and a sweep sets it for all of them.
+    pub part: Option<Located<Fraction>>,
     /// A role, `"wan"`, `"fabric"`, `"edge"`, `"host"`, or a link, `"tor-a1->border-a"`, globs allowed.
     pub of: Option<Located<String>>,
     /// Flows per second, over all pairs.

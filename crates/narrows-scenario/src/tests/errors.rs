@@ -203,6 +203,15 @@ fn sizes_of_things() {
 }
 
 #[test]
+fn parts_of_a_load() {
+    insta::assert_snapshot!(all_said(&[
+        ("load = 0.9,", "load = 0.9, part = 0,"),
+        ("load = 0.9,", "load = 0.9, part = 1.2,"),
+        ("load = 0.9, of = \"wan\"", "rate = \"10/s\", part = 0.5"),
+    ]));
+}
+
+#[test]
 fn congestion_points() {
     let with = |key: &str| format!("alpha = 0.2 }}, congestion-point = {{ qcn = {{ {key} }} }} }}");
     let keys = ["sample-base = \"1KB\"", "set-point = \"1TB\"", "weight = 65", "notify = \"host\"", "samples = 3"];

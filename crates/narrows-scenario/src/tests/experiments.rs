@@ -424,6 +424,17 @@ fn a_congestion_point_acts_before_its_ports_marking_and_sits_in_switches_only() 
 }
 
 #[test]
+fn several_traffics_share_a_load() {
+    let of_wan = |load: &str| {
+        let text = text!("gemini-fig13").replacen("load = 0.9, of = \"wan\"", &format!("{load}, of = \"wan\""), 1);
+        assert_ne!(text, text!("gemini-fig13"));
+        loads(&plans(&text)[0], Role::Wan).0
+    };
+    assert!(near(of_wan("load = 0.6, part = 0.25"), of_wan("load = 0.15")));
+    assert!(near(of_wan("load = 0.6, part = 1"), of_wan("load = 0.6")));
+}
+
+#[test]
 fn a_caller_overrides_arms_and_axes() {
     let set = |path: &str, value: &str| (path.to_owned(), value.to_owned());
     let overrides = Overrides {

@@ -79,9 +79,12 @@ fn interval(arrivals: &Located<Arrivals>) -> Judged<Span> {
     let Arrivals::Poisson(poisson) = &arrivals.value else {
         return Err(Problem::NotHere { key: "log-normal", place: "in `incast`" }.at(&arrivals.span));
     };
-    for (key, span) in
-        [("load", poisson.load.as_ref().map(|load| &load.span)), ("of", poisson.of.as_ref().map(|of| &of.span))]
-    {
+    let refused = [
+        ("load", poisson.load.as_ref().map(|load| &load.span)),
+        ("part", poisson.part.as_ref().map(|part| &part.span)),
+        ("of", poisson.of.as_ref().map(|of| &of.span)),
+    ];
+    for (key, span) in refused {
         if let Some(span) = span {
             return Err(Problem::NotHere { key, place: "in `incast`, whose clients ask at a `rate`" }.at(span));
         }

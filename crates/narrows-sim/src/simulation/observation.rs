@@ -38,9 +38,13 @@ impl Simulation<'_> {
                 self.sample_windows(now);
                 sampling.windows
             }
-            _ => {
+            GOODPUT => {
                 self.sample_goodput(now);
                 sampling.goodput
+            }
+            _ => {
+                self.sample_throughput(now);
+                sampling.throughput
             }
         };
         if now + every <= self.plan.schedule.end {
@@ -95,10 +99,11 @@ impl Simulation<'_> {
             }
             let Some(slot) = self.slot_of(flow.connection, flow.source) else { continue };
             let end = self.connections.end(slot);
-            let pacing = end.endpoint.pacing(self.stacks.get(end.place.stack));
+            let stack = self.stacks.get(end.place.stack);
+            let pacing = end.endpoint.pacing(stack);
             let window = (Quantity::WindowPackets, end.endpoint.window().get());
             let pacing = pacing.map(|rate| (Quantity::PacingBps, rate.as_bps()));
-            let near = end.endpoint.near_source_rate().map(|rate| (Quantity::NearSourceBps, rate.as_bps()));
+            let near = end.endpoint.near_source_rate(now, stack).map(|rate| (Quantity::NearSourceBps, rate.as_bps()));
             let samples = [Some(window), pacing, near].into_iter().flatten();
             self.series.extend(samples.map(|(quantity, value)| SeriesRow::new(now, number, quantity, value)));
         }
@@ -120,6 +125,15 @@ impl Simulation<'_> {
             }
             let goodput = Rate::of(Bytes::new(new), width).as_bps();
             self.series.push(SeriesRow::new(now, number, Quantity::GoodputBps, goodput));
+        }
+    }
+
+    pub(super) fn sample_throughput(&mut self, now: Time) {
+        let width = self.plan.sampling.throughput;
+        for (&link, last) in &mut self.sent_samples {
+            let sent = self.network.sent(now, link);
+            let new = sent - std::mem::replace(last, sent);
+            self.series.push(SeriesRow::new(now, link, Quantity::SentBps, Rate::of(new, width).as_bps()));
         }
     }
 

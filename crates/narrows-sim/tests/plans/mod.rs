@@ -118,7 +118,12 @@ impl Dumbbell {
                 pattern,
             }],
             schedule: Schedule { end: at(end), drain: Span::from_secs(5), warmup: end.div(4) },
-            sampling: Sampling { queues: Span::from_us(500), windows: Span::from_ms(1), goodput: Span::from_ms(100) },
+            sampling: Sampling {
+                queues: Span::from_us(500),
+                windows: Span::from_ms(1),
+                goodput: Span::from_ms(100),
+                throughput: Span::ZERO,
+            },
         }
     }
 }

@@ -33,7 +33,12 @@ fn plan(network: Graph, end_ms: u64, traffic: Vec<Traffic>) -> Plan {
         network,
         traffic,
         schedule: Schedule { end: at(end_ms), drain: Span::from_secs(1), warmup: Span::ZERO },
-        sampling: Sampling { queues: Span::from_ms(1), windows: Span::from_ms(10), goodput: Span::from_ms(100) },
+        sampling: Sampling {
+            queues: Span::from_ms(1),
+            windows: Span::from_ms(10),
+            goodput: Span::from_ms(100),
+            throughput: Span::ZERO,
+        },
     }
 }
 

@@ -19,6 +19,7 @@ impl Sender {
         }
         if self.board.outstanding() == 0 {
             if self.nxt >= self.offered {
+                self.ask_for_window = false;
                 return self.hold(Limit::Application);
             }
             self.restart_after_idle(now, stack);
@@ -52,7 +53,7 @@ impl Sender {
         }
         let pacing = self.pacing_rate(stack);
         let paces = pacing.is_some() && self.burst_left == 0;
-        if self.near_source.is_some() && self.is_held_near_source(now, paces) {
+        if self.near_source.is_some() && self.is_held_near_source(now, paces, stack) {
             return self.hold_near_source(stack);
         }
         if paces && now < self.pacer.next() {
@@ -87,14 +88,17 @@ impl Sender {
     #[inline(never)]
     fn tell_near_source(&mut self, now: Time, length: u16, stack: &Stack) {
         if let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) {
+            near.catch_up(now, stack.line_rate, point);
             near.on_sent(now, packet_of(length, stack), stack.line_rate, point);
         }
     }
 
     /// Whether the switch near by keeps the next packet longer than the pacer would.
     #[inline(never)]
-    fn is_held_near_source(&self, now: Time, paces: bool) -> bool {
-        let next = self.near_source.as_ref().map_or(Time::ZERO, |near| near.next());
+    fn is_held_near_source(&mut self, now: Time, paces: bool, stack: &Stack) -> bool {
+        let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) else { return false };
+        near.catch_up(now, stack.line_rate, point);
+        let next = near.next();
         now < next && !(paces && self.pacer.next() > next)
     }
 

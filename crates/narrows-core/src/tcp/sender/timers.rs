@@ -64,6 +64,10 @@ impl Sender {
     /// The earliest of this half's timers.
     pub(in crate::tcp) fn deadline(&self) -> Time {
         let own = self.timeout_at.min(self.probe_at).min(self.reorder_timer);
+        if !self.waits_for_pacing {
+            return own;
+        }
+        // What a switch near by holds back may go sooner as its limit rises.
         self.near_source.as_ref().map_or(own, |near| own.min(near.deadline()))
     }
 
@@ -77,7 +81,7 @@ impl Sender {
 
     pub(in crate::tcp) fn handle_timeout(&mut self, now: Time, stack: &Stack) {
         if let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) {
-            near.handle_timeout(now, stack.line_rate, point);
+            near.catch_up(now, stack.line_rate, point);
         }
         if self.reorder_timer <= now {
             let prior_in_flight = self.board.in_flight();

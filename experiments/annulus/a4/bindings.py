@@ -1,0 +1,69 @@
+"""How the claims of A-4 to A-6 are measured: requests inside are those of 64 KB, and the loads are of a rack's uplink."""
+
+from pathlib import Path
+
+from narrows import experiment, paths
+from narrows.claims import Binding
+
+SCENARIOS = ("A-4", "A-5", "A-6")
+
+HALF = 0.5
+"""The load at which the paper gives a number."""
+LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+TAIL_FROM = 0.3
+"""What is said of the tail begins here."""
+BUSIEST = 0.9
+"""As near to saturation as the loads come."""
+
+
+def _at(measure: str, arm: str, load: float, traffic: str = "") -> str:
+    return f"{measure}({arm} · load={load}{f' / {traffic}' if traffic else ''})"
+
+
+def _gain(measure: str, arm: str, load: float, base: str = "dctcp+bbr") -> str:
+    return f"1 - {_at(measure, arm, load)} / {_at(measure, base, load)}"
+
+
+def _wan_round_trip() -> float:
+    """Milliseconds, from a host of rack a to one of rack c and back, when nothing queues."""
+    plan = experiment.expand(Path(__file__).with_name("experiment.toml")).plans[0]
+    network = plan.body["network"]
+    names = [node["name"] for node in network["nodes"]]
+    return paths.round_trips(network)(names.index("a-1"), names.index("c-1")) / 1e6
+
+
+_INSIDE = " + ".join(_at("payload", "dctcp+bbr", HALF, f"dc/rack-{rack}") for rack in (1, 2))
+_ACROSS = _at("payload", "dctcp+bbr", HALF, "wan/1-2")
+
+BINDINGS = {
+    "ann-002": Binding(
+        (_gain("fct_small_p99", "annulus", HALF),),
+        of_means=True,
+        also=(
+            _gain("fct_small_p99", "gemini", HALF),
+            _gain("fct_small_p99", "gemini+near-source", HALF),
+            _gain("fct_small_p99", "gemini+near-source", HALF, "gemini"),
+        ),
+    ),
+    "ann-003": Binding(
+        orders=tuple(
+            f"{_at('fct_small_p99', 'annulus', load)} < {_at('fct_small_p99', 'dctcp+bbr', load)}"
+            for load in LOADS
+            if load >= TAIL_FROM
+        ),
+        full_only=True,
+    ),
+    "ann-004": Binding(
+        (
+            f"{_at('utilisation_bottleneck', 'annulus', BUSIEST)} / {_at('utilisation_bottleneck', 'dctcp+bbr', BUSIEST)} - 1",
+        )
+    ),
+    "ann-005": Binding(
+        orders=tuple(
+            f"{_at('burstiness_wan', 'annulus', load)} < {_at('burstiness_wan', 'dctcp+bbr', load)}" for load in LOADS
+        ),
+        full_only=True,
+    ),
+    "ann-010": Binding((f"({_INSIDE}) / {_ACROSS}",), of_means=True, full_only=True),
+    "ann-011": Binding(computed=_wan_round_trip),
+}
