@@ -1,4 +1,4 @@
-"""How the claims of A-4 to A-6 are measured: requests inside are those of 64 KB, and the loads are of a rack's uplink."""
+"""How the claims of A-4 to A-6 are measured: requests inside have 64 KB, and the loads are of a rack's uplink."""
 
 from pathlib import Path
 
@@ -35,6 +35,8 @@ def _wan_round_trip() -> float:
 _INSIDE = " + ".join(_at("payload", "dctcp+bbr", HALF, f"dc/rack-{rack}") for rack in (1, 2))
 _ACROSS = _at("payload", "dctcp+bbr", HALF, "wan/1-2")
 
+_USE = f"utilisation_bottleneck({{}} · load={BUSIEST})"
+
 BINDINGS = {
     "ann-002": Binding(
         (_gain("fct_small_p99", "annulus", HALF),),
@@ -53,11 +55,7 @@ BINDINGS = {
         ),
         full_only=True,
     ),
-    "ann-004": Binding(
-        (
-            f"{_at('utilisation_bottleneck', 'annulus', BUSIEST)} / {_at('utilisation_bottleneck', 'dctcp+bbr', BUSIEST)} - 1",
-        )
-    ),
+    "ann-004": Binding((f"{_USE.format('annulus')} / {_USE.format('dctcp+bbr')} - 1",)),
     "ann-005": Binding(
         orders=tuple(
             f"{_at('burstiness_wan', 'annulus', load)} < {_at('burstiness_wan', 'dctcp+bbr', load)}" for load in LOADS

@@ -1,4 +1,4 @@
-"""Annulus, A-4 to A-6: requests inside and across, what is dropped, and how bursty the WAN is, by load of the uplinks."""
+"""Annulus, A-4 to A-6: requests inside and across, drops, and how bursty the WAN is, by load of the uplinks."""
 
 from __future__ import annotations
 

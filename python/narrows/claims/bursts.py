@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @measure("")
 def burstiness_wan(frames: Frames, arm: str) -> BySeed:
-    """Standard deviation over mean of what a WAN port sends in a bin, after the warm-up; mean over the ports sampled."""
+    """Standard deviation over mean of what a WAN port sends in a bin, after the warm-up; mean over sampled ports."""
     wan = (
         frames.ports.filter((pl.col("case") == arm) & (pl.col("role") == "wan"))
         .select("seed", pl.col("name").alias("entity"), "measured_ns")
