@@ -331,7 +331,10 @@ def test_a_run_that_does_not_count_is_kept_said_and_left_out(two_arms, narrowsd,
 def test_where_no_run_counts_there_is_nothing_to_show(two_arms, narrowsd, monkeypatch):
     monkeypatch.setenv("FAKE_NARROWSD", "is-late")
     api.run(two_arms, backend="guest").finish()
-    with pytest.raises(BadInput, match=r"4 of 4 runs do not count.*\n  help: mend that reason .* delete .*-guest and its like, then run it again"):
+    with pytest.raises(
+        BadInput,
+        match=r"4 of 4 runs do not count.*\n  help: mend that reason .* delete .*-guest and its like, then run it again",
+    ):
         api.load("two@guest")
 
 
