@@ -333,7 +333,7 @@ def test_where_no_run_counts_there_is_nothing_to_show(two_arms, narrowsd, monkey
     api.run(two_arms, backend="guest").finish()
     with pytest.raises(
         BadInput,
-        match=r"4 of 4 runs do not count.*\n  help: mend that reason .* delete .*-guest and its like, then run it again",
+        match=r"4 of 4 runs do not count.*\n  help: mend that reason .* delete .*-guest and its like",
     ):
         api.load("two@guest")
 
