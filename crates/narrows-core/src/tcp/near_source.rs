@@ -462,6 +462,25 @@ mod tests {
     }
 
     proptest! {
+        /// Whoever looks at each expiry of the timer finds what one finds who looks when a packet goes or a notification comes.
+        #[test]
+        fn looking_seldom_changes_nothing(standard: bool, ops in prop::collection::vec((any::<bool>(), 1u8..=63, 1u64..5_000), 1..200)) {
+            let point = if standard { ReactionPoint::STANDARD } else { ReactionPoint::SOFTWARE };
+            let (mut often, mut seldom, mut now) = (fresh(), fresh(), Time::ZERO);
+            for (told, feedback, us) in ops {
+                now += Span::from_us(us);
+                while often.deadline() <= now {
+                    let expiry = often.deadline();
+                    often.catch_up(expiry, LINE, &point);
+                }
+                for near in [&mut often, &mut seldom] {
+                    near.catch_up(now, LINE, &point);
+                    if told { near.notify(now, feedback, LINE, &point) } else { near.on_sent(now, PACKET, LINE, &point) }
+                }
+                prop_assert_eq!(often.limiter, seldom.limiter);
+            }
+        }
+
         /// Floor and line rate hold, nothing but a notification lowers the rate, and a rate that is left alone comes back.
         #[test]
         fn the_rate_stays_within_its_bounds(standard: bool, ops in prop::collection::vec((0u8..3, 1u8..=63, 1u64..200), 1..400)) {
