@@ -73,6 +73,35 @@ fn a_growing_queue_is_sampled_more_and_more_often_and_tells_of_itself() {
 }
 
 #[test]
+fn the_end_of_a_warmup_moves_no_sample() {
+    let sampled = |warmup: Span| {
+        let mut network = Network::new(&star(), 1).unwrap();
+        let link = network.host_link(0);
+        (0..200).for_each(|id| {
+            network.offer(Time::ZERO, link, Packet { id, ..Packet::to(1, 1_500) }, &mut NoProbe);
+        });
+        let (mut ids, mut warmup) = (Vec::new(), Some(warmup));
+        while let Some((now, event)) = network.next(Time::NEVER, &mut NoProbe) {
+            if let Event::Sampled { packet, .. } = event {
+                ids.push(packet.id);
+            }
+            if warmup.is_some_and(|span| Time::ZERO + span <= now) {
+                network.reset_counters(now);
+                warmup = None;
+            }
+        }
+        assert_eq!(warmup, None, "it ends in the midst of them");
+        ids
+    };
+    // Of 200 packets the first is at the switch after 15 us, the last after 2.5 ms.
+    let never_again = sampled(Span::ZERO);
+    assert!(never_again.len() > 50);
+    for us in [100, 700, 1_234] {
+        assert_eq!(sampled(Span::from_us(us)), never_again);
+    }
+}
+
+#[test]
 fn a_notification_is_there_after_its_service_and_the_wire() {
     let mut network = Network::new(&star(), 1).unwrap();
     network.notify(Time::ZERO, TO_1, note(0));
