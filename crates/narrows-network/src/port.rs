@@ -12,7 +12,10 @@
 //! Invariants: accepted departures are never taken back; what is carried over or accepted has been sent or is queued;
 //! every offered packet is accepted or dropped for exactly one reason.
 
+mod counters;
 mod lanes;
+
+pub use counters::Counters;
 
 use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
@@ -31,51 +34,6 @@ const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
 
 /// A cut link's ring is trimmed when it has grown by so many records.
 const TRIM_EVERY: u32 = 64;
-
-/// What a port has done since the counters were last reset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Held when the counters were reset.
-    pub carried: Backlog,
-    /// Offered to the port.
-    pub offered: Backlog,
-    /// Left the port, last bit included. What is then lost on the wire counts as sent.
-    pub sent: Backlog,
-    /// Held now.
-    pub queued: Backlog,
-    /// Dropped, by reason in the order of [`DropReason::ALL`]. Impairments act on the wire, after the port.
-    pub dropped: [Packets; DropReason::ALL.len()],
-    /// Accepted with a congestion mark that the port's law asked for.
-    pub marked: Packets,
-    /// Samples of the port's congestion point that told of congestion.
-    pub samples: Packets,
-    /// The largest backlog just after an arrival, or at the reset.
-    pub queue_max: Bytes,
-    /// The integral of the backlog over time, byte-picoseconds: divided by the time since the reset, the mean.
-    pub queue_integral: u128,
-    /// When the counters were reset.
-    pub since: Time,
-}
-
-impl Counters {
-    /// Packets dropped for this reason.
-    pub const fn dropped_for(&self, reason: DropReason) -> Packets {
-        self.dropped[reason as usize]
-    }
-
-    /// Time-weighted mean backlog up to `now`, the moment at which these counters were read; rounded down.
-    pub fn queue_mean(&self, now: Time) -> Bytes {
-        let mean = self.queue_integral / u128::from(now.since(self.since).as_ps().max(1));
-        Bytes::new(u64::try_from(mean).expect("a mean is at most the largest backlog"))
-    }
-
-    /// Offered or carried over = sent + dropped by the port + queued.
-    pub fn conserved(&self) -> bool {
-        let port_drops = [DropReason::Limit, DropReason::Pool, DropReason::Aqm].map(|reason| self.dropped_for(reason));
-        let dropped: Packets = port_drops.into_iter().sum();
-        self.carried.packets + self.offered.packets == self.sent.packets + self.queued.packets + dropped
-    }
-}
 
 /// What a line takes to send.
 #[derive(Clone, Copy, Debug)]
@@ -626,55 +584,6 @@ impl<P: Payload> Ports<P> {
         self.ports[link as usize].held()
     }
 
-    /// What the port has done since the last reset, as of `now`.
-    pub(crate) fn counters(&mut self, now: Time, link: u32) -> Counters {
-        self.settle(now, link);
-        let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
-        let with = |a: Backlog, b: Backlog| Backlog { bytes: a.bytes + b.bytes, packets: a.packets + b.packets };
-        let taken = with(rules.carried, port.accepted);
-        Counters {
-            carried: rules.carried,
-            offered: with(port.accepted, rules.refused),
-            sent: Backlog { bytes: taken.bytes - port.held().bytes, packets: taken.packets - port.held().packets },
-            queued: port.held(),
-            dropped: rules.dropped,
-            marked: rules.marked,
-            samples: rules.samples,
-            queue_max: port.queue_max,
-            queue_integral: port.queue_integral - self.outstanding(now, link),
-            since: rules.since,
-        }
-    }
-
-    /// IP bytes that have left the port since the beginning, whatever was reset.
-    pub(crate) fn sent(&mut self, now: Time, link: u32) -> Bytes {
-        self.settle(now, link);
-        let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
-        rules.sent_before + rules.carried.bytes + port.accepted.bytes - port.held().bytes
-    }
-
-    /// Begins to count anew. What is held now is carried over.
-    pub(crate) fn reset_counters(&mut self, now: Time) {
-        for link in 0..self.len() {
-            self.settle(now, link);
-            let (outstanding, sent) = (self.outstanding(now, link), self.sent(now, link));
-            let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
-            rules.sent_before = sent;
-            port.queue_integral = outstanding;
-            port.queue_max = port.held().bytes;
-            if rules.congestion_point.is_some() {
-                port.sample_beyond = port.sample_beyond.saturating_sub(port.accepted.bytes.get());
-            }
-            port.accepted = Backlog::EMPTY;
-            rules.carried = port.held();
-            rules.refused = Backlog::EMPTY;
-            rules.dropped = Default::default();
-            rules.marked = Packets::ZERO;
-            rules.samples = Packets::ZERO;
-            rules.since = now;
-        }
-    }
-
     /// Law and limit on a packet that they may object to: whether it is to be marked, or why it is dropped.
     fn judge(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
         self.settle(now, link);
@@ -765,18 +674,6 @@ impl<P: Payload> Ports<P> {
         self.settle(now, link);
         let port = &mut self.ports[link as usize];
         port.queue_max = port.queue_max.max(port.held().bytes);
-    }
-
-    /// Σ size · (departure − now) over what a settled port holds.
-    fn outstanding(&self, now: Time, link: u32) -> u128 {
-        let port = &self.ports[link as usize];
-        self.store
-            .unsettled(&port.ring, u64::from(port.held_packets))
-            .map(|record| {
-                let left = record.at - (now + port.delay);
-                u128::from(record.packet.ip_bytes()) * u128::from(left.as_ps())
-            })
-            .sum()
     }
 }
 

@@ -1,0 +1,115 @@
+//! What a port has done: counted as packets come and settled to the moment when somebody asks.
+
+use super::Ports;
+use crate::network::Payload;
+use narrows_core::probe::DropReason;
+use narrows_core::queue::Backlog;
+use narrows_core::units::{Bytes, Packets, Time};
+
+/// What a port has done since the counters were last reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Held when the counters were reset.
+    pub carried: Backlog,
+    /// Offered to the port.
+    pub offered: Backlog,
+    /// Left the port, last bit included. What is then lost on the wire counts as sent.
+    pub sent: Backlog,
+    /// Held now.
+    pub queued: Backlog,
+    /// Dropped, by reason in the order of [`DropReason::ALL`]. Impairments act on the wire, after the port.
+    pub dropped: [Packets; DropReason::ALL.len()],
+    /// Accepted with a congestion mark that the port's law asked for.
+    pub marked: Packets,
+    /// Samples of the port's congestion point that told of congestion.
+    pub samples: Packets,
+    /// The largest backlog just after an arrival, or at the reset.
+    pub queue_max: Bytes,
+    /// The integral of the backlog over time, byte-picoseconds: divided by the time since the reset, the mean.
+    pub queue_integral: u128,
+    /// When the counters were reset.
+    pub since: Time,
+}
+
+impl Counters {
+    /// Packets dropped for this reason.
+    pub const fn dropped_for(&self, reason: DropReason) -> Packets {
+        self.dropped[reason as usize]
+    }
+
+    /// Time-weighted mean backlog up to `now`, the moment at which these counters were read; rounded down.
+    pub fn queue_mean(&self, now: Time) -> Bytes {
+        let mean = self.queue_integral / u128::from(now.since(self.since).as_ps().max(1));
+        Bytes::new(u64::try_from(mean).expect("a mean is at most the largest backlog"))
+    }
+
+    /// Offered or carried over = sent + dropped by the port + queued.
+    pub fn conserved(&self) -> bool {
+        let port_drops = [DropReason::Limit, DropReason::Pool, DropReason::Aqm].map(|reason| self.dropped_for(reason));
+        let dropped: Packets = port_drops.into_iter().sum();
+        self.carried.packets + self.offered.packets == self.sent.packets + self.queued.packets + dropped
+    }
+}
+
+impl<P: Payload> Ports<P> {
+    /// What the port has done since the last reset, as of `now`.
+    pub(crate) fn counters(&mut self, now: Time, link: u32) -> Counters {
+        self.settle(now, link);
+        let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
+        let with = |a: Backlog, b: Backlog| Backlog { bytes: a.bytes + b.bytes, packets: a.packets + b.packets };
+        let taken = with(rules.carried, port.accepted);
+        Counters {
+            carried: rules.carried,
+            offered: with(port.accepted, rules.refused),
+            sent: Backlog { bytes: taken.bytes - port.held().bytes, packets: taken.packets - port.held().packets },
+            queued: port.held(),
+            dropped: rules.dropped,
+            marked: rules.marked,
+            samples: rules.samples,
+            queue_max: port.queue_max,
+            queue_integral: port.queue_integral - self.outstanding(now, link),
+            since: rules.since,
+        }
+    }
+
+    /// IP bytes that have left the port since the beginning, whatever was reset.
+    pub(crate) fn sent(&mut self, now: Time, link: u32) -> Bytes {
+        self.settle(now, link);
+        let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
+        rules.sent_before + rules.carried.bytes + port.accepted.bytes - port.held().bytes
+    }
+
+    /// Begins to count anew. What is held now is carried over.
+    pub(crate) fn reset_counters(&mut self, now: Time) {
+        for link in 0..self.len() {
+            self.settle(now, link);
+            let (outstanding, sent) = (self.outstanding(now, link), self.sent(now, link));
+            let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
+            rules.sent_before = sent;
+            port.queue_integral = outstanding;
+            port.queue_max = port.held().bytes;
+            if rules.congestion_point.is_some() {
+                port.sample_beyond = port.sample_beyond.saturating_sub(port.accepted.bytes.get());
+            }
+            port.accepted = Backlog::EMPTY;
+            rules.carried = port.held();
+            rules.refused = Backlog::EMPTY;
+            rules.dropped = Default::default();
+            rules.marked = Packets::ZERO;
+            rules.samples = Packets::ZERO;
+            rules.since = now;
+        }
+    }
+
+    /// Σ size · (departure − now) over what a settled port holds.
+    fn outstanding(&self, now: Time, link: u32) -> u128 {
+        let port = &self.ports[link as usize];
+        self.store
+            .unsettled(&port.ring, u64::from(port.held_packets))
+            .map(|record| {
+                let left = record.at - (now + port.delay);
+                u128::from(record.packet.ip_bytes()) * u128::from(left.as_ps())
+            })
+            .sum()
+    }
+}
