@@ -1,10 +1,11 @@
-//! Compiles the controllers twice: with clang to BPF objects, and their cores with the host's compiler for the twin test.
+//! Compiles the programs with clang to BPF objects, and the controllers' cores with the host's compiler too, for the twin
+//! test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-/// One BPF object each, `src/bpf/<name>.bpf.c`.
-const CONTROLLERS: [&str; 4] = ["newreno", "vegas", "dctcp", "gemini"];
+/// One BPF object each, `src/bpf/<name>.bpf.c`: the controllers, and what finds connections.
+const PROGRAMS: [&str; 5] = ["newreno", "vegas", "dctcp", "gemini", "connections"];
 
 fn main() {
     println!("cargo::rerun-if-changed=src/bpf");
@@ -18,8 +19,8 @@ fn main() {
              on Debian: apt install clang libelf-dev zlib1g-dev pkg-config"
         ));
     }
-    let controllers = CONTROLLERS.map(|name| Path::new("src/bpf").join(format!("{name}.bpf.c")));
-    for source in controllers.into_iter().chain([PathBuf::from("tests/live/mark.bpf.c")]) {
+    let programs = PROGRAMS.map(|name| Path::new("src/bpf").join(format!("{name}.bpf.c")));
+    for source in programs.into_iter().chain([PathBuf::from("tests/live/mark.bpf.c")]) {
         let name = source.file_name().expect("it has one").to_string_lossy().replace(".bpf.c", ".bpf.o");
         let compiled = libbpf_cargo::SkeletonBuilder::new()
             .source(&source)

@@ -28,6 +28,7 @@ macro_rules! object {
         include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o"))
     };
 }
+pub(crate) use object;
 
 /// Every controller.
 pub const CONTROLLERS: &[Controller] = &[

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::said;
+
 /// Why a controller could not be loaded, changed or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -72,10 +74,10 @@ pub enum Error {
         parameter: &'static str,
     },
     /// The kernel's verifier or its types refuse the program.
-    #[error("the kernel refuses the program of {controller}: {source}\n{}", said.join("\n"))]
+    #[error("the kernel refuses the program of {program}: {source}\n{}", said.join("\n"))]
     Rejected {
-        /// Whose program.
-        controller: &'static str,
+        /// Whose program: a controller's name, or `connections`.
+        program: &'static str,
         /// The first cause.
         source: libbpf_rs::Error,
         /// What libbpf and the verifier said, the last lines.
@@ -161,6 +163,16 @@ impl Error {
             libbpf_rs::ErrorKind::PermissionDenied => Error::NoPrivileges { step },
             _ => Error::Bpf { step, source },
         }
+    }
+
+    /// A program was refused. The verifier answers with a log, and with the same error number as a lack of privileges.
+    pub(crate) fn refused(program: &'static str, source: libbpf_rs::Error) -> Error {
+        let said = said::lines();
+        let has_log = said.iter().any(|line| line.contains("PROG LOAD LOG"));
+        if source.kind() == libbpf_rs::ErrorKind::PermissionDenied && !has_log {
+            return Error::NoPrivileges { step: "load BPF programs" };
+        }
+        Error::Rejected { program, source, said }
     }
 
     pub(crate) fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Error + use<'_> {

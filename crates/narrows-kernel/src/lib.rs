@@ -13,9 +13,14 @@
 //!    [`Loaded::pin`] lets it outlive the process, until [`pinned::unload`]. Before 6.4 a killed process leaves it behind:
 //!    [`registered::remove_stale`]. Connections that use a controller keep its code until they end.
 //!
+//! # Connections of others
+//! [`Connections::all`] finds the TCP connections that processes of this host have open, and [`Connection::socket`] lends
+//! one: whoever limits connections from beside them, as the near-source loop does, needs both.
+//!
 //! # Kernels
 //! Linux 6.1 and later with BTF. What differs is read from the kernel's own types, [`Kernel::probe`].
 
+pub mod connections;
 pub mod controllers;
 pub mod error;
 pub mod kernel;
@@ -27,6 +32,7 @@ pub mod record;
 pub mod registered;
 mod said;
 
+pub use connections::{Connection, Connections};
 pub use controllers::Controller;
 pub use error::Error;
 pub use kernel::Kernel;

@@ -68,9 +68,9 @@ impl Loaded {
         let integers = settings.integers()?;
 
         let open = ObjectBuilder::default().open_memory(controller.object);
-        let mut open = open.map_err(|source| refused(controller, source))?;
+        let mut open = open.map_err(|source| Error::refused(controller.spec.name, source))?;
         fill_in(&mut open, controller, &integers, fallback, &variant)?;
-        let mut object = open.load().map_err(|source| refused(controller, source))?;
+        let mut object = open.load().map_err(|source| Error::refused(controller.spec.name, source))?;
         let maps = Maps::open(controller, |name| {
             MapHandle::try_from(&map(&mut object, name)).map_err(|source| Error::of("keep a map", source))
         })?;
@@ -135,16 +135,6 @@ impl Deref for Loaded {
     fn deref(&self) -> &Maps {
         &self.maps
     }
-}
-
-/// The verifier answers with a log, and with the same error number as a lack of privileges.
-fn refused(controller: &Controller, source: libbpf_rs::Error) -> Error {
-    let said = said::lines();
-    let has_log = said.iter().any(|line| line.contains("PROG LOAD LOG"));
-    if source.kind() == ErrorKind::PermissionDenied && !has_log {
-        return Error::NoPrivileges { step: "load BPF programs" };
-    }
-    Error::Rejected { controller: controller.spec.name, source, said }
 }
 
 /// The name of the hook table that this kernel takes: `src/bpf/<name>.bpf.c` ends with all of them.

@@ -77,21 +77,21 @@ pub struct Counters {
 }
 
 /// Reads C structures field after field.
-struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn take<const N: usize>(&mut self) -> [u8; N] {
         let (field, rest) = self.0.split_first_chunk().expect("the size was compared when the object was loaded");
         self.0 = rest;
         *field
     }
-    fn u64(&mut self) -> u64 {
+    pub(crate) fn u64(&mut self) -> u64 {
         u64::from_ne_bytes(self.take())
     }
-    fn u32(&mut self) -> u32 {
+    pub(crate) fn u32(&mut self) -> u32 {
         u32::from_ne_bytes(self.take())
     }
-    fn u16(&mut self) -> u16 {
+    pub(crate) fn u16(&mut self) -> u16 {
         u16::from_ne_bytes(self.take())
     }
     /// A number for which `u64::MAX` is none.
@@ -159,7 +159,7 @@ impl Counters {
 }
 
 /// `AF_INET` is 2 on Linux.
-fn address(family: u32, bytes: [u8; 16]) -> IpAddr {
+pub(crate) fn address(family: u32, bytes: [u8; 16]) -> IpAddr {
     if family == 2 {
         let [a, b, c, d, ..] = bytes;
         IpAddr::V4(Ipv4Addr::new(a, b, c, d))

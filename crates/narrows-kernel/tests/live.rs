@@ -8,9 +8,11 @@ use narrows_core::cc::Value;
 use narrows_core::units::{Packets, Rate, Span};
 use narrows_kernel::controllers::{self, CONTROLLERS};
 use narrows_kernel::{
-    Controller, Error, Kernel, Loaded, Namespace, Options, Registration, Settings, pinned, registered,
+    Connections, Controller, Error, Kernel, Loaded, Namespace, Options, Registration, Settings, pinned, registered,
 };
-use std::io::{BufRead, BufReader, Write};
+use rustix::net::sockopt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -28,6 +30,7 @@ const TESTS: &[(&str, fn())] = &[
     ("plain_registrations_work_too", plain_registrations_work_too),
     ("a_second_registration_says_that_the_name_is_taken", a_second_registration_says_that_the_name_is_taken),
     ("pins_outlive_their_holder_until_unloaded", pins_outlive_their_holder_until_unloaded),
+    ("connections_are_found_and_lent", connections_are_found_and_lent),
     ("a_killed_process_leaves_nothing", a_killed_process_leaves_nothing),
     ("a_killed_process_leaves_a_plain_registration_that_can_be_removed", a_killed_process_leaves_a_plain_registration),
 ];
@@ -378,4 +381,43 @@ fn a_killed_process_leaves_a_plain_registration() {
     assert_eq!(registered::remove_stale(newreno).expect("as root"), 1);
     assert!(is_gone(newreno.registered));
     assert_eq!(registered::remove_stale(newreno).expect("as root"), 0);
+}
+
+fn connections_are_found_and_lent() {
+    let finder = Connections::load().expect("as root");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).expect("it listens");
+    let (mut receiver, _) = listener.accept().expect("it was connected");
+    let local = sender.local_addr().unwrap();
+    let find = || finder.all().expect("as root").into_iter().find(|found| found.local == local);
+    let before = find().expect("it is open");
+    assert_eq!(before.remote, listener.local_addr().unwrap());
+    assert_eq!((before.unacknowledged, before.sent), (before.next, 0), "nothing was sent yet");
+    sender.write_all(&[7; 1_000]).unwrap();
+    receiver.read_exact(&mut [0; 1_000]).unwrap();
+    let after = find().expect("it is open");
+    assert_eq!(after.next.wrapping_sub(before.next), 1_000);
+    assert_eq!((after.sent, after.cookie), (1_000, before.cookie));
+    assert!(
+        finder
+            .all()
+            .unwrap()
+            .iter()
+            .all(|found| found.local != listener.local_addr().unwrap() || found.remote == local)
+    );
+
+    // What is set on what was lent is set on the connection.
+    let lent = before.socket().expect("its process lives");
+    assert_eq!(sockopt::socket_cookie(&lent), sockopt::socket_cookie(&sender));
+    sockopt::set_tcp_nodelay(&lent, true).unwrap();
+    assert!(sender.nodelay().unwrap());
+    drop(lent);
+
+    // Nothing is held back: the other end hears of the end at once; and another file with the number is not taken for it.
+    drop(sender);
+    assert_eq!(receiver.read(&mut [0]).unwrap(), 0);
+    let _others: Vec<TcpListener> =
+        (0..8).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free")).collect();
+    assert_eq!(before.socket().expect_err("it is closed"), rustix::io::Errno::NOTCONN);
+    assert!(find().is_none());
 }
