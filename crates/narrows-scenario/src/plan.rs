@@ -72,6 +72,15 @@ impl Graph {
     pub fn crosses(&self, one: u32, other: u32) -> bool {
         self.nodes[one as usize].site != self.nodes[other as usize].site
     }
+
+    /// Whether the congestion point at the port `link` tells a host, whose own link is `own`.
+    pub fn is_told(&self, host: u32, own: u32, link: u32) -> bool {
+        let port = &self.links[link as usize];
+        port.congestion_point.is_some_and(|point| match point.scope {
+            Scope::Tor => self.links[own as usize].to == port.from,
+            Scope::SourceDatacenter => !self.crosses(host, port.from),
+        })
+    }
 }
 
 /// What a node is.

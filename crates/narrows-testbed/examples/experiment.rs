@@ -33,7 +33,7 @@ fn main() {
         let mut simulation = Simulation::new(plan, 1).expect("a plan that can be run");
         while simulation.advance(1 << 20) {}
         let simulated = simulation.finish();
-        let live = run(plan, 1, &options, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
+        let live = run(plan, 1, &options, None, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
         let late = |thousandths| live.record.deliveries.percentile(thousandths).as_us();
         println!(
             "{} {}: {:?}, late p50 {} us, p99 {} us, p999 {} us, most {} us; agents late p99 {} us; real-time {}, {} failures, {} times dry",

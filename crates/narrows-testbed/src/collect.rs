@@ -11,15 +11,24 @@ use narrows_results::{FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, Se
 use narrows_scenario::plan::{FlowStart, Pattern, Plan};
 use narrows_scenario::traffic::flows::Name;
 
+use crate::address;
 use crate::agent::{self, Notes};
 use crate::emulator::{Marked, Observed, wires};
+use crate::near_source::Heard;
 use crate::packet::Packet;
 use crate::samples::Samples;
 
 /// The rows of a run, from the notes of all hosts by number.
-pub fn collect(plan: &Plan, seed: u64, notes: &[Notes], observed: &Observed, ended: Time) -> Results {
+pub(crate) fn collect(
+    plan: &Plan,
+    seed: u64,
+    notes: &[Notes],
+    observed: &Observed,
+    cuts: &Times,
+    ended: Time,
+) -> Results {
     let (requests, request_numbers) = queries(plan, notes);
-    let (flows, flow_numbers) = flows(plan, seed, notes, observed, &request_numbers);
+    let (flows, flow_numbers) = flows(plan, seed, notes, (observed, cuts), &request_numbers);
     let looks = observed.samples.backlogs.iter();
     let mut series: Vec<SeriesRow> =
         looks.map(|look| SeriesRow::new(look.at, look.link, Quantity::QueueBytes, look.bytes.get())).collect();
@@ -78,7 +87,7 @@ fn flows(
     plan: &Plan,
     seed: u64,
     notes: &[Notes],
-    observed: &Observed,
+    (observed, cuts): (&Observed, &Times),
     request_numbers: &[Vec<u32>],
 ) -> (Vec<FlowRow>, BTreeMap<Name, u32>) {
     let mut whole: BTreeMap<Name, agent::Flow> = BTreeMap::new();
@@ -98,7 +107,7 @@ fn flows(
         whole.into_iter().filter_map(|(name, flow)| Some((name, flow, flow.opened?))).collect();
     order.sort_by_key(|(name, _, opened)| (opened.planned, *name));
     let drawn = agent::Drawn::new(plan, seed);
-    let marks = Marks::new(&observed.marked);
+    let marks = Times::of_marks(&observed.marked);
     // What is emulated, and nothing of the hosts: no flow can be faster.
     let graph = wires(&plan.network);
     let network: Network<Packet> = Network::new(&graph, seed).expect("it has been emulated");
@@ -109,7 +118,15 @@ fn flows(
         let start = drawn.flow(name).expect("what was opened was drawn");
         numbers.insert(name, number);
         let ideal = ideal.completion(&graph, &network, &start);
-        rows.push(row(plan, number, requests.get(&name).copied(), (name, &start), (&flow, &opened), &marks, ideal));
+        rows.push(row(
+            plan,
+            number,
+            requests.get(&name).copied(),
+            (name, &start),
+            (&flow, &opened),
+            (&marks, cuts),
+            ideal,
+        ));
     }
     (rows, numbers)
 }
@@ -120,7 +137,7 @@ fn row(
     request: Option<u32>,
     (name, start): (Name, &FlowStart),
     (flow, opened): (&agent::Flow, &agent::Opened),
-    marks: &Marks,
+    (marks, cuts): (&Times, &Times),
     ideal: Span,
 ) -> FlowRow {
     let (sent, received) = (flow.sent.unwrap_or_default(), flow.received.unwrap_or_default());
@@ -143,32 +160,48 @@ fn row(
         rtt_mean_ns: (sent.rtt_count > 0).then(|| sent.rtt_sum.div(sent.rtt_count).as_ns()),
         retransmitted_bytes: sent.retransmitted_bytes,
         timeouts: sent.timeouts,
-        near_source_cuts: 0,
+        near_source_cuts: cuts.between((source, destination), ports, opened.start, until),
         marked_bytes: marks.between((source, destination), ports, opened.start, until),
         delivered_after_warmup_bytes: received.delivered_at_end.unwrap_or(received.delivered)
             - received.delivered_at_warmup,
     }
 }
 
-/// Marked payload by connection and direction.
-struct Marks(BTreeMap<Way, Vec<(Time, u64)>>);
+/// What happened to connections and when, by direction: times, and the sum of amounts up to each.
+#[derive(Debug)]
+pub(crate) struct Times(BTreeMap<Way, Vec<(Time, u64)>>);
 
 /// Hosts, then ports: the sender's first.
 type Way = ((u32, u32), (u16, u16));
 
-impl Marks {
-    /// `marked` is in the order of delivery.
-    fn new(marked: &[Marked]) -> Marks {
-        let mut ways: BTreeMap<Way, Vec<(Time, u64)>> = BTreeMap::new();
-        for mark in marked {
-            let way = ways.entry(((mark.source, mark.destination), mark.ports)).or_default();
-            let sum = way.last().map_or(0, |(_, sum)| *sum);
-            way.push((mark.at, sum + u64::from(mark.payload)));
-        }
-        Marks(ways)
+impl Times {
+    /// Marked payload, in the order of delivery.
+    fn of_marks(marked: &[Marked]) -> Times {
+        let mark = |mark: &Marked| (((mark.source, mark.destination), mark.ports), mark.at, u64::from(mark.payload));
+        Times::new(marked.iter().map(mark))
     }
 
-    /// What was delivered after `from`, up to and including `until`: flows of one connection follow each other.
+    /// Cuts of connections' rates near the source, each host's in order. The plan began when their clock showed `plan_begins`.
+    pub(crate) fn of_cuts<'a>(heard: impl Iterator<Item = &'a Heard>, plan_begins: Span) -> Times {
+        Times::new(heard.flat_map(|heard| &heard.cuts).filter_map(|cut| {
+            let (from, to) = (cut.flow.source, cut.flow.destination);
+            let way = ((address::host(from.ip())?, address::host(to.ip())?), (from.port(), to.port()));
+            Some((way, Time::ZERO + cut.at.since(Time::ZERO + plan_begins), 1))
+        }))
+    }
+
+    /// Each direction's come in order.
+    fn new(amounts: impl Iterator<Item = (Way, Time, u64)>) -> Times {
+        let mut ways: BTreeMap<Way, Vec<(Time, u64)>> = BTreeMap::new();
+        for (way, at, amount) in amounts {
+            let way = ways.entry(way).or_default();
+            let sum = way.last().map_or(0, |(_, sum)| *sum);
+            way.push((at, sum + amount));
+        }
+        Times(ways)
+    }
+
+    /// What came after `from`, up to and including `until`: flows of one connection follow each other.
     fn between(&self, hosts: (u32, u32), ports: (u16, u16), from: Time, until: Time) -> u64 {
         let Some(way) = self.0.get(&(hosts, ports)) else { return 0 };
         let by = |time: Time| match way.partition_point(|(at, _)| *at <= time) {
@@ -197,7 +230,7 @@ mod tests {
         let at = |ms: u64| Time::ZERO + Span::from_ms(ms);
         let mark =
             |ms, source, payload| Marked { at: at(ms), source, destination: 1, ports: (20_000, 10_000), payload };
-        let marks = Marks::new(&[mark(1, 0, 100), mark(2, 3, 7), mark(5, 0, 10), mark(6, 0, 1)]);
+        let marks = Times::of_marks(&[mark(1, 0, 100), mark(2, 3, 7), mark(5, 0, 10), mark(6, 0, 1)]);
         let of = |from, until| marks.between((0, 1), (20_000, 10_000), at(from), until);
         assert_eq!((of(0, at(5)), of(5, at(9)), of(0, Time::NEVER), of(6, at(9))), (110, 1, 111, 0));
         assert_eq!(marks.between((1, 0), (10_000, 20_000), at(0), at(9)), 0);

@@ -10,25 +10,31 @@
 //! A packet read late is a packet sent late: ports see arrivals in the order of virtual time, always. A delivery that is late
 //! is delivered late and noted; nothing else changes.
 //!
-//! Invariant: packets read = delivered + dropped by the network + refused before it + refused by the hosts + inside.
+//! Switches with congestion points send packets of their own, notifications.
+//!
+//! Invariant: packets read and notifications sent = delivered + dropped by the network + refused before it + refused by the
+//! hosts + inside.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use narrows_core::packet::Ecn;
 use narrows_core::probe::NoProbe;
+use narrows_core::queue::Feedback;
 use narrows_core::units::{Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered};
 use narrows_scenario::plan::{Graph, NodeKind, Sampling, Schedule};
+use narrows_wire::Key;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::{self, Errno};
 
 use crate::address;
 use crate::clock::{Clock, timespec};
 use crate::lateness::Histogram;
-use crate::packet::{Header, Packet, Pool};
+use crate::packet::{Header, Packet, Pool, take_hops};
 use crate::priority::{self, RealTime};
 use crate::samples::Samples;
+use crate::switches::Switches;
 use crate::tun::Tun;
 
 /// Most packets that are read from one host before others are looked at again.
@@ -54,13 +60,15 @@ pub enum EmulatorError {
 pub struct Counts {
     /// Read from hosts.
     pub read: u64,
+    /// Notifications that switches sent.
+    pub notifications: u64,
     /// Handed to hosts.
     pub delivered: u64,
     /// Dropped by the plan's ports and wires.
     pub dropped: u64,
     /// Marked by the plan's ports, of those delivered.
     pub marked: u64,
-    /// For an address that no host has: multicast, mostly.
+    /// For an address that no host has, multicast mostly, or one that is further away than the packet's hop limit lets it go.
     pub unroutable: u64,
     /// Not whole IP packets.
     pub malformed: u64,
@@ -76,7 +84,7 @@ impl Counts {
     /// Whether every packet is accounted for, once.
     pub const fn conserved(&self) -> bool {
         let refused = self.unroutable + self.malformed + self.crowded_out + self.refused_by_host;
-        self.read == self.delivered + self.dropped + refused + self.inside
+        self.read + self.notifications == self.delivered + self.dropped + refused + self.inside
     }
 
     /// Packets that the plan's network did not lose and that nevertheless did not come through.
@@ -163,9 +171,14 @@ pub struct Emulator {
     /// When on it the plan begins.
     plan_begins: Span,
     network: Network<Packet>,
+    /// Its plan's.
+    graph: Graph,
+    switches: Switches,
     pool: Pool,
     /// By node; `None` for switches.
     tuns: Vec<Option<Tun>>,
+    /// By sending and receiving node, how many switches lie between them; 0 where nobody has asked yet.
+    between: Vec<u8>,
     counts: Counts,
     lateness: Histogram,
     turns: Histogram,
@@ -178,7 +191,8 @@ pub struct Emulator {
 
 impl Emulator {
     /// An emulator of a plan's network between hosts' devices, one for each host, in the order of the plan's nodes. What models
-    /// the stacks of hosts in it is left out. The plan begins when `clock` shows `plan_begins`: what hosts send before, to open connections, is carried as well.
+    /// the stacks of hosts in it is left out. The plan begins when `clock` shows `plan_begins`: what hosts send before, to open connections, is carried as well. The switches' notifications
+    /// are sealed with what each host's key is made of, `key`.
     ///
     /// # Errors
     /// If the graph is no network.
@@ -192,6 +206,7 @@ impl Emulator {
         (schedule, sampling): (&Schedule, &Sampling),
         (clock, plan_begins): (Clock, Span),
         options: Options,
+        key: Key,
     ) -> Result<Emulator, GraphError> {
         let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
         assert_eq!(devices.len(), hosts, "one device for each host");
@@ -201,8 +216,11 @@ impl Emulator {
             clock,
             plan_begins,
             network: Network::new(&wires(graph), seed)?,
+            graph: graph.clone(),
+            switches: Switches::new(graph, key),
             pool: Pool::new(usize::from(options.mtu), MOST_INSIDE),
             tuns: graph.nodes.iter().map(|node| device_of(node.kind)).collect(),
+            between: vec![0; graph.nodes.len() * graph.nodes.len()],
             counts: Counts::default(),
             lateness: Histogram::default(),
             turns: Histogram::default(),
@@ -274,7 +292,7 @@ impl Emulator {
             // The host sent it before now: no packet is ever too fast.
             let now = self.clock.now().min(until);
             self.counts.read += 1;
-            match self.identify(buffer, length) {
+            match self.identify(host, buffer, length) {
                 Some(packet) => {
                     self.advance(now);
                     let port = self.network.host_link(host);
@@ -299,9 +317,10 @@ impl Emulator {
         Ok(())
     }
 
-    /// What the network must know of the packet that was read; `None` if it cannot carry it, which is counted.
-    fn identify(&mut self, buffer: u32, length: usize) -> Option<Packet> {
-        let bytes = &self.pool.buffer(buffer)[..length];
+    /// What the network must know of the packet that was read, which has the switches' hops taken off; `None` if it cannot
+    /// carry it, which is counted.
+    fn identify(&mut self, host: u32, buffer: u32, length: usize) -> Option<Packet> {
+        let bytes = &mut self.pool.buffer(buffer)[..length];
         let Ok(header) = Header::parse(bytes) else {
             self.counts.malformed += 1;
             return None;
@@ -313,6 +332,15 @@ impl Emulator {
             return None;
         };
         let flow_hash = header.flow_hash(bytes);
+        let between = &mut self.between[host as usize * self.tuns.len() + destination as usize];
+        if *between == 0 && host != destination {
+            let links = self.network.path(host, destination, 0).len();
+            *between = u8::try_from(links - 1).unwrap_or(u8::MAX);
+        }
+        if !take_hops(bytes, *between) {
+            self.counts.unroutable += 1;
+            return None;
+        }
         Some(Packet { buffer, destination, flow_hash, ip_bytes: header.ip_bytes, ecn: header.ecn })
     }
 
@@ -333,11 +361,31 @@ impl Emulator {
                     self.counts.dropped += 1;
                     self.pool.give_back(packet.buffer);
                 }
-                // Plans whose switches tell senders are not carried yet: `testbed` refuses them.
-                Event::Sampled { .. } => {}
+                Event::Sampled { link, feedback, packet } => self.tell(at, link, feedback, packet),
                 Event::Due(_) => unreachable!("nothing is armed in the network"),
             }
         }
+    }
+
+    /// A switch tells the sender of a packet about the queue that it came to.
+    fn tell(&mut self, at: Time, link: u32, feedback: Feedback, packet: Packet) {
+        let header = Header::parse(self.pool.bytes(&packet)).expect("it was parsed when it was read");
+        let Some(sender) = address::host(header.source) else { return };
+        let is_host = self.tuns.get(sender as usize).is_some_and(Option::is_some);
+        if !is_host || !self.graph.is_told(sender, self.network.host_link(sender), link) {
+            return;
+        }
+        // Where there is no room for a packet there is none for one about it.
+        let Some(buffer) = self.pool.take() else { return };
+        let [sampled, written] = self.pool.two([packet.buffer, buffer]);
+        let Some(length) = self.switches.tell(&self.graph, link, feedback, sampled, written) else {
+            self.pool.give_back(buffer);
+            return;
+        };
+        let ip_bytes = u16::try_from(length).expect("a hundred bytes");
+        let told = Packet { buffer, destination: sender, ip_bytes, ecn: Ecn::NotCapable, ..packet };
+        self.counts.notifications += 1;
+        self.network.notify(at, link, told);
     }
 
     fn hand_over(&mut self, at: Time, host: u32, packet: Packet) {

@@ -23,17 +23,19 @@
 pub mod address;
 pub mod agent;
 pub mod clock;
-pub mod collect;
+mod collect;
 pub mod doctor;
 pub mod emulator;
 pub mod guest;
 pub mod host;
 pub mod lateness;
 pub mod namespace;
+pub mod near_source;
 mod netlink;
 pub mod packet;
 pub mod priority;
 pub mod samples;
+mod switches;
 pub mod testbed;
 pub mod tun;
 

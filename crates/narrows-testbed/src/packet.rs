@@ -40,6 +40,8 @@ pub struct Header {
     pub protocol: u8,
     /// Its ECN bits.
     pub ecn: Ecn,
+    /// Over how many more switches it may go.
+    pub hop_limit: u8,
     /// Bytes of the IP header: where the transport's begins. IPv6: without extension headers.
     pub header_bytes: u8,
     /// Whether the transport's header can be read behind it: the packet is no fragment.
@@ -82,6 +84,7 @@ impl Header {
             destination: address(16),
             protocol: fixed[9],
             ecn: ecn(fixed[1]),
+            hop_limit: fixed[8],
             header_bytes,
             whole: fragment == 0,
         })
@@ -105,6 +108,7 @@ impl Header {
             destination: address(24),
             protocol: fixed[6],
             ecn: ecn(fixed[1] >> 4),
+            hop_limit: fixed[7],
             header_bytes: 40,
             whole: true,
         })
@@ -128,6 +132,15 @@ impl Header {
         let transport = self.transport(bytes)?;
         let header = usize::from(transport.get(12)? >> 4) * 4;
         u16::try_from(transport.len().checked_sub(header)?).ok()
+    }
+
+    /// The sequence number of a TCP packet's first byte; `None` if it is none.
+    pub fn tcp_seq(&self, bytes: &[u8]) -> Option<u32> {
+        if !self.whole || self.protocol != TCP {
+            return None;
+        }
+        let seq = self.transport(bytes)?.get(4..8)?;
+        Some(u32::from_be_bytes([seq[0], seq[1], seq[2], seq[3]]))
     }
 
     /// A number that all packets of a flow in one direction share.
@@ -166,26 +179,49 @@ const fn ecn(class: u8) -> Ecn {
 }
 
 /// Sets "congestion experienced" in a packet that [`Header::parse`] has accepted, and keeps an IPv4 header's checksum
-/// right [RFC 1624 eq. 3]. A packet that is marked stays as it is.
+/// right. A packet that is marked stays as it is.
 pub fn set_congestion_experienced(bytes: &mut [u8]) {
     match bytes {
-        [version, class, rest @ ..] if *version >> 4 == 4 && rest.len() >= 10 => {
-            let old = u16::from_be_bytes([*version, *class]);
-            *class |= 3;
-            let new = u16::from_be_bytes([*version, *class]);
-            let checksum = u16::from_be_bytes([rest[8], rest[9]]);
-            let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-            // Twice: the first fold may carry.
-            let sum = (sum & 0xffff) + (sum >> 16);
-            let sum = (sum & 0xffff) + (sum >> 16);
-            #[allow(clippy::cast_possible_truncation, reason = "folded into 16 bits")]
-            let checksum = !(sum as u16);
-            rest[8..10].copy_from_slice(&checksum.to_be_bytes());
+        [version, class, ..] if *version >> 4 == 4 => {
+            let word = [*version, *class | 3];
+            replace(bytes, 0, word);
         }
         // The class straddles the first two bytes; nothing sums over it [RFC 8200 §8.1].
         [version, class, ..] if *version >> 4 == 6 => *class |= 3 << 4,
         _ => {}
     }
+}
+
+/// Takes as many hops off the limit of a packet that [`Header::parse`] has accepted, as switches forwarded it, and keeps an IPv4
+/// header's checksum right. `false`, and nothing is changed, if the packet does not go so far [RFC 1812 §5.3.1].
+pub fn take_hops(bytes: &mut [u8], switches: u8) -> bool {
+    let is_v4 = bytes.first().is_some_and(|version| version >> 4 == 4);
+    let at = if is_v4 { 8 } else { 7 };
+    let Some(left) = bytes.get(at).and_then(|limit| limit.checked_sub(switches)).filter(|&left| left > 0) else {
+        return false;
+    };
+    if is_v4 {
+        let word = [left, bytes[at + 1]];
+        replace(bytes, at, word);
+    } else {
+        bytes[at] = left;
+    }
+    true
+}
+
+/// Replaces a word of an IPv4 header, and keeps its checksum right [RFC 1624 eq. 3].
+fn replace(bytes: &mut [u8], at: usize, word: [u8; 2]) {
+    let Some(header) = bytes.first_chunk_mut::<20>() else { return };
+    let old = u16::from_be_bytes([header[at], header[at + 1]]);
+    header[at..at + 2].copy_from_slice(&word);
+    let checksum = u16::from_be_bytes([header[10], header[11]]);
+    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(u16::from_be_bytes(word));
+    // Twice: the first fold may carry.
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    #[allow(clippy::cast_possible_truncation, reason = "folded into 16 bits")]
+    let checksum = !(sum as u16);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// A packet inside the emulated network: where its bytes lie, and what the network asks of it.
@@ -258,6 +294,12 @@ impl Pool {
     /// All of a buffer.
     pub fn buffer(&mut self, buffer: u32) -> &mut [u8] {
         &mut self.buffers[buffer as usize]
+    }
+
+    /// All of two different buffers.
+    pub fn two(&mut self, buffers: [u32; 2]) -> [&mut [u8]; 2] {
+        let both = self.buffers.get_disjoint_mut(buffers.map(|buffer| buffer as usize));
+        both.expect("they are different").map(|buffer| &mut **buffer)
     }
 
     /// The bytes of a packet as they are to be delivered: marked, if the network marked it.
@@ -394,6 +436,25 @@ mod tests {
             let once = bytes.clone();
             set_congestion_experienced(&mut bytes);
             prop_assert_eq!(bytes, once);
+        }
+    }
+
+    #[test]
+    fn hops_are_taken_and_the_last_switch_keeps_what_has_none_left() {
+        for v6 in [false, true] {
+            let mut bytes = built(v6, true, 0, (1, 2), &[]);
+            let before = Header::parse(&bytes).unwrap();
+            assert_eq!(before.hop_limit, 64);
+            assert!(take_hops(&mut bytes, 3));
+            assert_eq!(Header::parse(&bytes).unwrap(), Header { hop_limit: 61, ..before });
+            if !v6 {
+                let (header, _) = Ipv4Header::from_slice(&bytes).unwrap();
+                assert_eq!(header.header_checksum, header.calc_header_checksum());
+            }
+            let once = bytes.clone();
+            assert!(!take_hops(&mut bytes, 61) && !take_hops(&mut bytes, 255), "nothing would be left");
+            assert_eq!(bytes, once);
+            assert!(take_hops(&mut bytes, 60));
         }
     }
 

@@ -11,18 +11,21 @@ use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Network;
 use narrows_results::{PortRow, Results};
 use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan, Role};
+use narrows_wire::Key;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::address::MOST_HOSTS;
 use crate::agent::{Agent, AgentError, Notes, Run, Shared};
 use crate::clock::Clock;
-use crate::collect::collect;
+use crate::collect::{Times, collect};
 use crate::doctor::{self, Missing};
 use crate::emulator::{self, Control, Counts, Emulator, EmulatorError, Observed};
 use crate::host::{self, Parameters};
 use crate::lateness::{Budget, Histogram, Invalid, Record};
 use crate::namespace::{Claim, Namespace, sweep};
+use crate::near_source::{self, Heard, Listener};
 use crate::packet::Packet;
 use crate::priority::RealTime;
 
@@ -53,6 +56,8 @@ pub struct Options {
     pub controllers: BTreeMap<String, String>,
     /// The place in the real-time class that the hosts' applications ask for, behind the emulator's; `None` asks for none.
     pub agents_real_time: Option<RealTime>,
+    /// The place that near-source loops ask for, between the two: they are a part of hosts' stacks.
+    pub listeners_real_time: Option<RealTime>,
     /// How late deliveries may be.
     pub budget: Budget,
     /// Most hosts.
@@ -68,6 +73,7 @@ impl Default for Options {
             emulator: emulator::Options::default(),
             controllers: BTreeMap::from([("newreno".to_owned(), "reno".to_owned())]),
             agents_real_time: Some(RealTime(5)),
+            listeners_real_time: Some(RealTime(8)),
             budget: Budget::USUAL,
             most_hosts: 64,
             most_rate: Rate::from_mbps(200),
@@ -105,11 +111,19 @@ pub enum TestbedError {
         /// Allowed.
         most: Rate,
     },
-    /// The plan's switches tell senders near by, which no live run does yet.
-    #[error("port {port} has a congestion point, and live runs have none yet")]
-    CongestionPoint {
-        /// Of the first one.
-        port: String,
+    /// The plan's hosts listen to switches near by, and the driver of the run brought nobody along who can limit connections.
+    #[error("host {host} listens to switches near by, and nothing here can limit its connections")]
+    NobodyListens {
+        /// The first one's name.
+        host: String,
+    },
+    /// A host's near-source loop failed.
+    #[error("host {host} cannot listen to switches near by: {reason}")]
+    Listener {
+        /// Its name.
+        host: String,
+        /// What failed.
+        reason: String,
     },
     /// A host cannot be made.
     #[error("host {host} cannot be made: {error}")]
@@ -147,6 +161,8 @@ pub struct Outcome {
     pub validity: Result<(), Invalid>,
     /// What became of packets.
     pub counts: Counts,
+    /// What hosts heard of switches near by, by host; of those that listened.
+    pub heard: BTreeMap<u32, Heard>,
     /// What they were judged by.
     pub record: Record,
     /// Whether the emulator ran in the real-time class.
@@ -161,7 +177,8 @@ impl Outcome {
 }
 
 /// Runs a plan, in real time: as long as the plan, and a moment more. What killed runs left behind is removed first, and
-/// everything of this one at its end. `watch` is told ten times a second how far the run is, and says whether to go on.
+/// everything of this one at its end. `listener` is who limits connections where hosts listen to switches near by. `watch` is told ten times a second
+/// how far the run is, and says whether to go on.
 ///
 /// # Errors
 /// If the machine or the plan does not allow it, or something fails on the way.
@@ -172,6 +189,7 @@ pub fn run(
     plan: &Plan,
     seed: u64,
     options: &Options,
+    listener: Option<&dyn Listener>,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, TestbedError> {
     doctor::examine()?;
@@ -194,8 +212,10 @@ pub fn run(
     if let Some(namespace) = namespaces.first() {
         let _ = namespace.enter(|| Ok(TcpStream::connect((Ipv4Addr::LOCALHOST, 9)).is_ok()));
     }
-    let (notes, observed, ended) = perform(plan, seed, options, &namespaces, devices, watch)?;
-    let results = collect(plan, seed, &notes, &observed, ended);
+    let Seen { notes, observed, heard, ended, plan_begins } =
+        perform(plan, seed, options, &namespaces, devices, listener, watch)?;
+    let cuts = Times::of_cuts(heard.values(), plan_begins);
+    let results = collect(plan, seed, &notes, &observed, &cuts, ended);
     let lost: u64 = notes.iter().map(|notes| notes.dropped_by_device).sum();
     let sent = notes.iter().flat_map(|notes| &notes.flows).filter_map(|(name, flow)| Some((name, flow.sent?)));
     let wants = |traffic: u32| plan.traffic[traffic as usize].controller.ecn;
@@ -213,6 +233,7 @@ pub fn run(
         results,
         validity: options.budget.judge(&record),
         counts: observed.counts,
+        heard,
         record,
         real_time: observed.real_time,
     })
@@ -238,9 +259,6 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     let (hosts, most) = (hosts(plan).count(), options.most_hosts.min(MOST_HOSTS));
     if hosts > most as usize {
         return Err(TestbedError::TooManyHosts { hosts, most });
-    }
-    if let Some(link) = plan.network.links.iter().find(|link| link.congestion_point.is_some()) {
-        return Err(TestbedError::CongestionPoint { port: link.name.clone() });
     }
     let network: Network<Packet> = Network::new(&plan.network, seed).map_err(EmulatorError::from)?;
     let narrowest = |from: u32, to: u32| {
@@ -273,15 +291,28 @@ fn pairs(pattern: &Pattern) -> Vec<(u32, u32)> {
     }
 }
 
-/// The run itself: the emulator's thread, one for each host, and this one, which waits.
+/// What the threads of a run have seen.
+struct Seen {
+    /// By host.
+    notes: Vec<Notes>,
+    observed: Observed,
+    /// By host, of those that listened.
+    heard: BTreeMap<u32, Heard>,
+    ended: Time,
+    /// On the run's clock, when the plan began.
+    plan_begins: Span,
+}
+
+/// The run itself: the emulator's thread, one for each host, another for each that listens, and this one, which waits.
 fn perform(
     plan: &Plan,
     seed: u64,
     options: &Options,
     namespaces: &[Namespace],
     devices: Vec<crate::tun::Tun>,
+    listener: Option<&dyn Listener>,
     watch: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(Vec<Notes>, Observed, Time), TestbedError> {
+) -> Result<Seen, TestbedError> {
     let controllers: Vec<String> = (plan.traffic.iter())
         .map(|traffic| &traffic.controller.name)
         .map(|name| options.controllers.get(name).unwrap_or(name).clone())
@@ -289,6 +320,12 @@ fn perform(
     let slowest: Span = plan.network.links.iter().map(|link| link.delay).max().unwrap_or_default();
     let plan_begins = PREPARATION + slowest * 16;
     let clock = Clock::start();
+    let key = Key::new(drawn()?);
+    let name = |host: u32| plan.network.nodes[host as usize].name.clone();
+    let listening = near_source::hosts(plan, &key, seed, clock, options.listeners_real_time);
+    if let (Some((host, _)), None) = (listening.first_key_value(), listener) {
+        return Err(TestbedError::NobodyListens { host: name(*host) });
+    }
     let emulator = Emulator::new(
         &plan.network,
         seed,
@@ -296,6 +333,7 @@ fn perform(
         (&plan.schedule, &plan.sampling),
         (clock, plan_begins),
         options.emulator,
+        key,
     )
     .map_err(EmulatorError::from)?;
     let run = Run { plan, seed, controllers: &controllers, clock, plan_begins, real_time: options.agents_real_time };
@@ -316,6 +354,18 @@ fn perform(
                 })
             })
             .collect();
+        let listeners: Vec<_> = listening
+            .iter()
+            .zip(std::iter::repeat(listener))
+            .filter_map(|((host, given), listener)| {
+                let (namespace, shared, listener) = (&namespaces[*host as usize], &shared, listener?);
+                let listens = scope.spawn(move || {
+                    namespace.move_in().map_err(|error| error.to_string())?;
+                    listener.listen(given, &shared.stop)
+                });
+                Some((*host, listens))
+            })
+            .collect();
         let end = plan.schedule.end + plan_begins;
         let mut tell_at = Time::ZERO;
         let ended = loop {
@@ -330,7 +380,9 @@ fn perform(
                 }
             }
             let all_done = now >= end && shared.unfinished.load(Ordering::Relaxed) <= 0;
-            let gone = emulating.is_finished() || agents.iter().any(|agent| agent.is_finished());
+            let gone = emulating.is_finished()
+                || agents.iter().any(|agent| agent.is_finished())
+                || listeners.iter().any(|(_, listens)| listens.is_finished());
             if all_done || now >= deadline || gone {
                 break now.min(deadline);
             }
@@ -341,10 +393,26 @@ fn perform(
             let noted = agent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             notes.push(noted.map_err(|error| TestbedError::Agent { host: name.to_owned(), error })?);
         }
+        let mut heard = BTreeMap::new();
+        for (host, listens) in listeners {
+            let outcome = listens.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let of_host = outcome.map_err(|reason| TestbedError::Listener { host: name(host), reason })?;
+            heard.insert(host, of_host);
+        }
         control.stop.store(true, Ordering::Relaxed);
         let observed = emulating.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok((notes, observed, Time::ZERO + ended.since(Time::ZERO + plan_begins)))
+        let ended = Time::ZERO + ended.since(Time::ZERO + plan_begins);
+        Ok(Seen { notes, observed, heard, ended, plan_begins })
     })
+}
+
+/// Random bytes.
+fn drawn() -> Result<[u8; 32], TestbedError> {
+    let mut bytes = [0; 32];
+    match getrandom(&mut bytes, GetRandomFlags::empty()) {
+        Ok(32) => Ok(bytes),
+        outcome => Err(TestbedError::Claim(outcome.err().unwrap_or(Errno::IO))),
+    }
 }
 
 struct StopAtEnd<'a>(&'a AtomicBool);

@@ -7,6 +7,9 @@
 //! sent or a time, each with a count of its own. The limiter is gone when its rate has come to the line rate.
 //!
 //! It only ever limits: the connection sends at the lower of the controller's rate and this one's.
+//!
+//! Inside a modelled host the sender drives it, packet by packet. Beside a real one it is driven from outside, by whoever reads
+//! what the kernel's connection has sent and sets its rate.
 
 use crate::queue::congestion_point::MOST_FEEDBACK;
 use crate::rng::SmallStream;
@@ -130,48 +133,54 @@ struct Recent {
     present: (Time, u64),
 }
 
-/// One connection's reaction point.
+/// One connection's reaction point. Calls come in the order of time.
 #[derive(Clone, Debug)]
-pub(super) struct NearSource {
+pub struct NearSource {
     limiter: Option<Limiter>,
     recent: Recent,
     last_sent: Time,
     stream: SmallStream,
     /// Notifications that were taken.
-    pub(super) cuts: u64,
+    pub cuts: u64,
 }
 
 impl NearSource {
-    pub(super) fn new(stream: SmallStream) -> NearSource {
+    /// Without a limit. The stream jitters its cycles.
+    pub fn new(stream: SmallStream) -> NearSource {
         NearSource { limiter: None, recent: Recent::default(), last_sent: Time::ZERO, stream, cuts: 0 }
     }
 
     /// The limit in force, if there is one.
     #[inline]
-    pub(super) fn rate(&self) -> Option<Rate> {
+    pub fn rate(&self) -> Option<Rate> {
         self.limiter.map(|limiter| limiter.rate)
     }
 
     /// When it lets the next packet go; in the past without a limit.
     #[inline]
-    pub(super) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.limiter.map_or(Time::ZERO, |limiter| limiter.next)
     }
 
     /// When its timer expires; [`Time::NEVER`] without a limit.
     #[inline]
-    pub(super) fn deadline(&self) -> Time {
+    pub fn deadline(&self) -> Time {
         self.limiter.map_or(Time::NEVER, |limiter| limiter.timer_at)
     }
 
-    /// A notification with this feedback, 1 to 63.
-    pub(super) fn notify(&mut self, now: Time, feedback: u8, line: Rate, point: &ReactionPoint) {
+    /// A notification with this feedback, 1 to 63. `line` is the rate of the host's own link.
+    pub fn notify(&mut self, now: Time, feedback: u8, line: Rate, point: &ReactionPoint) {
+        self.notify_sending(now, feedback, self.recent.rate(now), line, point);
+    }
+
+    /// The same, of a connection that is known to send at `recent` of late.
+    pub fn notify_sending(&mut self, now: Time, feedback: u8, recent: Rate, line: Rate, point: &ReactionPoint) {
         self.cuts += 1;
         let floor = point.floor.of(line).min(line);
         let mut limiter = self.limiter.unwrap_or_else(|| {
             let rate = match point.start {
                 Start::LineRate => line,
-                Start::Recent(_) => self.recent.rate(now).clamp(floor, line),
+                Start::Recent(_) => recent.clamp(floor, line),
             };
             Limiter {
                 rate,
@@ -199,7 +208,7 @@ impl NearSource {
 
     /// The connection sent a packet of `size` IP bytes.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, size: Bytes, line: Rate, point: &ReactionPoint) {
+    pub fn on_sent(&mut self, now: Time, size: Bytes, line: Rate, point: &ReactionPoint) {
         if let Start::Recent(span) = point.start {
             self.recent.note(now, size.get(), span);
         }
@@ -225,7 +234,7 @@ impl NearSource {
     /// What its timer did up to `now`. Nobody need call it in between, unless a packet waits: as the rate rises it may go
     /// sooner.
     #[inline]
-    pub(super) fn catch_up(&mut self, now: Time, line: Rate, point: &ReactionPoint) {
+    pub fn catch_up(&mut self, now: Time, line: Rate, point: &ReactionPoint) {
         while let Some(limiter) = self.limiter.filter(|limiter| limiter.timer_at <= now) {
             self.expire(limiter, line, point);
         }

@@ -1,7 +1,6 @@
 //! From a congested switch back to the sender: who is told, and what it does.
 
 use narrows_core::queue::Feedback;
-use narrows_scenario::plan::Scope;
 
 use super::*;
 
@@ -10,14 +9,7 @@ impl Simulation<'_> {
     #[inline(never)]
     pub(super) fn notify_sender(&mut self, now: Time, link: u32, feedback: Feedback, packet: Packet) {
         let Some(source) = self.sender_of(packet) else { return };
-        let graph = &self.plan.network;
-        let port = &graph.links[link as usize];
-        let Some(point) = port.congestion_point else { return };
-        let is_near = match point.scope {
-            Scope::Tor => graph.links[self.network.host_link(source) as usize].to == port.from,
-            Scope::SourceDatacenter => !graph.crosses(source, port.from),
-        };
-        if is_near {
+        if self.plan.network.is_told(source, self.network.host_link(source), link) {
             self.network.notify(now, link, packet.notification(source, feedback.quantized));
         }
     }

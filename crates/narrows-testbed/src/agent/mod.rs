@@ -37,13 +37,13 @@ use rustix::io::{self, Errno};
 pub use flows::Drawn;
 pub use notes::{Flow, Notes, Opened, Query, Received, Sample, Sent};
 pub(crate) use socket::port;
+pub use socket::{Info, most_rate, set_most_rate};
 
 use crate::clock::{Clock, timespec};
 use crate::priority::{self, RealTime};
 use crate::tun;
 use flows::Flows;
 use message::NAME_BYTES;
-use socket::Info;
 
 /// Connections that one host may open: numbers have 20 bits for them.
 const MOST_PER_HOST: u32 = 1 << 20;

@@ -6,7 +6,7 @@ use narrows_results::Quantity;
 
 use super::Agent;
 use super::notes::Sample;
-use super::socket::Info;
+use super::socket::{Info, most_rate};
 
 impl<'a> Agent<'a> {
     pub(super) fn sample_windows(&mut self, at: Time) {
@@ -26,6 +26,10 @@ impl<'a> Agent<'a> {
                 .is_some_and(|spec| spec.needs_delivery_rate);
             if paces {
                 sample(Quantity::PacingBps, info.pacing().as_bps());
+            }
+            let listens = self.run.plan.traffic[name.traffic as usize].profile.near_source.is_some();
+            if let Some(rate) = listens.then(|| most_rate(&connection.socket).ok()).flatten().flatten() {
+                sample(Quantity::NearSourceBps, rate.as_bps());
             }
         }
     }

@@ -84,12 +84,51 @@ pub(crate) fn keep_unsent_low(socket: &OwnedFd) -> io::Result<()> {
             libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("four"),
         )
     };
+    succeeded(code)
+}
+
+/// The rate that others hold a connection to, `SO_MAX_PACING_RATE`; `None` if nobody does.
+pub fn most_rate(socket: &OwnedFd) -> io::Result<Option<Rate>> {
+    let mut rate = 0_u64;
+    let mut length = libc::socklen_t::try_from(size_of::<u64>()).expect("eight");
+    #[allow(unsafe_code, reason = "no safe wrapper at hand")]
+    // SAFETY: the kernel writes at most `length` bytes, which is the size of the integer.
+    let code = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw mut rate).cast(),
+            &raw mut length,
+        )
+    };
+    succeeded(code).map(|()| (rate != u64::MAX).then(|| Rate::from_bps(rate.saturating_mul(8))))
+}
+
+/// Holds a connection to a rate from now on, or to none; by its controller's pacing or the kernel's own.
+pub fn set_most_rate(socket: &OwnedFd, rate: Option<Rate>) -> io::Result<()> {
+    let bytes = rate.map_or(u64::MAX, |rate| rate.as_bps() / 8);
+    #[allow(unsafe_code, reason = "no safe wrapper at hand")]
+    // SAFETY: the pointer is to a live integer of the length that is said.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes).cast(),
+            libc::socklen_t::try_from(size_of::<u64>()).expect("eight"),
+        )
+    };
+    succeeded(code)
+}
+
+fn succeeded(code: libc::c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)) }
 }
 
 /// What the kernel tells of a connection [`struct tcp_info`, <linux/tcp.h>]. What an older kernel does not tell is zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Info {
+pub struct Info {
     bytes: [u8; 248],
 }
 
@@ -97,7 +136,8 @@ impl Info {
     /// Of a connection as it begins.
     pub(crate) const NONE: Info = Info { bytes: [0; 248] };
 
-    pub(crate) fn of(socket: &OwnedFd) -> io::Result<Info> {
+    /// Asks the kernel.
+    pub fn of(socket: &OwnedFd) -> io::Result<Info> {
         let mut info = Info::NONE;
         let mut length = libc::socklen_t::try_from(info.bytes.len()).expect("a few hundred");
         #[allow(unsafe_code, reason = "no safe wrapper at hand")]
@@ -111,11 +151,7 @@ impl Info {
                 &raw mut length,
             )
         };
-        if code == 0 {
-            Ok(info)
-        } else {
-            Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
-        }
+        succeeded(code).map(|()| info)
     }
 
     fn u16(&self, at: usize) -> u16 {
@@ -160,8 +196,23 @@ impl Info {
         self.u32(144)
     }
 
+    /// Payload bytes acknowledged so far.
+    pub fn acked(&self) -> u64 {
+        self.u64(120)
+    }
+
+    /// How fast bytes were delivered of late, by the last rate sample; zero without one.
+    pub fn delivery_rate(&self) -> Rate {
+        Rate::from_bps(self.u64(160).saturating_mul(8))
+    }
+
+    /// Payload bytes sent so far, those sent again included.
+    pub fn sent(&self) -> u64 {
+        self.u64(200)
+    }
+
     /// Payload bytes sent again so far.
-    pub(crate) fn retransmitted(&self) -> u64 {
+    pub fn retransmitted(&self) -> u64 {
         self.u64(208)
     }
 

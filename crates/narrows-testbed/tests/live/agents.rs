@@ -51,7 +51,7 @@ fn simulated(plan: &Plan) -> Results {
 /// Both, with a table of their flows.
 fn both(plan: &Plan) -> (Outcome, Results) {
     let expected = simulated(plan);
-    let live = narrows_testbed::run(plan, 1, &Options::default(), &mut |_| true).expect("a live run");
+    let live = narrows_testbed::run(plan, 1, &Options::default(), None, &mut |_| true).expect("a live run");
     eprintln!(
         "{:?}; valid {:?}; late p99 {} us; agents late p99 {} us; {} failures; {} without ECN",
         live.counts,
@@ -241,17 +241,17 @@ fn what_a_machine_does_not_carry_is_refused() {
     graph.links.iter_mut().for_each(|link| link.rate = Rate::from_gbps(10));
     let plan = plan(graph, 100, vec![traffic("t", false, Connections::Fresh, one_by_one(None))]);
     let Some(_turn) = machine("refusing a plan") else { return };
-    let error = narrows_testbed::run(&plan, 1, &Options::default(), &mut |_| true).unwrap_err();
+    let error = narrows_testbed::run(&plan, 1, &Options::default(), None, &mut |_| true).unwrap_err();
     assert_eq!(
         error.to_string(),
         "flows from left to right could go at 10000 Mbps; live runs carry 200 Mbps: scale the plan down"
     );
     let few = Options { most_hosts: 1, ..Options::default() };
-    let error = narrows_testbed::run(&plan, 1, &few, &mut |_| true).unwrap_err();
+    let error = narrows_testbed::run(&plan, 1, &few, None, &mut |_| true).unwrap_err();
     assert_eq!(error.to_string(), "the plan has 2 hosts; a live run may have 1");
     let mut unknown = plan.clone();
     unknown.network.links.iter_mut().for_each(|link| link.rate = Rate::from_mbps(100));
     let odd = Options { controllers: [("cubic".to_owned(), "nobody".to_owned())].into(), ..Options::default() };
-    let error = narrows_testbed::run(&unknown, 1, &odd, &mut |_| true).unwrap_err();
+    let error = narrows_testbed::run(&unknown, 1, &odd, None, &mut |_| true).unwrap_err();
     assert!(error.to_string().contains("no congestion controller nobody"), "{error}");
 }

@@ -16,6 +16,7 @@ use narrows_testbed::emulator::{Control, Emulator, Observed, Options};
 use narrows_testbed::host::{self, Parameters};
 use narrows_testbed::namespace::{Claim, Namespace};
 use narrows_testbed::{address, doctor};
+use narrows_wire::Key;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, recv, sendto, socket_with, sockopt,
 };
@@ -87,8 +88,16 @@ pub(crate) fn with_network<T>(
         hosts.push(namespace);
     }
     let clock = Clock::start();
-    let emulator = Emulator::new(graph, 1, devices, (&schedule, &sampling), (clock, Span::ZERO), Options::default())
-        .expect("a network");
+    let emulator = Emulator::new(
+        graph,
+        1,
+        devices,
+        (&schedule, &sampling),
+        (clock, Span::ZERO),
+        Options::default(),
+        Key::new([1; 32]),
+    )
+    .expect("a network");
     let control = Control::default();
     thread::scope(|scope| {
         let running = scope.spawn(|| emulator.run(Time::ZERO + length, &control));

@@ -1,0 +1,417 @@
+//! A host's reaction points: notifications come in, rates of connections go out. No sockets and no clock: whoever drives it has
+//! both.
+//!
+//! The law is the simulator's, [`NearSource`]. What differs is what it knows of a connection. A modelled sender tells every
+//! packet; a kernel's is asked what it has sent, whenever a notification or a timer comes, so that the cycle in bytes ends up
+//! to a timer late. And what it sent of late is the kernel's last rate sample, of a round trip.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use narrows_core::rng::{SmallStream, mix};
+use narrows_core::tcp::near_source::{NearSource, ReactionPoint};
+use narrows_core::units::{Bytes, Rate, Time};
+use narrows_wire::admission::is_in_flight;
+use narrows_wire::{Admission, Flow, Refusal, Tally};
+
+/// Most that is counted as sent at once: the largest packet. A cycle in bytes is longer.
+const CHUNK: u64 = 65_535;
+
+/// How a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Its oldest byte that is not acknowledged.
+    pub unacknowledged: u32,
+    /// The byte that it sends next.
+    pub next: u32,
+    /// Payload bytes sent so far, those sent again included.
+    pub sent: u64,
+    /// How fast it went of late.
+    pub recent: Rate,
+}
+
+/// The host's own connections.
+pub trait Connections {
+    /// One of them, for a moment.
+    type Lent: Lent;
+    /// `None` if there is none now.
+    fn lend(&mut self, flow: &Flow) -> Option<Self::Lent>;
+    /// It is held no more: nothing need be kept of it.
+    fn forget(&mut self, flow: &Flow);
+}
+
+/// A connection in hand. `None` and `false` where it has ended.
+pub trait Lent {
+    /// How it stands.
+    fn look(&self) -> Option<Look>;
+    /// The rate that others than this one hold it to.
+    fn held_by_others(&self) -> Option<Rate>;
+    /// Holds it to a rate from now on; `None` lets go.
+    fn hold(&self, rate: Option<Rate>) -> bool;
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Reactor<C> {
+    admission: Admission,
+    connections: C,
+    /// The rate of the host's own link.
+    line: Rate,
+    seed: u64,
+    held: BTreeMap<Flow, Held>,
+    /// When timers of those expire.
+    due: BTreeSet<(Time, Flow)>,
+    tally: Tally,
+}
+
+#[derive(Debug)]
+struct Held {
+    near: NearSource,
+    point: ReactionPoint,
+    /// What had been sent when it was looked at last.
+    sent: u64,
+    /// What the connection was told last.
+    rate: Option<Rate>,
+    /// What it was held to before.
+    before: Option<Rate>,
+    /// Where it stands in the order of timers.
+    due: Time,
+}
+
+impl<C: Connections> Reactor<C> {
+    /// Nothing is held.
+    pub fn new(admission: Admission, connections: C, line: Rate, seed: u64) -> Reactor<C> {
+        Reactor {
+            admission,
+            connections,
+            line,
+            seed,
+            held: BTreeMap::new(),
+            due: BTreeSet::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// What became of notifications so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The connections that are held, and their rates.
+    pub fn held(&self) -> impl Iterator<Item = (&Flow, Rate)> {
+        self.held.iter().filter_map(|(flow, held)| Some((flow, held.rate?)))
+    }
+
+    /// When [`Reactor::tick`] has something to do next; [`Time::NEVER`] if nothing is held.
+    pub fn deadline(&self) -> Time {
+        self.due.first().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// A datagram has come to the notifications' port from `from` with this hop limit left, at `now`, when the host's calendar
+    /// showed `now_ns`. `point` says how a connection reacts, `None` if it does not listen.
+    ///
+    /// # Errors
+    /// Why it changed nothing.
+    pub fn take(
+        &mut self,
+        bytes: &[u8],
+        (from, hop_limit): (IpAddr, u8),
+        (now, now_ns): (Time, u64),
+        point: impl Fn(&Flow) -> Option<ReactionPoint>,
+    ) -> Result<Flow, Refusal> {
+        let outcome = self.react(bytes, (from, hop_limit), (now, now_ns), point);
+        self.tally.count(&outcome);
+        outcome
+    }
+
+    fn react(
+        &mut self,
+        bytes: &[u8],
+        (from, hop_limit): (IpAddr, u8),
+        (now, now_ns): (Time, u64),
+        point: impl Fn(&Flow) -> Option<ReactionPoint>,
+    ) -> Result<Flow, Refusal> {
+        let said = self.admission.admit(bytes, from, hop_limit, now_ns)?;
+        let flow = said.flow;
+        let point = point(&flow).ok_or(Refusal::UnknownFlow)?;
+        let lent = self.connections.lend(&flow).ok_or(Refusal::UnknownFlow)?;
+        let look = lent.look().ok_or(Refusal::UnknownFlow)?;
+        if !is_in_flight(said.seq, said.payload, look.unacknowledged, look.next) {
+            return Err(Refusal::NotInFlight);
+        }
+        let mut held = self.held.remove(&flow).unwrap_or_else(|| {
+            let number = u64::from(said.seq) << 32 | u64::from(flow.source.port()) << 16;
+            Held {
+                near: NearSource::new(SmallStream::new(mix(self.seed ^ number))),
+                point,
+                sent: look.sent,
+                rate: None,
+                before: lent.held_by_others(),
+                due: Time::NEVER,
+            }
+        });
+        held.advance(now, &look, self.line);
+        held.near.notify_sending(now, said.feedback, look.recent, self.line, &held.point);
+        self.keep(flow, held, &lent);
+        Ok(flow)
+    }
+
+    /// Lets the timers expire that are due by `now`.
+    pub fn tick(&mut self, now: Time) {
+        while let Some(&(at, flow)) = self.due.first().filter(|(at, _)| *at <= now) {
+            self.due.remove(&(at, flow));
+            let Some(mut held) = self.held.remove(&flow) else { continue };
+            held.due = Time::NEVER;
+            let lent = self.connections.lend(&flow);
+            let look = lent.as_ref().and_then(Lent::look);
+            match (lent, look) {
+                (Some(lent), Some(look)) => {
+                    held.advance(now, &look, self.line);
+                    self.keep(flow, held, &lent);
+                }
+                _ => self.connections.forget(&flow),
+            }
+        }
+    }
+
+    /// Tells the connection its rate, and remembers it as long as there is one.
+    fn keep(&mut self, flow: Flow, mut held: Held, lent: &C::Lent) {
+        self.due.remove(&(held.due, flow));
+        let rate = held.near.rate();
+        // Who held it before, holds it still.
+        let told = [rate, held.before].into_iter().flatten().min();
+        if rate != held.rate && !lent.hold(told) || rate.is_none() {
+            self.connections.forget(&flow);
+            return;
+        }
+        held.rate = rate;
+        held.due = held.near.deadline();
+        self.due.insert((held.due, flow));
+        self.held.insert(flow, held);
+    }
+
+    /// Lets go of every connection.
+    pub fn release(&mut self) {
+        for (flow, held) in std::mem::take(&mut self.held) {
+            if let Some(lent) = self.connections.lend(&flow) {
+                lent.hold(held.before);
+            }
+            self.connections.forget(&flow);
+        }
+        self.due.clear();
+    }
+}
+
+impl Held {
+    /// What happened to the connection since it was looked at last.
+    fn advance(&mut self, now: Time, look: &Look, line: Rate) {
+        self.near.catch_up(now, line, &self.point);
+        let mut sent = look.sent.saturating_sub(self.sent);
+        self.sent = look.sent;
+        while sent > 0 {
+            let chunk = sent.min(CHUNK);
+            self.near.on_sent(now, Bytes::new(chunk), line, &self.point);
+            sent -= chunk;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use narrows_core::units::Span;
+    use narrows_wire::notification::HOP_LIMIT;
+    use narrows_wire::{Key, Notification, Sender};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINE: Rate = Rate::from_mbps(100);
+    const NOW_NS: u64 = 1_767_225_600_000_000_000;
+    const SWITCH: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 254));
+
+    /// One connection, as a kernel would have it.
+    #[derive(Debug, Default)]
+    struct Kernel {
+        sent: u64,
+        others: Option<Rate>,
+        told: Vec<Option<Rate>>,
+        gone: bool,
+        lent: u32,
+    }
+
+    #[derive(Debug, Default, Clone)]
+    struct Host(Rc<RefCell<Kernel>>);
+
+    fn flow() -> Flow {
+        Flow { source: ([192, 0, 2, 1], 40_000).into(), destination: ([192, 0, 2, 2], 5_001).into() }
+    }
+
+    impl Connections for Host {
+        type Lent = Host;
+        fn lend(&mut self, wanted: &Flow) -> Option<Host> {
+            self.0.borrow_mut().lent += 1;
+            (*wanted == flow() && !self.0.borrow().gone).then(|| self.clone())
+        }
+        fn forget(&mut self, _: &Flow) {}
+    }
+
+    impl Lent for Host {
+        fn look(&self) -> Option<Look> {
+            let kernel = self.0.borrow();
+            let recent = Rate::from_mbps(80);
+            (!kernel.gone).then_some(Look { unacknowledged: 1_000, next: 100_000, sent: kernel.sent, recent })
+        }
+        fn held_by_others(&self) -> Option<Rate> {
+            self.0.borrow().others
+        }
+        fn hold(&self, rate: Option<Rate>) -> bool {
+            self.0.borrow_mut().told.push(rate);
+            true
+        }
+    }
+
+    struct World {
+        host: Host,
+        reactor: Reactor<Host>,
+        said: u64,
+    }
+
+    fn key() -> Key {
+        Key::new([3; 32])
+    }
+
+    impl World {
+        fn new() -> World {
+            let host = Host::default();
+            let senders = [(7, Sender { address: SWITCH, key: key() })].into();
+            let reactor = Reactor::new(Admission::new(senders, 100_000_000), host.clone(), LINE, 1);
+            World { host, reactor, said: 0 }
+        }
+
+        fn told(&mut self, now: Time, flow: Flow, seq: u32) -> Result<Flow, Refusal> {
+            self.said += 1;
+            let said = Notification {
+                sender: 7,
+                sent_ns: NOW_NS + now.as_ns() + self.said,
+                feedback: 32,
+                offset: 0,
+                growth: 0,
+                flow,
+                seq,
+                payload: 1_448,
+            };
+            let now_ns = NOW_NS + now.as_ns();
+            self.reactor.take(&said.seal(&key()), (SWITCH, HOP_LIMIT), (now, now_ns), |_| Some(ReactionPoint::SOFTWARE))
+        }
+
+        fn last_told(&self) -> Option<Rate> {
+            *self.host.0.borrow().told.last().expect("it was told")
+        }
+    }
+
+    #[test]
+    fn a_notification_holds_a_connection_below_what_it_did_and_recovery_lets_it_go() {
+        let mut world = World::new();
+        assert_eq!(world.reactor.deadline(), Time::NEVER);
+        assert_eq!(world.told(Time::from_ns(1), flow(), 50_000), Ok(flow()));
+        assert_eq!(world.last_told(), Some(Rate::from_mbps(60)), "80 less 32/128");
+        assert_eq!(world.reactor.held().count(), 1);
+        // Nothing but its timer moves it, which it must wait for.
+        let mut rates = vec![Rate::from_mbps(60)];
+        while world.reactor.deadline() < Time::NEVER {
+            let at = world.reactor.deadline();
+            world.host.0.borrow_mut().sent += 3_000;
+            world.reactor.tick(at);
+            rates.extend(world.last_told());
+        }
+        assert!(rates.is_sorted() && rates.len() > 5, "{rates:?}");
+        assert_eq!((world.last_told(), world.reactor.held().count()), (None, 0));
+        assert_eq!(world.reactor.tally().taken, 1);
+    }
+
+    #[test]
+    fn what_was_sent_counts_towards_recovery() {
+        let timers = |per_tick: u64| {
+            let mut world = World::new();
+            world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+            (0..)
+                .take_while(|_| {
+                    let at = world.reactor.deadline();
+                    world.host.0.borrow_mut().sent += per_tick;
+                    world.reactor.tick(at);
+                    at < Time::NEVER
+                })
+                .count()
+        };
+        assert!(timers(150_000) < timers(0), "each timer, a cycle in bytes goes by as well");
+    }
+
+    #[test]
+    fn who_held_a_connection_before_holds_it_still() {
+        let mut world = World::new();
+        world.host.0.borrow_mut().others = Some(Rate::from_mbps(50));
+        world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+        assert_eq!(world.last_told(), Some(Rate::from_mbps(50)));
+        (0..9).for_each(|_| world.told(Time::from_ns(1), flow(), 50_000).map(drop).unwrap());
+        assert!(world.last_told() < Some(Rate::from_mbps(10)));
+        world.reactor.release();
+        assert_eq!(world.last_told(), Some(Rate::from_mbps(50)));
+        assert_eq!(world.reactor.deadline(), Time::NEVER);
+    }
+
+    #[test]
+    fn what_is_not_believed_changes_nothing() {
+        let mut world = World::new();
+        let other = Flow { source: ([192, 0, 2, 9], 40_000).into(), ..flow() };
+        assert_eq!(world.told(Time::from_ns(1), other, 50_000), Err(Refusal::UnknownFlow));
+        assert_eq!(world.told(Time::from_ns(1), flow(), 100_000), Err(Refusal::NotInFlight), "not sent yet");
+        assert_eq!(
+            world.told(Time::from_ns(1), flow(), 1_000_u32.wrapping_sub(1_448)),
+            Err(Refusal::NotInFlight),
+            "acknowledged"
+        );
+        let lent = world.host.0.borrow().lent;
+        let forged = [0; 88];
+        let outcome = world.reactor.take(&forged, (SWITCH, HOP_LIMIT), (Time::from_ns(2), NOW_NS), |_| None);
+        assert_eq!(outcome, Err(Refusal::Malformed));
+        assert_eq!(world.host.0.borrow().lent, lent, "what costs the kernel something waits for the tag");
+        assert!(world.host.0.borrow().told.is_empty());
+        let counted: u64 = world.reactor.tally().by_reason().map(|(_, count)| count).sum();
+        assert_eq!((counted, world.reactor.tally().taken), (4, 0));
+    }
+
+    #[test]
+    fn a_connection_that_ends_is_forgotten() {
+        let mut world = World::new();
+        world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+        world.host.0.borrow_mut().gone = true;
+        world.reactor.tick(world.reactor.deadline());
+        assert_eq!((world.reactor.held().count(), world.reactor.deadline()), (0, Time::NEVER));
+    }
+
+    proptest! {
+        /// Whatever comes and whenever: a rate between floor and line, one timer for each that is held.
+        #[test]
+        fn rates_stay_within_floor_and_line(steps in prop::collection::vec((0u64..2_000, 0u64..200_000, any::<bool>()), 1..80)) {
+            let mut world = World::new();
+            let mut now = Time::from_ns(1);
+            let floor = LINE.scaled(1, 1_000);
+            for (after_us, sent, told) in steps {
+                now += Span::from_us(after_us);
+                world.host.0.borrow_mut().sent += sent;
+                world.reactor.tick(now);
+                if told {
+                    prop_assert_eq!(world.told(now, flow(), 50_000), Ok(flow()));
+                }
+                prop_assert_eq!(world.reactor.due.len(), world.reactor.held.len());
+                for (_, rate) in world.reactor.held() {
+                    prop_assert!((floor..LINE).contains(&rate), "{:?}", rate);
+                }
+                prop_assert!(world.reactor.deadline() > now);
+            }
+        }
+    }
+}
