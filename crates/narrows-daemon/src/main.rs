@@ -5,8 +5,11 @@ mod cc;
 mod doctor;
 mod failure;
 mod lock;
+mod metrics;
+mod near_source;
 mod refused;
 mod run;
+mod service;
 
 use std::process::ExitCode;
 
@@ -31,6 +34,8 @@ enum Command {
     Run(run::Arguments),
     /// Says what this machine can do, and what it lacks
     Doctor(doctor::Arguments),
+    /// Holds this host's connections to what switches near by ask for
+    NearSource(near_source::Arguments),
     /// What a guest's first process does
     #[command(hide = true)]
     InsideGuest,
@@ -53,6 +58,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Run(arguments) => run::run(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::InsideGuest => run::inside_guest(),
+        Command::NearSource(arguments) => near_source::perform(&arguments),
         Command::Cc(verb) => cc::perform(&verb),
     }
 }

@@ -27,7 +27,7 @@ use crate::lateness::{Budget, Histogram, Invalid, Record};
 use crate::namespace::{Claim, Namespace, sweep};
 use crate::near_source::{self, Heard, Listener};
 use crate::packet::Packet;
-use crate::priority::RealTime;
+use crate::priority::{self, RealTime};
 
 /// From the last host's readiness to the plan's beginning, and a few round trips more: connections are opened in it.
 const PREPARATION: Span = Span::from_ms(300);
@@ -322,7 +322,7 @@ fn perform(
     let clock = Clock::start();
     let key = Key::new(drawn()?);
     let name = |host: u32| plan.network.nodes[host as usize].name.clone();
-    let listening = near_source::hosts(plan, &key, seed, clock, options.listeners_real_time);
+    let listening = near_source::hosts(plan, &key, seed, clock);
     if let (Some((host, _)), None) = (listening.first_key_value(), listener) {
         return Err(TestbedError::NobodyListens { host: name(*host) });
     }
@@ -359,7 +359,9 @@ fn perform(
             .zip(std::iter::repeat(listener))
             .filter_map(|((host, given), listener)| {
                 let (namespace, shared, listener) = (&namespaces[*host as usize], &shared, listener?);
+                let real_time = options.listeners_real_time;
                 let listens = scope.spawn(move || {
+                    priority::ask(real_time);
                     namespace.move_in().map_err(|error| error.to_string())?;
                     listener.listen(given, &shared.stop)
                 });

@@ -4,10 +4,10 @@ use clap::Args;
 use narrows_kernel::registered::{self, is_registered};
 use narrows_kernel::{Controller, Kernel, Loaded, Options, Settings, pinned};
 
-use super::service::{self, Ending};
 use super::{assignment, named, refused, say, system_default};
 use crate::failure::Failure;
 use crate::lock;
+use crate::service::{self, Ending};
 
 /// Who takes over where the other end refused ECN: the first that this kernel has.
 const FALLBACKS: [&str; 2] = ["cubic", "reno"];

@@ -9,7 +9,6 @@ mod list;
 mod load;
 mod namespaces;
 mod prometheus;
-mod service;
 mod set;
 mod state;
 mod status;

@@ -1,8 +1,7 @@
-//! The text format of Prometheus. Base units: seconds, bits, packets. The series are few: one for each controller, and for each namespace with
+//! Loaded controllers for Prometheus. The series are few: one for each controller, and for each namespace with
 //! flows; of each flow only where that was asked for.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use narrows_core::units::Rate;
 use narrows_kernel::{Controller, Flow};
@@ -10,6 +9,7 @@ use narrows_kernel::{Controller, Flow};
 use super::namespaces::{Namespace, label};
 use super::state::State;
 use super::table::scaled;
+use crate::metrics::{Metric, Metrics};
 
 /// All metrics of these controllers; with `flows` also those of each flow.
 pub(super) fn text(states: &[(&Controller, Option<State>)], all: &[Namespace], flows: bool) -> String {
@@ -43,9 +43,6 @@ fn namespaces(metrics: &mut Metrics, state: &State, all: &[Namespace]) {
         metrics.add(&PACING, &labels, sum(|flow| scaled(flow.pacing.map_or(0, Rate::as_bps), 0)));
     }
 }
-
-/// A metric: name, type, and what it is.
-struct Metric(&'static str, &'static str, &'static str);
 
 const LOADED: Metric = Metric("narrows_loaded", "gauge", "Whether the controller is registered.");
 const FLOWS_TOTAL: Metric = Metric("narrows_flows_total", "counter", "Flows that it controlled since it was loaded.");
@@ -98,40 +95,9 @@ fn one(metrics: &mut Metrics, controller: &Controller, flow: &Flow, all: &[Names
     }
 }
 
-/// The lines of each metric, which must stand together; metrics in the order of their first lines.
-#[derive(Default)]
-struct Metrics(Vec<(&'static str, String)>);
-
-impl Metrics {
-    fn add(&mut self, metric: &Metric, labels: &[(&str, String)], value: f64) {
-        let Metric(name, kind, about) = metric;
-        let at = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-            self.0.push((*name, format!("# HELP {name} {about}\n# TYPE {name} {kind}\n")));
-            self.0.len() - 1
-        });
-        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        // Writing to a text never fails.
-        let _ = writeln!(self.0[at].1, "{name}{{{}}} {value}", labels.join(","));
-    }
-
-    fn text(self) -> String {
-        self.0.into_iter().map(|(_, lines)| lines).collect()
-    }
-}
-
-/// A label's value: a namespace may have any name that a file may have.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_are_escaped() {
-        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
-    }
 
     #[test]
     fn the_lines_of_a_metric_stand_together() {

@@ -1,7 +1,6 @@
 //! `narrowsd cc status`: what is loaded, for people, for programs and for Prometheus.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,6 +13,7 @@ use super::namespaces::{self, Namespace, label};
 use super::state::{self, Kept, State};
 use super::{named, prometheus, say, system_default, table};
 use crate::failure::Failure;
+use crate::metrics::replace;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -106,16 +106,6 @@ fn default_of(namespaces: &[Namespace]) -> Vec<String> {
 }
 
 /// A reader sees the file before or after, never half of it.
-fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&new);
-        Failure::failed(format_args!("{}: {error}", path.display()))
-    })
-}
-
 fn for_people(state: &State, all: &[Namespace]) -> String {
     let (controller, counters) = (state.controller, state.counters);
     let kept = match &state.kept {

@@ -8,6 +8,7 @@ use narrows_testbed::{Options, Progress, TestbedError};
 
 use super::{Backend, Job, Results, controllers, results};
 use crate::failure::Failure;
+use crate::near_source::ThisKernel;
 
 /// Runs the plan; `watch` is told how far it is, and says whether to go on. Until there is something to watch, `stop` says it.
 pub(super) fn carry(
@@ -21,7 +22,7 @@ pub(super) fn carry(
     let names = controllers::names(plan, &job.controllers);
     let _loaded = controllers::load(plan, &names, stop)?;
     let options = Options { controllers: names.clone(), ..Options::default() };
-    let outcome = narrows_testbed::run(plan, job.seed, &options, watch).map_err(refused)?;
+    let outcome = narrows_testbed::run(plan, job.seed, &options, Some(&ThisKernel), watch).map_err(refused)?;
     results::of(plan, job.seed, (backend, &names), &outcome, began.elapsed())
 }
 
@@ -31,7 +32,6 @@ fn refused(error: TestbedError) -> Failure {
         TestbedError::TooManyHosts { .. } | TestbedError::TooFast { .. } => {
             Failure::input(&error).help("experiments/linux has experiments scaled to what a kernel carries")
         }
-        TestbedError::CongestionPoint { .. } => Failure::input(&error).help("run it in the simulator"),
         TestbedError::Agent { error: narrows_testbed::agent::AgentError::NoController { .. }, .. } => {
             Failure::environment(&error)
         }

@@ -182,7 +182,7 @@ impl Info {
     }
 
     /// The rate at which it would pace.
-    pub(crate) fn pacing(&self) -> Rate {
+    pub fn pacing(&self) -> Rate {
         Rate::from_bps(self.u64(104).saturating_mul(8))
     }
 

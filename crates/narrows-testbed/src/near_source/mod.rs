@@ -16,7 +16,6 @@ use crate::address;
 use crate::agent;
 use crate::clock::Clock;
 use crate::lateness::Histogram;
-use crate::priority::RealTime;
 use crate::switches::identity;
 
 /// What a host's loop is given. It runs in the host's namespace.
@@ -34,8 +33,6 @@ pub struct Host {
     pub seed: u64,
     /// The run's clock: times in [`Heard`] are on it.
     pub clock: Clock,
-    /// The place in the real-time class that it asks for.
-    pub real_time: Option<RealTime>,
 }
 
 impl Host {
@@ -77,13 +74,7 @@ pub trait Listener: Sync {
 }
 
 /// What the loops of a plan's hosts are given, by host: of those that listen to somebody.
-pub(crate) fn hosts(
-    plan: &Plan,
-    key: &Key,
-    seed: u64,
-    clock: Clock,
-    real_time: Option<RealTime>,
-) -> BTreeMap<u32, Host> {
+pub(crate) fn hosts(plan: &Plan, key: &Key, seed: u64, clock: Clock) -> BTreeMap<u32, Host> {
     let points: BTreeMap<u16, ReactionPoint> = (0..)
         .zip(&plan.traffic)
         .filter_map(|(traffic, entry)| Some((agent::port(traffic), entry.profile.near_source?)))
@@ -101,7 +92,6 @@ pub(crate) fn hosts(
             points: points.clone(),
             seed: seed ^ u64::from(link.from) << 32,
             clock,
-            real_time,
         };
         (link.from, given)
     });

@@ -36,6 +36,8 @@ pub trait Connections {
     type Lent: Lent;
     /// `None` if there is none now.
     fn lend(&mut self, flow: &Flow) -> Option<Self::Lent>;
+    /// It is held from now on; before, it was held to this rate, or to none.
+    fn remember(&mut self, flow: &Flow, before: Option<Rate>);
     /// It is held no more: nothing need be kept of it.
     fn forget(&mut self, flow: &Flow);
 }
@@ -92,6 +94,11 @@ impl<C: Connections> Reactor<C> {
         }
     }
 
+    /// The host's connections.
+    pub fn connections(&mut self) -> &mut C {
+        &mut self.connections
+    }
+
     /// What became of notifications so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
@@ -139,17 +146,17 @@ impl<C: Connections> Reactor<C> {
         if !is_in_flight(said.seq, said.payload, look.unacknowledged, look.next) {
             return Err(Refusal::NotInFlight);
         }
-        let mut held = self.held.remove(&flow).unwrap_or_else(|| {
-            let number = u64::from(said.seq) << 32 | u64::from(flow.source.port()) << 16;
-            Held {
-                near: NearSource::new(SmallStream::new(mix(self.seed ^ number))),
-                point,
-                sent: look.sent,
-                rate: None,
-                before: lent.held_by_others(),
-                due: Time::NEVER,
+        let mut held = match self.held.remove(&flow) {
+            Some(held) => held,
+            None => {
+                let before = lent.held_by_others();
+                // Before anything is done to it: who comes after this process must know.
+                self.connections.remember(&flow, before);
+                let number = u64::from(said.seq) << 32 | u64::from(flow.source.port()) << 16;
+                let near = NearSource::new(SmallStream::new(mix(self.seed ^ number)));
+                Held { near, point, sent: look.sent, rate: None, before, due: Time::NEVER }
             }
-        });
+        };
         held.advance(now, &look, self.line);
         held.near.notify_sending(now, said.feedback, look.recent, self.line, &held.point);
         self.keep(flow, held, &lent);
@@ -240,6 +247,7 @@ mod tests {
         told: Vec<Option<Rate>>,
         gone: bool,
         lent: u32,
+        remembered: i32,
     }
 
     #[derive(Debug, Default, Clone)]
@@ -255,7 +263,12 @@ mod tests {
             self.0.borrow_mut().lent += 1;
             (*wanted == flow() && !self.0.borrow().gone).then(|| self.clone())
         }
-        fn forget(&mut self, _: &Flow) {}
+        fn remember(&mut self, _: &Flow, _: Option<Rate>) {
+            self.0.borrow_mut().remembered += 1;
+        }
+        fn forget(&mut self, _: &Flow) {
+            self.0.borrow_mut().remembered -= 1;
+        }
     }
 
     impl Lent for Host {
@@ -407,6 +420,7 @@ mod tests {
                     prop_assert_eq!(world.told(now, flow(), 50_000), Ok(flow()));
                 }
                 prop_assert_eq!(world.reactor.due.len(), world.reactor.held.len());
+                prop_assert_eq!(world.host.0.borrow().remembered as usize, world.reactor.held.len());
                 for (_, rate) in world.reactor.held() {
                     prop_assert!((floor..LINE).contains(&rate), "{:?}", rate);
                 }

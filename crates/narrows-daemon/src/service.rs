@@ -7,11 +7,11 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// The signals that end a service in order: Ctrl-C, `kill` and a terminal that is closed.
 #[derive(Debug)]
-pub(super) struct Ending(libc::sigset_t);
+pub(crate) struct Ending(libc::sigset_t);
 
 impl Ending {
     /// From now on they wait until [`Ending::wait`]: what was begun is also undone. Call it before threads are made.
-    pub(super) fn hold() -> Ending {
+    pub(crate) fn hold() -> Ending {
         // SAFETY: a signal set is plain data; the calls fill it in and read it.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
@@ -25,7 +25,7 @@ impl Ending {
     }
 
     /// Returns when one of them comes.
-    pub(super) fn wait(&self) {
+    pub(crate) fn wait(&self) {
         let mut signal = 0;
         // SAFETY: both outlive the call.
         while unsafe { libc::sigwait(&raw const self.0, &raw mut signal) } != 0 {}
@@ -36,7 +36,7 @@ impl Ending {
 ///
 /// # Errors
 /// If the manager's socket cannot be reached.
-pub(super) fn ready() -> io::Result<()> {
+pub(crate) fn ready() -> io::Result<()> {
     let Some(path) = env::var_os("NOTIFY_SOCKET") else { return Ok(()) };
     let address = match path.to_string_lossy().strip_prefix('@') {
         Some(name) => SocketAddr::from_abstract_name(name)?,

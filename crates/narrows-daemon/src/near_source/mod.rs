@@ -1,0 +1,194 @@
+//! `narrowsd near-source`: takes the notifications of switches near by and holds this host's connections to the rates that
+//! they ask for, whatever their controllers. It ends as it began: every connection is let go.
+
+mod kernel;
+mod left;
+mod listen;
+mod receive;
+mod senders;
+mod work;
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use narrows_core::tcp::near_source::ReactionPoint;
+use narrows_core::units::{Rate, Span};
+use narrows_scenario::units;
+use narrows_testbed::clock::Clock;
+use narrows_testbed::lateness::Histogram;
+use narrows_wire::{Admission, Tally};
+
+use crate::failure::Failure;
+use crate::metrics::{Metric, Metrics, replace};
+use crate::service;
+pub(crate) use listen::ThisKernel;
+use work::{Given, Loop};
+
+/// How connections of this host listen to switches near by.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Which congestion points are believed, with their addresses and keys: docs/wire.md
+    #[arg(long, value_name = "FILE")]
+    senders: PathBuf,
+    /// The address that notifications come to; left out, any
+    #[arg(long)]
+    address: Option<IpAddr>,
+    /// Time scales of the limit
+    #[arg(long, value_enum, default_value_t = Profile::Software)]
+    profile: Profile,
+    /// The rate of this host's link; left out, that of the fastest device that is up
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    line_rate: Option<Rate>,
+    /// How far a switch's clock may be from this host's
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = span)]
+    tolerance: Span,
+    /// Write metrics in the text format of Prometheus to this file, which is replaced at once
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+    /// How often they are written
+    #[arg(long, value_name = "SECONDS", requires = "metrics", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    every: u32,
+}
+
+/// Sets of parameters: docs/algorithms/annulus.md has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Profile {
+    /// On the time scale of a datacenter, for a host's software.
+    Software,
+    /// As the standard sets it for adapters.
+    Standard,
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = units::parse(text).map_err(|error| error.to_string())?;
+    if rate >= Rate::from_mbps(1) { Ok(rate) } else { Err("a link has 1Mbps at least".to_owned()) }
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    let span: Span = units::parse(text).map_err(|error| error.to_string())?;
+    let allowed = Span::from_ms(1)..=Span::from_secs(60);
+    if allowed.contains(&span) { Ok(span) } else { Err("it is from 1ms to 60s".to_owned()) }
+}
+
+/// Performs the command.
+pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
+    let senders = senders::read(&arguments.senders)?;
+    let line = arguments.line_rate.or_else(narrows_kernel::parameters::line_rate).ok_or_else(|| {
+        Failure::input("no network device of this host states its rate").help("give it: --line-rate 10Gbps")
+    })?;
+    let point = match arguments.profile {
+        Profile::Software => ReactionPoint::SOFTWARE,
+        Profile::Standard => ReactionPoint::STANDARD,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
+    }
+    let count = senders.len();
+    let admission = |senders| Admission::new(senders, arguments.tolerance.as_ns());
+    let given = |address| Given {
+        address,
+        admission: admission(senders.clone()),
+        line,
+        seed: u64::from(std::process::id()),
+        clock: Clock::start(),
+    };
+    let mut work = match arguments.address {
+        Some(address) => Loop::new(given(address)),
+        // A host without IPv6 has no address of it to listen on.
+        None => {
+            Loop::new(given(Ipv6Addr::UNSPECIFIED.into())).or_else(|_| Loop::new(given(Ipv4Addr::UNSPECIFIED.into())))
+        }
+    }
+    .map_err(|reason| {
+        Failure::environment(reason).help("run it as root of the host, once in each network namespace")
+    })?;
+    let freed =
+        work.keep_record().map_err(|error| Failure::failed(format!("what is held cannot be noted: {error}")))?;
+    if freed > 0 {
+        say(&format!("{freed} connections that a killed process held are let go\n"));
+    }
+    say(&format!("listens to {count} congestion point{}\n", if count == 1 { "" } else { "s" }));
+    if let Err(error) = service::ready() {
+        eprintln!("warning: the service manager was not told: {error}");
+    }
+    let mut written: Option<Instant> = None;
+    let period = Duration::from_secs(arguments.every.into());
+    let worked = work.run(
+        |_| Some(point),
+        &stop,
+        |_| {},
+        |work| {
+            let Some(path) = &arguments.metrics else { return };
+            if written.is_none_or(|written| written.elapsed() >= period) {
+                written = Some(Instant::now());
+                // A disk that is full now may not be later.
+                if let Err(failure) = replace(path, &metrics(work)) {
+                    eprintln!("warning: {failure}");
+                }
+            }
+        },
+    );
+    let (tally, reaction) = work.finish();
+    say(&summary(&tally, &reaction));
+    worked.map_err(Failure::failed)
+}
+
+const NOTIFICATIONS: Metric =
+    Metric("narrows_near_source_notifications_total", "counter", "Notifications by what became of them.");
+const HELD: Metric = Metric("narrows_near_source_held_flows", "gauge", "Connections that are held now.");
+const RATES: Metric =
+    Metric("narrows_near_source_rate_bits_per_second", "gauge", "Rates of those that are held now, summed.");
+const REACTION: Metric = Metric(
+    "narrows_near_source_reaction_seconds",
+    "gauge",
+    "From a datagram's arrival to the connection's new rate, over all so far.",
+);
+
+fn metrics(work: &Loop) -> String {
+    let mut metrics = Metrics::default();
+    for (outcome, count) in outcomes(work.tally()) {
+        metrics.add(&NOTIFICATIONS, &[("outcome", outcome.to_owned())], real(count));
+    }
+    let (held, rates) = work.held().fold((0, 0), |(count, sum), (_, rate)| (count + 1, sum + rate.as_bps()));
+    metrics.add(&HELD, &[], real(held));
+    metrics.add(&RATES, &[], real(rates));
+    for (quantile, thousandths) in [("0.5", 500), ("0.99", 990), ("1", 1_000)] {
+        let seconds = real(work.reaction().percentile(thousandths).as_ns()) / 1e9;
+        metrics.add(&REACTION, &[("quantile", quantile.to_owned())], seconds);
+    }
+    metrics.text()
+}
+
+/// What became of notifications: `taken`, and the reasons of refusals.
+fn outcomes(tally: &Tally) -> impl Iterator<Item = (&'static str, u64)> {
+    let refused = tally.by_reason().map(|(refusal, count)| (refusal.name(), count));
+    std::iter::once(("taken", tally.taken)).chain(refused.collect::<Vec<_>>())
+}
+
+fn summary(tally: &Tally, reaction: &Histogram) -> String {
+    let mut text = String::from("notifications\n");
+    for (outcome, count) in outcomes(tally) {
+        text += &format!("  {outcome:<16} {count:>12}\n");
+    }
+    if reaction.count() > 0 {
+        let at = |thousandths| reaction.percentile(thousandths).as_us();
+        text += &format!("reaction: p50 {} us, p99 {} us, most {} us\n", at(500), at(990), reaction.most().as_us());
+    }
+    text
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts stay below 2⁵³")]
+fn real(value: u64) -> f64 {
+    value as f64
+}
+
+fn say(text: &str) {
+    // Nobody may be listening.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,142 @@
+//! The loop of a host: datagrams and timers in, rates out.
+
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use narrows_core::tcp::near_source::ReactionPoint;
+use narrows_core::units::{Rate, Span};
+use narrows_kernel::Connections as Finder;
+use narrows_testbed::clock::Clock;
+use narrows_testbed::lateness::Histogram;
+use narrows_testbed::near_source::Cut;
+use narrows_testbed::near_source::reactor::Reactor;
+use narrows_wire::{Admission, Flow, Tally};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use super::kernel::Kernel;
+use super::left::Left;
+use super::receive::{Datagram, Receiver};
+
+/// Longest sleep: a stop is noticed after this at the latest.
+const LONGEST_SLEEP: Span = Span::from_ms(10);
+/// Most datagrams that are taken before timers are looked at again.
+const BATCH: usize = 32;
+
+/// What a loop is given.
+pub(super) struct Given {
+    /// Where it listens.
+    pub(super) address: IpAddr,
+    pub(super) admission: Admission,
+    /// The rate of the host's own link.
+    pub(super) line: Rate,
+    pub(super) seed: u64,
+    pub(super) clock: Clock,
+}
+
+/// The loop at work.
+pub(super) struct Loop {
+    clock: Clock,
+    receiver: Receiver,
+    reactor: Reactor<Kernel>,
+    reaction: Histogram,
+}
+
+impl Loop {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// If the port is taken, or the kernel's connections cannot be found.
+    pub(super) fn new(given: Given) -> Result<Loop, String> {
+        let receiver = Receiver::new(given.address);
+        let receiver = receiver.map_err(|error| format!("the port for notifications cannot be had: {error}"))?;
+        let finder = Finder::load().map_err(|error| error.to_string())?;
+        let kernel = Kernel::new(finder).map_err(|error| format!("the network namespace has no number: {error}"))?;
+        let reactor = Reactor::new(given.admission, kernel, given.line, given.seed);
+        Ok(Loop { clock: given.clock, receiver, reactor, reaction: Histogram::default() })
+    }
+
+    /// Keeps a record of what is held, and lets go of what a killed process held; how many connections that was.
+    ///
+    /// # Errors
+    /// If the record cannot be kept.
+    pub(super) fn keep_record(&mut self) -> std::io::Result<usize> {
+        let kernel = self.reactor.connections();
+        let (left, freed) = Left::take_over(kernel.namespace(), kernel.finder())?;
+        kernel.keep_record(left);
+        Ok(freed)
+    }
+
+    /// What became of notifications.
+    pub(super) fn tally(&self) -> &Tally {
+        self.reactor.tally()
+    }
+
+    /// From a datagram's arrival at this host until the connection had its new rate.
+    pub(super) const fn reaction(&self) -> &Histogram {
+        &self.reaction
+    }
+
+    /// The connections that are held, and their rates.
+    pub(super) fn held(&self) -> impl Iterator<Item = (&Flow, Rate)> {
+        self.reactor.held()
+    }
+
+    /// Works until it is told to `stop`. `note` is told of each cut; `turn` is called a hundred times a second at least.
+    ///
+    /// # Errors
+    /// If the kernel takes the socket away.
+    pub(super) fn run(
+        &mut self,
+        point: impl Fn(&Flow) -> Option<ReactionPoint>,
+        stop: &AtomicBool,
+        mut note: impl FnMut(Cut),
+        mut turn: impl FnMut(&Loop),
+    ) -> Result<(), String> {
+        let lost = |error: std::io::Error| format!("the port for notifications is lost: {error}");
+        while !stop.load(Ordering::Relaxed) {
+            self.reactor.tick(self.clock.now());
+            turn(self);
+            let sleep = self.clock.until(self.reactor.deadline()).min(LONGEST_SLEEP);
+            let sleep = TimeSpec::from_duration(Duration::from_nanos(sleep.as_ps().div_ceil(1_000)));
+            let mut wanted = [PollFd::new(self.receiver.socket().as_fd(), PollFlags::POLLIN)];
+            match ppoll(&mut wanted, Some(sleep), None) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(lost(error.into())),
+            }
+            for _ in 0..BATCH {
+                let Some(datagram) = self.receiver.take().map_err(lost)? else { break };
+                if let Some(cut) = self.take(&datagram, &point) {
+                    note(cut);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, datagram: &Datagram, point: &impl Fn(&Flow) -> Option<ReactionPoint>) -> Option<Cut> {
+        let at = self.clock.now();
+        let from = (datagram.from, datagram.hop_limit);
+        let flow = self.reactor.take(datagram.bytes(), from, (at, now_ns()), point).ok()?;
+        if datagram.came_ns > 0 {
+            self.reaction.record(Span::from_ns(now_ns().saturating_sub(datagram.came_ns)));
+        }
+        Some(Cut { at, flow })
+    }
+
+    /// Lets go of every connection; what became of notifications, and how soon.
+    pub(super) fn finish(mut self) -> (Tally, Histogram) {
+        self.reactor.release();
+        self.reactor.connections().end_record();
+        (*self.reactor.tally(), self.reaction)
+    }
+}
+
+/// Nanoseconds since 1970.
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
