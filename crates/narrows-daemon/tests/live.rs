@@ -1,4 +1,4 @@
-//! `narrowsd cc` on this machine's kernel, as an operator types it. Needs root and BTF; without them every test is listed as
+//! `narrowsd` on this machine's kernel, as an operator types it. Needs root and BTF; without them every test is listed as
 //! SKIPPED with the reason, never as passed.
 
 #[path = "live/ends.rs"]
@@ -7,6 +7,8 @@ mod ends;
 mod lacks;
 #[path = "live/life.rs"]
 mod life;
+#[path = "live/near_source.rs"]
+mod near_source;
 #[path = "live/shell.rs"]
 mod shell;
 #[path = "live/world.rs"]
@@ -37,6 +39,15 @@ const TESTS: &[Test] = &[
     ("a_load_killed_half_way_is_cleaned_up", ends::a_load_killed_half_way_is_cleaned_up),
     ("pins_without_a_registration_are_removed", ends::pins_without_a_registration_are_removed),
     ("a_plain_registration_left_behind_is_removed", ends::a_plain_registration_left_behind_is_removed),
+    (
+        "a_genuine_notification_holds_a_connection_until_it_recovers",
+        near_source::a_genuine_notification_holds_a_connection_until_it_recovers,
+    ),
+    ("what_a_killed_one_held_is_let_go_by_the_next", near_source::what_a_killed_one_held_is_let_go_by_the_next),
+    (
+        "ten_thousand_forgeries_a_second_leave_a_flow_its_goodput",
+        near_source::ten_thousand_forgeries_a_second_leave_a_flow_its_goodput,
+    ),
     ("without_privileges_it_says_so", lacks::without_privileges_it_says_so),
     ("without_a_bpf_file_system_it_says_so", lacks::without_a_bpf_file_system_it_says_so),
     ("what_is_pinned_elsewhere_is_not_said_to_be_unloaded", lacks::what_is_pinned_elsewhere_is_not_said_to_be_unloaded),

@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 /// Bytes of `struct narrows_connection`.
-const BYTES: usize = 96;
+const BYTES: usize = 80;
 
 /// Finds connections.
 #[derive(Debug)]
@@ -44,10 +44,8 @@ pub struct Connection {
     pub unacknowledged: u32,
     /// The byte that it sends next.
     pub next: u32,
-    /// Payload bytes acknowledged so far.
+    /// Bytes acknowledged so far, as `TCP_INFO` counts them.
     pub acked: u64,
-    /// Payload bytes sent so far, each counted once.
-    pub sent: u64,
     process: Rc<OwnedFd>,
     file: i32,
 }
@@ -89,7 +87,6 @@ impl Connection {
         let mut fields = Fields(record);
         let cookie = fields.u64();
         let acked = fields.u64();
-        let sent = fields.u64().saturating_sub(fields.u64());
         let process = fields.u32();
         let file = i32::try_from(fields.u32()).ok()?;
         let (unacknowledged, next) = (fields.u32(), fields.u32());
@@ -108,7 +105,7 @@ impl Connection {
                 opened
             }
         };
-        Some(Connection { cookie, local, remote, namespace, unacknowledged, next, acked, sent, process, file })
+        Some(Connection { cookie, local, remote, namespace, unacknowledged, next, acked, process, file })
     }
 
     /// Its socket, to be dropped at once: as long as it is held, the connection does not end when its process closes it.

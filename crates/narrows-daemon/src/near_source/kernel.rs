@@ -8,14 +8,16 @@ use std::{fs, io};
 
 use narrows_core::units::Rate;
 use narrows_kernel::{Connection, Connections as Finder};
-use narrows_testbed::agent::{Info, most_rate, set_most_rate};
+use narrows_testbed::agent::{Info, most_rate, set_most_rate, unacknowledged};
 use narrows_testbed::near_source::reactor::{Connections, Lent, Look};
 use narrows_wire::Flow;
 
 use super::left::Left;
 
-/// Who is looked for in vain is not looked for again so soon: walking all open files costs something.
+/// Walking all open files costs something: it is not done again so soon after one that found what it was for,
 const PAUSE: Duration = Duration::from_millis(1);
+/// and later after one that did not.
+const PAUSE_IN_VAIN: Duration = Duration::from_millis(10);
 
 /// Connections of the network namespace that the thread is in.
 pub(super) struct Kernel {
@@ -23,7 +25,8 @@ pub(super) struct Kernel {
     /// Its inode.
     namespace: u32,
     known: BTreeMap<Flow, Known>,
-    looked: Option<Instant>,
+    /// When it is worth while to look around again.
+    look_from: Option<Instant>,
     /// Which of them are held.
     held: BTreeSet<Flow>,
     left: Option<Left>,
@@ -33,17 +36,15 @@ pub(super) struct Kernel {
 #[derive(Clone)]
 struct Known {
     connection: Connection,
-    /// The sequence number of its first byte, as far as acknowledgements count: a handshake takes one up.
-    first_acked: u32,
-    /// The same, as far as what was sent does.
-    first_sent: u32,
+    /// Where acknowledged bytes are counted from: a sequence number.
+    first: u32,
 }
 
 impl Kernel {
     pub(super) fn new(finder: Finder) -> io::Result<Kernel> {
         let inode = fs::metadata("/proc/thread-self/ns/net")?.ino();
         let namespace = u32::try_from(inode).map_err(io::Error::other)?;
-        Ok(Kernel { finder, namespace, known: BTreeMap::new(), looked: None, held: BTreeSet::new(), left: None })
+        Ok(Kernel { finder, namespace, known: BTreeMap::new(), look_from: None, held: BTreeSet::new(), left: None })
     }
 
     pub(super) const fn namespace(&self) -> u32 {
@@ -66,16 +67,17 @@ impl Kernel {
         }
     }
 
-    /// Finds all connections anew.
-    fn look_around(&mut self) {
-        if self.looked.is_some_and(|looked| looked.elapsed() < PAUSE) {
+    /// Finds all connections anew, for this one.
+    fn look_around(&mut self, wanted: &Flow) {
+        if self.look_from.is_some_and(|from| Instant::now() < from) {
             return;
         }
         let all = self.finder.all().unwrap_or_default();
         self.known = (all.into_iter().filter(|found| found.namespace == self.namespace))
             .map(|found| (Flow { source: found.local, destination: found.remote }, Known::new(found)))
             .collect();
-        self.looked = Some(Instant::now());
+        let pause = if self.known.contains_key(wanted) { PAUSE } else { PAUSE_IN_VAIN };
+        self.look_from = Some(Instant::now() + pause);
     }
 
     fn borrow(&self, flow: &Flow) -> Option<Borrowed> {
@@ -88,9 +90,8 @@ impl Kernel {
 impl Known {
     #[allow(clippy::cast_possible_truncation, reason = "sequence numbers wrap")]
     fn new(connection: Connection) -> Known {
-        let first_acked = connection.unacknowledged.wrapping_sub(connection.acked as u32);
-        let first_sent = connection.next.wrapping_sub(connection.sent as u32);
-        Known { connection, first_acked, first_sent }
+        let first = connection.unacknowledged.wrapping_sub(connection.acked as u32);
+        Known { connection, first }
     }
 }
 
@@ -99,7 +100,7 @@ impl Connections for Kernel {
 
     fn lend(&mut self, flow: &Flow) -> Option<Borrowed> {
         self.borrow(flow).or_else(|| {
-            self.look_around();
+            self.look_around(flow);
             self.borrow(flow)
         })
     }
@@ -132,12 +133,14 @@ pub(super) struct Borrowed {
 impl Lent for Borrowed {
     #[allow(clippy::cast_possible_truncation, reason = "sequence numbers wrap")]
     fn look(&self) -> Option<Look> {
+        // Asked before: what is acknowledged between the two is counted as in flight still, and nothing is missed.
+        let handed_over = unacknowledged(&self.socket).ok()?;
         let info = Info::of(&self.socket).ok()?;
-        let once = info.sent().saturating_sub(info.retransmitted());
+        let una = self.known.first.wrapping_add(info.acked() as u32);
         let delivered = info.delivery_rate();
         Some(Look {
-            unacknowledged: self.known.first_acked.wrapping_add(info.acked() as u32),
-            next: self.known.first_sent.wrapping_add(once as u32),
+            unacknowledged: una,
+            next: una.wrapping_add(handed_over.saturating_sub(info.unsent())),
             sent: info.sent(),
             // Before the first rate sample, what it would send at.
             recent: if delivered == Rate::default() { info.pacing() } else { delivered },

@@ -13,7 +13,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 /// Addresses for documentation, RFC 5737: nothing outside is called so.
-const RECEIVER: &str = "192.0.2.2";
+pub(crate) const RECEIVER: &str = "192.0.2.2";
 pub(crate) const SENDER: &str = "192.0.2.1";
 const PORT: u16 = 5_202;
 /// Of a chunk every 5 ms: about 100 Mbit/s.

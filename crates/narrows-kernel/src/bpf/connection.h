@@ -7,9 +7,7 @@
 
 struct narrows_connection {
 	u64 cookie;
-	u64 acked;		/* payload bytes */
-	u64 sent;		/* payload bytes, those sent again included */
-	u64 retransmitted;	/* payload bytes */
+	u64 acked;		/* bytes, as TCP_INFO counts them */
 	u32 process;
 	u32 file;
 	u32 unacknowledged;	/* sequence numbers */

@@ -34,6 +34,25 @@ struct socket {
 
 #pragma clang attribute pop
 
+#define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
+
+/*
+ * The connection is not locked, and an acknowledgement may be taken in on another processor: what was read twice the same
+ * belongs together.
+ */
+static bool acknowledged(struct narrows_connection *found, struct tcp_sock *tp)
+{
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		found->acked = READ_ONCE(tp->bytes_acked);
+		found->unacknowledged = READ_ONCE(tp->snd_una);
+		if (found->acked == READ_ONCE(tp->bytes_acked) && found->unacknowledged == READ_ONCE(tp->snd_una))
+			return 1;
+	}
+	return 0;
+}
+
 SEC("iter/task_file")
 int connections(struct bpf_iter__task_file *at)
 {
@@ -56,12 +75,10 @@ int connections(struct bpf_iter__task_file *at)
 	if (common->skc_state == TCP_LISTEN || common->skc_state == TCP_CLOSE)
 		return 0;
 	found.cookie = bpf_get_socket_cookie(socket->sk);
-	found.acked = tp->bytes_acked;
-	found.sent = tp->bytes_sent;
-	found.retransmitted = tp->bytes_retrans;
+	if (!acknowledged(&found, tp))
+		return 0;
 	found.process = task->tgid;
 	found.file = at->fd;
-	found.unacknowledged = tp->snd_una;
 	found.next = tp->snd_nxt;
 	found.namespace = common->skc_net.net->ns.inum;
 	found.family = common->skc_family;

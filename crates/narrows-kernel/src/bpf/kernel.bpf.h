@@ -108,8 +108,6 @@ struct tcp_sock {
 	u32 snd_una;
 	u32 write_seq;
 	u64 bytes_acked;
-	u64 bytes_sent;
-	u64 bytes_retrans;
 	u32 lsndtime;
 	u32 srtt_us;
 	struct minmax rtt_min;

@@ -37,7 +37,7 @@ use rustix::io::{self, Errno};
 pub use flows::Drawn;
 pub use notes::{Flow, Notes, Opened, Query, Received, Sample, Sent};
 pub(crate) use socket::port;
-pub use socket::{Info, most_rate, set_most_rate};
+pub use socket::{Info, most_rate, set_most_rate, unacknowledged};
 
 use crate::clock::{Clock, timespec};
 use crate::priority::{self, RealTime};

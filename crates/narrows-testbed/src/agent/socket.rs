@@ -87,6 +87,15 @@ pub(crate) fn keep_unsent_low(socket: &OwnedFd) -> io::Result<()> {
     succeeded(code)
 }
 
+/// Bytes handed over and not yet acknowledged.
+pub fn unacknowledged(socket: &OwnedFd) -> io::Result<u32> {
+    let mut bytes: libc::c_int = 0;
+    #[allow(unsafe_code, reason = "no safe wrapper at hand")]
+    // SAFETY: the kernel writes one integer to a live one.
+    let code = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    succeeded(code).map(|()| u32::try_from(bytes).unwrap_or(0))
+}
+
 /// The rate that others hold a connection to, `SO_MAX_PACING_RATE`; `None` if nobody does.
 pub fn most_rate(socket: &OwnedFd) -> io::Result<Option<Rate>> {
     let mut rate = 0_u64;
@@ -192,7 +201,7 @@ impl Info {
     }
 
     /// Bytes handed over and not yet sent for the first time.
-    pub(crate) fn unsent(&self) -> u32 {
+    pub fn unsent(&self) -> u32 {
         self.u32(144)
     }
 

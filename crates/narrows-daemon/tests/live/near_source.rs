@@ -1,0 +1,362 @@
+//! Notifications, genuine and forged, to a host with a connection under way.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use narrows_core::units::Rate;
+use narrows_kernel::{Connection, Connections};
+use narrows_testbed::agent::{most_rate, set_most_rate};
+use narrows_wire::notification::PORT;
+use narrows_wire::{Flow, Key, Notification, Refusal};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Outcome;
+use crate::shell::{NARROWSD, ended};
+use crate::world::{RECEIVER, World, ip, within};
+
+const KEY: [u8; 32] = [0x5a; 32];
+const IDENTITY: u64 = 0x3_0000_0007;
+/// Where the switch stands: behind a device of its own, so that it is heard where the rest of the network is not.
+const SWITCH: &str = "198.51.100.2";
+const HOST: &str = "198.51.100.1";
+/// What the victim is held to by itself, so that its goodput says what an attack takes away and not what this machine can do.
+const OWN_RATE: Rate = Rate::from_mbps(200);
+const BASELINE: Duration = Duration::from_secs(3);
+
+/// A host with a connection, a receiver, and a switch next door.
+struct Shared {
+    world: World,
+    folder: PathBuf,
+}
+
+impl Shared {
+    fn new() -> Shared {
+        let world = World::new();
+        let (host, other) = (&world.sender, &world.receiver);
+        for arguments in [
+            format!("link add nrw2 netns {host} type veth peer name nrw3 netns {other}"),
+            format!("-n {host} address add {HOST}/24 dev nrw2"),
+            format!("-n {other} address add {SWITCH}/24 dev nrw3"),
+            format!("-n {host} link set nrw2 up"),
+            format!("-n {other} link set nrw3 up"),
+        ] {
+            ip(&arguments);
+        }
+        let folder = std::env::temp_dir().join(format!("narrowsd-near-source-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let digits: String = KEY.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut file = (fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600))
+            .open(folder.join("switch.key"))
+            .expect("a file");
+        file.write_all(digits.as_bytes()).expect("it is written");
+        let entry =
+            format!("[[sender]]\nidentity = \"{IDENTITY:#x}\"\naddress = \"{SWITCH}\"\nkey-file = \"switch.key\"\n");
+        fs::write(folder.join("senders.toml"), entry).expect("it is written");
+        Shared { world, folder }
+    }
+
+    /// The command, once it listens.
+    fn listening(&self) -> Listening {
+        let (senders, metrics) = (self.folder.join("senders.toml"), self.folder.join("metrics"));
+        let mut child = within(&self.world.sender, || {
+            (Command::new(NARROWSD).args(["near-source", "--line-rate", "1Gbps", "--senders"]).arg(senders))
+                .arg("--metrics")
+                .arg(metrics)
+                .args(["--every", "1"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("it runs")
+        });
+        let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (mut text, begin) = (String::new(), Instant::now());
+        while !text.contains("listens to 1 congestion point") {
+            let read = said.read_line(&mut text).expect("it writes");
+            assert!(read > 0 && begin.elapsed() < Duration::from_secs(5), "{text}");
+        }
+        Listening { child, said, text }
+    }
+
+    /// A connection from the host to the receiver, and both ends of it.
+    fn connection(&self) -> (TcpStream, TcpStream) {
+        let listener = within(&self.world.receiver, || TcpListener::bind((RECEIVER, 0)).expect("a port is free"));
+        let address = listener.local_addr().expect("it is bound");
+        let sender = within(&self.world.sender, || TcpStream::connect(address).expect("it listens"));
+        let (receiver, _) = listener.accept().expect("it was connected");
+        (sender, receiver)
+    }
+
+    /// Where the switch speaks from.
+    fn switch(&self) -> UdpSocket {
+        let socket = within(&self.world.receiver, || UdpSocket::bind((SWITCH, 0)).expect("a port is free"));
+        socket.set_ttl(255).expect("as far as it goes");
+        socket.connect((HOST, PORT)).expect("next door");
+        socket
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+struct Listening {
+    child: Child,
+    said: BufReader<std::process::ChildStdout>,
+    /// What it said so far.
+    text: String,
+}
+
+impl Listening {
+    /// Ends it in order; what it said, and how often each outcome was.
+    fn end(mut self) -> (String, BTreeMap<String, u64>) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it lives");
+        self.said.read_to_string(&mut self.text).expect("it writes");
+        let output = self.child.wait_with_output().expect("it ends");
+        let (code, _, error) = ended(&output);
+        assert_eq!((code, error.as_str()), (0, ""), "{}", self.text);
+        let rows = self.text.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' '));
+        let counts = rows.filter_map(|(name, count)| Some((name.to_owned(), count.trim().parse().ok()?))).collect();
+        (self.text, counts)
+    }
+}
+
+fn fd(stream: &TcpStream) -> OwnedFd {
+    stream.try_clone().expect("a descriptor").into()
+}
+
+fn now_ns() -> u64 {
+    u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos()).expect("before 2554")
+}
+
+/// What the switch would say of a packet at the far end of the connection's flight.
+fn genuine(connection: &Connection) -> Notification {
+    let payload = 1_000;
+    Notification {
+        sender: IDENTITY,
+        sent_ns: now_ns(),
+        feedback: 32,
+        offset: 1,
+        growth: 1,
+        flow: Flow { source: connection.local, destination: connection.remote },
+        seq: connection.next.wrapping_sub(u32::from(payload)),
+        payload,
+    }
+}
+
+fn of<'a>(all: &'a [Connection], stream: &TcpStream) -> &'a Connection {
+    let local = stream.local_addr().expect("it is open");
+    all.iter().find(|found| found.local == local).expect("it is open")
+}
+
+/// Until `done`, for a second at most.
+fn soon(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(1), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A connection whose flight stands still: its packets are lost, and the host hears the switch alone.
+fn held_flight(shared: &Shared, finder: &Connections) -> (TcpStream, TcpStream, Connection) {
+    let (mut sender, mut receiver) = shared.connection();
+    let mut some = vec![0; 100_000];
+    sender.write_all(&some).expect("there is room");
+    receiver.read_exact(&mut some).expect("they come");
+    // The link stays up, and what comes is for nobody.
+    ip(&format!("-n {} address delete {RECEIVER}/24 dev nrw1", shared.world.receiver));
+    sender.write_all(&some[..50_000]).expect("there is room");
+    let mut found = None;
+    soon("something is in flight", || {
+        let all = finder.all().expect("as root");
+        let one = of(&all, &sender).clone();
+        let flying = one.next.wrapping_sub(one.unacknowledged) > 5_000;
+        found = Some(one);
+        flying
+    });
+    (sender, receiver, found.expect("it was looked for"))
+}
+
+pub(crate) fn a_genuine_notification_holds_a_connection_until_it_recovers() -> Outcome {
+    let shared = Shared::new();
+    let finder = Connections::load().expect("as root");
+    let listening = shared.listening();
+    let (sender, receiver, connection) = held_flight(&shared, &finder);
+    let switch = shared.switch();
+    let rate = || most_rate(&fd(&sender)).expect("it is open");
+    assert_eq!(rate(), None);
+    switch.send(&genuine(&connection).seal(&Key::new(KEY))).expect("next door");
+    soon("it is held", || rate().is_some());
+    let first = rate().expect("it is held");
+    assert!(first < Rate::from_gbps(1), "{first}");
+    // Nothing else comes: its timer lets it go.
+    let begin = Instant::now();
+    while rate().is_some() {
+        assert!(begin.elapsed() < Duration::from_secs(10), "it is held still");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Who ends it, leaves nothing held.
+    switch.send(&genuine(&connection).seal(&Key::new(KEY))).expect("next door");
+    soon("it is held again", || rate().is_some());
+    let (text, counts) = listening.end();
+    assert_eq!(rate(), None);
+    assert_eq!(counts["taken"], 2, "{text}");
+    assert!(text.contains("reaction: p50 "), "{text}");
+    println!("{text}");
+    drop(receiver);
+    Ok(())
+}
+
+pub(crate) fn what_a_killed_one_held_is_let_go_by_the_next() -> Outcome {
+    let shared = Shared::new();
+    let finder = Connections::load().expect("as root");
+    let mut listening = shared.listening();
+    let (sender, receiver, connection) = held_flight(&shared, &finder);
+    set_most_rate(&fd(&sender), Some(OWN_RATE)).expect("it is open");
+    // From whatever it had up to the line rate, by almost a half each.
+    for _ in 0..6 {
+        let said = Notification { feedback: 63, ..genuine(&connection) };
+        shared.switch().send(&said.seal(&Key::new(KEY))).expect("next door");
+    }
+    let rate = || most_rate(&fd(&sender)).expect("it is open");
+    soon("it is held", || rate() < Some(OWN_RATE));
+    listening.child.kill().expect("it lives");
+    listening.child.wait().expect("it ends");
+    assert!(rate() < Some(OWN_RATE), "nobody has let it go");
+    let next = shared.listening();
+    assert!(next.text.starts_with("1 connections that a killed process held are let go\n"), "{}", next.text);
+    assert_eq!(rate(), Some(OWN_RATE), "as its own process had set it");
+    next.end();
+    drop(receiver);
+    Ok(())
+}
+
+/// Forgeries of every kind, in turn. Those behind the tag are sealed with the right key: what a broken-into switch could do.
+struct Forger {
+    switch: UdpSocket,
+    far: UdpSocket,
+    connection: Connection,
+    /// One that was sealed with the key, as somebody recorded it a moment ago.
+    recorded: Cell<Option<[u8; 88]>>,
+}
+
+impl Forger {
+    fn send(&self, reason: Refusal) {
+        let said = genuine(&self.connection);
+        let key = Key::new(KEY);
+        let from_nowhere = Flow { source: (Ipv4Addr::new(198, 51, 100, 1), 9).into(), ..said.flow };
+        let bytes = match reason {
+            Refusal::Malformed => [0xff; 88],
+            Refusal::TooFar => said.seal(&key),
+            Refusal::UnknownSender => Notification { sender: 1, ..said }.seal(&key),
+            Refusal::Unauthenticated => said.seal(&Key::new([1; 32])),
+            Refusal::Stale => Notification { sent_ns: said.sent_ns - 1_000_000_000, ..said }.seal(&key),
+            Refusal::Replayed => self.recorded.get().expect("one was sent before"),
+            Refusal::Feedback => Notification { feedback: 64, ..said }.seal(&key),
+            Refusal::UnknownFlow => Notification { flow: from_nowhere, ..said }.seal(&key),
+            // Half a circle away from anything.
+            Refusal::NotInFlight => Notification { seq: said.seq ^ 1 << 31, ..said }.seal(&key),
+        };
+        let socket = if reason == Refusal::TooFar { &self.far } else { &self.switch };
+        if reason == Refusal::Feedback {
+            self.recorded.set(Some(bytes));
+        }
+        // The host may be too busy to take it.
+        let _ = socket.send(&bytes);
+    }
+}
+
+/// Bytes that the receiver takes in while the victim sends as fast as it may.
+fn goodput(sender: &TcpStream, receiver: &TcpStream, during: impl FnOnce(&dyn Fn() -> u64)) {
+    let (stop, taken) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut sender, chunk) = (sender, [0; 1 << 16]);
+            // It waits for room: the connection is held to its own rate.
+            while !stop.load(Ordering::Relaxed) {
+                if sender.write_all(&chunk).is_err() {
+                    break;
+                }
+            }
+            let _ = sender.shutdown(Shutdown::Write);
+        });
+        scope.spawn(|| {
+            let (mut receiver, mut chunk) = (receiver, vec![0; 1 << 16]);
+            while let Ok(count) = receiver.read(&mut chunk) {
+                if count == 0 {
+                    break;
+                }
+                taken.fetch_add(count as u64, Ordering::Relaxed);
+            }
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        let work = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| during(&|| taken.load(Ordering::Relaxed))));
+        stop.store(true, Ordering::Relaxed);
+        work.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+/// Mbit/s over a time in which `act` is called again and again.
+fn measured(taken: &dyn Fn() -> u64, time: Duration, mut act: impl FnMut()) -> f64 {
+    let (begin, before) = (Instant::now(), taken());
+    while begin.elapsed() < time {
+        act();
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    f64::from(u32::try_from(taken() - before).expect("seconds at 200 Mbit/s are less than 4 GB")) * 8e-6 / seconds
+}
+
+pub(crate) fn ten_thousand_forgeries_a_second_leave_a_flow_its_goodput() -> Outcome {
+    const PER_SECOND: u32 = 10_000;
+    let shared = Shared::new();
+    let finder = Connections::load().expect("as root");
+    let listening = shared.listening();
+    let (sender, receiver) = shared.connection();
+    set_most_rate(&fd(&sender), Some(OWN_RATE)).expect("it is open");
+    let far = shared.switch();
+    far.set_ttl(254).expect("a hop less");
+    let connection = of(&finder.all().expect("as root"), &sender).clone();
+    let forger = Forger { switch: shared.switch(), far, connection, recorded: Cell::new(None) };
+    let mut ratio = 0.0;
+    let mut sent: BTreeMap<&str, u64> = BTreeMap::new();
+    goodput(&sender, &receiver, |taken| {
+        let quiet = measured(taken, BASELINE, || std::thread::sleep(Duration::from_millis(10)));
+        // In bursts of ten, as its own pace: whatever the machine does, so many a second.
+        let (begin, mut count) = (Instant::now(), 0_u32);
+        let attacked = measured(taken, BASELINE, || {
+            let due = begin.elapsed().as_millis() * u128::from(PER_SECOND) / 1_000;
+            while u128::from(count) < due {
+                // Backwards, so that there is something to replay.
+                let reason = Refusal::ALL[Refusal::ALL.len() - 1 - count as usize % Refusal::ALL.len()];
+                forger.send(reason);
+                *sent.entry(reason.name()).or_default() += 1;
+                count += 1;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        });
+        assert!(f64::from(count) > 0.95 * f64::from(PER_SECOND) * BASELINE.as_secs_f64(), "{count} were sent");
+        ratio = attacked / quiet;
+        println!("goodput: {quiet:.1} Mbit/s in quiet, {attacked:.1} Mbit/s under attack, {:.2} %", ratio * 100.0);
+    });
+    assert_eq!(most_rate(&fd(&sender)).expect("it is open"), Some(OWN_RATE), "nobody holds it");
+    let (text, counts) = listening.end();
+    println!("{text}");
+    assert_eq!(counts["taken"], 0, "{text}");
+    for (reason, sent) in sent {
+        let refused = counts[reason];
+        assert!(refused <= sent && refused * 100 >= sent * 99, "{reason}: {refused} of {sent} are counted");
+    }
+    assert!(ratio >= 0.99, "goodput fell to {ratio} of what it was");
+    Ok(())
+}
