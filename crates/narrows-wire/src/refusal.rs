@@ -78,6 +78,12 @@ impl Tally {
         }
     }
 
+    /// Those of another as well.
+    pub fn add(&mut self, other: &Tally) {
+        self.taken += other.taken;
+        self.refused.iter_mut().zip(other.refused).for_each(|(own, other)| *own += other);
+    }
+
     /// How many were refused for this reason.
     pub const fn refused(&self, refusal: Refusal) -> u64 {
         self.refused[refusal as usize]
@@ -102,5 +108,9 @@ mod tests {
         tally.count(&Ok(()));
         assert_eq!(tally.taken, 1);
         assert!(tally.by_reason().map(|(_, count)| count).eq(1..=9));
+        let mut twice = tally;
+        twice.add(&tally);
+        assert_eq!(twice.taken, 2);
+        assert!(twice.by_reason().all(|(refusal, count)| count == 2 * tally.refused(refusal)));
     }
 }

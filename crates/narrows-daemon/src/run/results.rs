@@ -8,6 +8,7 @@ use narrows_scenario::plan::Plan;
 use narrows_tables::NAMES;
 use narrows_testbed::Outcome;
 use narrows_testbed::lateness::Histogram;
+use narrows_testbed::near_source::Heard;
 use serde_json::{Value as Json, json};
 
 use super::{Backend, Results};
@@ -77,8 +78,30 @@ fn manifest(
             "dropped": counts.dropped,
             "marked": counts.marked,
         },
+        "near_source": near_source(outcome),
         "connections_failed": outcome.record.failed,
         "flows_without_ecn": outcome.record.without_ecn,
+    })
+}
+
+/// What hosts heard of switches near by, all together; `null` where none listened.
+fn near_source(outcome: &Outcome) -> Option<Json> {
+    let mut all = Heard::default();
+    for heard in outcome.heard.values() {
+        all.tally.add(&heard.tally);
+        all.reaction.merge(&heard.reaction);
+    }
+    let refused: BTreeMap<&str, u64> =
+        all.tally.by_reason().filter(|(_, count)| *count > 0).map(|(reason, count)| (reason.name(), count)).collect();
+    (!outcome.heard.is_empty()).then(|| {
+        json!({
+            "hosts": outcome.heard.len(),
+            "sent": outcome.counts.notifications,
+            "taken": all.tally.taken,
+            "refused": refused,
+            // From a notification's arrival at a host to its connection's new rate.
+            "reaction": lateness(&all.reaction),
+        })
     })
 }
 
