@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -21,7 +22,7 @@ const PAUSE_IN_VAIN: Duration = Duration::from_millis(10);
 
 /// Connections of the network namespace that the thread is in.
 pub(super) struct Kernel {
-    finder: Finder,
+    finder: Arc<Finder>,
     /// Its inode.
     namespace: u32,
     known: BTreeMap<Flow, Known>,
@@ -41,7 +42,7 @@ struct Known {
 }
 
 impl Kernel {
-    pub(super) fn new(finder: Finder) -> io::Result<Kernel> {
+    pub(super) fn new(finder: Arc<Finder>) -> io::Result<Kernel> {
         let inode = fs::metadata("/proc/thread-self/ns/net")?.ino();
         let namespace = u32::try_from(inode).map_err(io::Error::other)?;
         Ok(Kernel { finder, namespace, known: BTreeMap::new(), look_from: None, held: BTreeSet::new(), left: None })
@@ -51,7 +52,7 @@ impl Kernel {
         self.namespace
     }
 
-    pub(super) const fn finder(&self) -> &Finder {
+    pub(super) fn finder(&self) -> &Finder {
         &self.finder
     }
 

@@ -1,23 +1,45 @@
 //! The loop of a run's host.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use narrows_core::units::Span;
+use narrows_kernel::Connections as Finder;
+use narrows_scenario::plan::Plan;
 use narrows_testbed::near_source::{Heard, Host, Listener};
 use narrows_wire::Admission;
 
 use super::work::{Given, Loop};
+use crate::failure::Failure;
+use crate::refused;
 
 /// Switches and hosts of a run have one clock; a notification waits for a processor at most.
 const TOLERANCE: Span = Span::from_secs(1);
 
 /// Limits connections of this kernel.
-pub(crate) struct ThisKernel;
+pub(crate) struct ThisKernel {
+    finder: Arc<Finder>,
+}
+
+impl ThisKernel {
+    /// Before the run, for it takes some tens of milliseconds. `None` if no host of the plan listens.
+    ///
+    /// # Errors
+    /// If the kernel's connections cannot be found.
+    pub(crate) fn of(plan: &Plan) -> Result<Option<ThisKernel>, Failure> {
+        if plan.traffic.iter().all(|traffic| traffic.profile.near_source.is_none()) {
+            return Ok(None);
+        }
+        let finder = Finder::load().map_err(refused::by_kernel)?;
+        Ok(Some(ThisKernel { finder: Arc::new(finder) }))
+    }
+}
 
 impl Listener for ThisKernel {
     fn listen(&self, host: &Host, stop: &AtomicBool) -> Result<Heard, String> {
         let mut work = Loop::new(Given {
             address: host.address,
+            finder: Arc::clone(&self.finder),
             admission: Admission::new(host.senders.clone(), TOLERANCE.as_ns()),
             line: host.line,
             seed: host.seed,

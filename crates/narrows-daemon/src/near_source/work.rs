@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -31,6 +32,8 @@ pub(super) struct Given {
     /// Where it listens.
     pub(super) address: IpAddr,
     pub(super) admission: Admission,
+    /// Finds connections.
+    pub(super) finder: Arc<Finder>,
     /// The rate of the host's own link.
     pub(super) line: Rate,
     pub(super) seed: u64,
@@ -49,12 +52,12 @@ impl Loop {
     /// Listens from now on.
     ///
     /// # Errors
-    /// If the port is taken, or the kernel's connections cannot be found.
+    /// If the port is taken.
     pub(super) fn new(given: Given) -> Result<Loop, String> {
         let receiver = Receiver::new(given.address);
         let receiver = receiver.map_err(|error| format!("the port for notifications cannot be had: {error}"))?;
-        let finder = Finder::load().map_err(|error| error.to_string())?;
-        let kernel = Kernel::new(finder).map_err(|error| format!("the network namespace has no number: {error}"))?;
+        let kernel =
+            Kernel::new(given.finder).map_err(|error| format!("the network namespace has no number: {error}"))?;
         let reactor = Reactor::new(given.admission, kernel, given.line, given.seed);
         Ok(Loop { clock: given.clock, receiver, reactor, reaction: Histogram::default() })
     }

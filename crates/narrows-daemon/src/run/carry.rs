@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use narrows_scenario::plan::Plan;
+use narrows_testbed::near_source::Listener;
 use narrows_testbed::{Options, Progress, TestbedError};
 
 use super::{Backend, Job, Results, controllers, results};
@@ -22,7 +23,9 @@ pub(super) fn carry(
     let names = controllers::names(plan, &job.controllers);
     let _loaded = controllers::load(plan, &names, stop)?;
     let options = Options { controllers: names.clone(), ..Options::default() };
-    let outcome = narrows_testbed::run(plan, job.seed, &options, Some(&ThisKernel), watch).map_err(refused)?;
+    let listener = ThisKernel::of(plan)?;
+    let listener = listener.as_ref().map(|listener| listener as &dyn Listener);
+    let outcome = narrows_testbed::run(plan, job.seed, &options, listener, watch).map_err(refused)?;
     results::of(plan, job.seed, (backend, &names), &outcome, began.elapsed())
 }
 
