@@ -56,7 +56,7 @@ pub struct Options {
     pub controllers: BTreeMap<String, String>,
     /// The place in the real-time class that the hosts' applications ask for, behind the emulator's; `None` asks for none.
     pub agents_real_time: Option<RealTime>,
-    /// The place that near-source loops ask for, between the two: they are a part of hosts' stacks.
+    /// The place that near-source loops ask for, behind both: to find a new connection they walk all open files.
     pub listeners_real_time: Option<RealTime>,
     /// How late deliveries may be.
     pub budget: Budget,
@@ -73,7 +73,7 @@ impl Default for Options {
             emulator: emulator::Options::default(),
             controllers: BTreeMap::from([("newreno".to_owned(), "reno".to_owned())]),
             agents_real_time: Some(RealTime(5)),
-            listeners_real_time: Some(RealTime(8)),
+            listeners_real_time: Some(RealTime(4)),
             budget: Budget::USUAL,
             most_hosts: 64,
             most_rate: Rate::from_mbps(200),
