@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -20,17 +20,18 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// and later after one that did not.
 const PAUSE_IN_VAIN: Duration = Duration::from_millis(10);
 
-/// Connections of the network namespace that the thread is in.
-pub(super) struct Kernel {
-    finder: Arc<Finder>,
-    /// Its inode.
-    namespace: u32,
-    known: BTreeMap<Flow, Known>,
+/// The connections of all namespaces, as they were found last: what one that looks finds, all have.
+pub(crate) struct Table {
+    finder: Finder,
+    found: Mutex<Found>,
+}
+
+#[derive(Default)]
+struct Found {
+    /// By namespace and flow.
+    known: BTreeMap<(u32, Flow), Known>,
     /// When it is worth while to look around again.
     look_from: Option<Instant>,
-    /// Which of them are held.
-    held: BTreeSet<Flow>,
-    left: Option<Left>,
 }
 
 /// A connection, and what its sequence numbers are counted from.
@@ -41,24 +42,67 @@ struct Known {
     first: u32,
 }
 
-impl Kernel {
-    pub(super) fn new(finder: Arc<Finder>) -> io::Result<Kernel> {
-        let inode = fs::metadata("/proc/thread-self/ns/net")?.ino();
-        let namespace = u32::try_from(inode).map_err(io::Error::other)?;
-        Ok(Kernel { finder, namespace, known: BTreeMap::new(), look_from: None, held: BTreeSet::new(), left: None })
+impl Table {
+    /// Nothing is known yet. Loading the program takes some tens of milliseconds.
+    ///
+    /// # Errors
+    /// Those of [`Finder::load`].
+    pub(crate) fn new() -> Result<Table, narrows_kernel::Error> {
+        Ok(Table { finder: Finder::load()?, found: Mutex::default() })
     }
 
-    pub(super) const fn namespace(&self) -> u32 {
-        self.namespace
-    }
-
-    pub(super) fn finder(&self) -> &Finder {
+    pub(super) const fn finder(&self) -> &Finder {
         &self.finder
     }
 
-    /// From now on what is held is noted there.
-    pub(super) fn keep_record(&mut self, left: Left) {
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection's socket, as far as is known.
+    fn borrow(&self, key: &(u32, Flow)) -> Option<Borrowed> {
+        let known = self.found().known.get(key)?.clone();
+        let socket = known.connection.socket().ok()?;
+        Some(Borrowed { socket, known })
+    }
+
+    /// Finds all connections anew, for this one.
+    fn look_around(&self, wanted: &(u32, Flow)) {
+        let mut found = self.found();
+        if found.look_from.is_some_and(|from| Instant::now() < from) {
+            return;
+        }
+        let all = self.finder.all().unwrap_or_default();
+        found.known = (all.into_iter())
+            .map(|one| ((one.namespace, Flow { source: one.local, destination: one.remote }), Known::new(one)))
+            .collect();
+        let pause = if found.known.contains_key(wanted) { PAUSE } else { PAUSE_IN_VAIN };
+        found.look_from = Some(Instant::now() + pause);
+    }
+}
+
+/// Connections of the network namespace that the thread is in.
+pub(super) struct Kernel {
+    table: Arc<Table>,
+    /// Its inode.
+    namespace: u32,
+    /// Which of them are held.
+    held: BTreeSet<Flow>,
+    left: Option<Left>,
+}
+
+impl Kernel {
+    pub(super) fn new(table: Arc<Table>) -> io::Result<Kernel> {
+        let inode = fs::metadata("/proc/thread-self/ns/net")?.ino();
+        let namespace = u32::try_from(inode).map_err(io::Error::other)?;
+        Ok(Kernel { table, namespace, held: BTreeSet::new(), left: None })
+    }
+
+    /// Lets go of what a killed process held, how many connections that was, and notes from now on what is held.
+    pub(super) fn keep_record(&mut self) -> io::Result<usize> {
+        let (left, freed) = Left::take_over(self.namespace, self.table.finder())?;
         self.left = Some(left);
+        Ok(freed)
     }
 
     /// Nothing is held, and nothing will be.
@@ -66,25 +110,6 @@ impl Kernel {
         if let Some(Err(error)) = self.left.take().map(Left::remove) {
             eprintln!("warning: the record of held connections is left behind: {error}");
         }
-    }
-
-    /// Finds all connections anew, for this one.
-    fn look_around(&mut self, wanted: &Flow) {
-        if self.look_from.is_some_and(|from| Instant::now() < from) {
-            return;
-        }
-        let all = self.finder.all().unwrap_or_default();
-        self.known = (all.into_iter().filter(|found| found.namespace == self.namespace))
-            .map(|found| (Flow { source: found.local, destination: found.remote }, Known::new(found)))
-            .collect();
-        let pause = if self.known.contains_key(wanted) { PAUSE } else { PAUSE_IN_VAIN };
-        self.look_from = Some(Instant::now() + pause);
-    }
-
-    fn borrow(&self, flow: &Flow) -> Option<Borrowed> {
-        let known = self.known.get(flow)?;
-        let socket = known.connection.socket().ok()?;
-        Some(Borrowed { socket, known: known.clone() })
     }
 }
 
@@ -100,16 +125,18 @@ impl Connections for Kernel {
     type Lent = Borrowed;
 
     fn lend(&mut self, flow: &Flow) -> Option<Borrowed> {
-        self.borrow(flow).or_else(|| {
-            self.look_around(flow);
-            self.borrow(flow)
+        let key = (self.namespace, *flow);
+        self.table.borrow(&key).or_else(|| {
+            self.table.look_around(&key);
+            self.table.borrow(&key)
         })
     }
 
     fn remember(&mut self, flow: &Flow, before: Option<Rate>) {
         self.held.insert(*flow);
-        let (Some(left), Some(known)) = (&mut self.left, self.known.get(flow)) else { return };
-        if let Err(error) = left.note(known.connection.cookie, before) {
+        let Some(left) = &mut self.left else { return };
+        let cookie = self.table.found().known.get(&(self.namespace, *flow)).map(|known| known.connection.cookie);
+        if let Some(Err(error)) = cookie.map(|cookie| left.note(cookie, before)) {
             eprintln!("warning: a connection that is held was not noted: {error}");
         }
     }

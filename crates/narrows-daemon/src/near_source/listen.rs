@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use narrows_core::units::Span;
-use narrows_kernel::Connections as Finder;
 use narrows_scenario::plan::Plan;
 use narrows_testbed::near_source::{Heard, Host, Listener};
 use narrows_wire::Admission;
 
+use super::kernel::Table;
 use super::work::{Given, Loop};
 use crate::failure::Failure;
 use crate::refused;
@@ -18,7 +18,7 @@ const TOLERANCE: Span = Span::from_secs(1);
 
 /// Limits connections of this kernel.
 pub(crate) struct ThisKernel {
-    finder: Arc<Finder>,
+    table: Arc<Table>,
 }
 
 impl ThisKernel {
@@ -30,8 +30,8 @@ impl ThisKernel {
         if plan.traffic.iter().all(|traffic| traffic.profile.near_source.is_none()) {
             return Ok(None);
         }
-        let finder = Finder::load().map_err(refused::by_kernel)?;
-        Ok(Some(ThisKernel { finder: Arc::new(finder) }))
+        let table = Table::new().map_err(refused::by_kernel)?;
+        Ok(Some(ThisKernel { table: Arc::new(table) }))
     }
 }
 
@@ -39,7 +39,7 @@ impl Listener for ThisKernel {
     fn listen(&self, host: &Host, stop: &AtomicBool) -> Result<Heard, String> {
         let mut work = Loop::new(Given {
             address: host.address,
-            finder: Arc::clone(&self.finder),
+            table: Arc::clone(&self.table),
             admission: Admission::new(host.senders.clone(), TOLERANCE.as_ns()),
             line: host.line,
             seed: host.seed,

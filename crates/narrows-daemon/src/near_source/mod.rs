@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::units::{Rate, Span};
-use narrows_kernel::Connections as Finder;
 use narrows_scenario::units;
 use narrows_testbed::clock::Clock;
 use narrows_testbed::lateness::Histogram;
@@ -27,6 +26,7 @@ use narrows_wire::{Admission, Tally};
 use crate::failure::Failure;
 use crate::metrics::{Metric, Metrics, replace};
 use crate::{refused, service};
+use kernel::Table;
 pub(crate) use listen::ThisKernel;
 use work::{Given, Loop};
 
@@ -91,12 +91,12 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
     }
     let count = senders.len();
-    let finder = Arc::new(Finder::load().map_err(refused::by_kernel)?);
+    let table = Arc::new(Table::new().map_err(refused::by_kernel)?);
     let admission = |senders| Admission::new(senders, arguments.tolerance.as_ns());
     let given = |address| Given {
         address,
         admission: admission(senders.clone()),
-        finder: Arc::clone(&finder),
+        table: Arc::clone(&table),
         line,
         seed: u64::from(std::process::id()),
         clock: Clock::start(),

@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::units::{Rate, Span};
-use narrows_kernel::Connections as Finder;
 use narrows_testbed::clock::Clock;
 use narrows_testbed::lateness::Histogram;
 use narrows_testbed::near_source::Cut;
@@ -18,8 +17,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
-use super::kernel::Kernel;
-use super::left::Left;
+use super::kernel::{Kernel, Table};
 use super::receive::{Datagram, Receiver};
 
 /// Longest sleep: a stop is noticed after this at the latest.
@@ -32,8 +30,8 @@ pub(super) struct Given {
     /// Where it listens.
     pub(super) address: IpAddr,
     pub(super) admission: Admission,
-    /// Finds connections.
-    pub(super) finder: Arc<Finder>,
+    /// The host's connections.
+    pub(super) table: Arc<Table>,
     /// The rate of the host's own link.
     pub(super) line: Rate,
     pub(super) seed: u64,
@@ -57,7 +55,7 @@ impl Loop {
         let receiver = Receiver::new(given.address);
         let receiver = receiver.map_err(|error| format!("the port for notifications cannot be had: {error}"))?;
         let kernel =
-            Kernel::new(given.finder).map_err(|error| format!("the network namespace has no number: {error}"))?;
+            Kernel::new(given.table).map_err(|error| format!("the network namespace has no number: {error}"))?;
         let reactor = Reactor::new(given.admission, kernel, given.line, given.seed);
         Ok(Loop { clock: given.clock, receiver, reactor, reaction: Histogram::default() })
     }
@@ -67,10 +65,7 @@ impl Loop {
     /// # Errors
     /// If the record cannot be kept.
     pub(super) fn keep_record(&mut self) -> std::io::Result<usize> {
-        let kernel = self.reactor.connections();
-        let (left, freed) = Left::take_over(kernel.namespace(), kernel.finder())?;
-        kernel.keep_record(left);
-        Ok(freed)
+        self.reactor.connections().keep_record()
     }
 
     /// What became of notifications.
