@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Bytes of `struct narrows_connection`.
 const BYTES: usize = 80;
@@ -47,7 +47,7 @@ pub struct Connection {
     pub next: u32,
     /// Bytes acknowledged so far, as `TCP_INFO` counts them.
     pub acked: u64,
-    process: Rc<OwnedFd>,
+    process: Arc<OwnedFd>,
     file: i32,
 }
 
@@ -92,7 +92,7 @@ impl Connections {
 
 impl Connection {
     /// `None` if its process has ended.
-    fn read(record: &[u8], processes: &mut BTreeMap<u32, Rc<OwnedFd>>) -> Option<Connection> {
+    fn read(record: &[u8], processes: &mut BTreeMap<u32, Arc<OwnedFd>>) -> Option<Connection> {
         let mut fields = Fields(record);
         let cookie = fields.u64();
         let acked = fields.u64();
@@ -106,11 +106,11 @@ impl Connection {
         let local = SocketAddr::new(address(family, fields.take()), local_port);
         let remote = SocketAddr::new(address(family, fields.take()), remote_port);
         let process = match processes.get(&process) {
-            Some(known) => Rc::clone(known),
+            Some(known) => Arc::clone(known),
             None => {
                 let pid = Pid::from_raw(i32::try_from(process).ok()?)?;
-                let opened = Rc::new(pidfd_open(pid, PidfdFlags::empty()).ok()?);
-                processes.insert(process, Rc::clone(&opened));
+                let opened = Arc::new(pidfd_open(pid, PidfdFlags::empty()).ok()?);
+                processes.insert(process, Arc::clone(&opened));
                 opened
             }
         };
