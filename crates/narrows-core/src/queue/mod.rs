@@ -7,12 +7,14 @@
 
 pub mod aqm;
 pub mod congestion_point;
+pub mod drr;
 pub mod limits;
 
 use crate::units::{Bytes, Packets};
 
 pub use aqm::{Aqm, AqmConfig};
 pub use congestion_point::{CongestionPoint, CongestionPointConfig, Feedback};
+pub use drr::DeficitRoundRobin;
 pub use limits::{Limit, Pool, PoolConfig};
 
 /// What a port holds. The packet in service counts until its last bit has left.
