@@ -31,7 +31,9 @@ fn refused(error: TestbedError) -> Failure {
         TestbedError::TooManyHosts { .. } | TestbedError::TooFast { .. } => {
             Failure::input(&error).help("experiments/linux has experiments scaled to what a kernel carries")
         }
-        TestbedError::CongestionPoint { .. } => Failure::input(&error).help("run it in the simulator"),
+        TestbedError::CongestionPoint { .. } | TestbedError::Classes { .. } => {
+            Failure::input(&error).help("run it in the simulator")
+        }
         TestbedError::Agent { error: narrows_testbed::agent::AgentError::NoController { .. }, .. } => {
             Failure::environment(&error)
         }
