@@ -79,7 +79,7 @@ impl Partition {
 mod tests {
     use narrows_core::queue::Limit;
     use narrows_core::units::Rate;
-    use narrows_scenario::plan::{Link, Node, NodeKind, Role};
+    use narrows_scenario::plan::{Link, Node, NodeKind, Role, Scheduler};
 
     use super::*;
 
@@ -121,5 +121,8 @@ mod tests {
         let near = graph(&[1, 2], &[(0, 1, 900), (1, 0, 900)]);
         assert_eq!(Partition::by_site(&near, Span::from_ms(1)).count(), 1);
         assert_eq!(Partition::by_site(&near, Span::from_us(900)).count(), 2);
+        let mut classes = near;
+        classes.links[0].scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+        assert_eq!(Partition::by_site(&classes, Span::ZERO).count(), 1);
     }
 }
