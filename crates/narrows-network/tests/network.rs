@@ -50,6 +50,41 @@ fn a_packet_takes_its_service_and_the_delay() {
     assert_eq!((network.packet_hops(), network.events()), (2, 2));
 }
 
+#[test]
+fn classes_share_a_line_by_weight_and_who_is_alone_has_all_of_it() {
+    let mut graph = graph(2, 1);
+    connect(&mut graph, 0, 2, Rate::from_gbps(100), Span::ZERO);
+    let port = connect(&mut graph, 1, 2, GBPS, Span::from_us(3)) + 1;
+    graph.links[port].scheduler = Some(Scheduler::Drr { weights: vec![5, 1] });
+    let mut network = Network::new(&graph, 0).unwrap();
+    let link = network.host_link(0);
+    for class in [1, 0] {
+        for id in 0..600 {
+            let packet = Packet { id, class, ..Packet::to(1, 1_500) };
+            network.offer(Time::ZERO, link, packet, &mut NoProbe);
+        }
+    }
+    let arrivals: Vec<(Time, Packet)> = (run(&mut network, Time::NEVER).into_iter())
+        .map(|(at, event)| match event {
+            Event::Arrival { packet, .. } => (at, packet),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    // The line is never idle: each packet arrives a frame's time after the one before, to the last.
+    assert_eq!(arrivals.len(), 1_200);
+    assert!(arrivals.windows(2).all(|pair| pair[1].0.since(pair[0].0) == FRAME));
+    let of = |class: u8, from: usize, to: usize| arrivals[from..to].iter().filter(|(_, p)| p.class == class).count();
+    // While class 1 is there alone, 600 packets at a hundredth of its port's time each, all is its; then 5 of 6 are the other's.
+    assert_eq!(of(1, 0, 6), 6);
+    assert_eq!((of(0, 12, 612), of(1, 12, 612)), (500, 100));
+    // Class 0 has gone by 12 + 720: what is left has the line to itself.
+    assert_eq!(of(1, 740, 1_200), 460);
+    // Each class in its own order.
+    for class in [0, 1] {
+        assert!(arrivals.iter().filter(|(_, p)| p.class == class).map(|(_, p)| p.id).eq(0..600));
+    }
+}
+
 /// Ports of one switch that share its memory: whether there is room for one's packet is known only when the others have
 /// taken their decisions, and these move packets about. A burst to a port with classes, a pause before any of it is at the
 /// far end, and a burst to the FIFO: many decisions are due together, enough to write where the packet that has just arrived

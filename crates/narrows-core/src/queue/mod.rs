@@ -4,6 +4,8 @@
 //! ([`aqm::Aqm`]), its own [`Limit`], and its switch's shared [`Pool`]. All three are monotone where it matters: what
 //! they grant for a backlog they also grant for a smaller one. A driver that only knows an upper bound of the backlog
 //! may therefore act on a "yes" at once, and needs the exact figure only to be sure of a "no".
+//!
+//! Where a port serves several classes, [`DeficitRoundRobin`] says whose packet leaves next.
 
 pub mod aqm;
 pub mod congestion_point;
