@@ -82,6 +82,14 @@ FLOWS: Final = Table(
             "marked_bytes", _U64, "bytes", "Payload bytes that arrived with a congestion mark, duplicates included."
         ),
         Column(
+            "dropped_bytes",
+            _U64,
+            "bytes",
+            "Payload of the flow, or of its request, in packets that the network dropped, each as often as it was. "
+            "Null in a live run.",
+            nullable=True,
+        ),
+        Column(
             "near_source_cuts",
             _U64,
             "–",

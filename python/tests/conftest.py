@@ -106,6 +106,8 @@ def flows(*rows, case="a", seed=1):
             "slowdown": [None if fct is None else float(fct) for _, fct in rows],
             "retransmitted_bytes": [size // 10 for size, _ in rows],
             "timeouts": [1] * len(rows),
+            "class": ["intra" if size < 1_000_000 else "inter" for size, _ in rows],
+            "dropped_bytes": [size // 20 for size, _ in rows],
             "finished": [fct is not None for _, fct in rows],
         },
         schema_overrides={"fct_ns": pl.UInt64, "seed": pl.UInt64, "size_bytes": pl.UInt64, "slowdown": pl.Float64},

@@ -143,6 +143,8 @@ def sample():
         ("plr", "slow", {1: 500.0, 2: 500.0}),
         ("plr_dcn", "slow", {1: 400.0, 2: 400.0}),
         ("plr_wan", "fast", {1: 100.0, 2: 100.0}),
+        # One of 20 bytes dropped, one of 10 sent again, of the one flow across.
+        ("dropped_across", "slow", {1: 1e5 / 22, 2: 1e5 / 22}),
         ("dcn_share_of_losses", "slow", {1: 0.8, 2: 0.8}),
         ("utilisation_wan", "fast", {1: 0.9, 2: 0.9}),
         ("utilisation_fabric", "fast", {1: 0.4, 2: 0.4}),
@@ -155,6 +157,18 @@ def sample():
 )
 def test_measures(name, arm, expected):
     assert value_by_seed(sample(), name, (arm,)) == pytest.approx(expected)
+
+
+def test_drops_across_need_flows_across_that_are_done_and_drops_that_are_known():
+    port = [ports(("b", "wan", 1, 0, 0.1))]
+    unknown = flows((2_000_000, 1)).with_columns(dropped_bytes=pl.lit(None, pl.UInt64))
+    for rows, why in (
+        (flows((10, 1)), "no flow crosses"),
+        (flows((2_000_000, 1), (2_000_000, None)), "1 of 2 flows between datacenters"),
+        (unknown, "not known"),
+    ):
+        with pytest.raises(NotEvaluable, match=why):
+            value_by_seed(frames([rows], port), "dropped_across", ("a",))
 
 
 def test_the_busiest_direction_of_a_wan_is_not_the_mean_of_both():

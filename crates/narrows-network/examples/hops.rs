@@ -85,6 +85,7 @@ fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span, limit: u6
             pooled: false,
             aqm: mark_at.map(|mark_at| AqmConfig::Threshold { mark_at }),
             congestion_point: None,
+            scheduler: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: false,

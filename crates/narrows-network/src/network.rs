@@ -28,7 +28,7 @@ use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::probe::Probe;
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Bytes, Packets, Time};
-use narrows_scenario::plan::{Graph, Link, NodeKind};
+use narrows_scenario::plan::{Graph, NodeKind};
 
 /// What a network must know of a packet. Up to 32 bytes keep a record within 40.
 pub trait Payload: Copy {
@@ -38,6 +38,11 @@ pub trait Payload: Copy {
     fn destination(&self) -> u32;
     /// A number that all packets of a flow share: they take one path.
     fn flow_hash(&self) -> u32;
+    /// Which class of a port with several it is of: 0 where nothing else is said. Such a port panics at a class that it does
+    /// not have.
+    fn service_class(&self) -> u8 {
+        0
+    }
     /// Whether a queue may mark it: ECT(0), ECT(1), or marked already.
     fn ecn_capable(&self) -> bool;
     /// Sets the congestion mark.
@@ -90,20 +95,31 @@ pub struct Network<P> {
     ports: Ports<P>,
     /// By link: the switch whose port it is, by index among switches; [`NONE`] for a host. Empty without lanes.
     switches: Vec<u32>,
-    /// By link: the part that it leads into, if that is another; else [`NONE`]. Empty for a whole network.
-    cuts: Vec<u32>,
+    /// By link: the part that it leads into, if that is another; [`BESIDE_CLASSES`] where its switch has ports with classes;
+    /// else [`NONE`]. Empty where all are [`NONE`].
+    detours: Vec<u32>,
     /// By part.
     exports: Vec<Vec<Carried<P>>>,
     routes: Routes,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
-    /// Too many links for the nearest cache.
-    wide: bool,
+    before_arrivals: BeforeArrivals,
     packet_hops: u64,
     events: u64,
 }
 
 const NONE: u32 = u32::MAX;
+const BESIDE_CLASSES: u32 = u32::MAX - 1;
+/// What is done before a packet is taken out of its link's ring.
+#[derive(Clone, Copy, Debug)]
+enum BeforeArrivals {
+    Nothing,
+    /// The links are too many for the nearest cache: what comes next is asked for.
+    Prefetch,
+    /// Some ports serve several classes: what is due is decided.
+    Decide,
+}
+
 /// Links from which on ports and packets, a few hundred bytes for each, do not fit into the nearest cache.
 const WIDE: usize = 500;
 
@@ -119,15 +135,21 @@ impl<P: Payload> Network<P> {
                 host_links[link.from as usize] = id;
             }
         }
+        let detours = detours(graph);
+        let before_arrivals = match (detours.is_empty(), graph.links.len() >= WIDE) {
+            (false, _) => BeforeArrivals::Decide,
+            (true, true) => BeforeArrivals::Prefetch,
+            (true, false) => BeforeArrivals::Nothing,
+        };
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
             switches: near_ends(graph, &ports),
             ports,
-            cuts: Vec::new(),
+            detours,
             exports: Vec::new(),
             routes,
             host_links,
-            wide: graph.links.len() >= WIDE,
+            before_arrivals,
             packet_hops: 0,
             events: 0,
         })
@@ -140,18 +162,14 @@ impl<P: Payload> Network<P> {
     pub fn part(graph: &Graph, seed: u64, partition: &Partition, part: u32) -> Result<Network<P>, GraphError> {
         let mut network = Network::new(graph, seed)?;
         if partition.count() > 1 {
-            let into = |link: &Link| (partition.part_of(link.from), partition.part_of(link.to));
-            let cut = |link| {
-                if let (from, to) = into(link)
-                    && from == part
-                    && to != part
-                {
-                    to
-                } else {
-                    NONE
+            network.detours.resize(graph.links.len(), NONE);
+            for (detour, link) in network.detours.iter_mut().zip(&graph.links) {
+                let (from, to) = (partition.part_of(link.from), partition.part_of(link.to));
+                if from == part && to != part {
+                    assert!(link.scheduler.is_none(), "what a port with classes sends next is not known ahead");
+                    *detour = to;
                 }
-            };
-            network.cuts = graph.links.iter().map(cut).collect();
+            }
             network.exports = (0..partition.count()).map(|_| Vec::new()).collect();
         }
         Ok(network)
@@ -194,19 +212,34 @@ impl<P: Payload> Network<P> {
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
-        let offered = self.ports.offer(now, link, packet, probe);
-        let part = self.part_behind(link);
-        if part != NONE {
-            self.export(now, part, link, packet, offered.0);
-            return self.follow(link, (offered.0, None));
+        match self.detour(link) {
+            NONE => {
+                let offered = self.ports.offer(now, link, packet, probe);
+                self.follow(link, offered)
+            }
+            detour => self.offer_aside(now, link, detour, packet, probe),
         }
-        self.follow(link, offered)
     }
 
-    /// The part to which the link leads out of this one; [`NONE`] if it stays.
+    /// Offers a packet to a port with a detour.
+    #[inline(never)]
+    fn offer_aside(&mut self, now: Time, link: u32, detour: u32, packet: P, probe: &mut impl Probe) -> Offered {
+        if self.ports.serves_classes(link) {
+            let offered = self.ports.enqueue(now, link, packet, probe);
+            return self.follow(link, offered);
+        }
+        let offered = self.ports.offer(now, link, packet, probe);
+        if detour == BESIDE_CLASSES {
+            return self.follow(link, offered);
+        }
+        self.export(now, detour, link, packet, offered.0);
+        self.follow(link, (offered.0, None))
+    }
+
+    /// See [`Network::detours`].
     #[inline(always)]
-    fn part_behind(&self, link: u32) -> u32 {
-        self.cuts.get(link as usize).copied().unwrap_or(NONE)
+    fn detour(&self, link: u32) -> u32 {
+        self.detours.get(link as usize).copied().unwrap_or(NONE)
     }
 
     /// What an offer brings about in the agenda.
@@ -273,10 +306,14 @@ impl<P: Payload> Network<P> {
                 }
             };
             self.events += 1;
-            if self.wide
-                && let Some((next, front)) = self.agenda.probably_next()
-            {
-                self.ports.prefetch(next, front);
+            match self.before_arrivals {
+                BeforeArrivals::Nothing => {}
+                BeforeArrivals::Prefetch => {
+                    if let Some((next, front)) = self.agenda.probably_next() {
+                        self.ports.prefetch(next, front);
+                    }
+                }
+                BeforeArrivals::Decide => self.ports.decide_before(now, link),
             }
             let arrived = self.ports.arrive(now, link);
             if let Some(first) = arrived.next {
@@ -296,13 +333,20 @@ impl<P: Payload> Network<P> {
                 FarEnd::Switch(switch) => {
                     let packet = self.ports.packet(&arrived);
                     let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
-                    let offered = if self.part_behind(onward) == NONE {
-                        let offered = self.ports.forward(now, onward, &arrived, probe);
-                        self.follow(onward, offered)
-                    } else {
-                        self.offer(now, onward, *packet, probe)
-                    };
-                    if let Offered::Dropped(_) = offered {
+                    let detour = self.detour(onward);
+                    if detour != NONE {
+                        // Ports with classes move packets when they are settled: what has arrived may not lie where it did.
+                        let packet = *packet;
+                        if let Offered::Dropped(_) = self.offer_aside(now, onward, detour, packet, probe) {
+                            return Some((now, Event::Dropped { packet }));
+                        }
+                        if let Some(feedback) = self.ports.take_told() {
+                            return Some((now, Event::Sampled { link: onward, feedback, packet }));
+                        }
+                        continue;
+                    }
+                    let offered = self.ports.forward(now, onward, &arrived, probe);
+                    if let Offered::Dropped(_) = self.follow(onward, offered) {
                         return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
                     }
                     if let Some(feedback) = self.ports.take_told() {
@@ -365,6 +409,18 @@ impl<P: Payload> Network<P> {
     pub fn events(&self) -> u64 {
         self.events
     }
+}
+
+/// What [`Network::detours`] says of a whole network.
+fn detours(graph: &Graph) -> Vec<u32> {
+    if graph.links.iter().all(|link| link.scheduler.is_none()) {
+        return Vec::new();
+    }
+    let mut beside = vec![NONE; graph.nodes.len()];
+    for link in graph.links.iter().filter(|link| link.scheduler.is_some()) {
+        beside[link.from as usize] = BESIDE_CLASSES;
+    }
+    graph.links.iter().map(|link| beside[link.from as usize]).collect()
 }
 
 /// By link, the switch whose port it is; nothing where no link has a lane.

@@ -28,7 +28,7 @@ impl Partition {
     }
 
     /// A part for each site, numbered in the order of the sites. One part where there is one site, and where a cut has
-    /// less delay than `least`, or none: there would be no look-ahead.
+    /// less delay than `least`, or none, or a port with classes: there would be no look-ahead.
     pub fn by_site(graph: &Graph, least: Span) -> Partition {
         let mut sites: Vec<u16> = graph.nodes.iter().map(|node| node.site).collect();
         sites.sort_unstable();
@@ -43,7 +43,9 @@ impl Partition {
             let (from, to) = (parts[link.from as usize], parts[link.to as usize]);
             if from != to {
                 let delay = delays.entry((to, from)).or_insert(link.delay);
-                *delay = link.delay.min(*delay);
+                // What such a port sends next is decided when it sends it, and told by its far end's arrivals.
+                let look_ahead = if link.scheduler.is_some() { Span::ZERO } else { link.delay };
+                *delay = look_ahead.min(*delay);
             }
         }
         if delays.values().any(|&delay| delay < least || delay == Span::ZERO) {
@@ -77,7 +79,7 @@ impl Partition {
 mod tests {
     use narrows_core::queue::Limit;
     use narrows_core::units::Rate;
-    use narrows_scenario::plan::{Link, Node, NodeKind, Role};
+    use narrows_scenario::plan::{Link, Node, NodeKind, Role, Scheduler};
 
     use super::*;
 
@@ -95,6 +97,7 @@ mod tests {
             pooled: false,
             aqm: None,
             congestion_point: None,
+            scheduler: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: false,
@@ -118,5 +121,8 @@ mod tests {
         let near = graph(&[1, 2], &[(0, 1, 900), (1, 0, 900)]);
         assert_eq!(Partition::by_site(&near, Span::from_ms(1)).count(), 1);
         assert_eq!(Partition::by_site(&near, Span::from_us(900)).count(), 2);
+        let mut classes = near;
+        classes.links[0].scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+        assert_eq!(Partition::by_site(&classes, Span::ZERO).count(), 1);
     }
 }

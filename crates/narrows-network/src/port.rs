@@ -6,12 +6,13 @@
 //! it: `Port::held_bytes` is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
 //! the truth. *Settling* walks the ring past departures that are due, each packet once in its life.
 //!
-//! A port of another kind (several classes, pausable, changing rate) would stand beside `Port` and share its rules and
-//! counters.
+//! A port that serves several classes cannot know that: it is *served lazily*, see `port/classes.rs`, and shares rules
+//! and counters with the others. A port of yet another kind (pausable, changing rate) would stand beside it.
 //!
 //! Invariants: accepted departures are never taken back; what is carried over or accepted has been sent or is queued;
 //! every offered packet is accepted or dropped for exactly one reason.
 
+mod classes;
 mod counters;
 mod lanes;
 
@@ -21,6 +22,7 @@ use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
+use classes::Classes;
 use narrows_core::packet::{FRAMING_BYTES, LEAST_WIRE_BYTES};
 use narrows_core::probe::{DropReason, Fact, Probe};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
@@ -68,7 +70,7 @@ fn wire_bytes(ip_bytes: u32) -> u64 {
 pub enum Offered {
     /// It is in the queue or in service.
     Accepted {
-        /// When its last bit leaves the port.
+        /// When its last bit leaves the port; [`Time::NEVER`] while other classes may go before it.
         departure: Time,
         /// Whether the port's law marked it.
         marked: bool,
@@ -100,7 +102,7 @@ struct Port {
     exact: bool,
     /// Whether its wire loses packets.
     lossy: bool,
-    pooled: bool,
+    kind: Kind,
     /// Whether what is offered from outside waits a random time.
     jittery: bool,
 
@@ -112,10 +114,24 @@ struct Port {
     sample_beyond: u64,
     /// Index of the pool it draws on; [`NONE`] for none.
     pool: u32,
+    /// Index of its classes; [`NONE`] for a FIFO.
+    classes: u32,
 }
 
 const _: () = assert!(size_of::<Port>() == 128, "a port is two cache lines");
 const _: () = assert!(std::mem::offset_of!(Port, queue_integral) == 64, "what is decided by lies in the first");
+
+/// How a port is served, and whose memory it fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    /// In the order of arrival, with a limit of its own.
+    Fifo,
+    /// In the order of arrival; it draws on a pool as well.
+    PooledFifo,
+    /// Class by class, from a pool or not.
+    Classes,
+}
 
 const NONE: u32 = u32::MAX;
 const SWITCH: u32 = 1 << 31;
@@ -215,6 +231,8 @@ pub(crate) struct Ports<P> {
     ports: Vec<Port>,
     rules: Vec<Rules>,
     pools: Vec<SharedPool>,
+    /// Of each port that serves several.
+    classes: Vec<Classes>,
     store: Store<P>,
     /// Number of links: from here on ports are lanes.
     links: u32,
@@ -285,10 +303,12 @@ impl<P: Payload> Ports<P> {
             })
             .collect();
         let switches = switch_indices(graph);
+        let has_points = graph.links.iter().any(|link| link.congestion_point.is_some());
         let mut ports = Ports {
             ports: Vec::new(),
             rules: Vec::new(),
             pools,
+            classes: Vec::new(),
             store: Store::new(),
             links: index(graph.links.len()),
             lanes: Vec::new(),
@@ -299,8 +319,15 @@ impl<P: Payload> Ports<P> {
             if link.rate == Rate::from_bps(0) {
                 return Err(GraphError::ZeroRate { link: id });
             }
-            if link.congestion_point.is_some() && switches[link.from as usize] == NONE {
+            let of_host = switches[link.from as usize] == NONE;
+            if link.congestion_point.is_some() && of_host {
                 return Err(GraphError::HostSamples { link: id });
+            }
+            if link.scheduler.is_some() && of_host {
+                return Err(GraphError::HostClasses { link: id });
+            }
+            if link.scheduler.is_some() && has_points {
+                return Err(GraphError::ClassesAndPoints { link: id });
             }
             let pool = match (link.pooled, pool_of[link.from as usize]) {
                 (false, _) => None,
@@ -316,7 +343,7 @@ impl<P: Payload> Ports<P> {
             };
             ports.add(link, far_end, pool.unwrap_or(NONE), seed);
         }
-        if graph.links.iter().any(|link| link.congestion_point.is_some()) {
+        if has_points {
             ports.add_lanes(graph, seed);
         }
         Ok(ports)
@@ -345,6 +372,10 @@ impl<P: Payload> Ports<P> {
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
         let calm = calm(link.limit, aqm.as_ref());
+        let classes = link.scheduler.as_ref().map(|scheduler| {
+            self.classes.push(Classes::new(scheduler, link, seed));
+            index(self.classes.len() - 1)
+        });
         let point = link.congestion_point.map(|point| CongestionPoint::new(point.sampling, small("congestion-point")));
         self.ports.push(Port {
             ring: Ring::EMPTY,
@@ -361,13 +392,18 @@ impl<P: Payload> Ports<P> {
             },
             exact: ps_per_byte.is_some(),
             lossy: link.loss > 0,
-            pooled: pool != NONE,
+            kind: match (&classes, pool) {
+                (Some(_), _) => Kind::Classes,
+                (None, NONE) => Kind::Fifo,
+                (None, _) => Kind::PooledFifo,
+            },
             jittery: link.jitter > Span::ZERO,
             queue_integral: 0,
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
             sample_beyond: point.as_ref().map_or(u64::MAX, CongestionPoint::interval),
             pool,
+            classes: classes.unwrap_or(NONE),
         });
         self.rules.push(Rules {
             limit: link.limit,
@@ -479,7 +515,7 @@ impl<P: Payload> Ports<P> {
         let size = Bytes::new(u64::from(ip_bytes));
         let port = &self.ports[link as usize];
         let mut marked = false;
-        if !port.is_calm(size) | port.pooled {
+        if !port.is_calm(size) | (port.kind == Kind::PooledFifo) {
             marked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
         }
         let port = &mut self.ports[link as usize];
@@ -521,6 +557,12 @@ impl<P: Payload> Ports<P> {
                 verdict = Err(DropReason::Pool);
             }
         }
+        self.note(now, link, size, verdict, probe);
+        verdict
+    }
+
+    /// Counts what law, limit and pool have said of a packet.
+    fn note(&mut self, now: Time, link: u32, size: Bytes, verdict: Result<bool, DropReason>, probe: &mut impl Probe) {
         match verdict {
             Ok(true) => {
                 self.rules[link as usize].marked += Packets::new(1);
@@ -529,7 +571,6 @@ impl<P: Payload> Ports<P> {
             Ok(false) => {}
             Err(reason) => self.refuse(now, link, reason, size, probe),
         }
-        verdict
     }
 
     /// Where a link leads.
@@ -537,10 +578,12 @@ impl<P: Payload> Ports<P> {
         self.ports[link as usize].far_end()
     }
 
-    /// The first packet of `link` reaches the far end.
+    /// The first packet of `link` reaches the far end. Where a port serves several classes, what is due by now has been
+    /// [decided](Self::decide_before).
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Arrived {
         let port = &mut self.ports[link as usize];
+        debug_assert!(port.kind != Kind::Classes || port.held_packets == 0 || port.free_at > now, "decided before");
         let position = port.ring.front();
         let record = self.store.record(position);
         debug_assert_eq!(record.at, now);
@@ -549,7 +592,7 @@ impl<P: Payload> Ports<P> {
         let left = u64::from(record.packet.ip_bytes()) & u64::from(unsettled).wrapping_neg();
         port.held_bytes -= left;
         port.held_packets -= u32::from(unsettled);
-        if port.pooled {
+        if port.kind == Kind::PooledFifo {
             self.pools[port.pool as usize].pool.give_back(Bytes::new(left));
         }
         self.store.pop(&mut port.ring, unsettled);
@@ -581,7 +624,7 @@ impl<P: Payload> Ports<P> {
     /// What the port holds.
     pub(crate) fn backlog(&mut self, now: Time, link: u32) -> Backlog {
         self.settle(now, link);
-        self.ports[link as usize].held()
+        self.held(link)
     }
 
     /// Law and limit on a packet that they may object to: whether it is to be marked, or why it is dropped.
@@ -616,10 +659,15 @@ impl<P: Payload> Ports<P> {
         if admits(self) {
             return true;
         }
+        self.settle_all_of(now, pool);
+        admits(self)
+    }
+
+    /// Makes exact what all ports of a pool hold.
+    fn settle_all_of(&mut self, now: Time, pool: u32) {
         for i in 0..self.pools[pool as usize].links.len() {
             self.settle(now, self.pools[pool as usize].links[i]);
         }
-        admits(self)
     }
 
     #[cold]
@@ -648,11 +696,21 @@ impl<P: Payload> Ports<P> {
     #[inline(always)]
     fn settle(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
-        let before = port.held_bytes;
-        port.settle(&self.store, now);
-        if port.pooled {
-            self.pools[port.pool as usize].pool.give_back(Bytes::new(before - port.held_bytes));
+        match port.kind {
+            Kind::Fifo => port.settle(&self.store, now),
+            Kind::PooledFifo => {
+                let before = port.held_bytes;
+                port.settle(&self.store, now);
+                self.pools[port.pool as usize].pool.give_back(Bytes::new(before - port.held_bytes));
+            }
+            Kind::Classes => self.decide(now, link),
         }
+    }
+
+    /// What a settled port holds.
+    fn held(&self, link: u32) -> Backlog {
+        let port = &self.ports[link as usize];
+        if port.kind == Kind::Classes { self.classes[port.classes as usize].held() } else { port.held() }
     }
 
     /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken that is due.

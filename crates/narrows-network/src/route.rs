@@ -40,6 +40,16 @@ pub enum GraphError {
         /// The port's link.
         link: u32,
     },
+    /// A host's own port serves several classes: only a switch's may.
+    HostClasses {
+        /// The port's link.
+        link: u32,
+    },
+    /// A port serves several classes in a network with congestion points.
+    ClassesAndPoints {
+        /// The port's link.
+        link: u32,
+    },
     /// A node has too many equally short ways, alone or with all others.
     TooManyWays {
         /// The node.
@@ -62,6 +72,10 @@ impl fmt::Display for GraphError {
             GraphError::HostLinks { node } => write!(f, "host {node} must have exactly one link out and one link in"),
             GraphError::NoPool { link } => write!(f, "link {link} draws on a pool that its node does not have"),
             GraphError::HostSamples { link } => write!(f, "link {link} has a congestion point and begins at a host"),
+            GraphError::HostClasses { link } => write!(f, "link {link} has a scheduler and begins at a host"),
+            GraphError::ClassesAndPoints { link } => {
+                write!(f, "link {link} has a scheduler in a network with congestion points")
+            }
             GraphError::TooManyWays { node } => write!(
                 f,
                 "node {node} chooses among too many equally short ways: at most {MOST_EQUAL} at one node, and {MOST_MEMBERS} in all"

@@ -1,5 +1,5 @@
 //! Nothing is allocated once every structure has reached the size that its traffic needs.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test may")]
 
 mod support;
 
@@ -7,6 +7,7 @@ use narrows_core::probe::NoProbe;
 use narrows_core::queue::{Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network};
+use narrows_scenario::plan::Scheduler;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Packet, connect, graph, threshold};
@@ -56,7 +57,8 @@ fn step(network: &mut Network<Packet>, until: Time) {
         network.arm(timer(0), now + Span::from_ms(200));
         network.arm(timer(1), now + Span::from_ms(if now.as_ns() % 2 == 0 { 3 } else { 1 }));
         for _ in 0..packets {
-            let packet = Packet { flow: host, ..Packet::to((host + HOSTS / 2) % HOSTS, 1_500) };
+            let packet =
+                Packet { flow: host, class: (host % 2) as u8, ..Packet::to((host + HOSTS / 2) % HOSTS, 1_500) };
             network.offer(now, network.host_link(host), packet, &mut NoProbe);
         }
     }
@@ -64,6 +66,12 @@ fn step(network: &mut Network<Packet>, until: Time) {
 
 #[test]
 fn a_warm_network_allocates_nothing() {
+    stays_as_it_is(false);
+    stays_as_it_is(true);
+}
+
+/// With `classes`, half of the switches serve two.
+fn stays_as_it_is(classes: bool) {
     let mut graph = graph(HOSTS as usize, 4);
     for host in 0..HOSTS {
         connect(&mut graph, host, HOSTS + host / (HOSTS / 2), Rate::from_gbps(10), Span::from_us(5));
@@ -76,6 +84,7 @@ fn a_warm_network_allocates_nothing() {
     }
     for link in graph.links.iter_mut().filter(|link| link.from >= HOSTS) {
         (link.pooled, link.limit, link.aqm) = (true, Limit::Packets(Packets::new(1_000)), threshold(20));
+        link.scheduler = (classes && link.from % 2 == 0).then(|| Scheduler::Drr { weights: vec![2, 1] });
     }
     let mut network = Network::new(&graph, 1).unwrap();
     for host in 0..HOSTS {

@@ -9,7 +9,7 @@ use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
-use narrows_scenario::plan::{CongestionPoint, Graph, Scope};
+use narrows_scenario::plan::{CongestionPoint, Graph, Scheduler, Scope};
 use proptest::prelude::*;
 use support::{Packet, connect, graph, threshold};
 
@@ -48,6 +48,98 @@ fn a_packet_takes_its_service_and_the_delay() {
         .map(|(at, packet)| (at + Span::from_us(3), Event::Arrival { host: 1, packet }));
     assert_eq!(run(&mut network, Time::NEVER), expected);
     assert_eq!((network.packet_hops(), network.events()), (2, 2));
+}
+
+#[test]
+fn classes_share_a_line_by_weight_and_who_is_alone_has_all_of_it() {
+    let mut graph = graph(2, 1);
+    connect(&mut graph, 0, 2, Rate::from_gbps(100), Span::ZERO);
+    let port = connect(&mut graph, 1, 2, GBPS, Span::from_us(3)) + 1;
+    graph.links[port].scheduler = Some(Scheduler::Drr { weights: vec![5, 1] });
+    let mut network = Network::new(&graph, 0).unwrap();
+    let link = network.host_link(0);
+    for class in [1, 0] {
+        for id in 0..600 {
+            let packet = Packet { id, class, ..Packet::to(1, 1_500) };
+            network.offer(Time::ZERO, link, packet, &mut NoProbe);
+        }
+    }
+    let arrivals: Vec<(Time, Packet)> = (run(&mut network, Time::NEVER).into_iter())
+        .map(|(at, event)| match event {
+            Event::Arrival { packet, .. } => (at, packet),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    // The line is never idle: each packet arrives a frame's time after the one before, to the last.
+    assert_eq!(arrivals.len(), 1_200);
+    assert!(arrivals.windows(2).all(|pair| pair[1].0.since(pair[0].0) == FRAME));
+    let of = |class: u8, from: usize, to: usize| arrivals[from..to].iter().filter(|(_, p)| p.class == class).count();
+    // While class 1 is there alone, 600 packets at a hundredth of its port's time each, all is its; then 5 of 6 are the other's.
+    assert_eq!(of(1, 0, 6), 6);
+    assert_eq!((of(0, 12, 612), of(1, 12, 612)), (500, 100));
+    // Class 0 has gone by 12 + 720: what is left has the line to itself.
+    assert_eq!(of(1, 740, 1_200), 460);
+    // Each class in its own order.
+    for class in [0, 1] {
+        assert!(arrivals.iter().filter(|(_, p)| p.class == class).map(|(_, p)| p.id).eq(0..600));
+    }
+}
+
+/// Ports of one switch that share its memory: whether there is room for one's packet is known only when the others have
+/// taken their decisions, and these move packets about. A burst to a port with classes, a pause before any of it is at the
+/// far end, and a burst to the FIFO: many decisions are due together, enough to write where the packet that has just arrived
+/// lay.
+#[test]
+fn classes_beside_a_fifo_mix_up_no_packets() {
+    let mut graph = graph(4, 1);
+    connect(&mut graph, 0, 4, Rate::from_gbps(10), Span::from_us(500));
+    let ports = [1, 2, 3].map(|host| connect(&mut graph, host, 4, GBPS, Span::from_us(500)) + 1);
+    graph.nodes[4].pool = Some(PoolConfig { size: Bytes::new(100_000), alpha: 1 << 16 });
+    for port in ports {
+        graph.links[port].pooled = true;
+        graph.links[port].scheduler = (port != ports[0]).then(|| Scheduler::Drr { weights: vec![2, 1] });
+    }
+    let mut network = Network::new(&graph, 0).unwrap();
+    let (mut dice, mut sent, mut drops) = (SmallStream::new(3), Vec::new(), 0);
+    let (most, mut now) = (40_000, Time::ZERO);
+    network.arm(Entity::start(0, 0), now);
+    let mut gone = vec![false; most];
+    while let Some((at, event)) = network.next(Time::NEVER, &mut NoProbe) {
+        now = at;
+        let packet = match event {
+            Event::Due(entity) => {
+                let size = 20 + dice.below(1_481) as u32;
+                let burst = sent.len() / 100;
+                let (destination, class) = ([2, 1, 3, 1][burst % 4], dice.below(2) as u8);
+                let packet = Packet { id: sent.len() as u32, class, ..Packet::to(destination, size) };
+                sent.push(packet);
+                network.offer(now, network.host_link(0), packet, &mut NoProbe);
+                if sent.len() < most {
+                    let pause = match (sent.len() / 100 == burst, burst % 2) {
+                        (true, _) => Span::from_ns(dice.below(1_500)),
+                        (false, 0) => Span::from_us(250),
+                        (false, _) => Span::from_ms(3),
+                    };
+                    network.arm(entity, now + pause);
+                }
+                continue;
+            }
+            Event::Arrival { host, packet } => {
+                assert_eq!(host, packet.destination);
+                packet
+            }
+            Event::Dropped { packet } => {
+                drops += 1;
+                packet
+            }
+            Event::Sampled { .. } => unreachable!("nothing samples"),
+        };
+        assert_eq!(packet, sent[packet.id as usize]);
+        assert!(!std::mem::replace(&mut gone[packet.id as usize], true), "{packet:?} twice");
+    }
+    assert!(gone.iter().all(|&gone| gone));
+    assert!((most / 20..most / 2).contains(&drops), "{drops} of {most}");
+    network.finish(now);
 }
 
 #[test]
@@ -389,6 +481,18 @@ fn a_graph_that_is_no_network_is_refused() {
     let sampling = CongestionPointConfig { set_point: Bytes::new(33_000), weight: 2, sample_base: Bytes::new(150_000) };
     told_by_a_host.links[0].congestion_point = Some(CongestionPoint { sampling, scope: Scope::Tor });
     assert_eq!(refused(&told_by_a_host), Some(GraphError::HostSamples { link: 0 }));
+
+    let drr = Some(Scheduler::Drr { weights: vec![1, 1] });
+    let mut classes_at_a_host = pair();
+    classes_at_a_host.links[0].scheduler = drr.clone();
+    assert_eq!(refused(&classes_at_a_host), Some(GraphError::HostClasses { link: 0 }));
+
+    let mut classes_and_points = graph(2, 1);
+    (0..2).for_each(|host| _ = connect(&mut classes_and_points, host, 2, GBPS, Span::ZERO));
+    classes_and_points.links[1].scheduler = drr;
+    assert_eq!(refused(&classes_and_points), None);
+    classes_and_points.links[3].congestion_point = told_by_a_host.links[0].congestion_point;
+    assert_eq!(refused(&classes_and_points), Some(GraphError::ClassesAndPoints { link: 1 }));
 
     let mut two = graph(3, 0);
     connect(&mut two, 0, 1, GBPS, Span::ZERO);

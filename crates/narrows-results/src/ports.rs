@@ -69,6 +69,7 @@ mod tests {
             pooled: false,
             aqm: None,
             congestion_point: None,
+            scheduler: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: true,

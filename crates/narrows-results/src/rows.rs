@@ -35,6 +35,9 @@ pub struct FlowRow {
     pub timeouts: u32,
     /// Payload bytes that arrived marked during the flow.
     pub marked_bytes: u64,
+    /// Payload bytes, of it or of its request, in packets that the network dropped, each as often as it was; `None` where
+    /// packets are the kernel's.
+    pub dropped_bytes: Option<u64>,
     /// Notifications of switches near by that its sender took.
     pub near_source_cuts: u64,
     /// Payload bytes delivered in order after the warm-up.

@@ -13,7 +13,7 @@ use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
 use crate::controller::describe_value;
-use crate::plan::{Connections, Graph, Link, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Traffic};
+use crate::plan::{Connections, Graph, Link, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Traffic};
 use crate::select::role_name;
 
 /// One fact that is not the same in all plans.
@@ -155,6 +155,9 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
             Connections::Persistent { pool } => format!("persistent, {pool} at the start"),
         };
         facts.insert(format!("traffic.{}.connections", traffic.name), connections);
+        if traffic.service_class > 0 {
+            facts.insert(format!("traffic.{}.service-class", traffic.name), traffic.service_class.to_string());
+        }
     }
     facts
 }
@@ -191,6 +194,9 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
                 Limit::Packets(packets) => packets.to_string(),
                 Limit::Bytes(bytes) => bytes.to_string(),
             })
+        });
+        tell("scheduler", &|link| {
+            link.scheduler.as_ref().map(|Scheduler::Drr { weights }| format!("drr, weights {weights:?}"))
         });
         let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
         tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));

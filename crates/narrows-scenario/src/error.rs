@@ -146,6 +146,32 @@ pub enum Problem {
         /// Its size.
         bytes: u64,
     },
+    /// A class of a port that cannot hold a packet.
+    #[error("one of {classes} equal shares of the buffer of `{port}` holds not one packet of 1500 B")]
+    NoRoomForAClass {
+        /// The first such port.
+        port: String,
+        /// How many classes share it.
+        classes: u64,
+    },
+    /// Ports with classes, and ports with congestion points.
+    #[error("`{port}` serves several classes and `{sampled}` has a congestion point: one network cannot have both yet")]
+    ClassesAndPoints {
+        /// The first port with a scheduler.
+        port: String,
+        /// The first port with a congestion point.
+        sampled: String,
+    },
+    /// A class that a port does not have.
+    #[error("class {class} has no queue at `{port}`, which serves {classes} classes")]
+    NoSuchClass {
+        /// As written.
+        class: u8,
+        /// The first such port.
+        port: String,
+        /// How many it has.
+        classes: usize,
+    },
     /// A controller's parameter of the wrong kind.
     #[error("parameter `{parameter}` of `{controller}` is {expected}")]
     WrongKind {
@@ -338,6 +364,15 @@ impl Problem {
             Problem::TooMany { .. } => Some("make the experiment smaller, or split it".to_owned()),
             Problem::Zero { .. } => Some("choose a value above zero".to_owned()),
             Problem::NoRoomForAPacket { .. } => Some("make it larger; a useful one holds many packets".to_owned()),
+            Problem::NoRoomForAClass { .. } => {
+                Some("make its limit or its pool larger, or have fewer classes".to_owned())
+            }
+            Problem::ClassesAndPoints { .. } => {
+                Some("set `scheduler = \"fifo\"`, or `congestion-point = \"none\"`".to_owned())
+            }
+            Problem::NoSuchClass { classes, .. } => {
+                Some(format!("classes count from 0: choose one up to {}, or state more `weights`", classes - 1))
+            }
             Problem::WrongKind { controller, .. } => {
                 Some(format!("`narrows cc show {controller}` lists its parameters"))
             }

@@ -138,6 +138,9 @@ pub struct Link {
     /// What samples its queue and tells senders near by; left out of the plan's text where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_point: Option<CongestionPoint>,
+    /// What serves it where it has several classes; a FIFO, and left out of the plan's text, where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<Scheduler>,
     /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
     pub loss: u32,
     /// A packet that is offered from outside begins to leave so much later at most, at random; the order stays: a model of a
@@ -146,6 +149,26 @@ pub struct Link {
     pub jitter: Span,
     /// Whether its backlog is sampled.
     pub watched: bool,
+}
+
+/// How a port serves several classes. Each has a queue of its own, with the port's marking law and an equal share of its
+/// limit and of what its pool grants it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// Deficit round robin [Shreedhar 1995].
+    Drr {
+        /// By class: 2 to 8 of them, each 1 to 1000.
+        weights: Vec<u16>,
+    },
+}
+
+impl Scheduler {
+    /// Number of classes.
+    pub const fn classes(&self) -> usize {
+        let Scheduler::Drr { weights } = self;
+        weights.len()
+    }
 }
 
 /// A congestion point at a port, and whom it tells.
@@ -175,6 +198,12 @@ fn is_zero(span: &Span) -> bool {
     *span == Span::ZERO
 }
 
+/// Whether it is the class of who says nothing: then it is not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_first(class: &u8) -> bool {
+    *class == 0
+}
+
 /// What a port is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -199,6 +228,9 @@ pub struct Traffic {
     pub controller: ControllerChoice,
     /// The hosts' stack.
     pub profile: Profile,
+    /// Which class of a port with several its packets are of, both ways; 0 is left out of the plan's text.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub service_class: u8,
     /// Fresh or persistent connections.
     pub connections: Connections,
     /// Who sends what, when.

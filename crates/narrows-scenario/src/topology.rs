@@ -1,6 +1,7 @@
 //! Named topologies become graphs. One file each; all are made of the same three moves: a host, a switch, a link.
 
 use narrows_core::queue::aqm::Size;
+use narrows_core::queue::drr::{MOST_CLASSES, MOST_WEIGHT};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
@@ -9,7 +10,7 @@ use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::network::{self, Aqm, LinkClass, Pi, Pool, Topology};
 use crate::experiment::quantity::{Fraction, Quantity, Room};
-use crate::plan::{CongestionPoint, Graph, Link, Node, NodeKind, Role, Scope};
+use crate::plan::{CongestionPoint, Graph, Link, Node, NodeKind, Role, Scheduler, Scope};
 
 mod dumbbell;
 mod fat_tree;
@@ -25,14 +26,39 @@ pub const MOST_LINKS: u64 = 1_048_576;
 const FULL_PACKET: u64 = 1_500;
 
 /// The network that is written, resolved.
-pub(crate) fn resolve(topology: &Topology) -> Judged<Graph> {
-    match topology {
+pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<Graph> {
+    let graph = match &topology.value {
         Topology::TwoDatacenters(written) => two_datacenters::resolve(written),
         Topology::Dumbbell(written) => dumbbell::resolve(written),
         Topology::Star(written) => star::resolve(written),
         Topology::FatTree(written) => fat_tree::resolve(written),
         Topology::Graph(written) => graph::resolve(written),
+    }?;
+    check_classes(&graph).map_err(|problem| problem.at(&topology.span))?;
+    Ok(graph)
+}
+
+/// Refuses classes that have no room for a packet, and classes beside congestion points: what a port's turns will be is not
+/// known when a notification would pass it.
+fn check_classes(graph: &Graph) -> Result<(), Problem> {
+    let sampled = graph.links.iter().find(|link| link.congestion_point.is_some());
+    for link in &graph.links {
+        let Some(scheduler) = &link.scheduler else { continue };
+        if let Some(sampled) = sampled {
+            return Err(Problem::ClassesAndPoints { port: link.name.clone(), sampled: sampled.name.clone() });
+        }
+        let classes = scheduler.classes() as u64;
+        let own = match link.limit.share(classes) {
+            Limit::Unlimited => u64::MAX,
+            Limit::Packets(packets) => packets.get() * FULL_PACKET,
+            Limit::Bytes(bytes) => bytes.get(),
+        };
+        let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+        if own < FULL_PACKET || pool.is_some_and(|pool| hot_share(pool, classes) < u128::from(FULL_PACKET)) {
+            return Err(Problem::NoRoomForAClass { port: link.name.clone(), classes });
+        }
     }
+    Ok(())
 }
 
 /// The hosts' stack of a topology.
@@ -47,7 +73,7 @@ pub(crate) fn host(topology: &Topology) -> &Host {
 }
 
 /// What a class of links resolves to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct LinkSpec {
     rate: Rate,
     delay: Span,
@@ -58,6 +84,7 @@ struct LinkSpec {
     pool: Option<PoolConfig>,
     aqm: Option<AqmConfig>,
     congestion_point: Option<Qcn>,
+    scheduler: Option<Scheduler>,
     /// In units of 2⁻³².
     loss: u32,
     /// Of a host's own port.
@@ -76,14 +103,15 @@ impl LinkSpec {
             pool: None,
             aqm: None,
             congestion_point: None,
+            scheduler: None,
             loss: 0,
             jitter,
         }
     }
 
     /// This, with what a class says.
-    fn with(self, class: &LinkClass) -> Judged<LinkSpec> {
-        let mut spec = self;
+    fn with(&self, class: &LinkClass) -> Judged<LinkSpec> {
+        let mut spec = self.clone();
         if let Some(rate) = &class.rate {
             spec.rate = rate.value.0;
             if spec.rate.as_bps() == 0 {
@@ -107,6 +135,9 @@ impl LinkSpec {
         }
         if let Some(point) = &class.congestion_point {
             spec.congestion_point = qcn_of(&point.value)?;
+        }
+        if let Some(scheduler) = &class.scheduler {
+            spec.scheduler = scheduler_of(&scheduler.value)?;
         }
         if let Some(loss) = &class.loss {
             if loss.0 >= 1.0 {
@@ -170,13 +201,20 @@ fn pool_of(pool: &Located<Pool>) -> Judged<PoolConfig> {
         let (least, most) = ("0.00002".to_owned(), "65535".to_owned());
         return Err(Problem::OutOfRange { what, value, least, most }.at(&pool.alpha.span));
     };
-    // One hot port tops out at α/(1+α) of the pool [Choudhury and Hahne 1998].
-    let hot = u128::from(size.get()) * u128::from(alpha) / (u128::from(alpha) + (1 << 16));
+    let config = PoolConfig { size, alpha };
+    let hot = hot_share(config, 1);
     if hot < u128::from(FULL_PACKET) {
         let bytes = u64::try_from(hot).unwrap_or(u64::MAX);
         return Err(Problem::NoRoomForAPacket { what: "a port's share of the pool", bytes }.at(&pool.span));
     }
-    Ok(PoolConfig { size, alpha })
+    Ok(config)
+}
+
+/// What one of so many equal shares of a port may hold at most, all others empty, bytes: with α of a share, α/(1+α) of the
+/// pool [Choudhury and Hahne 1998].
+fn hot_share(pool: PoolConfig, shares: u64) -> u128 {
+    let (alpha, one) = (u128::from(pool.alpha), u128::from(shares) << 16);
+    u128::from(pool.size.get()) * alpha / (alpha + one)
 }
 
 fn size_of(room: &Located<Room>) -> Judged<Size> {
@@ -284,6 +322,22 @@ fn qcn_of(written: &network::CongestionPoint) -> Judged<Option<Qcn>> {
     }))
 }
 
+fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
+    let network::Scheduler::Drr(drr) = written else { return Ok(None) };
+    let outside = |what: &str, value: usize, least: usize, most: usize| {
+        let [value, least, most] = [value, least, most].map(|number| number.to_string());
+        Problem::OutOfRange { what: what.to_owned(), value, least, most }.at(&drr.weights.span)
+    };
+    let weights = &drr.weights.value;
+    if !(2..=MOST_CLASSES).contains(&weights.len()) {
+        return Err(outside("the number of weights", weights.len(), 2, MOST_CLASSES));
+    }
+    if let Some(&weight) = weights.iter().find(|weight| !(1..=MOST_WEIGHT).contains(weight)) {
+        return Err(outside("a weight", weight.into(), 1, MOST_WEIGHT.into()));
+    }
+    Ok(Some(Scheduler::Drr { weights: weights.clone() }))
+}
+
 fn pi_of(pi: &Pi) -> Judged<AqmConfig> {
     let gain = |what: &str, written: &Located<Fraction>, least: &str| {
         let scaled = u32::try_from(written.scaled(32)).ok().filter(|gain| *gain > 0 || least == "0");
@@ -379,7 +433,7 @@ impl Builder {
     fn link(&mut self, from: u32, to: u32, role: Role, spec: &LinkSpec) {
         let name = |node: u32| &self.graph.nodes[node as usize].name;
         let name = format!("{}->{}", name(from), name(to));
-        let LinkSpec { rate, delay, stack, limit, pool, aqm, congestion_point, loss, jitter } = *spec;
+        let LinkSpec { rate, delay, stack, limit, pool, aqm, congestion_point, scheduler, loss, jitter } = spec.clone();
         let pooled = pool.is_some();
         let watched = false;
         let link = Link {
@@ -394,6 +448,7 @@ impl Builder {
             pooled,
             aqm,
             congestion_point: congestion_point.map(|point| point.at(rate, aqm)),
+            scheduler,
             loss,
             jitter,
             watched,
@@ -406,7 +461,7 @@ impl Builder {
         let Stack { tx, rx, jitter } = self.stack;
         let own = LinkSpec { stack: tx, loss: spec.loss, jitter, ..LinkSpec::plain(spec.rate, spec.delay + tx) };
         self.link(host, switch, Role::Host, &own);
-        self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + rx, stack: rx, ..*spec });
+        self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + rx, stack: rx, ..spec.clone() });
     }
 
     /// Joins two switches, both directions alike.

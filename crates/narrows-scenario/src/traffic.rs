@@ -4,6 +4,7 @@ use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use narrows_core::cc::Spec;
+use narrows_core::queue::drr::MOST_CLASSES;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Span, Time};
 
@@ -16,7 +17,7 @@ use crate::experiment::traffic::{
     Arrivals, Connections as Written, LogNormal, Poisson, Sizes, Traffic as WrittenTraffic,
 };
 use crate::files;
-use crate::plan::{Connections, ControllerChoice, Graph, Open, Pairs, Pattern, SizeDistribution, Traffic};
+use crate::plan::{Connections, ControllerChoice, Graph, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic};
 use crate::route::{NoPath, Routes};
 use crate::select;
 use crate::stack;
@@ -94,10 +95,12 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
     }
     let profile = stack::resolve(&written.host, scene.profile)?;
     let controller = choose(name, written, scene)?;
+    let service_class = service_class(written, scene)?;
     let make = |name: String, connections, pattern| Traffic {
         name,
         controller: controller.clone(),
         profile,
+        service_class,
         connections,
         pattern,
     };
@@ -163,6 +166,23 @@ fn choose(name: &str, written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<Con
         (None, Some(default)) => controller::resolve(default, written.ecn.as_ref().or(scene.ecn), scene.controllers),
         (None, None) => Err(Problem::NoController { traffic: name.to_owned() }.at(scene.arm)),
     }
+}
+
+/// A class that every port with classes has, whether this traffic comes there or not.
+fn service_class(written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<u8> {
+    let Some(class) = &written.service_class else { return Ok(0) };
+    for link in &scene.graph.links {
+        let Some(classes) = link.scheduler.as_ref().map(Scheduler::classes) else { continue };
+        if usize::from(class.value) >= classes {
+            return Err(Problem::NoSuchClass { class: class.value, port: link.name.clone(), classes }.at(&class.span));
+        }
+    }
+    if usize::from(class.value) >= MOST_CLASSES {
+        let (value, most) = (class.value.to_string(), (MOST_CLASSES - 1).to_string());
+        let what = "service-class".to_owned();
+        return Err(Problem::OutOfRange { what, value, least: "0".to_owned(), most }.at(&class.span));
+    }
+    Ok(class.value)
 }
 
 fn connections(written: &WrittenTraffic, default: Connections) -> Judged<Connections> {

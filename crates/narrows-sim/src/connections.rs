@@ -53,6 +53,8 @@ pub(crate) struct Place {
     /// The plan's traffic entry.
     pub(crate) traffic: u32,
     pub(crate) stack: u32,
+    /// Of ports with several classes: which one its packets are of.
+    pub(crate) service_class: u8,
 }
 
 /// One end of a connection on its host.

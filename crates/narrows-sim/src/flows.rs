@@ -94,6 +94,8 @@ pub(crate) struct Flow {
     pub(crate) timeouts: u32,
     pub(crate) near_source_cuts: u64,
     pub(crate) marked_bytes: u64,
+    /// Dropped by ports and wires of this part.
+    pub(crate) dropped_bytes: u64,
     /// Delivered in order by the end of the warm-up, by the end of the arrivals, and in all.
     pub(crate) delivered_at_warmup: u64,
     pub(crate) delivered_at_end: Option<u64>,
@@ -122,6 +124,7 @@ impl Flow {
             timeouts: 0,
             near_source_cuts: 0,
             marked_bytes: 0,
+            dropped_bytes: 0,
             delivered_at_warmup: 0,
             delivered_at_end: None,
             delivered: 0,
@@ -133,6 +136,7 @@ impl Flow {
     /// Takes what the other part knows of the same flow: it has its source, or else its destination.
     pub(crate) fn merge(&mut self, other: &Flow, has_source: bool) {
         debug_assert_eq!(self.name, other.name);
+        self.dropped_bytes += other.dropped_bytes;
         if has_source {
             self.rtt_sum = other.rtt_sum;
             self.rtt_count = other.rtt_count;

@@ -3,6 +3,8 @@
 //! Flows are numbered in the order of (start, traffic entry, sequence), queries in that of (start, traffic entry), and
 //! samples stand in that of (time, sampler, entity), so that the rows are the same however the run was split.
 
+use std::collections::BTreeMap;
+
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
 use narrows_results::{FlowRow, PortRow, RequestRow, Results, SeriesRow};
@@ -24,6 +26,8 @@ pub(crate) struct Query {
 #[derive(Clone, Debug)]
 pub(crate) struct Notes {
     pub(crate) flows: Flows,
+    /// By tag: of flows that have no end in the part.
+    pub(crate) dropped_in_passing: BTreeMap<u32, u64>,
     pub(crate) queries: Vec<Query>,
     /// By link. A part counts what leaves its own ports, and what the wires into it lose.
     pub(crate) ports: Vec<PortRow>,
@@ -90,6 +94,7 @@ fn number_flows(
     for (number, (part, flow)) in (0..).zip(order) {
         let mut flow = flow.clone();
         for (other, notes) in parts.iter().enumerate() {
+            flow.dropped_bytes += notes.dropped_in_passing.get(&names.tag(flow.name).0).unwrap_or(&0);
             let Some(place) = notes.flows.place(flow.name) else { continue };
             numbers[other][place as usize] = number;
             if other != part {
@@ -121,6 +126,7 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         retransmitted_bytes: flow.retransmitted_bytes,
         timeouts: flow.timeouts,
         marked_bytes: flow.marked_bytes,
+        dropped_bytes: Some(flow.dropped_bytes),
         near_source_cuts: flow.near_source_cuts,
         delivered_after_warmup_bytes: measured - flow.delivered_at_warmup,
     }

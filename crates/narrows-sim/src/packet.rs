@@ -21,11 +21,16 @@ pub(crate) struct Packet {
     size: u16,
     window: u16,
     flags: u8,
-    /// ECN bits, and above them the number of SACK blocks.
-    ecn_and_blocks: u8,
+    /// From the lowest: two bits of ECN, two that count SACK blocks, three of the service class.
+    bits: u8,
 }
 
 const _: () = assert!(size_of::<Packet>() == 32);
+
+/// Where the number of SACK blocks stands among a packet's bits, and the service class.
+const BLOCKS_SHIFT: u8 = 2;
+const BLOCKS: u8 = 3 << BLOCKS_SHIFT;
+const CLASS_SHIFT: u8 = 4;
 
 /// Beside the flags of a segment: no segment at all, but a switch's notification of congestion.
 const NOTIFICATION: u8 = 1 << 7;
@@ -77,7 +82,13 @@ impl SidePool {
 
 impl Packet {
     #[inline(always)]
-    pub(crate) fn pack(segment: &Segment, connection: u32, destination: u32, pool: &mut SidePool) -> Packet {
+    pub(crate) fn pack(
+        segment: &Segment,
+        connection: u32,
+        destination: u32,
+        service_class: u8,
+        pool: &mut SidePool,
+    ) -> Packet {
         let blocks = u8::try_from(segment.sack.len()).expect("at most three blocks");
         let extra = if blocks > 0 { pool.keep(segment.sack, segment.tag) } else { segment.tag.0 };
         Packet {
@@ -91,7 +102,7 @@ impl Packet {
             size: u16::try_from(segment.ip_bytes().get()).expect("a packet is below 64 KiB"),
             window: segment.window,
             flags: segment.flags.bits(),
-            ecn_and_blocks: segment.ecn as u8 | blocks << 2,
+            bits: segment.ecn as u8 | blocks << BLOCKS_SHIFT | service_class << CLASS_SHIFT,
         }
     }
 
@@ -108,7 +119,7 @@ impl Packet {
             size: NOTIFICATION_BYTES,
             window: 0,
             flags: NOTIFICATION,
-            ecn_and_blocks: Ecn::NotCapable as u8,
+            bits: Ecn::NotCapable as u8,
         }
     }
 
@@ -120,12 +131,12 @@ impl Packet {
 
     /// What the packet has in the pool, taken out of there: the packet goes to where there is another pool.
     pub(crate) fn leave(&self, pool: &mut SidePool) -> Option<(SackBlocks, Tag)> {
-        (self.ecn_and_blocks >> 2 > 0).then(|| pool.take(self.extra))
+        (self.bits & BLOCKS > 0).then(|| pool.take(self.extra))
     }
 
     /// The inverse of [`Packet::leave`], in another pool. `beside` gives what was taken out, if there was anything.
     pub(crate) fn enter(&mut self, beside: &mut impl Iterator<Item = (SackBlocks, Tag)>, pool: &mut SidePool) {
-        if self.ecn_and_blocks >> 2 > 0 {
+        if self.bits & BLOCKS > 0 {
             let (sack, tag) = beside.next().expect("a packet with blocks left them beside it");
             self.extra = pool.keep(sack, tag);
         }
@@ -139,7 +150,7 @@ impl Packet {
             ack: self.ack,
             length: 0,
             flags: Flags::from_bits(self.flags),
-            ecn: match self.ecn_and_blocks & 3 {
+            ecn: match self.bits & 3 {
                 0 => Ecn::NotCapable,
                 1 => Ecn::Capable1,
                 2 => Ecn::Capable,
@@ -151,7 +162,7 @@ impl Packet {
             sack: SackBlocks::NONE,
             tag: Tag(self.extra),
         };
-        if self.ecn_and_blocks >> 2 > 0 {
+        if self.bits & BLOCKS > 0 {
             (segment.sack, segment.tag) = pool.take(self.extra);
         }
         segment.length = self.size - u16::try_from(segment.ip_bytes().get()).expect("headers are short");
@@ -178,13 +189,18 @@ impl Payload for Packet {
     }
 
     #[inline]
+    fn service_class(&self) -> u8 {
+        self.bits >> CLASS_SHIFT
+    }
+
+    #[inline]
     fn ecn_capable(&self) -> bool {
-        self.ecn_and_blocks & 3 != 0
+        self.bits & 3 != 0
     }
 
     #[inline]
     fn mark(&mut self) {
-        self.ecn_and_blocks |= 3;
+        self.bits |= 3;
     }
 }
 
@@ -224,7 +240,8 @@ mod tests {
                 ..Segment::default()
             },
         ] {
-            let packet = Packet::pack(&segment, 4, 5, &mut pool);
+            let packet = Packet::pack(&segment, 4, 5, 7, &mut pool);
+            assert_eq!(packet.service_class(), 7);
             assert_eq!(u64::from(packet.ip_bytes()), segment.ip_bytes().get());
             assert_eq!(packet.unpack(&mut pool), segment);
         }
@@ -234,7 +251,7 @@ mod tests {
     #[test]
     fn a_notification_tells_how_congested_and_by_which_packet() {
         let segment = Segment { seq: 77, length: 1448, flags: Flags::ACK, ..Segment::default() };
-        let packet = Packet::pack(&segment, 4, 5, &mut SidePool::default());
+        let packet = Packet::pack(&segment, 4, 5, 1, &mut SidePool::default());
         assert_eq!(packet.as_notification(), None);
         let told = packet.notification(2, 63);
         assert_eq!((told.as_notification(), told.destination(), told.connection), (Some((63, 77)), 2, 4));
@@ -247,7 +264,7 @@ mod tests {
         sack.push(Seq::new(5), Seq::new(9));
         let segments = [Segment { sack, ..Segment::default() }, Segment { tag: Tag(3), ..Segment::default() }];
         there.keep(SackBlocks::NONE, Tag(1));
-        let mut packets = segments.map(|segment| Packet::pack(&segment, 4, 5, &mut here));
+        let mut packets = segments.map(|segment| Packet::pack(&segment, 4, 5, 0, &mut here));
         let beside: Vec<_> = packets.iter().filter_map(|packet| packet.leave(&mut here)).collect();
         assert_eq!(here.free_slots(), here.slots.len());
         let mut beside = beside.into_iter();

@@ -162,6 +162,8 @@ pub struct Simulation<'a> {
     /// Flows of each traffic entry so far, this part's or not.
     begun: Vec<u32>,
     flows: Flows,
+    /// Payload bytes, by tag, that were dropped here of flows that this part does not know.
+    dropped_in_passing: BTreeMap<u32, u64>,
     queries: Vec<Query>,
     clients: Vec<Client<'a>>,
     /// The client that a flow of a query belongs to, by traffic entry.
@@ -248,6 +250,7 @@ impl<'a> Simulation<'a> {
             arrivals: plan.traffic.iter().map(|traffic| traffic.flows(seed, &plan.schedule).peekable()).collect(),
             begun: vec![0; plan.traffic.len()],
             flows: Flows::new(plan.traffic.len()),
+            dropped_in_passing: BTreeMap::new(),
             queries: Vec::new(),
             clients: Vec::new(),
             client_of_traffic: vec![None; plan.traffic.len()],
@@ -345,9 +348,7 @@ impl<'a> Simulation<'a> {
             self.now = now;
             match event {
                 Event::Arrival { host, packet } => self.handle_packet(now, host, packet),
-                Event::Dropped { packet } => {
-                    packet.unpack(&mut self.pool);
-                }
+                Event::Dropped { packet } => self.note_dropped(packet),
                 Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
                 Event::Due(entity) => match entity.class() {
                     Class::Timer => self.handle_timer(now, entity),
@@ -439,7 +440,7 @@ impl<'a> Simulation<'a> {
             Endpoint::closed(controller, stack)
         };
         let port = self.network.host_link(host);
-        let place = Place { host, peer, port, traffic, stack: stack_index };
+        let place = Place { host, peer, port, traffic, stack: stack_index, service_class: entry.service_class };
         let slot = self.connections.insert(endpoint, connection, side, place);
         let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));
         self.connections.end(slot).endpoint.listen(stream, self.stacks.get(stack_index));
@@ -456,6 +457,7 @@ impl<'a> Simulation<'a> {
         let number = self.flow_of(segment.tag);
         let flow = &self.flows[number];
         let (size, source) = (flow.size.unwrap_or(ENDLESS), flow.source);
+        let service_class = self.plan.traffic[flow.name.traffic as usize].service_class;
         let delivered = if Side::on(host, connection) == Side::Opener || segment.ack == Seq::FIRST.wire() {
             Seq::FIRST.plus(size.get()).wire()
         } else {
@@ -471,7 +473,7 @@ impl<'a> Simulation<'a> {
             ..Segment::default()
         };
         let to = if opener(connection) == host { source } else { opener(connection) };
-        let packet = Packet::pack(&answer, connection, to, &mut self.pool);
+        let packet = Packet::pack(&answer, connection, to, service_class, &mut self.pool);
         let port = self.network.host_link(host);
         if let Offered::Dropped(_) = self.network.offer(now, port, packet, &mut NoProbe) {
             packet.unpack(&mut self.pool);
@@ -548,7 +550,7 @@ fn transmit(
         if !end.endpoint.poll_into(&mut segment, now, room, stack) {
             break;
         }
-        let packet = Packet::pack(&segment, end.connection, end.place.peer, pool);
+        let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
         match network.offer(now, end.place.port, packet, &mut NoProbe) {
             Offered::Accepted { departure, .. } if segment.length > 0 => {
                 end.note_waiting(departure, packet.ip_bytes());

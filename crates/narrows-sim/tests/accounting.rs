@@ -6,7 +6,7 @@ mod plans;
 
 use narrows_core::units::{Bytes, Span};
 use narrows_results::Quantity;
-use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern};
+use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern, Role, Scheduler, Traffic};
 use plans::{Dumbbell, at, flow, run};
 
 fn asked(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
@@ -58,6 +58,54 @@ fn the_bins_of_a_port_add_up_to_what_it_sent() {
     assert!((after - port.sent_bytes as f64).abs() < 1.0, "{after} of {}", port.sent_bytes);
     // The line carries 38 bytes more than each packet of 1500.
     assert!(bins.iter().all(|(_, bytes)| *bytes <= 500_000.0 * 1500.0 / 1538.0 + 1_500.0));
+}
+
+#[test]
+fn what_ports_drop_is_counted_for_the_flow_that_it_is_of() {
+    let network = Dumbbell { pairs: 2, limit: 40, ..Dumbbell::default() };
+    let sizes = [3_000_000, 5_000_000];
+    let flows = vec![flow(Span::ZERO, 0, 2, Some(sizes[0])), flow(Span::from_us(300), 1, 3, Some(sizes[1]))];
+    let mut plan = network.plan("newreno", false, Span::from_secs(5), Pattern::List(flows));
+    plan.schedule.warmup = Span::ZERO;
+    let results = run(&plan, 1);
+    assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some_and(|fct| fct < 4_000_000_000)));
+    let dropped = results.flows.iter().map(|flow| flow.dropped_bytes.expect("a simulator knows"));
+    let [one, other] = dropped.collect::<Vec<_>>()[..] else { panic!("two flows") };
+    assert!(one > 0 && other > 0, "{one} and {other}");
+    // All are full segments but the last of each flow, and nothing that is dropped is not sent again.
+    let packets = results.ports[network.bottleneck()].dropped_limit_packets;
+    assert!((packets * 1448).saturating_sub(2 * 1448) <= one + other && one + other <= packets * 1448, "{packets}");
+    for flow in &results.flows {
+        assert!(flow.retransmitted_bytes >= flow.dropped_bytes.unwrap_or(0), "{flow:?}");
+    }
+}
+
+#[test]
+fn classes_share_a_bottleneck_by_weight_both_ways() {
+    let network = Dumbbell { pairs: 2, rtt: Span::from_ms(1), limit: 1000, ..Dumbbell::default() };
+    // One flow each way and class, so that acknowledgements of a class wait behind data of their own class.
+    let mut plan = network.plan("newreno", false, Span::from_secs(4), Pattern::List(Vec::new()));
+    let drr = Scheduler::Drr { weights: vec![5, 1] };
+    for link in plan.network.links.iter_mut().filter(|link| link.role == Role::Fabric) {
+        link.scheduler = Some(drr.clone());
+    }
+    let plain = plan.traffic.remove(0);
+    for class in 0..2 {
+        let (left, right) = (u32::from(class), 2 + u32::from(class));
+        let flows = vec![flow(Span::ZERO, left, right, None), flow(Span::ZERO, right, left, None)];
+        let (name, pattern) = (format!("class-{class}"), Pattern::List(flows));
+        plan.traffic.push(Traffic { name, service_class: class, pattern, ..plain.clone() });
+    }
+    let results = run(&plan, 1);
+    let delivered: Vec<f64> = results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes as f64).collect();
+    for source in [0, 2] {
+        let of = |host: u32| {
+            let flow = results.flows.iter().position(|flow| flow.source == host).expect("each host sends");
+            delivered[flow]
+        };
+        let ratio = of(source) / of(source + 1);
+        assert!((ratio / 5.0 - 1.0).abs() < 0.03, "{ratio}");
+    }
 }
 
 #[test]

@@ -63,6 +63,8 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     let scope = dice.one_of(&[Scope::Tor, Scope::SourceDatacenter]);
     let point = dice.once_in(2).then_some(CongestionPoint { sampling, scope });
     let limit = dice.one_of(&[20, 60, 300]);
+    let classes = dice.one_of(&[Role::Fabric, Role::Edge]);
+    let classes = Some(classes).filter(|_| point.is_none() && dice.once_in(2));
     let mut links = Vec::new();
     let wan_pooled = pooled && dice.once_in(2);
     let jitter = dice.one_of(&[Span::ZERO, Span::from_us(12)]);
@@ -83,6 +85,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                     .filter(|_| !host)
                     .map(|packets| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) }),
                 congestion_point: point.filter(|_| !host),
+                scheduler: classes.filter(|&of| of == role && !host).map(|_| Scheduler::Drr { weights: vec![3, 1] }),
                 loss,
                 jitter: if host { jitter } else { Span::ZERO },
                 watched: !host,
@@ -128,6 +131,7 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
     Traffic {
         name: format!("t{index}"),
         controller: ControllerChoice { name: spec.name.into(), values, ecn },
+        service_class: u8::try_from(dice.below(2)).expect("0 or 1"),
         profile: Profile {
             min_rto: Span::from_ms(10),
             initial_rto: Span::from_ms(20),

@@ -70,6 +70,7 @@ fn flows(plan: &Plan, results: &Results) -> Columns {
         ("retransmitted_bytes", numbers(rows, |row| row.retransmitted_bytes)),
         ("timeouts", identifiers(rows, |row| row.timeouts)),
         ("marked_bytes", numbers(rows, |row| row.marked_bytes)),
+        ("dropped_bytes", optional_numbers(rows, |row| row.dropped_bytes)),
         ("near_source_cuts", numbers(rows, |row| row.near_source_cuts)),
         ("delivered_after_warmup_bytes", numbers(rows, |row| row.delivered_after_warmup_bytes)),
         ("finished", Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(row.fct_ns.is_some()))))),

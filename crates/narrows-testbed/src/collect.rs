@@ -160,6 +160,7 @@ fn row(
         rtt_mean_ns: (sent.rtt_count > 0).then(|| sent.rtt_sum.div(sent.rtt_count).as_ns()),
         retransmitted_bytes: sent.retransmitted_bytes,
         timeouts: sent.timeouts,
+        dropped_bytes: None,
         near_source_cuts: cuts.between((source, destination), ports, opened.start, until),
         marked_bytes: marks.between((source, destination), ports, opened.start, until),
         delivered_after_warmup_bytes: received.delivered_at_end.unwrap_or(received.delivered)

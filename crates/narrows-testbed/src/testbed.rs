@@ -125,6 +125,12 @@ pub enum TestbedError {
         /// What failed.
         reason: String,
     },
+    /// The plan's ports serve several classes, which real packets do not say yet.
+    #[error("port {port} has a scheduler, and live runs have one class only as yet")]
+    Classes {
+        /// Of the first one.
+        port: String,
+    },
     /// A host cannot be made.
     #[error("host {host} cannot be made: {error}")]
     Host {
@@ -259,6 +265,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     let (hosts, most) = (hosts(plan).count(), options.most_hosts.min(MOST_HOSTS));
     if hosts > most as usize {
         return Err(TestbedError::TooManyHosts { hosts, most });
+    }
+    if let Some(link) = plan.network.links.iter().find(|link| link.scheduler.is_some()) {
+        return Err(TestbedError::Classes { port: link.name.clone() });
     }
     let network: Network<Packet> = Network::new(&plan.network, seed).map_err(EmulatorError::from)?;
     let narrowest = |from: u32, to: u32| {

@@ -26,6 +26,7 @@ fn star(hosts: u32) -> Graph {
         pooled: false,
         aqm: None,
         congestion_point: None,
+        scheduler: None,
         loss: 0,
         jitter: Span::ZERO,
         watched: false,
@@ -41,6 +42,7 @@ fn the_same_seed_has_the_same_flows_as_in_the_simulator() {
         name: name.into(),
         controller: ControllerChoice { name: "cubic".into(), values: values.clone(), ecn: false },
         profile: Profile::LINUX_6,
+        service_class: 0,
         connections: Connections::Fresh,
         pattern,
     };

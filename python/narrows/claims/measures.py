@@ -188,6 +188,21 @@ def plr_wan(frames: Frames, arm: str) -> BySeed:
     return _segment(frames, arm, "wan", "plr")
 
 
+@measure("1e-5")
+def dropped_across(frames: Frames, arm: str) -> BySeed:
+    """Payload of flows between datacenters that the network dropped, wherever, per byte that their senders sent."""
+    flows = _of(frames.flows, arm).filter(pl.col("class") == "inter")
+    refuse_unfinished(int((~flows["finished"]).sum()), len(flows), "flows between datacenters")
+    # A flow that has finished has sent each of its bytes once, and some again.
+    sent = pl.col("size_bytes").sum() + pl.col("retransmitted_bytes").sum()
+    share = pl.col("dropped_bytes").sum() / sent / results.PLR_UNIT
+    known = pl.col("dropped_bytes").is_not_null().all()
+    found = _by_seed(flows.group_by("seed").agg(pl.when(known).then(share).alias("value")), "value")
+    if not found:
+        raise NotEvaluable(f"no flow crosses datacenters, or what is dropped of one is not known, with {arm}")
+    return found
+
+
 @measure("")
 def dcn_share_of_losses(frames: Frames, arm: str) -> BySeed:
     """Of all dropped packets, the share dropped inside the datacenters."""

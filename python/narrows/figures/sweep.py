@@ -102,7 +102,7 @@ def measured(frames: Frames, axis: str, columns: Mapping[str, str]) -> pl.DataFr
     """
     rows: list[dict[str, object]] = []
     for case, arm, at in frames.ports.select("case", "arm", axis).unique(maintain_order=True).iter_rows():
-        found = {column: _by_seed(frames, case, name) for column, name in columns.items()}
+        found = {column: by_seed(frames, case, name) for column, name in columns.items()}
         for seed in sorted({seed for values in found.values() for seed in values}):
             values = {column: values.get(seed) for column, values in found.items()}
             rows.append({"arm": arm, axis: at, "seed": seed, **values})
@@ -110,7 +110,8 @@ def measured(frames: Frames, axis: str, columns: Mapping[str, str]) -> pl.DataFr
     return pl.DataFrame(rows, schema=schema)
 
 
-def _by_seed(frames: Frames, case: str, measure: str) -> BySeed:
+def by_seed(frames: Frames, case: str, measure: str) -> BySeed:
+    """A measure of a case, `fct_all / web` of one traffic's flows; empty where it cannot be measured."""
     name, _, traffic = measure.partition(TRAFFIC)
     try:
         return value_by_seed(frames, name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))

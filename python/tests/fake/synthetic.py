@@ -77,7 +77,7 @@ def _flows(arm, character, names, noise, end_s):
             size,
             int(now * 1e9), fct if finished else None, ideal, max(1.0, fct / ideal) if finished else None,
             int(_BASE_NS + wait / 2), int(size * character[2] * noise.random() / 1e4), int(bool(stall)),
-            int(size * character[5] / 1e4), 0, size, finished,
+            int(size * character[5] / 1e4), int(size * character[2] / 2e4), 0, size, finished,
         ))  # fmt: skip
         number += 1
     return pl.DataFrame(rows, schema=FLOWS.schema, orient="row")

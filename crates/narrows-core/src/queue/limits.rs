@@ -25,6 +25,18 @@ impl Limit {
             Limit::Bytes(most) => backlog.bytes.get() + size.get() <= most.get(),
         }
     }
+
+    /// One of so many equal shares, rounded down.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub const fn share(self, shares: u64) -> Limit {
+        match self {
+            Limit::Unlimited => Limit::Unlimited,
+            Limit::Packets(most) => Limit::Packets(Packets::new(most.get() / shares)),
+            Limit::Bytes(most) => Limit::Bytes(Bytes::new(most.get() / shares)),
+        }
+    }
 }
 
 /// Memory that a switch's ports share by dynamic thresholds [Choudhury and Hahne 1998]: a port may hold at most
@@ -58,9 +70,16 @@ impl Pool {
     /// at most α·(B − Q), where Q is what all ports held just before, and the packet fits into what is free. What is
     /// admitted is admitted too if the port or the pool in truth holds less.
     pub fn admits(&self, port: Bytes, size: Bytes) -> bool {
+        self.admits_share(port, size, 1)
+    }
+
+    /// Whether one of so many equal `shares` of a port, which holds `share` bytes of this pool, may take a packet of `size`
+    /// as well: with it the share holds at most that part of what the port might. As [`admits`](Self::admits) otherwise.
+    #[inline]
+    pub fn admits_share(&self, share: Bytes, size: Bytes, shares: u64) -> bool {
         let free = self.config.size.saturating_sub(self.used);
         let threshold = u128::from(self.config.alpha) * u128::from(free.get());
-        size <= free && u128::from((port + size).get()) << 16 <= threshold
+        size <= free && (u128::from((share + size).get()) * u128::from(shares)) << 16 <= threshold
     }
 
     /// A packet of `size` came in.

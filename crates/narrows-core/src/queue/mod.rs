@@ -4,15 +4,19 @@
 //! ([`aqm::Aqm`]), its own [`Limit`], and its switch's shared [`Pool`]. All three are monotone where it matters: what
 //! they grant for a backlog they also grant for a smaller one. A driver that only knows an upper bound of the backlog
 //! may therefore act on a "yes" at once, and needs the exact figure only to be sure of a "no".
+//!
+//! Where a port serves several classes, [`DeficitRoundRobin`] says whose packet leaves next.
 
 pub mod aqm;
 pub mod congestion_point;
+pub mod drr;
 pub mod limits;
 
 use crate::units::{Bytes, Packets};
 
 pub use aqm::{Aqm, AqmConfig};
 pub use congestion_point::{CongestionPoint, CongestionPointConfig, Feedback};
+pub use drr::DeficitRoundRobin;
 pub use limits::{Limit, Pool, PoolConfig};
 
 /// What a port holds. The packet in service counts until its last bit has left.

@@ -55,19 +55,19 @@ impl<P: Payload> Ports<P> {
     /// What the port has done since the last reset, as of `now`.
     pub(crate) fn counters(&mut self, now: Time, link: u32) -> Counters {
         self.settle(now, link);
-        let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
+        let (port, rules, held) = (&self.ports[link as usize], &self.rules[link as usize], self.held(link));
         let with = |a: Backlog, b: Backlog| Backlog { bytes: a.bytes + b.bytes, packets: a.packets + b.packets };
         let taken = with(rules.carried, port.accepted);
         Counters {
             carried: rules.carried,
             offered: with(port.accepted, rules.refused),
-            sent: Backlog { bytes: taken.bytes - port.held().bytes, packets: taken.packets - port.held().packets },
-            queued: port.held(),
+            sent: Backlog { bytes: taken.bytes - held.bytes, packets: taken.packets - held.packets },
+            queued: held,
             dropped: rules.dropped,
             marked: rules.marked,
             samples: rules.samples,
             queue_max: port.queue_max,
-            queue_integral: port.queue_integral - self.outstanding(now, link),
+            queue_integral: port.queue_integral + self.waited(now, link) - self.outstanding(now, link),
             since: rules.since,
         }
     }
@@ -76,23 +76,23 @@ impl<P: Payload> Ports<P> {
     pub(crate) fn sent(&mut self, now: Time, link: u32) -> Bytes {
         self.settle(now, link);
         let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
-        rules.sent_before + rules.carried.bytes + port.accepted.bytes - port.held().bytes
+        rules.sent_before + rules.carried.bytes + port.accepted.bytes - self.held(link).bytes
     }
 
     /// Begins to count anew. What is held now is carried over.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         for link in 0..self.len() {
             self.settle(now, link);
-            let (outstanding, sent) = (self.outstanding(now, link), self.sent(now, link));
+            let (outstanding, sent, held) = (self.outstanding(now, link), self.sent(now, link), self.held(link));
             let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
             rules.sent_before = sent;
             port.queue_integral = outstanding;
-            port.queue_max = port.held().bytes;
+            port.queue_max = held.bytes;
             if rules.congestion_point.is_some() {
                 port.sample_beyond = port.sample_beyond.saturating_sub(port.accepted.bytes.get());
             }
             port.accepted = Backlog::EMPTY;
-            rules.carried = port.held();
+            rules.carried = held;
             rules.refused = Backlog::EMPTY;
             rules.dropped = Default::default();
             rules.marked = Packets::ZERO;
@@ -101,7 +101,7 @@ impl<P: Payload> Ports<P> {
         }
     }
 
-    /// Σ size · (departure − now) over what a settled port holds.
+    /// Σ size · (departure − now) over what a settled port holds and of which the departure is known.
     fn outstanding(&self, now: Time, link: u32) -> u128 {
         let port = &self.ports[link as usize];
         self.store

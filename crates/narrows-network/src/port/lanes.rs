@@ -26,6 +26,7 @@ impl<P: Payload> Ports<P> {
                 pooled: false,
                 aqm: None,
                 congestion_point: None,
+                scheduler: None,
                 loss: 0,
                 jitter: Span::ZERO,
                 ..link.clone()

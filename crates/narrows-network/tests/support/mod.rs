@@ -13,13 +13,14 @@ pub(crate) struct Packet {
     pub(crate) destination: u32,
     pub(crate) flow: u32,
     pub(crate) size: u32,
+    pub(crate) class: u8,
     pub(crate) capable: bool,
     pub(crate) marked: bool,
 }
 
 impl Packet {
     pub(crate) fn to(destination: u32, size: u32) -> Packet {
-        Packet { id: 0, destination, flow: 0, size, capable: true, marked: false }
+        Packet { id: 0, destination, flow: 0, size, class: 0, capable: true, marked: false }
     }
 }
 
@@ -32,6 +33,9 @@ impl Payload for Packet {
     }
     fn flow_hash(&self) -> u32 {
         self.flow
+    }
+    fn service_class(&self) -> u8 {
+        self.class
     }
     fn ecn_capable(&self) -> bool {
         self.capable
@@ -67,6 +71,7 @@ pub(crate) fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span
             pooled: false,
             aqm: None,
             congestion_point: None,
+            scheduler: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: false,

@@ -43,6 +43,8 @@ pub struct LinkClass {
     pub aqm: Option<Located<Aqm>>,
     /// What tells senders near by of the queue, beside the law.
     pub congestion_point: Option<Located<CongestionPoint>>,
+    /// How the port serves several classes of traffic; one queue where nothing is said.
+    pub scheduler: Option<Located<Scheduler>>,
     /// Share of packets lost on the wire, independently.
     pub loss: Option<Located<Fraction>>,
 }
@@ -94,6 +96,24 @@ pub struct Qcn {
     pub sample_base: Option<Located<Quantity<Bytes>>>,
     /// Who is told; `"tor"` where nothing is said.
     pub notify: Option<Notify>,
+}
+
+/// How a port serves several classes of traffic: see `service-class` of a traffic.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// It does not: one queue, first in, first out.
+    Fifo,
+    /// Deficit round robin [Shreedhar 1995].
+    Drr(Drr),
+}
+
+/// The parameter of [`Scheduler::Drr`].
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Drr {
+    /// By class, from 0: 2 to 8 of them, each 1 to 1000.
+    pub weights: Located<Vec<u16>>,
 }
 
 /// Whom a congestion point tells.

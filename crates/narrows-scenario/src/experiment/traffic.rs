@@ -23,6 +23,8 @@ pub struct Traffic {
     /// What differs from the topology's `host` for this traffic.
     #[serde(default)]
     pub host: Host,
+    /// Which class of a port with a `scheduler` its packets are of, both ways; 0 where nothing is said.
+    pub service_class: Option<Located<u8>>,
     /// `"fresh"`, `"fresh-established"` or `{ persistent = { pool = 5 } }`.
     pub connections: Option<Located<Connections>>,
     /// Who sends to whom, by where they stand.

@@ -220,6 +220,30 @@ fn congestion_points() {
 }
 
 #[test]
+fn classes() {
+    let room = "alpha = 0.2 } }";
+    let with = |drr: &str| format!("alpha = 0.2 }}, scheduler = {{ drr = {{ {drr} }} }} }}");
+    let drr = ["weights = [1]", "weights = [1, 1, 1, 1, 1, 1, 1, 1, 1]", "weights = [5, 0]", "weights = [5, 1001]"];
+    let drr = [drr[0], drr[1], drr[2], drr[3], "weights = [5, -1]", "weight = [5, 1]", "weights = [1, 1], quantum = 3"];
+    let mut all = all_said(&drr.map(with).each_ref().map(|with| (room, with.as_str())));
+    let (two, class) = (with("weights = [5, 1]"), |class: &str| format!("service-class = {class}\narrivals"));
+    let small = two.replace("}, scheduler", "}, limit = \"1pkt\", scheduler");
+    let sampled = two.replace("alpha = 0.2 }", "alpha = 0.2 }, congestion-point = { qcn = {} }");
+    all += &all_said(&[
+        (room, &small),
+        ("size = \"4MB\", alpha = 0.2 } }", &format!("size = \"10KB\", {two}")),
+        (room, &sampled),
+        (room, "alpha = 0.2 }, scheduler = \"wfq\" }"),
+        ("arrivals", &class("8")),
+        ("arrivals", &class("-1")),
+        ("arrivals", &class("\"gold\"")),
+    ]);
+    let third = RIGHT.replacen(room, &two, 1).replacen("arrivals", &class("2"), 1);
+    let _ = writeln!(all, "{}", expand(&third, &Overrides::default()).unwrap_err().render());
+    insta::assert_snapshot!(all);
+}
+
+#[test]
 fn overrides_are_shown_as_they_were_given() {
     let set =
         |path: &str, value: &str| Overrides { sets: vec![(path.to_owned(), value.to_owned())], ..Overrides::default() };

@@ -424,6 +424,41 @@ fn a_congestion_point_acts_before_its_ports_marking_and_sits_in_switches_only() 
 }
 
 #[test]
+fn a_scheduler_sits_in_switches_only_and_an_edge_may_go_without() {
+    let text = r#"
+        cc = "dctcp"
+        [topology.two-datacenters]
+        fabric = { scheduler = { drr = { weights = [5, 1] } } }
+        edge = { scheduler = "fifo" }
+        [[traffic]]
+        name = "inside"
+        long = { flows = 1 }
+        between = "racks"
+        [[traffic]]
+        name = "across"
+        service-class = 1
+        long = { flows = 1 }
+        between = "datacenters"
+        [[arm]]
+        name = "dctcp"
+        [run]
+        end = "1s"
+        "#;
+    let plan = plans(text).remove(0);
+    let drr = plan::Scheduler::Drr { weights: vec![5, 1] };
+    for link in &plan.network.links {
+        assert_eq!(link.scheduler.as_ref(), (link.role == Role::Fabric).then_some(&drr), "{}", link.name);
+    }
+    assert_eq!(plan.traffic.iter().map(|traffic| traffic.service_class).collect::<Vec<_>>(), [0, 1]);
+    // What is not said is not written, so that plans without classes keep their names.
+    let said = |plan: &plan::Plan| serde_json::to_string(plan).unwrap();
+    let plain = text.replace("service-class = 1", "").replace("scheduler = { drr = { weights = [5, 1] } }", "");
+    assert!(said(&plan).contains("service-class") && said(&plan).contains("scheduler"));
+    let plain = said(&plans(&plain)[0]);
+    assert!(!plain.contains("service-class") && !plain.contains("scheduler"));
+}
+
+#[test]
 fn several_traffics_share_a_load() {
     let of_wan = |load: &str| {
         let text = text!("gemini-fig13").replacen("load = 0.9, of = \"wan\"", &format!("{load}, of = \"wan\""), 1);

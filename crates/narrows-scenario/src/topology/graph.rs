@@ -49,7 +49,7 @@ pub(super) fn resolve(written: &Written) -> Judged<Graph> {
     // A pool stated at a switch is that of all its fabric ports; a link's own limit then takes its port out of it.
     let fabric_at = |home: usize| -> Judged<LinkSpec> {
         let pool = written.switches[home].pool.as_ref().map(pool_of).transpose()?;
-        Ok(LinkSpec { pool: pool.or(fabric.pool), ..fabric })
+        Ok(LinkSpec { pool: pool.or(fabric.pool), ..fabric.clone() })
     };
 
     let mut homes = vec![];
@@ -67,7 +67,7 @@ pub(super) fn resolve(written: &Written) -> Judged<Graph> {
                 return Err(Problem::TooMany { what: "hosts", value, most: MOST_HOSTS.into() }.at(&group.span));
             }
             builder.host(name, switch.site, switch.rack);
-            homes.push((home, spec));
+            homes.push((home, spec.clone()));
         }
     }
     if let (true, Some(last)) = (2 * (homes.len() + written.links.len()) as u64 > MOST_LINKS, written.links.last()) {
@@ -98,7 +98,7 @@ pub(super) fn resolve(written: &Written) -> Judged<Graph> {
             None => Role::Fabric,
         };
         for (from, to, differs) in [(one, other, &link.forward), (other, one, &link.backward)] {
-            let class = if role == Role::Wan { wan } else { fabric_at(from)? };
+            let class = if role == Role::Wan { wan.clone() } else { fabric_at(from)? };
             let both = class.with(without_pool(&link.both, "on one link: it is the switch's")?)?;
             let spec = both.with(without_pool(differs, "on one link: it is the switch's")?)?;
             builder.link(switches[from], switches[to], role, &spec);

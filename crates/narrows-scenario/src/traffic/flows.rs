@@ -253,6 +253,7 @@ mod tests {
             name: "t".into(),
             controller: ControllerChoice { name: "cubic".into(), values: vec![], ecn: false },
             profile: Profile::LINUX_6,
+            service_class: 0,
             connections: Connections::Fresh,
             pattern: Pattern::List(list.into()),
         };

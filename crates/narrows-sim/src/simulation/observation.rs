@@ -73,6 +73,19 @@ impl Simulation<'_> {
         }
     }
 
+    /// The network has dropped a packet: its place in the pool is free, and what it carried is counted for its flow.
+    #[inline(never)]
+    pub(super) fn note_dropped(&mut self, packet: Packet) {
+        let segment = packet.unpack(&mut self.pool);
+        if segment.length == 0 {
+            return;
+        }
+        match self.flows.place(self.names.name(segment.tag)) {
+            Some(number) => self.flows[number].dropped_bytes += u64::from(segment.length),
+            None => *self.dropped_in_passing.entry(segment.tag.0).or_default() += u64::from(segment.length),
+        }
+    }
+
     /// Takes what living ends have counted so far into their flows.
     fn note_living(&mut self) {
         for slot in self.connections.living_slots() {
@@ -171,6 +184,7 @@ impl Simulation<'_> {
         self.network.finish(now);
         Notes {
             flows: self.flows,
+            dropped_in_passing: self.dropped_in_passing,
             queries: self.queries,
             ports,
             series: self.series,

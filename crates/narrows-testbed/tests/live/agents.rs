@@ -21,7 +21,7 @@ fn traffic(name: &str, ecn: bool, connections: Connections, pattern: Pattern) ->
     let values =
         spec("cubic").expect("it is registered").parameters.iter().map(|parameter| parameter.default).collect();
     let controller = ControllerChoice { name: "cubic".into(), values, ecn };
-    Traffic { name: name.into(), controller, profile: Profile::LINUX_6, connections, pattern }
+    Traffic { name: name.into(), controller, profile: Profile::LINUX_6, service_class: 0, connections, pattern }
 }
 
 fn plan(network: Graph, end_ms: u64, traffic: Vec<Traffic>) -> Plan {

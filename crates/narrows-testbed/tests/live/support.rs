@@ -56,6 +56,7 @@ pub(crate) fn dumbbell(rtt: Span, limit: u64, mark_at: Option<u64>) -> Graph {
             pooled: false,
             aqm: mark.map(|k| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(k)) }),
             congestion_point: None,
+            scheduler: None,
             loss: 0,
             jitter: Span::ZERO,
             watched: bottleneck,
