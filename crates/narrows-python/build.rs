@@ -7,7 +7,7 @@ use std::process::Command;
 const CRATES: [&str; 5] = ["core", "network", "results", "scenario", "sim"];
 
 fn main() {
-    println!("cargo::rustc-env=NARROWS_SOURCES={}", narrows_sources::digest(&CRATES, &[]));
+    println!("cargo::rustc-env=NARROWS_SOURCES={}", narrows_sources::digest(&CRATES, &[], &[]));
     println!("cargo::rustc-env=NARROWS_BUILD={}, {}", compiler(), told("PROFILE"));
 }
 

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 const COUNTS: [(&str, &[&str]); 2] = [("src", &["rs", "c", "h"]), ("data", &["cdf"])];
 
 /// Eight hexadecimal digits over the sources of these crates, each named without `narrows-`; but not those below the folders
-/// `without`, such as `core/src/tcp`. Cargo is told to look at them again when they change.
+/// `without`, such as `core/src/tcp`, unless it is one of the files `but`. Cargo is told to look at them again when they change.
 ///
 /// # Panics
 /// If a source cannot be read, or if it is not called by a build script of one of the project's crates.
-pub fn digest(crates: &[&str], without: &[&str]) -> String {
+pub fn digest(crates: &[&str], without: &[&str], but: &[&str]) -> String {
     // FNV-1a: it tells versions apart, it guards nothing.
     let mut digest = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |bytes: &[u8]| {
@@ -24,7 +24,10 @@ pub fn digest(crates: &[&str], without: &[&str]) -> String {
         for (part, extensions) in COUNTS {
             let folder = Path::new("..").join(format!("narrows-{name}")).join(part);
             println!("cargo::rerun-if-changed={}", folder.display());
-            let left_out = |file: &Path| without.iter().any(|out| file.starts_with(format!("../narrows-{out}")));
+            let is_below = |file: &Path, places: &[&str]| {
+                places.iter().any(|place| file.starts_with(format!("../narrows-{place}")))
+            };
+            let left_out = |file: &Path| is_below(file, without) && !is_below(file, but);
             let counts = |file: &Path| {
                 !left_out(file) && file.extension().is_some_and(|found| extensions.iter().any(|&ext| found == ext))
             };
