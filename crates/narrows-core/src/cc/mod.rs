@@ -159,6 +159,8 @@ pub struct Ack {
 /// A transmission, at the moment it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
+    /// The IP packet.
+    pub size: Bytes,
     /// Packets in flight after it.
     pub in_flight: Packets,
     /// How long nothing had been sent, when nothing was in flight before it; otherwise `None`.

@@ -180,7 +180,11 @@ impl Transport {
             self.max_in_flight = self.max_in_flight.max(self.in_flight);
             self.path.nxt = self.path.nxt.plus(MSS);
             self.path.in_flight = Packets::new(self.in_flight);
-            self.cc.on_sent(self.now, &Sent { in_flight: self.path.in_flight, idle }, &self.path);
+            self.cc.on_sent(
+                self.now,
+                &Sent { size: self.path.packet, in_flight: self.path.in_flight, idle },
+                &self.path,
+            );
             self.last_sent = self.now;
         }
         assert!(self.window() <= before, "sending grants no window");
@@ -296,6 +300,7 @@ fn ends(kind: Kind, range: Option<(u64, u64)>) -> [Value; 2] {
         Kind::Span => Value::Span(Span::from_ps(integer)),
         Kind::Rate => Value::Rate(Rate::from_bps(integer)),
         Kind::Packets => Value::Packets(Packets::new(integer)),
+        Kind::Bytes => Value::Bytes(Bytes::new(integer)),
         Kind::Choice(names) => Value::Choice(if integer > 0 { u8::try_from(names.len() - 1).unwrap_or(0) } else { 0 }),
     })
 }
@@ -366,6 +371,7 @@ fn defaults_are_of_their_kind_and_in_range() {
                 (Kind::Span, Value::Span(span)) => span.as_ps(),
                 (Kind::Rate, Value::Rate(rate)) => rate.as_bps(),
                 (Kind::Packets, Value::Packets(packets)) => packets.get(),
+                (Kind::Bytes, Value::Bytes(bytes)) => bytes.get(),
                 (Kind::Choice(names), Value::Choice(chosen)) if usize::from(chosen) < names.len() => continue,
                 (kind, value) => panic!("{}.{}: {value:?} is no {kind:?}", spec.name, parameter.name),
             };
