@@ -20,6 +20,7 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 pub mod bbr;
 pub mod cubic;
+pub mod dcqcn;
 pub mod dctcp;
 pub mod gemini;
 /// The example of `docs/your-own-controller.md`: compiled and tested, not registered.
@@ -361,6 +362,7 @@ registry! {
     bbr::Bbr,
     dctcp::Dctcp,
     gemini::Gemini,
+    dcqcn::Dcqcn,
 }
 
 /// The [`Spec`] of the controller with this name.

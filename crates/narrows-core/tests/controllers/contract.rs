@@ -110,6 +110,8 @@ impl Transport {
         let settings = Settings::new(spec.parameters, values);
         let context = Context { settings, path: &path, random: SmallStream::new(7) };
         let cc = Controller::build(spec.name, &context).expect("a name from the registry");
+        // Who paces from the first packet on may begin with a wide window: it is not what limits.
+        let first = if cc.pacing().is_some() { cc.window().get() } else { 0 };
         Transport {
             cc,
             path,
@@ -122,7 +124,7 @@ impl Transport {
             max_in_flight: 0,
             last_sent: Time::ZERO,
             restorable: 0,
-            bound: 16,
+            bound: first.max(16),
             growth_per_packet,
         }
     }
