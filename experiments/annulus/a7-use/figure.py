@@ -28,7 +28,7 @@ def draw(results: Results) -> alt.TopLevelMixin:
         sweep.Panel("Requests inside, 64 KB: p99", "ms", runs, "tail", log=True),
     ]
     uplinks = [
-        sweep.Panel("Utilisation of the racks' uplinks", "–", runs, "use", low=0.5, high=1),
+        sweep.Panel("Utilisation of the racks' uplinks", "share of the line", runs, "use", low=0.5, high=1),
         sweep.Panel("Goodput of the eight flows across", "Mbit/s", runs, "across"),
     ]
     return style.stacked(tuple(sweep.draw(row, AXIS, ARMS, title=TITLE) for row in (inside, uplinks)))
