@@ -43,7 +43,7 @@ def _parameters(specs: Sequence[Mapping[str, Any]], values: Sequence[object]) ->
 
 
 def value_text(value: object, kind: object) -> str:
-    """One value: `"auto"` or `{variant: integer}`, in the plan's own units (ps, bit/s, packets, 2⁻ᵇⁱᵗˢ)."""
+    """One value: `"auto"` or `{variant: integer}`, in the plan's own units (ps, bit/s, packets, bytes, 2⁻ᵇⁱᵗˢ)."""
     if not isinstance(value, Mapping):
         return str(value)
     (variant, raw), *_ = value.items()
@@ -56,6 +56,8 @@ def value_text(value: object, kind: object) -> str:
             return _scaled(int(raw), (("Gbps", 10**9), ("Mbps", 10**6), ("kbps", 10**3)), "bps")
         case "packets":
             return f"{raw}pkt"
+        case "bytes":
+            return _scaled(int(raw), (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)), "B")
         case "real":
             bits = _detail(kind, "real", "bits")
             return _real(int(raw), bits) if isinstance(bits, int) else str(raw)

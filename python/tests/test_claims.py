@@ -192,6 +192,17 @@ def test_a_port_is_used_to_a_hundred_percent_at_most():
     assert value_by_seed(data, "utilisation_bottleneck", ("a",)) == {1: 1.0}
 
 
+def test_the_use_of_watched_ports_is_their_mean_inside_the_datacenters():
+    rows = ports(
+        ("t", "fabric", 9, 0, 0.4), ("u", "fabric", 9, 0, 0.8), ("v", "fabric", 9, 0, 0.1), ("b", "wan", 9, 0, 0.9)
+    )  # fmt: skip
+    watched = rows.with_columns(queue_p50_bytes=pl.when(pl.col("node") != "v").then(0))
+    assert value_by_seed(frames([flows((10, 1))], [watched]), "utilisation_watched", ("a",)) == {1: pytest.approx(0.6)}
+    nowhere_inside = frames([flows((10, 1))], [watched.filter(pl.col("node").is_in(["v", "b"]))])
+    with pytest.raises(NotEvaluable, match="no port inside the datacenters was watched with a"):
+        value_by_seed(nowhere_inside, "utilisation_watched", ("a",))
+
+
 def test_a_tail_of_few_flows_is_not_evaluable():
     with pytest.raises(NotEvaluable, match="2 small flows per seed"):
         value_by_seed(sample(), "fct_small_p99", ("slow",))
@@ -213,7 +224,7 @@ def test_every_measure_is_tested_or_refused_above():
     elsewhere |= {"servers_with_timeouts", "servers_with_any_timeout"}
     elsewhere |= {"message_mean", "message_p95", "background_timeouts", "gain_rank_of_messages"}
     assert set(MEASURES) - tested - elsewhere == {
-        "fct_small_p99", "payload", "share_of_bytes_in_largest_tenth", "utilisation_wan_busiest",
+        "fct_small_p99", "payload", "share_of_bytes_in_largest_tenth", "utilisation_wan_busiest", "utilisation_watched",
     }  # fmt: skip
 
 

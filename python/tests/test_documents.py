@@ -71,6 +71,7 @@ def test_quantities_have_their_unit():
         ({"switch": True}, "switch", "true"),
         ({"choice": 1}, {"choice": ["round", "timer"]}, "timer"),
         ({"count": 4}, "count", "4"),
+        ({"bytes": 10_000_000}, "bytes", "10MB"),
     ],
 )
 def test_parameters_read_as_they_are_written(value, kind, text):

@@ -3,7 +3,7 @@
 use crate::controllers::Controller;
 use crate::error::Error;
 use narrows_core::cc::{Kind, Parameter, Value};
-use narrows_core::units::{Packets, Rate, Span};
+use narrows_core::units::{Bytes, Packets, Rate, Span};
 use std::fs;
 use std::path::Path;
 
@@ -77,8 +77,8 @@ impl Settings {
     }
 }
 
-/// The integer that stands for a value, in the unit of its kind: picoseconds, bits per second, packets, 2^-`bits`, the
-/// position of a choice. The greatest integer is [`Value::Auto`].
+/// The integer that stands for a value, in the unit of its kind: picoseconds, bits per second, packets, bytes, 2^-`bits`,
+/// the position of a choice. The greatest integer is [`Value::Auto`].
 pub fn encode(value: Value) -> u64 {
     match value {
         Value::Auto => AUTO,
@@ -87,6 +87,7 @@ pub fn encode(value: Value) -> u64 {
         Value::Span(span) => span.as_ps(),
         Value::Rate(rate) => rate.as_bps(),
         Value::Packets(packets) => packets.get(),
+        Value::Bytes(bytes) => bytes.get(),
         Value::Choice(position) => u64::from(position),
     }
 }
@@ -103,6 +104,7 @@ fn decode(parameter: &Parameter, integer: u64) -> Value {
         Kind::Span => Value::Span(Span::from_ps(integer)),
         Kind::Rate => Value::Rate(Rate::from_bps(integer)),
         Kind::Packets => Value::Packets(Packets::new(integer)),
+        Kind::Bytes => Value::Bytes(Bytes::new(integer)),
         Kind::Choice(_) => Value::Choice(u8::try_from(integer).unwrap_or(0)),
     }
 }
@@ -116,7 +118,8 @@ fn check(parameter: &Parameter, value: Value) -> Result<(), Error> {
         | (Kind::Real { .. }, Value::Real(_))
         | (Kind::Span, Value::Span(_))
         | (Kind::Rate, Value::Rate(_))
-        | (Kind::Packets, Value::Packets(_)) => None,
+        | (Kind::Packets, Value::Packets(_))
+        | (Kind::Bytes, Value::Bytes(_)) => None,
         (Kind::Switch, _) => Some("true or false"),
         (Kind::Choice(_), _) => Some("one of its names"),
         (Kind::Count, _) => Some("a whole number"),
@@ -124,6 +127,7 @@ fn check(parameter: &Parameter, value: Value) -> Result<(), Error> {
         (Kind::Span, _) => Some("a length of time"),
         (Kind::Rate, _) => Some("a rate"),
         (Kind::Packets, _) => Some("a number of packets"),
+        (Kind::Bytes, _) => Some("a size"),
     };
     if let Some(takes) = takes {
         return Err(Error::WrongKind { parameter: parameter.name, takes });
@@ -147,6 +151,7 @@ fn text(kind: Kind, integer: u64) -> String {
         Kind::Span => Span::from_ps(integer).to_string(),
         Kind::Rate => Rate::from_bps(integer).to_string(),
         Kind::Packets => Packets::new(integer).to_string(),
+        Kind::Bytes => Bytes::new(integer).to_string(),
         Kind::Real { bits } => (integer as f64 / 2_f64.powi(i32::from(bits))).to_string(),
         Kind::Switch | Kind::Count | Kind::Choice(_) => integer.to_string(),
     }

@@ -59,6 +59,7 @@ fn parameter(parameter: &Parameter) -> Json {
         Kind::Span => json!("span"),
         Kind::Rate => json!("rate"),
         Kind::Packets => json!("packets"),
+        Kind::Bytes => json!("bytes"),
         Kind::Choice(names) => json!({ "choice": names }),
     };
     json!({
@@ -80,6 +81,7 @@ fn text(kind: Kind, value: Value) -> String {
         Value::Span(span) => span.to_string(),
         Value::Rate(rate) => rate.to_string(),
         Value::Packets(packets) => packets.to_string(),
+        Value::Bytes(bytes) => bytes.to_string(),
         Value::Choice(chosen) => match kind {
             Kind::Choice(names) => names[usize::from(chosen)].into(),
             _ => chosen.to_string(),
@@ -94,6 +96,7 @@ fn bound(kind: Kind, value: u64) -> String {
         Kind::Span => Span::from_ps(value).to_string(),
         Kind::Rate => Rate::from_bps(value).to_string(),
         Kind::Packets => Packets::new(value).to_string(),
+        Kind::Bytes => Bytes::new(value).to_string(),
     }
 }
 

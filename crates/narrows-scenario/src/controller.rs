@@ -2,7 +2,7 @@
 
 use narrows_core::cc::settings::{Kind, Parameter, Value};
 use narrows_core::cc::{EcnUse, Spec};
-use narrows_core::units::{Packets, Rate, Span};
+use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
@@ -106,6 +106,11 @@ fn value(spec: &'static Spec, parameter: &'static Parameter, written: &Located<S
             (Value::Packets(packets), packets.get())
         }
         (Kind::Packets, Scalar::Whole(number)) => return Err(quantity(units::bare::<Packets>(number))),
+        (Kind::Bytes, Scalar::Text(text)) => {
+            let bytes = units::parse::<Bytes>(text).map_err(quantity)?;
+            (Value::Bytes(bytes), bytes.get())
+        }
+        (Kind::Bytes, Scalar::Whole(number)) => return Err(quantity(units::bare::<Bytes>(number))),
         (Kind::Choice(names), Scalar::Text(text)) => {
             let Some(chosen) = names.iter().position(|name| name == text) else {
                 let known = names.iter().map(|name| (*name).to_owned()).collect();
@@ -159,6 +164,7 @@ pub fn shown(kind: Kind, integer: u64) -> String {
         Kind::Span => Span::from_ps(integer).to_string(),
         Kind::Rate => Rate::from_bps(integer).to_string(),
         Kind::Packets => Packets::new(integer).to_string(),
+        Kind::Bytes => Bytes::new(integer).to_string(),
         Kind::Switch | Kind::Count | Kind::Choice(_) => integer.to_string(),
     }
 }
@@ -172,6 +178,7 @@ pub fn describe_value(parameter: &Parameter, value: Value) -> String {
         Value::Span(span) => span.to_string(),
         Value::Rate(rate) => rate.to_string(),
         Value::Packets(packets) => packets.to_string(),
+        Value::Bytes(bytes) => bytes.to_string(),
         Value::Choice(chosen) => match parameter.kind {
             Kind::Choice(names) => names.get(usize::from(chosen)).copied().unwrap_or("?").to_owned(),
             _ => chosen.to_string(),
@@ -187,6 +194,7 @@ fn describe(kind: Kind) -> String {
         Kind::Span => "a length of time such as \"5ms\"".to_owned(),
         Kind::Rate => "a rate such as \"1Gbps\"".to_owned(),
         Kind::Packets => "a number of packets such as \"50pkt\"".to_owned(),
+        Kind::Bytes => "a size such as \"10MB\"".to_owned(),
         Kind::Choice(names) => format!("one of {}", names.join(", ")),
     }
 }

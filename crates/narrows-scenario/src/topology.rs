@@ -264,6 +264,7 @@ fn aqm_of(aqm: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
                 weight_shift,
                 gentle: red.gentle.unwrap_or(false),
                 ecn: red.ecn.unwrap_or(true),
+                marks_only: red.marks_only.unwrap_or(false),
             })
         }
         Aqm::Pi(pi) => Some(pi_of(pi)?),

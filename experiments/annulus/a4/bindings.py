@@ -35,7 +35,7 @@ def _wan_round_trip() -> float:
 _INSIDE = " + ".join(_at("payload", "dctcp+bbr", HALF, f"dc/rack-{rack}") for rack in (1, 2))
 _ACROSS = _at("payload", "dctcp+bbr", HALF, "wan/1-2")
 
-_USE = f"utilisation_bottleneck({{}} · load={BUSIEST})"
+_USE = f"utilisation_watched({{}} · load={BUSIEST})"
 
 BINDINGS = {
     "ann-002": Binding(

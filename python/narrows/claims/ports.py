@@ -1,4 +1,4 @@
-"""Measures of the switches' ports: how long a packet waits there, and how busy the busiest is."""
+"""Measures of the switches' ports: how long a packet waits there, and how busy they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.claims.measures import measure
+from narrows.claims.measures import NotEvaluable, measure
 
 if TYPE_CHECKING:
     from narrows.results import Frames
@@ -27,6 +27,21 @@ def queueing_delay(frames: Frames, arm: str) -> BySeed:
 def utilisation_bottleneck(frames: Frames, arm: str) -> BySeed:
     """Utilisation of the busiest switch port; at most 1, for a packet that straddles the warm-up's end counts whole."""
     return _largest(frames, arm, pl.min_horizontal(pl.col("utilisation"), 1.0))
+
+
+@measure("")
+def utilisation_watched(frames: Frames, arm: str) -> BySeed:
+    """Mean utilisation of the watched switch ports inside the datacenters: what several equal ports have in common."""
+    watched = pl.col("role").is_in(["fabric", "edge"]) & pl.col("queue_p50_bytes").is_not_null()
+    table = (
+        frames.ports.filter((pl.col("case") == arm) & watched)
+        .group_by("seed")
+        .agg(pl.col("utilisation").mean())
+        .sort("seed")
+    )
+    if table.is_empty():
+        raise NotEvaluable(f"no port inside the datacenters was watched with {arm}")
+    return {int(seed): float(value) for seed, value in table.iter_rows()}
 
 
 def _largest(frames: Frames, arm: str, value: pl.Expr) -> BySeed:

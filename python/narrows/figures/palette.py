@@ -19,11 +19,12 @@ KNOWN: Final = {
     "vegas": "#cc79a7",
     "vegas-10": "#882255",
     "bbr": "#56b4e9",
+    "dcqcn": "#999933",
     "newreno": "#aa4499",
     "tcp": "#aa4499",
 }
 """What the papers call TCP is NewReno."""
-_FREE: Final = ("#332288", "#cc6677", "#44aa99", "#999933", "#117733", "#ddcc77")
+_FREE: Final = ("#332288", "#cc6677", "#44aa99", "#117733", "#ddcc77")
 _OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
 """Colours that no scheme has come first."""
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)

@@ -20,6 +20,7 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 pub mod bbr;
 pub mod cubic;
+pub mod dcqcn;
 pub mod dctcp;
 pub mod gemini;
 /// The example of `docs/your-own-controller.md`: compiled and tested, not registered.
@@ -159,6 +160,8 @@ pub struct Ack {
 /// A transmission, at the moment it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
+    /// The IP packet.
+    pub size: Bytes,
     /// Packets in flight after it.
     pub in_flight: Packets,
     /// How long nothing had been sent, when nothing was in flight before it; otherwise `None`.
@@ -359,6 +362,7 @@ registry! {
     bbr::Bbr,
     dctcp::Dctcp,
     gemini::Gemini,
+    dcqcn::Dcqcn,
 }
 
 /// The [`Spec`] of the controller with this name.

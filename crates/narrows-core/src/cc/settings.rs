@@ -1,7 +1,7 @@
 //! A controller's parameters as data: name, kind, default, range and meaning stand in one line beside the algorithm.
 //! Experiments, help texts and documentation all read that line.
 
-use crate::units::{Packets, Rate, Span};
+use crate::units::{Bytes, Packets, Rate, Span};
 
 /// What a parameter is, and so how an experiment writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Kind {
     Rate,
     /// A number of packets: `"50pkt"`.
     Packets,
+    /// A number of bytes: `"10MB"`.
+    Bytes,
     /// One of these names.
     Choice(&'static [&'static str]),
 }
@@ -43,6 +45,8 @@ pub enum Value {
     Rate(Rate),
     /// Of [`Kind::Packets`].
     Packets(Packets),
+    /// Of [`Kind::Bytes`].
+    Bytes(Bytes),
     /// Of [`Kind::Choice`]: the position of the chosen name.
     Choice(u8),
 }
@@ -107,6 +111,10 @@ impl<'a> Settings<'a> {
     /// The number of packets called `name`; `None` if it is left to the controller.
     pub fn packets(&self, name: &str) -> Option<Packets> {
         if let Value::Packets(packets) = self.value(name) { Some(packets) } else { None }
+    }
+    /// The number of bytes called `name`; `None` if it is left to the controller.
+    pub fn bytes(&self, name: &str) -> Option<Bytes> {
+        if let Value::Bytes(bytes) = self.value(name) { Some(bytes) } else { None }
     }
     /// The chosen name of the choice called `name`.
     ///

@@ -271,7 +271,7 @@ mod tests {
     fn idling_measures_the_path_anew() {
         let mut drive = vegas(2, 4);
         run(&mut drive, 20);
-        let sent = Sent { in_flight: Packets::new(1), idle: Some(Span::from_ms(50)) };
+        let sent = Sent { size: drive.path.packet, in_flight: Packets::new(1), idle: Some(Span::from_ms(50)) };
         drive.cc.on_sent(drive.now, &sent, &drive.path);
         assert_eq!((drive.cc.base_us, drive.cc.samples), (u64::MAX, 0));
     }

@@ -110,6 +110,8 @@ impl Transport {
         let settings = Settings::new(spec.parameters, values);
         let context = Context { settings, path: &path, random: SmallStream::new(7) };
         let cc = Controller::build(spec.name, &context).expect("a name from the registry");
+        // Who paces from the first packet on may begin with a wide window: it is not what limits.
+        let first = if cc.pacing().is_some() { cc.window().get() } else { 0 };
         Transport {
             cc,
             path,
@@ -122,7 +124,7 @@ impl Transport {
             max_in_flight: 0,
             last_sent: Time::ZERO,
             restorable: 0,
-            bound: 16,
+            bound: first.max(16),
             growth_per_packet,
         }
     }
@@ -180,7 +182,11 @@ impl Transport {
             self.max_in_flight = self.max_in_flight.max(self.in_flight);
             self.path.nxt = self.path.nxt.plus(MSS);
             self.path.in_flight = Packets::new(self.in_flight);
-            self.cc.on_sent(self.now, &Sent { in_flight: self.path.in_flight, idle }, &self.path);
+            self.cc.on_sent(
+                self.now,
+                &Sent { size: self.path.packet, in_flight: self.path.in_flight, idle },
+                &self.path,
+            );
             self.last_sent = self.now;
         }
         assert!(self.window() <= before, "sending grants no window");
@@ -296,6 +302,7 @@ fn ends(kind: Kind, range: Option<(u64, u64)>) -> [Value; 2] {
         Kind::Span => Value::Span(Span::from_ps(integer)),
         Kind::Rate => Value::Rate(Rate::from_bps(integer)),
         Kind::Packets => Value::Packets(Packets::new(integer)),
+        Kind::Bytes => Value::Bytes(Bytes::new(integer)),
         Kind::Choice(names) => Value::Choice(if integer > 0 { u8::try_from(names.len() - 1).unwrap_or(0) } else { 0 }),
     })
 }
@@ -366,6 +373,7 @@ fn defaults_are_of_their_kind_and_in_range() {
                 (Kind::Span, Value::Span(span)) => span.as_ps(),
                 (Kind::Rate, Value::Rate(rate)) => rate.as_bps(),
                 (Kind::Packets, Value::Packets(packets)) => packets.get(),
+                (Kind::Bytes, Value::Bytes(bytes)) => bytes.get(),
                 (Kind::Choice(names), Value::Choice(chosen)) if usize::from(chosen) < names.len() => continue,
                 (kind, value) => panic!("{}.{}: {value:?} is no {kind:?}", spec.name, parameter.name),
             };

@@ -16,6 +16,8 @@ use crate::{lock, refused};
 const OWN: [(&str, &str); 1] = [("newreno", "reno")];
 /// Of these, ours is taken: not every kernel has them, and the kernel's have no parameters.
 const TWINS: [&str; 3] = ["vegas", "dctcp", "gemini"];
+/// No kernel has these: models of what adapters do.
+const MODELS: [&str; 1] = ["dcqcn"];
 
 /// `NAME=KERNEL` of the command line.
 pub(super) fn choice(text: &str) -> Result<(String, String), String> {
@@ -37,6 +39,18 @@ pub(super) fn names(plan: &Plan, chosen: &[(String, String)]) -> BTreeMap<String
         chosen.iter().find(|(ours, _)| ours == name).map_or_else(|| usual(name), |(_, kernel)| kernel.clone())
     };
     used.map(|used| (used.to_owned(), name(used))).collect()
+}
+
+/// Refuses what no kernel has, by the kernel's names.
+///
+/// # Errors
+/// If one of them is a model of the simulator's.
+pub(super) fn refuse_models(names: &BTreeMap<String, String>) -> Result<(), Failure> {
+    match names.values().find(|kernel| MODELS.contains(&kernel.as_str())) {
+        Some(model) => Err(Failure::input(format!("no kernel has {model}: it is a model, and the simulator's alone"))
+            .help("run it in the simulator")),
+        None => Ok(()),
+    }
 }
 
 /// Refuses what the kernel's own controllers cannot be told: they are as the kernel has them.
@@ -151,6 +165,30 @@ mod tests {
         let shared = names([("dctcp", "narrows_dctcp"), ("gemini", "narrows_dctcp"), ("newreno", "reno")]);
         let refused = ours(&shared).map(|_| ()).expect_err("it cannot be both").to_string();
         assert!(refused.starts_with("narrows_dctcp is to stand for the plan's dctcp and gemini"), "{refused}");
+    }
+
+    #[test]
+    fn every_controller_has_its_place() {
+        let of_the_kernel = ["cubic", "bbr"];
+        for spec in SPECS {
+            let places = [
+                OWN.iter().any(|(ours, _)| *ours == spec.name),
+                TWINS.contains(&spec.name),
+                MODELS.contains(&spec.name),
+                of_the_kernel.contains(&spec.name),
+            ];
+            assert_eq!(places.iter().filter(|place| **place).count(), 1, "{}", spec.name);
+            let twin = narrows_kernel::controllers::find(spec.name).is_ok();
+            assert!(twin || !TWINS.contains(&spec.name), "{}", spec.name);
+        }
+    }
+
+    #[test]
+    fn models_are_refused() {
+        let of = |kernel: &str| [("dcqcn".to_owned(), kernel.to_owned())].into();
+        let refused = refuse_models(&of("dcqcn")).expect_err("no kernel has it").to_string();
+        assert!(refused.starts_with("no kernel has dcqcn"), "{refused}");
+        assert!(refuse_models(&of("dctcp")).is_ok(), "the kernel's may stand for it if somebody says so");
     }
 
     #[test]

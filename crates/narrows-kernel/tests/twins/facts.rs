@@ -158,6 +158,6 @@ impl<'a> Facts<'a> {
     }
 
     pub(crate) fn sent(&self, idle: bool) -> Sent {
-        Sent { in_flight: Packets::new(1), idle: idle.then_some(Span::from_ms(1)) }
+        Sent { size: Bytes::new(1_500), in_flight: Packets::new(1), idle: idle.then_some(Span::from_ms(1)) }
     }
 }

@@ -1,7 +1,7 @@
 //! Random sequences of operations, and the parameters and path they are played on.
 
 use narrows_core::cc::{Cause, Kind, Limit, Parameter, Phase, Spec, Value};
-use narrows_core::units::{Packets, Rate, Span};
+use narrows_core::units::{Bytes, Packets, Rate, Span};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -69,6 +69,7 @@ fn value(parameter: &'static Parameter) -> BoxedStrategy<Value> {
         Kind::Span => magnitude(least, most).prop_map(|ps| Value::Span(Span::from_ps(ps))).boxed(),
         Kind::Rate => magnitude(least, most).prop_map(|bps| Value::Rate(Rate::from_bps(bps))).boxed(),
         Kind::Packets => magnitude(least, most).prop_map(|packets| Value::Packets(Packets::new(packets))).boxed(),
+        Kind::Bytes => magnitude(least, most).prop_map(|bytes| Value::Bytes(Bytes::new(bytes))).boxed(),
         Kind::Choice(names) => {
             let names = u8::try_from(names.len()).expect("few names");
             (0..names).prop_map(Value::Choice).boxed()

@@ -150,6 +150,8 @@ pub struct Red {
     pub gentle: Option<bool>,
     /// Marks ECN-capable packets instead of dropping them; true where nothing is said.
     pub ecn: Option<bool>,
+    /// Never drops: what does not understand ECN passes. False where nothing is said.
+    pub marks_only: Option<bool>,
 }
 
 /// The parameters of [`Aqm::Pi`]: at every `period`, p ← p + a·(q − reference) − b·(q before − reference).

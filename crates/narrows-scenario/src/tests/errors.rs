@@ -145,6 +145,16 @@ fn parameters() {
 }
 
 #[test]
+fn a_parameter_may_be_a_size_and_then_has_a_unit() {
+    use narrows_core::cc::{Value, dcqcn};
+    let said = |text| crate::parameter_value(&dcqcn::SPEC, "byte-cycle", text).map_err(|problem| problem.to_string());
+    assert_eq!(said("1.5MB"), Ok(Value::Bytes(narrows_core::units::Bytes::new(1_500_000))));
+    assert_eq!(said("true").unwrap_err(), "parameter `byte-cycle` of `dcqcn` is a size such as \"10MB\"");
+    assert!(said("1500000").unwrap_err().contains("unit"), "{:?}", said("1500000"));
+    assert!(said("0B").unwrap_err().contains("1B"), "{:?}", said("0B"));
+}
+
+#[test]
 fn paths() {
     insta::assert_snapshot!(all_said(&[
         ("\"fabric.aqm.threshold.mark-at\"", "\"fabrik.aqm.threshold.mark-at\""),

@@ -3,6 +3,7 @@
 
 mod bbr;
 mod cubic;
+mod dcqcn;
 mod dctcp;
 mod determinism;
 mod fairness;

@@ -65,6 +65,8 @@ pub enum AqmConfig {
         gentle: bool,
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool,
+        /// Never drops: what does not understand ECN passes, as it does at a threshold.
+        marks_only: bool,
     },
     /// Proportional-integral control of the queue [Hollot 2001].
     Pi {

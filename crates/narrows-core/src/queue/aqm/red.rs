@@ -6,7 +6,9 @@
 //! packets since the last choice: `p_a = p_b / (1 − count · p_b)`, which makes the distance between two choices uniform
 //! over `1 ..= 1/p_b` [Floyd and Jacobson 1993 §7]. (The pseudo-code of their figure 2 increments `count` first, which
 //! shortens every distance by one; we keep the derived distribution.) A chosen packet is marked if it is ECN-capable
-//! and the law may mark, else dropped.
+//! and the law may mark, else dropped, unless the law only marks.
+//!
+//! With `w = 1` the average is the queue itself, at an empty port too: DCQCN's switches [DCQCN §3.1].
 //!
 //! Invariants: `average` lies between the smallest and the largest queue seen; `count · p_b < 1` before each draw, or the
 //! packet is chosen without one.
@@ -36,6 +38,7 @@ pub struct Red {
     weight_shift: u32,
     gentle: bool,
     ecn: bool,
+    marks_only: bool,
     /// The average, times 2^`weight_shift`: the recurrence then loses nothing that its next step would need.
     average: u128,
     /// The average already accounts for idleness until here.
@@ -48,7 +51,7 @@ pub struct Red {
 
 impl Red {
     pub(super) fn build(config: &AqmConfig, context: &Context) -> Option<Red> {
-        let AqmConfig::Red { min, max, max_probability, weight_shift, gentle, ecn } = *config else {
+        let AqmConfig::Red { min, max, max_probability, weight_shift, gentle, ecn, marks_only } = *config else {
             return None;
         };
         assert!(
@@ -64,6 +67,7 @@ impl Red {
             weight_shift: u32::from(weight_shift),
             gentle,
             ecn,
+            marks_only,
             average: 0,
             decayed_until: Time::ZERO,
             slot: context.rate.time_for(TYPICAL_FRAME),
@@ -77,7 +81,13 @@ impl Red {
         if !self.chooses() {
             return Verdict::Pass;
         }
-        if self.ecn && arrival.ecn_capable { Verdict::Mark } else { Verdict::Drop }
+        if self.ecn && arrival.ecn_capable {
+            Verdict::Mark
+        } else if self.marks_only {
+            Verdict::Pass
+        } else {
+            Verdict::Drop
+        }
     }
 
     /// Never: every arrival moves the average.
@@ -91,7 +101,7 @@ impl Red {
     }
 
     fn update_average(&mut self, arrival: &Arrival) {
-        if arrival.backlog == Backlog::EMPTY {
+        if arrival.backlog == Backlog::EMPTY && self.weight_shift > 0 {
             // A packet that is dropped leaves the port idle: do not count the same idleness twice.
             let from = arrival.idle_since.max(self.decayed_until);
             let slots = arrival.now.since(from).as_ps() / self.slot.as_ps().max(1);
@@ -170,6 +180,7 @@ mod tests {
             weight_shift,
             gentle,
             ecn,
+            marks_only: false,
         };
         let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(1) };
         Red::build(&config, &context).unwrap()
@@ -249,6 +260,26 @@ mod tests {
         {
             assert_eq!(red(1, 2, 1.0, 0, false, ecn).decide(&arrival(9, capable)), expected);
         }
+    }
+
+    #[test]
+    fn a_law_that_only_marks_lets_pass_what_does_not_understand() {
+        let red = Red { marks_only: true, ..red(1, 2, 1.0, 0, false, true) };
+        assert_eq!(red.clone().decide(&arrival(9, true)), Verdict::Mark);
+        assert_eq!(red.clone().decide(&arrival(9, false)), Verdict::Pass);
+        assert_eq!(Red { ecn: false, ..red }.decide(&arrival(9, true)), Verdict::Pass, "it may not mark, either");
+    }
+
+    #[test]
+    fn with_the_whole_weight_the_average_is_the_queue_itself() {
+        let mut red = red(3, 5, 0.5, 0, false, true);
+        for packets in [9, 1, 4, 7] {
+            red.decide(&arrival(packets, true));
+            assert_eq!(red.average(), u128::from(packets));
+        }
+        // The port has only just run empty.
+        assert_eq!(red.decide(&idle(&red.clone(), 0, 0)), Verdict::Pass);
+        assert_eq!(red.average(), 0);
     }
 
     #[test]
