@@ -141,10 +141,11 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
         several = sum(len(paper.figures_of(claim)) > 1 for paper, claim in stated)
         alone = [claim.identifier in paper.bindings for paper, claim in stated if not paper.figures_of(claim)]
         if several or alone:
+            unmeasured = alone.count(False)
             OUT.print(
                 f"{wording.plural(several, 'claim')} about several figures counted with each; "
-                f"{wording.plural(sum(alone), 'claim')} computed without a run, counted with none; "
-                f"{wording.plural(alone.count(False), 'claim')} not measured yet",
+                f"{wording.plural(sum(alone), 'claim')} computed without a run, counted with none"
+                + (f"; {wording.plural(unmeasured, 'claim')} not measured yet" if unmeasured else ""),
                 soft_wrap=True,
             )
         if everything:
