@@ -52,6 +52,18 @@ class Paper:
     bindings: Mapping[str, Binding]
     figures: Mapping[str, str]
     """Scenario → name of the figure's folder."""
+    title: str = ""
+    """Of a folder whose statements are our own; a paper has none."""
+
+    @property
+    def heading(self) -> str:
+        """What stands over its scorecard."""
+        return self.title or "What the paper states"
+
+    @property
+    def speaker(self) -> str:
+        """Who states what is judged."""
+        return "we state" if self.title else "the paper states"
 
     def scenarios_of(self, claim: Claim) -> tuple[str, ...]:
         """What a claim is judged from: its binding's word, else its own."""
@@ -86,6 +98,7 @@ def load(folder: Path) -> Paper:
         claims=tuple(_claim(entry, path) for entry in raw.get("claim", ())),
         bindings=bindings,
         figures=figures,
+        title=raw.get("title", ""),
     )
 
 
