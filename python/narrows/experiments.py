@@ -88,8 +88,9 @@ def _shortest(path: Path) -> Path:
 
 
 def papers() -> list[catalogue.Paper]:
-    """Every paper, by name. Raises `BadInput`."""
-    return [catalogue.load(path.parent) for path in sorted(root().glob(f"*/{CLAIMS}"))]
+    """Every paper, by name, and after them the folders of statements of our own. Raises `BadInput`."""
+    found = [catalogue.load(path.parent) for path in sorted(root().glob(f"*/{CLAIMS}"))]
+    return sorted(found, key=lambda paper: bool(paper.title))
 
 
 def figures(paper: catalogue.Paper) -> list[Figure]:
@@ -154,7 +155,7 @@ def select(wanted: Sequence[str], *, also: Sequence[str] = ()) -> Selection:
             options = (
                 f"the nearest: {', '.join(near)}"
                 if near
-                else f"there are the papers {', '.join(paper.name for paper in everything)}"
+                else f"there are {', '.join(paper.name for paper in everything)}"
             )
             raise bad_input(
                 f"no paper, figure or claim is called '{name}'", f"{options}; `narrows reproduce` lists all"

@@ -1,4 +1,4 @@
-"""How our statements in A-4's setting are measured: requests inside have 64 KB, and the loads are of a rack's uplink."""
+"""How our statements in A-4's setting are measured: requests inside have 64 KB, loads are of a rack's uplink."""
 
 from narrows.claims import Binding
 

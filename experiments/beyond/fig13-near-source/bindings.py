@@ -1,4 +1,4 @@
-"""How our statements in the setting of GEMINI's Fig. 13 are measured, and what the paper's best and the ideal have beside them."""
+"""How our statements in the setting of GEMINI's Fig. 13 are measured."""
 
 from narrows.claims import Binding
 

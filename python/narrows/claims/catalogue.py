@@ -1,4 +1,4 @@
-"""A paper's folder: its claims, the figures that supply their data, and how each claim is measured."""
+"""A paper's folder, or one of our own: its claims, the figures that supply their data, how each claim is measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BINDINGS = "bindings.py"
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper, as its `claims.toml` has it."""
+    """One statement of a paper, or of ours, as its `claims.toml` has it."""
 
     identifier: str
     item: str
@@ -40,6 +40,8 @@ class Claim:
     note: str
     accept_each: tuple[tuple[float, float], ...] = ()
     """For a claim of several values: an interval for each."""
+    ours: bool = False
+    """A statement of our own, and no paper's."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,7 @@ class Paper:
     figures: Mapping[str, str]
     """Scenario → name of the figure's folder."""
     title: str = ""
-    """Of a folder whose statements are our own; a paper has none."""
-
-    @property
-    def heading(self) -> str:
-        """What stands over its scorecard."""
-        return self.title or "What the paper states"
-
-    @property
-    def speaker(self) -> str:
-        """Who states what is judged."""
-        return "we state" if self.title else "the paper states"
+    """Of a folder that is no paper's: its statements are our own. Empty for a paper."""
 
     def scenarios_of(self, claim: Claim) -> tuple[str, ...]:
         """What a claim is judged from: its binding's word, else its own."""
@@ -140,6 +132,7 @@ def _claim(raw: Mapping[str, Any], path: Path) -> Claim:
         needs_simulation=raw["needs_simulation"],
         confidence=raw["confidence"],
         note=raw.get("note", ""),
+        ours=raw.get("origin") == "ours",
     )
 
 

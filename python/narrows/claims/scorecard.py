@@ -49,7 +49,7 @@ def counts(verdicts: Sequence[Verdict]) -> dict[VerdictWord, int]:
 
 def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
     """The claims that were judged; with `everything` also those that were not."""
-    made = Table("claim", "verdict", "what the paper states, what we measured", box=None, header_style="dim")
+    made = Table("claim", "verdict", f"what {stated_by(verdicts)}, what we measured", box=None, header_style="dim")
     for verdict in verdicts:
         if verdict.word == "not-run" and not everything:
             continue
@@ -57,6 +57,23 @@ def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
         word = f"[{_STYLES[verdict.word]}]{verdict.word}[/]"
         made.add_row(f"{escape(claim.identifier)}\n[dim]{escape(claim.item)}[/]", word, "\n".join(_story(verdict)))
     return made
+
+
+def stated_by(verdicts: Sequence[Verdict]) -> str:
+    """Who states what is judged; a folder's statements are all a paper's or all ours."""
+    return "we state" if any(verdict.claim.ours for verdict in verdicts) else "the paper states"
+
+
+def heading(paper: Paper) -> str:
+    """What stands over a scorecard: that what follows is no paper's, where it is none."""
+    return f"{paper.title}: our own statements" if paper.title else f"Claims of {paper.name}"
+
+
+def things(verdicts: Sequence[Verdict]) -> str:
+    """How many: `92 claims`, `9 statements of our own`."""
+    if any(verdict.claim.ours for verdict in verdicts):
+        return f"{wording.plural(len(verdicts), 'statement')} of our own"
+    return wording.plural(len(verdicts), "claim")
 
 
 def _story(verdict: Verdict) -> list[str]:
@@ -121,7 +138,7 @@ def used(verdicts: Sequence[Verdict]) -> list[Measure]:
 
 def markdown(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], *, quick: bool) -> str:
     """The scorecard as a page of Markdown: what was run, counts by confidence, every claim, the measures."""
-    lines = [f"# Claims of {paper.name}{' (quick runs)' if quick else ''}", ""]
+    lines = [f"# {heading(paper)}{' (quick runs)' if quick else ''}", ""]
     again = f"`{command(paper, quick=quick)}` runs what is missing and judges again."
     lines += [f"{origin(there, quick=quick)} {again}", "", TERMS, ""]
     lines += ["| confidence | " + " | ".join(WORDS) + " |", "|---|" + "---|" * len(WORDS)]
@@ -147,6 +164,7 @@ def card(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing
     """The scorecard for a program."""
     return {
         "paper": paper.name,
+        "title": paper.title,
         "quick": quick,
         "command": command(paper, quick=quick),
         "figures": [_figure(label, standing) for label, standing in there.items()],
@@ -221,6 +239,7 @@ def record(verdict: Verdict) -> dict[str, Any]:
     return {
         "id": claim.identifier,
         "item": claim.item,
+        "ours": claim.ours,
         "confidence": claim.confidence,
         "metric": claim.metric,
         "expect": claim.expect,

@@ -129,4 +129,4 @@ def _experiments() -> str:
     from narrows import experiments
 
     number = sum(len(experiments.figures(paper)) for paper in experiments.papers())
-    return f"{number} figures of papers in {experiments.root()}"
+    return f"{number} figures in {experiments.root()}"

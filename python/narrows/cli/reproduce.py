@@ -111,7 +111,9 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
     papers = experiments.papers()
     for paper in papers:
         if not json:
-            OUT.print(f"[bold]{escape(paper.name)}[/]  {wording.plural(len(paper.claims), 'claim')}")
+            number = wording.plural(len(paper.claims), "statement" if paper.title else "claim")
+            apart = f"{paper.title}: {number} of our own" if paper.title else number
+            OUT.print(f"[bold]{escape(paper.name)}[/]  {escape(apart)}")
         own = experiments.figures(paper)
         full, quick = (standings(own, store, quick=quick) for quick in (False, True))
         for figure in own:
@@ -130,14 +132,15 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
             OUT.print(f"  {figure.label:<20} {escape(title)}  [dim]{about}[/]", soft_wrap=True)
         for claim in paper.claims if json or everything else ():
             if json:
-                line(event="claim", paper=paper.name, id=claim.identifier, item=claim.item, metric=claim.metric)
+                known = {"id": claim.identifier, "item": claim.item, "metric": claim.metric, "ours": claim.ours}
+                line(event="claim", paper=paper.name, **known)
                 continue
             text = f"{claim.identifier}  {claim.item}: {claim.metric}"
             OUT.print(f"  [dim]{escape(text)}[/]", soft_wrap=True)
     if comparison is not None:
         show_list(comparison, store, json=json)
     if not json:
-        stated = [(paper, claim) for paper in papers for claim in paper.claims]
+        stated = [(paper, claim) for paper in papers if not paper.title for claim in paper.claims]
         several = sum(len(paper.figures_of(claim)) > 1 for paper, claim in stated)
         alone = [claim.identifier in paper.bindings for paper, claim in stated if not paper.figures_of(claim)]
         if several or alone:
@@ -219,5 +222,6 @@ def _show(paper: Paper, verdicts: list[Verdict], asked: str, *, everything: bool
     OUT.print(scorecard.table(verdicts, everything=everything))
     OUT.print(f"[dim]{escape(scorecard.RULES)} The scorecard's end explains the measures.[/]")
     counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
-    claims = wording.plural(len(verdicts), "claim")
-    OUT.print(f"[bold]{escape(asked)}[/], {claims}: {counts}", soft_wrap=True)
+    if paper.title:
+        OUT.print(f"[bold]{escape(paper.title)}[/]: no paper states this, and it counts with none of them.")
+    OUT.print(f"[bold]{escape(asked)}[/], {scorecard.things(verdicts)}: {counts}", soft_wrap=True)

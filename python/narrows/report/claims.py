@@ -43,6 +43,8 @@ def render(
     """The page's text. It needs nothing beside itself."""
     return template("claims.html.j2").render(
         paper=paper,
+        heading=scorecard.heading(paper),
+        stated_by=scorecard.stated_by(verdicts),
         quick=quick,
         policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
         stylesheet=bundle.stylesheet(),

@@ -30,7 +30,7 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
     command = f"narrows reproduce PAPER{mode} --gallery DIR"
     lines = ["# Gallery", "", f"Drawn from our own runs by `{command}`. {READING}", ""]
     for paper in experiments.papers():
-        lines += [f"## {paper.name}", ""]
+        lines += [f"## {paper.title or paper.name}", ""]
         own = experiments.figures(paper)
         for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
             entry = standing.entry

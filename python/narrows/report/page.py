@@ -119,6 +119,8 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         verdicts=[verdict for verdict in verdicts if verdict.word != "not-run"],
         unjudged=[verdict for verdict in verdicts if verdict.word == "not-run"],
         counts=scorecard.counts(verdicts),
+        claims_title="Our own statements" if any(verdict.claim.ours for verdict in verdicts) else "Claims of the paper",
+        stated_by=scorecard.stated_by(verdicts),
         language=LANGUAGE,
         measures=scorecard.used(verdicts),
         made=_made(results),
