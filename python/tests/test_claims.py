@@ -9,12 +9,12 @@ from conftest import CHECKOUT, flows, frames, ports
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.claims import Binding, Claim, Instead, Paper, catalogue, judge, measures, relations
+from narrows.claims import Binding, Claim, Instead, Paper, catalogue, judge, measures, relations, scorecard
 from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
 from narrows.errors import BadInput
 
-GEMINI, DCTCP = (catalogue.load(CHECKOUT / "experiments" / paper) for paper in ("gemini", "dctcp"))
+GEMINI, DCTCP, BEYOND = (catalogue.load(CHECKOUT / "experiments" / name) for name in ("gemini", "dctcp", "beyond"))
 
 
 def value(text, **terms):
@@ -509,7 +509,24 @@ def test_a_claim_is_bound_once(tmp_path):
         catalogue.load(tmp_path)
 
 
-@pytest.mark.parametrize(("paper", "claims"), [(GEMINI, 92), (DCTCP, 47)], ids=["gemini", "dctcp"])
+def test_statements_of_our_own_say_whose_they_are_and_no_papers_do():
+    assert BEYOND.title == "Beyond the papers"
+    assert all(item.ours for item in BEYOND.claims)
+    for paper in (GEMINI, DCTCP):
+        assert paper.title == ""
+        assert not any(item.ours for item in paper.claims)
+    assert scorecard.heading(BEYOND) == "Beyond the papers: our own statements"
+    assert scorecard.heading(GEMINI) == "Claims of gemini"
+    ours = [verdict for verdict in judge(BEYOND, {}, quick=True) if verdict.word == "not-run"]
+    assert (scorecard.stated_by(ours), scorecard.things(ours)) == ("we state", "9 statements of our own")
+    page = scorecard.markdown(BEYOND, ours, {}, quick=True)
+    assert page.startswith("# Beyond the papers: our own statements (quick runs)")
+    assert all(found["ours"] for found in scorecard.card(BEYOND, ours, {}, quick=True)["claims"])
+
+
+@pytest.mark.parametrize(
+    ("paper", "claims"), [(GEMINI, 92), (DCTCP, 47), (BEYOND, 9)], ids=["gemini", "dctcp", "beyond"]
+)
 def test_bindings_are_of_the_papers_claims_and_read_their_language(paper, claims):
     identifiers = {item.identifier for item in paper.claims}
     assert len(identifiers) == claims

@@ -132,8 +132,8 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
             OUT.print(f"  {figure.label:<20} {escape(title)}  [dim]{about}[/]", soft_wrap=True)
         for claim in paper.claims if json or everything else ():
             if json:
-                known = {"id": claim.identifier, "item": claim.item, "metric": claim.metric, "ours": claim.ours}
-                line(event="claim", paper=paper.name, **known)
+                told = {"id": claim.identifier, "item": claim.item, "metric": claim.metric}
+                line(event="claim", paper=paper.name, ours=claim.ours, **told)
                 continue
             text = f"{claim.identifier}  {claim.item}: {claim.metric}"
             OUT.print(f"  [dim]{escape(text)}[/]", soft_wrap=True)
