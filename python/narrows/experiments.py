@@ -58,15 +58,23 @@ class Figure:
         """Name of its picture's files in `runs/figures`, without the ending."""
         return self.label.replace("/", "-") + ("-quick" if quick else "")
 
+    @property
+    def is_of_a_paper(self) -> bool:
+        """Whether `reproduce` draws it."""
+        return (self.paper / CLAIMS).is_file()
+
     def draw(self, results: Results) -> alt.TopLevelMixin:
-        """The paper's figure from our runs, and below it what was run."""
+        """The figure from our runs, and below it what was run."""
         from narrows.figures import style  # not needed for lists of figures, and slow
 
-        module = catalogue.module_from(self.folder / "figure.py")
-        if module is None:
+        if (plain := self.plain(results)) is None:
             raise bad_input(f"{self.folder} has no figure.py", "add one with a function `draw(results)`")
-        drawn = cast("Callable[[Results], alt.TopLevelMixin]", module.draw)(results)
-        return style.captioned(drawn, caption.of(results.entry))
+        return style.captioned(plain, caption.of(results.entry))
+
+    def plain(self, results: Results) -> alt.TopLevelMixin | None:
+        """The figure alone; `None` where the folder draws none."""
+        module = catalogue.module_from(self.folder / "figure.py")
+        return None if module is None else cast("Callable[[Results], alt.TopLevelMixin]", module.draw)(results)
 
 
 def root(start: Path | None = None) -> Path:
@@ -169,7 +177,13 @@ def select(wanted: Sequence[str], *, also: Sequence[str] = ()) -> Selection:
 
 
 def figure_at(place: str) -> Figure | None:
-    """The figure of this label; `None` where it is none of the papers' here.
+    """The figure of this label of a paper; `None` where it is none of the papers' here."""
+    found = folder_at(place)
+    return found if found is not None and found.is_of_a_paper else None
+
+
+def folder_at(place: str) -> Figure | None:
+    """The folder of this label below the project's own `experiments`; `None` where there is none.
 
     Code beside an experiment is run only if it is below the project's own `experiments`: other files may be anybody's.
     """
@@ -177,8 +191,7 @@ def figure_at(place: str) -> Figure | None:
         folders = [path.parent for path in root().glob(f"*/*/{EXPERIMENT}")]
     except BadInput:
         return None
-    found = (Figure(folder) for folder in folders if (folder.parent / CLAIMS).is_file())
-    return next((figure for figure in found if figure.label == place), None)
+    return next((figure for figure in map(Figure, folders) if figure.label == place), None)
 
 
 def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdict]:
