@@ -58,11 +58,6 @@ class Figure:
         """Name of its picture's files in `runs/figures`, without the ending."""
         return self.label.replace("/", "-") + ("-quick" if quick else "")
 
-    @property
-    def is_of_a_paper(self) -> bool:
-        """Whether `reproduce` draws it."""
-        return (self.paper / CLAIMS).is_file()
-
     def draw(self, results: Results) -> alt.TopLevelMixin:
         """The figure from our runs, and below it what was run."""
         from narrows.figures import style  # not needed for lists of figures, and slow
@@ -177,13 +172,7 @@ def select(wanted: Sequence[str], *, also: Sequence[str] = ()) -> Selection:
 
 
 def figure_at(place: str) -> Figure | None:
-    """The figure of this label of a paper; `None` where it is none of the papers' here."""
-    found = folder_at(place)
-    return found if found is not None and found.is_of_a_paper else None
-
-
-def folder_at(place: str) -> Figure | None:
-    """The folder of this label below the project's own `experiments`; `None` where there is none.
+    """The figure of this label; `None` where it is none of the papers' here.
 
     Code beside an experiment is run only if it is below the project's own `experiments`: other files may be anybody's.
     """
@@ -191,7 +180,8 @@ def folder_at(place: str) -> Figure | None:
         folders = [path.parent for path in root().glob(f"*/*/{EXPERIMENT}")]
     except BadInput:
         return None
-    return next((figure for figure in map(Figure, folders) if figure.label == place), None)
+    found = (Figure(folder) for folder in folders if (folder.parent / CLAIMS).is_file())
+    return next((figure for figure in found if figure.label == place), None)
 
 
 def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdict]:

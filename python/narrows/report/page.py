@@ -188,9 +188,9 @@ def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) 
 
 
 def _own(results: Results) -> list[Chart]:
-    """The figure of the experiment's folder, where `reproduce` does not draw it: no paper has it."""
-    folder = experiments.folder_at(results.entry.place)
-    if folder is None or folder.is_of_a_paper or (drawn := folder.plain(results)) is None:
+    """The figure of the experiment's folder, where `reproduce` does not draw it: of live runs beside simulated ones."""
+    figure = experiments.figure_at(results.entry.place) if results.entry.beside else None
+    if figure is None or (drawn := figure.plain(results)) is None:
         return []
     return [Chart("figure", results.entry.title, style.finished(drawn))]
 
