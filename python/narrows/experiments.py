@@ -59,14 +59,17 @@ class Figure:
         return self.label.replace("/", "-") + ("-quick" if quick else "")
 
     def draw(self, results: Results) -> alt.TopLevelMixin:
-        """The paper's figure from our runs, and below it what was run."""
+        """The figure from our runs, and below it what was run."""
         from narrows.figures import style  # not needed for lists of figures, and slow
 
-        module = catalogue.module_from(self.folder / "figure.py")
-        if module is None:
+        if (plain := self.plain(results)) is None:
             raise bad_input(f"{self.folder} has no figure.py", "add one with a function `draw(results)`")
-        drawn = cast("Callable[[Results], alt.TopLevelMixin]", module.draw)(results)
-        return style.captioned(drawn, caption.of(results.entry))
+        return style.captioned(plain, caption.of(results.entry))
+
+    def plain(self, results: Results) -> alt.TopLevelMixin | None:
+        """The figure alone; `None` where the folder draws none."""
+        module = catalogue.module_from(self.folder / "figure.py")
+        return None if module is None else cast("Callable[[Results], alt.TopLevelMixin]", module.draw)(results)
 
 
 def root(start: Path | None = None) -> Path:

@@ -76,7 +76,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     charted = frames.of(frames.cases[:MOST_CASES])
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
-    charts = {chart.identifier: chart for chart in _charts(charted)}
+    charts = {chart.identifier: chart for chart in _own(results) + _charts(charted)}
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
     live = carried.table(results)
@@ -134,6 +134,7 @@ def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool, besi
     finished = bool(frames.flows["finished"].any())
     every = (
         ("compared", "What was compared", True),
+        ("figure", "Figure", "figure" in charts),
         ("beside", "Simulator and kernel", beside),
         ("headline", "Headline numbers", True),
         ("long", "Long-lived flows", longlived.present(frames)),
@@ -186,6 +187,14 @@ def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) 
     if judged is None:
         judged = experiments.verdicts(paper, store, quick=entry.quick)
     return [verdict for verdict in judged if figure.name in paper.figures_of(verdict.claim)]
+
+
+def _own(results: Results) -> list[Chart]:
+    """The figure of the experiment's folder, where `reproduce` does not draw it: of live runs beside simulated ones."""
+    figure = experiments.figure_at(results.entry.place) if results.entry.beside else None
+    if figure is None or (drawn := figure.plain(results)) is None:
+        return []
+    return [Chart("figure", results.entry.title, style.finished(drawn))]
 
 
 def _charts(frames: Frames) -> list[Chart]:

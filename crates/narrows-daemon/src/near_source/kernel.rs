@@ -19,6 +19,9 @@ use super::left::Left;
 const PAUSE: Duration = Duration::from_millis(1);
 /// and later after one that did not.
 const PAUSE_IN_VAIN: Duration = Duration::from_millis(10);
+/// What was found longer ago than this is looked for anew before it is needed, as long as switches speak: most connections
+/// are older when they are first named.
+const FRESH: Duration = Duration::from_millis(20);
 
 /// The connections of all namespaces, as they were found last: what one that looks finds, all have.
 pub(crate) struct Table {
@@ -30,6 +33,8 @@ pub(crate) struct Table {
 struct Found {
     /// By namespace and flow.
     known: BTreeMap<(u32, Flow), Known>,
+    /// When all were looked for last.
+    looked: Option<Instant>,
     /// When it is worth while to look around again.
     look_from: Option<Instant>,
 }
@@ -66,16 +71,22 @@ impl Table {
         Some(Borrowed { socket, known })
     }
 
+    /// Finds all connections anew.
+    fn look(&self, found: &mut Found) {
+        let all = self.finder.all().unwrap_or_default();
+        found.known = (all.into_iter())
+            .map(|one| ((one.namespace, Flow { source: one.local, destination: one.remote }), Known::new(one)))
+            .collect();
+        found.looked = Some(Instant::now());
+    }
+
     /// Finds all connections anew, for this one.
     fn look_around(&self, wanted: &(u32, Flow)) {
         let mut found = self.found();
         if found.look_from.is_some_and(|from| Instant::now() < from) {
             return;
         }
-        let all = self.finder.all().unwrap_or_default();
-        found.known = (all.into_iter())
-            .map(|one| ((one.namespace, Flow { source: one.local, destination: one.remote }), Known::new(one)))
-            .collect();
+        self.look(&mut found);
         let pause = if found.known.contains_key(wanted) { PAUSE } else { PAUSE_IN_VAIN };
         found.look_from = Some(Instant::now() + pause);
     }
@@ -103,6 +114,14 @@ impl Kernel {
         let (left, freed) = Left::take_over(self.namespace, self.table.finder())?;
         self.left = Some(left);
         Ok(freed)
+    }
+
+    /// Looks ahead, if it is time.
+    pub(super) fn keep_fresh(&self) {
+        let mut found = self.table.found();
+        if found.looked.is_none_or(|looked| looked.elapsed() >= FRESH) {
+            self.table.look(&mut found);
+        }
     }
 
     /// Nothing is held, and nothing will be.

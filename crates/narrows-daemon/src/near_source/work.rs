@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use narrows_core::tcp::near_source::ReactionPoint;
-use narrows_core::units::{Rate, Span};
+use narrows_core::units::{Rate, Span, Time};
 use narrows_testbed::clock::Clock;
 use narrows_testbed::lateness::Histogram;
 use narrows_testbed::near_source::Cut;
@@ -22,6 +22,8 @@ use super::receive::{Datagram, Receiver};
 
 /// Longest sleep: a stop is noticed after this at the latest.
 const LONGEST_SLEEP: Span = Span::from_ms(10);
+/// So long after a notification another is expected.
+const EXPECTED: Span = Span::from_secs(1);
 /// Most datagrams that are taken before timers are looked at again.
 const BATCH: usize = 32;
 
@@ -44,6 +46,8 @@ pub(super) struct Loop {
     receiver: Receiver,
     reactor: Reactor<Kernel>,
     reaction: Histogram,
+    /// When a notification was taken last.
+    heard: Option<Time>,
 }
 
 impl Loop {
@@ -57,7 +61,7 @@ impl Loop {
         let kernel =
             Kernel::new(given.table).map_err(|error| format!("the network namespace has no number: {error}"))?;
         let reactor = Reactor::new(given.admission, kernel, given.line, given.seed);
-        Ok(Loop { clock: given.clock, receiver, reactor, reaction: Histogram::default() })
+        Ok(Loop { clock: given.clock, receiver, reactor, reaction: Histogram::default(), heard: None })
     }
 
     /// Keeps a record of what is held, and lets go of what a killed process held; how many connections that was.
@@ -96,7 +100,11 @@ impl Loop {
     ) -> Result<(), String> {
         let lost = |error: std::io::Error| format!("the port for notifications is lost: {error}");
         while !stop.load(Ordering::Relaxed) {
-            self.reactor.tick(self.clock.now());
+            let now = self.clock.now();
+            self.reactor.tick(now);
+            if self.heard.is_some_and(|heard| now.since(heard) < EXPECTED) {
+                self.reactor.connections().keep_fresh();
+            }
             turn(self);
             let sleep = self.clock.until(self.reactor.deadline()).min(LONGEST_SLEEP);
             let sleep = TimeSpec::from_duration(Duration::from_nanos(sleep.as_ps().div_ceil(1_000)));
@@ -122,6 +130,7 @@ impl Loop {
         if datagram.came_ns > 0 {
             self.reaction.record(Span::from_ns(now_ns().saturating_sub(datagram.came_ns)));
         }
+        self.heard = Some(at);
         Some(Cut { at, flow })
     }
 

@@ -13,8 +13,9 @@ use crate::address;
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 /// The port of the listener of the first traffic entry.
 const FIRST_PORT: u16 = 10_000;
-/// Bytes that a connection without an end may hold back unsent, so that stopping stops: 40 ms at 100 Mbps.
-const UNSENT: libc::c_int = 1 << 19;
+/// Bytes that a connection without an end may hold back unsent, so that stopping stops: 10 ms at 100 Mbps, and 100 ms of one
+/// that is held to a tenth of it.
+const UNSENT: libc::c_int = 1 << 17;
 
 /// The port on which hosts listen for a traffic entry.
 pub(crate) fn port(traffic: u32) -> u16 {

@@ -14,8 +14,8 @@ use narrows_core::units::{Bytes, Rate, Time};
 use narrows_wire::admission::is_in_flight;
 use narrows_wire::{Admission, Flow, Refusal, Tally};
 
-/// Most that is counted as sent at once: the largest packet. A cycle in bytes is longer.
-const CHUNK: u64 = 65_535;
+/// Most that is counted as sent at once, as a modelled sender counts: a cycle in bytes is longer, and none is left out.
+const PACKET: u64 = 1_500;
 
 /// How a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl Held {
         let mut sent = look.sent.saturating_sub(self.sent);
         self.sent = look.sent;
         while sent > 0 {
-            let chunk = sent.min(CHUNK);
+            let chunk = sent.min(PACKET);
             self.near.on_sent(now, Bytes::new(chunk), line, &self.point);
             sent -= chunk;
         }
@@ -360,6 +360,16 @@ mod tests {
                 .count()
         };
         assert!(timers(150_000) < timers(0), "each timer, a cycle in bytes goes by as well");
+    }
+
+    #[test]
+    fn every_cycle_that_went_by_between_two_looks_counts() {
+        let mut world = World::new();
+        world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+        // Seven cycles of 150 KB and their jitter, before the first timer: fast recovery is over.
+        world.host.0.borrow_mut().sent += 7 * 172_500;
+        world.reactor.tick(world.reactor.deadline());
+        assert!(world.last_told() > Some(Rate::from_mbps(79)), "{:?} of 80", world.last_told());
     }
 
     #[test]
