@@ -110,8 +110,9 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
 
     papers = experiments.papers()
     for paper in papers:
+        thing = "statement" if paper.title else "claim"
         if not json:
-            number = wording.plural(len(paper.claims), "statement" if paper.title else "claim")
+            number = wording.plural(len(paper.claims), thing)
             apart = f"{paper.title}: {number} of our own" if paper.title else number
             OUT.print(f"[bold]{escape(paper.name)}[/]  {escape(apart)}")
         own = experiments.figures(paper)
@@ -128,7 +129,7 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
                 continue
             state = f"run: {' and '.join(modes)}" if modes else "not run"
             why = "".join(f"; {mode}: {reason}" for mode, reason in stale.items())
-            about = escape(f"{wording.plural(len(claims), 'claim')}, {state}{why}")
+            about = escape(f"{wording.plural(len(claims), thing)}, {state}{why}")
             OUT.print(f"  {figure.label:<20} {escape(title)}  [dim]{about}[/]", soft_wrap=True)
         for claim in paper.claims if json or everything else ():
             if json:
