@@ -86,7 +86,9 @@ def _sections(
             )
         )
     rest = tuple(verdict for group in by_figure.values() for verdict in group)
-    return [*made, Section("without-a-run", "Arithmetic, parameters, and what has no figure", "", "", "", rest)]
+    if rest:
+        made.append(Section("without-a-run", "Arithmetic, parameters, and what has no figure", "", "", "", rest))
+    return made
 
 
 def _caption(entry: Entry, *, drawn: bool) -> str:
