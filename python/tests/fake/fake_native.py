@@ -124,7 +124,8 @@ def _parameters(written):
 def _values(written):
     if _name(written) == "gemini":
         return [{"packets": 50}]
-    return [{"packets": int(str(value).removesuffix("pkt"))} for value in _parameters(written).values()]
+    counts = (str(value).removesuffix("pkt") for value in _parameters(written).values())
+    return [{"packets": int(count)} if count.isdigit() else {"choice": 1} for count in counts]
 
 
 def _label(value):
