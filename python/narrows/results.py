@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
+from polars import selectors
 
 from narrows import longlived, validity
 from narrows.backends import AXIS
@@ -41,6 +42,14 @@ SIZE_BINS: Final = (
 """Name, from, to (not included), bytes: the bins in which the DCTCP paper shows background flows [DCTCP fig. 22]."""
 PLR_UNIT: Final = 1e-5
 
+COUNTED: Final = (
+    "flow", "source", "class", "workload", "controller", "size_bytes", "fct_ns", "slowdown", "rtt_mean_ns",
+    "retransmitted_bytes", "timeouts", "dropped_bytes", "finished",
+)  # fmt: skip
+"""Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
+_TEXT: Final = ("source", "class", "workload", "controller")
+"""Those of text: a few names, on millions of rows."""
+
 DCN_ROLES: Final = ("edge", "fabric")
 WAN_ROLES: Final = ("wan",)
 
@@ -51,6 +60,9 @@ class Frames:
 
     A flow that answers a request is none of `flows`: its completion time counts with its request. There may be hundreds
     of millions, so that only sums of them are here.
+
+    `flows` is compact: it has the columns `COUNTED` only, and names as numbers (`Enum`, `Categorical`). They compare,
+    sort and print as text does, but polars joins them with text only after a cast; tables made of flows have text.
     """
 
     flows: pl.DataFrame
@@ -73,7 +85,8 @@ class Frames:
         """Those of some cases."""
         own = pl.col("case").is_in(list(cases))
         long = self.long if self.long.is_empty() else self.long.filter(own)
-        flows, ports, requests = (part.filter(own) for part in (self.flows, self.ports, self.requests))
+        ports, requests = (part.filter(own) for part in (self.ports, self.requests))
+        flows = _of_cases(self.flows, cases)
         answers = self.answers if self.answers.is_empty() else self.answers.filter(own)
         series = self.series.filter(own)
         return replace(self, flows=flows, ports=ports, series=series, requests=requests, long=long, answers=answers)
@@ -163,9 +176,8 @@ class Results:
     @cached_property
     def frames(self) -> Frames:
         """All tables; the series stay lazy."""
-        no_answer = pl.col("request").is_null()
         return Frames(
-            flows=_collected(part.filter(no_answer) for part in self._counted("flows")),
+            flows=self._compact_flows(),
             ports=_collected(self._parts("ports")),
             series=self.scan("series"),
             requests=_collected(self._counted("requests")),
@@ -173,6 +185,18 @@ class Results:
             long=self.long,
             answers=self.answers,
         )
+
+    def _compact_flows(self) -> pl.DataFrame:
+        """Of flows that are no answers the columns `COUNTED`, and names as numbers."""
+        values = {"case": [member.case for member in self.entry.members]}
+        values["arm"] = [member.arm for member in self.entry.members]
+        for column, name in zip(self.axes, self.entry.axes, strict=True):
+            values[column] = [at for member in self.entry.members for own, at in member.axes if own == name]
+        # In the order of text: sorts must not depend on how a name is kept.
+        labels = [pl.col(column).cast(pl.Enum(sorted(set(own)))) for column, own in values.items()]
+        columns = (*labels, "seed", *(pl.col(name).cast(pl.Categorical) if name in _TEXT else name for name in COUNTED))
+        no_answer = pl.col("request").is_null()
+        return _collected(part.filter(no_answer).select(columns) for part in self._counted("flows"))
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -287,6 +311,20 @@ def _collected(parts: Iterable[pl.LazyFrame]) -> pl.DataFrame:
     return pl.concat([part.collect() for part in parts])
 
 
+def _of_cases(flows: pl.DataFrame, cases: Sequence[str]) -> pl.DataFrame:
+    """Flows of these cases: a view where they stand together, as those of one case do, for copies take gigabytes."""
+    mask = flows["case"].is_in(list(cases))
+    first, count = mask.arg_max(), int(mask.sum())
+    if first is not None and mask.slice(first, count).all():
+        return flows.slice(first, count)
+    return flows.filter(mask)
+
+
+def in_words(table: pl.LazyFrame) -> pl.LazyFrame:
+    """The names that `Frames.flows` keeps as numbers as text again."""
+    return table.with_columns(selectors.categorical().cast(pl.String), selectors.enum().cast(pl.String))
+
+
 def in_class(size_class: SizeClass) -> pl.Expr:
     """Whether a flow belongs to the size class."""
     size = pl.col("size_bytes")
@@ -324,7 +362,7 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
     """
     keys = [key for key in frames.keys if key != "seed"] if pooled else frames.keys
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
-    return (
+    table = (
         frames.flows.lazy()
         .filter(in_class(size_class))
         .group_by(keys, maintain_order=True)
@@ -334,8 +372,8 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
             pl.len().alias("flows"),
             (~pl.col("finished")).sum().alias("unfinished"),
         )
-        .collect()
     )
+    return in_words(table).collect()
 
 
 def fct_by_bin(frames: Frames) -> pl.DataFrame:
@@ -343,7 +381,7 @@ def fct_by_bin(frames: Frames) -> pl.DataFrame:
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
     size = pl.col("size_bytes")
     place = pl.sum_horizontal((size >= low).cast(pl.Int32) for _, low, _ in SIZE_BINS[1:])
-    return (
+    table = (
         frames.flows.lazy()
         .with_columns(place.alias("place"))
         .group_by([*frames.keys, "place"], maintain_order=True)
@@ -357,8 +395,8 @@ def fct_by_bin(frames: Frames) -> pl.DataFrame:
             pl.col("place").replace_strict(dict(enumerate(name for name, *_ in SIZE_BINS))).alias("bin"),
             pl.col("place").replace_strict(dict(enumerate(to for *_, to in SIZE_BINS))).alias("size_to_bytes"),
         )
-        .collect()
     )
+    return in_words(table).collect()
 
 
 def request_ms(frames: Frames) -> pl.DataFrame:
@@ -428,7 +466,7 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
     ports = frames.ports.lazy().filter(pl.col("role") == role)
     if role == "host":
         sources = [part for part in (frames.flows, frames.long, frames.answers) if not part.is_empty()]
-        named = [part.lazy().select("case", "seed", pl.col("source").alias("node")) for part in sources]
+        named = [in_words(part.lazy().select("case", "seed", node="source").unique()) for part in sources]
         senders = pl.concat([*named, ports.select("case", "seed", "node").limit(0)]).unique()
         ports = ports.join(senders, on=["case", "seed", "node"], how="semi", maintain_order="left")
     return (
@@ -446,11 +484,12 @@ def recovery(frames: Frames) -> pl.DataFrame:
     """
     sums = [pl.col(name).sum() for name in ("retransmitted_bytes", "size_bytes", "timeouts", "flows")]
     finished = pl.col("finished")
-    own = frames.flows.group_by(frames.keys, maintain_order=True).agg(
+    summed = frames.flows.lazy().group_by(frames.keys, maintain_order=True).agg(
         *(pl.col(name).filter(finished).sum() for name in ("retransmitted_bytes", "size_bytes")),
         pl.col("timeouts").sum(),
         pl.len().alias("flows"),
-    )
+    )  # fmt: skip
+    own = in_words(summed).collect()
     parts = [own] if frames.answers.is_empty() else [own, frames.answers.select(own.columns)]
     again, asked, timeouts, flows = (pl.col(name) for name in own.columns[-4:])
     return (
@@ -480,7 +519,7 @@ def slowdown_by_size(frames: Frames, bins: int = 20) -> pl.DataFrame:
         pl.col("size_bytes").min().alias("size_from_bytes"),
         pl.col("size_bytes").max().alias("size_to_bytes"),
     )  # fmt: skip
-    return (
+    table = (
         finished.with_columns(placed.alias("bin"))
         .group_by(["case", "arm", *frames.axes, "bin"], maintain_order=True)
         .agg(
@@ -489,8 +528,8 @@ def slowdown_by_size(frames: Frames, bins: int = 20) -> pl.DataFrame:
         )
         .join(bounds, on="bin")
         .sort("case", "bin")
-        .collect()
     )
+    return in_words(table).collect()
 
 
 def jain(frames: Frames, *, from_ns: int = 0, to_ns: int | None = None) -> pl.DataFrame:
