@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
@@ -320,6 +321,15 @@ def _of_cases(flows: pl.DataFrame, cases: Sequence[str]) -> pl.DataFrame:
     return flows.filter(mask)
 
 
+def _each_case(flows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The flows of each case, in the order of the cases: groups of all flows at once take as much memory again."""
+    cases = flows["case"].unique(maintain_order=True).to_list()
+    if not cases:
+        yield flows
+    for case in cases:
+        yield _of_cases(flows, [case])
+
+
 def in_words(table: pl.LazyFrame) -> pl.LazyFrame:
     """The names that `Frames.flows` keeps as numbers as text again."""
     return table.with_columns(selectors.categorical().cast(pl.String), selectors.enum().cast(pl.String))
@@ -362,8 +372,8 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
     """
     keys = [key for key in frames.keys if key != "seed"] if pooled else frames.keys
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
-    table = (
-        frames.flows.lazy()
+    tables = (
+        own.lazy()
         .filter(in_class(size_class))
         .group_by(keys, maintain_order=True)
         .agg(
@@ -372,8 +382,9 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
             pl.len().alias("flows"),
             (~pl.col("finished")).sum().alias("unfinished"),
         )
+        for own in _each_case(frames.flows)
     )
-    return in_words(table).collect()
+    return _collected(in_words(table) for table in tables)
 
 
 def fct_by_bin(frames: Frames) -> pl.DataFrame:
@@ -381,8 +392,8 @@ def fct_by_bin(frames: Frames) -> pl.DataFrame:
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
     size = pl.col("size_bytes")
     place = pl.sum_horizontal((size >= low).cast(pl.Int32) for _, low, _ in SIZE_BINS[1:])
-    table = (
-        frames.flows.lazy()
+    tables = (
+        own.lazy()
         .with_columns(place.alias("place"))
         .group_by([*frames.keys, "place"], maintain_order=True)
         .agg(
@@ -395,8 +406,9 @@ def fct_by_bin(frames: Frames) -> pl.DataFrame:
             pl.col("place").replace_strict(dict(enumerate(name for name, *_ in SIZE_BINS))).alias("bin"),
             pl.col("place").replace_strict(dict(enumerate(to for *_, to in SIZE_BINS))).alias("size_to_bytes"),
         )
+        for own in _each_case(frames.flows)
     )
-    return in_words(table).collect()
+    return _collected(in_words(table) for table in tables)
 
 
 def request_ms(frames: Frames) -> pl.DataFrame:
@@ -506,30 +518,36 @@ def recovery(frames: Frames) -> pl.DataFrame:
 
 def slowdown_by_size(frames: Frames, bins: int = 20) -> pl.DataFrame:
     """Per case and size bin: p50, p95, p99 of the slowdown, seeds together. The bins hold equal shares of all flows."""
-    finished = frames.flows.lazy().filter(pl.col("finished"))
-    sizes = finished.select(pl.col("size_bytes").sort()).collect()["size_bytes"]
+    finished = pl.col("finished")
+    sizes = frames.flows.lazy().filter(finished).select(pl.col("size_bytes").sort()).collect()["size_bytes"]
     if sizes.is_empty():
         return pl.DataFrame(schema={"case": pl.String, "size_bytes": pl.UInt64, "flows": pl.UInt32})
     edges = sorted({int(sizes[(len(sizes) * step) // bins]) for step in range(1, bins)})
     placed = pl.lit(0, dtype=pl.Int64)
     for edge in edges:
         placed += (pl.col("size_bytes") >= edge).cast(pl.Int64)
-    bounds = finished.with_columns(placed.alias("bin")).group_by("bin").agg(
-        pl.col("size_bytes").median().cast(pl.UInt64).alias("size_bytes"),
-        pl.col("size_bytes").min().alias("size_from_bytes"),
-        pl.col("size_bytes").max().alias("size_to_bytes"),
-    )  # fmt: skip
-    table = (
-        finished.with_columns(placed.alias("bin"))
+    # A bin is a stretch of what is sorted: its median, its least and its largest size.
+    ends = [0, *(int(sizes.search_sorted(edge, side="left")) for edge in edges), len(sizes)]
+    rows = [
+        (place, (sizes[(begin + end - 1) // 2] + sizes[(begin + end) // 2]) // 2, sizes[begin], sizes[end - 1])
+        for place, (begin, end) in enumerate(pairwise(ends))
+        if begin < end
+    ]
+    columns = ("size_bytes", "size_from_bytes", "size_to_bytes")
+    bounds = pl.DataFrame(rows, schema={"bin": pl.Int64, **dict.fromkeys(columns, pl.UInt64)}, orient="row")
+    tables = (
+        own.lazy()
+        .filter(finished)
+        .with_columns(placed.alias("bin"))
         .group_by(["case", "arm", *frames.axes, "bin"], maintain_order=True)
         .agg(
             *(nearest_rank(pl.col("slowdown"), percent).alias(f"p{percent}") for percent in (50, 95, 99)),
             pl.len().alias("flows"),
         )
-        .join(bounds, on="bin")
-        .sort("case", "bin")
+        .join(bounds.lazy(), on="bin")
+        for own in _each_case(frames.flows)
     )
-    return in_words(table).collect()
+    return _collected(in_words(table) for table in tables).sort("case", "bin")
 
 
 def jain(frames: Frames, *, from_ns: int = 0, to_ns: int | None = None) -> pl.DataFrame:
