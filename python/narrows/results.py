@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
+from polars import selectors
 
 from narrows import longlived, validity
 from narrows.backends import AXIS
@@ -41,6 +43,14 @@ SIZE_BINS: Final = (
 """Name, from, to (not included), bytes: the bins in which the DCTCP paper shows background flows [DCTCP fig. 22]."""
 PLR_UNIT: Final = 1e-5
 
+COUNTED: Final = (
+    "flow", "source", "class", "workload", "controller", "size_bytes", "fct_ns", "slowdown", "rtt_mean_ns",
+    "retransmitted_bytes", "timeouts", "dropped_bytes", "finished",
+)  # fmt: skip
+"""Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
+_TEXT: Final = ("source", "class", "workload", "controller")
+"""Those of text: a few names, on millions of rows."""
+
 DCN_ROLES: Final = ("edge", "fabric")
 WAN_ROLES: Final = ("wan",)
 
@@ -51,6 +61,9 @@ class Frames:
 
     A flow that answers a request is none of `flows`: its completion time counts with its request. There may be hundreds
     of millions, so that only sums of them are here.
+
+    `flows` is compact: it has the columns `COUNTED` only, and names as numbers (`Enum`, `Categorical`). They compare,
+    sort and print as text does, but polars joins them with text only after a cast; tables made of flows have text.
     """
 
     flows: pl.DataFrame
@@ -73,7 +86,8 @@ class Frames:
         """Those of some cases."""
         own = pl.col("case").is_in(list(cases))
         long = self.long if self.long.is_empty() else self.long.filter(own)
-        flows, ports, requests = (part.filter(own) for part in (self.flows, self.ports, self.requests))
+        ports, requests = (part.filter(own) for part in (self.ports, self.requests))
+        flows = _of_cases(self.flows, cases)
         answers = self.answers if self.answers.is_empty() else self.answers.filter(own)
         series = self.series.filter(own)
         return replace(self, flows=flows, ports=ports, series=series, requests=requests, long=long, answers=answers)
@@ -163,9 +177,8 @@ class Results:
     @cached_property
     def frames(self) -> Frames:
         """All tables; the series stay lazy."""
-        no_answer = pl.col("request").is_null()
         return Frames(
-            flows=_collected(part.filter(no_answer) for part in self._counted("flows")),
+            flows=self._compact_flows(),
             ports=_collected(self._parts("ports")),
             series=self.scan("series"),
             requests=_collected(self._counted("requests")),
@@ -173,6 +186,18 @@ class Results:
             long=self.long,
             answers=self.answers,
         )
+
+    def _compact_flows(self) -> pl.DataFrame:
+        """Of flows that are no answers the columns `COUNTED`, and names as numbers."""
+        values = {"case": [member.case for member in self.entry.members]}
+        values["arm"] = [member.arm for member in self.entry.members]
+        for column, name in zip(self.axes, self.entry.axes, strict=True):
+            values[column] = [at for member in self.entry.members for own, at in member.axes if own == name]
+        # In the order of text: sorts must not depend on how a name is kept.
+        labels = [pl.col(column).cast(pl.Enum(sorted(set(own)))) for column, own in values.items()]
+        columns = (*labels, "seed", *(pl.col(name).cast(pl.Categorical) if name in _TEXT else name for name in COUNTED))
+        no_answer = pl.col("request").is_null()
+        return _collected(part.filter(no_answer).select(columns) for part in self._counted("flows"))
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -287,6 +312,29 @@ def _collected(parts: Iterable[pl.LazyFrame]) -> pl.DataFrame:
     return pl.concat([part.collect() for part in parts])
 
 
+def _of_cases(flows: pl.DataFrame, cases: Sequence[str]) -> pl.DataFrame:
+    """Flows of these cases: a view where they stand together, as those of one case do, for copies take gigabytes."""
+    mask = flows["case"].is_in(list(cases))
+    first, count = mask.arg_max(), int(mask.sum())
+    if first is not None and mask.slice(first, count).all():
+        return flows.slice(first, count)
+    return flows.filter(mask)
+
+
+def _each_case(flows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The flows of each case, in the order of the cases: groups of all flows at once take as much memory again."""
+    cases = flows["case"].unique(maintain_order=True).to_list()
+    if not cases:
+        yield flows
+    for case in cases:
+        yield _of_cases(flows, [case])
+
+
+def in_words(table: pl.LazyFrame) -> pl.LazyFrame:
+    """The names that `Frames.flows` keeps as numbers as text again."""
+    return table.with_columns(selectors.categorical().cast(pl.String), selectors.enum().cast(pl.String))
+
+
 def in_class(size_class: SizeClass) -> pl.Expr:
     """Whether a flow belongs to the size class."""
     size = pl.col("size_bytes")
@@ -324,8 +372,8 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
     """
     keys = [key for key in frames.keys if key != "seed"] if pooled else frames.keys
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
-    return (
-        frames.flows.lazy()
+    tables = (
+        own.lazy()
         .filter(in_class(size_class))
         .group_by(keys, maintain_order=True)
         .agg(
@@ -334,8 +382,9 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl
             pl.len().alias("flows"),
             (~pl.col("finished")).sum().alias("unfinished"),
         )
-        .collect()
+        for own in _each_case(frames.flows)
     )
+    return _collected(in_words(table) for table in tables)
 
 
 def fct_by_bin(frames: Frames) -> pl.DataFrame:
@@ -343,8 +392,8 @@ def fct_by_bin(frames: Frames) -> pl.DataFrame:
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
     size = pl.col("size_bytes")
     place = pl.sum_horizontal((size >= low).cast(pl.Int32) for _, low, _ in SIZE_BINS[1:])
-    return (
-        frames.flows.lazy()
+    tables = (
+        own.lazy()
         .with_columns(place.alias("place"))
         .group_by([*frames.keys, "place"], maintain_order=True)
         .agg(
@@ -357,8 +406,9 @@ def fct_by_bin(frames: Frames) -> pl.DataFrame:
             pl.col("place").replace_strict(dict(enumerate(name for name, *_ in SIZE_BINS))).alias("bin"),
             pl.col("place").replace_strict(dict(enumerate(to for *_, to in SIZE_BINS))).alias("size_to_bytes"),
         )
-        .collect()
+        for own in _each_case(frames.flows)
     )
+    return _collected(in_words(table) for table in tables)
 
 
 def request_ms(frames: Frames) -> pl.DataFrame:
@@ -428,7 +478,7 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
     ports = frames.ports.lazy().filter(pl.col("role") == role)
     if role == "host":
         sources = [part for part in (frames.flows, frames.long, frames.answers) if not part.is_empty()]
-        named = [part.lazy().select("case", "seed", pl.col("source").alias("node")) for part in sources]
+        named = [in_words(part.lazy().select("case", "seed", node="source").unique()) for part in sources]
         senders = pl.concat([*named, ports.select("case", "seed", "node").limit(0)]).unique()
         ports = ports.join(senders, on=["case", "seed", "node"], how="semi", maintain_order="left")
     return (
@@ -446,11 +496,12 @@ def recovery(frames: Frames) -> pl.DataFrame:
     """
     sums = [pl.col(name).sum() for name in ("retransmitted_bytes", "size_bytes", "timeouts", "flows")]
     finished = pl.col("finished")
-    own = frames.flows.group_by(frames.keys, maintain_order=True).agg(
+    summed = frames.flows.lazy().group_by(frames.keys, maintain_order=True).agg(
         *(pl.col(name).filter(finished).sum() for name in ("retransmitted_bytes", "size_bytes")),
         pl.col("timeouts").sum(),
         pl.len().alias("flows"),
-    )
+    )  # fmt: skip
+    own = in_words(summed).collect()
     parts = [own] if frames.answers.is_empty() else [own, frames.answers.select(own.columns)]
     again, asked, timeouts, flows = (pl.col(name) for name in own.columns[-4:])
     return (
@@ -467,30 +518,36 @@ def recovery(frames: Frames) -> pl.DataFrame:
 
 def slowdown_by_size(frames: Frames, bins: int = 20) -> pl.DataFrame:
     """Per case and size bin: p50, p95, p99 of the slowdown, seeds together. The bins hold equal shares of all flows."""
-    finished = frames.flows.lazy().filter(pl.col("finished"))
-    sizes = finished.select(pl.col("size_bytes").sort()).collect()["size_bytes"]
+    finished = pl.col("finished")
+    sizes = frames.flows.lazy().filter(finished).select(pl.col("size_bytes").sort()).collect()["size_bytes"]
     if sizes.is_empty():
         return pl.DataFrame(schema={"case": pl.String, "size_bytes": pl.UInt64, "flows": pl.UInt32})
     edges = sorted({int(sizes[(len(sizes) * step) // bins]) for step in range(1, bins)})
     placed = pl.lit(0, dtype=pl.Int64)
     for edge in edges:
         placed += (pl.col("size_bytes") >= edge).cast(pl.Int64)
-    bounds = finished.with_columns(placed.alias("bin")).group_by("bin").agg(
-        pl.col("size_bytes").median().cast(pl.UInt64).alias("size_bytes"),
-        pl.col("size_bytes").min().alias("size_from_bytes"),
-        pl.col("size_bytes").max().alias("size_to_bytes"),
-    )  # fmt: skip
-    return (
-        finished.with_columns(placed.alias("bin"))
+    # A bin is a stretch of what is sorted: its median, its least and its largest size.
+    ends = [0, *(int(sizes.search_sorted(edge, side="left")) for edge in edges), len(sizes)]
+    rows = [
+        (place, (sizes[(begin + end - 1) // 2] + sizes[(begin + end) // 2]) // 2, sizes[begin], sizes[end - 1])
+        for place, (begin, end) in enumerate(pairwise(ends))
+        if begin < end
+    ]
+    columns = ("size_bytes", "size_from_bytes", "size_to_bytes")
+    bounds = pl.DataFrame(rows, schema={"bin": pl.Int64, **dict.fromkeys(columns, pl.UInt64)}, orient="row")
+    tables = (
+        own.lazy()
+        .filter(finished)
+        .with_columns(placed.alias("bin"))
         .group_by(["case", "arm", *frames.axes, "bin"], maintain_order=True)
         .agg(
             *(nearest_rank(pl.col("slowdown"), percent).alias(f"p{percent}") for percent in (50, 95, 99)),
             pl.len().alias("flows"),
         )
-        .join(bounds, on="bin")
-        .sort("case", "bin")
-        .collect()
+        .join(bounds.lazy(), on="bin")
+        for own in _each_case(frames.flows)
     )
+    return _collected(in_words(table) for table in tables).sort("case", "bin")
 
 
 def jain(frames: Frames, *, from_ns: int = 0, to_ns: int | None = None) -> pl.DataFrame:

@@ -56,6 +56,32 @@ def test_values_of_an_axis_stand_in_one_unit(title, expected):
     assert [row["x"] for row in made["datasets"][dashed["name"]]] == [expected[1]]
 
 
+def test_measures_of_a_sweep_have_a_row_for_each_run_and_no_value_where_there_is_none():
+    def run(arm, at, seed, *rows):
+        label = {"case": f"{arm} · k={at}", "arm": arm, AXIS: at}
+        labels = [pl.lit(value).alias(name) for name, value in label.items()]
+        return [
+            made.with_columns(labels) for made in (flows(*rows, seed=seed), ports(("t", "edge", 9, 0, 0.1), seed=seed))
+        ]
+
+    made = [
+        run("b", "20pkt", 2, (10, 7)), run("b", "20pkt", 1, (10, 1), (10, 3)),
+        run("a", "40pkt", 1, (10, 5)), run("a", "20pkt", 1, (10, None)),
+    ]  # fmt: skip
+    data = replace(frames([own for own, _ in made], [own for _, own in made]), axes=(AXIS,))
+    columns = {"all": "fct_all", "web": "fct_all / web", "large": "fct_large", "nobody": "fct_all / nobody"}
+    table = sweep.measured(data, AXIS, columns)
+    # In the order of the cases, and of a case in that of its seeds; a run without any value has no row.
+    assert table.rows() == [
+        ("b", "20pkt", 1, 2.0, 2.0, None, None),
+        ("b", "20pkt", 2, 7.0, 7.0, None, None),
+        ("a", "40pkt", 1, 5.0, 5.0, None, None),
+    ]
+    assert table.columns == ["arm", AXIS, "seed", *columns]
+    assert table.schema["large"] == pl.Float64, "a column without any value is one of numbers"
+    assert sweep.by_seed(data, "a · k=20pkt", "fct_all") == {}, "most of its flows are not done"
+
+
 def test_seeds_become_a_mean_with_its_interval_and_points_stand_in_the_axis_order():
     table = runs(("a", "40pkt", 1, 1.0), ("a", "40pkt", 2, 3.0), ("a", "20pkt", 1, 5.0))
     chart = drawn(sweep.Panel("X", "ms", table, "x"))

@@ -1,8 +1,10 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from conftest import flows, frames, ports
+from polars.testing import assert_frame_equal
 
 from narrows import results as metrics
 from narrows.index import Entry, Member
@@ -105,7 +107,8 @@ def test_answers_count_with_their_requests_alone():
             "class": "intra", "destination": "x", "flow": [0, 1, 2, 3, 4], "start_ns": [100, 100, 200, 200, 99],
             "size_bytes": [1000, 500, 500, 700, 1], "retransmitted_bytes": [100, 0, 50, 700, 1],
             "timeouts": [1, 0, 2, 3, 9], "finished": [True, True, True, False, True],
-            "delivered_after_warmup_bytes": 0, "controller": "cubic",
+            "delivered_after_warmup_bytes": 0, "controller": "cubic", "fct_ns": 1, "slowdown": 1.0, "rtt_mean_ns": 1,
+            "dropped_bytes": 0,
         }),
         "requests": pl.LazyFrame({"start_ns": [99, 100]}),
         "ports": pl.LazyFrame({"node": ["h1", "h2", "h3", "h9"], "role": "host", "utilisation": [0.5, 0.1, 0.3, 0.9]}),
@@ -124,6 +127,41 @@ def test_answers_count_with_their_requests_alone():
     assert metrics.recovery(own).select("retransmitted", "timeouts").row(0) == pytest.approx((7.5, 1500.0))
 
 
+def test_flows_in_memory_are_compact_and_give_what_flows_with_text_give():
+    data = frames(
+        [flows((10, 1), (20, None), case="b"), flows((2_000_000, 4), case="a · x=1"), flows((10, 2), case="c")],
+        [ports(("h1", "host", 1, 0, 0.5), case=case) for case in ("b", "a · x=1", "c")],
+    )
+    cases = ["a · x=1", "b", "c"]
+    small = [
+        pl.col("case", "arm").cast(pl.Enum(cases)),
+        pl.col("source", "workload", "controller", "class").cast(pl.Categorical),
+    ]
+    compact = replace(data, flows=data.flows.with_columns(*small))
+    for made in (
+        lambda own: metrics.fct_ms(own, "all"), metrics.fct_by_bin, metrics.recovery,
+        lambda own: metrics.slowdown_by_size(own, bins=2), lambda own: metrics.utilisation(own, "host"),
+    ):  # fmt: skip
+        # Types as well: a table that a figure joins with others has text.
+        assert_frame_equal(made(compact), made(data))
+    for chosen in (["c"], ["b", "c"], ["a · x=1", "c"], ["b", "c", "a · x=1"], ["nobody"], []):
+        found = compact.of(chosen).flows.with_columns(pl.col("case").cast(pl.String))
+        assert_frame_equal(found.select("case", "size_bytes"), data.of(chosen).flows.select("case", "size_bytes"))
+        assert set(found["case"]) == set(chosen) - {"nobody"}
+
+
+def test_what_measures_are_tested_with_is_there_in_earnest(gemini, monkeypatch):
+    from narrows import api
+
+    monkeypatch.chdir(gemini)
+    results = api.load("gemini-fig13-quick")
+    own = results.frames.flows
+    assert set(flows((1, 1)).columns) <= set(own.columns) == {*results.frames.keys, *metrics.COUNTED}
+    assert own["case"].dtype == pl.Enum(sorted(results.frames.cases)), "sorts as text does"
+    assert all(dtype not in (pl.Enum, pl.Categorical) for dtype in results.flows.dtypes), "users get text"
+    assert results.flows.select(own.columns).equals(metrics.in_words(own.lazy()).collect())
+
+
 def test_an_arm_may_lack_an_axis_into_another_controller():
     members = (
         Member("c", "cubic", (), (), (), 0, 1),
@@ -133,3 +171,8 @@ def test_an_arm_may_lack_an_axis_into_another_controller():
     store = SimpleNamespace(manifest=lambda *_: {}, scan=lambda *_: pl.LazyFrame({"role": ["wan"]}))
     found = Results(entry, store).scan("ports").collect()
     assert found.select("case", "cc.gemini.t").rows() == [("cubic", None), ("gemini · t=1ms", "1ms")]
+    row = {"request": None, "start_ns": 1, "finished": True, **dict.fromkeys(metrics.COUNTED, 1)}
+    row |= {"source": "h1", "class": "intra", "workload": "w", "controller": "c"}
+    store.scan = lambda plan, seed, table: pl.LazyFrame([row])
+    compact = Results(entry, store)._compact_flows()
+    assert compact.select("case", "cc.gemini.t").rows() == [("cubic", None), ("gemini · t=1ms", "1ms")]

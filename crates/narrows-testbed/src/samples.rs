@@ -132,3 +132,84 @@ impl Samples {
         Time::ZERO + at.since(Time::ZERO + self.plan_begins)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use narrows_core::probe::NoProbe;
+    use narrows_scenario::{Limits, Overrides, load_str};
+
+    use super::*;
+
+    /// A packet of 1500 bytes to the second host.
+    #[derive(Clone, Copy)]
+    struct Full;
+
+    impl Payload for Full {
+        fn ip_bytes(&self) -> u32 {
+            1_500
+        }
+
+        fn destination(&self) -> u32 {
+            1
+        }
+
+        fn flow_hash(&self) -> u32 {
+            0
+        }
+
+        fn ecn_capable(&self) -> bool {
+            false
+        }
+
+        fn mark(&mut self) {}
+    }
+
+    /// What hosts send to open connections is carried before the plan's time zero.
+    #[test]
+    fn the_first_bin_begins_with_the_plan() {
+        let text = r#"
+            topology.star = {}
+            sample.throughput = "1ms"
+            [[traffic]]
+            long = {}
+            from = "h1"
+            to = "h2"
+            [[arm]]
+            name = "cubic"
+            cc = "cubic"
+            [run]
+            end = "2ms"
+        "#;
+        let mut plan = load_str(text, &Overrides::default(), &Limits::default()).unwrap().plans.remove(0);
+        let mut network: Network<Full> = Network::new(&plan.network, 1).unwrap();
+        let link = network.host_link(0);
+        for (id, own) in (0..).zip(&mut plan.network.links) {
+            own.watched = id == link;
+        }
+        let plan_begins = Span::from_ms(50);
+        let mut samples = Samples::new(&plan.network, &plan.schedule, &plan.sampling, plan_begins);
+        // So many packets leave before the plan begins, in its first bin and in its second.
+        let offers = [(10, 7), (50_100, 2), (51_100, 3)];
+        for (at_us, packets) in offers {
+            let at = Time::ZERO + Span::from_us(at_us);
+            while let Some(due) = samples.next_at().filter(|&due| due <= at) {
+                while network.next(due, &mut NoProbe).is_some() {}
+                samples.take(due, &mut network);
+            }
+            while network.next(at, &mut NoProbe).is_some() {}
+            for _ in 0..packets {
+                network.offer(at, link, Full, &mut NoProbe);
+            }
+        }
+        while let Some(due) = samples.next_at() {
+            while network.next(due, &mut NoProbe).is_some() {}
+            samples.take(due, &mut network);
+        }
+        let sent = |at_ms, packets: u64| Sent {
+            at: Time::ZERO + Span::from_ms(at_ms),
+            link,
+            bytes: Bytes::new(1_500 * packets),
+        };
+        assert_eq!(samples.sent, [sent(1, 2), sent(2, 3)]);
+    }
+}

@@ -130,12 +130,11 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
     if case not in frames.cases:
         raise NotEvaluable(f"no arm is called {case or arm}")
     own = pl.col("workload") == traffic
-    flows, long, answers = (
-        part if part.is_empty() else part.filter(own) for part in (frames.flows, frames.long, frames.answers)
-    )
-    if flows.is_empty() and long.is_empty() and answers.is_empty():
+    long, answers = (part if part.is_empty() else part.filter(own) for part in (frames.long, frames.answers))
+    if not (frames.flows["workload"] == traffic).any() and long.is_empty() and answers.is_empty():
         raise NotEvaluable(f"no flow belongs to a traffic called {traffic}")
-    return replace(frames, flows=flows, long=long, answers=answers), case
+    # Of flows those of the case alone: the traffic's in all cases may be a copy of gigabytes.
+    return replace(frames, flows=_only(frames, case).flows.filter(own), long=long, answers=answers), case
 
 
 @measure("ms")

@@ -53,8 +53,9 @@ def completion(frames: Frames) -> alt.VConcatChart:
 
 
 def _panel(frames: Frames, size_class: SizeClass, title: str, *, tail: bool) -> alt.LayerChart | alt.FacetChart:
-    finished = frames.flows.filter(in_class(size_class) & pl.col("finished"))
-    milliseconds = finished.select("case", (pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS).alias("value"))
+    # Lazily: a copy of all columns of all flows may take gigabytes.
+    finished = frames.flows.lazy().filter(in_class(size_class) & pl.col("finished"))
+    milliseconds = finished.select("case", (pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS).alias("value")).collect()
     data = curves(milliseconds, frames.cases, tail=tail)
     x, y, tooltip = axes(data, tail=tail)
     width = style.columns(2, label=124)

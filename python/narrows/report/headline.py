@@ -9,6 +9,7 @@ import polars as pl
 
 from narrows import longlived, wording
 from narrows.claims.measures import NotEvaluable, value_by_seed
+from narrows.results import in_words
 from narrows.stats import BySeed, Estimate, estimate, paired_difference
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
     sources = [frame for frame in (frames.flows, frames.long) if set(keys) <= set(frame.columns)]
     if not sources:
         return []
-    named = pl.concat([frame.filter(pl.col("case") == case).select(keys) for frame in sources]).unique().sort(keys)
+    of_case = (in_words(frame.lazy().filter(pl.col("case") == case).select(keys).unique()) for frame in sources)
+    named = pl.concat(of_case).unique().sort(keys).collect()
     if named["controller"].n_unique() < 2:
         return []
     rows: list[Row] = []

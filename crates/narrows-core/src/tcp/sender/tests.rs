@@ -1,7 +1,10 @@
+use alloc::vec::Vec;
+
 use super::*;
-use crate::cc::{Context, Settings};
+use crate::cc::{Context, Limit, Settings};
 use crate::packet::Ecn;
 use crate::rng::SmallStream;
+use crate::tcp::near_source::ReactionPoint;
 use crate::tcp::profile::Profile;
 use crate::tcp::receiver::{Receiver, arrival};
 use crate::tcp::{LEAST_SMALL_QUEUE, initial_path};
@@ -188,5 +191,120 @@ fn pieces_are_sized_as_tcp_tso_autosize_does() {
     let small = Stack { profile: Profile { offload_segments: 44, ..small.profile }, ..small };
     for (us, segments) in [(2_000, 7), (1_500, 13), (600, 29)] {
         assert_eq!(after_handshake(Span::from_us(us), &small).offload_goal(2, &small), segments, "{us} us");
+    }
+}
+
+/// Between packets of a limiter at its floor, a thousandth of 100 Gbit/s.
+const FLOOR_GAP: Span = Span::from_us(120);
+
+/// A sender of this controller that listens to switches near by.
+fn listening(controller: &str, stack: &Stack) -> Sender {
+    let spec = crate::cc::spec(controller).unwrap();
+    let values: Vec<_> = spec.parameters.iter().map(|parameter| parameter.default).collect();
+    let path = initial_path(stack);
+    let settings = Settings::new(spec.parameters, &values);
+    let context = Context { settings, path: &path, random: SmallStream::new(1) };
+    let mut sender = Sender::new(Controller::build(controller, &context).unwrap(), path);
+    sender.sample_handshake(Time::ZERO, Span::from_ms(1), stack);
+    sender.allow(sender.una, u16::MAX);
+    sender.listen(SmallStream::new(2));
+    sender
+}
+
+fn with_near_source() -> Profile {
+    Profile { near_source: Some(ReactionPoint::SOFTWARE), ..smooth(Profile::LINUX_6, 10) }
+}
+
+/// All that may go now.
+fn send_all(sender: &mut Sender, now: Time, stack: &Stack) -> Vec<Outgoing> {
+    core::iter::from_fn(|| sender.next(now, stack)).collect()
+}
+
+/// Down to the floor, at which a limiter stays while such notifications come.
+fn cut(sender: &mut Sender, now: Time, stack: &Stack) {
+    for _ in 0..20 {
+        sender.notify(now, 63, sender.una.wire(), stack).expect("what it quotes is in flight");
+    }
+    assert_eq!(sender.near_source_rate(now, stack), Some(stack.line_rate.scaled(1, 1_000)));
+}
+
+fn acknowledge(sender: &mut Sender, now: Time, out: &Outgoing, sent: Time, stack: &Stack) {
+    let ack = Segment {
+        ack: out.start.plus(u64::from(out.length)).wire(),
+        window: u16::MAX,
+        flags: Flags::ACK,
+        timestamp_echo: timestamp(sent),
+        ..Segment::default()
+    };
+    sender.handle_ack(now, &ack, stack);
+}
+
+/// Its own expiries are of no interest then: whoever needs the rate catches up. Of thousands of connections each would cost
+/// an event in every cycle.
+#[test]
+fn a_limiter_for_which_nothing_waits_arms_no_timer() {
+    let stack = stack(with_near_source());
+    let now = Time::from_ns(2_000_000);
+    let limits = |sender: &Sender| sender.near_source.as_ref().unwrap().deadline();
+    let own = |sender: &Sender| sender.timeout_at.min(sender.probe_at).min(sender.reorder_timer);
+    // The window binds with the first offer, and the application has no more with the second.
+    for (packets, reason) in [(100, Limit::Window), (3, Limit::Application)] {
+        let mut sender = listening("newreno", &stack);
+        sender.offer(packets * 1448, Tag(1));
+        let sent = send_all(&mut sender, now, &stack);
+        cut(&mut sender, now, &stack);
+        assert!(send_all(&mut sender, now, &stack).is_empty() && sender.limited_by == reason);
+        assert!(limits(&sender) < own(&sender), "{reason:?}: the limiter's timer would be the first");
+        assert_eq!((sender.deadline(), sender.pacing_deadline()), (own(&sender), Time::NEVER), "{reason:?}");
+        // The acknowledgement of all of it lets go one packet of what is left, and the limiter holds back the next.
+        let later = now + Span::from_us(100);
+        acknowledge(&mut sender, later, sent.last().unwrap(), now, &stack);
+        let more = send_all(&mut sender, later, &stack);
+        assert!(limits(&sender) < Time::NEVER, "{reason:?}: it limits still");
+        if reason == Limit::Application {
+            assert!(more.is_empty() && sender.is_idle());
+            assert_eq!((sender.deadline(), sender.pacing_deadline()), (Time::NEVER, Time::NEVER));
+            continue;
+        }
+        assert_eq!(more.len(), 1);
+        assert_eq!((sender.deadline(), sender.pacing_deadline()), (limits(&sender), later + FLOOR_GAP));
+    }
+}
+
+/// What a window grew to behind the limiter would leave at once when the limiter goes.
+#[test]
+fn a_window_does_not_grow_while_a_limiter_holds_packets_back() {
+    for controller in ["newreno", "cubic", "dctcp", "gemini"] {
+        let stack = stack(with_near_source());
+        let mut sender = listening(controller, &stack);
+        sender.offer(1_000 * 1448, Tag(1));
+        // At the floor fifteen packets leave in a round trip: more than half of a window of 20, which slow start would double.
+        let round_trip = FLOOR_GAP * 15;
+        let mut now = Time::from_ns(2_000_000);
+        let mut out: VecDeque<(Time, Outgoing)> = VecDeque::new();
+        out.extend(send_all(&mut sender, now, &stack).into_iter().map(|sent| (now, sent)));
+        cut(&mut sender, now, &stack);
+        let mut begin = None;
+        for step in 0..200 {
+            let (sent, first) = out[0];
+            now = (sent + round_trip).min(sender.pacing_deadline()).max(now);
+            sender.handle_timeout(now, &stack);
+            // Told of congestion again and again, or the rate would recover.
+            cut(&mut sender, now, &stack);
+            if now == sent + round_trip {
+                out.pop_front();
+                acknowledge(&mut sender, now, &first, sent, &stack);
+            }
+            out.extend(send_all(&mut sender, now, &stack).into_iter().map(|sent| (now, sent)));
+            // By then what was sent before the first cut is acknowledged, and one round trip more has gone by.
+            if step >= 50 {
+                let window = *begin.get_or_insert(sender.window());
+                assert_eq!(sender.limited_by, Limit::NearSource, "{controller}, step {step}");
+                assert_eq!(sender.window(), window, "{controller}, step {step}");
+                let most = u64::from(sender.most_outstanding);
+                assert!(most < window && window < 2 * most, "{controller}: {most} of {window}");
+            }
+        }
+        assert!(begin.is_some_and(|window| window >= 10), "{controller}: {begin:?}");
     }
 }
