@@ -13,7 +13,7 @@
 //!   the port's ring holds a packet that has begun, whose arrival is in the agenda and comes no later than what follows must
 //!   be known. Nothing else is armed: still one event for each packet and hop.
 //!
-//! The link's ring holds what has begun: the packet in service, which is what [`Port`] counts as held, and those on the
+//! The link's ring holds what has begun: the packet in service, which is what `Port` counts as held, and those on the
 //! wire. What waits lies in a ring for each class, with the time at which it came.
 //!
 //! Each class has the port's marking law and its limit to itself: an equal share of the port's own, and as much of what the
