@@ -1,7 +1,9 @@
 //! The text format of Prometheus. Base units: seconds, bits, packets.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::failure::Failure;
@@ -44,7 +46,10 @@ fn escaped(value: &str) -> String {
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
-    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
+    // The folder may be another's, who must not choose what is written to.
+    let _ = fs::remove_file(&new);
+    let made = fs::OpenOptions::new().write(true).create_new(true).custom_flags(libc::O_NOFOLLOW).open(&new);
+    let written = made.and_then(|mut file| file.write_all(text.as_bytes())).and_then(|()| fs::rename(&new, path));
     written.map_err(|error| {
         let _ = fs::remove_file(&new);
         Failure::failed(format_args!("{}: {error}", path.display()))

@@ -13,12 +13,10 @@ use libbpf_rs::{ObjectBuilder, libbpf_sys};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
 
 /// Bytes of `struct narrows_connection`.
 const BYTES: usize = 80;
@@ -47,7 +45,7 @@ pub struct Connection {
     pub next: u32,
     /// Bytes acknowledged so far, as `TCP_INFO` counts them.
     pub acked: u64,
-    process: Arc<OwnedFd>,
+    process: u32,
     file: i32,
 }
 
@@ -83,21 +81,27 @@ impl Connections {
                 files => OwnedFd::from_raw_fd(files),
             }
         };
-        File::from(files).read_to_end(&mut bytes).map_err(|error| failed(error.into()))?;
-        let mut processes = BTreeMap::new();
-        let found = bytes.chunks_exact(BYTES).filter_map(|record| Connection::read(record, &mut processes));
-        Ok(found.collect())
+        let (mut files, mut part) = (File::from(files), [0; 1 << 14]);
+        loop {
+            match files.read(&mut part) {
+                Ok(0) => break,
+                Ok(count) => bytes.extend_from_slice(&part[..count]),
+                // The kernel pauses after a million files of which nothing is told.
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+        Ok(bytes.chunks_exact(BYTES).map(Connection::read).collect())
     }
 }
 
 impl Connection {
-    /// `None` if its process has ended.
-    fn read(record: &[u8], processes: &mut BTreeMap<u32, Arc<OwnedFd>>) -> Option<Connection> {
+    fn read(record: &[u8]) -> Connection {
         let mut fields = Fields(record);
         let cookie = fields.u64();
         let acked = fields.u64();
         let process = fields.u32();
-        let file = i32::try_from(fields.u32()).ok()?;
+        let file = fields.u32().cast_signed();
         let (unacknowledged, next) = (fields.u32(), fields.u32());
         let namespace = fields.u32();
         let family = fields.u32();
@@ -105,16 +109,7 @@ impl Connection {
         fields.u32();
         let local = SocketAddr::new(address(family, fields.take()), local_port);
         let remote = SocketAddr::new(address(family, fields.take()), remote_port);
-        let process = match processes.get(&process) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let pid = Pid::from_raw(i32::try_from(process).ok()?)?;
-                let opened = Arc::new(pidfd_open(pid, PidfdFlags::empty()).ok()?);
-                processes.insert(process, Arc::clone(&opened));
-                opened
-            }
-        };
-        Some(Connection { cookie, local, remote, namespace, unacknowledged, next, acked, process, file })
+        Connection { cookie, local, remote, namespace, unacknowledged, next, acked, process, file }
     }
 
     /// Its socket, to be dropped at once: as long as it is held, the connection does not end when its process closes it.
@@ -123,8 +118,10 @@ impl Connection {
     /// [`Errno::NOTCONN`] if the process has closed it or has ended; what the kernel says otherwise.
     pub fn socket(&self) -> rustix::io::Result<OwnedFd> {
         let gone = |error| if matches!(error, Errno::BADF | Errno::SRCH) { Errno::NOTCONN } else { error };
-        let socket = pidfd_getfd(&*self.process, self.file, PidfdGetfdFlags::empty()).map_err(gone)?;
-        // The number may stand for another file by now.
+        let process = i32::try_from(self.process).ok().and_then(Pid::from_raw).ok_or(Errno::NOTCONN)?;
+        let process = pidfd_open(process, PidfdFlags::empty()).map_err(gone)?;
+        let socket = pidfd_getfd(&process, self.file, PidfdGetfdFlags::empty()).map_err(gone)?;
+        // Both numbers may stand for others by now.
         match sockopt::socket_cookie(&socket) {
             Ok(cookie) if cookie == self.cookie => Ok(socket),
             _ => Err(Errno::NOTCONN),

@@ -59,6 +59,10 @@ impl Admission {
         if said.sent_ns.abs_diff(now_ns) > self.tolerance_ns {
             return Err(Refusal::Stale);
         }
+        if known.last_ns > now_ns.saturating_add(self.tolerance_ns) {
+            // A clock was set back. What was recorded within the tolerance is believed once more, or nothing would be.
+            known.last_ns = 0;
+        }
         if said.sent_ns <= known.last_ns {
             return Err(Refusal::Replayed);
         }
@@ -115,6 +119,17 @@ mod tests {
         assert_eq!(outcome(&mut admission, said(7, NOW - 1)), Err(Refusal::Replayed));
         assert_eq!(outcome(&mut admission, said(8, NOW - 1)), Ok(said(8, NOW - 1)), "each sender has its own");
         assert_eq!(outcome(&mut admission, said(7, NOW + 1)), Ok(said(7, NOW + 1)));
+    }
+
+    #[test]
+    fn clocks_that_are_set_back_silence_nobody() {
+        let mut admission = admission();
+        assert!(outcome(&mut admission, said(7, NOW)).is_ok());
+        let hour = 3_600_000_000_000;
+        let earlier = said(7, NOW - hour);
+        let now = NOW - hour + 1;
+        assert_eq!(admission.admit(&earlier.seal(&key(7)), ADDRESS, HOP_LIMIT, now), Ok(earlier));
+        assert_eq!(admission.admit(&earlier.seal(&key(7)), ADDRESS, HOP_LIMIT, now), Err(Refusal::Replayed));
     }
 
     #[test]

@@ -55,15 +55,14 @@ impl Key {
     }
 
     /// The key that a host at this address shares with the holder of this one, who need not remember it: HMAC-SHA-256 of
-    /// the address, 16 bytes, IPv4 in the first four. Hosts hold only their own, so that one that was broken into deceives
-    /// nobody but itself.
+    /// the address as of IPv6, 16 bytes; IPv4 is mapped, `::ffff:192.0.2.1`. Hosts hold only their own, so that one that was
+    /// broken into deceives nobody but itself.
     pub fn of_host(&self, address: IpAddr) -> Key {
-        let mut octets = [0; 16];
-        match address {
-            IpAddr::V4(address) => octets[..4].copy_from_slice(&address.octets()),
-            IpAddr::V6(address) => octets = address.octets(),
-        }
-        Key(self.mac(&octets).finalize().into_bytes().into())
+        let address = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        Key(self.mac(&address.octets()).finalize().into_bytes().into())
     }
 
     /// The tag of a message.
@@ -114,7 +113,8 @@ mod tests {
         let of = |address: &str| master.of_host(address.parse().unwrap()).0;
         let known = of("192.0.2.1");
         assert_eq!(known, of("192.0.2.1"));
-        assert!(["192.0.2.2", "c000:201::"].iter().all(|other| *other == "c000:201::" || of(other) != known));
+        assert!(["192.0.2.2", "c000:201::"].iter().all(|other| of(other) != known));
+        assert_eq!(known, of("::ffff:192.0.2.1"), "one host, however its address is written");
         assert_ne!(known, master.0);
     }
 

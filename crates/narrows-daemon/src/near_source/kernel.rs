@@ -1,6 +1,6 @@
 //! The kernel's connections as the reaction points see them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,10 @@ use std::{fs, io};
 use narrows_core::units::Rate;
 use narrows_kernel::{Connection, Connections as Finder};
 use narrows_testbed::agent::{Info, most_rate, set_most_rate, unacknowledged};
-use narrows_testbed::near_source::reactor::{Connections, Lent, Look};
+use narrows_testbed::near_source::reactor::{Connections, Lent, Look, Reached};
 use narrows_wire::Flow;
+use rustix::io::Errno;
+use rustix::net::sockopt;
 
 use super::left::Left;
 
@@ -22,6 +24,8 @@ const PAUSE_IN_VAIN: Duration = Duration::from_millis(10);
 /// What was found longer ago than this is looked for anew before it is needed, as long as switches speak: most connections
 /// are older when they are first named.
 const FRESH: Duration = Duration::from_millis(20);
+/// And after a walk so many times its own time passes before the next, however many files there are.
+const REST: u32 = 20;
 
 /// The connections of all namespaces, as they were found last: what one that looks finds, all have.
 pub(crate) struct Table {
@@ -37,6 +41,8 @@ struct Found {
     looked: Option<Instant>,
     /// When it is worth while to look around again.
     look_from: Option<Instant>,
+    /// Whether a walk has failed: it is said once.
+    failed: bool,
 }
 
 /// A connection, and what its sequence numbers are counted from.
@@ -65,30 +71,46 @@ impl Table {
     }
 
     /// A connection's socket, as far as is known.
-    fn borrow(&self, key: &(u32, Flow)) -> Option<Borrowed> {
-        let known = self.found().known.get(key)?.clone();
-        let socket = known.connection.socket().ok()?;
-        Some(Borrowed { socket, known })
-    }
-
-    /// Finds all connections anew.
-    fn look(&self, found: &mut Found) {
-        let all = self.finder.all().unwrap_or_default();
-        found.known = (all.into_iter())
-            .map(|one| ((one.namespace, Flow { source: one.local, destination: one.remote }), Known::new(one)))
-            .collect();
-        found.looked = Some(Instant::now());
-    }
-
-    /// Finds all connections anew, for this one.
-    fn look_around(&self, wanted: &(u32, Flow)) {
-        let mut found = self.found();
-        if found.look_from.is_some_and(|from| Instant::now() < from) {
-            return;
+    fn borrow(&self, key: &(u32, Flow)) -> Reached<Borrowed> {
+        let Some(known) = self.found().known.get(key).cloned() else { return Reached::Gone };
+        match known.connection.socket() {
+            Ok(socket) => Reached::Here(Borrowed { socket: Some(socket), known }),
+            Err(Errno::NOTCONN) => Reached::Gone,
+            Err(_) => Reached::NotNow,
         }
-        self.look(&mut found);
+    }
+
+    /// Finds all connections anew; whether it did. What was known stays, if it did not.
+    fn look(&self, found: &mut Found) -> bool {
+        let began = Instant::now();
+        let all = self.finder.all();
+        found.looked = Some(Instant::now());
+        found.look_from = Some(Instant::now() + began.elapsed() * REST);
+        match all {
+            Ok(all) => {
+                found.known = (all.into_iter())
+                    .map(|one| ((one.namespace, Flow { source: one.local, destination: one.remote }), Known::new(one)))
+                    .collect();
+                true
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut found.failed, true) {
+                    eprintln!("warning: connections cannot be looked for: {error}");
+                }
+                false
+            }
+        }
+    }
+
+    /// Finds all connections anew, for this one; whether it did.
+    fn look_around(&self, wanted: &(u32, Flow)) -> bool {
+        let mut found = self.found();
+        if found.look_from.is_some_and(|from| Instant::now() < from) || !self.look(&mut found) {
+            return false;
+        }
         let pause = if found.known.contains_key(wanted) { PAUSE } else { PAUSE_IN_VAIN };
-        found.look_from = Some(Instant::now() + pause);
+        found.look_from = found.look_from.max(Some(Instant::now() + pause));
+        true
     }
 }
 
@@ -97,8 +119,6 @@ pub(super) struct Kernel {
     table: Arc<Table>,
     /// Its inode.
     namespace: u32,
-    /// Which of them are held.
-    held: BTreeSet<Flow>,
     left: Option<Left>,
 }
 
@@ -106,7 +126,7 @@ impl Kernel {
     pub(super) fn new(table: Arc<Table>) -> io::Result<Kernel> {
         let inode = fs::metadata("/proc/thread-self/ns/net")?.ino();
         let namespace = u32::try_from(inode).map_err(io::Error::other)?;
-        Ok(Kernel { table, namespace, held: BTreeSet::new(), left: None })
+        Ok(Kernel { table, namespace, left: None })
     }
 
     /// Lets go of what a killed process held, how many connections that was, and notes from now on what is held.
@@ -119,15 +139,16 @@ impl Kernel {
     /// Looks ahead, if it is time.
     pub(super) fn keep_fresh(&self) {
         let mut found = self.table.found();
-        if found.looked.is_none_or(|looked| looked.elapsed() >= FRESH) {
+        let is_old = found.looked.is_none_or(|looked| looked.elapsed() >= FRESH);
+        if is_old && found.look_from.is_none_or(|from| Instant::now() >= from) {
             self.table.look(&mut found);
         }
     }
 
-    /// Nothing is held, and nothing will be.
+    /// Nothing more will be held.
     pub(super) fn end_record(&mut self) {
-        if let Some(Err(error)) = self.left.take().map(Left::remove) {
-            eprintln!("warning: the record of held connections is left behind: {error}");
+        if let Some(Err(error)) = self.left.take().map(Left::end) {
+            eprintln!("warning: the record of held connections is out of date: {error}");
         }
     }
 }
@@ -143,46 +164,70 @@ impl Known {
 impl Connections for Kernel {
     type Lent = Borrowed;
 
-    fn lend(&mut self, flow: &Flow) -> Option<Borrowed> {
+    fn lend(&mut self, flow: &Flow) -> Reached<Borrowed> {
         let key = (self.namespace, *flow);
-        self.table.borrow(&key).or_else(|| {
-            self.table.look_around(&key);
-            self.table.borrow(&key)
-        })
+        match self.table.borrow(&key) {
+            // Gone, or never seen: a walk knows, if there may be one now.
+            Reached::Gone if self.table.look_around(&key) => self.table.borrow(&key),
+            Reached::Gone => Reached::NotNow,
+            reached => reached,
+        }
     }
 
-    fn remember(&mut self, flow: &Flow, before: Option<Rate>) {
-        self.held.insert(*flow);
-        let Some(left) = &mut self.left else { return };
-        let cookie = self.table.found().known.get(&(self.namespace, *flow)).map(|known| known.connection.cookie);
-        if let Some(Err(error)) = cookie.map(|cookie| left.note(cookie, before)) {
+    fn doubt(&mut self) {
+        let mut found = self.table.found();
+        self.table.look(&mut found);
+        found.look_from = None;
+    }
+
+    fn remember(&mut self, cookie: u64, before: Option<Rate>) {
+        if let Some(Err(error)) = self.left.as_mut().map(|left| left.note(cookie, before)) {
             eprintln!("warning: a connection that is held was not noted: {error}");
         }
     }
 
-    fn forget(&mut self, flow: &Flow) {
-        self.held.remove(flow);
-        if self.held.is_empty()
-            && let Some(left) = &mut self.left
-        {
-            // Cookies of connections that are let go do no harm.
-            let _ = left.empty();
+    fn forget(&mut self, cookie: u64) {
+        if let Some(Err(error)) = self.left.as_mut().map(|left| left.let_go(cookie)) {
+            eprintln!("warning: a connection that is let go was not noted: {error}");
         }
     }
 }
 
 /// A connection's socket, for a moment.
 pub(super) struct Borrowed {
-    socket: OwnedFd,
+    /// Until it is given back.
+    socket: Option<OwnedFd>,
     known: Known,
 }
 
+impl Borrowed {
+    fn socket(&self) -> &OwnedFd {
+        self.socket.as_ref().expect("it is given back with the value")
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        let lingers = sockopt::socket_linger(self.socket()).is_ok_and(|linger| linger.is_some());
+        if let Some(socket) = self.socket.take().filter(|_| lingers) {
+            // Should its process have closed it meanwhile, this is the close that waits.
+            std::thread::spawn(move || drop(socket));
+        }
+    }
+}
+
 impl Lent for Borrowed {
+    fn cookie(&self) -> u64 {
+        self.known.connection.cookie
+    }
+
     #[allow(clippy::cast_possible_truncation, reason = "sequence numbers wrap")]
     fn look(&self) -> Option<Look> {
-        // Asked before: what is acknowledged between the two is counted as in flight still, and nothing is missed.
-        let handed_over = unacknowledged(&self.socket).ok()?;
-        let info = Info::of(&self.socket).ok()?;
+        // Asked before and after: what is acknowledged or written in between is counted as in flight still, or already, and
+        // nothing is missed.
+        let before = unacknowledged(self.socket()).ok()?;
+        let info = Info::of(self.socket()).ok()?;
+        let handed_over = unacknowledged(self.socket()).ok()?.max(before);
         let una = self.known.first.wrapping_add(info.acked() as u32);
         let delivered = info.delivery_rate();
         Some(Look {
@@ -194,11 +239,11 @@ impl Lent for Borrowed {
         })
     }
 
-    fn held_by_others(&self) -> Option<Rate> {
-        most_rate(&self.socket).ok().flatten()
+    fn held(&self) -> Option<Rate> {
+        most_rate(self.socket()).ok().flatten()
     }
 
     fn hold(&self, rate: Option<Rate>) -> bool {
-        set_most_rate(&self.socket, rate).is_ok()
+        set_most_rate(self.socket(), rate).is_ok()
     }
 }

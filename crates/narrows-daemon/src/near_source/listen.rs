@@ -44,7 +44,8 @@ impl Listener for ThisKernel {
             line: host.line,
             seed: host.seed,
             clock: host.clock,
-        })?;
+        })
+        .map_err(|error| format!("the port for notifications cannot be had: {error}"))?;
         let mut cuts = Vec::new();
         work.run(|flow| host.point(flow).copied(), stop, |cut| cuts.push(cut), |_| ())?;
         let (tally, reaction) = work.finish();

@@ -22,6 +22,7 @@ use narrows_scenario::units;
 use narrows_testbed::clock::Clock;
 use narrows_testbed::lateness::Histogram;
 use narrows_wire::{Admission, Tally};
+use rustix::io::Errno;
 
 use crate::failure::Failure;
 use crate::metrics::{Metric, Metrics, replace};
@@ -103,16 +104,18 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut work = match arguments.address {
         Some(address) => Loop::new(given(address)),
-        // A host without IPv6 has no address of it to listen on.
-        None => {
-            Loop::new(given(Ipv6Addr::UNSPECIFIED.into())).or_else(|_| Loop::new(given(Ipv4Addr::UNSPECIFIED.into())))
-        }
+        None => Loop::new(given(Ipv6Addr::UNSPECIFIED.into())).or_else(|error| {
+            // A host without IPv6 has no address of it to listen on.
+            let lacks = [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL].map(|errno| errno.raw_os_error());
+            let has_none = error.raw_os_error().is_some_and(|code| lacks.contains(&code));
+            if has_none { Loop::new(given(Ipv4Addr::UNSPECIFIED.into())) } else { Err(error) }
+        }),
     }
-    .map_err(|reason| {
-        Failure::environment(reason).help("run it as root of the host, once in each network namespace")
+    .map_err(|error| Failure::failed(format!("the port for notifications cannot be had: {error}")))?;
+    let freed = work.keep_record().map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Failure::failed("another near-source loop runs in this network namespace"),
+        _ => Failure::failed(format!("what is held cannot be noted: {error}")).help("run it as root of the host"),
     })?;
-    let freed =
-        work.keep_record().map_err(|error| Failure::failed(format!("what is held cannot be noted: {error}")))?;
     if freed > 0 {
         say(&format!("{freed} connections that a killed process held are let go\n"));
     }

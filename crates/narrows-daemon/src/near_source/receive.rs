@@ -7,9 +7,13 @@ use std::os::fd::AsRawFd;
 use narrows_wire::notification::{LENGTH, PORT};
 use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::sys::socket::sockopt::{Ipv4RecvTtl, Ipv6RecvHopLimit, ReceiveTimestampns};
+use nix::sys::socket::sockopt::{Ipv4RecvTtl, Ipv6RecvHopLimit, RcvBufForce, ReceiveTimestampns};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
+
+/// Room for some ten thousand notifications, bytes: a second of an attack.
+const BUFFER: usize = 1 << 23;
 
 /// A datagram, as it came.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +44,17 @@ pub(super) struct Receiver {
 impl Receiver {
     /// Listens on this address; the unspecified one of IPv6 hears IPv4, too.
     pub(super) fn new(address: IpAddr) -> io::Result<Receiver> {
-        let socket = UdpSocket::bind((address, PORT))?;
-        socket.set_nonblocking(true)?;
+        let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
+        if address.is_ipv6() {
+            // Whatever the host's default is.
+            sockopt::set_ipv6_v6only(&socket, false)?;
+        }
+        // A burst of forgeries must not take the place of what is genuine. Root may exceed the host's bound.
+        let _ = nix::sys::socket::setsockopt(&socket, RcvBufForce, &BUFFER);
+        bind(&socket, &SocketAddr::new(address, PORT))?;
+        let socket = UdpSocket::from(socket);
         setsockopt(&socket, ReceiveTimestampns, &true)?;
         if address.is_ipv6() {
             setsockopt(&socket, Ipv6RecvHopLimit, &true)?;
@@ -63,7 +76,8 @@ impl Receiver {
         let flags = MsgFlags::MSG_DONTWAIT;
         let taken = match recvmsg::<SockaddrStorage>(self.socket.as_raw_fd(), &mut parts, Some(&mut said), flags) {
             Ok(taken) => taken,
-            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            // Without memory for it there is none either.
+            Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOMEM | Errno::ENOBUFS) => return Ok(None),
             // What an earlier answer of ours met with, if it had sent one.
             Err(Errno::ECONNREFUSED) => return Ok(None),
             Err(error) => return Err(error.into()),

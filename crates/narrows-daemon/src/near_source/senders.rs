@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::net::IpAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use narrows_wire::{Key, Sender};
@@ -67,11 +68,16 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<u64, Sender>, Failure> {
 fn key(path: &Path) -> Result<Key, Failure> {
     let cannot = |sentence: String, help: &str| Failure::input(format!("{}: {sentence}", path.display())).help(help);
     let draw = "draw one with: (umask 077; openssl rand -hex 32 > tor.key)";
-    let mode = fs::metadata(path).map_err(|error| cannot(error.to_string(), draw))?.permissions().mode();
-    if mode & 0o077 != 0 {
+    let mut file = fs::File::open(path).map_err(|error| cannot(error.to_string(), draw))?;
+    let known = file.metadata().map_err(|error| cannot(error.to_string(), draw))?;
+    if known.permissions().mode() & 0o077 != 0 {
         return Err(cannot("others than its owner may read this key".to_owned(), "chmod 600 it, and draw it anew"));
     }
-    let text = text(path).map_err(|error| cannot(error.to_string(), draw))?;
+    if known.uid() != 0 && known.uid() != rustix::process::geteuid().as_raw() {
+        return Err(cannot("this key is another user's, who can speak for the switch".to_owned(), draw));
+    }
+    let mut text = String::new();
+    file.by_ref().take(MOST_BYTES).read_to_string(&mut text).map_err(|error| cannot(error.to_string(), draw))?;
     Key::parse(&text).map_err(|error| cannot(error.to_string(), draw))
 }
 

@@ -24,6 +24,8 @@ use super::receive::{Datagram, Receiver};
 const LONGEST_SLEEP: Span = Span::from_ms(10);
 /// So long after a notification another is expected.
 const EXPECTED: Span = Span::from_secs(1);
+/// The clock begins anew after so long, when nothing is held: it ends after 213 days.
+const LONGEST_CLOCK: Span = Span::from_secs(86_400);
 /// Most datagrams that are taken before timers are looked at again.
 const BATCH: usize = 32;
 
@@ -54,12 +56,10 @@ impl Loop {
     /// Listens from now on.
     ///
     /// # Errors
-    /// If the port is taken.
-    pub(super) fn new(given: Given) -> Result<Loop, String> {
-        let receiver = Receiver::new(given.address);
-        let receiver = receiver.map_err(|error| format!("the port for notifications cannot be had: {error}"))?;
-        let kernel =
-            Kernel::new(given.table).map_err(|error| format!("the network namespace has no number: {error}"))?;
+    /// If the port is taken, or there is no such address.
+    pub(super) fn new(given: Given) -> std::io::Result<Loop> {
+        let receiver = Receiver::new(given.address)?;
+        let kernel = Kernel::new(given.table)?;
         let reactor = Reactor::new(given.admission, kernel, given.line, given.seed);
         Ok(Loop { clock: given.clock, receiver, reactor, reaction: Histogram::default(), heard: None })
     }
@@ -100,6 +100,9 @@ impl Loop {
     ) -> Result<(), String> {
         let lost = |error: std::io::Error| format!("the port for notifications is lost: {error}");
         while !stop.load(Ordering::Relaxed) {
+            if self.reactor.deadline() == Time::NEVER && self.clock.now() > Time::ZERO + LONGEST_CLOCK {
+                (self.clock, self.heard) = (Clock::start(), None);
+            }
             let now = self.clock.now();
             self.reactor.tick(now);
             if self.heard.is_some_and(|heard| now.since(heard) < EXPECTED) {
@@ -126,7 +129,9 @@ impl Loop {
     fn take(&mut self, datagram: &Datagram, point: &impl Fn(&Flow) -> Option<ReactionPoint>) -> Option<Cut> {
         let at = self.clock.now();
         let from = (datagram.from, datagram.hop_limit);
-        let flow = self.reactor.take(datagram.bytes(), from, (at, now_ns()), point).ok()?;
+        // What waited for this process is not older for it.
+        let came_ns = if datagram.came_ns > 0 { datagram.came_ns } else { now_ns() };
+        let flow = self.reactor.take(datagram.bytes(), from, (at, came_ns), point).ok()?;
         if datagram.came_ns > 0 {
             self.reaction.record(Span::from_ns(now_ns().saturating_sub(datagram.came_ns)));
         }
@@ -136,7 +141,12 @@ impl Loop {
 
     /// Lets go of every connection; what became of notifications, and how soon.
     pub(super) fn finish(mut self) -> (Tally, Histogram) {
-        self.reactor.release();
+        let left = self.reactor.release();
+        if left > 0 {
+            eprintln!(
+                "warning: {left} connections could not be reached, and are held still; the next one lets them go"
+            );
+        }
         self.reactor.connections().end_record();
         (*self.reactor.tally(), self.reaction)
     }

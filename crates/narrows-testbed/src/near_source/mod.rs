@@ -59,7 +59,7 @@ pub struct Heard {
     pub cuts: Vec<Cut>,
     /// How many notifications were believed, and how many were not, by reason.
     pub tally: Tally,
-    /// From the switch's saying so until the connection's rate was another.
+    /// From a notification's arrival at the host until the connection's rate was another.
     pub reaction: Histogram,
 }
 

@@ -10,10 +10,12 @@ use std::net::IpAddr;
 
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::tcp::near_source::{NearSource, ReactionPoint};
-use narrows_core::units::{Bytes, Rate, Time};
+use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_wire::admission::is_in_flight;
 use narrows_wire::{Admission, Flow, Refusal, Tally};
 
+/// A connection that cannot be reached now is looked for again after this.
+const AGAIN: Span = Span::from_ms(20);
 /// Most that is counted as sent at once, as a modelled sender counts: a cycle in bytes is longer, and none is left out.
 const PACKET: u64 = 1_500;
 
@@ -30,24 +32,39 @@ pub struct Look {
     pub recent: Rate,
 }
 
+/// What asking for a connection came to.
+#[derive(Debug)]
+pub enum Reached<L> {
+    /// Here it is.
+    Here(L),
+    /// There is none: it has ended, or was never there.
+    Gone,
+    /// It may be there, and cannot be reached now.
+    NotNow,
+}
+
 /// The host's own connections.
 pub trait Connections {
     /// One of them, for a moment.
     type Lent: Lent;
-    /// `None` if there is none now.
-    fn lend(&mut self, flow: &Flow) -> Option<Self::Lent>;
-    /// It is held from now on; before, it was held to this rate, or to none.
-    fn remember(&mut self, flow: &Flow, before: Option<Rate>);
-    /// It is held no more: nothing need be kept of it.
-    fn forget(&mut self, flow: &Flow);
+    /// The one between these ends.
+    fn lend(&mut self, flow: &Flow) -> Reached<Self::Lent>;
+    /// What is known of connections is out of date: the next that is lent is looked for.
+    fn doubt(&mut self);
+    /// The connection with this cookie is held from now on; else, it would be held to this rate, or to none.
+    fn remember(&mut self, cookie: u64, before: Option<Rate>);
+    /// It is held no more, or has ended: nothing need be kept of it.
+    fn forget(&mut self, cookie: u64);
 }
 
 /// A connection in hand. `None` and `false` where it has ended.
 pub trait Lent {
+    /// What no other connection is called, now or later.
+    fn cookie(&self) -> u64;
     /// How it stands.
     fn look(&self) -> Option<Look>;
-    /// The rate that others than this one hold it to.
-    fn held_by_others(&self) -> Option<Rate>;
+    /// The rate that it is held to, by whomever.
+    fn held(&self) -> Option<Rate>;
     /// Holds it to a rate from now on; `None` lets go.
     fn hold(&self, rate: Option<Rate>) -> bool;
 }
@@ -68,14 +85,17 @@ pub struct Reactor<C> {
 
 #[derive(Debug)]
 struct Held {
+    cookie: u64,
     near: NearSource,
     point: ReactionPoint,
     /// What had been sent when it was looked at last.
     sent: u64,
-    /// What the connection was told last.
+    /// The limit, as the connection was told last; `None` before it was told one.
     rate: Option<Rate>,
-    /// What it was held to before.
-    before: Option<Rate>,
+    /// What it was told: the limit, or what another holds it to, if that is less.
+    told: Option<Rate>,
+    /// What others hold it to.
+    others: Option<Rate>,
     /// Where it stands in the order of timers.
     due: Time,
 }
@@ -141,25 +161,30 @@ impl<C: Connections> Reactor<C> {
         let said = self.admission.admit(bytes, from, hop_limit, now_ns)?;
         let flow = said.flow;
         let point = point(&flow).ok_or(Refusal::UnknownFlow)?;
-        let lent = self.connections.lend(&flow).ok_or(Refusal::UnknownFlow)?;
+        let Reached::Here(lent) = self.connections.lend(&flow) else { return Err(Refusal::UnknownFlow) };
         let look = lent.look().ok_or(Refusal::UnknownFlow)?;
         if !is_in_flight(said.seq, said.payload, look.unacknowledged, look.next) {
             return Err(Refusal::NotInFlight);
         }
+        // Another connection between the same ends is another.
         let mut held = match self.held.remove(&flow) {
-            Some(held) => held,
-            None => {
-                let before = lent.held_by_others();
-                // Before anything is done to it: who comes after this process must know.
-                self.connections.remember(&flow, before);
+            Some(held) if held.cookie == lent.cookie() => held,
+            before => {
+                if let Some(before) = before {
+                    self.due.remove(&(before.due, flow));
+                    self.connections.forget(before.cookie);
+                }
                 let number = u64::from(said.seq) << 32 | u64::from(flow.source.port()) << 16;
                 let near = NearSource::new(SmallStream::new(mix(self.seed ^ number)));
-                Held { near, point, sent: look.sent, rate: None, before, due: Time::NEVER }
+                let (cookie, others) = (lent.cookie(), lent.held());
+                // Before anything is done to it: who comes after this process must know.
+                self.connections.remember(cookie, others);
+                Held { cookie, near, point, sent: look.sent, rate: None, told: others, others, due: Time::NEVER }
             }
         };
         held.advance(now, &look, self.line);
         held.near.notify_sending(now, said.feedback, look.recent, self.line, &held.point);
-        self.keep(flow, held, &lent);
+        self.keep(now, flow, held, &lent);
         Ok(flow)
     }
 
@@ -169,43 +194,68 @@ impl<C: Connections> Reactor<C> {
             self.due.remove(&(at, flow));
             let Some(mut held) = self.held.remove(&flow) else { continue };
             held.due = Time::NEVER;
-            let lent = self.connections.lend(&flow);
-            let look = lent.as_ref().and_then(Lent::look);
-            match (lent, look) {
-                (Some(lent), Some(look)) => {
-                    held.advance(now, &look, self.line);
-                    self.keep(flow, held, &lent);
-                }
-                _ => self.connections.forget(&flow),
+            match self.connections.lend(&flow) {
+                Reached::Here(lent) if lent.cookie() == held.cookie => match lent.look() {
+                    Some(look) => {
+                        held.advance(now, &look, self.line);
+                        self.keep(now, flow, held, &lent);
+                    }
+                    None => self.insert(flow, Held { due: now + AGAIN, ..held }),
+                },
+                Reached::Here(_) | Reached::Gone => self.connections.forget(held.cookie),
+                Reached::NotNow => self.insert(flow, Held { due: now + AGAIN, ..held }),
             }
         }
     }
 
     /// Tells the connection its rate, and remembers it as long as there is one.
-    fn keep(&mut self, flow: Flow, mut held: Held, lent: &C::Lent) {
+    fn keep(&mut self, now: Time, flow: Flow, mut held: Held, lent: &C::Lent) {
         self.due.remove(&(held.due, flow));
-        let rate = held.near.rate();
-        // Who held it before, holds it still.
-        let told = [rate, held.before].into_iter().flatten().min();
-        if rate != held.rate && !lent.hold(told) || rate.is_none() {
-            self.connections.forget(&flow);
+        let found = lent.held();
+        if found != held.told {
+            // Its own process, or somebody else, holds it to another rate since: that one counts.
+            held.others = found;
+            self.connections.remember(held.cookie, found);
+        }
+        held.rate = held.near.rate();
+        let told = [held.rate, held.others].into_iter().flatten().min();
+        let is_told = told == found || lent.hold(told);
+        held.told = told;
+        if held.rate.is_none() && is_told {
+            self.connections.forget(held.cookie);
             return;
         }
-        held.rate = rate;
-        held.due = held.near.deadline();
+        // One that could not be let go is tried again.
+        held.due = held.near.deadline().min(if is_told { Time::NEVER } else { now + AGAIN });
+        self.insert(flow, held);
+    }
+
+    fn insert(&mut self, flow: Flow, held: Held) {
         self.due.insert((held.due, flow));
         self.held.insert(flow, held);
     }
 
-    /// Lets go of every connection.
-    pub fn release(&mut self) {
-        for (flow, held) in std::mem::take(&mut self.held) {
-            if let Some(lent) = self.connections.lend(&flow) {
-                lent.hold(held.before);
-            }
-            self.connections.forget(&flow);
-        }
+    /// Lets go of every connection; how many could not be reached.
+    pub fn release(&mut self) -> usize {
         self.due.clear();
+        let mut left = 0;
+        self.connections.doubt();
+        for (flow, held) in std::mem::take(&mut self.held) {
+            let is_free = match self.connections.lend(&flow) {
+                Reached::Here(lent) if lent.cookie() == held.cookie => {
+                    // What another has set since, stays.
+                    lent.held() != held.told || lent.hold(held.others)
+                }
+                Reached::Here(_) | Reached::Gone => true,
+                Reached::NotNow => false,
+            };
+            if is_free {
+                self.connections.forget(held.cookie);
+            } else {
+                left += 1;
+            }
+        }
+        left
     }
 }
 
@@ -228,7 +278,6 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    use narrows_core::units::Span;
     use narrows_wire::notification::HOP_LIMIT;
     use narrows_wire::{Key, Notification, Sender};
     use proptest::prelude::*;
@@ -239,15 +288,25 @@ mod tests {
     const NOW_NS: u64 = 1_767_225_600_000_000_000;
     const SWITCH: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 254));
 
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    enum State {
+        #[default]
+        Here,
+        Gone,
+        NotNow,
+    }
+
     /// One connection, as a kernel would have it.
     #[derive(Debug, Default)]
     struct Kernel {
         sent: u64,
-        others: Option<Rate>,
-        told: Vec<Option<Rate>>,
-        gone: bool,
+        /// The option of its socket.
+        held: Option<Rate>,
+        state: State,
+        cookie: u64,
         lent: u32,
-        remembered: i32,
+        /// What is remembered, by cookie.
+        remembered: BTreeMap<u64, Option<Rate>>,
     }
 
     #[derive(Debug, Default, Clone)]
@@ -259,29 +318,37 @@ mod tests {
 
     impl Connections for Host {
         type Lent = Host;
-        fn lend(&mut self, wanted: &Flow) -> Option<Host> {
+        fn lend(&mut self, wanted: &Flow) -> Reached<Host> {
             self.0.borrow_mut().lent += 1;
-            (*wanted == flow() && !self.0.borrow().gone).then(|| self.clone())
+            match self.0.borrow().state {
+                _ if *wanted != flow() => Reached::Gone,
+                State::Here => Reached::Here(self.clone()),
+                State::Gone => Reached::Gone,
+                State::NotNow => Reached::NotNow,
+            }
         }
-        fn remember(&mut self, _: &Flow, _: Option<Rate>) {
-            self.0.borrow_mut().remembered += 1;
+        fn doubt(&mut self) {}
+        fn remember(&mut self, cookie: u64, before: Option<Rate>) {
+            self.0.borrow_mut().remembered.insert(cookie, before);
         }
-        fn forget(&mut self, _: &Flow) {
-            self.0.borrow_mut().remembered -= 1;
+        fn forget(&mut self, cookie: u64) {
+            self.0.borrow_mut().remembered.remove(&cookie).expect("it is remembered");
         }
     }
 
     impl Lent for Host {
-        fn look(&self) -> Option<Look> {
-            let kernel = self.0.borrow();
-            let recent = Rate::from_mbps(80);
-            (!kernel.gone).then_some(Look { unacknowledged: 1_000, next: 100_000, sent: kernel.sent, recent })
+        fn cookie(&self) -> u64 {
+            self.0.borrow().cookie
         }
-        fn held_by_others(&self) -> Option<Rate> {
-            self.0.borrow().others
+        fn look(&self) -> Option<Look> {
+            let recent = Rate::from_mbps(80);
+            Some(Look { unacknowledged: 1_000, next: 100_000, sent: self.0.borrow().sent, recent })
+        }
+        fn held(&self) -> Option<Rate> {
+            self.0.borrow().held
         }
         fn hold(&self, rate: Option<Rate>) -> bool {
-            self.0.borrow_mut().told.push(rate);
+            self.0.borrow_mut().held = rate;
             true
         }
     }
@@ -321,7 +388,7 @@ mod tests {
         }
 
         fn last_told(&self) -> Option<Rate> {
-            *self.host.0.borrow().told.last().expect("it was told")
+            self.host.0.borrow().held
         }
     }
 
@@ -375,13 +442,18 @@ mod tests {
     #[test]
     fn who_held_a_connection_before_holds_it_still() {
         let mut world = World::new();
-        world.host.0.borrow_mut().others = Some(Rate::from_mbps(50));
+        world.host.0.borrow_mut().held = Some(Rate::from_mbps(50));
         world.told(Time::from_ns(1), flow(), 50_000).unwrap();
         assert_eq!(world.last_told(), Some(Rate::from_mbps(50)));
         (0..9).for_each(|_| world.told(Time::from_ns(1), flow(), 50_000).map(drop).unwrap());
         assert!(world.last_told() < Some(Rate::from_mbps(10)));
-        world.reactor.release();
-        assert_eq!(world.last_told(), Some(Rate::from_mbps(50)));
+        // It sets itself another in between: that one is put back.
+        world.host.0.borrow_mut().held = Some(Rate::from_mbps(40));
+        world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+        assert!(world.last_told() < Some(Rate::from_mbps(10)));
+        assert_eq!(world.host.0.borrow().remembered[&0], Some(Rate::from_mbps(40)));
+        assert_eq!(world.reactor.release(), 0);
+        assert_eq!(world.last_told(), Some(Rate::from_mbps(40)));
         assert_eq!(world.reactor.deadline(), Time::NEVER);
     }
 
@@ -401,7 +473,7 @@ mod tests {
         let outcome = world.reactor.take(&forged, (SWITCH, HOP_LIMIT), (Time::from_ns(2), NOW_NS), |_| None);
         assert_eq!(outcome, Err(Refusal::Malformed));
         assert_eq!(world.host.0.borrow().lent, lent, "what costs the kernel something waits for the tag");
-        assert!(world.host.0.borrow().told.is_empty());
+        assert_eq!(world.last_told(), None);
         let counted: u64 = world.reactor.tally().by_reason().map(|(_, count)| count).sum();
         assert_eq!((counted, world.reactor.tally().taken), (4, 0));
     }
@@ -410,9 +482,46 @@ mod tests {
     fn a_connection_that_ends_is_forgotten() {
         let mut world = World::new();
         world.told(Time::from_ns(1), flow(), 50_000).unwrap();
-        world.host.0.borrow_mut().gone = true;
+        world.host.0.borrow_mut().state = State::Gone;
         world.reactor.tick(world.reactor.deadline());
         assert_eq!((world.reactor.held().count(), world.reactor.deadline()), (0, Time::NEVER));
+        assert!(world.host.0.borrow().remembered.is_empty());
+    }
+
+    #[test]
+    fn one_that_cannot_be_reached_now_is_let_go_later() {
+        let mut world = World::new();
+        world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+        world.host.0.borrow_mut().state = State::NotNow;
+        for _ in 0..20 {
+            world.reactor.tick(world.reactor.deadline());
+        }
+        assert_eq!((world.reactor.held().count(), world.reactor.release()), (1, 1));
+        assert_eq!(world.host.0.borrow().remembered.len(), 1, "the next process lets it go");
+
+        let mut world = World::new();
+        world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+        world.host.0.borrow_mut().state = State::NotNow;
+        world.reactor.tick(world.reactor.deadline());
+        world.host.0.borrow_mut().state = State::Here;
+        while world.reactor.deadline() < Time::NEVER {
+            world.host.0.borrow_mut().sent += 3_000;
+            world.reactor.tick(world.reactor.deadline());
+        }
+        assert_eq!(world.last_told(), None);
+    }
+
+    #[test]
+    fn another_connection_between_the_same_ends_begins_anew() {
+        let mut world = World::new();
+        (0..9).for_each(|_| world.told(Time::from_ns(1), flow(), 50_000).map(drop).unwrap());
+        let kernel = Kernel { cookie: 1, ..Kernel::default() };
+        world.host.0.replace(kernel).remembered.remove(&0).expect("it was remembered");
+        world.host.0.borrow_mut().remembered.insert(0, None);
+        assert_eq!(world.told(Time::from_ns(2), flow(), 50_000), Ok(flow()));
+        assert_eq!(world.last_told(), Some(Rate::from_mbps(60)), "80 less 32/128, not what the other had come to");
+        assert!(world.host.0.borrow().remembered.keys().eq(&[1]));
+        assert_eq!(world.reactor.held().count(), 1);
     }
 
     proptest! {
@@ -430,7 +539,7 @@ mod tests {
                     prop_assert_eq!(world.told(now, flow(), 50_000), Ok(flow()));
                 }
                 prop_assert_eq!(world.reactor.due.len(), world.reactor.held.len());
-                prop_assert_eq!(world.host.0.borrow().remembered as usize, world.reactor.held.len());
+                prop_assert_eq!(world.host.0.borrow().remembered.len(), world.reactor.held.len());
                 for (_, rate) in world.reactor.held() {
                     prop_assert!((floor..LINE).contains(&rate), "{:?}", rate);
                 }
