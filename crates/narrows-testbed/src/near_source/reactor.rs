@@ -220,7 +220,8 @@ impl<C: Connections> Reactor<C> {
         held.rate = held.near.rate();
         let told = [held.rate, held.others].into_iter().flatten().min();
         let is_told = told == found || lent.hold(told);
-        held.told = told;
+        // As the host has it: it may round.
+        held.told = lent.held();
         if held.rate.is_none() && is_told {
             self.connections.forget(held.cookie);
             return;
@@ -348,7 +349,8 @@ mod tests {
             self.0.borrow().held
         }
         fn hold(&self, rate: Option<Rate>) -> bool {
-            self.0.borrow_mut().held = rate;
+            // Linux has whole bytes a second.
+            self.0.borrow_mut().held = rate.map(|rate| Rate::from_bps(rate.as_bps() / 8 * 8));
             true
         }
     }
