@@ -7,7 +7,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
-.PHONY: demo test tools live-test narrowsd guest-kernel bench nightly clean
+.PHONY: demo test lints rust-tests python-tests instruction-gate tools live-test narrowsd guest-kernel bench nightly clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends $(1)) >/dev/null
@@ -16,24 +16,37 @@ packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-i
 demo: .venv/built
 	$(BIN)/narrows reproduce gemini/fig13 --quick
 
+# Two at a time, for none of them keeps two processors busy; what each says stands together.
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
+
 ## Every check that a change must pass.
-test: tools .venv/built
-	cargo fmt --all --check
-	cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items --quiet
-	cargo test --quiet
-	cargo test --quiet --package narrows-testbed --lib --test same_flows
-	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED',\
-		cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
-		cargo test --quiet --package narrows-daemon --bins --test transcript)
+test: tools
+	@$(SIDE_BY_SIDE) lints .venv/built
+	@$(SIDE_BY_SIDE) rust-tests $(if $(WITHOUT),,narrowsd)
 	$(BIN)/ruff check python experiments
 	$(BIN)/ruff format --check python experiments
 	$(BIN)/mypy
 	@command -v chromium >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends chromium) >/dev/null 2>&1 || \
 		echo 'chromium is not installed: the test that opens the report in a browser will be skipped'
-	@$(if $(WITHOUT),,$(MAKE) --no-print-directory narrowsd)
 	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
+	@$(SIDE_BY_SIDE) python-tests instruction-gate
+
+lints:
+	cargo fmt --all --check
+	cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items --quiet
+
+rust-tests:
+	cargo test --quiet
+	cargo test --quiet --package narrows-testbed --lib --test same_flows
+	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED',\
+		cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
+		cargo test --quiet --package narrows-daemon --bins --test transcript)
+
+python-tests:
 	$(BIN)/pytest -r s
+
+instruction-gate:
 	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
 
