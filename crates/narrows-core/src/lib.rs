@@ -14,6 +14,7 @@
 //! 6. [`queue`]: who may enter a port's buffer, and with which mark.
 //! 7. [`tcp`]: both ends of a connection.
 //! 8. [`app`]: what the application on one host does next.
+//! 9. [`edge`]: what a router at the border of a site does.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::float_arithmetic)]
@@ -24,6 +25,7 @@ extern crate std;
 
 pub mod app;
 pub mod cc;
+pub mod edge;
 pub mod packet;
 pub mod probe;
 pub mod queue;

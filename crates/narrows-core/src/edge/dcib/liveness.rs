@@ -1,0 +1,150 @@
+//! Whether there is a far edge that acknowledges: greetings, sessions, and the silence that ends one.
+
+use crate::units::{Span, Time};
+
+/// What is known of the far edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing. It was greeted so often without an answer.
+    Unknown {
+        /// When the next packet that would be marked greets it.
+        greet_at: Time,
+        unanswered: u32,
+        /// The last greeting's; 0 if there was none.
+        nonce: u64,
+        greeted: Time,
+    },
+    /// It has answered.
+    Known {
+        session: u32,
+        /// When it last said anything.
+        heard: Time,
+    },
+}
+
+/// The far edge is greeted no more often than this while it does not answer.
+const SLOWEST: Span = Span::from_secs(1);
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(super) struct Liveness {
+    state: State,
+    /// Greetings carry numbers above this.
+    last_nonce: u64,
+}
+
+impl Liveness {
+    /// An edge that has just begun. Its greetings carry numbers above `nonce`: a clock's reading does, if clocks advance over a restart.
+    pub(super) fn new(nonce: u64) -> Liveness {
+        Liveness { state: Liveness::unknown(Time::ZERO), last_nonce: nonce }
+    }
+
+    fn unknown(greet_at: Time) -> State {
+        State::Unknown { greet_at, unanswered: 0, nonce: 0, greeted: Time::ZERO }
+    }
+
+    /// The session in which packets may be marked now. `waiting` is when the oldest packet was sent that is not acknowledged; if
+    /// nothing was said for longer than `patience` since then, the far edge, or the way there, is gone.
+    pub(super) fn session(&self, now: Time, waiting: Option<Time>, patience: Span) -> Option<u32> {
+        match self.state {
+            State::Known { session, heard } => {
+                let silence = waiting.map_or(Span::ZERO, |sent| now.since(sent.max(heard)));
+                (silence <= patience).then_some(session)
+            }
+            State::Unknown { .. } => None,
+        }
+    }
+
+    /// The session, though the far edge may be silent.
+    pub(super) fn current(&self) -> Option<u32> {
+        match self.state {
+            State::Known { session, .. } => Some(session),
+            State::Unknown { .. } => None,
+        }
+    }
+
+    /// The far edge said something of a session: whether it is this one.
+    pub(super) fn hear(&mut self, now: Time, of: u32) -> bool {
+        match &mut self.state {
+            State::Known { session, heard } if *session == of => {
+                *heard = now;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Nothing is left that it could acknowledge, and it did not: there is no session any more.
+    pub(super) fn lose(&mut self, now: Time) {
+        self.state = Liveness::unknown(now);
+    }
+
+    /// A packet would be marked and is not, as the far edge is not known: the nonce of a greeting, if it is time for one.
+    pub(super) fn greet(&mut self, now: Time, timeout: Span) -> Option<u64> {
+        let State::Unknown { greet_at, unanswered, nonce, greeted } = &mut self.state else { return None };
+        if now < *greet_at {
+            return None;
+        }
+        self.last_nonce += 1;
+        (*nonce, *greeted) = (self.last_nonce, now);
+        let wait = timeout.saturating_mul(1 << (*unanswered).min(10));
+        *greet_at = now + wait.min(SLOWEST.max(timeout));
+        *unanswered += 1;
+        Some(self.last_nonce)
+    }
+
+    /// The answer to a greeting: how long it took, if it is the one that was sent last.
+    pub(super) fn welcome(&mut self, now: Time, answered: u64, session: u32) -> Option<Span> {
+        match self.state {
+            State::Unknown { nonce, greeted, .. } if nonce == answered && nonce != 0 => {
+                self.state = State::Known { session, heard: now };
+                Some(now.since(greeted))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Span = Span::from_ms(20);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_ms(ms)
+    }
+
+    #[test]
+    fn it_greets_ever_more_rarely_and_knows_its_last_greeting_only() {
+        let mut far = Liveness::new(7);
+        let timeout = Span::from_ms(20);
+        let greetings: std::vec::Vec<_> =
+            (0..4_000).filter_map(|ms| far.greet(at(ms), timeout).map(|nonce| (ms, nonce))).collect();
+        assert_eq!(
+            greetings,
+            [(0, 8), (20, 9), (60, 10), (140, 11), (300, 12), (620, 13), (1_260, 14), (2_260, 15), (3_260, 16)]
+        );
+        assert_eq!(far.welcome(at(4_000), 15, 1), None);
+        assert_eq!(far.welcome(at(4_000), 16, 1), Some(Span::from_ms(740)));
+        assert_eq!(far.session(at(4_000), None, PATIENCE), Some(1));
+        assert_eq!(far.greet(at(9_000), timeout), None);
+        assert_eq!(far.welcome(at(9_000), 16, 2), None, "an answer counts once");
+    }
+
+    #[test]
+    fn silence_while_a_word_is_due_ends_the_marking_and_a_word_ends_it() {
+        let mut far = Liveness::new(0);
+        far.greet(at(0), PATIENCE);
+        far.welcome(at(10), 1, 5);
+        assert_eq!(far.session(at(1_000), None, PATIENCE), Some(5), "nothing was asked of it");
+        assert_eq!(far.session(at(1_020), Some(at(1_000)), PATIENCE), Some(5));
+        assert_eq!(far.session(at(1_021), Some(at(1_000)), PATIENCE), None);
+        assert!(!far.hear(at(1_021), 4));
+        assert!(far.hear(at(1_021), 5));
+        assert_eq!(far.session(at(1_022), Some(at(1_000)), PATIENCE), Some(5));
+        far.lose(at(1_100));
+        assert_eq!(far.session(at(1_100), None, PATIENCE), None);
+        assert_eq!(far.greet(at(1_100), PATIENCE), Some(2));
+    }
+}

@@ -1,0 +1,365 @@
+//! What goes out: marks, keeps copies, and sends again what is not acknowledged.
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use core::cmp::Reverse;
+
+use super::choose::Choose;
+use super::hush::Hush;
+use super::liveness::Liveness;
+use super::round_trip::RoundTrip;
+use super::seen::expand;
+use super::{Config, Hiding, Message, Packet, Shim};
+use crate::packet::Ecn;
+use crate::rng::SmallStream;
+use crate::units::{Bytes, Span, Time};
+
+/// A copy whose number is so far below an acknowledged one is missing.
+const LATER: u64 = 3;
+/// Where so many of the last [`OUTCOMES`] marked packets were lost, nothing is marked for [`REST`].
+const SEVERE: u32 = OUTCOMES * 6 / 10;
+const OUTCOMES: u32 = 1_000;
+const REST: Span = Span::from_secs(1);
+
+/// What a transmitter has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransmitCounters {
+    /// Packets with data that came from inside.
+    pub data_packets: u64,
+    /// Of these, marked.
+    pub marked_packets: u64,
+    /// IP bytes of the marked.
+    pub marked_bytes: Bytes,
+    /// Packets chosen and not marked, as the store was full.
+    pub store_full: u64,
+    /// Packets chosen and not marked, as the far edge was not known or silent.
+    pub far_silent: u64,
+    /// Packets chosen and not marked, as too many marked ones were lost of late.
+    pub severe: u64,
+    /// Packets sent again after later ones were acknowledged.
+    pub fast_repairs: u64,
+    /// Packets sent again after a time.
+    pub late_repairs: u64,
+    /// Marked packets that were acknowledged after a repair, and those that never were.
+    pub repaired: u64,
+    /// Marked packets that never were acknowledged.
+    pub given_up: u64,
+    /// Acknowledgements of no copy: a packet was acknowledged twice, or of another session.
+    pub stray_acknowledgements: u64,
+    /// Most bytes of copies at once.
+    pub store_max: Bytes,
+    /// Sessions begun.
+    pub sessions: u64,
+}
+
+/// A marked packet that is not acknowledged.
+#[derive(Clone, Debug)]
+struct Kept<P> {
+    /// As its host sent it.
+    packet: P,
+    /// When it was sent first.
+    sent: Time,
+    /// How often it was sent.
+    tries: u8,
+    /// When it is sent again, or given up.
+    due: Time,
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(super) struct Transmitter<P: Packet> {
+    config: Config,
+    choose: Choose,
+    liveness: Liveness,
+    round_trip: RoundTrip,
+    /// Copies by number, from `base` on; `None` where it was acknowledged or given up. The first is a copy.
+    kept: VecDeque<Option<Kept<P>>>,
+    base: u64,
+    stored: Bytes,
+    /// When copies are due, and their numbers. An entry counts if the copy says the same; the first always does.
+    timers: BinaryHeap<Reverse<(Time, u64)>>,
+    /// Copies below this were looked at for a fast repair.
+    looked: u64,
+    outcomes: Outcomes,
+    rests_until: Time,
+    hush: Option<Hush<P::Flow>>,
+    pub(super) counters: TransmitCounters,
+}
+
+impl<P: Packet> Transmitter<P> {
+    pub(super) fn new(config: &Config, nonce: u64, stream: SmallStream) -> Transmitter<P> {
+        Transmitter {
+            config: *config,
+            choose: Choose::new(config.rate, config.share, config.chooser, stream),
+            liveness: Liveness::new(nonce),
+            round_trip: RoundTrip::new(config.round_trip),
+            kept: VecDeque::new(),
+            base: 0,
+            stored: Bytes::ZERO,
+            timers: BinaryHeap::new(),
+            looked: 0,
+            outcomes: Outcomes::default(),
+            rests_until: Time::ZERO,
+            hush: (config.hiding == Hiding::Snoop).then(|| Hush::new(config.hold)),
+            counters: TransmitCounters::default(),
+        }
+    }
+
+    /// Bytes of copies.
+    pub(super) fn stored(&self) -> Bytes {
+        self.stored
+    }
+
+    /// Whether the far edge has answered and is not silent.
+    pub(super) fn is_connected(&self, now: Time) -> bool {
+        self.session(now).is_some()
+    }
+
+    /// `SRTT_AB`, what was configured until it is measured.
+    pub(super) fn round_trip(&self) -> Span {
+        self.round_trip.smoothed()
+    }
+
+    fn session(&self, now: Time) -> Option<u32> {
+        let oldest = self.kept.front().and_then(|kept| kept.as_ref()).map(|kept| kept.sent);
+        self.liveness.session(now, oldest, self.round_trip.silence())
+    }
+
+    /// A packet from inside; `send` takes what goes out.
+    pub(super) fn handle(&mut self, now: Time, packet: P, mut send: impl FnMut(Message<P>)) {
+        let Some(segment) = packet.segment() else {
+            send(Message::Plain(packet));
+            return;
+        };
+        if segment.payload > 0 && !segment.syn {
+            self.counters.data_packets += 1;
+            if self.choose.choose(now, packet.ip_bytes())
+                && let Some(session) = self.may_mark(now, packet.ip_bytes(), &mut send)
+            {
+                if let Some(hush) = &mut self.hush {
+                    hush.watch(&segment);
+                }
+                self.mark(now, session, packet, send);
+                return;
+            }
+        }
+        send(spare(packet));
+    }
+
+    /// The session in which a packet of this size can be marked. If the far edge is not known, it may be time to greet it.
+    fn may_mark(&mut self, now: Time, size: Bytes, send: &mut impl FnMut(Message<P>)) -> Option<u32> {
+        let Some(session) = self.session(now) else {
+            self.counters.far_silent += 1;
+            if let Some(nonce) = self.liveness.greet(now, self.round_trip.timeout()) {
+                send(Message::Greeting { nonce });
+            }
+            return None;
+        };
+        if now < self.rests_until {
+            self.counters.severe += 1;
+            return None;
+        }
+        if self.stored + size > self.config.store {
+            self.counters.store_full += 1;
+            return None;
+        }
+        Some(session)
+    }
+
+    fn mark(&mut self, now: Time, session: u32, packet: P, mut send: impl FnMut(Message<P>)) {
+        let number = self.base + self.kept.len() as u64;
+        self.counters.marked_packets += 1;
+        self.counters.marked_bytes += packet.ip_bytes();
+        self.stored += packet.ip_bytes();
+        self.counters.store_max = self.counters.store_max.max(self.stored);
+        let due = now + self.round_trip.timeout();
+        send(droppable(packet.clone(), session, number));
+        self.kept.push_back(Some(Kept { packet, sent: now, tries: 1, due }));
+        self.timers.push(Reverse((due, number)));
+    }
+
+    /// The far edge has a packet.
+    pub(super) fn acknowledge(&mut self, now: Time, session: u32, number: u32, mut send: impl FnMut(Message<P>)) {
+        if !self.liveness.hear(now, session) {
+            self.counters.stray_acknowledgements += 1;
+            return;
+        }
+        let number = expand(number, self.base);
+        let Some(kept) = self.take(now, number, true) else {
+            self.counters.stray_acknowledgements += 1;
+            return;
+        };
+        self.note_outcome(now, kept.tries > 1);
+        if kept.tries > 1 {
+            self.counters.repaired += 1;
+        } else {
+            self.round_trip.measure(now.since(kept.sent));
+            self.repair_earlier(now, session, number, kept.sent, &mut send);
+        }
+        self.forget_stale_timers();
+    }
+
+    /// A packet that was sent once at `sent` has arrived: copies of a good deal earlier ones should have been acknowledged.
+    fn repair_earlier(&mut self, now: Time, session: u32, number: u64, sent: Time, send: &mut impl FnMut(Message<P>)) {
+        let apart = self.round_trip.smoothed().div(4);
+        self.looked = self.looked.max(self.base);
+        while self.looked + LATER < number {
+            let Some(kept) = self.get(self.looked) else {
+                self.looked += 1;
+                continue;
+            };
+            if kept.sent + apart > sent {
+                return;
+            }
+            if kept.tries == 1 {
+                self.counters.fast_repairs += 1;
+                self.send_again(now, session, self.looked, send);
+            }
+            self.looked += 1;
+        }
+    }
+
+    fn send_again(&mut self, now: Time, session: u32, number: u64, send: &mut impl FnMut(Message<P>)) {
+        let timeout = self.round_trip.timeout();
+        let index = self.index(number).expect("a copy is sent again");
+        let kept = self.kept[index].as_mut().expect("a copy is sent again");
+        kept.due = now + timeout.saturating_mul(1 << kept.tries);
+        kept.tries += 1;
+        self.timers.push(Reverse((kept.due, number)));
+        send(repair(kept.packet.clone(), session, number));
+    }
+
+    /// When a copy is due; [`Time::NEVER`] without any.
+    pub(super) fn deadline(&self) -> Time {
+        self.timers.peek().map_or(Time::NEVER, |Reverse((due, _))| *due)
+    }
+
+    /// Sends again, or gives up, what is due.
+    pub(super) fn handle_timeout(&mut self, now: Time, mut send: impl FnMut(Message<P>)) {
+        while let Some(&Reverse((due, number))) = self.timers.peek() {
+            if due > now {
+                return;
+            }
+            self.timers.pop();
+            let tries = self.get(number).map_or(u8::MAX, |kept| kept.tries);
+            match self.liveness.current() {
+                Some(session) if tries <= self.config.repairs => {
+                    self.counters.late_repairs += 1;
+                    self.send_again(now, session, number, &mut send);
+                }
+                _ => self.give_up(now, number),
+            }
+            self.forget_stale_timers();
+        }
+    }
+
+    fn give_up(&mut self, now: Time, number: u64) {
+        let silent = !self.is_connected(now);
+        self.take(now, number, false);
+        self.counters.given_up += 1;
+        self.note_outcome(now, true);
+        if silent && self.kept.is_empty() {
+            self.liveness.lose(now);
+        }
+    }
+
+    /// The far edge answers a greeting.
+    pub(super) fn welcome(&mut self, now: Time, nonce: u64, session: u32) {
+        let Some(took) = self.liveness.welcome(now, nonce, session) else { return };
+        debug_assert!(self.kept.is_empty(), "a session ends with its last copy");
+        self.counters.sessions += 1;
+        self.round_trip.measure(took);
+        (self.base, self.looked) = (0, 0);
+    }
+
+    /// Whether a packet from outside tells of a loss that is being repaired.
+    pub(super) fn silences(&mut self, now: Time, packet: &P) -> bool {
+        self.hush.as_mut().is_some_and(|hush| hush.silences(now, packet))
+    }
+
+    fn get(&self, number: u64) -> Option<&Kept<P>> {
+        self.kept.get(self.index(number)?)?.as_ref()
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.base)?).ok()
+    }
+
+    /// Takes a copy out, as it has arrived or is given up.
+    fn take(&mut self, now: Time, number: u64, arrived: bool) -> Option<Kept<P>> {
+        let index = self.index(number)?;
+        let kept = self.kept.get_mut(index)?.take()?;
+        if let (Some(hush), Some(segment)) = (&mut self.hush, kept.packet.segment()) {
+            hush.leave(now, &segment, arrived && kept.tries > 1);
+        }
+        self.stored -= kept.packet.ip_bytes();
+        while let Some(None) = self.kept.front() {
+            self.kept.pop_front();
+            self.base += 1;
+        }
+        Some(kept)
+    }
+
+    fn forget_stale_timers(&mut self) {
+        while let Some(&Reverse((due, number))) = self.timers.peek() {
+            if self.get(number).is_some_and(|kept| kept.due == due) {
+                return;
+            }
+            self.timers.pop();
+        }
+    }
+
+    fn note_outcome(&mut self, now: Time, lost: bool) {
+        if self.outcomes.note(lost) > SEVERE {
+            self.outcomes = Outcomes::default();
+            self.rests_until = now + REST;
+        }
+    }
+}
+
+/// The packet as it goes out unmarked: it looks ECN-capable.
+fn spare<P: Packet>(mut packet: P) -> Message<P> {
+    if packet.ecn() != Ecn::NotCapable {
+        return Message::Plain(packet);
+    }
+    packet.set_ecn(Ecn::Capable);
+    Message::Disguised(packet)
+}
+
+/// The packet as it goes out marked.
+fn droppable<P: Packet>(mut packet: P, session: u32, number: u64) -> Message<P> {
+    let shim = Shim { session, number: low(number), ecn: packet.ecn(), repair: false };
+    packet.set_ecn(Ecn::NotCapable);
+    Message::Marked(packet, shim)
+}
+
+/// The packet as it goes out again: it is spared.
+fn repair<P: Packet>(mut packet: P, session: u32, number: u64) -> Message<P> {
+    let shim = Shim { session, number: low(number), ecn: packet.ecn(), repair: true };
+    packet.set_ecn(Ecn::Capable);
+    Message::Marked(packet, shim)
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "truncation is the meaning")]
+const fn low(number: u64) -> u32 {
+    number as u32
+}
+
+/// Of the last [`OUTCOMES`] marked packets, which were lost when they were sent first.
+#[derive(Clone, Debug, Default)]
+struct Outcomes {
+    lost: VecDeque<bool>,
+    count: u32,
+}
+
+impl Outcomes {
+    /// One more; how many of the last were lost, 0 before there are enough.
+    fn note(&mut self, lost: bool) -> u32 {
+        self.lost.push_back(lost);
+        self.count += u32::from(lost);
+        if self.lost.len() <= OUTCOMES as usize {
+            return if self.lost.len() == OUTCOMES as usize { self.count } else { 0 };
+        }
+        self.count -= u32::from(self.lost.pop_front() == Some(true));
+        self.count
+    }
+}
