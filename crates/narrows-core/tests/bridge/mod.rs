@@ -134,9 +134,9 @@ impl Bridge {
     }
 
     /// The same, with another reading of its clock.
-    pub fn start_with(&mut self, edge: usize, nonce: u64) {
+    pub fn start_with(&mut self, edge: usize, clock: u64) {
         let stream = SmallStream::new(self.seed ^ self.random.next_u64() ^ edge as u64);
-        self.edges[edge] = Some(Edge::new(&self.config, nonce, stream));
+        self.edges[edge] = Some(Edge::new(&self.config, clock, stream));
     }
 
     pub fn kill(&mut self, edge: usize) {

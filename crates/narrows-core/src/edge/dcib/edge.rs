@@ -19,12 +19,13 @@ pub struct Edge<P: Packet> {
 }
 
 impl<P: Packet> Edge<P> {
-    /// An edge that knows nothing of the far one. `nonce` is above that of any edge which stood here before: what the clock reads, for
-    /// one. The stream chooses packets and names sessions: it must not repeat itself after a restart.
-    pub fn new(config: &Config, nonce: u64, mut stream: SmallStream) -> Edge<P> {
+    /// An edge that knows nothing of the far one. `clock` is what a clock reads that advances over restarts: where it was set
+    /// back, the far edge listens only some seconds later. The stream chooses packets and names sessions: it must not repeat itself after a
+    /// restart.
+    pub fn new(config: &Config, clock: u64, mut stream: SmallStream) -> Edge<P> {
         let [choices, sessions] = [(); 2].map(|()| SmallStream::new(stream.next_u64()));
         Edge {
-            transmitter: Transmitter::new(config, nonce, choices),
+            transmitter: Transmitter::new(config, clock, choices),
             receiver: Receiver::new(config, sessions),
             out: VecDeque::new(),
             hushed: 0,
@@ -50,8 +51,8 @@ impl<P: Packet> Edge<P> {
             Message::Plain(packet) => receiver.plain(now, packet, |sent| out.push_back(sent)),
             Message::Disguised(packet) => receiver.disguised(now, packet, |sent| out.push_back(sent)),
             Message::Marked(packet, shim) => receiver.marked(now, packet, shim, |sent| out.push_back(sent)),
-            Message::Greeting { nonce } => receiver.greeting(now, nonce, |sent| out.push_back(sent)),
-            Message::Welcome { nonce, session } => transmitter.welcome(now, nonce, session),
+            Message::Greeting { clock, token } => receiver.greeting(now, clock, token, |sent| out.push_back(sent)),
+            Message::Welcome { token, session } => transmitter.welcome(now, token, session),
             Message::Acknowledgement { session, number } => {
                 transmitter.acknowledge(now, session, number, |sent| out.push_back(Transmit::Outside(sent)));
             }

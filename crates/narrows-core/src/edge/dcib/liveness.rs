@@ -1,5 +1,6 @@
 //! Whether there is a far edge that acknowledges: greetings, sessions, and the silence that ends one.
 
+use crate::rng::SmallStream;
 use crate::units::{Span, Time};
 
 /// What is known of the far edge.
@@ -10,9 +11,8 @@ enum State {
         /// When the next packet that would be marked greets it.
         greet_at: Time,
         unanswered: u32,
-        /// The last greeting's; 0 if there was none.
-        nonce: u64,
-        greeted: Time,
+        /// The last greeting's, and when it was sent.
+        asked: Option<(u64, Time)>,
     },
     /// It has answered.
     Known {
@@ -29,18 +29,20 @@ const SLOWEST: Span = Span::from_secs(1);
 #[derive(Clone, Debug)]
 pub(super) struct Liveness {
     state: State,
-    /// Greetings carry numbers above this.
-    last_nonce: u64,
+    /// Greetings carry readings above this.
+    clock: u64,
+    /// Draws tokens.
+    stream: SmallStream,
 }
 
 impl Liveness {
-    /// An edge that has just begun. Its greetings carry numbers above `nonce`: a clock's reading does, if clocks advance over a restart.
-    pub(super) fn new(nonce: u64) -> Liveness {
-        Liveness { state: Liveness::unknown(Time::ZERO), last_nonce: nonce }
+    /// An edge that has just begun, when a clock that advances over restarts read this.
+    pub(super) fn new(clock: u64, stream: SmallStream) -> Liveness {
+        Liveness { state: Liveness::unknown(Time::ZERO), clock, stream }
     }
 
     fn unknown(greet_at: Time) -> State {
-        State::Unknown { greet_at, unanswered: 0, nonce: 0, greeted: Time::ZERO }
+        State::Unknown { greet_at, unanswered: 0, asked: None }
     }
 
     /// The session in which packets may be marked now. `waiting` is when the oldest packet was sent that is not acknowledged; if
@@ -79,26 +81,28 @@ impl Liveness {
         self.state = Liveness::unknown(now);
     }
 
-    /// A packet would be marked and is not, as the far edge is not known: the nonce of a greeting, if it is time for one.
-    pub(super) fn greet(&mut self, now: Time, timeout: Span) -> Option<u64> {
-        let State::Unknown { greet_at, unanswered, nonce, greeted } = &mut self.state else { return None };
+    /// A packet would be marked and is not, as the far edge is not known: the clock and the token of a greeting, if it is time
+    /// for one.
+    pub(super) fn greet(&mut self, now: Time, timeout: Span) -> Option<(u64, u64)> {
+        let State::Unknown { greet_at, unanswered, asked } = &mut self.state else { return None };
         if now < *greet_at {
             return None;
         }
-        self.last_nonce += 1;
-        (*nonce, *greeted) = (self.last_nonce, now);
+        self.clock += 1;
+        let token = self.stream.next_u64();
+        *asked = Some((token, now));
         let wait = timeout.saturating_mul(1 << (*unanswered).min(10));
         *greet_at = now + wait.min(SLOWEST.max(timeout));
         *unanswered += 1;
-        Some(self.last_nonce)
+        Some((self.clock, token))
     }
 
     /// The answer to a greeting: how long it took, if it is the one that was sent last.
     pub(super) fn welcome(&mut self, now: Time, answered: u64, session: u32) -> Option<Span> {
         match self.state {
-            State::Unknown { nonce, greeted, .. } if nonce == answered && nonce != 0 => {
+            State::Unknown { asked: Some((token, sent)), .. } if token == answered => {
                 self.state = State::Known { session, heard: now };
-                Some(now.since(greeted))
+                Some(now.since(sent))
             }
             _ => None,
         }
@@ -117,26 +121,32 @@ mod tests {
 
     #[test]
     fn it_greets_ever_more_rarely_and_knows_its_last_greeting_only() {
-        let mut far = Liveness::new(7);
+        let mut far = Liveness::new(7, SmallStream::new(1));
         let timeout = Span::from_ms(20);
-        let greetings: std::vec::Vec<_> =
-            (0..4_000).filter_map(|ms| far.greet(at(ms), timeout).map(|nonce| (ms, nonce))).collect();
+        let mut tokens = std::vec::Vec::new();
+        let greetings: std::vec::Vec<_> = (0..4_000)
+            .filter_map(|ms| {
+                let (clock, token) = far.greet(at(ms), timeout)?;
+                tokens.push(token);
+                Some((ms, clock))
+            })
+            .collect();
         assert_eq!(
             greetings,
             [(0, 8), (20, 9), (60, 10), (140, 11), (300, 12), (620, 13), (1_260, 14), (2_260, 15), (3_260, 16)]
         );
-        assert_eq!(far.welcome(at(4_000), 15, 1), None);
-        assert_eq!(far.welcome(at(4_000), 16, 1), Some(Span::from_ms(740)));
+        assert_eq!(far.welcome(at(4_000), tokens[7], 1), None);
+        assert_eq!(far.welcome(at(4_000), tokens[8], 1), Some(Span::from_ms(740)));
         assert_eq!(far.session(at(4_000), None, PATIENCE), Some(1));
         assert_eq!(far.greet(at(9_000), timeout), None);
-        assert_eq!(far.welcome(at(9_000), 16, 2), None, "an answer counts once");
+        assert_eq!(far.welcome(at(9_000), tokens[8], 2), None, "an answer counts once");
     }
 
     #[test]
-    fn silence_while_a_word_is_due_ends_the_marking_and_a_word_ends_it() {
-        let mut far = Liveness::new(0);
-        far.greet(at(0), PATIENCE);
-        far.welcome(at(10), 1, 5);
+    fn silence_while_a_word_is_due_ends_the_marking_and_a_word_begins_it() {
+        let mut far = Liveness::new(0, SmallStream::new(1));
+        let (_, token) = far.greet(at(0), PATIENCE).unwrap();
+        far.welcome(at(10), token, 5);
         assert_eq!(far.session(at(1_000), None, PATIENCE), Some(5), "nothing was asked of it");
         assert_eq!(far.session(at(1_020), Some(at(1_000)), PATIENCE), Some(5));
         assert_eq!(far.session(at(1_021), Some(at(1_000)), PATIENCE), None);
@@ -145,6 +155,6 @@ mod tests {
         assert_eq!(far.session(at(1_022), Some(at(1_000)), PATIENCE), Some(5));
         far.lose(at(1_100));
         assert_eq!(far.session(at(1_100), None, PATIENCE), None);
-        assert_eq!(far.greet(at(1_100), PATIENCE), Some(2));
+        assert_eq!(far.greet(at(1_100), PATIENCE).map(|greeting| greeting.0), Some(2));
     }
 }

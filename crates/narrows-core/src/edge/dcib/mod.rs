@@ -25,7 +25,7 @@
 //! no more. Calls come in the order of time.
 //!
 //! # Sessions
-//! Nothing is marked before the far edge has answered. Each greeting carries a number above all earlier ones; the answer
+//! Nothing is marked before the far edge has answered. Each greeting carries a clock's reading above all earlier ones; the answer
 //! names a session, and marked packets of any other session are refused. An edge that was restarted knows no session, so that the
 //! other, hearing nothing, stops marking and greets again.
 //!
@@ -113,13 +113,15 @@ pub enum Message<P> {
     },
     /// Asks for a session.
     Greeting {
-        /// Above those of all earlier greetings of this edge.
-        nonce: u64,
+        /// What the sender's clock read, or more: above those of all earlier greetings of this edge.
+        clock: u64,
+        /// Drawn anew for each.
+        token: u64,
     },
     /// Answers a greeting.
     Welcome {
         /// The greeting's.
-        nonce: u64,
+        token: u64,
         /// What marked packets are to name.
         session: u32,
     },

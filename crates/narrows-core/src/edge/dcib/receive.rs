@@ -40,7 +40,8 @@ pub struct ReceiveCounters {
 /// What was agreed with the far edge.
 #[derive(Clone, Copy, Debug)]
 struct Session {
-    nonce: u64,
+    clock: u64,
+    token: u64,
     number: u32,
     heard: Time,
 }
@@ -115,22 +116,22 @@ impl<P: Packet> Receiver<P> {
     }
 
     /// The far edge asks for a session.
-    pub(super) fn greeting(&mut self, now: Time, nonce: u64, mut send: impl FnMut(Transmit<P>)) {
+    pub(super) fn greeting(&mut self, now: Time, clock: u64, token: u64, mut send: impl FnMut(Transmit<P>)) {
         let number = match self.session {
-            Some(session) if session.nonce == nonce => session.number,
-            Some(session) if session.nonce > nonce && now.since(session.heard) < IDLE => {
+            Some(session) if session.token == token => session.number,
+            Some(session) if session.clock >= clock && now.since(session.heard) < IDLE => {
                 self.counters.stale_greetings += 1;
                 return;
             }
-            _ => self.begin(now, nonce),
+            _ => self.begin(now, clock, token),
         };
-        send(Transmit::Outside(Message::Welcome { nonce, session: number }));
+        send(Transmit::Outside(Message::Welcome { token, session: number }));
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "any 32 bits name a session")]
-    fn begin(&mut self, now: Time, nonce: u64) -> u32 {
+    fn begin(&mut self, now: Time, clock: u64, token: u64) -> u32 {
         let number = (self.stream.next_u64() >> 32) as u32;
-        self.session = Some(Session { nonce, number, heard: now });
+        self.session = Some(Session { clock, token, number, heard: now });
         self.seen.clear();
         if let Some(resequencer) = &mut self.resequencer {
             resequencer.forget_numbers();

@@ -86,11 +86,12 @@ pub(super) struct Transmitter<P: Packet> {
 }
 
 impl<P: Packet> Transmitter<P> {
-    pub(super) fn new(config: &Config, nonce: u64, stream: SmallStream) -> Transmitter<P> {
+    pub(super) fn new(config: &Config, clock: u64, mut stream: SmallStream) -> Transmitter<P> {
+        let tokens = SmallStream::new(stream.next_u64());
         Transmitter {
             config: *config,
             choose: Choose::new(config.rate, config.share, config.chooser, stream),
-            liveness: Liveness::new(nonce),
+            liveness: Liveness::new(clock, tokens),
             round_trip: RoundTrip::new(config.round_trip),
             kept: VecDeque::new(),
             base: 0,
@@ -149,8 +150,8 @@ impl<P: Packet> Transmitter<P> {
     fn may_mark(&mut self, now: Time, size: Bytes, send: &mut impl FnMut(Message<P>)) -> Option<u32> {
         let Some(session) = self.session(now) else {
             self.counters.far_silent += 1;
-            if let Some(nonce) = self.liveness.greet(now, self.round_trip.timeout()) {
-                send(Message::Greeting { nonce });
+            if let Some((clock, token)) = self.liveness.greet(now, self.round_trip.timeout()) {
+                send(Message::Greeting { clock, token });
             }
             return None;
         };
@@ -263,8 +264,8 @@ impl<P: Packet> Transmitter<P> {
     }
 
     /// The far edge answers a greeting.
-    pub(super) fn welcome(&mut self, now: Time, nonce: u64, session: u32) {
-        let Some(took) = self.liveness.welcome(now, nonce, session) else { return };
+    pub(super) fn welcome(&mut self, now: Time, token: u64, session: u32) {
+        let Some(took) = self.liveness.welcome(now, token, session) else { return };
         debug_assert!(self.kept.is_empty(), "a session ends with its last copy");
         self.counters.sessions += 1;
         self.round_trip.measure(took);
