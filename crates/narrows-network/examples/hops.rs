@@ -87,6 +87,8 @@ fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span, limit: u6
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: narrows_scenario::plan::LossOf::All,
+            bridge: None,
             jitter: Span::ZERO,
             watched: false,
         });
@@ -150,6 +152,7 @@ fn run(work: &Work) -> (f64, u64, u64, u64) {
             }
             Event::Dropped { .. } => unreachable!("windows fit the queues"),
             Event::Sampled { .. } => unreachable!("nothing is sampled"),
+            Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
             // Data: echo. An echo: the next packet.
             Event::Arrival { host, packet } => {
                 delivered += 1;

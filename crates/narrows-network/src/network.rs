@@ -45,6 +45,10 @@ pub trait Payload: Copy {
     }
     /// Whether a queue may mark it: ECT(0), ECT(1), or marked already.
     fn ecn_capable(&self) -> bool;
+    /// Whether it carries data of an application: some wires lose only such.
+    fn carries_data(&self) -> bool {
+        true
+    }
     /// Sets the congestion mark.
     fn mark(&mut self);
 }
@@ -73,6 +77,20 @@ pub enum Event<P> {
         /// The packet, which goes on as others do.
         packet: P,
     },
+    /// A packet is about to enter a bridge: the driver decides what crosses it. See [`Network::cross`].
+    Entering {
+        /// The bridge, in the packet's direction.
+        link: u32,
+        /// The packet.
+        packet: P,
+    },
+    /// Something has crossed a bridge: the driver decides what becomes of it. See [`Network::go_on`].
+    Crossed {
+        /// The bridge, in the packet's direction.
+        link: u32,
+        /// The packet.
+        packet: P,
+    },
     /// An entity that the driver armed is due. It is not armed any more.
     Due(Entity),
 }
@@ -96,13 +114,17 @@ pub struct Network<P> {
     /// By link: the switch whose port it is, by index among switches; [`NONE`] for a host. Empty without lanes.
     switches: Vec<u32>,
     /// By link: the part that it leads into, if that is another; [`BESIDE_CLASSES`] where its switch has ports with classes;
-    /// else [`NONE`]. Empty where all are [`NONE`].
+    /// [`BRIDGED`] where it is a bridge; else [`NONE`]. Empty where all are [`NONE`].
     detours: Vec<u32>,
+    /// By link: the switch that it leads to, by index among switches. Empty without bridges.
+    far_switches: Vec<u32>,
     /// By part.
     exports: Vec<Vec<Carried<P>>>,
     routes: Routes,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
+    /// Hosts come first among the nodes.
+    hosts: u32,
     before_arrivals: BeforeArrivals,
     packet_hops: u64,
     events: u64,
@@ -110,6 +132,7 @@ pub struct Network<P> {
 
 const NONE: u32 = u32::MAX;
 const BESIDE_CLASSES: u32 = u32::MAX - 1;
+const BRIDGED: u32 = u32::MAX - 2;
 /// What is done before a packet is taken out of its link's ring.
 #[derive(Clone, Copy, Debug)]
 enum BeforeArrivals {
@@ -129,6 +152,8 @@ impl<P: Payload> Network<P> {
     pub fn new(graph: &Graph, seed: u64) -> Result<Network<P>, GraphError> {
         let routes = Routes::new(graph, seed)?;
         let ports = Ports::new(graph, seed)?;
+        let hosts = graph.nodes.iter().take_while(|node| node.kind == NodeKind::Host).count();
+        let hosts = u32::try_from(hosts).expect("identifiers of nodes are 32-bit in the plan");
         let mut host_links = vec![NONE; graph.nodes.len()];
         for (id, link) in (0..).zip(&graph.links) {
             if graph.nodes[link.from as usize].kind == NodeKind::Host {
@@ -136,19 +161,22 @@ impl<P: Payload> Network<P> {
             }
         }
         let detours = detours(graph);
-        let before_arrivals = match (detours.is_empty(), graph.links.len() >= WIDE) {
-            (false, _) => BeforeArrivals::Decide,
-            (true, true) => BeforeArrivals::Prefetch,
-            (true, false) => BeforeArrivals::Nothing,
+        let has_classes = graph.links.iter().any(|link| link.scheduler.is_some());
+        let before_arrivals = match (has_classes, graph.links.len() >= WIDE) {
+            (true, _) => BeforeArrivals::Decide,
+            (false, true) => BeforeArrivals::Prefetch,
+            (false, false) => BeforeArrivals::Nothing,
         };
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
             switches: near_ends(graph, &ports),
             ports,
             detours,
+            far_switches: far_switches(graph),
             exports: Vec::new(),
             routes,
             host_links,
+            hosts,
             before_arrivals,
             packet_hops: 0,
             events: 0,
@@ -167,6 +195,7 @@ impl<P: Payload> Network<P> {
                 let (from, to) = (partition.part_of(link.from), partition.part_of(link.to));
                 if from == part && to != part {
                     assert!(link.scheduler.is_none(), "what a port with classes sends next is not known ahead");
+                    assert!(link.bridge.is_none(), "what goes over a bridge its driver decides");
                     *detour = to;
                 }
             }
@@ -202,11 +231,45 @@ impl<P: Payload> Network<P> {
     pub fn path(&self, from: u32, to: u32, flow_hash: u32) -> Vec<u32> {
         let mut link = self.host_link(from);
         let mut links = vec![link];
-        while let FarEnd::Switch(switch) = self.ports.far_end(link) {
+        while let Some(switch) = self.far_switch(link) {
             link = self.routes.next_link(switch, to, || flow_hash);
             links.push(link);
         }
         links
+    }
+
+    /// The switch that a link leads to, a bridge or not; `None` if it leads to a host.
+    fn far_switch(&self, link: u32) -> Option<u32> {
+        match self.ports.far_end(link) {
+            FarEnd::Switch(switch) => Some(switch),
+            FarEnd::Host(_) => self.far_switches.get(link as usize).copied().filter(|&switch| switch != NONE),
+        }
+    }
+
+    /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is
+    /// never refused.
+    pub fn cross(&mut self, now: Time, link: u32, packet: P, urgent: bool, probe: &mut impl Probe) -> Offered {
+        if let Some(lane) = self.ports.lane(link).filter(|_| urgent) {
+            let offered = self.ports.notify(now, link, lane, packet);
+            return self.follow(lane, offered);
+        }
+        let offered = self.ports.offer(now, link, packet, probe);
+        self.follow(link, offered)
+    }
+
+    /// Sends on what has crossed the bridge `link`, by the way that its destination asks for. What comes of it at once is
+    /// for the driver to handle as other events.
+    pub fn go_on(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Option<Event<P>> {
+        let switch = self.far_switches[link as usize];
+        let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+        if self.detour(onward) == BRIDGED {
+            return Some(Event::Entering { link: onward, packet });
+        }
+        if let Offered::Dropped(_) = self.offer(now, onward, packet, probe) {
+            return Some(Event::Dropped { packet });
+        }
+        let feedback = self.ports.take_told()?;
+        Some(Event::Sampled { link: onward, feedback, packet })
     }
 
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
@@ -274,6 +337,9 @@ impl<P: Payload> Network<P> {
 
     fn notify_from(&mut self, now: Time, switch: u32, packet: P) {
         let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+        if self.detour(onward) == BRIDGED {
+            return;
+        }
         if let Some(lane) = self.ports.lane(onward) {
             let offered = self.ports.notify(now, onward, lane, packet);
             self.follow(lane, offered);
@@ -324,7 +390,11 @@ impl<P: Payload> Network<P> {
             }
             match arrived.far_end {
                 FarEnd::Host(host) => {
-                    return Some((now, Event::Arrival { host, packet: *self.ports.packet(&arrived) }));
+                    let packet = *self.ports.packet(&arrived);
+                    if host >= self.hosts {
+                        return Some((now, Event::Crossed { link: self.ports.link_of(link), packet }));
+                    }
+                    return Some((now, Event::Arrival { host, packet }));
                 }
                 FarEnd::Switch(switch) if self.ports.is_lane(link) => {
                     let packet = *self.ports.packet(&arrived);
@@ -337,6 +407,9 @@ impl<P: Payload> Network<P> {
                     if detour != NONE {
                         // Ports with classes move packets when they are settled: what has arrived may not lie where it did.
                         let packet = *packet;
+                        if detour == BRIDGED {
+                            return Some((now, Event::Entering { link: onward, packet }));
+                        }
                         if let Offered::Dropped(_) = self.offer_aside(now, onward, detour, packet, probe) {
                             return Some((now, Event::Dropped { packet }));
                         }
@@ -413,6 +486,9 @@ impl<P: Payload> Network<P> {
 
 /// What [`Network::detours`] says of a whole network.
 fn detours(graph: &Graph) -> Vec<u32> {
+    if graph.links.iter().any(|link| link.bridge.is_some()) {
+        return graph.links.iter().map(|link| if link.bridge.is_some() { BRIDGED } else { NONE }).collect();
+    }
     if graph.links.iter().all(|link| link.scheduler.is_none()) {
         return Vec::new();
     }
@@ -421,6 +497,15 @@ fn detours(graph: &Graph) -> Vec<u32> {
         beside[link.from as usize] = BESIDE_CLASSES;
     }
     graph.links.iter().map(|link| beside[link.from as usize]).collect()
+}
+
+/// By link, the switch that it leads to; nothing where no link is a bridge.
+fn far_switches(graph: &Graph) -> Vec<u32> {
+    if graph.links.iter().all(|link| link.bridge.is_none()) {
+        return Vec::new();
+    }
+    let switches = switch_indices(graph);
+    graph.links.iter().map(|link| switches[link.to as usize]).collect()
 }
 
 /// By link, the switch whose port it is; nothing where no link has a lane.

@@ -29,7 +29,7 @@ use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_scenario::plan::{Graph, Link};
+use narrows_scenario::plan::{Graph, Link, LossOf};
 
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
@@ -139,7 +139,7 @@ const SWITCH: u32 = 1 << 31;
 /// Where a link leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FarEnd {
-    /// To this node.
+    /// To this node, where the driver takes over: a host, or the end of a bridge.
     Host(u32),
     /// To the switch with this index among the switches.
     Switch(u32),
@@ -209,8 +209,9 @@ struct Rules {
     congestion_point: Option<CongestionPoint>,
     samples: Packets,
     since: Time,
-    /// Packets lost on the wire, in units of 2⁻³².
+    /// Packets lost on the wire, in units of 2⁻³², and which of them may be.
     loss: u32,
+    loss_of: LossOf,
     losses: SmallStream,
     /// The longest wait of a packet from outside.
     jitter: Span,
@@ -236,8 +237,10 @@ pub(crate) struct Ports<P> {
     store: Store<P>,
     /// Number of links: from here on ports are lanes.
     links: u32,
-    /// By link: its lane; [`NONE`] for none. Empty where nothing is sampled.
+    /// By link: its lane; [`NONE`] for none. Empty where there is none.
     lanes: Vec<u32>,
+    /// By lane: its link.
+    beside: Vec<u32>,
     /// What the last packet's sample told.
     told: Option<Feedback>,
 }
@@ -303,6 +306,7 @@ impl<P: Payload> Ports<P> {
             })
             .collect();
         let switches = switch_indices(graph);
+        let has_bridges = graph.links.iter().any(|link| link.bridge.is_some());
         let has_points = graph.links.iter().any(|link| link.congestion_point.is_some());
         let mut ports = Ports {
             ports: Vec::new(),
@@ -312,6 +316,7 @@ impl<P: Payload> Ports<P> {
             store: Store::new(),
             links: index(graph.links.len()),
             lanes: Vec::new(),
+            beside: Vec::new(),
             told: None,
         };
         for (id, link) in graph.links.iter().enumerate() {
@@ -337,14 +342,21 @@ impl<P: Payload> Ports<P> {
                     Some(pool)
                 }
             };
+            if link.bridge.is_some() && (of_host || switches[link.to as usize] == NONE) {
+                return Err(GraphError::HostBridges { link: id });
+            }
+            if link.scheduler.is_some() && has_bridges {
+                return Err(GraphError::ClassesAndBridges { link: id });
+            }
             let far_end = match switches[link.to as usize] {
+                _ if link.bridge.is_some() => FarEnd::Host(link.to),
                 NONE => FarEnd::Host(link.to),
                 switch => FarEnd::Switch(switch),
             };
             ports.add(link, far_end, pool.unwrap_or(NONE), seed);
         }
-        if has_points {
-            ports.add_lanes(graph, seed);
+        if has_points || has_bridges {
+            ports.add_lanes(graph, has_points, seed);
         }
         Ok(ports)
     }
@@ -418,6 +430,7 @@ impl<P: Payload> Ports<P> {
             samples: Packets::ZERO,
             since: Time::ZERO,
             loss: link.loss,
+            loss_of: link.loss_of,
             losses: small("loss"),
             jitter: link.jitter,
             waits: small("jitter"),
@@ -682,11 +695,17 @@ impl<P: Payload> Ports<P> {
     /// Draws whether the wire loses a packet that would now arrive.
     #[cold]
     pub(crate) fn loses(&mut self, now: Time, link: u32, arrived: &Arrived, probe: &mut impl Probe) -> bool {
+        let packet = *self.packet(arrived);
         let rules = &mut self.rules[link as usize];
-        let lost = rules.losses.below(1 << 32) < u64::from(rules.loss);
+        let exposed = match rules.loss_of {
+            LossOf::All => true,
+            LossOf::Data => packet.carries_data(),
+            LossOf::Unprotected => packet.carries_data() && !packet.ecn_capable(),
+        };
+        let lost = exposed && rules.losses.below(1 << 32) < u64::from(rules.loss);
         if lost {
             rules.dropped[DropReason::Impairment as usize] += Packets::new(1);
-            let size = Bytes::new(u64::from(self.packet(arrived).ip_bytes()));
+            let size = Bytes::new(u64::from(packet.ip_bytes()));
             probe.observe(now, Fact::Dropped { port: link, reason: DropReason::Impairment, size });
         }
         lost

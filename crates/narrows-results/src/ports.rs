@@ -71,6 +71,8 @@ mod tests {
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: narrows_scenario::plan::LossOf::All,
+            bridge: None,
             jitter: Span::ZERO,
             watched: true,
         };

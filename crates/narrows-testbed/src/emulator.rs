@@ -363,6 +363,7 @@ impl Emulator {
                 }
                 Event::Sampled { link, feedback, packet } => self.tell(at, link, feedback, packet),
                 Event::Due(_) => unreachable!("nothing is armed in the network"),
+                Event::Entering { .. } | Event::Crossed { .. } => unreachable!("plans with bridges are refused"),
             }
         }
     }

@@ -73,6 +73,8 @@ pub(crate) fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: narrows_scenario::plan::LossOf::All,
+            bridge: None,
             jitter: Span::ZERO,
             watched: false,
         });

@@ -58,6 +58,8 @@ pub(crate) fn dumbbell(rtt: Span, limit: u64, mark_at: Option<u64>) -> Graph {
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: narrows_scenario::plan::LossOf::All,
+            bridge: None,
             jitter: Span::ZERO,
             watched: bottleneck,
         });

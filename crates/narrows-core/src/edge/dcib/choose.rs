@@ -19,6 +19,11 @@ impl Share {
         if parts > Share::WHOLE.0 { Share::WHOLE } else { Share(parts) }
     }
 
+    /// In units of 2⁻³².
+    pub const fn as_q32(self) -> u64 {
+        self.0
+    }
+
     /// The part of a rate, rounded down.
     pub const fn of(self, rate: Rate) -> Rate {
         rate.scaled(self.0, Share::WHOLE.0)

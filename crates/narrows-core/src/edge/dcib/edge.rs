@@ -53,8 +53,8 @@ impl<P: Packet> Edge<P> {
             Message::Marked(packet, shim) => receiver.marked(now, packet, shim, |sent| out.push_back(sent)),
             Message::Greeting { clock, token } => receiver.greeting(now, clock, token, |sent| out.push_back(sent)),
             Message::Welcome { token, session } => transmitter.welcome(now, token, session),
-            Message::Acknowledgement { session, number } => {
-                transmitter.acknowledge(now, session, number, |sent| out.push_back(Transmit::Outside(sent)));
+            Message::Acknowledgement { session, number, tries } => {
+                transmitter.acknowledge(now, session, number, tries, |sent| out.push_back(Transmit::Outside(sent)));
             }
         }
     }

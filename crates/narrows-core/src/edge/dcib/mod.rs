@@ -110,6 +110,8 @@ pub enum Message<P> {
         session: u32,
         /// Of the packet.
         number: u32,
+        /// Of the packet.
+        tries: u8,
     },
     /// Asks for a session.
     Greeting {
@@ -141,7 +143,7 @@ impl<P: Packet> Message<P> {
     pub fn is_urgent(&self) -> bool {
         match self {
             Message::Plain(_) | Message::Disguised(_) => false,
-            Message::Marked(_, shim) => shim.repair,
+            Message::Marked(_, shim) => shim.is_repair(),
             _ => true,
         }
     }
@@ -156,8 +158,15 @@ pub struct Shim {
     pub number: u32,
     /// The ECN bits that its host gave it.
     pub ecn: Ecn,
-    /// It was sent before.
-    pub repair: bool,
+    /// How often it has been sent with this: from 1.
+    pub tries: u8,
+}
+
+impl Shim {
+    /// Whether it was sent before.
+    pub const fn is_repair(&self) -> bool {
+        self.tries > 1
+    }
 }
 
 /// How the hosts are kept from noticing a hole that may still be repaired.

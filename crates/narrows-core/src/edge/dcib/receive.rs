@@ -90,7 +90,8 @@ impl<P: Packet> Receiver<P> {
             return;
         };
         session.heard = now;
-        send(Transmit::Outside(Message::Acknowledgement { session: shim.session, number: shim.number }));
+        let Shim { session, number, tries, .. } = shim;
+        send(Transmit::Outside(Message::Acknowledgement { session, number, tries }));
         let number = expand(shim.number, self.seen.next());
         if !self.seen.insert(shim.number) {
             self.counters.duplicates += 1;
@@ -98,7 +99,7 @@ impl<P: Packet> Receiver<P> {
         }
         self.counters.marked_packets += 1;
         packet.set_ecn(shim.ecn);
-        let first = (!shim.repair).then_some(number);
+        let first = (!shim.is_repair()).then_some(number);
         self.pass(now, packet, first, &mut send);
         if let Some(resequencer) = &mut self.resequencer {
             resequencer.learn(&self.seen, first, &mut self.counters, |packet| send(Transmit::Inside(packet)));

@@ -39,7 +39,9 @@ pub struct TransmitCounters {
     pub fast_repairs: u64,
     /// Packets sent again after a time.
     pub late_repairs: u64,
-    /// Marked packets that were acknowledged after a repair, and those that never were.
+    /// Of both, sent though the first try arrived.
+    pub needless_repairs: u64,
+    /// Marked packets of which a repair arrived, and not the first try.
     pub repaired: u64,
     /// Marked packets that never were acknowledged.
     pub given_up: u64,
@@ -178,8 +180,15 @@ impl<P: Packet> Transmitter<P> {
         self.timers.push(Reverse((due, number)));
     }
 
-    /// The far edge has a packet.
-    pub(super) fn acknowledge(&mut self, now: Time, session: u32, number: u32, mut send: impl FnMut(Message<P>)) {
+    /// The far edge has a packet, which it was sent so often before.
+    pub(super) fn acknowledge(
+        &mut self,
+        now: Time,
+        session: u32,
+        number: u32,
+        tries: u8,
+        mut send: impl FnMut(Message<P>),
+    ) {
         if !self.liveness.hear(now, session) {
             self.counters.stray_acknowledgements += 1;
             return;
@@ -189,10 +198,13 @@ impl<P: Packet> Transmitter<P> {
             self.counters.stray_acknowledgements += 1;
             return;
         };
-        self.note_outcome(now, kept.tries > 1);
-        if kept.tries > 1 {
+        // What arrived at the first try was not lost, though it may have been sent again: that was too soon.
+        let lost = tries > 1;
+        self.note_outcome(now, lost);
+        if lost {
             self.counters.repaired += 1;
         } else {
+            self.counters.needless_repairs += u64::from(kept.tries - 1);
             self.round_trip.measure(now.since(kept.sent));
             self.repair_earlier(now, session, number, kept.sent, &mut send);
         }
@@ -226,7 +238,7 @@ impl<P: Packet> Transmitter<P> {
         kept.due = now + timeout.saturating_mul(1 << kept.tries);
         kept.tries += 1;
         self.timers.push(Reverse((kept.due, number)));
-        send(repair(kept.packet.clone(), session, number));
+        send(repair(kept.packet.clone(), session, number, kept.tries));
     }
 
     /// When a copy is due; [`Time::NEVER`] without any.
@@ -328,14 +340,14 @@ fn spare<P: Packet>(mut packet: P) -> Message<P> {
 
 /// The packet as it goes out marked.
 fn droppable<P: Packet>(mut packet: P, session: u32, number: u64) -> Message<P> {
-    let shim = Shim { session, number: low(number), ecn: packet.ecn(), repair: false };
+    let shim = Shim { session, number: low(number), ecn: packet.ecn(), tries: 1 };
     packet.set_ecn(Ecn::NotCapable);
     Message::Marked(packet, shim)
 }
 
 /// The packet as it goes out again: it is spared.
-fn repair<P: Packet>(mut packet: P, session: u32, number: u64) -> Message<P> {
-    let shim = Shim { session, number: low(number), ecn: packet.ecn(), repair: true };
+fn repair<P: Packet>(mut packet: P, session: u32, number: u64, tries: u8) -> Message<P> {
+    let shim = Shim { session, number: low(number), ecn: packet.ecn(), tries };
     packet.set_ecn(Ecn::Capable);
     Message::Marked(packet, shim)
 }
