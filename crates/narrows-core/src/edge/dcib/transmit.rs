@@ -92,7 +92,7 @@ impl<P: Packet> Transmitter<P> {
         let tokens = SmallStream::new(stream.next_u64());
         Transmitter {
             config: *config,
-            choose: Choose::new(config.rate, config.share, config.chooser, stream),
+            choose: Choose::new(config, stream),
             liveness: Liveness::new(clock, tokens),
             round_trip: RoundTrip::new(config.round_trip),
             kept: VecDeque::new(),
