@@ -81,7 +81,7 @@ fn acquainted(config: &Config) -> [Edge<Wire>; 2] {
     edges
 }
 
-/// [DCIB; docs/algorithms/dcib.md, test 2]: at the full rate, copies live for a round trip and nothing is changed.
+/// At the full rate, copies live for a round trip and nothing is changed.
 #[test]
 fn without_loss_copies_live_for_a_round_trip_and_nothing_is_changed() {
     let config = config();
@@ -141,7 +141,7 @@ fn without_loss_copies_live_for_a_round_trip_and_nothing_is_changed() {
     assert!(cleared == original, "the far host receives what the near one sent, to the bit, and in its order");
 }
 
-/// [DCIB; docs/algorithms/dcib.md, test 3]: every marked packet is lost once, and no host notices.
+/// Every marked packet is lost once, and no host notices.
 #[test]
 fn what_is_repaired_nobody_notices() {
     for controller in ["cubic", "newreno", "bbr"] {
@@ -181,7 +181,6 @@ fn an_edge_may_hide_holes_from_the_sender_alone() {
     assert!(sent_again(&plain) >= 4 * 1_448);
 }
 
-/// [DCIB; docs/algorithms/dcib.md, test 4]
 #[test]
 fn a_repair_of_what_had_come_is_dropped_and_acknowledged_again() {
     let deaf = |_: usize, message: &Message<Wire>| matches!(message, Message::Acknowledgement { number, .. } if number % 3 == 0);
@@ -200,7 +199,6 @@ fn a_repair_of_what_had_come_is_dropped_and_acknowledged_again() {
     assert_eq!((bridge.delivered_twice(), sent.given_up), (0, 0));
 }
 
-/// [DCIB; docs/algorithms/dcib.md, test 5]
 #[test]
 fn what_cannot_be_repaired_the_host_repairs() {
     let unlucky = 40;
@@ -285,7 +283,10 @@ fn severe_loss_falls_back_to_the_hosts() {
             if let Transmit::Outside(Message::Marked(_, shim)) = out
                 && (shim.number % 4 == 0 || shim.is_repair())
             {
-                near.handle_outside(now, Message::Acknowledgement { session: shim.session, number: shim.number, tries: shim.tries });
+                near.handle_outside(
+                    now,
+                    Message::Acknowledgement { session: shim.session, number: shim.number, tries: shim.tries },
+                );
             }
         }
         said(&mut near);

@@ -190,9 +190,7 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         tell("delay", &|link| Some(link.delay.to_string()));
         tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
         tell("loss", &|link| (link.loss > 0).then(|| format!("{}/2^32", link.loss)));
-        tell("loss-of", &|link| {
-            (link.loss_of != LossOf::All).then(|| kebab(&link.loss_of))
-        });
+        tell("loss-of", &|link| (link.loss_of != LossOf::All).then(|| kebab(&link.loss_of)));
         for (parameter, of) in DCIB {
             tell(&format!("bridge.dcib.{parameter}"), &|link| link.bridge.as_ref().map(of));
         }

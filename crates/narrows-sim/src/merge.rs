@@ -56,9 +56,8 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
     }
     SeriesRow::sort(&mut series);
     let ports = merge_ports(plan, partition, &parts);
-    let own = |bridge: &BridgeRow, part: u32| {
-        partition.part_of(plan.network.links[bridge.bridge as usize].from) == part
-    };
+    let own =
+        |bridge: &BridgeRow, part: u32| partition.part_of(plan.network.links[bridge.bridge as usize].from) == part;
     let mut bridges: Vec<BridgeRow> = (0..)
         .zip(&parts)
         .flat_map(|(part, notes)| notes.bridges.iter().filter(move |bridge| own(bridge, part)).cloned())

@@ -239,10 +239,8 @@ impl<'a> Simulation<'a> {
         }
         let host_rates = rates.iter().copied().filter(|&rate| rate != Rate::default());
         let watched = (0..).zip(&graph.links).filter(|(_, link)| link.watched && partition.part_of(link.from) == part);
-        let mut slots = StartSlots {
-            next: u32::try_from(plan.traffic.len()).expect("a plan has few entries"),
-            free: Vec::new(),
-        };
+        let mut slots =
+            StartSlots { next: u32::try_from(plan.traffic.len()).expect("a plan has few entries"), free: Vec::new() };
         let bridges = Bridges::new(plan, seed, || slots.take());
         let mut simulation = Simulation {
             plan,

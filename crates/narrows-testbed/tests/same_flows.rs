@@ -28,7 +28,7 @@ fn star(hosts: u32) -> Graph {
         congestion_point: None,
         scheduler: None,
         loss: 0,
-        loss_of: narrows_scenario::plan::LossOf::All,
+        loss_of: LossOf::All,
         bridge: None,
         jitter: Span::ZERO,
         watched: false,

@@ -31,7 +31,7 @@ pub struct Dcib {
     pub round_trip: Option<Located<Quantity<Span>>>,
     /// How often a packet is sent again at most, `N_retx`; 3 where nothing is said.
     pub repairs: Option<Located<u8>>,
-    /// Bytes of copies at most, `B_clone`; what `share` of `rate` is in one and a half round trips where nothing is said.
+    /// Bytes of copies at most, `B_clone`; what `share` of `rate` is in four round trips where nothing is said.
     pub store: Option<Located<Quantity<Bytes>>>,
     /// How the hosts are kept from noticing a loss that may be repaired; `"resequence"` where nothing is said.
     pub hiding: Option<Hiding>,

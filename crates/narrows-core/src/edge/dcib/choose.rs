@@ -155,7 +155,6 @@ mod tests {
         (chosen, Rate::of(Bytes::new(chosen * FULL.get()), Span::from_ps(count * between.as_ps())))
     }
 
-    /// [DCIB; docs/algorithms/dcib.md, test 1]
     #[test]
     fn a_tenth_is_marked_at_half_load() {
         for chooser in [Chooser::Sampled, Chooser::Bernoulli] {
@@ -165,7 +164,6 @@ mod tests {
         assert_eq!(chosen(Chooser::Band, Share::TENTH, 50, 100_000).0, 0);
     }
 
-    /// [DCIB; docs/algorithms/dcib.md, test 1]
     #[test]
     fn at_twice_the_rate_no_more_than_its_share_is_marked() {
         for chooser in [Chooser::Sampled, Chooser::Bernoulli, Chooser::Band] {

@@ -208,6 +208,10 @@ pub struct Config {
     pub held: Bytes,
 }
 
+/// Copies are kept for so many round trips at the rate at which they are made: the near router's own queue may take another one, and what is
+/// lost waits for its repair.
+const STORED_ROUND_TRIPS: u64 = 4;
+
 impl Config {
     /// The parameters that follow from the link's rate, the marked share and the round trip.
     pub fn new(rate: Rate, share: Share, round_trip: Span) -> Config {
@@ -218,7 +222,7 @@ impl Config {
             chooser: Chooser::Sampled,
             repairs: 3,
             round_trip,
-            store: share.of(rate).bytes_in(longer),
+            store: share.of(rate).bytes_in(round_trip.saturating_mul(STORED_ROUND_TRIPS)),
             hiding: Hiding::Resequence,
             hold: longer + Span::from_ms(2),
             held: rate.bytes_in(longer),

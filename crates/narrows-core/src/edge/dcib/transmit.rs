@@ -66,6 +66,24 @@ struct Kept<P> {
     due: Time,
 }
 
+/// What is known of a marked packet.
+#[derive(Clone, Debug)]
+enum Slot<P> {
+    /// Nothing yet.
+    Kept(Kept<P>),
+    /// It was acknowledged or given up: whether its first try was lost.
+    Settled { lost: bool },
+}
+
+impl<P> Slot<P> {
+    fn kept(&self) -> Option<&Kept<P>> {
+        match self {
+            Slot::Kept(kept) => Some(kept),
+            Slot::Settled { .. } => None,
+        }
+    }
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter<P: Packet> {
@@ -73,8 +91,8 @@ pub(super) struct Transmitter<P: Packet> {
     choose: Choose,
     liveness: Liveness,
     round_trip: RoundTrip,
-    /// Copies by number, from `base` on; `None` where it was acknowledged or given up. The first is a copy.
-    kept: VecDeque<Option<Kept<P>>>,
+    /// Marked packets by number, from `base` on. The first is not settled.
+    kept: VecDeque<Slot<P>>,
     base: u64,
     stored: Bytes,
     /// When copies are due, and their numbers. An entry counts if the copy says the same; the first always does.
@@ -123,7 +141,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     fn session(&self, now: Time) -> Option<u32> {
-        let oldest = self.kept.front().and_then(|kept| kept.as_ref()).map(|kept| kept.sent);
+        let oldest = self.kept.front().and_then(Slot::kept).map(|kept| kept.sent);
         self.liveness.session(now, oldest, self.round_trip.silence())
     }
 
@@ -176,7 +194,7 @@ impl<P: Packet> Transmitter<P> {
         self.counters.store_max = self.counters.store_max.max(self.stored);
         let due = now + self.round_trip.timeout();
         send(droppable(packet.clone(), session, number));
-        self.kept.push_back(Some(Kept { packet, sent: now, tries: 1, due }));
+        self.kept.push_back(Slot::Kept(Kept { packet, sent: now, tries: 1, due }));
         self.timers.push(Reverse((due, number)));
     }
 
@@ -194,13 +212,12 @@ impl<P: Packet> Transmitter<P> {
             return;
         }
         let number = expand(number, self.base);
-        let Some(kept) = self.take(now, number, true) else {
+        // What arrived at the first try was not lost, though it may have been sent again: that was too soon.
+        let lost = tries > 1;
+        let Some(kept) = self.settle(now, number, lost, true) else {
             self.counters.stray_acknowledgements += 1;
             return;
         };
-        // What arrived at the first try was not lost, though it may have been sent again: that was too soon.
-        let lost = tries > 1;
-        self.note_outcome(now, lost);
         if lost {
             self.counters.repaired += 1;
         } else {
@@ -234,7 +251,7 @@ impl<P: Packet> Transmitter<P> {
     fn send_again(&mut self, now: Time, session: u32, number: u64, send: &mut impl FnMut(Message<P>)) {
         let timeout = self.round_trip.timeout();
         let index = self.index(number).expect("a copy is sent again");
-        let kept = self.kept[index].as_mut().expect("a copy is sent again");
+        let Slot::Kept(kept) = &mut self.kept[index] else { unreachable!("a copy is sent again") };
         kept.due = now + timeout.saturating_mul(1 << kept.tries);
         kept.tries += 1;
         self.timers.push(Reverse((kept.due, number)));
@@ -267,9 +284,8 @@ impl<P: Packet> Transmitter<P> {
 
     fn give_up(&mut self, now: Time, number: u64) {
         let silent = !self.is_connected(now);
-        self.take(now, number, false);
+        self.settle(now, number, true, false);
         self.counters.given_up += 1;
-        self.note_outcome(now, true);
         if silent && self.kept.is_empty() {
             self.liveness.lose(now);
         }
@@ -290,24 +306,27 @@ impl<P: Packet> Transmitter<P> {
     }
 
     fn get(&self, number: u64) -> Option<&Kept<P>> {
-        self.kept.get(self.index(number)?)?.as_ref()
+        self.kept.get(self.index(number)?)?.kept()
     }
 
     fn index(&self, number: u64) -> Option<usize> {
         usize::try_from(number.checked_sub(self.base)?).ok()
     }
 
-    /// Takes a copy out, as it has arrived or is given up.
-    fn take(&mut self, now: Time, number: u64, arrived: bool) -> Option<Kept<P>> {
+    /// Takes a copy out, as it has arrived or is given up; whether its first try was `lost`.
+    fn settle(&mut self, now: Time, number: u64, lost: bool, arrived: bool) -> Option<Kept<P>> {
         let index = self.index(number)?;
-        let kept = self.kept.get_mut(index)?.take()?;
+        let slot = self.kept.get_mut(index).filter(|slot| slot.kept().is_some())?;
+        let Slot::Kept(kept) = core::mem::replace(slot, Slot::Settled { lost }) else { return None };
         if let (Some(hush), Some(segment)) = (&mut self.hush, kept.packet.segment()) {
             hush.leave(now, &segment, arrived && kept.tries > 1);
         }
         self.stored -= kept.packet.ip_bytes();
-        while let Some(None) = self.kept.front() {
+        // In the order in which they were marked: what was lost is known later than what was not.
+        while let Some(&Slot::Settled { lost }) = self.kept.front() {
             self.kept.pop_front();
             self.base += 1;
+            self.note_outcome(now, lost);
         }
         Some(kept)
     }
