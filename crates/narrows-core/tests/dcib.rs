@@ -9,7 +9,7 @@ mod pair;
 use std::collections::BTreeMap;
 
 use bridge::{Bridge, Weather, Wire};
-use narrows_core::edge::dcib::{Chooser, Config, Edge, Hiding, Message, Share, Transmit};
+use narrows_core::edge::dcib::{Chooser, Config, Edge, Hiding, Message, Share, Shim, Transmit};
 use narrows_core::packet::{Ecn, Flags, Segment, Tag};
 use narrows_core::rng::SmallStream;
 use narrows_core::tcp::EcnMode;
@@ -307,6 +307,30 @@ fn a_full_store_leaves_packets_unmarked() {
     assert_eq!(near.transmitted().marked_packets - before, 20);
     assert!(near.transmitted().store_full > 50);
     assert_eq!(near.stored(), Bytes::new(30_000));
+}
+
+/// The wait in the router's own queue is no part of the round trip, and no reason to send again.
+#[test]
+fn a_packet_that_waits_in_the_own_queue_is_not_sent_again() {
+    let config = Config { share: Share::WHOLE, ..config() };
+    for told in [false, true] {
+        let [mut near, _] = acquainted(&config);
+        let start = after(Span::from_ms(100));
+        near.handle_inside(start, data(0, Ecn::Capable));
+        let [Transmit::Outside(Message::Marked(_, shim))] = said(&mut near)[..] else { panic!("it is marked") };
+        let leaves = start + Span::from_ms(50);
+        if told {
+            near.handle_departure(&shim, leaves);
+        }
+        near.handle_timeout(leaves);
+        assert_eq!(near.transmitted().late_repairs, u64::from(!told));
+        let Shim { session, number, tries, .. } = shim;
+        let acknowledgement = Message::Acknowledgement { session, number, tries };
+        near.handle_outside(leaves + ROUND_TRIP, acknowledgement);
+        let expected = if told { ROUND_TRIP } else { ROUND_TRIP + Span::from_ms(50).div(8) };
+        assert_eq!(near.round_trip(), expected);
+        assert_eq!(near.deadline(), Time::NEVER);
+    }
 }
 
 /// A greeting that was recorded and is sent again changes nothing.

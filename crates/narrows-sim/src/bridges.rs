@@ -3,7 +3,7 @@
 //! What goes over a bridge is a [`Packet`] like others, so that ports treat it as such. What is put around it on the way
 //! lies in a pool beside it.
 
-use narrows_core::edge::dcib::{self, CONTROL_BYTES, Edge, Message, SHIM_BYTES, Segment, Transmit};
+use narrows_core::edge::dcib::{self, CONTROL_BYTES, Edge, Message, SHIM_BYTES, Segment, Shim, Transmit};
 use narrows_core::packet::Ecn;
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Time};
@@ -100,8 +100,8 @@ const NONE: u32 = u32::MAX;
 pub(crate) enum Sent {
     /// Goes on from the far end of this bridge, which it has crossed.
     On(u32, Packet),
-    /// Crosses this bridge, ahead of others or not.
-    Over(u32, Packet, bool),
+    /// Crosses this bridge, ahead of others or not. Of a marked packet with what it carries.
+    Over(u32, Packet, bool, Option<Shim>),
 }
 
 impl Bridges {
@@ -154,9 +154,15 @@ impl Bridges {
             Transmit::Inside(packet) => Sent::On(back, packet),
             Transmit::Outside(message) => {
                 let urgent = message.is_urgent();
-                Sent::Over(link, self.close(message), urgent)
+                let shim = if let Message::Marked(_, shim) = &message { Some(*shim) } else { None };
+                Sent::Over(link, self.close(message), urgent, shim)
             }
         })
+    }
+
+    /// A marked packet of an end leaves its port.
+    pub(crate) fn note_departure(&mut self, end: usize, shim: &Shim, at: Time) {
+        self.ends[end].edge.handle_departure(shim, at);
     }
 
     /// Where an end's entity is to be armed for, if it is not yet.

@@ -38,9 +38,13 @@ impl Simulation<'_> {
                         self.handle_bridge(now, event);
                     }
                 }
-                Sent::Over(link, packet, urgent) => {
-                    if let Offered::Dropped(_) = self.network.cross(now, link, packet, urgent, &mut NoProbe) {
-                        self.note_dropped(packet);
+                Sent::Over(link, packet, urgent, shim) => {
+                    match (self.network.cross(now, link, packet, urgent, &mut NoProbe), shim) {
+                        (Offered::Dropped(_), _) => self.note_dropped(packet),
+                        (Offered::Accepted { departure, .. }, Some(shim)) => {
+                            self.bridges.note_departure(end, &shim, departure);
+                        }
+                        (Offered::Accepted { .. }, None) => {}
                     }
                 }
             }

@@ -198,6 +198,21 @@ impl<P: Packet> Transmitter<P> {
         self.timers.push(Reverse((due, number)));
     }
 
+    /// A packet that was marked leaves this router's own queue at `at`: its round trip begins then.
+    pub(super) fn leave(&mut self, shim: &Shim, at: Time) {
+        let due = at + self.round_trip.timeout();
+        let number = expand(shim.number, self.base);
+        if self.liveness.current() != Some(shim.session) {
+            return;
+        }
+        let Some(Slot::Kept(kept)) = self.index(number).and_then(|index| self.kept.get_mut(index)) else { return };
+        if kept.tries == shim.tries && !shim.is_repair() {
+            (kept.sent, kept.due) = (at, due);
+            self.timers.push(Reverse((due, number)));
+            self.forget_stale_timers();
+        }
+    }
+
     /// The far edge has a packet, which it was sent so often before.
     pub(super) fn acknowledge(
         &mut self,
