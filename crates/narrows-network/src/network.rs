@@ -23,7 +23,7 @@
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
-use crate::port::{Counters, FarEnd, First, Offered, Ports};
+use crate::port::{Arrived, Counters, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::probe::Probe;
 use narrows_core::queue::Feedback;
@@ -116,15 +116,11 @@ pub struct Network<P> {
     /// By link: the part that it leads into, if that is another; [`BESIDE_CLASSES`] where its switch has ports with classes;
     /// [`BRIDGED`] where it is a bridge; else [`NONE`]. Empty where all are [`NONE`].
     detours: Vec<u32>,
-    /// By link: the switch that it leads to, by index among switches. Empty without bridges.
-    far_switches: Vec<u32>,
     /// By part.
     exports: Vec<Vec<Carried<P>>>,
     routes: Routes,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
-    /// Hosts come first among the nodes.
-    hosts: u32,
     before_arrivals: BeforeArrivals,
     packet_hops: u64,
     events: u64,
@@ -152,8 +148,6 @@ impl<P: Payload> Network<P> {
     pub fn new(graph: &Graph, seed: u64) -> Result<Network<P>, GraphError> {
         let routes = Routes::new(graph, seed)?;
         let ports = Ports::new(graph, seed)?;
-        let hosts = graph.nodes.iter().take_while(|node| node.kind == NodeKind::Host).count();
-        let hosts = u32::try_from(hosts).expect("identifiers of nodes are 32-bit in the plan");
         let mut host_links = vec![NONE; graph.nodes.len()];
         for (id, link) in (0..).zip(&graph.links) {
             if graph.nodes[link.from as usize].kind == NodeKind::Host {
@@ -172,11 +166,9 @@ impl<P: Payload> Network<P> {
             switches: near_ends(graph, &ports),
             ports,
             detours,
-            far_switches: far_switches(graph),
             exports: Vec::new(),
             routes,
             host_links,
-            hosts,
             before_arrivals,
             packet_hops: 0,
             events: 0,
@@ -231,19 +223,11 @@ impl<P: Payload> Network<P> {
     pub fn path(&self, from: u32, to: u32, flow_hash: u32) -> Vec<u32> {
         let mut link = self.host_link(from);
         let mut links = vec![link];
-        while let Some(switch) = self.far_switch(link) {
+        while let FarEnd::Switch(switch) = self.ports.far_end(link) {
             link = self.routes.next_link(switch, to, || flow_hash);
             links.push(link);
         }
         links
-    }
-
-    /// The switch that a link leads to, a bridge or not; `None` if it leads to a host.
-    fn far_switch(&self, link: u32) -> Option<u32> {
-        match self.ports.far_end(link) {
-            FarEnd::Switch(switch) => Some(switch),
-            FarEnd::Host(_) => self.far_switches.get(link as usize).copied().filter(|&switch| switch != NONE),
-        }
     }
 
     /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is
@@ -260,7 +244,7 @@ impl<P: Payload> Network<P> {
     /// Sends on what has crossed the bridge `link`, by the way that its destination asks for. What comes of it at once is
     /// for the driver to handle as other events.
     pub fn go_on(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Option<Event<P>> {
-        let switch = self.far_switches[link as usize];
+        let FarEnd::Switch(switch) = self.ports.far_end(link) else { panic!("a bridge ends at a router") };
         let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
         if self.detour(onward) == BRIDGED {
             return Some(Event::Entering { link: onward, packet });
@@ -385,16 +369,14 @@ impl<P: Payload> Network<P> {
             if let Some(first) = arrived.next {
                 self.agenda.arm_link(link, first);
             }
-            if arrived.lossy && self.ports.loses(now, link, &arrived, probe) {
-                return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+            if arrived.special {
+                if let Some(event) = self.arrive_specially(now, link, &arrived, probe) {
+                    return Some((now, event));
+                }
             }
             match arrived.far_end {
                 FarEnd::Host(host) => {
-                    let packet = *self.ports.packet(&arrived);
-                    if host >= self.hosts {
-                        return Some((now, Event::Crossed { link: self.ports.link_of(link), packet }));
-                    }
-                    return Some((now, Event::Arrival { host, packet }));
+                    return Some((now, Event::Arrival { host, packet: *self.ports.packet(&arrived) }));
                 }
                 FarEnd::Switch(switch) if self.ports.is_lane(link) => {
                     let packet = *self.ports.packet(&arrived);
@@ -429,6 +411,23 @@ impl<P: Payload> Network<P> {
                 }
             }
         }
+    }
+
+    /// A packet at the far end of a wire that may lose it, or of a bridge: what comes of it that is not usual.
+    #[cold]
+    fn arrive_specially(
+        &mut self,
+        now: Time,
+        link: u32,
+        arrived: &Arrived,
+        probe: &mut impl Probe,
+    ) -> Option<Event<P>> {
+        let packet = *self.ports.packet(arrived);
+        if self.ports.loses(now, link, &packet, probe) {
+            return Some(Event::Dropped { packet });
+        }
+        let link = self.ports.link_of(link);
+        (self.detour(link) == BRIDGED).then_some(Event::Crossed { link, packet })
     }
 
     /// When something is due next: [`Network::next`] has no event before. `None` if nothing is due ever. There need not be an
@@ -497,15 +496,6 @@ fn detours(graph: &Graph) -> Vec<u32> {
         beside[link.from as usize] = BESIDE_CLASSES;
     }
     graph.links.iter().map(|link| beside[link.from as usize]).collect()
-}
-
-/// By link, the switch that it leads to; nothing where no link is a bridge.
-fn far_switches(graph: &Graph) -> Vec<u32> {
-    if graph.links.iter().all(|link| link.bridge.is_none()) {
-        return Vec::new();
-    }
-    let switches = switch_indices(graph);
-    graph.links.iter().map(|link| switches[link.to as usize]).collect()
 }
 
 /// By link, the switch whose port it is; nothing where no link has a lane.

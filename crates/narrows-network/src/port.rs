@@ -100,8 +100,8 @@ struct Port {
     far_end: u32,
     /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹².
     exact: bool,
-    /// Whether its wire loses packets.
-    lossy: bool,
+    /// Whether its wire loses packets, or it is a bridge.
+    special: bool,
     kind: Kind,
     /// Whether what is offered from outside waits a random time.
     jittery: bool,
@@ -139,7 +139,7 @@ const SWITCH: u32 = 1 << 31;
 /// Where a link leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FarEnd {
-    /// To this node, where the driver takes over: a host, or the end of a bridge.
+    /// To this node.
     Host(u32),
     /// To the switch with this index among the switches.
     Switch(u32),
@@ -150,8 +150,8 @@ pub(crate) enum FarEnd {
 pub(crate) struct Arrived {
     /// Where the packet lies until the next is accepted anywhere: see [`Ports::packet`].
     pub(crate) position: u32,
-    /// Whether the wire may have lost it: see [`Ports::loses`].
-    pub(crate) lossy: bool,
+    /// Whether the wire may have lost it (see [`Ports::loses`]), or it has crossed a bridge.
+    pub(crate) special: bool,
     pub(crate) far_end: FarEnd,
     /// The link's next packet.
     pub(crate) next: Option<First>,
@@ -349,7 +349,6 @@ impl<P: Payload> Ports<P> {
                 return Err(GraphError::ClassesAndBridges { link: id });
             }
             let far_end = match switches[link.to as usize] {
-                _ if link.bridge.is_some() => FarEnd::Host(link.to),
                 NONE => FarEnd::Host(link.to),
                 switch => FarEnd::Switch(switch),
             };
@@ -403,7 +402,7 @@ impl<P: Payload> Ports<P> {
                 FarEnd::Switch(switch) => switch | SWITCH,
             },
             exact: ps_per_byte.is_some(),
-            lossy: link.loss > 0,
+            special: link.loss > 0 || link.bridge.is_some(),
             kind: match (&classes, pool) {
                 (Some(_), _) => Kind::Classes,
                 (None, NONE) => Kind::Fifo,
@@ -613,7 +612,7 @@ impl<P: Payload> Ports<P> {
         // An empty ring's front is a record too, of the past.
         let at = self.store.record(front).at;
         let next = (port.ring.len() > 0).then_some(First { at, front });
-        Arrived { position, lossy: port.lossy, far_end: port.far_end(), next }
+        Arrived { position, special: port.special, far_end: port.far_end(), next }
     }
 
     /// Asks for a port and its first packet, at the same time: the packet is not looked up in the port.
@@ -693,16 +692,14 @@ impl<P: Payload> Ports<P> {
     }
 
     /// Draws whether the wire loses a packet that would now arrive.
-    #[cold]
-    pub(crate) fn loses(&mut self, now: Time, link: u32, arrived: &Arrived, probe: &mut impl Probe) -> bool {
-        let packet = *self.packet(arrived);
+    pub(crate) fn loses(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> bool {
         let rules = &mut self.rules[link as usize];
         let exposed = match rules.loss_of {
             LossOf::All => true,
             LossOf::Data => packet.carries_data(),
             LossOf::Unprotected => packet.carries_data() && !packet.ecn_capable(),
         };
-        let lost = exposed && rules.losses.below(1 << 32) < u64::from(rules.loss);
+        let lost = rules.loss > 0 && exposed && rules.losses.below(1 << 32) < u64::from(rules.loss);
         if lost {
             rules.dropped[DropReason::Impairment as usize] += Packets::new(1);
             let size = Bytes::new(u64::from(packet.ip_bytes()));
