@@ -15,4 +15,5 @@ BINDINGS = {
     "dci-002": Binding((gain("cubic"),), also=("marked_share(dcib+cubic)", "lost_on_wire(dcib+cubic)")),
     "dci-006": Binding(("marked_share(dcib+reno)", "marked_share(dcib+cubic)")),
     "dci-007": Binding(("lost_on_wire(dcib+reno)", "lost_on_wire(dcib+cubic)")),
+    "dci-013": Binding(tuple(gain(one) for one in ("reno", "cubic", "bbr")), scenarios=("B-I-c",)),
 }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from narrows.results import Results
 
 
-AXIS = "delay"
+AXIS = "wan.delay"
 ARMS = ("cubic", "dcib+cubic", "bbr", "dcib+bbr")
 
 
