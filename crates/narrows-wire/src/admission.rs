@@ -133,6 +133,20 @@ mod tests {
     }
 
     #[test]
+    fn clocks_that_are_set_back_by_the_tolerance_silence_a_switch_for_as_long() {
+        let after = |back: u64, later: u64| {
+            let mut admission = admission();
+            assert!(outcome(&mut admission, said(7, NOW)).is_ok());
+            let now = NOW - back + later;
+            admission.admit(&said(7, now).seal(&key(7)), ADDRESS, HOP_LIMIT, now).map(|_| ())
+        };
+        assert_eq!(after(TOLERANCE, 0), Err(Refusal::Replayed));
+        assert_eq!(after(TOLERANCE, TOLERANCE), Err(Refusal::Replayed));
+        assert_eq!(after(TOLERANCE, TOLERANCE + 1), Ok(()));
+        assert_eq!(after(TOLERANCE + 1, 0), Ok(()), "by more, it is known that they were");
+    }
+
+    #[test]
     fn each_thing_wrong_has_its_reason() {
         let genuine = said(7, NOW).seal(&key(7));
         let other: IpAddr = [192, 0, 2, 253].into();
