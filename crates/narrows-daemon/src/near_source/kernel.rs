@@ -208,11 +208,10 @@ impl Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        let lingers = sockopt::socket_linger(self.socket()).is_ok_and(|linger| linger.is_some());
-        if let Some(socket) = self.socket.take().filter(|_| lingers) {
-            // Should its process have closed it meanwhile, this is the close that waits.
-            std::thread::spawn(move || drop(socket));
-        }
+        let linger = sockopt::socket_linger(self.socket()).ok().flatten();
+        let Some(socket) = self.socket.take().filter(|_| linger > Some(Duration::ZERO)) else { return };
+        // Should its process have closed it meanwhile, this is the close that waits. Where there can be no thread, here.
+        let _ = std::thread::Builder::new().spawn(move || drop(socket));
     }
 }
 
