@@ -45,6 +45,11 @@ const TESTS: &[Test] = &[
     ),
     ("what_a_killed_one_held_is_let_go_by_the_next", near_source::what_a_killed_one_held_is_let_go_by_the_next),
     (
+        "connections_that_end_together_are_forgotten_together",
+        near_source::connections_that_end_together_are_forgotten_together,
+    ),
+    ("what_has_ended_is_not_said_to_be_held_still", near_source::what_has_ended_is_not_said_to_be_held_still),
+    (
         "ten_thousand_forgeries_a_second_leave_a_flow_its_goodput",
         near_source::ten_thousand_forgeries_a_second_leave_a_flow_its_goodput,
     ),

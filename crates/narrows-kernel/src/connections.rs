@@ -45,8 +45,10 @@ pub struct Connection {
     pub next: u32,
     /// Bytes acknowledged so far, as `TCP_INFO` counts them.
     pub acked: u64,
-    process: u32,
-    file: i32,
+    /// A process that has it open.
+    pub process: u32,
+    /// The number of its file there.
+    pub file: i32,
 }
 
 impl Connections {

@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use narrows_core::units::Rate;
-use narrows_kernel::{Connection, Connections};
+use narrows_kernel::{Connection, Error};
 use narrows_testbed::agent::set_most_rate;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -38,11 +38,15 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// The file of a network namespace. Lets go of what a killed process left held; how many connections that was.
+    /// The file of a network namespace. Lets go of what a killed process left held, and finds it by `all`; how many connections
+    /// that was.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if another process has it.
-    pub(super) fn take_over(namespace: u32, all: &Connections) -> io::Result<(Left, usize)> {
+    pub(super) fn take_over(
+        namespace: u32,
+        all: impl Fn() -> Result<Vec<Connection>, Error>,
+    ) -> io::Result<(Left, usize)> {
         fs::create_dir_all(FOLDER)?;
         let path = Path::new(FOLDER).join(format!("near-source-{namespace}"));
         let lock = own(OpenOptions::new().create(true).write(true)).open(path.with_extension("lock"))?;
@@ -56,7 +60,7 @@ impl Left {
         let before = held.len();
         if !held.is_empty() {
             let living: BTreeMap<u64, Connection> =
-                all.all().map_err(io::Error::other)?.into_iter().map(|found| (found.cookie, found)).collect();
+                all().map_err(io::Error::other)?.into_iter().map(|found| (found.cookie, found)).collect();
             // What is there and cannot be reached stays in the file.
             held.retain(|cookie, rate| living.get(cookie).is_some_and(|found| !let_go(found, *rate)));
         }

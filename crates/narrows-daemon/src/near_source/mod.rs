@@ -1,11 +1,13 @@
 //! `narrowsd near-source`: takes the notifications of switches near by and holds this host's connections to the rates that
 //! they ask for, whatever their controllers. It ends as it began: every connection is let go.
 
+mod borrowed;
 mod kernel;
 mod left;
 mod listen;
 mod receive;
 mod senders;
+mod table;
 mod work;
 
 use std::io::Write;
@@ -27,8 +29,8 @@ use rustix::io::Errno;
 use crate::failure::Failure;
 use crate::metrics::{Metric, Metrics, replace};
 use crate::{refused, service};
-use kernel::Table;
 pub(crate) use listen::ThisKernel;
+use table::Table;
 use work::{Given, Loop};
 
 /// How connections of this host listen to switches near by.
