@@ -38,7 +38,8 @@ struct socket {
 
 /*
  * The connection is not locked, and an acknowledgement may be taken in on another processor: what was read twice the same
- * belongs together.
+ * belongs together, but for the rare case that the other processor stood still between its two writes: who keeps what was
+ * read compares two walks.
  */
 static bool acknowledged(struct narrows_connection *found, struct tcp_sock *tp)
 {
