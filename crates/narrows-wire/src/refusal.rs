@@ -9,7 +9,7 @@ pub enum Refusal {
     Malformed,
     /// It crossed a router: it is not from the switch that this host hangs on [RFC 5082].
     TooFar,
-    /// Nobody known says that it sent this, or it came from another address.
+    /// Nobody known says that it sent this to this address, or it came from another.
     UnknownSender,
     /// Not by who holds the sender's key.
     Unauthenticated,

@@ -10,6 +10,7 @@ mod senders;
 mod table;
 mod work;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ use work::{Given, Loop};
 /// How connections of this host listen to switches near by.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Which congestion points are believed, with their addresses and keys: docs/wire.md
+    /// Which congestion points are believed, with their addresses, this host's and keys: docs/deploy.md
     #[arg(long, value_name = "FILE")]
     senders: PathBuf,
     /// The address that notifications come to; left out, any
@@ -93,7 +94,7 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
     }
-    let count = senders.len();
+    let count = senders.keys().map(|(identity, _)| identity).collect::<BTreeSet<_>>().len();
     let table = Arc::new(Table::new().map_err(refused::by_kernel)?);
     let admission = |senders| Admission::new(senders, arguments.tolerance.as_ns());
     let given = |address| Given {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Outcome;
 use crate::shell::{NARROWSD, ended};
-use crate::world::{RECEIVER, World, ip, within};
+use crate::world::{RECEIVER, SENDER, World, ip, within};
 
 const KEY: [u8; 32] = [0x5a; 32];
 const IDENTITY: u64 = 0x3_0000_0007;
@@ -59,8 +59,8 @@ impl Shared {
             .open(folder.join("switch.key"))
             .expect("a file");
         file.write_all(digits.as_bytes()).expect("it is written");
-        let entry =
-            format!("[[sender]]\nidentity = \"{IDENTITY:#x}\"\naddress = \"{SWITCH}\"\nkey-file = \"switch.key\"\n");
+        let told = format!("address = \"{SWITCH}\"\nhost = \"{SENDER}\"\nkey-file = \"switch.key\"\n");
+        let entry = format!("[[sender]]\nidentity = \"{IDENTITY:#x}\"\n{told}");
         fs::write(folder.join("senders.toml"), entry).expect("it is written");
         Shared { world, folder }
     }
@@ -321,7 +321,7 @@ impl Forger {
     fn send(&self, reason: Refusal) {
         let said = genuine(&self.connection);
         let key = Key::new(KEY);
-        let from_nowhere = Flow { source: (Ipv4Addr::new(198, 51, 100, 1), 9).into(), ..said.flow };
+        let from_nowhere = Flow { source: (said.flow.source.ip(), 9).into(), ..said.flow };
         let bytes = match reason {
             Refusal::Malformed => [0xff; 88],
             Refusal::TooFar => said.seal(&key),

@@ -401,7 +401,8 @@ mod tests {
     impl World {
         fn new() -> World {
             let host = Host::default();
-            let senders = [(7, Sender { address: SWITCH, key: key() })].into();
+            let hosts = [flow().source.ip(), [192, 0, 2, 9].into()];
+            let senders = hosts.map(|host| ((7, host), Sender { address: SWITCH, key: key() })).into();
             let reactor = Reactor::new(Admission::new(senders, 100_000_000), host.clone(), LINE, 1);
             World { host, reactor, said: 0 }
         }
