@@ -45,6 +45,10 @@ const TESTS: &[Test] = &[
     ),
     ("what_a_killed_one_held_is_let_go_by_the_next", near_source::what_a_killed_one_held_is_let_go_by_the_next),
     (
+        "with_the_privileges_of_its_unit_it_works_and_says_what_room_it_has",
+        near_source::with_the_privileges_of_its_unit_it_works_and_says_what_room_it_has,
+    ),
+    (
         "connections_that_end_together_are_forgotten_together",
         near_source::connections_that_end_together_are_forgotten_together,
     ),

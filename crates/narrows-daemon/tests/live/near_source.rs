@@ -67,9 +67,14 @@ impl Shared {
 
     /// The command, once it listens.
     fn listening(&self, profile: &str) -> Listening {
+        self.started(Command::new(NARROWSD), profile)
+    }
+
+    /// The same, of a program and its first arguments that become the command.
+    fn started(&self, mut command: Command, profile: &str) -> Listening {
         let (senders, metrics) = (self.folder.join("senders.toml"), self.folder.join("metrics"));
         let mut child = within(&self.world.sender, || {
-            (Command::new(NARROWSD).args(["near-source", "--line-rate", "1Gbps", "--senders"]).arg(senders))
+            (command.args(["near-source", "--line-rate", "1Gbps", "--senders"]).arg(senders))
                 .arg("--metrics")
                 .arg(metrics)
                 .args(["--every", "1", "--profile", profile])
@@ -120,15 +125,22 @@ struct Listening {
 
 impl Listening {
     /// Ends it in order; what it said, and how often each outcome was.
-    fn end(mut self) -> (String, BTreeMap<String, u64>) {
+    fn end(self) -> (String, BTreeMap<String, u64>) {
+        let (text, error, counts) = self.end_with_warnings();
+        assert_eq!(error, "", "{text}");
+        (text, counts)
+    }
+
+    /// The same, and what it warned of.
+    fn end_with_warnings(mut self) -> (String, String, BTreeMap<String, u64>) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it lives");
         self.said.read_to_string(&mut self.text).expect("it writes");
         let output = self.child.wait_with_output().expect("it ends");
         let (code, _, error) = ended(&output);
-        assert_eq!((code, error.as_str()), (0, ""), "{}", self.text);
+        assert_eq!(code, 0, "{}{error}", self.text);
         let rows = self.text.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' '));
         let counts = rows.filter_map(|(name, count)| Some((name.to_owned(), count.trim().parse().ok()?))).collect();
-        (self.text, counts)
+        (self.text, error, counts)
     }
 }
 
@@ -245,6 +257,39 @@ pub(crate) fn a_genuine_notification_holds_a_connection_until_it_recovers() -> O
     assert_eq!(counts["taken"], 2, "{text}");
     assert!(text.contains("reaction: p50 "), "{text}");
     println!("{text}");
+    drop(receiver);
+    Ok(())
+}
+
+/// What starts a program with the privileges that the unit has.
+fn with_the_units_privileges(program: &str) -> Command {
+    let unit = include_str!("../../systemd/narrowsd-near-source.service");
+    let allowed =
+        unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).expect("the unit names them");
+    let kept = allowed.split(' ').map(|name| format!(",+{}", name.trim_start_matches("CAP_").to_lowercase()));
+    let mut command = Command::new("setpriv");
+    command.args([&format!("--bounding-set=-all{}", kept.collect::<String>()), "--no-new-privs", program]);
+    command
+}
+
+pub(crate) fn with_the_privileges_of_its_unit_it_works_and_says_what_room_it_has() -> Outcome {
+    if !with_the_units_privileges("true").output().is_ok_and(|output| output.status.success()) {
+        return Err("needs `setpriv` of util-linux".to_owned());
+    }
+    let bound = fs::read_to_string("/proc/sys/net/core/rmem_max").expect("a number");
+    let shared = Shared::new();
+    let finder = Connections::load().expect("as root");
+    let listening = shared.started(with_the_units_privileges(NARROWSD), "standard");
+    let (sender, receiver, connection) = held_flight(&shared, &finder);
+    shared.switch().send(&genuine(&connection).seal(&Key::new(KEY))).expect("next door");
+    let rate = || most_rate(&fd(&sender)).expect("it is open");
+    soon("it is held", || rate().is_some());
+    let (text, warned, counts) = listening.end_with_warnings();
+    assert_eq!((rate(), counts["taken"]), (None, 1), "{text}");
+    let room: u32 = bound.trim().parse().expect("a number");
+    let expected =
+        if room < 1 << 23 { format!("warning: there is room for {} KB of", room / 1_000) } else { String::new() };
+    assert!(warned.starts_with(&expected) && warned.is_empty() == expected.is_empty(), "{warned}");
     drop(receiver);
     Ok(())
 }
