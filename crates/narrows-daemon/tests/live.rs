@@ -60,6 +60,7 @@ const TESTS: &[Test] = &[
     ("without_privileges_it_says_so", lacks::without_privileges_it_says_so),
     ("without_a_bpf_file_system_it_says_so", lacks::without_a_bpf_file_system_it_says_so),
     ("what_is_pinned_elsewhere_is_not_said_to_be_unloaded", lacks::what_is_pinned_elsewhere_is_not_said_to_be_unloaded),
+    ("in_a_pid_namespace_of_its_own_it_says_so", lacks::in_a_pid_namespace_of_its_own_it_says_so),
     ("without_btf_it_says_so", lacks::without_btf_it_says_so),
     ("an_old_kernel_is_named", lacks::an_old_kernel_is_named),
 ];

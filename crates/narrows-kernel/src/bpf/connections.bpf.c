@@ -78,7 +78,7 @@ int connections(struct bpf_iter__task_file *at)
 	found.cookie = bpf_get_socket_cookie(socket->sk);
 	if (!acknowledged(&found, tp))
 		return 0;
-	found.process = task->tgid;
+	found.process = task->tgid;	/* in the initial PID namespace, where the loader must be */
 	found.file = at->fd;
 	found.next = tp->snd_nxt;
 	found.namespace = common->skc_net.net->ns.inum;
