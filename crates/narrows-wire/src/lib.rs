@@ -8,7 +8,7 @@ pub mod key;
 pub mod notification;
 pub mod refusal;
 
-pub use admission::{Admission, Sender};
+pub use admission::{Admission, Pair, Sender};
 pub use key::Key;
 pub use notification::{Flow, Notification};
 pub use refusal::{Refusal, Tally};
