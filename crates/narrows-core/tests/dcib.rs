@@ -45,7 +45,7 @@ fn transfer(mut bridge: Bridge, lose: impl FnMut(usize, &Message<Wire>) -> bool 
 }
 
 fn is_first_of_marked(message: &Message<Wire>) -> bool {
-    matches!(message, Message::Marked(_, shim) if !shim.repair)
+    matches!(message, Message::Marked(_, shim) if !shim.is_repair())
 }
 
 /// A full packet of data, the `index`-th of a flow.
@@ -282,7 +282,7 @@ fn severe_loss_falls_back_to_the_hosts() {
         for out in said(&mut near) {
             // The far edge acknowledges the first try of every fourth only.
             if let Transmit::Outside(Message::Marked(_, shim)) = out
-                && (shim.number % 4 == 0 || shim.repair)
+                && (shim.number % 4 == 0 || shim.is_repair())
             {
                 near.handle_outside(now, Message::Acknowledgement { session: shim.session, number: shim.number });
             }

@@ -141,7 +141,7 @@ impl<P: Packet> Message<P> {
     pub fn is_urgent(&self) -> bool {
         match self {
             Message::Plain(_) | Message::Disguised(_) => false,
-            Message::Marked(_, shim) => shim.repair,
+            Message::Marked(_, shim) => shim.is_repair(),
             _ => true,
         }
     }
@@ -156,8 +156,15 @@ pub struct Shim {
     pub number: u32,
     /// The ECN bits that its host gave it.
     pub ecn: Ecn,
-    /// It was sent before.
-    pub repair: bool,
+    /// How often it has been sent, this time included: 1 where it is no repair.
+    pub tries: u8,
+}
+
+impl Shim {
+    /// Whether it was sent before.
+    pub const fn is_repair(&self) -> bool {
+        self.tries > 1
+    }
 }
 
 /// How the hosts are kept from noticing a hole that may still be repaired.

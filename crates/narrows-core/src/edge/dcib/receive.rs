@@ -98,7 +98,7 @@ impl<P: Packet> Receiver<P> {
         }
         self.counters.marked_packets += 1;
         packet.set_ecn(shim.ecn);
-        let first = (!shim.repair).then_some(number);
+        let first = (!shim.is_repair()).then_some(number);
         self.pass(now, packet, first, &mut send);
         if let Some(resequencer) = &mut self.resequencer {
             resequencer.learn(&self.seen, first, &mut self.counters, |packet| send(Transmit::Inside(packet)));

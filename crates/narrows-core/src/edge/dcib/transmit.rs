@@ -226,7 +226,7 @@ impl<P: Packet> Transmitter<P> {
         kept.due = now + timeout.saturating_mul(1 << kept.tries);
         kept.tries += 1;
         self.timers.push(Reverse((kept.due, number)));
-        send(repair(kept.packet.clone(), session, number));
+        send(repair(kept.packet.clone(), session, number, kept.tries));
     }
 
     /// When a copy is due; [`Time::NEVER`] without any.
@@ -328,14 +328,14 @@ fn spare<P: Packet>(mut packet: P) -> Message<P> {
 
 /// The packet as it goes out marked.
 fn droppable<P: Packet>(mut packet: P, session: u32, number: u64) -> Message<P> {
-    let shim = Shim { session, number: low(number), ecn: packet.ecn(), repair: false };
+    let shim = Shim { session, number: low(number), ecn: packet.ecn(), tries: 1 };
     packet.set_ecn(Ecn::NotCapable);
     Message::Marked(packet, shim)
 }
 
 /// The packet as it goes out again: it is spared.
-fn repair<P: Packet>(mut packet: P, session: u32, number: u64) -> Message<P> {
-    let shim = Shim { session, number: low(number), ecn: packet.ecn(), repair: true };
+fn repair<P: Packet>(mut packet: P, session: u32, number: u64, tries: u8) -> Message<P> {
+    let shim = Shim { session, number: low(number), ecn: packet.ecn(), tries };
     packet.set_ecn(Ecn::Capable);
     Message::Marked(packet, shim)
 }
