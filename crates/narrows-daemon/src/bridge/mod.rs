@@ -91,8 +91,12 @@ struct Status {
 
 #[derive(Debug, clap::Args)]
 struct Run {
-    #[command(flatten)]
-    ends: Ends,
+    /// The interface to its own site
+    #[arg(long, value_name = "INTERFACE", value_parser = name)]
+    inside: String,
+    /// The interface to the wide area
+    #[arg(long, value_name = "INTERFACE", value_parser = name)]
+    outside: String,
     /// What the far edge calls itself (its `--name`)
     #[arg(long, value_name = "NAME")]
     peer: String,
@@ -306,7 +310,7 @@ impl Pair {
 }
 
 fn bridge(run: Run) -> Result<(), Failure> {
-    let place = Place { inside: run.ends.inside.clone(), outside: run.ends.outside.clone() };
+    let place = Place { inside: run.inside.clone(), outside: run.outside.clone() };
     let key = key::read(&run.key)?;
     let near = run.name.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
     let names = Names::new(&near, &run.peer, run.tunnel)
