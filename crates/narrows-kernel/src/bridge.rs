@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a heartbeat counts.
-pub const ALIVE: Duration = Duration::from_millis(50);
+pub const ALIVE: Duration = Duration::from_millis(40);
 /// Largest frame that is handed to the process, bytes.
 pub const LONGEST_FRAME: usize = 9_472 - 8 - FRAME_BYTES;
 /// Most addresses that are told apart as this machine's own.

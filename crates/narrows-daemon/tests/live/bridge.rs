@@ -77,31 +77,30 @@ impl Probe {
     }
 
     /// For this long; the longest time in which none came to the right host that was sent in it. `at` is called after a quarter.
-    fn gap(&self, time: Duration, at: impl FnOnce()) -> Duration {
-        let mut at = Some(at);
+    fn gap(&self, time: Duration, at: impl FnOnce() + Send) -> Duration {
         let (begin, mut sent, mut room) = (Instant::now(), 0_u64, vec![0; 1 << 11]);
-        let (mut last, mut gap) = (None::<Instant>, Duration::ZERO);
-        let mut came = 0;
-        while begin.elapsed() < time {
-            if begin.elapsed() > time / 4
-                && let Some(at) = at.take()
-            {
+        let (mut last, mut gap, mut came) = (None::<Instant>, Duration::ZERO, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(time / 4);
                 at();
-            }
-            if u128::from(sent) <= begin.elapsed().as_millis() {
-                sent += 1;
-                send(&self.site, &self.frame);
-            }
-            while let Some(size) = receive(&self.there, &mut room) {
-                if room[..size].ends_with(b"probe") {
-                    came += 1;
-                    let now = Instant::now();
-                    gap = gap.max(last.map_or(Duration::ZERO, |last| now - last));
-                    last = Some(now);
+            });
+            while begin.elapsed() < time {
+                if u128::from(sent) <= begin.elapsed().as_millis() {
+                    sent += 1;
+                    send(&self.site, &self.frame);
                 }
+                while let Some(size) = receive(&self.there, &mut room) {
+                    if room[..size].ends_with(b"probe") {
+                        came += 1;
+                        let now = Instant::now();
+                        gap = gap.max(last.map_or(Duration::ZERO, |last| now - last));
+                        last = Some(now);
+                    }
+                }
+                std::thread::sleep(Duration::from_micros(200));
             }
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        });
         assert!(came > 100, "{came} of {sent} came");
         gap.max(last.expect("some came").elapsed())
     }
@@ -113,8 +112,7 @@ pub(crate) fn a_killed_bridge_is_a_wire_and_a_restarted_one_marks_again() -> Out
         let mut bridges = [site.bridge(0, ""), site.bridge(1, "")];
         let probe = Probe::new(&site);
         let mut gaps = [Duration::ZERO; 2];
-        let transfer = site.transfer(RIGHT_V4, 60 * MEGABYTE, || {
-            site.faults.loss_not_ect.store(500, Ordering::Relaxed);
+        let transfer = site.transfer(RIGHT_V4, 120 * MEGABYTE, || {
             assert!(site.seen.kinds[0][0].load(Ordering::Relaxed) > 100, "it marks");
             gaps[0] = probe.gap(Duration::from_secs(1), || bridges[edge].kill());
             // The other one has stopped: nothing answers it.
@@ -124,10 +122,10 @@ pub(crate) fn a_killed_bridge_is_a_wire_and_a_restarted_one_marks_again() -> Out
             assert!(marked() - before <= 1, "{} are marked still", marked() - before);
             gaps[1] = probe.gap(Duration::from_secs(1), || bridges[edge] = site.bridge(edge, ""));
         });
-        site.faults.loss_not_ect.store(0, Ordering::Relaxed);
-        let before = site.seen.kinds[0][1].load(Ordering::Relaxed) + site.seen.kinds[1][1].load(Ordering::Relaxed);
+        let acknowledged = || site.seen.kinds[1][1].load(Ordering::Relaxed);
+        let before = acknowledged();
+        site.faults.loss_not_ect.store(500, Ordering::Relaxed);
         site.transfer(RIGHT_V4, 5 * MEGABYTE, || {});
-        let after = site.seen.kinds[0][1].load(Ordering::Relaxed) + site.seen.kinds[1][1].load(Ordering::Relaxed);
         let state = site.status_soon(edge);
         println!(
             "  edge {edge}: killed, a gap of {:.0?} in what it forwards, {:.0?} in what TCP delivers; restarted, {:.0?}; {:.0} Mbit/s over all",
@@ -135,7 +133,8 @@ pub(crate) fn a_killed_bridge_is_a_wire_and_a_restarted_one_marks_again() -> Out
         );
         println!("  kernel {}", state["kernel"]);
         assert!(gaps[0] < Duration::from_millis(100) && gaps[1] < Duration::from_millis(100), "{gaps:?}");
-        assert!(after - before > 100, "it marks again: {}", after - before);
+        assert!(acknowledged() - before > 100, "it marks again: {}", acknowledged() - before);
+        assert!(count(&site.status(0), "transmitted.repaired") > 50, "and repairs: {}", site.status(0));
     }
     Ok(())
 }
@@ -147,26 +146,34 @@ pub(crate) fn forgeries_and_recordings_change_nothing_and_are_not_answered() -> 
     let quiet = site.transfer(RIGHT_V4, 30 * MEGABYTE, || {});
     let sockets = [site.wan_socket(0), site.wan_socket(1)];
     let mut sent = 0_u64;
+    let said =
+        |kind: usize| site.seen.kinds.each_ref().map(|side| side[kind].load(Ordering::Relaxed)).iter().sum::<u64>();
     let before = [site.status_soon(0), site.status(1)];
+    let said_before = [said(1), said(3)];
     let attacked = site.transfer(RIGHT_V4, 60 * MEGABYTE, || {
-        let recorded = site.seen.recorded.lock().expect("nobody fails with it").clone();
+        let recorded: Vec<(usize, Vec<u8>)> = {
+            let all = site.seen.recorded.lock().expect("nobody fails with it");
+            (0..2)
+                .flat_map(|from| {
+                    all[from].iter().filter(|frame| !frame.is_empty()).map(move |frame| (from, frame.clone()))
+                })
+                .collect()
+        };
+        assert_eq!(recorded.len(), 4, "one of each kind");
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(2) {
             while u128::from(sent) < begin.elapsed().as_millis() * PER_SECOND / 1_000 {
                 let place = usize::try_from(sent).expect("few");
-                let (from, kind) = (place % 2, place / 2 % 4);
-                let mut frame = recorded[from][kind].clone();
+                let (from, frame) = &recorded[place % 4];
+                let mut frame = frame.clone();
                 // What was recorded, and what is not quite that.
-                if place / 8 % 2 == 0
+                if place / 4 % 2 == 0
                     && let Some(last) = frame.last_mut()
                 {
                     *last ^= 1;
                 }
-                sent += 1;
-                // From one edge to the other.
-                if !frame.is_empty() {
-                    send(&sockets[1 - from], &frame);
-                }
+                // From one edge to the other; it may be too busy to take it.
+                sent += u64::from(send(&sockets[1 - from], &frame));
             }
             std::thread::sleep(Duration::from_micros(500));
         }
@@ -184,8 +191,10 @@ pub(crate) fn forgeries_and_recordings_change_nothing_and_are_not_answered() -> 
     );
     after.iter().for_each(|state| println!("  {}", state["refused"]));
     assert_eq!(grown("transmitted.sessions"), 0, "nobody was made to meet anew");
-    assert_eq!(grown("received.duplicates"), 0, "nothing is acknowledged again");
-    assert!(refused + stray > sent / 3, "they are counted");
+    // Repairs that a busy machine made the far edge send are acknowledged, and nothing else.
+    let acknowledged = grown("received.marked_packets") + grown("received.duplicates");
+    assert_eq!([said(1), said(3)], [said_before[0] + acknowledged, said_before[1]], "nothing is answered");
+    assert!(refused + stray >= sent * 99 / 100, "each is counted");
     Ok(())
 }
 

@@ -277,6 +277,8 @@ impl Drop for Site {
     }
 }
 
+/// What the sender is controlled by.
+const CONTROLLER: &str = "cubic";
 /// No transfer lasts longer.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -289,6 +291,8 @@ pub(crate) struct Transfer {
 
 fn give(to: std::net::SocketAddr, bytes: usize) -> Vec<u8> {
     let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(10)).expect("it listens");
+    // A namespace may choose among few.
+    rustix::net::sockopt::set_tcp_congestion(&stream, CONTROLLER).expect("as root");
     stream.set_write_timeout(Some(Duration::from_secs(30))).expect("a time");
     let (mut random, mut hash, mut chunk) = (SmallStream::new(bytes as u64), Sha256::new(), vec![0; 1 << 16]);
     let mut left = bytes;
