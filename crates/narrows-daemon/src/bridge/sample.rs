@@ -53,19 +53,6 @@ pub(super) fn syn(v6: bool, link: usize, options: &[u8]) -> Vec<u8> {
     })
 }
 
-/// The same frame the other way.
-pub(super) fn back(frame: &[u8], link: usize) -> Vec<u8> {
-    let mut bytes = frame.to_vec();
-    if link > 0 {
-        bytes[..12].rotate_left(6);
-    }
-    let v6 = bytes[link] >> 4 == 6;
-    let (from, size, ports) = if v6 { (link + 8, 16, link + 40) } else { (link + 12, 4, link + 20) };
-    bytes[from..from + 2 * size].rotate_left(size);
-    bytes[ports..ports + 4].rotate_left(2);
-    bytes
-}
-
 /// The frame with its checksum left to an adapter.
 pub(super) fn partial(frame: &[u8], link: usize) -> Vec<u8> {
     let mut bytes = frame.to_vec();
