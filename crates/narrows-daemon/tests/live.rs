@@ -66,6 +66,11 @@ const TESTS: &[Test] = &[
     ),
     ("what_is_not_tcp_passes_as_it_is", bridge::what_is_not_tcp_passes_as_it_is),
     ("full_packets_fit_and_a_narrow_path_is_found", bridge::full_packets_fit_and_a_narrow_path_is_found),
+    (
+        "without_its_process_the_kernel_undoes_what_the_far_edge_did",
+        bridge::without_its_process_the_kernel_undoes_what_the_far_edge_did,
+    ),
+    ("interfaces_of_bare_packets_are_joined_too", bridge::interfaces_of_bare_packets_are_joined_too),
     ("what_was_set_is_put_back_and_nothing_stays", bridge::what_was_set_is_put_back_and_nothing_stays),
     ("how_many_packets_a_second_and_how_long_each_takes", bridge::how_many_packets_a_second_and_how_long_each_takes),
     ("without_privileges_it_says_so", lacks::without_privileges_it_says_so),

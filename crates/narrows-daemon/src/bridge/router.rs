@@ -60,8 +60,24 @@ pub(super) struct Counters {
     pub(super) complaints: u64,
     /// Other complaints.
     pub(super) other_complaints: u64,
+    /// Packets that were lost again and again, and taken to be too long, as shorter ones arrived.
+    pub(super) suspected: u64,
     /// Messages of the machine that could not be sealed any more: their session was over.
     pub(super) unsealed: u64,
+}
+
+/// Marked packets whose sizes are known, until they arrive.
+const SIZES: u32 = 8_192;
+/// A packet that is sent so often was lost before.
+const DOUBTFUL: u8 = 3;
+
+/// A marked packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    number: u32,
+    /// With what is around it; 0 for none.
+    bytes: u16,
+    v6: bool,
 }
 
 /// A frame that is to be sent.
@@ -79,6 +95,8 @@ pub(super) struct Router {
     edge: Edge<Frame>,
     end: End,
     limit: Limit,
+    /// By number.
+    sizes: Box<[Size]>,
     out: VecDeque<Sent>,
     /// The session in which this end marks, and since when.
     session: Option<(u32, Time)>,
@@ -95,6 +113,7 @@ impl Router {
             edge: Edge::new(&given.config, given.clock, stream),
             end: End::new(&given.key, &given.names),
             limit: Limit::new(given.longest),
+            sizes: vec![Size::default(); SIZES as usize].into_boxed_slice(),
             out: VecDeque::new(),
             session: None,
             counters: Counters::default(),
@@ -207,10 +226,18 @@ impl Router {
         };
         let message = match opened {
             Err(refusal) => return self.refuse(refusal),
-            Ok(Opened::Acknowledgement { session, number }) => Message::Acknowledgement { session, number },
+            Ok(Opened::Acknowledgement { session, number }) => {
+                let size = self.size(number);
+                if size.number == number && size.bytes > 0 {
+                    let Size { bytes, v6, .. } = std::mem::take(size);
+                    self.limit.arrived(now, v6, bytes);
+                }
+                Message::Acknowledgement { session, number }
+            }
             Ok(Opened::Greeting { clock, token }) => Message::Greeting { clock, token },
             Ok(Opened::Welcome { token, session }) => {
                 self.session = Some((session, now));
+                self.sizes.fill(Size::default());
                 Message::Welcome { token, session }
             }
             Ok(Opened::Marked(shim, inner)) => {
@@ -313,8 +340,14 @@ impl Router {
 
     fn mark(&mut self, now: Time, mut frame: Frame, mark: Mark) -> Departing {
         let shim = Shim { session: mark.session, number: mark.number, ecn: mark.ecn as u8, tries: mark.tries };
-        let longest = self.limit.now(now, frame.is_v6());
-        let fits = frame.packet().len() + extra(frame.is_v6()) <= usize::from(longest) && mark.tries <= MOST_TRIES;
+        let v6 = frame.is_v6();
+        let bytes = u16::try_from(frame.packet().len() + extra(v6)).unwrap_or(u16::MAX);
+        if mark.tries == 1 {
+            *self.size(mark.number) = Size { number: mark.number, bytes, v6 };
+        } else if mark.tries >= DOUBTFUL {
+            self.counters.suspected += u64::from(self.limit.lost(now, v6, bytes));
+        }
+        let fits = bytes <= self.limit.now(now, v6) && mark.tries <= MOST_TRIES;
         let sealed = if fits { self.end.mark(shim, frame.packet()) } else { None };
         let Some(sealed) = sealed else {
             // The limit was lowered after it was sent first: it goes bare.
@@ -324,6 +357,10 @@ impl Router {
         };
         let outer = frame.ecn();
         marked(frame, &sealed, outer, self.given.port)
+    }
+
+    fn size(&mut self, number: u32) -> &mut Size {
+        &mut self.sizes[(number % SIZES) as usize]
     }
 
     fn drawn<const N: usize>(&self) -> [u8; N] {

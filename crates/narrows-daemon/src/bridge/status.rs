@@ -47,7 +47,7 @@ pub(super) fn of(work: &Work, began: Time) -> Value {
                     "untouched": counters.untouched, "clamped": counters.clamped, "too_long": counters.too_long,
                     "disguised": counters.disguised, "plainly": counters.plainly, "congested": counters.congested,
                     "complaints": counters.complaints, "other_complaints": counters.other_complaints,
-                    "unsealed": counters.unsealed,
+                    "unsealed": counters.unsealed, "suspected": counters.suspected,
                 }),
             ),
             ("believed".to_owned(), counters.believed.into()),

@@ -282,6 +282,80 @@ pub(crate) fn full_packets_fit_and_a_narrow_path_is_found() -> Outcome {
     Ok(())
 }
 
+pub(crate) fn without_its_process_the_kernel_undoes_what_the_far_edge_did() -> Outcome {
+    for to in [RIGHT_V4, RIGHT_V6] {
+        let site = Site::new(false);
+        let mut bridges = [site.bridge(0, ""), site.bridge(1, "")];
+        site.transfer(to, MEGABYTE, || {});
+        let recorded = site.seen.recorded.lock().expect("nobody fails with it").clone();
+        let (marked, greeting) = (&recorded[0][0], &recorded[0][2]);
+        bridges[1].kill();
+        std::thread::sleep(Duration::from_millis(100));
+        let head = if to == RIGHT_V4 { 56 } else { 76 };
+        let expected = [&marked[..14], &marked[14 + head..]].concat();
+        let wan = site.wan_socket(1);
+        let ours = |frame: &[u8]| frame[14..] == expected[14..] || kind(frame).is_some();
+        let there = came(&site, 1, ours, || assert!(send(&wan, marked) && send(&wan, greeting)));
+        assert_eq!(there, [expected], "unwrapped; and greetings are for nobody");
+        // Whole transfers of packets that the left edge disguises, with checksums that the host accepts.
+        let transfer = site.transfer(to, MEGABYTE, || {});
+        let state = &site.status(1)["kernel"]["outside"];
+        println!("  {to}: {:.0} Mbit/s, {state}", transfer.mbps);
+        assert!(count(state, "unwrapped") >= 1 && count(state, "dropped") >= 1, "{state}");
+        assert!(count(state, "undisguised") > 300, "{state}");
+    }
+    Ok(())
+}
+
+pub(crate) fn interfaces_of_bare_packets_are_joined_too() -> Outcome {
+    let site = Site::new(false);
+    let name = site.edge(0);
+    let tuns = within(name, || ["nbt0", "nbt1"].map(crate::site::tun));
+    for device in ["nbt0", "nbt1"] {
+        ip(&format!("-n {name} link set {device} up"));
+    }
+    ip(&format!("-n {name} address add 198.51.100.1/32 dev nbt0"));
+    let mut bridge = site.bridge_of(0, ["nbt0", "nbt1"], "");
+    let packet = |to: [u8; 4], tcp: bool| {
+        let mut bytes = vec![];
+        let ip = etherparse::PacketBuilder::ipv4([192, 0, 2, 98], to, 64);
+        if tcp {
+            ip.tcp(9, 9, 0, 1_000).ack(1).write(&mut bytes, b"probe").expect("short");
+        } else {
+            ip.udp(9, 9).write(&mut bytes, b"probe").expect("short");
+        }
+        bytes
+    };
+    for alive in [true, false] {
+        for (from, tcp) in [(0, true), (0, false), (1, true), (1, false)] {
+            let bytes = packet([192, 0, 2, 99], tcp);
+            assert_eq!(rustix::io::write(&tuns[from], &bytes), Ok(bytes.len()));
+            let mut came = None;
+            within_seconds(2, "it comes", || {
+                let mut room = [0; 2_048];
+                if let Ok(size) = rustix::io::read(&tuns[1 - from], &mut room)
+                    && room[..size].ends_with(b"probe")
+                {
+                    came = Some(room[..size].to_vec());
+                }
+                came.is_some()
+            });
+            let came = came.expect("it was waited for");
+            // From inside, alive, it is disguised.
+            let disguised = alive && tcp && from == 0;
+            assert_eq!((came[1] == 44 << 2 | 2, &came[12..]), (disguised, &bytes[12..]));
+        }
+        if alive {
+            assert_eq!(rustix::io::write(&tuns[0], &packet([198, 51, 100, 1], false)), Ok(33));
+            let state = site.status_of(0, ["nbt0", "nbt1"]);
+            assert_eq!(count(&state["kernel"]["inside"], "own"), 1, "{state}");
+            bridge.kill();
+            std::thread::sleep(Duration::from_millis(60));
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn what_was_set_is_put_back_and_nothing_stays() -> Outcome {
     let site = Site::new(false);
     let flags = |device: &str| {

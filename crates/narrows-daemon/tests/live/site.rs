@@ -167,7 +167,11 @@ impl Site {
 
     /// An edge's process, once it works.
     pub(crate) fn bridge(&self, edge: usize, more: &str) -> Bridge {
-        let [inside, outside] = EDGES[edge];
+        self.bridge_of(edge, EDGES[edge], more)
+    }
+
+    /// The same, of other interfaces.
+    pub(crate) fn bridge_of(&self, edge: usize, [inside, outside]: [&str; 2], more: &str) -> Bridge {
         let (near, far) = if edge == 0 { ("left", "right") } else { ("right", "left") };
         let (name, key) = (self.edge(edge), self.key());
         let mut child = within(name, || {
@@ -203,7 +207,11 @@ impl Site {
 
     /// How a bridge fares.
     pub(crate) fn status(&self, edge: usize) -> Value {
-        let [inside, outside] = EDGES[edge];
+        self.status_of(edge, EDGES[edge])
+    }
+
+    /// The same, of other interfaces.
+    pub(crate) fn status_of(&self, edge: usize, [inside, outside]: [&str; 2]) -> Value {
         let output = within(self.edge(edge), || {
             Command::new(NARROWSD).args(["bridge", "status", "--inside", inside, "--outside", outside]).output()
         });
@@ -389,6 +397,22 @@ fn packet_socket(device: &str) -> OwnedFd {
         assert_eq!(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size), 0, "{device}");
         socket
     }
+}
+
+/// A device of bare IP packets in this thread's namespace, as long as it is held.
+pub(crate) fn tun(device: &str) -> OwnedFd {
+    let file = std::fs::File::options().read(true).write(true).open("/dev/net/tun").expect("there are such devices");
+    // SAFETY: a request is plain data, and outlives the call.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+            *to = from.cast_signed();
+        }
+        request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_TUN | libc::IFF_NO_PI).expect("low ones");
+        assert_eq!(libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request), 0, "{device}");
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK);
+    }
+    file.into()
 }
 
 /// Has a device of this thread's namespace send packets whole.

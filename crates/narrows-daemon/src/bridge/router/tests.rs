@@ -261,6 +261,24 @@ fn a_router_that_takes_less_is_heard_if_it_quotes_what_was_sent() {
 }
 
 #[test]
+fn a_path_that_swallows_long_packets_is_noticed() {
+    let mut pair = Pair::connected(false, 0);
+    let short = sample::tcp(false, 0, 2, 10, &[1; 100]);
+    assert_eq!(pair.cross(at(1), &short), [short]);
+    let long = sample::tcp(false, 0, 2, 110, &[1; 1_400]);
+    let [_, mut out] = pair.take(0, at(2), Side::Inside, &long);
+    let mut tries = 0;
+    while out[0].len() > long.len() {
+        tries += 1;
+        let due = pair.routers[0].deadline();
+        pair.routers[0].handle_timeout(due);
+        out = pair.sent(0)[1].clone();
+    }
+    assert_eq!((tries, out), (2, vec![long]), "it goes bare the third time");
+    assert_eq!((pair.routers[0].longest(at(3))[0], pair.routers[0].counters.suspected), (576, 1));
+}
+
+#[test]
 fn forgeries_and_recordings_are_answered_by_nothing() {
     let mut pair = Pair::new(14);
     let first = sample::tcp(false, 14, 2, 0, &[0; 10]);
