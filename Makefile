@@ -91,7 +91,7 @@ bench: .venv/built
 TOOLS := target/tools/bin
 nightly: test $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	$(TOOLS)/cargo-deny --log-level error check licenses bans sources
-	for target in experiment notification segments; do \
+	for target in experiment notification segments tunnel; do \
 		PATH=$(CURDIR)/$(TOOLS):$$PATH cargo +nightly fuzz run $$target -- -max_total_time=300 -max_len=4096 || exit 1; \
 	done
 	@if cargo +nightly miri --version >/dev/null 2>&1; \

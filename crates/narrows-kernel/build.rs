@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-/// One BPF object each, `src/bpf/<name>.bpf.c`: the controllers, and what finds connections.
-const PROGRAMS: [&str; 5] = ["newreno", "vegas", "dctcp", "gemini", "connections"];
+/// One BPF object each, `src/bpf/<name>.bpf.c`: the controllers, what finds connections, and what joins two interfaces.
+const PROGRAMS: [&str; 6] = ["newreno", "vegas", "dctcp", "gemini", "connections", "bridge"];
 
 fn main() {
     println!("cargo::rerun-if-changed=src/bpf");

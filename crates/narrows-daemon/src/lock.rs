@@ -53,6 +53,19 @@ pub(crate) fn take_kernel(stop: &AtomicBool) -> Result<Lock, Failure> {
     wait(&path, "another run is on this kernel; this one begins when it has ended", stop)
 }
 
+/// A right that nobody waits for: `None` if another has it.
+///
+/// # Errors
+/// As [`take`].
+pub(crate) fn try_take(path: &Path) -> Result<Option<Lock>, Failure> {
+    let file = open(path).map_err(|error| unusable(path, &error))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(Lock(file))),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(unusable(path, &error.into())),
+    }
+}
+
 fn wait(path: &Path, waits: &str, stop: &AtomicBool) -> Result<Lock, Failure> {
     let file = open(path).map_err(|error| unusable(path, &error))?;
     let (begin, mut told) = (Instant::now(), false);

@@ -1,9 +1,11 @@
 //! `narrowsd`: runs plans on a real kernel, and loads and watches congestion controllers. What an operator installs, and
 //! what the lab starts for every live run.
 
+mod bridge;
 mod cc;
 mod doctor;
 mod failure;
+mod key;
 mod lock;
 mod metrics;
 mod near_source;
@@ -36,6 +38,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Holds this host's connections to what switches near by ask for
     NearSource(near_source::Arguments),
+    /// Joins two interfaces at a site's border, and repairs with the far edge what the wide area loses
+    Bridge(bridge::Arguments),
     /// What a guest's first process does
     #[command(hide = true)]
     InsideGuest,
@@ -59,6 +63,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::InsideGuest => run::inside_guest(),
         Command::NearSource(arguments) => near_source::perform(&arguments),
+        Command::Bridge(arguments) => bridge::perform(arguments),
         Command::Cc(verb) => cc::perform(&verb),
     }
 }

@@ -1,6 +1,8 @@
 //! `narrowsd` on this machine's kernel, as an operator types it. Needs root and BTF; without them every test is listed as
 //! SKIPPED with the reason, never as passed.
 
+#[path = "live/bridge.rs"]
+mod bridge;
 #[path = "live/ends.rs"]
 mod ends;
 #[path = "live/lacks.rs"]
@@ -11,6 +13,8 @@ mod life;
 mod near_source;
 #[path = "live/shell.rs"]
 mod shell;
+#[path = "live/site.rs"]
+mod site;
 #[path = "live/world.rs"]
 mod world;
 
@@ -57,6 +61,27 @@ const TESTS: &[Test] = &[
         "ten_thousand_forgeries_a_second_leave_a_flow_its_goodput",
         near_source::ten_thousand_forgeries_a_second_leave_a_flow_its_goodput,
     ),
+    (
+        "a_transfer_over_a_lossy_wide_area_is_whole_and_fast",
+        bridge::a_transfer_over_a_lossy_wide_area_is_whole_and_fast,
+    ),
+    (
+        "a_killed_bridge_is_a_wire_and_a_restarted_one_marks_again",
+        bridge::a_killed_bridge_is_a_wire_and_a_restarted_one_marks_again,
+    ),
+    (
+        "forgeries_and_recordings_change_nothing_and_are_not_answered",
+        bridge::forgeries_and_recordings_change_nothing_and_are_not_answered,
+    ),
+    ("what_is_not_tcp_passes_as_it_is", bridge::what_is_not_tcp_passes_as_it_is),
+    ("full_packets_fit_and_a_narrow_path_is_found", bridge::full_packets_fit_and_a_narrow_path_is_found),
+    (
+        "without_its_process_the_kernel_undoes_what_the_far_edge_did",
+        bridge::without_its_process_the_kernel_undoes_what_the_far_edge_did,
+    ),
+    ("interfaces_of_bare_packets_are_joined_too", bridge::interfaces_of_bare_packets_are_joined_too),
+    ("what_was_set_is_put_back_and_nothing_stays", bridge::what_was_set_is_put_back_and_nothing_stays),
+    ("how_many_packets_a_second_and_how_long_each_takes", bridge::how_many_packets_a_second_and_how_long_each_takes),
     ("without_privileges_it_says_so", lacks::without_privileges_it_says_so),
     ("without_a_bpf_file_system_it_says_so", lacks::without_a_bpf_file_system_it_says_so),
     ("what_is_pinned_elsewhere_is_not_said_to_be_unloaded", lacks::what_is_pinned_elsewhere_is_not_said_to_be_unloaded),

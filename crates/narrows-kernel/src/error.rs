@@ -76,7 +76,7 @@ pub enum Error {
     /// The kernel's verifier or its types refuse the program.
     #[error("the kernel refuses the program of {program}: {source}\n{}", said.join("\n"))]
     Rejected {
-        /// Whose program: a controller's name, or `connections`.
+        /// Whose program: a controller's name, `connections` or `bridge`.
         program: &'static str,
         /// The first cause.
         source: libbpf_rs::Error,

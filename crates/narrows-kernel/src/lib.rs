@@ -17,9 +17,13 @@
 //! [`Connections::all`] finds the TCP connections that processes of this host have open, and [`Connection::socket`] lends
 //! one: whoever limits connections from beside them, as the near-source loop does, needs both.
 //!
+//! # Two interfaces as one wire
+//! [`bridge::Joined`] joins them by programs that stay when the process goes, and hands TCP packets to the process while it lives.
+//!
 //! # Kernels
 //! Linux 6.1 and later with BTF. What differs is read from the kernel's own types, [`Kernel::probe`].
 
+pub mod bridge;
 pub mod connections;
 pub mod controllers;
 pub mod error;

@@ -1,4 +1,4 @@
-//! The secret that a switch and the hosts below it share.
+//! The secret that a switch and the hosts below it share, or two edge routers.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -33,6 +33,11 @@ impl Key {
     /// A key of these bytes, which are random and known to nobody else.
     pub const fn new(bytes: [u8; LENGTH]) -> Key {
         Key(bytes)
+    }
+
+    /// Its bytes, to derive others from.
+    pub(crate) const fn bytes(&self) -> &[u8; LENGTH] {
+        &self.0
     }
 
     /// From 64 hexadecimal digits; blanks around them do not count.

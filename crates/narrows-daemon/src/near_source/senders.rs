@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::net::IpAddr;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use narrows_wire::{Key, Pair, Sender};
+use narrows_wire::{Pair, Sender};
 use serde::Deserialize;
 
 use crate::failure::Failure;
+use crate::key;
 
 /// Largest file that is read.
 const MOST_BYTES: u64 = 1 << 20;
@@ -58,7 +57,7 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<Pair, Sender>, Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut senders = BTreeMap::new();
     for entry in document.sender {
-        let key = key(&folder.join(&entry.key_file))?;
+        let key = key::read(&folder.join(&entry.key_file))?;
         let sender = Sender { address: entry.address.to_canonical(), key };
         let host = entry.host.to_canonical();
         if host.is_ipv4() != sender.address.is_ipv4() {
@@ -69,22 +68,6 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<Pair, Sender>, Failure> {
         }
     }
     Ok(senders)
-}
-
-fn key(path: &Path) -> Result<Key, Failure> {
-    let cannot = |sentence: String, help: &str| Failure::input(format!("{}: {sentence}", path.display())).help(help);
-    let draw = "draw one with: (umask 077; openssl rand -hex 32 > tor.key)";
-    let mut file = fs::File::open(path).map_err(|error| cannot(error.to_string(), draw))?;
-    let known = file.metadata().map_err(|error| cannot(error.to_string(), draw))?;
-    if known.permissions().mode() & 0o077 != 0 {
-        return Err(cannot("others than its owner may read this key".to_owned(), "chmod 600 it, and draw it anew"));
-    }
-    if known.uid() != 0 && known.uid() != rustix::process::geteuid().as_raw() {
-        return Err(cannot("this key is another user's, who can speak for the switch".to_owned(), draw));
-    }
-    let mut text = String::new();
-    file.by_ref().take(MOST_BYTES).read_to_string(&mut text).map_err(|error| cannot(error.to_string(), draw))?;
-    Key::parse(&text).map_err(|error| cannot(error.to_string(), draw))
 }
 
 fn text(path: &Path) -> std::io::Result<String> {
@@ -98,6 +81,8 @@ fn text(path: &Path) -> std::io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_wire::Key;
+    use std::os::unix::fs::PermissionsExt;
 
     /// A folder with a key, and a file of senders with this text; what is read of it.
     fn read_of(name: &str, text: &str, key: &str, mode: u32) -> Result<BTreeMap<Pair, Sender>, String> {

@@ -1,0 +1,491 @@
+//! `narrowsd bridge`: joins two interfaces at the border of a site as a wire would, and repairs with the far edge what the wide area loses
+//! (DCIB, docs/algorithms/dcib.md).
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `device` | what is set on the interfaces, and how it was before |
+//! | `frame` | a TCP packet, and what the machine asks of it |
+//! | `wrap` | headers around what the edges tell each other (docs/wire.md) |
+//! | `clamp`, `limit` | nothing is longer than the wide area takes |
+//! | `router` | what becomes of each frame: without interfaces and clock |
+//! | `port`, `work` | the loop around it |
+//! | `state`, `status` | what is left in `/run/narrows`, and told |
+
+mod checksum;
+mod clamp;
+mod device;
+mod frame;
+mod limit;
+mod port;
+mod router;
+#[cfg(test)]
+mod sample;
+mod state;
+mod status;
+mod work;
+mod wrap;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use clap::{Subcommand, ValueEnum};
+use narrows_core::edge::dcib::{Chooser, Config, Hiding, Share};
+use narrows_core::units::{Bytes, Rate, Span, Time};
+use narrows_kernel::bridge::{self as kernel, Joined, Settings};
+use narrows_scenario::units;
+use narrows_wire::tunnel::{Names, PORT};
+
+use crate::failure::Failure;
+use crate::metrics::replace;
+use crate::{key, refused, service};
+use device::{Device, Link};
+use port::Port;
+use router::Given;
+use state::{Before, Place};
+use work::{Parts, Work, unix_ns};
+
+/// A bridge, or what to do with one.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    run: Option<Run>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Says how bridges of this host fare, as JSON
+    Status(Status),
+    /// Takes a bridge away that no process works on, and leaves the host as it was before
+    Remove(Ends),
+}
+
+/// The interfaces of a bridge.
+#[derive(Debug, clap::Args)]
+struct Ends {
+    /// The interface to its own site
+    #[arg(long, value_name = "INTERFACE", value_parser = name)]
+    inside: String,
+    /// The interface to the wide area
+    #[arg(long, value_name = "INTERFACE", value_parser = name)]
+    outside: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct Status {
+    /// One bridge alone: its interface to its own site
+    #[arg(long, value_name = "INTERFACE", requires = "outside")]
+    inside: Option<String>,
+    /// And that to the wide area
+    #[arg(long, value_name = "INTERFACE", requires = "inside")]
+    outside: Option<String>,
+    /// In the text format of Prometheus
+    #[arg(long)]
+    prometheus: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// The interface to its own site
+    #[arg(long, value_name = "INTERFACE", value_parser = name)]
+    inside: String,
+    /// The interface to the wide area
+    #[arg(long, value_name = "INTERFACE", value_parser = name)]
+    outside: String,
+    /// What the far edge calls itself (its `--name`)
+    #[arg(long, value_name = "NAME")]
+    peer: String,
+    /// What this edge calls itself; left out, this host's name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The file with the secret that both share: docs/wire.md
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// The tunnel's number, where several go the same way
+    #[arg(long, default_value_t = 0)]
+    tunnel: u16,
+    /// The UDP port of what the edges tell each other
+    #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// Nothing beyond this rate is marked: that of the way between the edges
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    rate: Rate,
+    /// The part of packets with data that is marked
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = share)]
+    share: Share,
+    /// Which of them
+    #[arg(long, value_enum, default_value_t = Choice::Sampled)]
+    chooser: Choice,
+    /// The round trip between the edges, until it is measured; times and memory follow from it
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = span)]
+    round_trip: Span,
+    /// How hosts are kept from noticing what is being repaired
+    #[arg(long, value_enum, default_value_t = Hide::Resequence)]
+    hiding: Hide,
+    /// How long a hole is hidden at most; left out, one and a half round trips and 2 ms
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    hold: Option<Span>,
+    /// How often a packet is sent again at most
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=14))]
+    repairs: u8,
+    /// Bytes of copies at most; left out, one and a half round trips of what is marked
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    store: Option<Bytes>,
+    /// Bytes of packets that wait for one before them at most; left out, one and a half round trips
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    held: Option<Bytes>,
+    /// Bytes of the ring that the kernel hands packets over in: a power of two
+    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = ring)]
+    ring: u32,
+    /// The DSCP that both edges know disguised packets of hosts without ECN by; left out, they are not disguised
+    #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(1..64))]
+    sign: Option<u8>,
+    /// Write metrics in the text format of Prometheus to this file, which is replaced at once
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+    /// How often they are written
+    #[arg(long, value_name = "SECONDS", requires = "metrics", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    every: u32,
+}
+
+/// Rules by which packets are chosen: docs/algorithms/dcib.md has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    /// Evenly.
+    Sampled,
+    /// At random.
+    Bernoulli,
+    /// The uppermost part of the rate.
+    Band,
+}
+
+/// See [`Hiding`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Hide {
+    /// The receiving edge holds back what follows.
+    Resequence,
+    /// The same, but not once it is known that no marked packet is missing.
+    ResequenceRepairable,
+    /// The sending edge holds back duplicate acknowledgements.
+    Snoop,
+    /// They notice.
+    Nothing,
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if device::is_name(text) { Ok(text.to_owned()) } else { Err("an interface has no such name".to_owned()) }
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = units::parse(text).map_err(|error| error.to_string())?;
+    let allowed = Rate::from_mbps(1)..=Rate::from_gbps(400);
+    if allowed.contains(&rate) { Ok(rate) } else { Err("it is from 1Mbps to 400Gbps".to_owned()) }
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    let span: Span = units::parse(text).map_err(|error| error.to_string())?;
+    let allowed = Span::from_us(10)..=Span::from_secs(10);
+    if allowed.contains(&span) { Ok(span) } else { Err("it is from 10us to 10s".to_owned()) }
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    units::parse(text).map_err(|error| error.to_string())
+}
+
+fn ring(text: &str) -> Result<u32, String> {
+    let bytes = size(text)?.get();
+    let fits = bytes.is_power_of_two() && (1 << 16..=1 << 30).contains(&bytes);
+    u32::try_from(bytes).ok().filter(|_| fits).ok_or_else(|| "it is a power of two from 64KiB to 1GiB".to_owned())
+}
+
+/// Percent with up to three digits behind the point.
+fn share(text: &str) -> Result<Share, String> {
+    let wrong = || "it is above 0% and at most 100%, such as 10% or 2.5%".to_owned();
+    let digits = text.strip_suffix('%').ok_or_else(wrong)?;
+    let (whole, rest) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 3 || rest.len() > 3 || !is_number(whole) || !is_number(rest) {
+        return Err(wrong());
+    }
+    let thousandths: u64 = format!("{whole}{rest:0<3}").parse().map_err(|_| wrong())?;
+    if !(1..=100_000).contains(&thousandths) {
+        return Err(wrong());
+    }
+    Ok(Share::from_q32((thousandths << 32).div_ceil(100_000)))
+}
+
+/// Performs the command.
+pub(crate) fn perform(arguments: Arguments) -> Result<(), Failure> {
+    match (arguments.verb, arguments.run) {
+        (Some(Verb::Status(status)), _) => tell(&status),
+        (Some(Verb::Remove(ends)), _) => remove(&Place { inside: ends.inside, outside: ends.outside }),
+        (None, Some(run)) => bridge(run),
+        (None, None) => Err(Failure::input("nothing is said of what is to be joined")
+            .help("narrowsd bridge --inside eth1 --outside eth0 --peer NAME --key FILE --rate 1Gbps")),
+    }
+}
+
+fn tell(status: &Status) -> Result<(), Failure> {
+    let places = match (&status.inside, &status.outside) {
+        (Some(inside), Some(outside)) => vec![Place { inside: inside.clone(), outside: outside.clone() }],
+        _ => Place::all(),
+    };
+    let all = places.iter().map(status::read).collect::<Result<Vec<_>, _>>()?;
+    if status.prometheus {
+        say(&status::metrics(&all));
+    } else {
+        say(&format!("{}\n", serde_json::to_string_pretty(&all).expect("numbers and names")));
+    }
+    Ok(())
+}
+
+fn remove(place: &Place) -> Result<(), Failure> {
+    let Some(_lock) = place.lock()? else {
+        return Err(Failure::failed("a process works on this bridge").help("end it first: systemctl stop, or kill"));
+    };
+    let Some(before) = place.before()? else {
+        return Err(Failure::failed(format!("there is no bridge of {} and {}", place.inside, place.outside)));
+    };
+    in_its_namespace(&before)?;
+    for was in &before.interfaces {
+        let attached = kernel::Attached { index: was.index, made_qdisc: was.made_qdisc };
+        kernel::detach(attached).map_err(refused::by_kernel)?;
+        // An interface that is gone needs nothing.
+        if let Ok(device) = Device::of(&was.name) {
+            device.restore(was).map_err(|error| Failure::failed(format!("{}: {error}", was.name)))?;
+        }
+    }
+    kernel::unpin(&place.pins()).map_err(refused::by_kernel)?;
+    place.forget();
+    say(&format!("{} and {} are as they were before\n", place.inside, place.outside));
+    Ok(())
+}
+
+fn in_its_namespace(before: &Before) -> Result<(), Failure> {
+    if state::namespace().is_ok_and(|here| here == before.namespace) {
+        return Ok(());
+    }
+    let sentence = "a bridge of these names is in another network namespace";
+    Err(Failure::failed(sentence).help("enter it: nsenter --net=/run/netns/NAME"))
+}
+
+/// Both interfaces, which are of one kind.
+struct Pair {
+    devices: [Device; 2],
+    interfaces: [kernel::Interface; 2],
+    link: Link,
+}
+
+impl Pair {
+    fn of(place: &Place) -> Result<Pair, Failure> {
+        if place.inside == place.outside {
+            return Err(Failure::input("an interface cannot be joined with itself"));
+        }
+        let one = |name: &String| {
+            let lacks = |error: std::io::Error| match error.raw_os_error() {
+                Some(libc::ENODEV) => Failure::environment(format!("there is no interface {name} here")),
+                _ => Failure::failed(format!("{name}: {error}")),
+            };
+            let device = Device::of(name).map_err(lacks)?;
+            if !device.is_up().map_err(lacks)? {
+                return Err(Failure::environment(format!("{name} is down")).help(format!("ip link set {name} up")));
+            }
+            let known = device.interface().map_err(lacks)?;
+            let (interface, link) = known.ok_or_else(|| {
+                Failure::input(format!("{name} is neither an Ethernet interface nor one of bare IP packets"))
+            })?;
+            Ok((device, interface, link))
+        };
+        let (inside, outside) = (one(&place.inside)?, one(&place.outside)?);
+        if inside.2 != outside.2 {
+            return Err(Failure::input("one interface is Ethernet, and one of bare IP packets: they cannot be joined"));
+        }
+        Ok(Pair { devices: [inside.0, outside.0], interfaces: [inside.1, outside.1], link: inside.2 })
+    }
+}
+
+fn bridge(run: Run) -> Result<(), Failure> {
+    let place = Place { inside: run.inside.clone(), outside: run.outside.clone() };
+    let key = key::read(&run.key)?;
+    let near = run.name.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
+    let names = Names::new(&near, &run.peer, run.tunnel)
+        .map_err(|error| Failure::input(error).help("--name and --peer are the same two, in turn, at both edges"))?;
+    let pair = Pair::of(&place)?;
+    let Some(_lock) = place.lock()? else {
+        return Err(Failure::failed("another process works on this bridge"));
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
+    }
+    let ethernet = pair.link == Link::Ethernet;
+    let own = pair.devices.iter().flat_map(Device::addresses).take(kernel::MOST_OWN).collect();
+    let joined = Joined::load(&Settings {
+        interfaces: pair.interfaces,
+        ethernet,
+        port: run.port,
+        tunnel: run.tunnel,
+        sign: run.sign,
+        ring_bytes: run.ring,
+        own,
+    })
+    .map_err(refused::by_kernel)?;
+    let open = |side: usize| {
+        Port::open(pair.interfaces[side].index)
+            .map_err(|error| Failure::failed(format!("a socket for frames: {error}")))
+    };
+    let ports = [open(0)?, open(1)?];
+    join(&place, &pair, &joined)?;
+    let longest = pair.devices[1].longest().map_err(|error| Failure::failed(format!("{}: {error}", place.outside)))?;
+    let given = Given {
+        config: config(&run),
+        key,
+        names,
+        port: run.port,
+        sign: run.sign,
+        link: if ethernet { 14 } else { 0 },
+        longest,
+        clock: unix_ns(),
+        draw,
+    };
+    let mut work = Work::new(Parts { given, joined, ports }).map_err(refused::by_kernel)?;
+    say(&format!("{} and {} are joined; the far edge is {}\n", place.inside, place.outside, run.peer));
+    if let Err(error) = service::ready() {
+        eprintln!("warning: the service manager was not told: {error}");
+    }
+    let worked = at_work(&mut work, &stop, &place, &run);
+    let finished = work.finish();
+    worked.and(finished).map_err(Failure::failed)?;
+    say(&format!(
+        "{} and {} stay joined by the kernel; narrowsd bridge remove ends that\n",
+        place.inside, place.outside
+    ));
+    Ok(())
+}
+
+/// Works, and tells every second how.
+fn at_work(work: &mut Work, stop: &AtomicBool, place: &Place, run: &Run) -> Result<(), String> {
+    let began = Time::ZERO;
+    let (mut told, mut written): (Option<Instant>, Option<Instant>) = (None, None);
+    let due = |last: Option<Instant>, period| last.is_none_or(|last| last.elapsed() >= period);
+    let warn = |outcome: Result<(), Failure>| {
+        // A disk that is full now may not be later.
+        if let Err(failure) = outcome {
+            eprintln!("warning: {failure}");
+        }
+    };
+    work.run(stop, |work| {
+        if due(told, Duration::from_secs(1)) {
+            told = Some(Instant::now());
+            warn(place.tell(&status::of(work, began)));
+        }
+        if let Some(path) = &run.metrics
+            && due(written, Duration::from_secs(run.every.into()))
+        {
+            written = Some(Instant::now());
+            warn(status::read(place).and_then(|state| replace(path, &status::metrics(&[state]))));
+        }
+    })
+}
+
+/// Notes how the interfaces were, sets them up, and puts the programs there. What another process of this bridge noted before counts.
+fn join(place: &Place, pair: &Pair, joined: &Joined) -> Result<(), Failure> {
+    let failed = |device: &str| {
+        let device = device.to_owned();
+        move |error: std::io::Error| Failure::failed(format!("{device}: {error}"))
+    };
+    let namespace = state::namespace().map_err(failed("/proc/thread-self/ns/net"))?;
+    let known = place.before()?;
+    if let Some(known) = &known
+        && kernel::passed(&place.pins()).is_ok_and(|passed| passed.is_some())
+        && known.interfaces.iter().any(|was| kernel::is_attached(was.index))
+    {
+        in_its_namespace(known)?;
+    }
+    let mut interfaces = vec![];
+    for (device, interface) in pair.devices.iter().zip(pair.interfaces) {
+        let was = known.iter().filter(|known| known.namespace == namespace).flat_map(|known| &known.interfaces);
+        // Another interface may have its name by now.
+        let noted = was.into_iter().find(|was| was.index == interface.index && kernel::is_attached(was.index));
+        interfaces.push(match noted {
+            Some(was) => was.clone(),
+            None => device.was().map_err(failed("an interface"))?,
+        });
+    }
+    let interfaces: [device::Was; 2] = interfaces.try_into().expect("there are two");
+    let mut before = Before { namespace, interfaces };
+    place.note(&before)?;
+    for (device, was) in pair.devices.iter().zip(&before.interfaces) {
+        device.listen().map_err(failed(&was.name))?;
+    }
+    let mut noted = Ok(());
+    joined
+        .attach(&place.pins(), |side, attached| {
+            before.interfaces[side as usize].made_qdisc |= attached.made_qdisc;
+            noted = place.note(&before);
+        })
+        .map_err(refused::by_kernel)?;
+    noted
+}
+
+fn config(run: &Run) -> Config {
+    let mut config = Config::new(run.rate, run.share, run.round_trip);
+    config.chooser = match run.chooser {
+        Choice::Sampled => Chooser::Sampled,
+        Choice::Bernoulli => Chooser::Bernoulli,
+        Choice::Band => Chooser::Band,
+    };
+    config.hiding = match run.hiding {
+        Hide::Resequence => Hiding::Resequence,
+        Hide::ResequenceRepairable => Hiding::ResequenceRepairable,
+        Hide::Snoop => Hiding::Snoop,
+        Hide::Nothing => Hiding::Nothing,
+    };
+    config.repairs = run.repairs;
+    config.hold = run.hold.unwrap_or(config.hold);
+    config.store = run.store.unwrap_or(config.store);
+    config.held = run.held.unwrap_or(config.held);
+    config
+}
+
+/// Fills bytes with the system's randomness.
+fn draw(bytes: &mut [u8]) {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        // It fails before the system has gathered randomness, and where it is interrupted.
+        if let Ok(count) = rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            filled += count;
+        }
+    }
+}
+
+fn say(text: &str) {
+    // Nobody may be listening.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_percent() {
+        assert_eq!(share("10%"), Ok(Share::from_q32((1_u64 << 32).div_ceil(10))));
+        assert_eq!(share("100%"), Ok(Share::WHOLE));
+        assert!(share("0.001%").is_ok_and(|least| least > Share::from_q32(0)));
+        for wrong in ["10", "0%", "101%", "-1%", "1.2345%", "%", ".5%", "1e1%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rings_are_powers_of_two() {
+        assert_eq!(ring("8MiB"), Ok(1 << 23));
+        assert!(ring("8MB").is_err() && ring("32KiB").is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! What a bridge leaves in `/run/narrows`: how its interfaces were before, and what its process last said of itself.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::device::Was;
+use crate::failure::Failure;
+use crate::lock::{self, Lock};
+use crate::metrics;
+
+/// What goes with the machine's being switched off, as programs and pins do.
+const FOLDER: &str = "/run/narrows";
+
+/// A bridge, by its interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) inside: String,
+    pub(super) outside: String,
+}
+
+/// How the interfaces were before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Before {
+    /// Inode of the network namespace that they are in.
+    pub(super) namespace: u64,
+    /// By side.
+    pub(super) interfaces: [Was; 2],
+}
+
+impl Place {
+    fn file(&self, kind: &str) -> PathBuf {
+        Path::new(FOLDER).join(format!("bridge-{}-{}.{kind}", self.inside, self.outside))
+    }
+
+    /// Where the pins are.
+    pub(super) fn pins(&self) -> PathBuf {
+        narrows_kernel::bridge::folder(&self.inside, &self.outside)
+    }
+
+    /// The right to be its process, or to remove it; `None` if another has it.
+    ///
+    /// # Errors
+    /// Code 3 where the caller may not make the file, 1 otherwise.
+    pub(super) fn lock(&self) -> Result<Option<Lock>, Failure> {
+        lock::try_take(&self.file("lock"))
+    }
+
+    /// How the interfaces were before the first process; `None` if there was none.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(super) fn before(&self) -> Result<Option<Before>, Failure> {
+        let path = self.file("json");
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|error| lock::unusable(&path, &error))?,
+        };
+        serde_json::from_str(&text).map(Some).map_err(|error| Failure::failed(format!("{}: {error}", path.display())))
+    }
+
+    /// Writes it down.
+    ///
+    /// # Errors
+    /// Code 1 with the file's name.
+    pub(super) fn note(&self, before: &Before) -> Result<(), Failure> {
+        let text = serde_json::to_string(before).expect("names and numbers");
+        metrics::replace(&self.file("json"), &text)
+    }
+
+    /// Says how the process fares.
+    ///
+    /// # Errors
+    /// Code 1 with the file's name.
+    pub(super) fn tell(&self, state: &serde_json::Value) -> Result<(), Failure> {
+        metrics::replace(&self.file("state"), &state.to_string())
+    }
+
+    /// What it said last.
+    pub(super) fn told(&self) -> Option<serde_json::Value> {
+        serde_json::from_str(&fs::read_to_string(self.file("state")).ok()?).ok()
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&self) {
+        for kind in ["json", "state"] {
+            let _ = fs::remove_file(self.file(kind));
+        }
+    }
+
+    /// All bridges of this machine.
+    pub(super) fn all() -> Vec<Place> {
+        let names = fs::read_dir(FOLDER).into_iter().flatten().filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            name.starts_with("bridge-").then_some(())?;
+            let before: Before = serde_json::from_str(
+                &fs::read_to_string(Path::new(FOLDER).join(name.strip_suffix(".json").map(|_| &name)?)).ok()?,
+            )
+            .ok()?;
+            let [inside, outside] = before.interfaces.map(|was| was.name);
+            Some(Place { inside, outside })
+        });
+        let mut all: Vec<Place> = names.collect();
+        all.sort_by(|one, other| (&one.inside, &one.outside).cmp(&(&other.inside, &other.outside)));
+        all
+    }
+}
+
+/// Inode of the network namespace that the thread is in.
+pub(super) fn namespace() -> io::Result<u64> {
+    Ok(fs::metadata("/proc/thread-self/ns/net")?.ino())
+}

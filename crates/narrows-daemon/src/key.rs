@@ -1,0 +1,36 @@
+//! Files that hold a secret.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use narrows_wire::Key;
+
+use crate::failure::Failure;
+
+/// More than a key and blanks around it.
+const MOST_BYTES: u16 = 4_096;
+
+/// Reads a key that its owner alone can read, and that is root's or the caller's.
+///
+/// # Errors
+/// Code 2, with what to do.
+pub(crate) fn read(path: &Path) -> Result<Key, Failure> {
+    let cannot = |sentence: String, help: &str| Failure::input(format!("{}: {sentence}", path.display())).help(help);
+    let draw = "draw one with: (umask 077; openssl rand -hex 32 > the.key)";
+    let mut file = fs::File::open(path).map_err(|error| cannot(error.to_string(), draw))?;
+    let known = file.metadata().map_err(|error| cannot(error.to_string(), draw))?;
+    if known.permissions().mode() & 0o077 != 0 {
+        return Err(cannot("others than its owner may read this key".to_owned(), "chmod 600 it, and draw it anew"));
+    }
+    if known.uid() != 0 && known.uid() != rustix::process::geteuid().as_raw() {
+        return Err(cannot("this key is another user's, who can speak for whoever has it".to_owned(), draw));
+    }
+    let mut text = String::new();
+    file.by_ref()
+        .take(u64::from(MOST_BYTES))
+        .read_to_string(&mut text)
+        .map_err(|error| cannot(error.to_string(), draw))?;
+    Key::parse(&text).map_err(|error| cannot(error.to_string(), draw))
+}
