@@ -55,6 +55,8 @@ pub(crate) struct Seen {
     pub(crate) frames: [AtomicU64; 2],
     /// Marked packets, acknowledgements, greetings and welcomes.
     pub(crate) kinds: [[AtomicU64; 4]; 2],
+    /// Of the marked, those that are no repairs.
+    pub(crate) firsts: [AtomicU64; 2],
     pub(crate) dropped: AtomicU64,
     pub(crate) too_long: AtomicU64,
     /// The last of each kind of datagram.
@@ -548,6 +550,10 @@ pub(crate) fn kind(frame: &[u8]) -> Option<usize> {
 fn note(from: usize, frame: &[u8], seen: &Seen) {
     if let Some(kind) = kind(frame) {
         seen.kinds[from][kind].fetch_add(1, Ordering::Relaxed);
+        let flags = 14 + if frame[14] >> 4 == 6 { 40 } else { 20 } + 8 + 1;
+        if kind == 0 && frame.get(flags).is_some_and(|flags| flags >> 2 == 1) {
+            seen.firsts[from].fetch_add(1, Ordering::Relaxed);
+        }
         let mut recorded = seen.recorded.lock().expect("nobody fails with it");
         recorded[from][kind].clear();
         recorded[from][kind].extend_from_slice(frame);
