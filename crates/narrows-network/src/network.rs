@@ -369,10 +369,10 @@ impl<P: Payload> Network<P> {
             if let Some(first) = arrived.next {
                 self.agenda.arm_link(link, first);
             }
-            if arrived.special {
-                if let Some(event) = self.arrive_specially(now, link, &arrived, probe) {
-                    return Some((now, event));
-                }
+            if arrived.special
+                && let Some(event) = self.arrive_specially(now, link, &arrived, probe)
+            {
+                return Some((now, event));
             }
             match arrived.far_end {
                 FarEnd::Host(host) => {

@@ -39,6 +39,7 @@ use narrows_scenario::units;
 use narrows_wire::tunnel::{Names, PORT};
 
 use crate::failure::Failure;
+use crate::lock::Lock;
 use crate::metrics::replace;
 use crate::{key, refused, service};
 use device::{Device, Link};
@@ -316,7 +317,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
     let names = Names::new(&near, &run.peer, run.tunnel)
         .map_err(|error| Failure::input(error).help("--name and --peer are the same two, in turn, at both edges"))?;
     let pair = Pair::of(&place)?;
-    let Some(_lock) = place.lock()? else {
+    let Some(_lock) = own(&place)? else {
         return Err(Failure::failed("another process works on this bridge"));
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -366,6 +367,17 @@ fn bridge(run: Run) -> Result<(), Failure> {
         place.inside, place.outside
     ));
     Ok(())
+}
+
+/// The right to be its process. Who asks for its state has that for a moment.
+fn own(place: &Place) -> Result<Option<Lock>, Failure> {
+    for _ in 0..10 {
+        if let Some(lock) = place.lock()? {
+            return Ok(Some(lock));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(None)
 }
 
 /// Works, and tells every second how.

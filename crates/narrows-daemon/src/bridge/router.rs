@@ -241,7 +241,9 @@ impl Router {
                 Message::Welcome { token, session }
             }
             Ok(Opened::Marked(shim, inner)) => {
-                let Some(frame) = Frame::join(link, inner, came_ns) else {
+                // Edges send what is TCP, between the hosts that the datagram names.
+                let frame = Frame::join(link, inner, came_ns).filter(|frame| frame.path() == datagram.path);
+                let Some(frame) = frame else {
                     return self.refuse(Refusal::Malformed);
                 };
                 let host = ecn(shim.ecn);

@@ -297,14 +297,32 @@ static __always_inline bool divert(struct __sk_buff *skb, struct narrows_passed 
 	return given;
 }
 
+/*
+ * Whether a packet is TCP between the hosts that the datagram around it names, as edges send it. Tags cannot be looked at here; so nothing
+ * is unwrapped that could not have been sent to that host as it is.
+ */
+static __always_inline bool is_inner(struct __sk_buff *skb, __u32 at, const struct seen *seen)
+{
+	__u64 outer[4] = {}, inner[4] = {};
+	__u8 head[10];
+
+	if (!load(skb, at, head, sizeof(head)))
+		return 0;
+	if (seen->v6) {
+		if (head[0] >> 4 != 6 || head[6] != TCP || !load(skb, bridge.link + 8, outer, 32) || !load(skb, at + 8, inner, 32))
+			return 0;
+	} else if (head[0] >> 4 != 4 || head[9] != TCP || !load(skb, bridge.link + 12, outer, 8) || !load(skb, at + 12, inner, 8)) {
+		return 0;
+	}
+	return outer[0] == inner[0] && outer[1] == inner[1] && outer[2] == inner[2] && outer[3] == inner[3];
+}
+
 /* Takes off a marked packet what the far edge put around it. */
 static __always_inline int unwrap(struct __sk_buff *skb, struct narrows_passed *count, const struct seen *seen)
 {
 	__u32 head = seen->transport - bridge.link + sizeof(struct udp) + SHIM;
-	__u8 inner;
 
-	/* An inner packet of another family would need another link header: no edge sends one. */
-	if (!load(skb, bridge.link + head, &inner, 1) || (inner >> 4 == 6) != seen->v6 ||
+	if (!is_inner(skb, bridge.link + head, seen) ||
 	    bpf_skb_adjust_room(skb, -(__s32)head, BPF_ADJ_ROOM_MAC, 0)) {
 		count->dropped++;
 		return TC_ACT_SHOT;
