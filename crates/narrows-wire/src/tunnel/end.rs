@@ -45,7 +45,7 @@ pub enum Opened<'a> {
     },
 }
 
-/// See the [module](self).
+/// One end of a tunnel: seals what its machine says, and opens what the far end said, once.
 pub struct End {
     key: Key,
     near: Names,
