@@ -13,7 +13,7 @@ use super::quantity::{Fraction, Quantity};
 pub enum Bridge {
     /// Nothing.
     None,
-    /// The pair that chooses what may be lost, and repairs it [DCIB].
+    /// The pair that chooses what may be lost, and repairs it: docs/algorithms/dcib.md.
     Dcib(Box<Dcib>),
 }
 

@@ -1,5 +1,5 @@
 //! The DCIB pair: two edge routers that choose which packets the wide area may drop, and repair those losses between
-//! themselves, without the hosts noticing [DCIB].
+//! themselves, without the hosts noticing [Bahnasy 2025, DCIB].
 //!
 //! A few of the packets with data that go out are *marked*: they become Not-ECT, so that a congested router of a
 //! cooperative wide area drops them first, and a copy of each is kept. All others look ECN-capable there, and are spared. The far edge
