@@ -16,42 +16,47 @@ packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-i
 demo: .venv/built
 	$(BIN)/narrows reproduce gemini/fig13 --quick
 
-# Two at a time, for none of them keeps two processors busy; what each says stands together.
+# Two at a time, for none of them keeps two processors busy; what each says stands together. Lines begin with + where make cannot
+# see that they call it.
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
+# Cargo would take the jobs of the make above it for its own: one for each of two.
+OWN_JOBS := env -u MAKEFLAGS -u MFLAGS
 
 ## Every check that a change must pass.
 test: tools
-	@$(SIDE_BY_SIDE) lints .venv/built
-	@$(SIDE_BY_SIDE) rust-tests $(if $(WITHOUT),,narrowsd)
+	+@$(SIDE_BY_SIDE) lints .venv/built
+	+@$(SIDE_BY_SIDE) rust-tests $(if $(WITHOUT),,narrowsd)
 	$(BIN)/ruff check python experiments
 	$(BIN)/ruff format --check python experiments
 	$(BIN)/mypy
 	@command -v chromium >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends chromium) >/dev/null 2>&1 || \
 		echo 'chromium is not installed: the test that opens the report in a browser will be skipped'
+	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
-	@$(SIDE_BY_SIDE) python-tests instruction-gate
+	+@$(SIDE_BY_SIDE) python-tests instruction-gate
 
 lints:
 	cargo fmt --all --check
-	cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items --quiet
+	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(OWN_JOBS) cargo doc --no-deps --document-private-items --quiet
 
 rust-tests:
-	cargo test --quiet
-	cargo test --quiet --package narrows-testbed --lib --test same_flows
+	$(OWN_JOBS) cargo test --quiet
+	$(OWN_JOBS) cargo test --quiet --package narrows-testbed --lib --test same_flows
 	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED',\
-		cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
-		cargo test --quiet --package narrows-daemon --bins --test transcript)
+		$(OWN_JOBS) cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
+		$(OWN_JOBS) cargo test --quiet --package narrows-daemon --bins --test transcript)
 
 python-tests:
 	$(BIN)/pytest -r s
 
 instruction-gate:
-	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
 
-# What compiles programs for the kernel; who may not install it checks the rest.
+# What compiles; programs for the kernel need more, and who may not install it checks the rest. A cargo that finds the pinned
+# toolchain missing installs it, and two at a time get in each other's way.
 tools:
+	@cargo --version >/dev/null
 	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib) 2>&1 || \
 		echo 'clang and libelf-dev cannot be installed here: what needs them is SKIPPED'
 
@@ -69,7 +74,7 @@ live-test:
 STATIC := x86_64-unknown-linux-gnu
 narrowsd:
 	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib)
-	RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' cargo build --quiet --release --package narrows-daemon --target $(STATIC)
+	RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' $(OWN_JOBS) cargo build --quiet --release --package narrows-daemon --target $(STATIC)
 
 ## Debian's cloud kernel for guests, unpacked into the cache, not installed; KERNEL=6.12 for another.
 KERNEL := 6.1
@@ -110,5 +115,5 @@ clean:
 
 .venv/built: .venv/bin/maturin pyproject.toml $(RUST)
 	@echo 'compiling: about two minutes'
-	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --quiet --extras dev
+	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(OWN_JOBS) $(BIN)/maturin develop --release --quiet --extras dev
 	touch $@

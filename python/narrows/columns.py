@@ -197,7 +197,47 @@ REQUESTS: Final = Table(
     ),
 )
 
-TABLES: Final[dict[TableName, Table]] = {table.name: table for table in (FLOWS, REQUESTS, PORTS, SERIES)}
+BRIDGES: Final = Table(
+    "bridges",
+    "One end of a bridge between two routers, over the whole run. Without bridges there is none.",
+    (
+        Column("bridge", _STR, "–", "The link that it sends over, `from->to`."),
+        Column("node", _STR, "–", "The router that it is."),
+        Column("data_packets", _U64, "packets", "With data, from its own site."),
+        Column("marked_packets", _U64, "packets", "Of these, those that may be lost: a copy was kept."),
+        Column("marked_bytes", _U64, "bytes", "Their IP bytes, as they came."),
+        Column("unmarked_store_full_packets", _U64, "packets", "Chosen and not marked: no room for a copy."),
+        Column(
+            "unmarked_far_silent_packets", _U64, "packets", "Chosen and not marked: the other end was not heard of."
+        ),
+        Column(
+            "unmarked_severe_packets",
+            _U64,
+            "packets",
+            "Chosen and not marked: most of the last thousand marked ones were lost.",
+        ),
+        Column("fast_repairs", _U64, "packets", "Sent again as later ones were acknowledged."),
+        Column("late_repairs", _U64, "packets", "Sent again as their time was over."),
+        Column("needless_repairs", _U64, "packets", "Of both, those whose first try arrived."),
+        Column("repaired_packets", _U64, "packets", "Marked packets of which a repair arrived first."),
+        Column("given_up_packets", _U64, "packets", "Marked packets that were never acknowledged."),
+        Column("store_max_bytes", _U64, "bytes", "Most bytes of copies at once."),
+        Column("sessions", _U64, "–", "How often the two ends agreed on a session; 1 where neither fell silent."),
+        Column("round_trip_ns", _U64, "ns", "Smoothed round trip to the other end when the run ended."),
+        Column("received_marked_packets", _U64, "packets", "Marked packets from the other end, each once."),
+        Column("duplicate_packets", _U64, "packets", "Marked packets from there that had come before: dropped."),
+        Column("cleared_marks", _U64, "packets", "Congestion marks taken off packets of hosts without ECN."),
+        Column("held_packets", _U64, "packets", "Held back as one before them was missing."),
+        Column("held_max_bytes", _U64, "bytes", "Most bytes held back at once."),
+        Column("filled_holes", _U64, "–", "Holes that were filled while they were hidden."),
+        Column("late_holes", _U64, "–", "Holes that the host was shown when their time was over."),
+        Column("plain_holes", _U64, "–", "Holes that the host was shown as nobody would fill them."),
+        Column("overflows", _U64, "–", "Times that a connection's held packets were let go for want of room."),
+        Column("hushed_packets", _U64, "packets", "Duplicate acknowledgements from the other end, not passed on."),
+    ),
+)
+
+TABLES: Final[dict[TableName, Table]] = {table.name: table for table in (FLOWS, REQUESTS, PORTS, SERIES, BRIDGES)}
 
 
 def conform(name: TableName, frame: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from narrows import _native as _Native  # noqa: N812
 
-TableName = Literal["flows", "requests", "ports", "series"]
+TableName = Literal["flows", "requests", "ports", "series", "bridges"]
 
 
 def _module() -> ModuleType:

@@ -76,6 +76,8 @@ class Frames:
     warm-up."""
     answers: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Flows that answer a request, summed by `source` and `workload`: see `Results.answers`."""
+    bridges: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Ends of bridges between routers."""
 
     @property
     def keys(self) -> list[str]:
@@ -90,7 +92,17 @@ class Frames:
         flows = _of_cases(self.flows, cases)
         answers = self.answers if self.answers.is_empty() else self.answers.filter(own)
         series = self.series.filter(own)
-        return replace(self, flows=flows, ports=ports, series=series, requests=requests, long=long, answers=answers)
+        bridges = self.bridges if self.bridges.is_empty() else self.bridges.filter(own)
+        return replace(
+            self,
+            flows=flows,
+            ports=ports,
+            series=series,
+            requests=requests,
+            long=long,
+            answers=answers,
+            bridges=bridges,
+        )
 
     @cached_property
     def backends(self) -> dict[str, str]:
@@ -185,6 +197,7 @@ class Results:
             axes=self.axes,
             long=self.long,
             answers=self.answers,
+            bridges=self.bridges,
         )
 
     def _compact_flows(self) -> pl.DataFrame:
@@ -232,6 +245,11 @@ class Results:
     def ports(self) -> pl.DataFrame:
         """Ports of all runs."""
         return self.frames.ports
+
+    @cached_property
+    def bridges(self) -> pl.DataFrame:
+        """Ends of the bridges of all runs."""
+        return _collected(self._parts("bridges"))
 
     @cached_property
     def requests(self) -> pl.DataFrame:

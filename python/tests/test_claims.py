@@ -215,6 +215,7 @@ def test_every_measure_is_tested_or_refused_above():
     elsewhere |= {"inter_over_intra", "round_trip_ratio", "shared_equally_up_to", "jain_all", "time_to_share"}
     elsewhere |= {"loss_that_slows"}  # test_sharing.py
     elsewhere |= {"burstiness_wan"}  # test_bursts.py
+    elsewhere |= {"marked_share", "lost_on_wire", "window_cuts", "cuts_per_loss", "completion_reduced_most"}
     elsewhere |= {"cut_inside", "cut_across", "peak_queue"}  # test_joining.py
     elsewhere |= {"queue_median", "queue_spread", "queue_std", "queue_range", "queue_mean", "queue_max"}
     elsewhere |= {"utilisation_line"}  # test_queues.py

@@ -13,6 +13,7 @@ pub(crate) fn by_kernel(error: Error) -> Failure {
     let failure = match &error {
         Error::NoBtf
         | Error::NoPrivileges { .. }
+        | Error::OtherPids
         | Error::KernelTooOld { .. }
         | Error::NoBpfFileSystem { .. }
         | Error::Rejected { .. } => Failure::environment(&error),

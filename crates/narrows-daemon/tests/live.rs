@@ -49,6 +49,15 @@ const TESTS: &[Test] = &[
     ),
     ("what_a_killed_one_held_is_let_go_by_the_next", near_source::what_a_killed_one_held_is_let_go_by_the_next),
     (
+        "with_the_privileges_of_its_unit_it_works_and_says_what_room_it_has",
+        near_source::with_the_privileges_of_its_unit_it_works_and_says_what_room_it_has,
+    ),
+    (
+        "connections_that_end_together_are_forgotten_together",
+        near_source::connections_that_end_together_are_forgotten_together,
+    ),
+    ("what_has_ended_is_not_said_to_be_held_still", near_source::what_has_ended_is_not_said_to_be_held_still),
+    (
         "ten_thousand_forgeries_a_second_leave_a_flow_its_goodput",
         near_source::ten_thousand_forgeries_a_second_leave_a_flow_its_goodput,
     ),
@@ -76,6 +85,7 @@ const TESTS: &[Test] = &[
     ("without_privileges_it_says_so", lacks::without_privileges_it_says_so),
     ("without_a_bpf_file_system_it_says_so", lacks::without_a_bpf_file_system_it_says_so),
     ("what_is_pinned_elsewhere_is_not_said_to_be_unloaded", lacks::what_is_pinned_elsewhere_is_not_said_to_be_unloaded),
+    ("in_a_pid_namespace_of_its_own_it_says_so", lacks::in_a_pid_namespace_of_its_own_it_says_so),
     ("without_btf_it_says_so", lacks::without_btf_it_says_so),
     ("an_old_kernel_is_named", lacks::an_old_kernel_is_named),
 ];

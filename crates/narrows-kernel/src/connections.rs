@@ -13,13 +13,17 @@ use libbpf_rs::{ObjectBuilder, libbpf_sys};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Bytes of `struct narrows_connection`.
 const BYTES: usize = 80;
+/// Inode of the PID namespace that a kernel begins with, `PROC_PID_INIT_INO` [<linux/proc_ns.h>].
+const FIRST_PIDS: u64 = 0xefff_fffc;
 
 /// Finds connections, on any thread. Those of all network namespaces.
 #[derive(Debug)]
@@ -45,16 +49,23 @@ pub struct Connection {
     pub next: u32,
     /// Bytes acknowledged so far, as `TCP_INFO` counts them.
     pub acked: u64,
-    process: u32,
-    file: i32,
+    /// A process that has it open.
+    pub process: u32,
+    /// The number of its file there.
+    pub file: i32,
 }
 
 impl Connections {
     /// Loads the program. It does nothing until it is asked.
     ///
     /// # Errors
-    /// [`Error::NoPrivileges`], [`Error::Rejected`], [`Error::Bpf`].
+    /// [`Error::OtherPids`], [`Error::NoPrivileges`], [`Error::Rejected`], [`Error::Bpf`].
     pub fn load() -> Result<Connections, Error> {
+        // The program tells processes by the numbers that they have there.
+        let pids = Path::new("/proc/self/ns/pid");
+        if fs::metadata(pids).map_err(Error::file(pids))?.ino() != FIRST_PIDS {
+            return Err(Error::OtherPids);
+        }
         said::listen();
         let open = ObjectBuilder::default().open_memory(object!("connections"));
         let refused = |source| Error::refused("connections", source);

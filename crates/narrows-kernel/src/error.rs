@@ -125,6 +125,9 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// Processes have other numbers here than in the kernel's own PID namespace.
+    #[error("this is a PID namespace of its own, where the processes of the host cannot be found")]
+    OtherPids,
     /// Another call to BPF failed.
     #[error("cannot {step}: {source}")]
     Bpf {
@@ -150,6 +153,9 @@ impl Error {
                 "mount -t bpf bpf /sys/fs/bpf; `ip netns exec` hides it: enter a namespace by `nsenter --net=/run/netns/NAME`"
             }
             Error::AlreadyPinned { .. } => "unload them, or take another folder",
+            Error::OtherPids => {
+                "run it in the host's PID namespace: docker run --pid=host, or nsenter --target 1 --pid"
+            }
             Error::OtherVersion { .. } => "unload it, and load it with this version",
             Error::Held { holders, .. } => return Some(format!("end that process: kill {}", list(holders, " "))),
             _ => return None,

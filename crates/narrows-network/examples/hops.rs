@@ -12,7 +12,7 @@ use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_network::{Entity, Event, Network, Offered, Payload};
-use narrows_scenario::plan::{Graph, Link, Node, NodeKind, Role};
+use narrows_scenario::plan::{Graph, Link, LossOf, Node, NodeKind, Role};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -87,6 +87,8 @@ fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span, limit: u6
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: LossOf::All,
+            bridge: None,
             jitter: Span::ZERO,
             watched: false,
         });
@@ -150,6 +152,7 @@ fn run(work: &Work) -> (f64, u64, u64, u64) {
             }
             Event::Dropped { .. } => unreachable!("windows fit the queues"),
             Event::Sampled { .. } => unreachable!("nothing is sampled"),
+            Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
             // Data: echo. An echo: the next packet.
             Event::Arrival { host, packet } => {
                 delivered += 1;

@@ -23,7 +23,7 @@
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
-use crate::port::{Counters, FarEnd, First, Offered, Ports};
+use crate::port::{Arrived, Counters, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::probe::Probe;
 use narrows_core::queue::Feedback;
@@ -45,6 +45,10 @@ pub trait Payload: Copy {
     }
     /// Whether a queue may mark it: ECT(0), ECT(1), or marked already.
     fn ecn_capable(&self) -> bool;
+    /// Whether it carries data of an application: some wires lose only such.
+    fn carries_data(&self) -> bool {
+        true
+    }
     /// Sets the congestion mark.
     fn mark(&mut self);
 }
@@ -73,6 +77,20 @@ pub enum Event<P> {
         /// The packet, which goes on as others do.
         packet: P,
     },
+    /// A packet is about to enter a bridge: the driver decides what crosses it. See [`Network::cross`].
+    Entering {
+        /// The bridge, in the packet's direction.
+        link: u32,
+        /// The packet.
+        packet: P,
+    },
+    /// Something has crossed a bridge: the driver decides what becomes of it. See [`Network::go_on`].
+    Crossed {
+        /// The bridge, in the packet's direction.
+        link: u32,
+        /// The packet.
+        packet: P,
+    },
     /// An entity that the driver armed is due. It is not armed any more.
     Due(Entity),
 }
@@ -96,7 +114,7 @@ pub struct Network<P> {
     /// By link: the switch whose port it is, by index among switches; [`NONE`] for a host. Empty without lanes.
     switches: Vec<u32>,
     /// By link: the part that it leads into, if that is another; [`BESIDE_CLASSES`] where its switch has ports with classes;
-    /// else [`NONE`]. Empty where all are [`NONE`].
+    /// [`BRIDGED`] where it is a bridge; else [`NONE`]. Empty where all are [`NONE`].
     detours: Vec<u32>,
     /// By part.
     exports: Vec<Vec<Carried<P>>>,
@@ -110,6 +128,7 @@ pub struct Network<P> {
 
 const NONE: u32 = u32::MAX;
 const BESIDE_CLASSES: u32 = u32::MAX - 1;
+const BRIDGED: u32 = u32::MAX - 2;
 /// What is done before a packet is taken out of its link's ring.
 #[derive(Clone, Copy, Debug)]
 enum BeforeArrivals {
@@ -136,10 +155,11 @@ impl<P: Payload> Network<P> {
             }
         }
         let detours = detours(graph);
-        let before_arrivals = match (detours.is_empty(), graph.links.len() >= WIDE) {
-            (false, _) => BeforeArrivals::Decide,
-            (true, true) => BeforeArrivals::Prefetch,
-            (true, false) => BeforeArrivals::Nothing,
+        let has_classes = graph.links.iter().any(|link| link.scheduler.is_some());
+        let before_arrivals = match (has_classes, graph.links.len() >= WIDE) {
+            (true, _) => BeforeArrivals::Decide,
+            (false, true) => BeforeArrivals::Prefetch,
+            (false, false) => BeforeArrivals::Nothing,
         };
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
@@ -167,6 +187,7 @@ impl<P: Payload> Network<P> {
                 let (from, to) = (partition.part_of(link.from), partition.part_of(link.to));
                 if from == part && to != part {
                     assert!(link.scheduler.is_none(), "what a port with classes sends next is not known ahead");
+                    assert!(link.bridge.is_none(), "what goes over a bridge its driver decides");
                     *detour = to;
                 }
             }
@@ -207,6 +228,32 @@ impl<P: Payload> Network<P> {
             links.push(link);
         }
         links
+    }
+
+    /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is
+    /// never refused.
+    pub fn cross(&mut self, now: Time, link: u32, packet: P, urgent: bool, probe: &mut impl Probe) -> Offered {
+        if let Some(lane) = self.ports.lane(link).filter(|_| urgent) {
+            let offered = self.ports.notify(now, link, lane, packet);
+            return self.follow(lane, offered);
+        }
+        let offered = self.ports.offer(now, link, packet, probe);
+        self.follow(link, offered)
+    }
+
+    /// Sends on what has crossed the bridge `link`, by the way that its destination asks for. What comes of it at once is
+    /// for the driver to handle as other events.
+    pub fn go_on(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Option<Event<P>> {
+        let FarEnd::Switch(switch) = self.ports.far_end(link) else { panic!("a bridge ends at a router") };
+        let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+        if self.detour(onward) == BRIDGED {
+            return Some(Event::Entering { link: onward, packet });
+        }
+        if let Offered::Dropped(_) = self.offer(now, onward, packet, probe) {
+            return Some(Event::Dropped { packet });
+        }
+        let feedback = self.ports.take_told()?;
+        Some(Event::Sampled { link: onward, feedback, packet })
     }
 
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
@@ -274,6 +321,9 @@ impl<P: Payload> Network<P> {
 
     fn notify_from(&mut self, now: Time, switch: u32, packet: P) {
         let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+        if self.detour(onward) == BRIDGED {
+            return;
+        }
         if let Some(lane) = self.ports.lane(onward) {
             let offered = self.ports.notify(now, onward, lane, packet);
             self.follow(lane, offered);
@@ -319,8 +369,10 @@ impl<P: Payload> Network<P> {
             if let Some(first) = arrived.next {
                 self.agenda.arm_link(link, first);
             }
-            if arrived.lossy && self.ports.loses(now, link, &arrived, probe) {
-                return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+            if arrived.special {
+                if let Some(event) = self.arrive_specially(now, link, &arrived, probe) {
+                    return Some((now, event));
+                }
             }
             match arrived.far_end {
                 FarEnd::Host(host) => {
@@ -337,6 +389,9 @@ impl<P: Payload> Network<P> {
                     if detour != NONE {
                         // Ports with classes move packets when they are settled: what has arrived may not lie where it did.
                         let packet = *packet;
+                        if detour == BRIDGED {
+                            return Some((now, Event::Entering { link: onward, packet }));
+                        }
                         if let Offered::Dropped(_) = self.offer_aside(now, onward, detour, packet, probe) {
                             return Some((now, Event::Dropped { packet }));
                         }
@@ -356,6 +411,23 @@ impl<P: Payload> Network<P> {
                 }
             }
         }
+    }
+
+    /// A packet at the far end of a wire that may lose it, or of a bridge: what comes of it that is not usual.
+    #[cold]
+    fn arrive_specially(
+        &mut self,
+        now: Time,
+        link: u32,
+        arrived: &Arrived,
+        probe: &mut impl Probe,
+    ) -> Option<Event<P>> {
+        let packet = *self.ports.packet(arrived);
+        if self.ports.loses(now, link, &packet, probe) {
+            return Some(Event::Dropped { packet });
+        }
+        let link = self.ports.link_of(link);
+        (self.detour(link) == BRIDGED).then_some(Event::Crossed { link, packet })
     }
 
     /// When something is due next: [`Network::next`] has no event before. `None` if nothing is due ever. There need not be an
@@ -413,6 +485,9 @@ impl<P: Payload> Network<P> {
 
 /// What [`Network::detours`] says of a whole network.
 fn detours(graph: &Graph) -> Vec<u32> {
+    if graph.links.iter().any(|link| link.bridge.is_some()) {
+        return graph.links.iter().map(|link| if link.bridge.is_some() { BRIDGED } else { NONE }).collect();
+    }
     if graph.links.iter().all(|link| link.scheduler.is_none()) {
         return Vec::new();
     }

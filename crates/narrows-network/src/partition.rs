@@ -28,7 +28,7 @@ impl Partition {
     }
 
     /// A part for each site, numbered in the order of the sites. One part where there is one site, and where a cut has
-    /// less delay than `least`, or none, or a port with classes: there would be no look-ahead.
+    /// less delay than `least`, or none, or a port with classes or a bridge: there would be no look-ahead.
     pub fn by_site(graph: &Graph, least: Span) -> Partition {
         let mut sites: Vec<u16> = graph.nodes.iter().map(|node| node.site).collect();
         sites.sort_unstable();
@@ -44,7 +44,8 @@ impl Partition {
             if from != to {
                 let delay = delays.entry((to, from)).or_insert(link.delay);
                 // What such a port sends next is decided when it sends it, and told by its far end's arrivals.
-                let look_ahead = if link.scheduler.is_some() { Span::ZERO } else { link.delay };
+                let is_late = link.scheduler.is_some() || link.bridge.is_some();
+                let look_ahead = if is_late { Span::ZERO } else { link.delay };
                 *delay = look_ahead.min(*delay);
             }
         }
@@ -79,7 +80,7 @@ impl Partition {
 mod tests {
     use narrows_core::queue::Limit;
     use narrows_core::units::Rate;
-    use narrows_scenario::plan::{Link, Node, NodeKind, Role, Scheduler};
+    use narrows_scenario::plan::{Link, LossOf, Node, NodeKind, Role, Scheduler};
 
     use super::*;
 
@@ -99,6 +100,8 @@ mod tests {
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: LossOf::All,
+            bridge: None,
             jitter: Span::ZERO,
             watched: false,
         };

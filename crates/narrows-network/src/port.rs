@@ -29,7 +29,7 @@ use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_scenario::plan::{Graph, Link};
+use narrows_scenario::plan::{Graph, Link, LossOf};
 
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
@@ -100,8 +100,8 @@ struct Port {
     far_end: u32,
     /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹².
     exact: bool,
-    /// Whether its wire loses packets.
-    lossy: bool,
+    /// Whether its wire loses packets, or it is a bridge.
+    special: bool,
     kind: Kind,
     /// Whether what is offered from outside waits a random time.
     jittery: bool,
@@ -150,8 +150,8 @@ pub(crate) enum FarEnd {
 pub(crate) struct Arrived {
     /// Where the packet lies until the next is accepted anywhere: see [`Ports::packet`].
     pub(crate) position: u32,
-    /// Whether the wire may have lost it: see [`Ports::loses`].
-    pub(crate) lossy: bool,
+    /// Whether the wire may have lost it (see [`Ports::loses`]), or it has crossed a bridge.
+    pub(crate) special: bool,
     pub(crate) far_end: FarEnd,
     /// The link's next packet.
     pub(crate) next: Option<First>,
@@ -209,8 +209,9 @@ struct Rules {
     congestion_point: Option<CongestionPoint>,
     samples: Packets,
     since: Time,
-    /// Packets lost on the wire, in units of 2⁻³².
+    /// Packets lost on the wire, in units of 2⁻³², and which of them may be.
     loss: u32,
+    loss_of: LossOf,
     losses: SmallStream,
     /// The longest wait of a packet from outside.
     jitter: Span,
@@ -236,8 +237,10 @@ pub(crate) struct Ports<P> {
     store: Store<P>,
     /// Number of links: from here on ports are lanes.
     links: u32,
-    /// By link: its lane; [`NONE`] for none. Empty where nothing is sampled.
+    /// By link: its lane; [`NONE`] for none. Empty where there is none.
     lanes: Vec<u32>,
+    /// By lane: its link.
+    beside: Vec<u32>,
     /// What the last packet's sample told.
     told: Option<Feedback>,
 }
@@ -303,6 +306,7 @@ impl<P: Payload> Ports<P> {
             })
             .collect();
         let switches = switch_indices(graph);
+        let has_bridges = graph.links.iter().any(|link| link.bridge.is_some());
         let has_points = graph.links.iter().any(|link| link.congestion_point.is_some());
         let mut ports = Ports {
             ports: Vec::new(),
@@ -312,6 +316,7 @@ impl<P: Payload> Ports<P> {
             store: Store::new(),
             links: index(graph.links.len()),
             lanes: Vec::new(),
+            beside: Vec::new(),
             told: None,
         };
         for (id, link) in graph.links.iter().enumerate() {
@@ -337,14 +342,20 @@ impl<P: Payload> Ports<P> {
                     Some(pool)
                 }
             };
+            if link.bridge.is_some() && (of_host || switches[link.to as usize] == NONE) {
+                return Err(GraphError::HostBridges { link: id });
+            }
+            if link.scheduler.is_some() && has_bridges {
+                return Err(GraphError::ClassesAndBridges { link: id });
+            }
             let far_end = match switches[link.to as usize] {
                 NONE => FarEnd::Host(link.to),
                 switch => FarEnd::Switch(switch),
             };
             ports.add(link, far_end, pool.unwrap_or(NONE), seed);
         }
-        if has_points {
-            ports.add_lanes(graph, seed);
+        if has_points || has_bridges {
+            ports.add_lanes(graph, has_points, seed);
         }
         Ok(ports)
     }
@@ -391,7 +402,7 @@ impl<P: Payload> Ports<P> {
                 FarEnd::Switch(switch) => switch | SWITCH,
             },
             exact: ps_per_byte.is_some(),
-            lossy: link.loss > 0,
+            special: link.loss > 0 || link.bridge.is_some(),
             kind: match (&classes, pool) {
                 (Some(_), _) => Kind::Classes,
                 (None, NONE) => Kind::Fifo,
@@ -418,6 +429,7 @@ impl<P: Payload> Ports<P> {
             samples: Packets::ZERO,
             since: Time::ZERO,
             loss: link.loss,
+            loss_of: link.loss_of,
             losses: small("loss"),
             jitter: link.jitter,
             waits: small("jitter"),
@@ -600,7 +612,7 @@ impl<P: Payload> Ports<P> {
         // An empty ring's front is a record too, of the past.
         let at = self.store.record(front).at;
         let next = (port.ring.len() > 0).then_some(First { at, front });
-        Arrived { position, lossy: port.lossy, far_end: port.far_end(), next }
+        Arrived { position, special: port.special, far_end: port.far_end(), next }
     }
 
     /// Asks for a port and its first packet, at the same time: the packet is not looked up in the port.
@@ -680,13 +692,17 @@ impl<P: Payload> Ports<P> {
     }
 
     /// Draws whether the wire loses a packet that would now arrive.
-    #[cold]
-    pub(crate) fn loses(&mut self, now: Time, link: u32, arrived: &Arrived, probe: &mut impl Probe) -> bool {
+    pub(crate) fn loses(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> bool {
         let rules = &mut self.rules[link as usize];
-        let lost = rules.losses.below(1 << 32) < u64::from(rules.loss);
+        let exposed = match rules.loss_of {
+            LossOf::All => true,
+            LossOf::Data => packet.carries_data(),
+            LossOf::Unprotected => packet.carries_data() && !packet.ecn_capable(),
+        };
+        let lost = rules.loss > 0 && exposed && rules.losses.below(1 << 32) < u64::from(rules.loss);
         if lost {
             rules.dropped[DropReason::Impairment as usize] += Packets::new(1);
-            let size = Bytes::new(u64::from(self.packet(arrived).ip_bytes()));
+            let size = Bytes::new(u64::from(packet.ip_bytes()));
             probe.observe(now, Fact::Dropped { port: link, reason: DropReason::Impairment, size });
         }
         lost

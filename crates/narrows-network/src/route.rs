@@ -45,6 +45,16 @@ pub enum GraphError {
         /// The port's link.
         link: u32,
     },
+    /// A bridge begins or ends at a host: only routers are edges.
+    HostBridges {
+        /// The link.
+        link: u32,
+    },
+    /// A port serves several classes in a network with a bridge.
+    ClassesAndBridges {
+        /// The port's link.
+        link: u32,
+    },
     /// A port serves several classes in a network with congestion points.
     ClassesAndPoints {
         /// The port's link.
@@ -75,6 +85,10 @@ impl fmt::Display for GraphError {
             GraphError::HostClasses { link } => write!(f, "link {link} has a scheduler and begins at a host"),
             GraphError::ClassesAndPoints { link } => {
                 write!(f, "link {link} has a scheduler in a network with congestion points")
+            }
+            GraphError::HostBridges { link } => write!(f, "link {link} has a bridge, and a host at one end"),
+            GraphError::ClassesAndBridges { link } => {
+                write!(f, "link {link} has a scheduler in a network with a bridge")
             }
             GraphError::TooManyWays { node } => write!(
                 f,

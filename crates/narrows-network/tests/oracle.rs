@@ -289,6 +289,7 @@ fn computed(case: &Case) -> Vec<Seen> {
                 Event::Arrival { host, packet } => seen.push(Seen::Arrived(now.as_ps(), host, packet)),
                 // The probe has seen it too, with the reason.
                 Event::Dropped { .. } | Event::Sampled { .. } => {}
+                Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
                 Event::Due(entity) if entity == reset => network.reset_counters(now),
                 Event::Due(entity) if entity.class() == Class::Sample => {
                     for link in 0..u32::try_from(case.graph.links.len()).unwrap() {

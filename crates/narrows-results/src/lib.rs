@@ -14,4 +14,4 @@ mod ports;
 mod rows;
 
 pub use ideal::Ideal;
-pub use rows::{FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+pub use rows::{BridgeRow, FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};

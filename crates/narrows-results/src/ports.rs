@@ -51,7 +51,7 @@ impl PortRow {
 mod tests {
     use narrows_core::queue::Limit;
     use narrows_core::units::{Bytes, Packets, Rate, Span};
-    use narrows_scenario::plan::Role;
+    use narrows_scenario::plan::{LossOf, Role};
 
     use super::*;
 
@@ -71,6 +71,8 @@ mod tests {
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: LossOf::All,
+            bridge: None,
             jitter: Span::ZERO,
             watched: true,
         };

@@ -1,5 +1,6 @@
 //! Plain rows, in the order of the plan's identifiers.
 
+use narrows_core::edge::dcib::{Edge, Packet, ReceiveCounters, TransmitCounters};
 use narrows_core::units::Time;
 
 /// One flow.
@@ -94,6 +95,34 @@ pub struct PortRow {
     pub measured_ns: u64,
 }
 
+/// One end of a bridge, from the beginning of the run to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BridgeRow {
+    /// Index of the link that it sends over.
+    pub bridge: u32,
+    /// What it did with packets from its site.
+    pub transmitted: TransmitCounters,
+    /// What it did with packets from the other end.
+    pub received: ReceiveCounters,
+    /// Duplicate acknowledgements from the other end that it did not pass on.
+    pub hushed_packets: u64,
+    /// The round trip to the other end, smoothed, at the end.
+    pub round_trip_ns: u64,
+}
+
+impl BridgeRow {
+    /// What an edge has done that sends over the link `bridge`.
+    pub fn new<P: Packet>(bridge: u32, edge: &Edge<P>) -> BridgeRow {
+        BridgeRow {
+            bridge,
+            transmitted: edge.transmitted(),
+            received: edge.received(),
+            hushed_packets: edge.hushed(),
+            round_trip_ns: edge.round_trip().as_ns(),
+        }
+    }
+}
+
 /// What a series measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
@@ -178,6 +207,8 @@ pub struct Results {
     pub ports: Vec<PortRow>,
     /// By time, then quantity, then entity.
     pub series: Vec<SeriesRow>,
+    /// By index of the link; none where there are no bridges.
+    pub bridges: Vec<BridgeRow>,
     /// Packets serialised out of a port, warm-up included.
     pub packet_hops: u64,
     /// Entries of the agenda handled.

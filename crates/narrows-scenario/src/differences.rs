@@ -7,13 +7,16 @@
 use std::collections::BTreeMap;
 
 use narrows_core::cc::{SPECS, Spec};
+use narrows_core::edge::dcib;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
 use crate::controller::describe_value;
-use crate::plan::{Connections, Graph, Link, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Traffic};
+use crate::plan::{
+    Connections, Graph, Link, LossOf, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope, Traffic,
+};
 use crate::select::role_name;
 
 /// One fact that is not the same in all plans.
@@ -187,6 +190,19 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         tell("delay", &|link| Some(link.delay.to_string()));
         tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
         tell("loss", &|link| (link.loss > 0).then(|| format!("{}/2^32", link.loss)));
+        tell("loss-of", &|link| (link.loss_of != LossOf::All).then(|| kebab(&link.loss_of)));
+        for (parameter, of) in DCIB {
+            tell(&format!("bridge.dcib.{parameter}"), &|link| link.bridge.as_ref().map(of));
+        }
+        tell("congestion-point.qcn.set-point", &|link| Some(link.congestion_point?.sampling.set_point.to_string()));
+        tell("congestion-point.qcn.weight", &|link| Some(link.congestion_point?.sampling.weight.to_string()));
+        tell("congestion-point.qcn.sample-base", &|link| Some(link.congestion_point?.sampling.sample_base.to_string()));
+        tell("congestion-point.qcn.notify", &|link| {
+            Some(match link.congestion_point?.scope {
+                Scope::Tor => "tor".to_owned(),
+                Scope::SourceDatacenter => "source-datacenter".to_owned(),
+            })
+        });
         tell("jitter", &|link| (link.jitter > Span::ZERO).then(|| link.jitter.to_string()));
         tell("limit", &|link| {
             Some(match link.limit {
@@ -219,6 +235,33 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
             tell(&format!("aqm.{parameter}"), &|link| aqm(link.aqm?, parameter));
         }
     }
+}
+
+/// A parameter and how it is told.
+type Told<T> = (&'static str, fn(&T) -> String);
+
+/// The parameters of a bridge, as one writes them.
+const DCIB: [Told<dcib::Config>; 9] = [
+    ("share", |config| format!("{:.5}", fraction(config.share))),
+    ("choose", |config| kebab(&config.chooser)),
+    ("rate", |config| config.rate.to_string()),
+    ("round-trip", |config| config.round_trip.to_string()),
+    ("repairs", |config| config.repairs.to_string()),
+    ("store", |config| config.store.to_string()),
+    ("hiding", |config| kebab(&config.hiding)),
+    ("hold", |config| config.hold.to_string()),
+    ("held", |config| config.held.to_string()),
+];
+
+#[expect(clippy::cast_precision_loss, reason = "five digits are told")]
+fn fraction(share: dcib::Share) -> f64 {
+    share.as_q32() as f64 / f64::from(1 << 16) / 65_536.0
+}
+
+/// A choice by the name that it is written by.
+fn kebab(choice: &impl serde::Serialize) -> String {
+    let Ok(Value::String(name)) = serde_json::to_value(choice) else { unreachable!("a choice is a name") };
+    name
 }
 
 /// One value if all agree; otherwise each distinct one with how often it occurs, or nothing if none has one.

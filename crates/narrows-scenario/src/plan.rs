@@ -2,6 +2,7 @@
 //! million flows; its hash names its results.
 
 use narrows_core::cc::Value;
+use narrows_core::edge::dcib;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
@@ -143,12 +144,38 @@ pub struct Link {
     pub scheduler: Option<Scheduler>,
     /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
     pub loss: u32,
+    /// Which packets may be; any, and left out of the plan's text, where nothing else is said.
+    #[serde(default, skip_serializing_if = "LossOf::is_all")]
+    pub loss_of: LossOf,
+    /// What the routers at both ends do with what passes; left out of the plan's text where there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<dcib::Config>,
     /// A packet that is offered from outside begins to leave so much later at most, at random; the order stays: a model of a
     /// host's stack as well. Zero is left out of the plan's text.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jitter: Span,
     /// Whether its backlog is sampled.
     pub watched: bool,
+}
+
+/// Which packets a wire may lose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossOf {
+    /// Any.
+    #[default]
+    All,
+    /// Those with data.
+    Data,
+    /// Those with data that are not ECN-capable.
+    Unprotected,
+}
+
+impl LossOf {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    fn is_all(&self) -> bool {
+        *self == LossOf::All
+    }
 }
 
 /// How a port serves several classes. Each has a queue of its own, with the port's marking law and an equal share of its

@@ -10,8 +10,9 @@ use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::network::{self, Aqm, LinkClass, Pi, Pool, Topology};
 use crate::experiment::quantity::{Fraction, Quantity, Room};
-use crate::plan::{CongestionPoint, Graph, Link, Node, NodeKind, Role, Scheduler, Scope};
+use crate::plan::{CongestionPoint, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope};
 
+mod bridge;
 mod dumbbell;
 mod fat_tree;
 mod graph;
@@ -34,7 +35,7 @@ pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<Graph> {
         Topology::FatTree(written) => fat_tree::resolve(written),
         Topology::Graph(written) => graph::resolve(written),
     }?;
-    check_classes(&graph).map_err(|problem| problem.at(&topology.span))?;
+    check_classes(&graph).and_then(|()| bridge::check(&graph)).map_err(|problem| problem.at(&topology.span))?;
     Ok(graph)
 }
 
@@ -87,6 +88,8 @@ struct LinkSpec {
     scheduler: Option<Scheduler>,
     /// In units of 2⁻³².
     loss: u32,
+    loss_of: LossOf,
+    bridge: Option<bridge::Bridge>,
     /// Of a host's own port.
     jitter: Span,
 }
@@ -105,6 +108,8 @@ impl LinkSpec {
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: LossOf::All,
+            bridge: None,
             jitter,
         }
     }
@@ -148,6 +153,16 @@ impl LinkSpec {
                 );
             }
             spec.loss = u32::try_from(loss.scaled(32)).unwrap_or(u32::MAX);
+        }
+        if let Some(loss_of) = class.loss_of {
+            spec.loss_of = match loss_of {
+                network::LossOf::All => LossOf::All,
+                network::LossOf::Data => LossOf::Data,
+                network::LossOf::Unprotected => LossOf::Unprotected,
+            };
+        }
+        if let Some(bridge) = &class.bridge {
+            spec.bridge = bridge::bridge_of(&bridge.value)?;
         }
         Ok(spec)
     }
@@ -434,7 +449,20 @@ impl Builder {
     fn link(&mut self, from: u32, to: u32, role: Role, spec: &LinkSpec) {
         let name = |node: u32| &self.graph.nodes[node as usize].name;
         let name = format!("{}->{}", name(from), name(to));
-        let LinkSpec { rate, delay, stack, limit, pool, aqm, congestion_point, scheduler, loss, jitter } = spec.clone();
+        let LinkSpec {
+            rate,
+            delay,
+            stack,
+            limit,
+            pool,
+            aqm,
+            congestion_point,
+            scheduler,
+            loss,
+            loss_of,
+            bridge,
+            jitter,
+        } = spec.clone();
         let pooled = pool.is_some();
         let watched = false;
         let link = Link {
@@ -451,6 +479,8 @@ impl Builder {
             congestion_point: congestion_point.map(|point| point.at(rate, aqm)),
             scheduler,
             loss,
+            loss_of,
+            bridge: bridge.map(|bridge| bridge.at(rate, delay)),
             jitter,
             watched,
         };
@@ -460,7 +490,9 @@ impl Builder {
     /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port is an unbounded FIFO.
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
         let Stack { tx, rx, jitter } = self.stack;
-        let own = LinkSpec { stack: tx, loss: spec.loss, jitter, ..LinkSpec::plain(spec.rate, spec.delay + tx) };
+        let LinkSpec { loss, loss_of, bridge, .. } = spec.clone();
+        let plain = LinkSpec::plain(spec.rate, spec.delay + tx);
+        let own = LinkSpec { stack: tx, loss, loss_of, bridge, jitter, ..plain };
         self.link(host, switch, Role::Host, &own);
         self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + rx, stack: rx, ..spec.clone() });
     }

@@ -10,6 +10,7 @@
 //! Nothing here draws on clocks, entropy or the order of memory: the same plan and seed give the same results.
 #![forbid(unsafe_code)]
 
+mod bridges;
 mod calibrate;
 mod connections;
 mod flows;

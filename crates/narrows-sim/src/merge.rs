@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
-use narrows_results::{FlowRow, PortRow, RequestRow, Results, SeriesRow};
+use narrows_results::{BridgeRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::Plan;
 
 use crate::connections::opener;
@@ -32,6 +32,8 @@ pub(crate) struct Notes {
     /// By link. A part counts what leaves its own ports, and what the wires into it lose.
     pub(crate) ports: Vec<PortRow>,
     pub(crate) series: Vec<SeriesRow>,
+    /// Of every bridge; what ends in another part has done nothing.
+    pub(crate) bridges: Vec<BridgeRow>,
     pub(crate) packet_hops: u64,
     pub(crate) events: u64,
     pub(crate) ended: Time,
@@ -54,7 +56,14 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
     }
     SeriesRow::sort(&mut series);
     let ports = merge_ports(plan, partition, &parts);
-    Results { flows, requests: queries, ports, series, packet_hops, events, ended_ns: ended.as_ns() }
+    let own =
+        |bridge: &BridgeRow, part: u32| partition.part_of(plan.network.links[bridge.bridge as usize].from) == part;
+    let mut bridges: Vec<BridgeRow> = (0..)
+        .zip(&parts)
+        .flat_map(|(part, notes)| notes.bridges.iter().filter(move |bridge| own(bridge, part)).cloned())
+        .collect();
+    bridges.sort_by_key(|row| row.bridge);
+    Results { flows, requests: queries, ports, series, bridges, packet_hops, events, ended_ns: ended.as_ns() }
 }
 
 /// All queries, and the number of each by part and place.

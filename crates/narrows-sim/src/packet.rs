@@ -1,6 +1,6 @@
 //! The simulator's packet: 32 bytes by value, with what few packets carry kept aside.
 
-use narrows_core::packet::{Ecn, Flags, SackBlocks, Segment, Tag};
+use narrows_core::packet::{Ecn, Flags, HEADER_BYTES, SackBlocks, Segment, Tag};
 use narrows_core::rng::mix;
 use narrows_network::Payload;
 
@@ -13,7 +13,7 @@ pub(crate) struct Packet {
     ack: u32,
     timestamp: u32,
     timestamp_echo: u32,
-    /// A slot of the side pool if the packet has SACK blocks, else its tag.
+    /// A slot of the side pool if the packet has SACK blocks, else its tag; on a bridge, where what is around it lies.
     extra: u32,
     /// The host it is for.
     destination: u16,
@@ -21,18 +21,24 @@ pub(crate) struct Packet {
     size: u16,
     window: u16,
     flags: u8,
-    /// From the lowest: two bits of ECN, two that count SACK blocks, three of the service class.
+    /// From the lowest: two bits of ECN, two that count SACK blocks, three of the service class, one if something is around it.
     bits: u8,
 }
 
 const _: () = assert!(size_of::<Packet>() == 32);
 
+#[allow(clippy::cast_possible_truncation, reason = "headers are short")]
+const HEADER_BYTES_U32: u32 = HEADER_BYTES as u32;
+
 /// Where the number of SACK blocks stands among a packet's bits, and the service class.
 const BLOCKS_SHIFT: u8 = 2;
 const BLOCKS: u8 = 3 << BLOCKS_SHIFT;
 const CLASS_SHIFT: u8 = 4;
+/// Something is around the packet, as it is on a bridge.
+const WRAPPED: u8 = 1 << 7;
 
-/// Beside the flags of a segment: no segment at all, but a switch's notification of congestion.
+/// Beside the flags of a segment: no segment at all, but a switch's notification of congestion, or what the ends of a
+/// bridge tell each other.
 const NOTIFICATION: u8 = 1 << 7;
 /// Size of a notification: 24 bytes of fields, and 64 of the sampled packet [802.1Qau].
 const NOTIFICATION_BYTES: u16 = 88;
@@ -129,6 +135,80 @@ impl Packet {
         (self.flags & NOTIFICATION != 0).then(|| (u8::try_from(self.ack).unwrap_or(0), self.seq))
     }
 
+    /// What one end of a bridge tells the other: all that it says lies in this place.
+    pub(crate) fn control(place: u32, size: u64) -> Packet {
+        Packet {
+            connection: 0,
+            seq: 0,
+            ack: 0,
+            timestamp: 0,
+            timestamp_echo: 0,
+            extra: place,
+            destination: 0,
+            size: u16::try_from(size).expect("it is short"),
+            window: 0,
+            flags: NOTIFICATION,
+            bits: Ecn::Capable as u8 | WRAPPED,
+        }
+    }
+
+    /// The packet with something around it that makes it longer by so many bytes, and lies in this place.
+    pub(crate) fn wrap(mut self, place: u32, longer: u64) -> Packet {
+        self.extra = place;
+        self.size += u16::try_from(longer).expect("it is short");
+        self.bits |= WRAPPED;
+        self
+    }
+
+    /// The inverse of [`Packet::wrap`]; `extra` is what stood in the packet before.
+    pub(crate) fn unwrap(mut self, extra: u32, longer: u64) -> Packet {
+        self.extra = extra;
+        self.size -= u16::try_from(longer).expect("it is short");
+        self.bits &= !WRAPPED;
+        self
+    }
+
+    /// Where what is around the packet lies, if there is anything.
+    pub(crate) fn wrapped(&self) -> Option<u32> {
+        (self.bits & WRAPPED != 0).then_some(self.extra)
+    }
+
+    pub(crate) fn extra(&self) -> u32 {
+        self.extra
+    }
+
+    pub(crate) fn ecn_bits(&self) -> Ecn {
+        match self.bits & 3 {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            2 => Ecn::Capable,
+            _ => Ecn::Marked,
+        }
+    }
+
+    pub(crate) fn set_ecn_bits(&mut self, ecn: Ecn) {
+        self.bits = self.bits & !3 | ecn as u8;
+    }
+
+    pub(crate) fn seq(&self) -> u32 {
+        self.seq
+    }
+
+    pub(crate) fn is_syn(&self) -> bool {
+        Flags::from_bits(self.flags).contains(Flags::SYN)
+    }
+
+    /// The acknowledgement, if it has one.
+    pub(crate) fn ack(&self) -> Option<u32> {
+        Flags::from_bits(self.flags).contains(Flags::ACK).then_some(self.ack)
+    }
+
+    /// Bytes of data in it, where nothing is around it: a segment with SACK blocks has none.
+    pub(crate) fn payload(&self) -> u32 {
+        let has_none = self.bits & BLOCKS != 0 || self.flags & NOTIFICATION != 0 || self.is_syn();
+        if has_none { 0 } else { u32::from(self.size).saturating_sub(HEADER_BYTES_U32) }
+    }
+
     /// What the packet has in the pool, taken out of there: the packet goes to where there is another pool.
     pub(crate) fn leave(&self, pool: &mut SidePool) -> Option<(SackBlocks, Tag)> {
         (self.bits & BLOCKS > 0).then(|| pool.take(self.extra))
@@ -150,12 +230,7 @@ impl Packet {
             ack: self.ack,
             length: 0,
             flags: Flags::from_bits(self.flags),
-            ecn: match self.bits & 3 {
-                0 => Ecn::NotCapable,
-                1 => Ecn::Capable1,
-                2 => Ecn::Capable,
-                _ => Ecn::Marked,
-            },
+            ecn: self.ecn_bits(),
             window: self.window,
             timestamp: self.timestamp,
             timestamp_echo: self.timestamp_echo,
@@ -190,12 +265,17 @@ impl Payload for Packet {
 
     #[inline]
     fn service_class(&self) -> u8 {
-        self.bits >> CLASS_SHIFT
+        (self.bits & !WRAPPED) >> CLASS_SHIFT
     }
 
     #[inline]
     fn ecn_capable(&self) -> bool {
         self.bits & 3 != 0
+    }
+
+    fn carries_data(&self) -> bool {
+        // What may be around it changes nothing: only what carries data is made longer.
+        self.payload() > 0
     }
 
     #[inline]

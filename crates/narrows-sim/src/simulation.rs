@@ -9,6 +9,7 @@
 //! that stop and answers that wait have one each, named by the flow's tag; samplers come last.
 
 mod boundary;
+mod bridging;
 mod near_source;
 mod observation;
 mod traffic;
@@ -28,6 +29,7 @@ use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, P
 use narrows_scenario::traffic::asks::{Asks, Waits};
 use narrows_scenario::traffic::flows::{Arrivals, Name};
 
+use crate::bridges::Bridges;
 use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
 use crate::flows::{Begins, Flow, Flows, MOST_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
@@ -128,9 +130,10 @@ const THROUGHPUT: u64 = 4;
 const END: u64 = 5;
 
 /// What a start entity's identifier says: traffic entries come first, then flows that stop, then delayed answers, both by
-/// the flow's tag.
+/// the flow's tag, and then the ends of bridges.
 const STOPS: u64 = 1 << 33;
 const ANSWERS: u64 = 1 << 34;
+const BRIDGES: u64 = 1 << 35;
 
 /// Size of a flow without one: far beyond any run.
 const ENDLESS: Bytes = Bytes::new(1 << 50);
@@ -186,6 +189,7 @@ pub struct Simulation<'a> {
     horizon: Time,
     done: bool,
     slots: StartSlots,
+    bridges: Bridges,
 }
 
 /// Slots of the start entities: traffic entries first, then stops and answers, used again when those are done.
@@ -235,6 +239,9 @@ impl<'a> Simulation<'a> {
         }
         let host_rates = rates.iter().copied().filter(|&rate| rate != Rate::default());
         let watched = (0..).zip(&graph.links).filter(|(_, link)| link.watched && partition.part_of(link.from) == part);
+        let mut slots =
+            StartSlots { next: u32::try_from(plan.traffic.len()).expect("a plan has few entries"), free: Vec::new() };
+        let bridges = Bridges::new(plan, seed, || slots.take());
         let mut simulation = Simulation {
             plan,
             partition: partition.clone(),
@@ -265,10 +272,8 @@ impl<'a> Simulation<'a> {
             now: Time::ZERO,
             horizon: plan.schedule.end,
             done: false,
-            slots: StartSlots {
-                next: u32::try_from(plan.traffic.len()).expect("a plan has few entries"),
-                free: Vec::new(),
-            },
+            slots,
+            bridges,
         };
         simulation.arm_first_events(seed);
         Ok(simulation)
@@ -349,6 +354,7 @@ impl<'a> Simulation<'a> {
             match event {
                 Event::Arrival { host, packet } => self.handle_packet(now, host, packet),
                 Event::Dropped { packet } => self.note_dropped(packet),
+                Event::Entering { .. } | Event::Crossed { .. } => self.handle_bridge(now, event),
                 Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
                 Event::Due(entity) => match entity.class() {
                     Class::Timer => self.handle_timer(now, entity),

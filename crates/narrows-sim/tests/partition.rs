@@ -87,6 +87,8 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                 congestion_point: point.filter(|_| !host),
                 scheduler: classes.filter(|&of| of == role && !host).map(|_| Scheduler::Drr { weights: vec![3, 1] }),
                 loss,
+                loss_of: LossOf::All,
+                bridge: None,
                 jitter: if host { jitter } else { Span::ZERO },
                 watched: !host,
             });

@@ -10,7 +10,7 @@ use narrows_results::{FlowRow, Results, SeriesRow};
 use narrows_scenario::plan::{Plan, Role};
 
 /// The names of the tables.
-pub const NAMES: [&str; 4] = ["flows", "requests", "ports", "series"];
+pub const NAMES: [&str; 5] = ["flows", "requests", "ports", "series", "bridges"];
 
 /// The table of this name; `None` if there is none.
 pub fn table(name: &str, plan: &Plan, results: &Results) -> Option<RecordBatch> {
@@ -19,6 +19,7 @@ pub fn table(name: &str, plan: &Plan, results: &Results) -> Option<RecordBatch> 
         "requests" => requests(plan, results),
         "ports" => ports(plan, results),
         "series" => series(plan, results),
+        "bridges" => bridges(plan, results),
         _ => return None,
     };
     // Every column is nullable: whether a value can be missing must not depend on whether one is missing in this run.
@@ -135,6 +136,40 @@ fn ports(plan: &Plan, results: &Results) -> Columns {
         ("queue_max_bytes", numbers(rows, |row| row.queue_max_bytes)),
         ("utilisation", reals(rows, |row| row.utilisation)),
         ("measured_ns", numbers(rows, |row| row.measured_ns)),
+    ]
+}
+
+fn bridges(plan: &Plan, results: &Results) -> Columns {
+    let rows = &results.bridges;
+    let link = |bridge: u32| &plan.network.links[bridge as usize];
+    let node = |index: u32| plan.network.nodes[index as usize].name.as_str();
+    vec![
+        ("bridge", texts(rows, |row| link(row.bridge).name.as_str())),
+        ("node", texts(rows, |row| node(link(row.bridge).from))),
+        ("data_packets", numbers(rows, |row| row.transmitted.data_packets)),
+        ("marked_packets", numbers(rows, |row| row.transmitted.marked_packets)),
+        ("marked_bytes", numbers(rows, |row| row.transmitted.marked_bytes.get())),
+        ("unmarked_store_full_packets", numbers(rows, |row| row.transmitted.store_full)),
+        ("unmarked_far_silent_packets", numbers(rows, |row| row.transmitted.far_silent)),
+        ("unmarked_severe_packets", numbers(rows, |row| row.transmitted.severe)),
+        ("fast_repairs", numbers(rows, |row| row.transmitted.fast_repairs)),
+        ("late_repairs", numbers(rows, |row| row.transmitted.late_repairs)),
+        ("needless_repairs", numbers(rows, |row| row.transmitted.needless_repairs)),
+        ("repaired_packets", numbers(rows, |row| row.transmitted.repaired)),
+        ("given_up_packets", numbers(rows, |row| row.transmitted.given_up)),
+        ("store_max_bytes", numbers(rows, |row| row.transmitted.store_max.get())),
+        ("sessions", numbers(rows, |row| row.transmitted.sessions)),
+        ("round_trip_ns", numbers(rows, |row| row.round_trip_ns)),
+        ("received_marked_packets", numbers(rows, |row| row.received.marked_packets)),
+        ("duplicate_packets", numbers(rows, |row| row.received.duplicates)),
+        ("cleared_marks", numbers(rows, |row| row.received.cleared_marks)),
+        ("held_packets", numbers(rows, |row| row.received.held_packets)),
+        ("held_max_bytes", numbers(rows, |row| row.received.held_max.get())),
+        ("filled_holes", numbers(rows, |row| row.received.filled_holes)),
+        ("late_holes", numbers(rows, |row| row.received.late_holes)),
+        ("plain_holes", numbers(rows, |row| row.received.plain_holes)),
+        ("overflows", numbers(rows, |row| row.received.overflows)),
+        ("hushed_packets", numbers(rows, |row| row.hushed_packets)),
     ]
 }
 

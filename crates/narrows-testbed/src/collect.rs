@@ -50,6 +50,7 @@ pub(crate) fn collect(
         requests,
         ports: ports(plan, &observed.samples),
         series,
+        bridges: Vec::new(),
         packet_hops: observed.packet_hops,
         events: observed.packet_hops,
         ended_ns: ended.as_ns(),

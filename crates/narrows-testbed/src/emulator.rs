@@ -341,7 +341,8 @@ impl Emulator {
             self.counts.unroutable += 1;
             return None;
         }
-        Some(Packet { buffer, destination, flow_hash, ip_bytes: header.ip_bytes, ecn: header.ecn })
+        let has_data = header.tcp_payload(bytes) != Some(0);
+        Some(Packet { buffer, destination, flow_hash, ip_bytes: header.ip_bytes, ecn: header.ecn, has_data })
     }
 
     /// Does everything that is due up to and including `now`.
@@ -363,6 +364,7 @@ impl Emulator {
                 }
                 Event::Sampled { link, feedback, packet } => self.tell(at, link, feedback, packet),
                 Event::Due(_) => unreachable!("nothing is armed in the network"),
+                Event::Entering { .. } | Event::Crossed { .. } => unreachable!("plans with bridges are refused"),
             }
         }
     }
@@ -383,7 +385,7 @@ impl Emulator {
             return;
         };
         let ip_bytes = u16::try_from(length).expect("a hundred bytes");
-        let told = Packet { buffer, destination: sender, ip_bytes, ecn: Ecn::NotCapable, ..packet };
+        let told = Packet { buffer, destination: sender, ip_bytes, ecn: Ecn::NotCapable, has_data: false, ..packet };
         self.counts.notifications += 1;
         self.network.notify(at, link, told);
     }

@@ -234,6 +234,8 @@ pub struct Packet {
     pub(crate) flow_hash: u32,
     pub(crate) ip_bytes: u16,
     pub(crate) ecn: Ecn,
+    /// Whether it carries data of an application: of TCP, payload; of anything else, that it is there.
+    pub(crate) has_data: bool,
 }
 
 impl Payload for Packet {
@@ -252,6 +254,9 @@ impl Payload for Packet {
     #[inline]
     fn ecn_capable(&self) -> bool {
         self.ecn != Ecn::NotCapable
+    }
+    fn carries_data(&self) -> bool {
+        self.has_data
     }
     #[inline]
     fn mark(&mut self) {
@@ -492,6 +497,7 @@ mod tests {
             flow_hash: 0,
             ip_bytes: u16::try_from(bytes.len()).unwrap(),
             ecn: Ecn::Capable,
+            has_data: true,
         };
         assert_eq!(pool.bytes(&packet), bytes);
         packet.mark();

@@ -131,6 +131,12 @@ pub enum TestbedError {
         /// Of the first one.
         port: String,
     },
+    /// The plan joins routers by a bridge, which the emulated network has not.
+    #[error("link {link} has a bridge, and live runs have none as yet")]
+    Bridge {
+        /// Of the first one.
+        link: String,
+    },
     /// A host cannot be made.
     #[error("host {host} cannot be made: {error}")]
     Host {
@@ -268,6 +274,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     }
     if let Some(link) = plan.network.links.iter().find(|link| link.scheduler.is_some()) {
         return Err(TestbedError::Classes { port: link.name.clone() });
+    }
+    if let Some(link) = plan.network.links.iter().find(|link| link.bridge.is_some()) {
+        return Err(TestbedError::Bridge { link: link.name.clone() });
     }
     let network: Network<Packet> = Network::new(&plan.network, seed).map_err(EmulatorError::from)?;
     let narrowest = |from: u32, to: u32| {

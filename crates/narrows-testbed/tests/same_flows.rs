@@ -28,6 +28,8 @@ fn star(hosts: u32) -> Graph {
         congestion_point: None,
         scheduler: None,
         loss: 0,
+        loss_of: LossOf::All,
+        bridge: None,
         jitter: Span::ZERO,
         watched: false,
     };

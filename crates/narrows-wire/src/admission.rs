@@ -16,15 +16,18 @@ use crate::refusal::Refusal;
 pub struct Sender {
     /// The address that it sends from.
     pub address: IpAddr,
-    /// The secret that it shares with this host.
+    /// The secret that it shares with this host, at one address of the host's.
     pub key: Key,
 }
+
+/// Who tells this host, and where: the congestion point's identity, and the address of this host that its packets had. A host
+/// with several addresses shares a key at each.
+pub type Pair = (u64, IpAddr);
 
 /// Decides on notifications.
 #[derive(Debug)]
 pub struct Admission {
-    /// By their identity.
-    senders: BTreeMap<u64, State>,
+    senders: BTreeMap<Pair, State>,
     tolerance_ns: u64,
 }
 
@@ -36,10 +39,10 @@ struct State {
 }
 
 impl Admission {
-    /// Believes these senders, by identity, as long as their clocks and this host's are within `tolerance_ns` of each other,
+    /// Believes these senders as long as their clocks and this host's are within `tolerance_ns` of each other,
     /// the datagram's travel included. A notification that was recorded before this began is believed once within that time.
-    pub fn new(senders: BTreeMap<u64, Sender>, tolerance_ns: u64) -> Admission {
-        let senders = senders.into_iter().map(|(identity, sender)| (identity, State { sender, last_ns: 0 })).collect();
+    pub fn new(senders: BTreeMap<Pair, Sender>, tolerance_ns: u64) -> Admission {
+        let senders = senders.into_iter().map(|(pair, sender)| (pair, State { sender, last_ns: 0 })).collect();
         Admission { senders, tolerance_ns }
     }
 
@@ -53,7 +56,7 @@ impl Admission {
         if hop_limit != HOP_LIMIT {
             return Err(Refusal::TooFar);
         }
-        let known = self.senders.get_mut(&read.sender()).filter(|known| known.sender.address == from);
+        let known = self.senders.get_mut(&read.pair()).filter(|known| known.sender.address == from);
         let known = known.ok_or(Refusal::UnknownSender)?;
         let said = read.verify(&known.sender.key)?;
         if said.sent_ns.abs_diff(now_ns) > self.tolerance_ns {
@@ -92,18 +95,19 @@ mod tests {
     const NOW: u64 = 1_767_225_600_000_000_000;
     const TOLERANCE: u64 = 100_000_000;
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 254));
+    const HOST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 
     fn key(of: u64) -> Key {
         Key::new([u8::try_from(of).unwrap(); 32])
     }
 
     fn admission() -> Admission {
-        let senders = [7, 8].map(|of| (of, Sender { address: ADDRESS, key: key(of) }));
+        let senders = [7, 8].map(|of| ((of, HOST), Sender { address: ADDRESS, key: key(of) }));
         Admission::new(senders.into(), TOLERANCE)
     }
 
     fn said(sender: u64, sent_ns: u64) -> Notification {
-        let flow = Flow { source: ([192, 0, 2, 1], 40_000).into(), destination: ([192, 0, 2, 2], 5_001).into() };
+        let flow = Flow { source: (HOST, 40_000).into(), destination: ([192, 0, 2, 2], 5_001).into() };
         Notification { sender, sent_ns, feedback: 25, offset: 1, growth: 1, flow, seq: 1, payload: 1_448 }
     }
 
@@ -121,6 +125,34 @@ mod tests {
         assert_eq!(outcome(&mut admission, said(7, NOW + 1)), Ok(said(7, NOW + 1)));
     }
 
+    /// A switch and a host with addresses of both families.
+    #[test]
+    fn a_host_is_told_at_each_of_its_addresses_with_a_key_of_its_own() {
+        let switch = Key::new([5; 32]);
+        let ends: [(IpAddr, IpAddr); 3] = [
+            (HOST, ADDRESS),
+            ([192, 0, 2, 2].into(), ADDRESS),
+            ("2001:db8::1".parse().unwrap(), "2001:db8::fe".parse().unwrap()),
+        ];
+        let senders = ends.map(|(host, address)| ((7, host), Sender { address, key: switch.of_host(host) }));
+        let mut admission = Admission::new(senders.into(), TOLERANCE);
+        let told = |host: IpAddr| {
+            let destination = if host.is_ipv4() { ([198, 51, 100, 2], 5_001).into() } else { (host, 5_001).into() };
+            Notification { flow: Flow { source: (host, 40_000).into(), destination }, ..said(7, NOW) }
+        };
+        for (host, address) in ends {
+            for (other, _) in ends.into_iter().filter(|(other, _)| *other != host) {
+                let bytes = told(host).seal(&switch.of_host(other));
+                assert_eq!(admission.admit(&bytes, address, HOP_LIMIT, NOW), Err(Refusal::Unauthenticated));
+            }
+            let bytes = told(host).seal(&switch.of_host(host));
+            assert_eq!(admission.admit(&bytes, address, HOP_LIMIT, NOW), Ok(told(host)));
+            assert_eq!(admission.admit(&bytes, address, HOP_LIMIT, NOW), Err(Refusal::Replayed));
+        }
+        let elsewhere = told([192, 0, 2, 3].into()).seal(&switch.of_host([192, 0, 2, 3].into()));
+        assert_eq!(admission.admit(&elsewhere, ADDRESS, HOP_LIMIT, NOW), Err(Refusal::UnknownSender));
+    }
+
     #[test]
     fn clocks_that_are_set_back_silence_nobody() {
         let mut admission = admission();
@@ -130,6 +162,20 @@ mod tests {
         let now = NOW - hour + 1;
         assert_eq!(admission.admit(&earlier.seal(&key(7)), ADDRESS, HOP_LIMIT, now), Ok(earlier));
         assert_eq!(admission.admit(&earlier.seal(&key(7)), ADDRESS, HOP_LIMIT, now), Err(Refusal::Replayed));
+    }
+
+    #[test]
+    fn clocks_that_are_set_back_by_the_tolerance_silence_a_switch_for_as_long() {
+        let after = |back: u64, later: u64| {
+            let mut admission = admission();
+            assert!(outcome(&mut admission, said(7, NOW)).is_ok());
+            let now = NOW - back + later;
+            admission.admit(&said(7, now).seal(&key(7)), ADDRESS, HOP_LIMIT, now).map(|_| ())
+        };
+        assert_eq!(after(TOLERANCE, 0), Err(Refusal::Replayed));
+        assert_eq!(after(TOLERANCE, TOLERANCE), Err(Refusal::Replayed));
+        assert_eq!(after(TOLERANCE, TOLERANCE + 1), Ok(()));
+        assert_eq!(after(TOLERANCE + 1, 0), Ok(()), "by more, it is known that they were");
     }
 
     #[test]

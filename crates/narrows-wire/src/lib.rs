@@ -10,7 +10,7 @@ pub mod notification;
 pub mod refusal;
 pub mod tunnel;
 
-pub use admission::{Admission, Sender};
+pub use admission::{Admission, Pair, Sender};
 pub use key::Key;
 pub use notification::{Flow, Notification};
 pub use refusal::{Refusal, Tally};

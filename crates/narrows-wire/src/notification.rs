@@ -20,6 +20,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use crate::admission::Pair;
 use crate::key::{Key, TAG};
 use crate::refusal::Refusal;
 
@@ -129,9 +130,9 @@ impl<'a> Unverified<'a> {
         Ok(Unverified { bytes, said })
     }
 
-    /// Who it says has sent it.
-    pub const fn sender(&self) -> u64 {
-        self.said.sender
+    /// Who it says has sent it, and to which address: that of the packet that was sampled.
+    pub const fn pair(&self) -> Pair {
+        (self.said.sender, self.said.flow.source.ip())
     }
 
     /// What it says, if who holds the key said so.
@@ -219,7 +220,7 @@ mod tests {
         fn what_is_sealed_is_read(said in any_notification()) {
             let bytes = said.seal(&KEY);
             let read = Unverified::parse(&bytes).unwrap();
-            prop_assert_eq!(read.sender(), said.sender);
+            prop_assert_eq!(read.pair(), (said.sender, said.flow.source.ip()));
             prop_assert_eq!(read.verify(&KEY), Ok(said));
             prop_assert_eq!(read.verify(&Key::new([8; 32])), Err(Refusal::Unauthenticated));
         }

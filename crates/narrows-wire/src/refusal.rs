@@ -9,7 +9,7 @@ pub enum Refusal {
     Malformed,
     /// It crossed a router: it is not from the switch that this host hangs on [RFC 5082].
     TooFar,
-    /// Nobody known says that it sent this, or it came from another address.
+    /// Nobody known says that it sent this to this address, or it came from another.
     UnknownSender,
     /// Not by who holds the sender's key.
     Unauthenticated,
@@ -21,13 +21,15 @@ pub enum Refusal {
     Feedback,
     /// This host has no such connection.
     UnknownFlow,
+    /// The host cannot say whether it has it, or cannot reach it, now.
+    NotNow,
     /// The byte that it quotes is not in flight.
     NotInFlight,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Refusal; 9] = [
+    pub const ALL: [Refusal; 10] = [
         Refusal::Malformed,
         Refusal::TooFar,
         Refusal::UnknownSender,
@@ -36,6 +38,7 @@ impl Refusal {
         Refusal::Replayed,
         Refusal::Feedback,
         Refusal::UnknownFlow,
+        Refusal::NotNow,
         Refusal::NotInFlight,
     ];
 
@@ -50,6 +53,7 @@ impl Refusal {
             Refusal::Replayed => "replayed",
             Refusal::Feedback => "feedback",
             Refusal::UnknownFlow => "unknown-flow",
+            Refusal::NotNow => "not-now",
             Refusal::NotInFlight => "not-in-flight",
         }
     }
@@ -107,7 +111,7 @@ mod tests {
         }
         tally.count(&Ok(()));
         assert_eq!(tally.taken, 1);
-        assert!(tally.by_reason().map(|(_, count)| count).eq(1..=9));
+        assert!(tally.by_reason().map(|(_, count)| count).eq(1..=10));
         let mut twice = tally;
         twice.add(&tally);
         assert_eq!(twice.taken, 2);

@@ -2,6 +2,7 @@
 
 from narrows.claims import (  # noqa: F401 - each registers its measures
     background,
+    bridges,
     bursts,
     joining,
     lossy,

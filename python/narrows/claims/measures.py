@@ -189,7 +189,10 @@ def plr_wan(frames: Frames, arm: str) -> BySeed:
 
 @measure("1e-5")
 def dropped_across(frames: Frames, arm: str) -> BySeed:
-    """Payload of flows between datacenters that the network dropped, wherever, per byte that their senders sent."""
+    """Payload of flows between datacenters that the network dropped, wherever, per byte that their senders sent.
+
+    That of their requests counts as dropped, too, though the other end sends it.
+    """
     flows = _of(frames.flows, arm).filter(pl.col("class") == "inter")
     refuse_unfinished(int((~flows["finished"]).sum()), len(flows), "flows between datacenters")
     # A flow that has finished has sent each of its bytes once, and some again.

@@ -6,7 +6,7 @@ import random
 
 import polars as pl
 
-from narrows.columns import FLOWS, PORTS, REQUESTS, SERIES
+from narrows.columns import BRIDGES, FLOWS, PORTS, REQUESTS, SERIES
 
 # arm: small-flow queueing in ms, large-flow rate in Mbit/s, DCN drops, WAN drops, WAN queue in KB, marks
 _CHARACTER = {
@@ -25,7 +25,7 @@ _RATE = 1_000_000_000
 
 
 def tables(arm, seed, end_s):
-    """The four tables of a run."""
+    """The tables of a run."""
     character = _CHARACTER.get(arm, _CHARACTER["cubic"])
     names = random.Random(f"{seed}/flows")  # the same flows for every arm, as named streams would have it
     noise = random.Random(f"{arm}/{seed}")
@@ -34,6 +34,7 @@ def tables(arm, seed, end_s):
         "requests": pl.DataFrame(schema=REQUESTS.schema),
         "ports": _ports(character, noise, end_s),
         "series": _series(character, noise, end_s),
+        "bridges": pl.DataFrame(schema=BRIDGES.schema),
     }
 
 

@@ -226,13 +226,13 @@ impl Router {
         };
         let message = match opened {
             Err(refusal) => return self.refuse(refusal),
-            Ok(Opened::Acknowledgement { session, number }) => {
+            Ok(Opened::Acknowledgement { session, number, tries }) => {
                 let size = self.size(number);
                 if size.number == number && size.bytes > 0 {
                     let Size { bytes, v6, .. } = std::mem::take(size);
                     self.limit.arrived(now, v6, bytes);
                 }
-                Message::Acknowledgement { session, number }
+                Message::Acknowledgement { session, number, tries }
             }
             Ok(Opened::Greeting { clock, token }) => Message::Greeting { clock, token },
             Ok(Opened::Welcome { token, session }) => {
@@ -307,8 +307,8 @@ impl Router {
             Message::Plain(frame) => Some(frame.leave()),
             Message::Disguised(frame) => Some(self.disguise(frame)),
             Message::Marked(frame, mark) => Some(self.mark(now, frame, mark)),
-            Message::Acknowledgement { session, number } => {
-                let said = self.end.acknowledge(session, number)?;
+            Message::Acknowledgement { session, number, tries } => {
+                let said = self.end.acknowledge(session, number, tries)?;
                 Some(way?.datagram(&said, port, came_ns))
             }
             Message::Greeting { clock, token } => {

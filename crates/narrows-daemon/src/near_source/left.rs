@@ -4,17 +4,20 @@
 //! that it is to be held to when it is let go, or that it was let go. The last one counts. When most of the file is out of
 //! date it is written anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use narrows_core::units::Rate;
-use narrows_kernel::{Connection, Connections};
+use narrows_kernel::{Connection, Error};
 use narrows_testbed::agent::set_most_rate;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+
+use super::table::APART;
 
 /// What goes with the machine's being switched off, as cookies do.
 const FOLDER: &str = "/run/narrows";
@@ -38,11 +41,15 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// The file of a network namespace. Lets go of what a killed process left held; how many connections that was.
+    /// The file of a network namespace. Lets go of what a killed process left held, and finds it by `all`; how many connections
+    /// that was.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if another process has it.
-    pub(super) fn take_over(namespace: u32, all: &Connections) -> io::Result<(Left, usize)> {
+    pub(super) fn take_over(
+        namespace: u32,
+        all: impl Fn() -> Result<Vec<Connection>, Error>,
+    ) -> io::Result<(Left, usize)> {
         fs::create_dir_all(FOLDER)?;
         let path = Path::new(FOLDER).join(format!("near-source-{namespace}"));
         let lock = own(OpenOptions::new().create(true).write(true)).open(path.with_extension("lock"))?;
@@ -53,14 +60,8 @@ impl Left {
             _ => {}
         }
         let mut held = last(&bytes);
-        let before = held.len();
-        if !held.is_empty() {
-            let living: BTreeMap<u64, Connection> =
-                all.all().map_err(io::Error::other)?.into_iter().map(|found| (found.cookie, found)).collect();
-            // What is there and cannot be reached stays in the file.
-            held.retain(|cookie, rate| living.get(cookie).is_some_and(|found| !let_go(found, *rate)));
-        }
-        let freed = before - held.len();
+        let hold = |found: &Connection, rate| found.socket().and_then(|socket| set_most_rate(&socket, rate));
+        let freed = let_go(&mut held, all, hold).map_err(io::Error::other)?;
         let file = written(&path, &held)?;
         Ok((Left { path, file, records: held.len(), held, _lock: lock }, freed))
     }
@@ -99,12 +100,45 @@ impl Left {
     }
 }
 
-/// Holds a connection to what it is to be held to; whether it needs no more.
-fn let_go(found: &Connection, rate: Option<Rate>) -> bool {
-    match found.socket() {
-        Ok(socket) => set_most_rate(&socket, rate).is_ok(),
-        Err(error) => error == Errno::NOTCONN,
+/// Holds connections to what they are to be held to; to how many that was done. What stays is there and cannot be reached.
+/// `hold` does it to a connection of one process; [`Errno::NOTCONN`] if that has it no more.
+fn let_go(
+    held: &mut BTreeMap<u64, Option<Rate>>,
+    all: impl Fn() -> Result<Vec<Connection>, Error>,
+    hold: impl Fn(&Connection, Option<Rate>) -> rustix::io::Result<()>,
+) -> Result<usize, Error> {
+    let (mut freed, mut missed) = (0, BTreeSet::new());
+    for walk in 0..2 {
+        if held.is_empty() {
+            break;
+        }
+        // One walk may miss a connection: it has ended when two have.
+        thread::sleep(APART * walk);
+        let mut found: BTreeMap<u64, Vec<Connection>> = BTreeMap::new();
+        for one in all()? {
+            found.entry(one.cookie).or_default().push(one);
+        }
+        held.retain(|cookie, rate| {
+            // Processes may share it, and one of them is enough.
+            let mut outcome = Err(Errno::NOTCONN);
+            for one in found.get(cookie).into_iter().flatten() {
+                match hold(one, *rate) {
+                    Err(Errno::NOTCONN) => {}
+                    told => outcome = told,
+                }
+                if outcome.is_ok() {
+                    break;
+                }
+            }
+            freed += usize::from(outcome.is_ok());
+            match outcome {
+                Ok(()) => false,
+                Err(Errno::NOTCONN) => missed.insert(*cookie),
+                Err(_) => true,
+            }
+        });
     }
+    Ok(freed)
 }
 
 /// A file that root alone reads and writes.
@@ -146,7 +180,33 @@ fn last(bytes: &[u8]) -> BTreeMap<u64, Option<Rate>> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
+
+    /// A connection that this process has open.
+    fn open(cookie: u64, process: u32) -> Connection {
+        let (local, remote) = (([192, 0, 2, 1], 40_000).into(), ([192, 0, 2, 2], 5_001).into());
+        Connection { cookie, local, remote, namespace: 1, unacknowledged: 0, next: 0, acked: 0, process, file: 3 }
+    }
+
+    #[test]
+    fn every_process_that_has_a_connection_is_tried_and_only_what_was_let_go_counts() {
+        // Process 1 has closed everything meanwhile, process 2 is out of reach.
+        let hold = |found: &Connection, _| match found.process {
+            1 => Err(Errno::NOTCONN),
+            2 => Err(Errno::PERM),
+            _ => Ok(()),
+        };
+        let shared = [(1, [1, 3]), (2, [3, 1]), (3, [2, 3]), (4, [2, 1]), (5, [1, 1])];
+        let first: Vec<_> =
+            shared.iter().flat_map(|&(cookie, both)| both.map(|process| open(cookie, process))).collect();
+        // 6 is missed by the first walk, 7 by both.
+        let walks = RefCell::new(vec![[first.clone(), vec![open(6, 3)]].concat(), first]);
+        let mut held: BTreeMap<u64, Option<Rate>> = (1..=7).map(|cookie| (cookie, None)).collect();
+        let freed = let_go(&mut held, || Ok(walks.borrow_mut().pop().expect("two walks")), hold).unwrap();
+        assert_eq!((freed, held), (4, BTreeMap::from([(4, None)])), "1, 2, 3 and 6");
+    }
 
     #[test]
     fn the_last_record_of_a_connection_counts() {

@@ -8,7 +8,7 @@ use narrows_scenario::plan::Plan;
 use narrows_testbed::near_source::{Heard, Host, Listener};
 use narrows_wire::Admission;
 
-use super::kernel::Table;
+use super::table::Table;
 use super::work::{Given, Loop};
 use crate::failure::Failure;
 use crate::refused;

@@ -1,13 +1,16 @@
 //! `narrowsd near-source`: takes the notifications of switches near by and holds this host's connections to the rates that
 //! they ask for, whatever their controllers. It ends as it began: every connection is let go.
 
+mod borrowed;
 mod kernel;
 mod left;
 mod listen;
 mod receive;
 mod senders;
+mod table;
 mod work;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -27,14 +30,14 @@ use rustix::io::Errno;
 use crate::failure::Failure;
 use crate::metrics::{Metric, Metrics, replace};
 use crate::{refused, service};
-use kernel::Table;
 pub(crate) use listen::ThisKernel;
+use table::Table;
 use work::{Given, Loop};
 
 /// How connections of this host listen to switches near by.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Which congestion points are believed, with their addresses and keys: docs/wire.md
+    /// Which congestion points are believed, with their addresses, this host's and keys: docs/deploy.md
     #[arg(long, value_name = "FILE")]
     senders: PathBuf,
     /// The address that notifications come to; left out, any
@@ -91,7 +94,7 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
     }
-    let count = senders.len();
+    let count = senders.keys().map(|(identity, _)| identity).collect::<BTreeSet<_>>().len();
     let table = Arc::new(Table::new().map_err(refused::by_kernel)?);
     let admission = |senders| Admission::new(senders, arguments.tolerance.as_ns());
     let given = |address| Given {

@@ -2,13 +2,13 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use narrows_wire::notification::{LENGTH, PORT};
 use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::sys::socket::sockopt::{Ipv4RecvTtl, Ipv6RecvHopLimit, RcvBufForce, ReceiveTimestampns};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
+use nix::sys::socket::sockopt::{Ipv4RecvTtl, Ipv6RecvHopLimit, RcvBuf, RcvBufForce, ReceiveTimestampns};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 
@@ -51,8 +51,14 @@ impl Receiver {
             // Whatever the host's default is.
             sockopt::set_ipv6_v6only(&socket, false)?;
         }
-        // A burst of forgeries must not take the place of what is genuine. Root may exceed the host's bound.
-        let _ = nix::sys::socket::setsockopt(&socket, RcvBufForce, &BUFFER);
+        let room = make_room(&socket)?;
+        if room < BUFFER {
+            eprintln!(
+                "warning: there is room for {} KB of notifications, where {} KB were asked for: net.core.rmem_max bounds it",
+                room / 1_000,
+                BUFFER / 1_000
+            );
+        }
         bind(&socket, &SocketAddr::new(address, PORT))?;
         let socket = UdpSocket::from(socket);
         setsockopt(&socket, ReceiveTimestampns, &true)?;
@@ -96,6 +102,16 @@ impl Receiver {
         }
         Ok(from.map(|from| Datagram { bytes, length, from, hop_limit, came_ns }))
     }
+}
+
+/// A burst of forgeries must not take the place of what is genuine. How many bytes there is room for.
+fn make_room(socket: &impl AsFd) -> io::Result<usize> {
+    // Who has CAP_NET_ADMIN may exceed the host's bound; others have what it allows.
+    if setsockopt(socket, RcvBufForce, &BUFFER).is_err() {
+        setsockopt(socket, RcvBuf, &BUFFER)?;
+    }
+    // The kernel doubles what it is asked for, because of what it keeps beside the bytes.
+    Ok(getsockopt(socket, RcvBuf)? / 2)
 }
 
 fn address(from: &SockaddrStorage) -> Option<IpAddr> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use narrows_wire::Sender;
+use narrows_wire::{Pair, Sender};
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -14,8 +14,8 @@ use crate::key;
 /// Largest file that is read.
 const MOST_BYTES: u64 = 1 << 20;
 
-const EXAMPLE: &str =
-    "an entry is: [[sender]] identity = \"0x300000007\", address = \"192.0.2.254\", key-file = \"tor.key\"";
+const EXAMPLE: &str = "an entry is: [[sender]] identity = \"0x300000007\", address = \"192.0.2.254\", \
+                       host = \"192.0.2.1\", key-file = \"tor.key\"";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -31,6 +31,8 @@ struct Entry {
     #[serde(deserialize_with = "identity")]
     identity: u64,
     address: IpAddr,
+    /// This host's address that it tells: one entry for each.
+    host: IpAddr,
     /// Beside the file, unless the path is absolute.
     key_file: PathBuf,
 }
@@ -45,7 +47,7 @@ fn identity<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D:
 ///
 /// # Errors
 /// Code 2, with the line.
-pub(super) fn read(path: &Path) -> Result<BTreeMap<u64, Sender>, Failure> {
+pub(super) fn read(path: &Path) -> Result<BTreeMap<Pair, Sender>, Failure> {
     let cannot = |sentence: String| Failure::input(format!("{}: {sentence}", path.display())).help(EXAMPLE);
     let text = text(path).map_err(|error| cannot(error.to_string()))?;
     let document: Document = toml::from_str(&text).map_err(|error| cannot(error.to_string().trim_end().to_owned()))?;
@@ -57,8 +59,12 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<u64, Sender>, Failure> {
     for entry in document.sender {
         let key = key::read(&folder.join(&entry.key_file))?;
         let sender = Sender { address: entry.address.to_canonical(), key };
-        if senders.insert(entry.identity, sender).is_some() {
-            return Err(cannot(format!("identity {:#x} is there twice", entry.identity)));
+        let host = entry.host.to_canonical();
+        if host.is_ipv4() != sender.address.is_ipv4() {
+            return Err(cannot(format!("{} and {host} are of two families", sender.address)));
+        }
+        if senders.insert((entry.identity, host), sender).is_some() {
+            return Err(cannot(format!("identity {:#x} is there twice for {host}", entry.identity)));
         }
     }
     Ok(senders)
@@ -79,7 +85,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     /// A folder with a key, and a file of senders with this text; what is read of it.
-    fn read_of(name: &str, text: &str, key: &str, mode: u32) -> Result<BTreeMap<u64, Sender>, String> {
+    fn read_of(name: &str, text: &str, key: &str, mode: u32) -> Result<BTreeMap<Pair, Sender>, String> {
         let folder = std::env::temp_dir().join(format!("narrowsd-senders-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let (file, key_file) = (folder.join("senders.toml"), folder.join("a.key"));
@@ -92,13 +98,17 @@ mod tests {
     }
 
     const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
-    const ENTRY: &str = "[[sender]]\nidentity = \"0x300000007\"\naddress = \"192.0.2.254\"\nkey-file = \"a.key\"\n";
+    const ENTRY: &str = "[[sender]]\nidentity = \"0x300000007\"\naddress = \"192.0.2.254\"\n\
+                         host = \"192.0.2.1\"\nkey-file = \"a.key\"\n";
 
     #[test]
     fn senders_are_read_with_their_keys() {
-        let senders = read_of("good", ENTRY, KEY, 0o600).unwrap();
-        let (identity, sender) = senders.first_key_value().unwrap();
-        assert_eq!((*identity, sender.address), (0x3_0000_0007, [192, 0, 2, 254].into()));
+        let both = ENTRY.to_owned() + &ENTRY.replace("192.0.2.254", "2001:db8::fe").replace("192.0.2.1", "2001:db8::1");
+        let senders = read_of("good", &both, KEY, 0o600).unwrap();
+        assert_eq!(senders.len(), 2, "one congestion point, and two addresses of this host");
+        let ((identity, host), sender) = senders.first_key_value().unwrap();
+        assert_eq!((*identity, *host), (0x3_0000_0007, [192, 0, 2, 1].into()));
+        assert_eq!(sender.address, IpAddr::from([192, 0, 2, 254]));
         assert!(sender.key.is_tag(b"x", &Key::parse(KEY).unwrap().tag(b"x")));
     }
 
@@ -110,7 +120,15 @@ mod tests {
             ("decimal", &*ENTRY.replace("0x300000007", "7"), KEY, 0o600, "line 2"),
             ("address", &*ENTRY.replace("192.0.2.254", "tor-3"), KEY, 0o600, "line 3"),
             ("unknown", &*ENTRY.replace("key-file", "key"), KEY, 0o600, "unknown field `key`"),
-            ("twice", &*twice, KEY, 0o600, "0x300000007 is there twice"),
+            ("twice", &*twice, KEY, 0o600, "0x300000007 is there twice for 192.0.2.1"),
+            (
+                "families",
+                &*ENTRY.replace("192.0.2.1\"", "::1\""),
+                KEY,
+                0o600,
+                "192.0.2.254 and ::1 are of two families",
+            ),
+            ("nowhere", &*ENTRY.replace("host = \"192.0.2.1\"", ""), KEY, 0o600, "missing field `host`"),
             ("missing", &*ENTRY.replace("a.key", "b.key"), KEY, 0o600, "b.key: No such file"),
             ("open", ENTRY, KEY, 0o644, "others than its owner"),
             ("short", ENTRY, "0011", 0o600, "64 hexadecimal digits; this has 4"),

@@ -17,8 +17,9 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
-use super::kernel::{Kernel, Table};
+use super::kernel::Kernel;
 use super::receive::{Datagram, Receiver};
+use super::table::Table;
 
 /// Longest sleep: a stop is noticed after this at the latest.
 const LONGEST_SLEEP: Span = Span::from_ms(10);

@@ -1,6 +1,7 @@
 //! What a machine may lack, and what is said then.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -91,6 +92,27 @@ pub(crate) fn what_is_pinned_elsewhere_is_not_said_to_be_unloaded() -> Outcome {
     good("cc unload gemini");
     assert_eq!(default(), before);
     nothing_is_left("gemini");
+    Ok(())
+}
+
+/// As in a container.
+pub(crate) fn in_a_pid_namespace_of_its_own_it_says_so() -> Outcome {
+    let folder = std::env::temp_dir().join(format!("narrowsd-pids-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let (senders, key) = (folder.join("senders.toml"), folder.join("a.key"));
+    let entry = "[[sender]]\nidentity = \"0x1\"\naddress = \"192.0.2.2\"\nhost = \"192.0.2.1\"\nkey-file = \"a.key\"\n";
+    fs::write(&senders, entry).expect("it is written");
+    fs::write(&key, "01".repeat(32)).expect("it is written");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", NARROWSD, "near-source", "--line-rate", "1Gbps", "--senders"]);
+    let output = command.arg(&senders).output();
+    let _ = fs::remove_dir_all(&folder);
+    let (code, _, error) = ended(&output.map_err(|error| format!("no `unshare` of util-linux: {error}"))?);
+    assert_eq!(code, 3, "{error}");
+    let expected =
+        "error: this is a PID namespace of its own, where the processes of the host cannot be found\n  help: run it";
+    assert!(error.starts_with(expected), "{error}");
     Ok(())
 }
 

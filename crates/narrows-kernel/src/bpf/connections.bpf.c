@@ -38,7 +38,8 @@ struct socket {
 
 /*
  * The connection is not locked, and an acknowledgement may be taken in on another processor: what was read twice the same
- * belongs together.
+ * belongs together, but for the rare case that the other processor stood still between its two writes: who keeps what was
+ * read compares two walks.
  */
 static bool acknowledged(struct narrows_connection *found, struct tcp_sock *tp)
 {
@@ -77,7 +78,7 @@ int connections(struct bpf_iter__task_file *at)
 	found.cookie = bpf_get_socket_cookie(socket->sk);
 	if (!acknowledged(&found, tp))
 		return 0;
-	found.process = task->tgid;
+	found.process = task->tgid;	/* in the initial PID namespace, where the loader must be */
 	found.file = at->fd;
 	found.next = tp->snd_nxt;
 	found.namespace = common->skc_net.net->ns.inum;

@@ -1,4 +1,5 @@
-//! Lanes: beside every link inside a site a port for notifications alone, served before the link's own.
+//! Lanes: beside a link a port for what is urgent, served before the link's own: notifications inside a site, and what the two
+//! ends of a bridge repair and tell each other.
 
 use super::{NONE, Offered, Ports, index, wire_bytes};
 use crate::link::Record;
@@ -10,24 +11,30 @@ use narrows_core::units::{Span, Time};
 use narrows_scenario::plan::{Graph, Link, Role};
 
 impl<P: Payload> Ports<P> {
-    /// Beside every link inside a site a lane for notifications: their own queue, served before the other, at the link's
-    /// rate. They end below the stack of a host.
-    pub(super) fn add_lanes(&mut self, graph: &Graph, seed: u64) {
+    /// Beside each bridge a lane, and beside every link inside a site where anything sends `notifications`: their own queue,
+    /// served before the other, at the link's rate. Notifications end below the stack of a host.
+    pub(super) fn add_lanes(&mut self, graph: &Graph, notifications: bool, seed: u64) {
         for (id, link) in graph.links.iter().enumerate() {
-            if link.role == Role::Wan || graph.crosses(link.from, link.to) {
-                self.lanes.push(NONE);
-                continue;
-            }
+            let inside = link.role != Role::Wan && !graph.crosses(link.from, link.to);
+            let (name, loss) = match link.bridge {
+                Some(_) => (format!("{}/urgent", link.name), link.loss),
+                None if notifications && inside => (format!("{}/notifications", link.name), 0),
+                None => {
+                    self.lanes.push(NONE);
+                    continue;
+                }
+            };
             self.lanes.push(index(self.ports.len()));
+            self.beside.push(index(id));
             let lane = Link {
-                name: format!("{}/notifications", link.name),
+                name,
                 delay: link.delay.saturating_sub(link.stack),
                 limit: Limit::Unlimited,
                 pooled: false,
                 aqm: None,
                 congestion_point: None,
                 scheduler: None,
-                loss: 0,
+                loss,
                 jitter: Span::ZERO,
                 ..link.clone()
             };
@@ -44,6 +51,11 @@ impl<P: Payload> Ports<P> {
     #[inline(always)]
     pub(crate) fn is_lane(&self, link: u32) -> bool {
         link >= self.links
+    }
+
+    /// The link that this is, or is the lane of.
+    pub(crate) fn link_of(&self, link: u32) -> u32 {
+        link.checked_sub(self.links).map_or(link, |lane| self.beside[lane as usize])
     }
 
     /// A notification goes out beside the traffic of `link`: it waits for the packet in service and for those before it in

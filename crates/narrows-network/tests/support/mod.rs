@@ -5,7 +5,7 @@ use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::units::{Packets, Rate, Span};
 use narrows_network::Payload;
-use narrows_scenario::plan::{Graph, Link, Node, NodeKind, Role};
+use narrows_scenario::plan::{Graph, Link, LossOf, Node, NodeKind, Role};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Packet {
@@ -40,6 +40,9 @@ impl Payload for Packet {
     fn ecn_capable(&self) -> bool {
         self.capable
     }
+    fn carries_data(&self) -> bool {
+        self.size > 52
+    }
     fn mark(&mut self) {
         self.marked = true;
     }
@@ -73,6 +76,8 @@ pub(crate) fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span
             congestion_point: None,
             scheduler: None,
             loss: 0,
+            loss_of: LossOf::All,
+            bridge: None,
             jitter: Span::ZERO,
             watched: false,
         });

@@ -6,6 +6,7 @@ use narrows_core::units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::bridge::Bridge;
 use super::host::Host;
 use super::located::Located;
 use super::quantity::{Fraction, Quantity, Room};
@@ -47,6 +48,22 @@ pub struct LinkClass {
     pub scheduler: Option<Located<Scheduler>>,
     /// Share of packets lost on the wire, independently.
     pub loss: Option<Located<Fraction>>,
+    /// Which packets may be lost so; `"all"` where nothing is said.
+    pub loss_of: Option<LossOf>,
+    /// What the routers at its two ends do together; links between routers only.
+    pub bridge: Option<Located<Bridge>>,
+}
+
+/// Which packets a wire loses.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossOf {
+    /// Any.
+    All,
+    /// Those with data.
+    Data,
+    /// Those with data that are not ECN-capable: a wide area that spares the others.
+    Unprotected,
 }
 
 /// Shared switch memory with dynamic thresholds: a port may hold at most `alpha` times what is free.

@@ -254,6 +254,46 @@ fn classes() {
 }
 
 #[test]
+fn bridges() {
+    let graph = r#"
+[topology.graph]
+switches = [{ name = "s1", site = 1 }, { name = "s2", site = 2 }]
+hosts = [{ name = "x", switch = "s1" }, { name = "y", switch = "s2" }]
+links = [{ ends = ["s1", "s2"], both = {}, forward = {} }]
+wan = { bridge = { dcib = {} }, loss-of = "data" }
+edge = { limit = "100pkt" }
+[[traffic]]
+flows = { list = [{ from = "x", to = "y", size = "1MB" }] }
+[[arm]]
+name = "a"
+cc = "cubic"
+[run]
+end = "1s"
+"#;
+    assert!(plans(graph)[0].network.links.iter().any(|link| link.bridge.is_some()));
+    let mut all = String::new();
+    for (from, to) in [
+        ("dcib = {}", "dcib = { share = 0 }"),
+        ("dcib = {}", "dcib = { share = 1.5 }"),
+        ("dcib = {}", "dcib = { repairs = 16 }"),
+        ("dcib = {}", "dcib = { store = \"1KB\" }"),
+        ("dcib = {}", "dcib = { hold = \"0s\" }"),
+        ("dcib = {}", "dcib = { round-trip = \"2min\" }"),
+        ("dcib = {}", "dcib = { hiding = \"hush\" }"),
+        ("dcib = {}", "dcib = { clones = 3 }"),
+        ("bridge = { dcib = {} }", "bridge = \"dcib\""),
+        ("loss-of = \"data\"", "loss-of = \"syn\""),
+        ("edge = { ", "edge = { bridge = { dcib = {} }, "),
+        ("forward = {}", "forward = { bridge = \"none\" }"),
+        ("edge = { ", "edge = { scheduler = { drr = { weights = [1, 1] } }, "),
+    ] {
+        assert!(graph.contains(from), "{from}");
+        let _ = writeln!(all, "{}", expand(&graph.replacen(from, to, 1), &Overrides::default()).unwrap_err().render());
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
 fn overrides_are_shown_as_they_were_given() {
     let set =
         |path: &str, value: &str| Overrides { sets: vec![(path.to_owned(), value.to_owned())], ..Overrides::default() };

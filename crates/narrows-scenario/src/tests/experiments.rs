@@ -1,8 +1,9 @@
 //! The papers' set-ups, expanded.
 
+use narrows_core::edge::dcib::{Chooser, Hiding};
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
-use narrows_core::units::{Rate, Time};
+use narrows_core::units::{Rate, Span, Time};
 
 use super::*;
 use crate::offered_load;
@@ -456,6 +457,40 @@ fn a_scheduler_sits_in_switches_only_and_an_edge_may_go_without() {
     assert!(said(&plan).contains("service-class") && said(&plan).contains("scheduler"));
     let plain = said(&plans(&plain)[0]);
     assert!(!plain.contains("service-class") && !plain.contains("scheduler"));
+}
+
+#[test]
+fn a_bridge_takes_from_its_link_what_is_not_said() {
+    let text = r#"
+        cc = "cubic"
+        [topology.two-datacenters]
+        wan = { rate = "10Gbps", delay = "5ms", bridge = { dcib = {} } }
+        [[traffic]]
+        long = { flows = 1 }
+        between = "datacenters"
+        [[arm]]
+        name = "cubic"
+        [run]
+        end = "1s"
+        "#;
+    let bridge = |text: &str| {
+        let plan = plans(text).remove(0);
+        let of_wan = |link: &&plan::Link| link.role == Role::Wan;
+        assert!(plan.network.links.iter().all(|link| link.bridge.is_some() == of_wan(&link)));
+        plan.network.links.iter().find(of_wan).and_then(|link| link.bridge).unwrap()
+    };
+    let usual = bridge(text);
+    assert_eq!((usual.rate, usual.round_trip, usual.repairs), (Rate::from_gbps(10), Span::from_ms(10), 3));
+    // A tenth of 10 Gbit/s in 40 ms, and all of it in 15 ms.
+    assert!((4_999_000..=5_000_000).contains(&usual.store.get()), "{}", usual.store);
+    assert_eq!((usual.held.get(), usual.hold), (18_750_000, Span::from_ms(17)));
+    let keys = r#"share = 0.5, choose = "band", rate = "1Gbps", hiding = "snoop", hold = "1ms", held = "9KB""#;
+    let told = bridge(&text.replace("dcib = {}", &format!("dcib = {{ {keys} }}")));
+    assert_eq!((told.chooser, told.hiding), (Chooser::Band, Hiding::Snoop));
+    assert_eq!((told.store.get(), told.hold, told.held.get()), (2_500_000, Span::from_ms(1), 9_000));
+    // What is not said is not written, so that plans without bridges keep their names.
+    let plain = serde_json::to_string(&plans(&text.replace("{ dcib = {} }", "\"none\""))[0]).unwrap();
+    assert!(!plain.contains("bridge") && !plain.contains("loss-of"));
 }
 
 #[test]

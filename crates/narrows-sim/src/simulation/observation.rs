@@ -76,6 +76,7 @@ impl Simulation<'_> {
     /// The network has dropped a packet: its place in the pool is free, and what it carried is counted for its flow.
     #[inline(never)]
     pub(super) fn note_dropped(&mut self, packet: Packet) {
+        let Some(packet) = self.bridges.lost(packet) else { return };
         let segment = packet.unpack(&mut self.pool);
         if segment.length == 0 {
             return;
@@ -188,6 +189,7 @@ impl Simulation<'_> {
             queries: self.queries,
             ports,
             series: self.series,
+            bridges: self.bridges.rows(),
             packet_hops: self.network.packet_hops(),
             events: self.network.events(),
             ended: now,

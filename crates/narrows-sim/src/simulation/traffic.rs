@@ -5,7 +5,9 @@ use super::*;
 impl Simulation<'_> {
     pub(super) fn handle_start(&mut self, now: Time, entity: Entity) {
         let id = entity.id();
-        if id >= ANSWERS {
+        if id >= BRIDGES {
+            self.handle_bridge_timer(now, usize::try_from(id - BRIDGES).expect("few bridges"));
+        } else if id >= ANSWERS {
             self.slots.give_back(entity.slot());
             let number = self.flow_of(tag_of(id - ANSWERS));
             self.send_flow(now, number);

@@ -71,6 +71,8 @@ impl Dumbbell {
                 congestion_point: None,
                 scheduler: None,
                 loss,
+                loss_of: LossOf::All,
+                bridge: None,
                 jitter,
                 watched,
             });

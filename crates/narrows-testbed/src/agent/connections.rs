@@ -167,6 +167,11 @@ impl<'a> Agent<'a> {
 
     pub(super) fn close(&mut self, id: u32) {
         self.note_sent(id);
-        self.connections.remove(&id);
+        if let Some(connection) = self.connections.remove(&id) {
+            // A socket that the near-source loop has borrowed just now outlives its close, and events would not end: on one
+            // processor the loop, whose priority is lower, would never come to give it back.
+            let deleted = epoll::delete(&self.epoll, &connection.socket);
+            deleted.expect("an open socket of this epoll");
+        }
     }
 }

@@ -176,6 +176,12 @@ impl Info {
         u64::from_ne_bytes(std::array::from_fn(|i| self.bytes[at + i]))
     }
 
+    /// Whether it has ended: what its process may not know yet.
+    pub const fn has_ended(&self) -> bool {
+        // TCP_CLOSE
+        self.bytes[0] == 7
+    }
+
     /// Whether the two ends agreed on ECN.
     pub(crate) const fn has_ecn(&self) -> bool {
         self.bytes[5] & 8 != 0

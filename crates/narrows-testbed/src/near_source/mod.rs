@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::units::{Rate, Time};
 use narrows_scenario::plan::{Graph, Plan, Role};
-use narrows_wire::{Flow, Key, Sender, Tally};
+use narrows_wire::{Flow, Key, Pair, Sender, Tally};
 
 use crate::address;
 use crate::agent;
@@ -23,8 +23,8 @@ use crate::switches::identity;
 pub struct Host {
     /// The address that notifications come to.
     pub address: IpAddr,
-    /// The congestion points that may tell it, by identity.
-    pub senders: BTreeMap<u64, Sender>,
+    /// The congestion points that may tell it.
+    pub senders: BTreeMap<Pair, Sender>,
     /// The rate of its own link.
     pub line: Rate,
     /// How connections react, by the port at either end that says which traffic they are of.
@@ -98,10 +98,10 @@ pub(crate) fn hosts(plan: &Plan, key: &Key, seed: u64, clock: Clock) -> BTreeMap
     all.filter(|(_, given)| !given.senders.is_empty()).collect()
 }
 
-/// The congestion points that tell a host.
-fn senders(graph: &Graph, host: u32, own: u32, key: &Key) -> BTreeMap<u64, Sender> {
+/// The congestion points that tell a host, at the one address that its connections have.
+fn senders(graph: &Graph, host: u32, own: u32, key: &Key) -> BTreeMap<Pair, Sender> {
     let telling = (0..).zip(&graph.links).filter(|(link, _)| graph.is_told(host, own, *link));
-    let sender =
-        |from: u32| Sender { address: address::switch_v4(from).into(), key: key.of_host(address::v4(host).into()) };
-    telling.map(|(link, port)| (identity(graph, link), sender(port.from))).collect()
+    let at = address::v4(host).into();
+    let sender = |from: u32| Sender { address: address::switch_v4(from).into(), key: key.of_host(at) };
+    telling.map(|(link, port)| ((identity(graph, link), at), sender(port.from))).collect()
 }

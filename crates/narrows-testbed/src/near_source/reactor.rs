@@ -16,6 +16,8 @@ use narrows_wire::{Admission, Flow, Refusal, Tally};
 
 /// A connection that cannot be reached now is looked for again after this.
 const AGAIN: Span = Span::from_ms(20);
+/// So often connections are looked for at the end: twice for those that have ended, and once more for those that end meanwhile.
+const LOOKS: usize = 3;
 /// Most that is counted as sent at once, as a modelled sender counts: a cycle in bytes is longer, and none is left out.
 const PACKET: u64 = 1_500;
 
@@ -37,8 +39,10 @@ pub struct Look {
 pub enum Reached<L> {
     /// Here it is.
     Here(L),
-    /// There is none: it has ended, or was never there.
+    /// There is none: it was looked for just now.
     Gone,
+    /// None is known. One that was lent before has ended; one that was not may have begun since they were looked for.
+    Unknown,
     /// It may be there, and cannot be reached now.
     NotNow,
 }
@@ -49,8 +53,8 @@ pub trait Connections {
     type Lent: Lent;
     /// The one between these ends.
     fn lend(&mut self, flow: &Flow) -> Reached<Self::Lent>;
-    /// What is known of connections is out of date: the next that is lent is looked for.
-    fn doubt(&mut self);
+    /// Looks for all of them anew. One that has ended and was lent before is unknown after it was looked for twice.
+    fn look_again(&mut self);
     /// The connection with this cookie is held from now on; else, it would be held to this rate, or to none.
     fn remember(&mut self, cookie: u64, before: Option<Rate>);
     /// It is held no more, or has ended: nothing need be kept of it.
@@ -161,7 +165,11 @@ impl<C: Connections> Reactor<C> {
         let said = self.admission.admit(bytes, from, hop_limit, now_ns)?;
         let flow = said.flow;
         let point = point(&flow).ok_or(Refusal::UnknownFlow)?;
-        let Reached::Here(lent) = self.connections.lend(&flow) else { return Err(Refusal::UnknownFlow) };
+        let lent = match self.connections.lend(&flow) {
+            Reached::Here(lent) => lent,
+            Reached::Gone => return Err(Refusal::UnknownFlow),
+            Reached::Unknown | Reached::NotNow => return Err(Refusal::NotNow),
+        };
         let look = lent.look().ok_or(Refusal::UnknownFlow)?;
         if !is_in_flight(said.seq, said.payload, look.unacknowledged, look.next) {
             return Err(Refusal::NotInFlight);
@@ -200,9 +208,13 @@ impl<C: Connections> Reactor<C> {
                         held.advance(now, &look, self.line);
                         self.keep(now, flow, held, &lent);
                     }
-                    None => self.insert(flow, Held { due: now + AGAIN, ..held }),
+                    None => {
+                        // It has ended. Its process has it open still, and may begin another with it.
+                        held.let_go(&lent);
+                        self.connections.forget(held.cookie);
+                    }
                 },
-                Reached::Here(_) | Reached::Gone => self.connections.forget(held.cookie),
+                Reached::Here(_) | Reached::Gone | Reached::Unknown => self.connections.forget(held.cookie),
                 Reached::NotNow => self.insert(flow, Held { due: now + AGAIN, ..held }),
             }
         }
@@ -239,28 +251,35 @@ impl<C: Connections> Reactor<C> {
     /// Lets go of every connection; how many could not be reached.
     pub fn release(&mut self) -> usize {
         self.due.clear();
-        let mut left = 0;
-        self.connections.doubt();
-        for (flow, held) in std::mem::take(&mut self.held) {
-            let is_free = match self.connections.lend(&flow) {
-                Reached::Here(lent) if lent.cookie() == held.cookie => {
-                    // What another has set since, stays.
-                    lent.held() != held.told || lent.hold(held.others)
-                }
-                Reached::Here(_) | Reached::Gone => true,
-                Reached::NotNow => false,
-            };
-            if is_free {
-                self.connections.forget(held.cookie);
-            } else {
-                left += 1;
+        let mut held = std::mem::take(&mut self.held);
+        for _ in 0..LOOKS {
+            if held.is_empty() {
+                break;
             }
+            self.connections.look_again();
+            held.retain(|flow, held| {
+                let is_free = match self.connections.lend(flow) {
+                    Reached::Here(lent) if lent.cookie() == held.cookie => held.let_go(&lent),
+                    Reached::Here(_) | Reached::Gone | Reached::Unknown => true,
+                    Reached::NotNow => false,
+                };
+                if is_free {
+                    self.connections.forget(held.cookie);
+                }
+                !is_free
+            });
         }
-        left
+        held.len()
     }
 }
 
 impl Held {
+    /// Holds the connection to what others hold it to; whether it is let go.
+    fn let_go(&self, lent: &impl Lent) -> bool {
+        // What another has set since, stays.
+        lent.held() != self.told || lent.hold(self.others)
+    }
+
     /// What happened to the connection since it was looked at last.
     fn advance(&mut self, now: Time, look: &Look, line: Rate) {
         self.near.catch_up(now, line, &self.point);
@@ -294,7 +313,10 @@ mod tests {
         #[default]
         Here,
         Gone,
+        Unknown,
         NotNow,
+        /// Its process has it open still.
+        Ended,
     }
 
     /// One connection, as a kernel would have it.
@@ -306,6 +328,9 @@ mod tests {
         state: State,
         cookie: u64,
         lent: u32,
+        /// How often all were looked for; then it is known that this has ended.
+        looks: usize,
+        known_from: Option<usize>,
         /// What is remembered, by cookie.
         remembered: BTreeMap<u64, Option<Rate>>,
     }
@@ -323,12 +348,19 @@ mod tests {
             self.0.borrow_mut().lent += 1;
             match self.0.borrow().state {
                 _ if *wanted != flow() => Reached::Gone,
-                State::Here => Reached::Here(self.clone()),
+                State::Here | State::Ended => Reached::Here(self.clone()),
                 State::Gone => Reached::Gone,
+                State::Unknown => Reached::Unknown,
                 State::NotNow => Reached::NotNow,
             }
         }
-        fn doubt(&mut self) {}
+        fn look_again(&mut self) {
+            let mut host = self.0.borrow_mut();
+            host.looks += 1;
+            if host.known_from == Some(host.looks) {
+                host.state = State::Unknown;
+            }
+        }
         fn remember(&mut self, cookie: u64, before: Option<Rate>) {
             self.0.borrow_mut().remembered.insert(cookie, before);
         }
@@ -343,7 +375,8 @@ mod tests {
         }
         fn look(&self) -> Option<Look> {
             let recent = Rate::from_mbps(80);
-            Some(Look { unacknowledged: 1_000, next: 100_000, sent: self.0.borrow().sent, recent })
+            let is_open = self.0.borrow().state != State::Ended;
+            is_open.then(|| Look { unacknowledged: 1_000, next: 100_000, sent: self.0.borrow().sent, recent })
         }
         fn held(&self) -> Option<Rate> {
             self.0.borrow().held
@@ -368,7 +401,8 @@ mod tests {
     impl World {
         fn new() -> World {
             let host = Host::default();
-            let senders = [(7, Sender { address: SWITCH, key: key() })].into();
+            let hosts = [flow().source.ip(), [192, 0, 2, 9].into()];
+            let senders = hosts.map(|host| ((7, host), Sender { address: SWITCH, key: key() })).into();
             let reactor = Reactor::new(Admission::new(senders, 100_000_000), host.clone(), LINE, 1);
             World { host, reactor, said: 0 }
         }
@@ -482,12 +516,42 @@ mod tests {
 
     #[test]
     fn a_connection_that_ends_is_forgotten() {
-        let mut world = World::new();
-        world.told(Time::from_ns(1), flow(), 50_000).unwrap();
-        world.host.0.borrow_mut().state = State::Gone;
-        world.reactor.tick(world.reactor.deadline());
-        assert_eq!((world.reactor.held().count(), world.reactor.deadline()), (0, Time::NEVER));
-        assert!(world.host.0.borrow().remembered.is_empty());
+        for state in [State::Gone, State::Unknown, State::Ended] {
+            let mut world = World::new();
+            world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+            world.host.0.borrow_mut().state = state;
+            world.reactor.tick(world.reactor.deadline());
+            assert_eq!((world.reactor.held().count(), world.reactor.deadline()), (0, Time::NEVER), "{state:?}");
+            assert!(world.host.0.borrow().remembered.is_empty());
+            assert_eq!(world.last_told().is_none(), state == State::Ended, "who has it open may use it again");
+        }
+    }
+
+    #[test]
+    fn who_was_not_looked_for_is_not_said_to_be_gone() {
+        for (state, expected) in [
+            (State::Gone, Refusal::UnknownFlow),
+            (State::Ended, Refusal::UnknownFlow),
+            (State::Unknown, Refusal::NotNow),
+            (State::NotNow, Refusal::NotNow),
+        ] {
+            let mut world = World::new();
+            world.host.0.borrow_mut().state = state;
+            assert_eq!(world.told(Time::from_ns(1), flow(), 50_000), Err(expected), "{state:?}");
+            assert_eq!(world.reactor.tally().refused(expected), 1);
+        }
+    }
+
+    #[test]
+    fn what_has_ended_by_the_end_is_not_left() {
+        for (known_from, left) in [(1, 0), (2, 0), (3, 0), (4, 1)] {
+            let mut world = World::new();
+            world.told(Time::from_ns(1), flow(), 50_000).unwrap();
+            let host = Rc::clone(&world.host.0);
+            (host.borrow_mut().state, host.borrow_mut().known_from) = (State::NotNow, Some(known_from));
+            assert_eq!(world.reactor.release(), left);
+            assert_eq!(host.borrow().remembered.len(), left, "after {known_from} looks");
+        }
     }
 
     #[test]

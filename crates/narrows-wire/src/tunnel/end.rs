@@ -26,6 +26,8 @@ pub enum Opened<'a> {
         session: u32,
         /// Of the packet.
         number: u32,
+        /// As which of its tries it came.
+        tries: u8,
     },
     /// It asks for a session. Each greeting is opened once.
     Greeting {
@@ -133,9 +135,9 @@ impl End {
     }
 
     /// Acknowledges a marked packet. `None` if its session is over.
-    pub fn acknowledge(&self, session: u32, number: u32) -> Option<[u8; ACKNOWLEDGEMENT]> {
+    pub fn acknowledge(&self, session: u32, number: u32, tries: u8) -> Option<[u8; ACKNOWLEDGEMENT]> {
         let (of, _) = self.receiving.as_ref().filter(|(of, _)| of.number == session)?;
-        let numbered = acknowledgement(self.near.tunnel(), session, number);
+        let numbered = acknowledgement(self.near.tunnel(), session, number, tries);
         let tag = of.acknowledgement.tag(&numbered, &[]);
         let mut bytes = [0; ACKNOWLEDGEMENT];
         bytes[..NUMBERED].copy_from_slice(&numbered);
@@ -166,11 +168,11 @@ impl End {
                 }
                 Ok(Opened::Marked(shim, inner))
             }
-            Unverified::Acknowledgement { session, number, tag } => {
+            Unverified::Acknowledgement { session, number, tries, tag } => {
                 let of = self.sending.as_ref().filter(|of| of.number == session).ok_or(Refusal::UnknownSession)?;
-                let numbered = acknowledgement(self.near.tunnel(), session, number);
+                let numbered = acknowledgement(self.near.tunnel(), session, number, tries);
                 genuine(of.acknowledgement.is_tag(&numbered, &[], tag))?;
-                Ok(Opened::Acknowledgement { session, number })
+                Ok(Opened::Acknowledgement { session, number, tries })
             }
             Unverified::Greeting { nonce, clock, token, tag } => {
                 genuine(self.asked.greeting.is_tag(nonce, &said(path, &bytes[..HEADER], &bytes[28..44]), tag))?;

@@ -77,8 +77,9 @@ impl Shim {
 }
 
 /// The bytes of an acknowledgement ahead of its tag.
-pub(super) fn acknowledgement(tunnel: u16, session: u32, number: u32) -> [u8; NUMBERED] {
-    numbered(Kind::Acknowledgement, 0, tunnel, session, number)
+pub(super) fn acknowledgement(tunnel: u16, session: u32, number: u32, tries: u8) -> [u8; NUMBERED] {
+    debug_assert!((1..=MOST_TRIES).contains(&tries));
+    numbered(Kind::Acknowledgement, tries << 2, tunnel, session, number)
 }
 
 fn numbered(kind: Kind, flags: u8, tunnel: u16, session: u32, number: u32) -> [u8; NUMBERED] {
@@ -142,6 +143,8 @@ pub enum Unverified<'a> {
         session: u32,
         /// The marked packet's.
         number: u32,
+        /// The marked packet's.
+        tries: u8,
         /// Its tag.
         tag: &'a [u8; TAG],
     },
@@ -190,21 +193,24 @@ impl<'a> Unverified<'a> {
             Kind::Greeting => bytes.len() == GREETING,
             Kind::Welcome => bytes.len() == WELCOME,
         };
-        if !fits || (flags != 0) != (kind == Kind::Marked) {
+        let (ecn, tries) = (flags & 3, flags >> 2);
+        let flags_fit = match kind {
+            Kind::Marked => (1..=MOST_TRIES).contains(&tries),
+            Kind::Acknowledgement => (1..=MOST_TRIES).contains(&tries) && ecn == 0,
+            Kind::Greeting | Kind::Welcome => flags == 0,
+        };
+        if !fits || !flags_fit {
             return None;
         }
         Some(match kind {
             Kind::Marked => {
-                let (ecn, tries) = (flags & 3, flags >> 2);
-                if !(1..=MOST_TRIES).contains(&tries) {
-                    return None;
-                }
                 let shim = Shim { session: word(bytes, 4)?, number: word(bytes, 8)?, ecn, tries };
                 Unverified::Marked { shim, tag: part(bytes, NUMBERED)?, inner: bytes.get(SHIM..)? }
             }
             Kind::Acknowledgement => Unverified::Acknowledgement {
                 session: word(bytes, 4)?,
                 number: word(bytes, 8)?,
+                tries,
                 tag: part(bytes, NUMBERED)?,
             },
             Kind::Greeting => Unverified::Greeting {

@@ -62,7 +62,7 @@ fn the_documents_examples_are_what_is_written() {
     let inner: Vec<u8> = (0..48).collect();
     let marked = marked(&left, shim(9, 2), &inner);
     assert!(right.open(path(), &marked).unwrap().is_ok());
-    let acknowledgement = right.acknowledge(5, 9).unwrap();
+    let acknowledgement = right.acknowledge(5, 9, 2).unwrap();
     let written = [&greeting[..], &welcome, &marked, &acknowledgement];
     let shown = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let missing: Vec<String> =
@@ -77,9 +77,9 @@ fn a_session_marks_and_acknowledges() {
     let inner = [0x45; 60];
     let bytes = marked(&left, shim(3, 1), &inner);
     assert_eq!(right.open(path(), &bytes), Some(Ok(Opened::Marked(shim(3, 1), &inner))));
-    let said = right.acknowledge(5, 3).unwrap();
-    assert_eq!(left.open(path(), &said), Some(Ok(Opened::Acknowledgement { session: 5, number: 3 })));
-    assert_eq!((left.mark(Shim { session: 6, ..shim(3, 1) }, &inner), right.acknowledge(6, 3)), (None, None));
+    let said = right.acknowledge(5, 3, 1).unwrap();
+    assert_eq!(left.open(path(), &said), Some(Ok(Opened::Acknowledgement { session: 5, number: 3, tries: 1 })));
+    assert_eq!((left.mark(Shim { session: 6, ..shim(3, 1) }, &inner), right.acknowledge(6, 3, 1)), (None, None));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn nothing_is_believed_in_the_wrong_direction_tunnel_path_or_order() {
     assert_eq!(right.welcome(path(), (&NONCE, &SALT_BYTES), 2, 5), None, "it was not opened");
     let bytes = marked(&left, shim(3, 1), &[0x45; 60]);
     assert_eq!(left.open(path(), &bytes), Some(Err(Refusal::Unauthenticated)), "reflected");
-    let said = right.acknowledge(5, 3).unwrap();
+    let said = right.acknowledge(5, 3, 1).unwrap();
     assert_eq!(right.open(path(), &said), Some(Err(Refusal::Unauthenticated)), "reflected");
     let mut other = End::new(&key(), &Names::new("right", "left", TUNNEL + 1).unwrap());
     assert_eq!(other.open(path(), &bytes), None, "of another tunnel");
@@ -140,7 +140,7 @@ fn each_kind(inner: &[u8]) -> Vec<(End, Vec<u8>, Path)> {
     let welcome = right.welcome(path(), (&NONCE, &SALT_BYTES), 2, 5).unwrap().to_vec();
     let [sender, receiver] = met();
     let marked = marked(&sender, shim(3, 1), inner);
-    let said = receiver.acknowledge(5, 3).unwrap().to_vec();
+    let said = receiver.acknowledge(5, 3, 1).unwrap().to_vec();
     vec![(asked, greeting, path()), (left, welcome, path()), (receiver, marked, path()), (sender, said, path())]
 }
 

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use super::receive::{ReceiveCounters, Receiver};
 use super::transmit::{TransmitCounters, Transmitter};
-use super::{Config, Message, Packet, Transmit};
+use super::{Config, Message, Packet, Shim, Transmit};
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Span, Time};
 
@@ -53,8 +53,8 @@ impl<P: Packet> Edge<P> {
             Message::Marked(packet, shim) => receiver.marked(now, packet, shim, |sent| out.push_back(sent)),
             Message::Greeting { clock, token } => receiver.greeting(now, clock, token, |sent| out.push_back(sent)),
             Message::Welcome { token, session } => transmitter.welcome(now, token, session),
-            Message::Acknowledgement { session, number } => {
-                transmitter.acknowledge(now, session, number, |sent| out.push_back(Transmit::Outside(sent)));
+            Message::Acknowledgement { session, number, tries } => {
+                transmitter.acknowledge(now, session, number, tries, |sent| out.push_back(Transmit::Outside(sent)));
             }
         }
     }
@@ -64,6 +64,12 @@ impl<P: Packet> Edge<P> {
         let out = &mut self.out;
         self.transmitter.handle_timeout(now, |message| out.push_back(Transmit::Outside(message)));
         self.receiver.handle_timeout(now, |sent| out.push_back(sent));
+    }
+
+    /// A marked packet that [`Edge::poll_transmit`] gave leaves the router's own queue at `at`: drivers that know it say so, so that
+    /// the wait there does not count as a part of the round trip.
+    pub fn handle_departure(&mut self, shim: &Shim, at: Time) {
+        self.transmitter.leave(shim, at);
     }
 
     /// What is to be sent next.

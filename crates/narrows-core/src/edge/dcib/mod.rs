@@ -1,5 +1,5 @@
 //! The DCIB pair: two edge routers that choose which packets the wide area may drop, and repair those losses between
-//! themselves, without the hosts noticing [Bahnasy 2025, "ECN works better for selective dropping"].
+//! themselves, without the hosts noticing [DCIB].
 //!
 //! A few of the packets with data that go out are *marked*: they become Not-ECT, so that a congested router of a
 //! cooperative wide area drops them first, and a copy of each is kept. All others look ECN-capable there, and are spared. The far edge
@@ -110,6 +110,8 @@ pub enum Message<P> {
         session: u32,
         /// Of the packet.
         number: u32,
+        /// Of the packet.
+        tries: u8,
     },
     /// Asks for a session.
     Greeting {
@@ -156,7 +158,7 @@ pub struct Shim {
     pub number: u32,
     /// The ECN bits that its host gave it.
     pub ecn: Ecn,
-    /// How often it has been sent, this time included: 1 where it is no repair.
+    /// How often it has been sent with this: from 1.
     pub tries: u8,
 }
 
@@ -206,6 +208,10 @@ pub struct Config {
     pub held: Bytes,
 }
 
+/// Copies are kept for so many round trips at the rate at which they are made: the near router's own queue may take another one, and what is
+/// lost waits for its repair.
+const STORED_ROUND_TRIPS: u64 = 4;
+
 impl Config {
     /// The parameters that follow from the link's rate, the marked share and the round trip.
     pub fn new(rate: Rate, share: Share, round_trip: Span) -> Config {
@@ -216,7 +222,7 @@ impl Config {
             chooser: Chooser::Sampled,
             repairs: 3,
             round_trip,
-            store: share.of(rate).bytes_in(longer),
+            store: share.of(rate).bytes_in(round_trip.saturating_mul(STORED_ROUND_TRIPS)),
             hiding: Hiding::Resequence,
             hold: longer + Span::from_ms(2),
             held: rate.bytes_in(longer),

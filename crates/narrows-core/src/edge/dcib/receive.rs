@@ -90,7 +90,8 @@ impl<P: Packet> Receiver<P> {
             return;
         };
         session.heard = now;
-        send(Transmit::Outside(Message::Acknowledgement { session: shim.session, number: shim.number }));
+        let Shim { session, number, tries, .. } = shim;
+        send(Transmit::Outside(Message::Acknowledgement { session, number, tries }));
         let number = expand(shim.number, self.seen.next());
         if !self.seen.insert(shim.number) {
             self.counters.duplicates += 1;

@@ -28,7 +28,7 @@ impl RoundTrip {
         self.smoothed
     }
 
-    /// A packet that was sent once was acknowledged after so long [Karn].
+    /// The first try of a packet was acknowledged after so long.
     pub(super) fn measure(&mut self, sample: Span) {
         if !self.measured {
             *self = RoundTrip { smoothed: sample, variation: sample.div(FIRST_VARIATION), measured: true };

@@ -39,7 +39,9 @@ pub struct TransmitCounters {
     pub fast_repairs: u64,
     /// Packets sent again after a time.
     pub late_repairs: u64,
-    /// Marked packets that were acknowledged after a repair, and those that never were.
+    /// Of both, sent though the first try arrived.
+    pub needless_repairs: u64,
+    /// Marked packets of which a repair arrived, and not the first try.
     pub repaired: u64,
     /// Marked packets that never were acknowledged.
     pub given_up: u64,
@@ -64,6 +66,24 @@ struct Kept<P> {
     due: Time,
 }
 
+/// What is known of a marked packet.
+#[derive(Clone, Debug)]
+enum Slot<P> {
+    /// Nothing yet.
+    Kept(Kept<P>),
+    /// It was acknowledged or given up: whether its first try was lost.
+    Settled { lost: bool },
+}
+
+impl<P> Slot<P> {
+    fn kept(&self) -> Option<&Kept<P>> {
+        match self {
+            Slot::Kept(kept) => Some(kept),
+            Slot::Settled { .. } => None,
+        }
+    }
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter<P: Packet> {
@@ -71,8 +91,8 @@ pub(super) struct Transmitter<P: Packet> {
     choose: Choose,
     liveness: Liveness,
     round_trip: RoundTrip,
-    /// Copies by number, from `base` on; `None` where it was acknowledged or given up. The first is a copy.
-    kept: VecDeque<Option<Kept<P>>>,
+    /// Marked packets by number, from `base` on. The first is not settled.
+    kept: VecDeque<Slot<P>>,
     base: u64,
     stored: Bytes,
     /// When copies are due, and their numbers. An entry counts if the copy says the same; the first always does.
@@ -90,7 +110,7 @@ impl<P: Packet> Transmitter<P> {
         let tokens = SmallStream::new(stream.next_u64());
         Transmitter {
             config: *config,
-            choose: Choose::new(config.rate, config.share, config.chooser, stream),
+            choose: Choose::new(config, stream),
             liveness: Liveness::new(clock, tokens),
             round_trip: RoundTrip::new(config.round_trip),
             kept: VecDeque::new(),
@@ -121,7 +141,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     fn session(&self, now: Time) -> Option<u32> {
-        let oldest = self.kept.front().and_then(|kept| kept.as_ref()).map(|kept| kept.sent);
+        let oldest = self.kept.front().and_then(Slot::kept).map(|kept| kept.sent);
         self.liveness.session(now, oldest, self.round_trip.silence())
     }
 
@@ -174,25 +194,49 @@ impl<P: Packet> Transmitter<P> {
         self.counters.store_max = self.counters.store_max.max(self.stored);
         let due = now + self.round_trip.timeout();
         send(droppable(packet.clone(), session, number));
-        self.kept.push_back(Some(Kept { packet, sent: now, tries: 1, due }));
+        self.kept.push_back(Slot::Kept(Kept { packet, sent: now, tries: 1, due }));
         self.timers.push(Reverse((due, number)));
     }
 
-    /// The far edge has a packet.
-    pub(super) fn acknowledge(&mut self, now: Time, session: u32, number: u32, mut send: impl FnMut(Message<P>)) {
+    /// A packet that was marked leaves this router's own queue at `at`: its round trip begins then.
+    pub(super) fn leave(&mut self, shim: &Shim, at: Time) {
+        let due = at + self.round_trip.timeout();
+        let number = expand(shim.number, self.base);
+        if self.liveness.current() != Some(shim.session) {
+            return;
+        }
+        let Some(Slot::Kept(kept)) = self.index(number).and_then(|index| self.kept.get_mut(index)) else { return };
+        if kept.tries == shim.tries && !shim.is_repair() {
+            (kept.sent, kept.due) = (at, due);
+            self.timers.push(Reverse((due, number)));
+            self.forget_stale_timers();
+        }
+    }
+
+    /// The far edge has a packet, which it was sent so often before.
+    pub(super) fn acknowledge(
+        &mut self,
+        now: Time,
+        session: u32,
+        number: u32,
+        tries: u8,
+        mut send: impl FnMut(Message<P>),
+    ) {
         if !self.liveness.hear(now, session) {
             self.counters.stray_acknowledgements += 1;
             return;
         }
         let number = expand(number, self.base);
-        let Some(kept) = self.take(now, number, true) else {
+        // What arrived at the first try was not lost, though it may have been sent again: that was too soon.
+        let lost = tries > 1;
+        let Some(kept) = self.settle(now, number, lost, true) else {
             self.counters.stray_acknowledgements += 1;
             return;
         };
-        self.note_outcome(now, kept.tries > 1);
-        if kept.tries > 1 {
+        if lost {
             self.counters.repaired += 1;
         } else {
+            self.counters.needless_repairs += u64::from(kept.tries - 1);
             self.round_trip.measure(now.since(kept.sent));
             self.repair_earlier(now, session, number, kept.sent, &mut send);
         }
@@ -222,7 +266,7 @@ impl<P: Packet> Transmitter<P> {
     fn send_again(&mut self, now: Time, session: u32, number: u64, send: &mut impl FnMut(Message<P>)) {
         let timeout = self.round_trip.timeout();
         let index = self.index(number).expect("a copy is sent again");
-        let kept = self.kept[index].as_mut().expect("a copy is sent again");
+        let Slot::Kept(kept) = &mut self.kept[index] else { unreachable!("a copy is sent again") };
         kept.due = now + timeout.saturating_mul(1 << kept.tries);
         kept.tries += 1;
         self.timers.push(Reverse((kept.due, number)));
@@ -255,9 +299,8 @@ impl<P: Packet> Transmitter<P> {
 
     fn give_up(&mut self, now: Time, number: u64) {
         let silent = !self.is_connected(now);
-        self.take(now, number, false);
+        self.settle(now, number, true, false);
         self.counters.given_up += 1;
-        self.note_outcome(now, true);
         if silent && self.kept.is_empty() {
             self.liveness.lose(now);
         }
@@ -278,24 +321,27 @@ impl<P: Packet> Transmitter<P> {
     }
 
     fn get(&self, number: u64) -> Option<&Kept<P>> {
-        self.kept.get(self.index(number)?)?.as_ref()
+        self.kept.get(self.index(number)?)?.kept()
     }
 
     fn index(&self, number: u64) -> Option<usize> {
         usize::try_from(number.checked_sub(self.base)?).ok()
     }
 
-    /// Takes a copy out, as it has arrived or is given up.
-    fn take(&mut self, now: Time, number: u64, arrived: bool) -> Option<Kept<P>> {
+    /// Takes a copy out, as it has arrived or is given up; whether its first try was `lost`.
+    fn settle(&mut self, now: Time, number: u64, lost: bool, arrived: bool) -> Option<Kept<P>> {
         let index = self.index(number)?;
-        let kept = self.kept.get_mut(index)?.take()?;
+        let slot = self.kept.get_mut(index).filter(|slot| slot.kept().is_some())?;
+        let Slot::Kept(kept) = core::mem::replace(slot, Slot::Settled { lost }) else { return None };
         if let (Some(hush), Some(segment)) = (&mut self.hush, kept.packet.segment()) {
             hush.leave(now, &segment, arrived && kept.tries > 1);
         }
         self.stored -= kept.packet.ip_bytes();
-        while let Some(None) = self.kept.front() {
+        // In the order in which they were marked: what was lost is known later than what was not.
+        while let Some(&Slot::Settled { lost }) = self.kept.front() {
             self.kept.pop_front();
             self.base += 1;
+            self.note_outcome(now, lost);
         }
         Some(kept)
     }

@@ -1,0 +1,129 @@
+//! Bridges in a network: what they repair, what they cost, and that they lose and invent nothing.
+#![allow(missing_docs, reason = "tests")]
+
+#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
+mod plans;
+
+use narrows_core::edge::dcib::{Config, Hiding, Share};
+use narrows_core::units::{Bytes, Rate, Span};
+use narrows_results::Results;
+use narrows_scenario::plan::{LossOf, Pattern, Plan};
+use plans::{Dumbbell, flow, run};
+use proptest::prelude::*;
+
+const HALF: u32 = 1 << 31;
+
+fn net(pairs: u32) -> Dumbbell {
+    Dumbbell { pairs, limit: 2_000, ..Dumbbell::default() }
+}
+
+/// The plan with a bridge between the two switches, one tenth of the packets marked, and this wire.
+fn bridged(net: &Dumbbell, mut plan: Plan, hiding: Option<Hiding>, loss: u32, loss_of: LossOf) -> Plan {
+    let usual = Config::new(net.rate, Share::TENTH, net.rtt);
+    for link in net.bottleneck()..net.bottleneck() + 2 {
+        let link = &mut plan.network.links[link];
+        link.bridge = hiding.map(|hiding| Config { hiding, ..usual });
+        (link.loss, link.loss_of) = (loss, loss_of);
+    }
+    plan
+}
+
+fn goodput(plan: &Plan, results: &Results) -> f64 {
+    let bytes: u64 = results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes).sum();
+    let measured = plan.schedule.end.since(narrows_core::units::Time::ZERO + plan.schedule.warmup);
+    bytes as f64 * 8e12 / measured.as_ps() as f64
+}
+
+/// A cooperative wide area drops a twentieth of the packets, and the hosts keep the link full.
+#[test]
+fn losses_among_the_marked_cost_nothing_that_matters() {
+    for controller in ["newreno", "cubic", "bbr"] {
+        let net = net(2);
+        let plan = net.long(controller, false, Span::from_secs(8));
+        let with = bridged(&net, plan.clone(), Some(Hiding::Resequence), HALF, LossOf::Unprotected);
+        let results = run(&with, 1);
+        let near = &results.bridges[0];
+        let marked = near.transmitted.marked_packets as f64 / near.transmitted.data_packets as f64;
+        assert!((0.08..0.101).contains(&marked), "{controller}: {marked} {near:?} {:?}", results.bridges[1]);
+        let lost = results.ports[net.bottleneck()].dropped_impairment_packets as f64;
+        let lost = lost / results.ports[net.bottleneck()].sent_packets as f64;
+        assert!((0.04..0.06).contains(&lost), "{controller}: {lost}");
+        // A twentieth of all packets for the hosts alone: what protection they may have had is off.
+        let alone = bridged(&net, plan, None, HALF / 10, LossOf::Data);
+        let alone = goodput(&alone, &run(&alone, 1));
+        let gain = goodput(&with, &results) / alone;
+        // BBR hardly minds a twentieth of losses, but that all comes a round trip later: a hole is nearly always open.
+        let (least, most) = if controller == "bbr" { (0.4, 1.1) } else { (10.0, f64::INFINITY) };
+        assert!((least..most).contains(&gain), "{controller}: {gain}");
+    }
+}
+
+/// With no loss, the pair costs less than a hundredth of goodput and of completion time.
+#[test]
+fn without_loss_it_costs_next_to_nothing() {
+    for controller in ["newreno", "cubic", "bbr", "dctcp"] {
+        for hiding in [Hiding::Resequence, Hiding::ResequenceRepairable, Hiding::Snoop, Hiding::Nothing] {
+            let net = Dumbbell { mark_at: (controller == "dctcp").then_some(200), ..net(2) };
+            let plan = net.long(controller, controller == "dctcp", Span::from_secs(4));
+            let plain = goodput(&plan, &run(&plan, 1));
+            let with = bridged(&net, plan, Some(hiding), 0, LossOf::All);
+            let results = run(&with, 1);
+            let ratio = goodput(&with, &results) / plain;
+            assert!(ratio > 0.99, "{controller}, {hiding:?}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let net = net(3);
+    let plan = net.long("cubic", false, Span::from_secs(1));
+    let plan = bridged(&net, plan, Some(Hiding::Resequence), HALF / 10, LossOf::Data);
+    assert_eq!(run(&plan, 7), run(&plan, 7));
+    assert_ne!(run(&plan, 7).bridges, run(&plan, 8).bridges);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever is lost, every flow arrives whole, every packet is accounted for, and no bridge keeps anything.
+    #[test]
+    fn every_flow_arrives_whole(
+        seed in 0_u64..1 << 32,
+        loss in 0_u32..1 << 30,
+        loss_of in prop::sample::select(&[LossOf::All, LossOf::Data, LossOf::Unprotected][..]),
+        hiding in prop::sample::select(
+            &[Hiding::Resequence, Hiding::ResequenceRepairable, Hiding::Snoop, Hiding::Nothing][..]
+        ),
+        share in 1_u64..=1 << 32,
+        controller in prop::sample::select(&["newreno", "cubic", "bbr", "dctcp", "gemini"][..]),
+        ecn in prop::bool::ANY,
+        sizes in prop::collection::vec(1_u64..300_000, 1..12),
+        limit in 20_u64..300,
+        room in 2_000_u64..1_000_000,
+    ) {
+        let net = Dumbbell { pairs: 2, limit, rate: Rate::from_mbps(100), ..Dumbbell::default() };
+        let flows: Vec<_> = (0..).zip(&sizes).map(|(index, &size)| {
+            let (from, to) = if index % 3 == 2 { (2 + index % 2, index % 2) } else { (index % 2, 2 + index % 2) };
+            flow(Span::from_ms(u64::from(index) * 7), from, to, Some(size))
+        }).collect();
+        let mut plan = net.plan(controller, ecn, Span::from_ms(200), Pattern::List(flows));
+        plan.schedule.drain = Span::from_secs(600);
+        let mut plan = bridged(&net, plan, Some(hiding), loss / if loss_of == LossOf::All { 4 } else { 1 }, loss_of);
+        for link in &mut plan.network.links {
+            if let Some(config) = &mut link.bridge {
+                *config = Config {
+                    share: Share::from_q32(share),
+                    store: Bytes::new(room),
+                    held: Bytes::new(room),
+                    ..*config
+                };
+            }
+        }
+        let results = run(&plan, seed);
+        prop_assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some()), "{:?}", results.flows);
+        for bridge in &results.bridges {
+            prop_assert!(bridge.transmitted.store_max.get() <= room && bridge.received.held_max.get() <= room);
+        }
+    }
+}

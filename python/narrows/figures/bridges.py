@@ -1,0 +1,52 @@
+"""What a pair of edge routers gives: goodput with and without it, and what became of the packets that might be lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from narrows.claims.measures import NotEvaluable, value_by_seed
+from narrows.figures import bars, longlived
+from narrows.stats import estimate
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from narrows.results import Frames
+    from narrows.stats import Estimate
+
+WITHOUT: Final = "without a bridge"
+
+
+def draw(frames: Frames) -> alt.TopLevelMixin:
+    """A row for each case: goodput of all flows, share of packets lost on the way, share that may be lost."""
+    panels = [bars.Panel("Goodput of all flows", "Mbit/s", _measured(frames, "goodput_total"))]
+    lost = _percent(_measured(frames, "lost_on_wire"))
+    if any(found and found.mean > 0 for found in lost.values()):
+        panels.append(bars.Panel("Lost on the wire", "% of the packets", lost))
+    marked = _percent(_measured(frames, "marked_share"))
+    if any(marked.values()):
+        panels.append(bars.Panel("Marked as ones to lose", "% of the packets", marked, reason=WITHOUT))
+    return bars.draw(panels, frames.cases)
+
+
+def windows(frames: Frames) -> alt.TopLevelMixin:
+    """The window of every flow over time, a panel for each case. Raises `NotEvaluable` where none was sampled."""
+    chart = longlived.over_time(frames, "window_packets")
+    if chart is None:
+        raise NotEvaluable("windows were not sampled")
+    return chart
+
+
+def _measured(frames: Frames, measure: str) -> dict[str, Estimate | None]:
+    found: dict[str, Estimate | None] = {}
+    for case in frames.cases:
+        try:
+            values = value_by_seed(frames, measure, (case,))
+        except NotEvaluable:
+            values = {}
+        found[case] = estimate(list(values.values()))
+    return found
+
+
+def _percent(values: dict[str, Estimate | None]) -> dict[str, Estimate | None]:
+    return {case: found and found.scaled(100) for case, found in values.items()}

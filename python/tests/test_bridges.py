@@ -1,0 +1,68 @@
+"""What bridges do: measures on runs of a few rows."""
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from conftest import flows, frames, ports
+
+from narrows.claims.measures import NotEvaluable, value_by_seed
+from narrows.columns import BRIDGES
+
+
+def labelled(rows, schema):
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    return table.with_columns(case=pl.lit("a"), arm=pl.lit("a"), seed=pl.lit(1, pl.UInt64))
+
+
+def ends(*rows):
+    """Ends of bridges, each with its packets with data and its marked ones."""
+    zeros = [0 if dtype == pl.UInt64 else "x" for dtype in BRIDGES.schema.values()]
+    table = labelled([zeros] * len(rows), BRIDGES.schema)
+    data, marked = zip(*rows, strict=True)
+    return table.with_columns(data_packets=pl.Series(data), marked_packets=pl.Series(marked))
+
+
+def run(*, bridges=((900, 90), (100, 5)), windows=(), lost=0):
+    port = ports(("b", "wan", 1_000, 0, 0.5), ("c", "wan", 400, 0, 0.1)).with_columns(
+        lost_on_wire_packets=pl.Series([lost, 3], dtype=pl.UInt64), sent_bytes=pl.Series([9, 1], dtype=pl.UInt64)
+    )
+    samples = [("flow-0", at, "window_packets", window) for at, window in enumerate(windows)]
+    samples += [("flow-1", at, "window_packets", 7.0) for at in range(5)]
+    schema = {"entity": pl.String, "time_ns": pl.UInt64, "quantity": pl.String, "value": pl.Float64}
+    series = labelled(samples if windows else [], schema).lazy()
+    table = frames([flows((10, 1))], [port], series)
+    return replace(table, bridges=ends(*bridges) if bridges else pl.DataFrame())
+
+
+def value(name, **what):
+    return value_by_seed(run(**what), name, ("a",))[1]
+
+
+def test_the_marked_share_is_of_all_data_that_came_to_bridges():
+    assert value("marked_share") == pytest.approx(95 / 1000)
+    with pytest.raises(NotEvaluable, match="no bridge"):
+        value("marked_share", bridges=())
+    with pytest.raises(NotEvaluable, match="no bridge"):
+        value("marked_share", bridges=((0, 0),))
+
+
+def test_what_the_wire_lost_is_of_the_busiest_port():
+    assert value("lost_on_wire", lost=50) == pytest.approx(0.05)
+
+
+def test_a_window_that_falls_by_more_than_a_tenth_was_cut():
+    # By a tenth it may breathe; flow-1 begins lower than flow-0 ends, which is no cut.
+    assert value("window_cuts", windows=(10.0, 20.0, 18.0, 12.0, 13.0, 6.0)) == 2
+    assert value("cuts_per_loss", windows=(20.0, 10.0), lost=97) == pytest.approx(1 / 100)
+    with pytest.raises(NotEvaluable, match="not sampled"):
+        value("window_cuts")
+
+
+def test_the_largest_reduction_is_of_one_size_for_all_seeds():
+    def of_case(case, small, large):
+        return flows((50_000, small), (20_000_000, large), case=case)
+
+    both = [ports(("b", "wan", 1, 0, 0.5), case=case) for case in ("slow", "fast")]
+    made = frames([of_case("slow", 100, 1_000), of_case("fast", 50, 100)], both)
+    assert value_by_seed(made, "completion_reduced_most", ("slow", "fast")) == {1: pytest.approx(0.9)}
