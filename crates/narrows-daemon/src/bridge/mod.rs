@@ -134,7 +134,7 @@ struct Run {
     /// How often a packet is sent again at most
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=14))]
     repairs: u8,
-    /// Bytes of copies at most; left out, one and a half round trips of what is marked
+    /// Bytes of copies at most; left out, four round trips of what is marked
     #[arg(long, value_name = "SIZE", value_parser = size)]
     store: Option<Bytes>,
     /// Bytes of packets that wait for one before them at most; left out, one and a half round trips

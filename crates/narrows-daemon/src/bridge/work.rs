@@ -63,6 +63,9 @@ impl Work {
                 router.borrow_mut().handle(now.get(), frame.side, frame.kind, frame.bytes, frame.came_ns);
             })?
         };
+        // From here on frames wait for the loop, which is about to begin.
+        let beat_ns = monotonic_ns();
+        joined.beat(beat_ns)?;
         Ok(Work {
             given,
             joined,
@@ -72,7 +75,7 @@ impl Work {
             ports,
             waiting: Default::default(),
             clock: Clock::start(),
-            beat_ns: 0,
+            beat_ns,
             delay: Histogram::default(),
         })
     }

@@ -26,7 +26,7 @@ pub enum Opened<'a> {
         session: u32,
         /// Of the packet.
         number: u32,
-        /// Of the packet.
+        /// As which of its tries it came.
         tries: u8,
     },
     /// It asks for a session. Each greeting is opened once.

@@ -143,7 +143,7 @@ pub enum Unverified<'a> {
         session: u32,
         /// The marked packet's.
         number: u32,
-        /// The marked packet's: which of its tries has come.
+        /// The marked packet's.
         tries: u8,
         /// Its tag.
         tag: &'a [u8; TAG],
@@ -196,7 +196,7 @@ impl<'a> Unverified<'a> {
         let (ecn, tries) = (flags & 3, flags >> 2);
         let flags_fit = match kind {
             Kind::Marked => (1..=MOST_TRIES).contains(&tries),
-            Kind::Acknowledgement => ecn == 0 && (1..=MOST_TRIES).contains(&tries),
+            Kind::Acknowledgement => (1..=MOST_TRIES).contains(&tries) && ecn == 0,
             Kind::Greeting | Kind::Welcome => flags == 0,
         };
         if !fits || !flags_fit {

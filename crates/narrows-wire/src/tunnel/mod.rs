@@ -4,7 +4,7 @@
 //! | bytes | a marked packet | an acknowledgement |
 //! |---|---|---|
 //! | 0 | version and kind: 0x11 | 0x12 |
-//! | 1 | its host's ECN bits in the low two, above them how often it was sent, 1 to 15, in four; zero | zero in the low two; the marked packet's |
+//! | 1 | its host's ECN bits in the low two, above them how often it was sent, 1 to 15, in four; zero | zero; as which try it came; zero |
 //! | 2–3 | the tunnel | likewise |
 //! | 4–7 | the session | likewise |
 //! | 8–11 | its number in the session | the marked packet's |

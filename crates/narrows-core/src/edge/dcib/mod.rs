@@ -158,7 +158,7 @@ pub struct Shim {
     pub number: u32,
     /// The ECN bits that its host gave it.
     pub ecn: Ecn,
-    /// How often it has been sent, this time included: 1 where it is no repair.
+    /// How often it has been sent with this: from 1.
     pub tries: u8,
 }
 
