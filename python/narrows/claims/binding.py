@@ -48,7 +48,7 @@ class Binding:
     also: tuple[str, ...] = ()
     """Reported beside the verdict, not judged."""
     full_only: bool = False
-    """A check of the set-up: short runs of heavy-tailed traffic do not offer what they say."""
+    """Not judged on quick runs: short ones of heavy-tailed traffic do not offer what they say, and have few samples."""
     rank_slack: float = 0.0
     """Who is within this share of the next better one has that one's rank."""
     extreme_slack: float = 0.05

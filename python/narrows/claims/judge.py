@@ -107,12 +107,14 @@ class _Judge:
                 return self._not_run(f"cannot be computed from the experiments as they are: {error!r}")
             word, reason = self._conclude(parts, ())
             return Verdict(self.claim, word, reason, tuple(parts))
-        if bound.full_only and self.quick:
-            return self._not_run("a check of the set-up: judged on full runs, short ones do not offer what they say")
         scenarios = self.paper.scenarios_of(self.claim)
         present = [scenario for scenario in scenarios if self.paper.figures.get(scenario) in self.figures]
         if not present:
             return self._absent(scenarios)
+        if bound.full_only and self.quick:
+            return self._not_run(
+                "judged on full runs only: short ones offer less than they say, or have too few samples"
+            )
         try:
             parts = self._parts(present)
             also = tuple(
