@@ -289,7 +289,7 @@ def test_reproduce_names_what_there_is(gemini, monkeypatch):
     assert (done.returncode, "gem-09" in done.stderr) == (2, True)
     assert narrows("reproduce", "nonsense").stderr == (
         "error: no paper, figure or claim is called 'nonsense'\n"
-        "  help: there are annulus, dctcp, gemini, beyond; `narrows reproduce` lists all\n"
+        "  help: there are annulus, dcib, dctcp, gemini, beyond; `narrows reproduce` lists all\n"
     )
 
 

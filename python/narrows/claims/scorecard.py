@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WORDS: Final[tuple[VerdictWord, ...]] = ("holds", "partly", "fails", "not-run")
 _MARKS: Final = {"yes": "[green]✓[/]", "no": "[red]✗[/]", "overlaps": "[yellow]≈[/]", "unknown": "[dim]?[/]"}
+_PLAIN_MARKS: Final = {"yes": "✓", "no": "✗", "overlaps": "≈", "unknown": "?"}
 _STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "not-run": "dim"}
 
 TERMS: Final = (
@@ -33,7 +34,7 @@ TERMS: Final = (
     "reproduced. An arm is one of the things compared, a controller with its settings; in a sweep a case is an arm "
     "with one value of each axis. A claim holds if the mean over seeds lies in the accepted interval, or every "
     "relation is true; partly if the interval over seeds overlaps it, or only some are true or were run; else it "
-    "fails. For what is not-run the reason is given."
+    "fails. For what is not-run the reason is given. Marks: ✓ lies in it or is true, ≈ overlaps, ✗ neither."
 )
 RULES: Final = (
     "Judged by the mean over seeds: < and > strictly; <=, >= and 'is minimum' within 5 %; "
@@ -183,17 +184,27 @@ def _figure(label: str, standing: Standing) -> dict[str, Any]:
 
 
 def measured(verdict: Verdict) -> list[str]:
-    """What was measured for a claim, in sentences; why not, where it was not."""
+    """What was measured for a claim, in sentences, each judged one with its mark; why not, where it was not."""
     if verdict.word == "not-run":
         return [verdict.reason]
     number_kind = verdict.claim.kind != "ordering"
-    said = [part.detail + (_range(part.estimate) if part.estimate and number_kind else "") for part in verdict.parts]
+    said = [
+        f"{_PLAIN_MARKS[part.outcome]} {part.detail}{_range(part.estimate) if part.estimate and number_kind else ''}"
+        for part in verdict.parts
+    ]
+    also = [f"not judged: {part.detail}" for part in verdict.also]
     missing = [f"not run: {', '.join(verdict.missing)}"] if verdict.missing else []
-    return [*said, *(part.detail for part in verdict.also), *missing]
+    return [*said, *also, *missing]
 
 
 def _range(estimate: Estimate) -> str:
-    return "" if estimate.kind == "none" else f" ({_number(estimate.low)}–{_number(estimate.high)})"
+    return "" if estimate.kind == "none" else f" ({_span(estimate)})"
+
+
+def _span(estimate: Estimate) -> str:
+    """`0.48–0.58`; with a word between, where a dash would be read as a sign."""
+    between = " to " if estimate.low < 0 else "–"
+    return f"{_number(estimate.low)}{between}{_number(estimate.high)}"
 
 
 def _cell(text: str) -> str:
@@ -230,7 +241,7 @@ def interval(estimate: Estimate | None) -> str:
         return "–"
     if estimate.kind == "none":
         return _number(estimate.mean)
-    return f"{_number(estimate.mean)} ({_number(estimate.low)}–{_number(estimate.high)})"
+    return f"{_number(estimate.mean)} ({_span(estimate)})"
 
 
 def record(verdict: Verdict) -> dict[str, Any]:
