@@ -7,7 +7,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
-.PHONY: demo test lints rust-tests python-tests instruction-gate tools live-test narrowsd guest-kernel bench nightly clean
+.PHONY: demo test lints rust-tests instruction-gate tools live-test narrowsd guest-kernel bench nightly clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends $(1)) >/dev/null
@@ -33,7 +33,7 @@ test: tools
 		echo 'chromium is not installed: the test that opens the report in a browser will be skipped'
 	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
-	+@$(SIDE_BY_SIDE) python-tests instruction-gate
+	+@$(SIDE_BY_SIDE) python-tests-1 python-tests-0 instruction-gate
 
 lints:
 	cargo fmt --all --check
@@ -47,8 +47,9 @@ rust-tests:
 		$(OWN_JOBS) cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
 		$(OWN_JOBS) cargo test --quiet --package narrows-daemon --bins --test transcript)
 
-python-tests:
-	$(BIN)/pytest -r s
+# Every second file: a half, and the other.
+python-tests-%:
+	$(BIN)/pytest -r s $$(ls python/tests/test_*.py | awk 'NR % 2 == $*')
 
 instruction-gate:
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
