@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from narrows.claims.measures import NotEvaluable, value_by_seed
-from narrows.figures import bars, longlived
+from narrows.claims.measures import NotEvaluable
+from narrows.figures import bars, longlived, sweep
 from narrows.stats import estimate
 
 if TYPE_CHECKING:
@@ -38,14 +38,7 @@ def windows(frames: Frames) -> alt.TopLevelMixin:
 
 
 def _measured(frames: Frames, measure: str) -> dict[str, Estimate | None]:
-    found: dict[str, Estimate | None] = {}
-    for case in frames.cases:
-        try:
-            values = value_by_seed(frames, measure, (case,))
-        except NotEvaluable:
-            values = {}
-        found[case] = estimate(list(values.values()))
-    return found
+    return {case: estimate(list(sweep.by_seed(frames, case, measure).values())) for case in frames.cases}
 
 
 def _percent(values: dict[str, Estimate | None]) -> dict[str, Estimate | None]:

@@ -10,7 +10,6 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use super::receive::ReceiveCounters;
 use super::seen::Seen;
@@ -267,7 +266,7 @@ impl<P: Packet> Resequencer<P> {
         while let Some(stream) = self.flows.get_mut(&flow)
             && let Some(first) = stream.held.front()
             && let Numbers { from, to: Some(to) } = first.numbers
-            && !seen.lacks_any(range(from, to))
+            && !seen.lacks_any(from..to)
         {
             counters.plain_holes += 1;
             stream.next = first.seq;
@@ -288,10 +287,6 @@ impl<P: Packet> Resequencer<P> {
             deliver(held.packet);
         }
     }
-}
-
-fn range(from: u64, to: u64) -> Range<u64> {
-    from..to.max(from)
 }
 
 /// Whether one sequence number lies after another [RFC 9293 §3.4].
