@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from narrows import outline, wording
+from narrows.stats import ENOUGH_SEEDS
 
 if TYPE_CHECKING:
     from narrows.index import Entry
@@ -24,6 +25,14 @@ def of(entry: Entry, *, drawn: int | None = None) -> str:
         f"{lasting(entry)}: {simulated_time(entry)}. "
         f"{entry.place or entry.name}, {mode}, {entry.made_by}."
     )
+
+
+def intervals(entry: Entry) -> str:
+    """What the thin lines on points and bars are; nothing of one seed."""
+    seeds = len(entry.seeds)
+    if seeds == 1:
+        return ""
+    return f"Thin lines: {'smallest and largest seed' if seeds < ENOUGH_SEEDS else '95 % intervals of the mean'}."
 
 
 def lasting(entry: Entry) -> str:

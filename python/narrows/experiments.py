@@ -64,7 +64,8 @@ class Figure:
 
         if (plain := self.plain(results)) is None:
             raise bad_input(f"{self.folder} has no figure.py", "add one with a function `draw(results)`")
-        return style.captioned(plain, caption.of(results.entry))
+        lines = caption.intervals(results.entry) if style.shows_intervals(plain) else ""
+        return style.captioned(plain, f"{caption.of(results.entry)} {lines}".rstrip())
 
     def plain(self, results: Results) -> alt.TopLevelMixin | None:
         """The figure alone; `None` where the folder draws none."""

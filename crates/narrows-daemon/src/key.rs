@@ -27,10 +27,12 @@ pub(crate) fn read(path: &Path) -> Result<Key, Failure> {
     if known.uid() != 0 && known.uid() != rustix::process::geteuid().as_raw() {
         return Err(cannot("this key is another user's, who can speak for whoever has it".to_owned(), draw));
     }
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     file.by_ref()
         .take(u64::from(MOST_BYTES))
-        .read_to_string(&mut text)
+        .read_to_end(&mut bytes)
         .map_err(|error| cannot(error.to_string(), draw))?;
-    Key::parse(&text).map_err(|error| cannot(error.to_string(), draw))
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|_| cannot("a key is text, 64 hexadecimal digits; this is binary".to_owned(), draw))?;
+    Key::parse(text).map_err(|error| cannot(error.to_string(), draw))
 }

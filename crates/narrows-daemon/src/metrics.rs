@@ -24,8 +24,9 @@ impl Metrics {
             self.0.len() - 1
         });
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         // Writing to a text never fails.
-        let _ = writeln!(self.0[at].1, "{name}{{{}}} {value}", labels.join(","));
+        let _ = writeln!(self.0[at].1, "{name}{labels} {value}");
     }
 
     /// All of them.

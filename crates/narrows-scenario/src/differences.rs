@@ -10,6 +10,7 @@ use narrows_core::cc::{SPECS, Spec};
 use narrows_core::edge::dcib;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
 use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
@@ -321,6 +322,10 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
         &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue", "sack-compression"];
     const BYTES: &[&str] = &["small-queue-bytes", "receive-buffer"];
     for (key, value) in fields {
+        if key == "near-source" {
+            near_source(traffic.profile.near_source.as_ref(), &mut facts);
+            continue;
+        }
         let text = match (&value, value.as_u64()) {
             (_, Some(picoseconds)) if SPANS.contains(&key.as_str()) => Span::from_ps(picoseconds).to_string(),
             (_, Some(bytes)) if BYTES.contains(&key.as_str()) => Bytes::new(bytes).to_string(),
@@ -330,6 +335,31 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
         facts.insert(format!("host.{key}"), text);
     }
     facts
+}
+
+/// How senders answer a switch near by: whether they do, and each parameter as one writes it.
+fn near_source(point: Option<&ReactionPoint>, facts: &mut BTreeMap<String, String>) {
+    let mut tell = |what: &str, value: String| facts.insert(format!("host.near-source{what}"), value);
+    let Some(point) = point else {
+        tell("", "off".to_owned());
+        return;
+    };
+    let step = |step: Step| match step {
+        Step::Fixed(rate) => rate.to_string(),
+        Step::LineOver(parts) => format!("line rate/{parts}"),
+    };
+    tell("", "on".to_owned());
+    tell(".byte-cycle", point.byte_cycle.to_string());
+    tell(".timer", point.timer.to_string());
+    tell(".active", step(point.active));
+    tell(".hyper-active", step(point.hyper_active));
+    tell(".floor", step(point.floor));
+    let start = match point.start {
+        Start::LineRate => "line rate".to_owned(),
+        Start::Recent(span) => format!("what was sent in {span}"),
+    };
+    tell(".start", start);
+    tell(".forget", point.forget.to_string());
 }
 
 fn pattern(pattern: &Pattern) -> Vec<(String, String)> {

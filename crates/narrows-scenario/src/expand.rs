@@ -404,7 +404,9 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     let schedule = schedule(file)?;
     let mut network = topology::resolve(&file.topology)?;
     let sampling = sampling(&file.sample, &mut network, &schedule)?;
-    let profile = stack::resolve(topology::host(&file.topology), Profile::LINUX_4_9)?;
+    let host = topology::host(&file.topology);
+    let profile = stack::resolve(host, Profile::LINUX_4_9)?;
+    stack::fits(host, &network)?;
     if file.traffic.is_empty() {
         let problem = Problem::Missing { key: "traffic", example: "[[traffic]]" };
         return Err(problem.at(&(0..0)));

@@ -6,6 +6,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::{Host, NearSource, ReactionPoint, Start};
 use crate::experiment::located::Located;
+use crate::plan::{Graph, Role};
 
 /// What `host` says over `base`, judged.
 pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
@@ -55,6 +56,15 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
         return Err(Problem::Malformed { sentence, help: Some("lower min-rto".to_owned()) }.at(&at.span));
     }
     Ok(profile)
+}
+
+/// Refuses a floor of the near-source loop above the rate of a host's own link: what falls to it never bites.
+pub(crate) fn fits(host: &Host, network: &Graph) -> Judged<()> {
+    let Some(Located { value: NearSource::Custom(custom), .. }) = &host.near_source else { return Ok(()) };
+    let Some(floor) = &custom.floor else { return Ok(()) };
+    let slowest = network.links.iter().filter(|link| link.role == Role::Host).map(|link| link.rate).min();
+    let most = slowest.unwrap_or(floor.value.0);
+    refuse_unless(floor.value.0 <= most, "floor", floor, floor.value.0, "8Kbps", &most.to_string())
 }
 
 /// Refuses cycles that would never or always be over, and rates that are none.

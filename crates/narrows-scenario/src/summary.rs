@@ -8,7 +8,7 @@ use narrows_core::units::{Bytes, Span, Time};
 use serde::Serialize;
 
 use crate::offered;
-use crate::plan::{Connections, Graph, NodeKind, Pairs, Pattern, Plan, Role, Sampling, Traffic};
+use crate::plan::{Connections, FlowStart, Graph, NodeKind, Pairs, Pattern, Plan, Role, Sampling, Traffic};
 use crate::route::Routes;
 use crate::select::role_name;
 
@@ -100,6 +100,25 @@ pub struct Bottleneck {
     pub long_flows: f64,
 }
 
+/// Long-lived flows of a traffic, for the estimate of what they carry.
+struct Lasting {
+    pairs: Pairs,
+    count: f64,
+    /// When they begin and end, means, seconds.
+    begin: f64,
+    end: f64,
+    /// Packets for each packet with data.
+    with_acks: f64,
+}
+
+impl Lasting {
+    /// The part of another's time that this one is there.
+    fn share_of(&self, other: &Lasting) -> f64 {
+        let both = (self.end.min(other.end) - self.begin.max(other.begin)).max(0.0);
+        if both > 0.0 { both / (other.end - other.begin) } else { 0.0 }
+    }
+}
+
 /// How many bottlenecks are listed.
 const BOTTLENECKS: usize = 5;
 
@@ -125,8 +144,7 @@ impl Summary {
         let (mut connections, mut rows, mut windows) = (0.0, 0.0, 0.0);
         // Packets of data and acknowledgements, and who exchanges them.
         let mut data: Vec<(Cow<'_, Pairs>, f64)> = vec![];
-        // Long-lived flows and when each runs, for the estimate of what they carry.
-        let mut elastic: Vec<(Pairs, f64, f64, f64)> = vec![];
+        let mut elastic: Vec<Lasting> = vec![];
         for kind in &plan.traffic {
             let (flows, mean, rate, sizes);
             let with_acks = 1.0 + 1.0 / packets_per_ack(kind);
@@ -166,13 +184,13 @@ impl Summary {
                     let lasting = pairs(true);
                     if !lasting.is_empty() {
                         let until = |stop: Option<Time>| stop.unwrap_or(plan.schedule.end).min(plan.schedule.end);
-                        let lasts: f64 = list
-                            .iter()
-                            .filter(|flow| flow.size.is_none())
-                            .map(|flow| until(flow.stop).since(flow.at).as_ps() as f64 / 1e12)
-                            .sum();
                         let count = lasting.len() as f64;
-                        elastic.push((Pairs::Listed(lasting), count, lasts / count, with_acks));
+                        let mean = |moment: &dyn Fn(&FlowStart) -> Time| {
+                            let moments = list.iter().filter(|flow| flow.size.is_none()).map(moment);
+                            moments.map(|at| at.as_ps() as f64 / 1e12).sum::<f64>() / count
+                        };
+                        let (begin, end) = (mean(&|flow| flow.at), mean(&|flow| until(flow.stop).max(flow.at)));
+                        elastic.push(Lasting { pairs: Pairs::Listed(lasting), count, begin, end, with_acks });
                     }
                 }
                 Pattern::Incast(incast) => {
@@ -195,19 +213,25 @@ impl Summary {
                 flows,
             });
         }
-        let shares: Vec<Vec<f64>> = elastic.iter().map(|(pairs, ..)| crossing(pairs)).collect();
-        for ((_, count, ..), shares) in elastic.iter().zip(&shares) {
-            long.iter_mut().zip(shares).for_each(|(long, share)| *long += count * share);
+        let shares: Vec<Vec<f64>> = elastic.iter().map(|lasting| crossing(&lasting.pairs)).collect();
+        for (lasting, shares) in elastic.iter().zip(&shares) {
+            long.iter_mut().zip(shares).for_each(|(long, share)| *long += lasting.count * share);
         }
-        // A long-lived flow gets what the most contended link on its way leaves; all of a list are taken to be alike.
-        for ((pairs, count, lasts, with_acks), shares) in elastic.iter().zip(&shares) {
+        // A long-lived flow gets what the most contended link on its way leaves; all of a list are taken to be alike, and
+        // share with others while these are there.
+        for (lasting, own) in elastic.iter().zip(&shares) {
+            let with = |link: usize| -> f64 {
+                let others = elastic.iter().zip(&shares);
+                others.map(|(other, shares)| other.count * shares[link] * other.share_of(lasting)).sum()
+            };
             let per_flow = (0..graph.links.len())
-                .filter(|link| shares[*link] > 0.0)
+                .filter(|link| own[*link] > 0.0)
                 .map(|link| {
-                    graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]).max(0.05) / long[link].max(1.0)
+                    graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]).max(0.05) / with(link).max(1.0)
                 })
                 .fold(f64::INFINITY, f64::min);
-            data.push((Cow::Borrowed(pairs), count * lasts * per_flow / (8.0 * WIRE) * with_acks));
+            let bits = lasting.count * (lasting.end - lasting.begin) * per_flow;
+            data.push((Cow::Borrowed(&lasting.pairs), bits / (8.0 * WIRE) * lasting.with_acks));
         }
         let amounts: Vec<(&Pairs, f64)> = data.iter().map(|(pairs, packets)| (&**pairs, *packets)).collect();
         let packets: f64 = amounts.iter().map(|(_, packets)| packets).sum();

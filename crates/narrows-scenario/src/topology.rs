@@ -35,7 +35,10 @@ pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<Graph> {
         Topology::FatTree(written) => fat_tree::resolve(written),
         Topology::Graph(written) => graph::resolve(written),
     }?;
-    check_classes(&graph).and_then(|()| bridge::check(&graph)).map_err(|problem| problem.at(&topology.span))?;
+    check_classes(&graph)
+        .and_then(|()| check_points(&graph))
+        .and_then(|()| bridge::check(&graph))
+        .map_err(|problem| problem.at(&topology.span))?;
     Ok(graph)
 }
 
@@ -57,6 +60,30 @@ fn check_classes(graph: &Graph) -> Result<(), Problem> {
         let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
         if own < FULL_PACKET || pool.is_some_and(|pool| hot_share(pool, classes) < u128::from(FULL_PACKET)) {
             return Err(Problem::NoRoomForAClass { port: link.name.clone(), classes });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a congestion point whose queue never comes to its set point: it would tell nobody anything.
+fn check_points(graph: &Graph) -> Result<(), Problem> {
+    for link in &graph.links {
+        let Some(point) = &link.congestion_point else { continue };
+        let set_point = point.sampling.set_point;
+        let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+        let room = pool.map_or(u128::MAX, |pool| hot_share(pool, 1)).min(match link.limit {
+            Limit::Unlimited => u128::MAX,
+            Limit::Packets(packets) => u128::from(packets.get()) * u128::from(FULL_PACKET),
+            Limit::Bytes(bytes) => u128::from(bytes.get()),
+        });
+        if u128::from(set_point.get()) >= room {
+            let sentence = format!(
+                "the set point of `{}` is {set_point}, and no more than {} ever wait there",
+                link.name,
+                Bytes::new(u64::try_from(room).unwrap_or(u64::MAX))
+            );
+            let help = Some("lower `set-point`, or give the port more room".to_owned());
+            return Err(Problem::Malformed { sentence, help });
         }
     }
     Ok(())
@@ -295,6 +322,8 @@ struct Qcn {
     scope: Scope,
 }
 
+/// The largest weight of a queue's growth.
+const MOST_GROWTH_WEIGHT: u64 = 64;
 /// The set point for each 10 Gbit/s where nothing is said.
 const SET_POINT_AT_10_GBPS: u64 = 33_000;
 
@@ -325,11 +354,11 @@ fn qcn_of(written: &network::CongestionPoint) -> Judged<Option<Qcn>> {
         Ok(Some(bytes.value.0))
     };
     if let Some(weight) = &qcn.weight {
-        bounded("weight", weight, weight.value, 64)?;
+        bounded("weight", weight, weight.value, MOST_GROWTH_WEIGHT)?;
     }
     Ok(Some(Qcn {
         set_point: bytes("set-point", &qcn.set_point)?,
-        weight: qcn.weight.as_ref().map_or(2, |weight| weight.value),
+        weight: qcn.weight.as_ref().and_then(|weight| u8::try_from(weight.value).ok()).unwrap_or(2),
         sample_base: bytes("sample-base", &qcn.sample_base)?.unwrap_or(Bytes::new(150_000)),
         scope: match qcn.notify {
             Some(network::Notify::SourceDatacenter) => Scope::SourceDatacenter,

@@ -176,7 +176,10 @@ impl UnitError {
         let number = self.text.trim();
         match self.fault {
             Fault::NoUnit => {
-                let unit = self.example.trim_start_matches(|c: char| c.is_ascii_digit());
+                // A number that is as large as this is not meant in thousands.
+                let large = number.len() > 4 && number.bytes().all(|digit| digit.is_ascii_digit());
+                let usual = self.example.trim_start_matches(|c: char| c.is_ascii_digit());
+                let unit = if large { self.units[0].0 } else { usual };
                 format!("add a unit, for instance \"{number}{unit}\"")
             }
             Fault::WrongUnit if self.text.trim_end().ends_with("mbps") => {

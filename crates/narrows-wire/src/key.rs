@@ -46,6 +46,9 @@ impl Key {
     /// [`NoKey`].
     pub fn parse(text: &str) -> Result<Key, NoKey> {
         let digits = text.trim().as_bytes();
+        if !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(NoKey::Digit);
+        }
         if digits.len() != 2 * LENGTH {
             return Err(NoKey::Length(digits.len()));
         }

@@ -16,7 +16,7 @@ ARMS: Final = ("shared", "isolated", "annulus")
 PANELS: Final = (
     ("Dropped of what flows across send", "per 100 000 bytes", "dropped_across"),
     ("Requests across, 10 MB: mean", "ms", "fct_all / wan/1-2"),
-    ("Dropped inside the datacenters", "per 100 000 packets", "plr_dcn"),
+    ("Dropped at ports inside, of both kinds", "per 100 000 packets", "plr_dcn"),
     ("Requests inside, 64 KB: p99", "ms", "fct_small_p99"),
 )
 

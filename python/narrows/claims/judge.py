@@ -180,7 +180,8 @@ class _Judge:
         parts: list[Part] = []
         for value, accept in zip(values, self._accepts(values), strict=True):
             exact = Estimate(value, value, value, "none", 0)
-            parts.append(Part(_number(value), _inside(exact, accept), exact, _number(value)))
+            unit = f" {self.claim.unit}" if self.claim.unit[:1].isalpha() else ""
+            parts.append(Part("computed", _inside(exact, accept), exact, f"computed: {_number(value)}{unit}"))
         return parts
 
     def _accepts(self, values: Sequence[object]) -> Sequence[tuple[float, float]]:

@@ -20,11 +20,12 @@ KNOWN: Final = {
     "vegas-10": "#882255",
     "bbr": "#56b4e9",
     "dcqcn": "#999933",
+    "annulus": "#332288",
     "newreno": "#aa4499",
     "tcp": "#aa4499",
 }
 """What the papers call TCP is NewReno."""
-_FREE: Final = ("#332288", "#cc6677", "#44aa99", "#117733", "#ddcc77")
+_FREE: Final = ("#cc6677", "#44aa99", "#117733", "#ddcc77", "#777777")
 _OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
 """Colours that no scheme has come first."""
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
@@ -40,7 +41,9 @@ def colours(cases: Sequence[str]) -> dict[str, str]:
     What ran a case, where cases say it, is a shade of the arm's colour: the simulator's is the full one.
     """
     said = {case: _backend(case) for case in cases}
-    chosen = _of_arms(list(dict.fromkeys(arm for arm, _ in said.values())))
+    # Where what ran them is told by shades, schemes' several cases cannot be.
+    told = any(backend for _, backend in said.values())
+    chosen = _of_arms(list(dict.fromkeys(arm for arm, _ in said.values())), shaded=not told)
     return {case: _shade(chosen[arm], _BACKENDS[backend]) for case, (arm, backend) in said.items()}
 
 
@@ -55,10 +58,10 @@ def _backend(case: str) -> tuple[str, str]:
     return (arm, last) if arm and last in _BACKENDS else (case, "")
 
 
-def _of_arms(cases: Sequence[str]) -> dict[str, str]:
+def _of_arms(cases: Sequence[str], *, shaded: bool) -> dict[str, str]:
     families: dict[str, list[str]] = {}
     for case in sorted(cases, key=lambda case: case.lower() not in KNOWN):
-        if scheme := _scheme(case):
+        if (scheme := _scheme(case)) and (shaded or KNOWN[scheme] not in families):
             families.setdefault(KNOWN[scheme], []).append(case)
     chosen = {
         case: _shade(colour, amount)

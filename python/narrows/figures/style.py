@@ -158,6 +158,11 @@ def finished(chart: alt.TopLevelMixin) -> dict[str, Any]:
     return made
 
 
+def shows_intervals(chart: alt.TopLevelMixin) -> bool:
+    """Whether it draws an estimate's `low` and `high` somewhere."""
+    return '"field": "low"' in chart.to_json()
+
+
 def captioned(chart: alt.TopLevelMixin, text: str) -> alt.VConcatChart:
     """The chart with a text in small type below it."""
     lines = textwrap.wrap(text, _CAPTION_CHARACTERS)

@@ -158,13 +158,15 @@ def _panel(
     place = {arm: number for number, arm in enumerate(arms)}
     data = _summary(panel, axis, unit).sort(pl.col("case").replace_strict(place, default=len(arms)), "x")
     ticks = sorted(set(data["x"].to_list()))
+    # What is as good as none is told as that.
+    none = "" if log or not ticks else f"datum.value && abs(datum.value) < {max(map(abs, ticks)) / 1000!r} ? '≈ 0' : "
     x = alt.X(
         "x:Q",
         title=x_title,
         scale=alt.Scale(type="log" if log else "linear", nice=False, zero=False, padding=12),
         # Vega rounds what its own `format` shows to the distance of the ticks: 65 would be 70.
         axis=alt.Axis(
-            values=ticks if len(ticks) <= 9 else alt.Undefined, labelExpr="format(datum.value, '~r')", grid=False
+            values=ticks if len(ticks) <= 9 else alt.Undefined, labelExpr=f"{none}format(datum.value, '~r')", grid=False
         ),
     )
     floor = panel.low if panel.low is not None else 0.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
-from narrows import longlived
+from narrows import longlived, wording
 from narrows.figures import style
 
 if TYPE_CHECKING:
@@ -39,8 +39,14 @@ def draw(frames: Frames, window: Window) -> alt.TopLevelMixin:
         width = max(150, (style.WIDTH - 62) // len(cases) - 62)
         columns = [_column(frames, case, rates, window, width, top, first=case == cases[0]) for case in cases]
         rows.append(alt.hconcat(*columns, spacing=18))
-    stacked = alt.vconcat(*rows, spacing=24)
-    return stacked.resolve_scale(color="shared")  # type: ignore[no-any-return]  # untyped in the library
+    notes = ["Each queue has a scale of its own."]
+    if cut := [rate for rate in rates["rate"] if rate > top]:
+        notes.append(
+            f"Goodput above {wording.number(top)} {window.unit} is cut off: bytes that waited behind a hole and came "
+            f"at once, up to {wording.number(max(cut))}."
+        )
+    noted = style.captioned(alt.vconcat(*rows, spacing=24), " ".join(notes))
+    return noted.resolve_scale(color="shared")  # type: ignore[no-any-return]  # untyped in the library
 
 
 def _column(

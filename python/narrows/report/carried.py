@@ -24,6 +24,8 @@ class Carried:
     """`gemini as narrows_gemini`."""
     lateness: tuple[tuple[str, str], ...]
     """What is measured, and the worst of all its runs: `packets, p99` and `9.86 µs`."""
+    near_source: tuple[tuple[str, str], ...]
+    """What became of the notifications of switches near by; nothing where no host listened."""
     connections_failed: str
     flows_without_ecn: str
     left_out: str
@@ -75,6 +77,7 @@ def _row(case: str, manifests: Sequence[Mapping[str, Any]]) -> Carried:
         kernel=", ".join(dict.fromkeys(str(manifest["kernel"]) for manifest in manifests)),
         controllers=", ".join(_controllers(manifests)),
         lateness=tuple(_lateness(manifests)),
+        near_source=tuple(_near_source(manifests)),
         connections_failed=_total(manifests, "connections_failed"),
         flows_without_ecn=_total(manifests, "flows_without_ecn"),
         left_out=validity.left_out(manifests),
@@ -98,6 +101,21 @@ def _lateness(manifests: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str
         values = _numbers(found, key)
         if values:
             yield what, wording.whole(max(values))
+
+
+def _near_source(manifests: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Counts of all runs, and the worst of their times."""
+    found = [heard for one in manifests if (heard := _object(one, "near_source"))]
+    if not found:
+        return
+    for key in ("sent", "taken"):
+        yield key, wording.whole(sum(int(count) for count in _numbers(found, key)))
+    refused = [_object(heard, "refused") for heard in found]
+    for reason in sorted({reason for one in refused for reason in one}):
+        yield f"refused, {reason}", wording.whole(sum(int(count) for count in _numbers(refused, reason)))
+    for key, statistic in _STATISTICS.items():
+        if values := _numbers((_object(heard, "reaction") for heard in found), key):
+            yield f"to the new rate, {statistic}", _short(max(values))
 
 
 def _numbers(objects: Iterable[Mapping[str, Any]], key: str) -> list[float]:

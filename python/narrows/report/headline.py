@@ -90,9 +90,14 @@ def table(frames: Frames) -> list[Row]:
     rows: list[Row] = []
     for case in frames.cases:
         flows, unfinished = _counts(frames.of([case]))
-        cells = tuple(column[case] for column in made)
+        parts = _parts(frames, case, chosen)
+        cells = tuple(
+            # Over flows of several controllers neither a mean nor a fairness says anything.
+            Cell("–", "by kind, below", "") if parts and quantity in LONG else column[case]
+            for quantity, column in zip(chosen, made, strict=True)
+        )
         rows.append(Row(case, "", cells, wording.whole(flows), wording.whole(unfinished)))
-        rows += _parts(frames, case, chosen)
+        rows += parts
     return rows
 
 

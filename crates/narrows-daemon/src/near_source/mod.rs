@@ -10,9 +10,9 @@ mod senders;
 mod table;
 mod work;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,7 +24,8 @@ use narrows_core::units::{Rate, Span};
 use narrows_scenario::units;
 use narrows_testbed::clock::Clock;
 use narrows_testbed::lateness::Histogram;
-use narrows_wire::{Admission, Tally};
+use narrows_wire::notification::PORT;
+use narrows_wire::{Admission, Pair, Sender, Tally};
 use rustix::io::Errno;
 
 use crate::failure::Failure;
@@ -114,7 +115,14 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
             if has_none { Loop::new(given(Ipv4Addr::UNSPECIFIED.into())) } else { Err(error) }
         }),
     }
-    .map_err(|error| Failure::failed(format!("the port for notifications cannot be had: {error}")))?;
+    .map_err(|error| no_port(&error))?;
+    for address in strangers(&senders) {
+        eprintln!("warning: {address} is no address of this host: who tells it of congestion is not heard here");
+    }
+    if let Some(path) = &arguments.metrics {
+        let help = "create its folder, or name another file";
+        replace(path, &metrics(&work)).map_err(|failure| Failure::input(failure).help(help))?;
+    }
     let freed = work.keep_record().map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Failure::failed("another near-source loop runs in this network namespace"),
         _ => Failure::failed(format!("what is held cannot be noted: {error}")).help("run it as root of the host"),
@@ -148,6 +156,31 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     worked.map_err(Failure::failed)
 }
 
+/// Why the port could not be had, and what to do.
+fn no_port(error: &std::io::Error) -> Failure {
+    let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    let sentence = format!("the port for notifications, {PORT}, cannot be had: {error}");
+    if is(Errno::ADDRINUSE) {
+        Failure::input(sentence).help("another near-source loop has it, or another program: `ss -ulnp` says which")
+    } else if is(Errno::ADDRNOTAVAIL) {
+        Failure::input(sentence).help("--address is one of this host's: `ip address` lists them")
+    } else {
+        Failure::failed(sentence)
+    }
+}
+
+/// Addresses that senders are said to tell and that are not this host's now.
+fn strangers(senders: &BTreeMap<Pair, Sender>) -> BTreeSet<IpAddr> {
+    let told: BTreeSet<IpAddr> = senders.keys().map(|(_, host)| *host).collect();
+    // Who can listen on an address has it.
+    told.into_iter()
+        .filter(|address| {
+            let bound = UdpSocket::bind((*address, 0));
+            bound.is_err_and(|error| error.raw_os_error() == Some(Errno::ADDRNOTAVAIL.raw_os_error()))
+        })
+        .collect()
+}
+
 const NOTIFICATIONS: Metric =
     Metric("narrows_near_source_notifications_total", "counter", "Notifications by what became of them.");
 const HELD: Metric = Metric("narrows_near_source_held_flows", "gauge", "Connections that are held now.");
@@ -167,7 +200,9 @@ fn metrics(work: &Loop) -> String {
     let (held, rates) = work.held().fold((0, 0), |(count, sum), (_, rate)| (count + 1, sum + rate.as_bps()));
     metrics.add(&HELD, &[], real(held));
     metrics.add(&RATES, &[], real(rates));
-    for (quantile, thousandths) in [("0.5", 500), ("0.99", 990), ("1", 1_000)] {
+    // Of nothing there are no quantiles.
+    let known = work.reaction().count() > 0;
+    for (quantile, thousandths) in [("0.5", 500), ("0.99", 990), ("1", 1_000)].into_iter().filter(|_| known) {
         let seconds = real(work.reaction().percentile(thousandths).as_ns()) / 1e9;
         metrics.add(&REACTION, &[("quantile", quantile.to_owned())], seconds);
     }

@@ -14,8 +14,12 @@ use crate::key;
 /// Largest file that is read.
 const MOST_BYTES: u64 = 1 << 20;
 
-const EXAMPLE: &str = "an entry is: [[sender]] identity = \"0x300000007\", address = \"192.0.2.254\", \
-                       host = \"192.0.2.1\", key-file = \"tor.key\"";
+const EXAMPLE: &str = "an entry is four lines below [[sender]]:
+    [[sender]]
+    identity = \"0x300000007\"
+    address = \"192.0.2.254\"
+    host = \"192.0.2.1\"
+    key-file = \"tor.key\"";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

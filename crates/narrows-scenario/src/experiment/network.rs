@@ -107,8 +107,8 @@ pub struct Qcn {
     /// Where the queue is to be held, IP bytes. Where nothing is said, 33 KB for each 10 Gbit/s, and no more than half of
     /// the port's marking threshold.
     pub set_point: Option<Located<Quantity<Bytes>>>,
-    /// What growth weighs beside the distance from the set point; 2 where nothing is said.
-    pub weight: Option<Located<u8>>,
+    /// What growth weighs beside the distance from the set point, 0 to 64; 2 where nothing is said.
+    pub weight: Option<Located<u64>>,
     /// Bytes between two samples without congestion; 150 KB where nothing is said.
     pub sample_base: Option<Located<Quantity<Bytes>>>,
     /// Who is told; `"tor"` where nothing is said.

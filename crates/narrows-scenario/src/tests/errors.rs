@@ -224,9 +224,21 @@ fn parts_of_a_load() {
 #[test]
 fn congestion_points() {
     let with = |key: &str| format!("alpha = 0.2 }}, congestion-point = {{ qcn = {{ {key} }} }} }}");
-    let keys = ["sample-base = \"1KB\"", "set-point = \"1TB\"", "weight = 65", "notify = \"host\"", "samples = 3"];
+    let keys = [
+        "sample-base = \"1KB\"",
+        "set-point = \"1TB\"",
+        "weight = 65",
+        "weight = 256",
+        "notify = \"host\"",
+        "samples = 3",
+    ];
     let keys = keys.map(with);
-    insta::assert_snapshot!(all_said(&keys.each_ref().map(|key| ("alpha = 0.2 } }", key.as_str()))));
+    let mut all = all_said(&keys.each_ref().map(|key| ("alpha = 0.2 } }", key.as_str())));
+    let (deep, bare) = (with("set-point = \"6MB\""), with("set-point = 33000"));
+    let near = |floor: &str| format!("alpha = 0.2 }} }}\nhost.near-source.custom.floor = \"{floor}\"");
+    let high = near("100Gbps");
+    all += &all_said(&[("alpha = 0.2 } }", &deep), ("alpha = 0.2 } }", &bare), ("alpha = 0.2 } }", &high)]);
+    insta::assert_snapshot!(all);
 }
 
 #[test]
