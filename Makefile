@@ -75,7 +75,8 @@ live-test:
 STATIC := x86_64-unknown-linux-gnu
 narrowsd:
 	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib)
-	RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' $(OWN_JOBS) cargo build --quiet --release --package narrows-daemon --target $(STATIC)
+	@echo 'compiling narrowsd: one to six minutes'
+	@RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' $(OWN_JOBS) cargo build --quiet --release --package narrows-daemon --target $(STATIC)
 
 ## Debian's cloud kernel for guests, unpacked into the cache, not installed; KERNEL=6.12 for another.
 KERNEL := 6.1

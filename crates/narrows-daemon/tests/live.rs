@@ -15,6 +15,8 @@ mod near_source;
 mod shell;
 #[path = "live/site.rs"]
 mod site;
+#[path = "live/wide_area.rs"]
+mod wide_area;
 #[path = "live/world.rs"]
 mod world;
 
@@ -82,6 +84,12 @@ const TESTS: &[Test] = &[
     ("interfaces_of_bare_packets_are_joined_too", bridge::interfaces_of_bare_packets_are_joined_too),
     ("what_was_set_is_put_back_and_nothing_stays", bridge::what_was_set_is_put_back_and_nothing_stays),
     ("how_many_packets_a_second_and_how_long_each_takes", bridge::how_many_packets_a_second_and_how_long_each_takes),
+    (
+        "goodput_is_that_of_the_simulation_of_the_same_file",
+        wide_area::goodput_is_that_of_the_simulation_of_the_same_file,
+    ),
+    ("without_loss_a_round_trip_is_what_it_was", wide_area::without_loss_a_round_trip_is_what_it_was),
+    ("a_file_of_a_gigabyte_arrives_as_it_was", wide_area::a_file_of_a_gigabyte_arrives_as_it_was),
     ("without_privileges_it_says_so", lacks::without_privileges_it_says_so),
     ("without_a_bpf_file_system_it_says_so", lacks::without_a_bpf_file_system_it_says_so),
     ("what_is_pinned_elsewhere_is_not_said_to_be_unloaded", lacks::what_is_pinned_elsewhere_is_not_said_to_be_unloaded),

@@ -2,9 +2,11 @@
 //! test wishes. Five network namespaces of this process' own, which go with it.
 
 use std::collections::BinaryHeap;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -40,6 +42,9 @@ pub(crate) struct Faults {
     pub(crate) loss_not_ect: AtomicU32,
     /// Loss of any with data.
     pub(crate) loss: AtomicU32,
+    /// Bits a second of each direction, as on Ethernet's wire; 0 for any. And how many full packets wait for their turn.
+    pub(crate) rate_bps: AtomicU64,
+    pub(crate) room: AtomicU32,
     /// Packets that come a second time, and those that come some milliseconds later.
     pub(crate) twice: AtomicU32,
     pub(crate) late: AtomicU32,
@@ -172,8 +177,17 @@ impl Site {
         self.bridge_of(edge, EDGES[edge], more)
     }
 
+    /// The same, of a wide area that is not of 1 Gbit/s and 12 ms.
+    pub(crate) fn bridge_with(&self, edge: usize, options: &str) -> Bridge {
+        self.started(edge, EDGES[edge], options)
+    }
+
     /// The same, of other interfaces.
-    pub(crate) fn bridge_of(&self, edge: usize, [inside, outside]: [&str; 2], more: &str) -> Bridge {
+    pub(crate) fn bridge_of(&self, edge: usize, interfaces: [&str; 2], more: &str) -> Bridge {
+        self.started(edge, interfaces, &format!("--rate 1Gbps --round-trip 12ms {more}"))
+    }
+
+    fn started(&self, edge: usize, [inside, outside]: [&str; 2], options: &str) -> Bridge {
         let (near, far) = if edge == 0 { ("left", "right") } else { ("right", "left") };
         let (name, key) = (self.edge(edge), self.key());
         let mut child = within(name, || {
@@ -190,8 +204,8 @@ impl Site {
             ]))
             .arg("--key")
             .arg(key)
-            .args(["--rate", "1Gbps", "--round-trip", "12ms", "--sign", SIGN])
-            .args(more.split(' ').filter(|word| !word.is_empty()))
+            .args(["--sign", SIGN])
+            .args(options.split(' ').filter(|word| !word.is_empty()))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -332,6 +346,102 @@ fn take(listener: &TcpListener, taken: &AtomicU64) -> (Vec<u8>, Duration, Instan
         }
         hash.update(&chunk[..size]);
         taken.fetch_add(size as u64, Ordering::Relaxed);
+    }
+}
+
+impl Site {
+    /// One flow from the left host to the right, of a controller of this kernel: what came after `warm_up`, Mbit/s, until `end`.
+    pub(crate) fn flow(&self, controller: &str, warm_up: Duration, end: Duration) -> f64 {
+        let (stop, taken) = (AtomicBool::new(false), AtomicU64::new(0));
+        let listener = within(self.host(1), || TcpListener::bind((RIGHT_V4, 0)).expect("a port is free"));
+        let address = listener.local_addr().expect("it is bound");
+        let mut sender = within(self.host(0), || {
+            let stream = TcpStream::connect_timeout(&address, Duration::from_secs(10)).expect("it listens");
+            rustix::net::sockopt::set_tcp_congestion(&stream, controller).expect("as root");
+            stream
+        });
+        let (mut receiver, _) = listener.accept().expect("it was connected");
+        for stream in [&sender, &receiver] {
+            stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
+            stream.set_write_timeout(Some(Duration::from_secs(30))).expect("a time");
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let chunk = vec![7; 1 << 16];
+                // It waits for room: the flow's controller says when there is some.
+                while !stop.load(Ordering::Relaxed) {
+                    if sender.write_all(&chunk).is_err() {
+                        break;
+                    }
+                }
+                let _ = sender.shutdown(std::net::Shutdown::Both);
+            });
+            scope.spawn(|| {
+                let mut chunk = vec![0; 1 << 16];
+                while let Ok(size) = receiver.read(&mut chunk)
+                    && size > 0
+                {
+                    taken.fetch_add(size as u64, Ordering::Relaxed);
+                }
+            });
+            std::thread::sleep(warm_up);
+            let (before, begin) = (taken.load(Ordering::Relaxed), Instant::now());
+            std::thread::sleep(end - warm_up);
+            let (bytes, time) = (taken.load(Ordering::Relaxed) - before, begin.elapsed());
+            stop.store(true, Ordering::Relaxed);
+            bytes as f64 * 8e-6 / time.as_secs_f64()
+        })
+    }
+
+    /// A byte to the right host and back, so often: how long each took, the shortest first.
+    pub(crate) fn echoes(&self, count: usize) -> Vec<Duration> {
+        let listener = within(self.host(1), || TcpListener::bind((RIGHT_V4, 0)).expect("a port is free"));
+        let address = listener.local_addr().expect("it is bound");
+        let mut near =
+            within(self.host(0), || TcpStream::connect_timeout(&address, Duration::from_secs(10)).expect("it listens"));
+        let (mut far, _) = listener.accept().expect("it was connected");
+        for stream in [&near, &far] {
+            stream.set_nodelay(true).expect("it is open");
+            stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time");
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut byte = [0];
+                while far.read_exact(&mut byte).is_ok() && far.write_all(&byte).is_ok() {}
+            });
+            let mut times: Vec<Duration> = (0..count)
+                .map(|_| {
+                    let (begin, mut byte) = (Instant::now(), [1]);
+                    near.write_all(&byte).and_then(|()| near.read_exact(&mut byte)).expect("it comes back");
+                    begin.elapsed()
+                })
+                .collect();
+            drop(near);
+            times.sort_unstable();
+            times
+        })
+    }
+
+    /// A file from the left host to the right, as a file there: how long that took.
+    pub(crate) fn copy(&self, controller: &str, from: &Path, to: &Path) -> Duration {
+        let listener = within(self.host(1), || TcpListener::bind((RIGHT_V4, 0)).expect("a port is free"));
+        let address = listener.local_addr().expect("it is bound");
+        std::thread::scope(|scope| {
+            let begin = Instant::now();
+            scope.spawn(move || {
+                let mut stream = within(self.host(0), || {
+                    TcpStream::connect_timeout(&address, Duration::from_secs(10)).expect("it listens")
+                });
+                rustix::net::sockopt::set_tcp_congestion(&stream, controller).expect("as root");
+                let mut file = File::open(from).expect("it is there");
+                std::io::copy(&mut file, &mut stream).expect("the other end reads");
+            });
+            let (mut stream, _) = listener.accept().expect("it is connected");
+            stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+            let mut file = File::create(to).expect("there is room");
+            std::io::copy(&mut stream, &mut file).expect("the other end writes");
+            begin.elapsed()
+        })
     }
 }
 
@@ -490,7 +600,7 @@ fn forward(from: usize, into: &OwnedFd, out: &OwnedFd, faults: &Faults, seen: &S
     let mut random = SmallStream::new(7 + from as u64);
     let mut room = vec![0; 1 << 16];
     let mut under: BinaryHeap<Under> = BinaryHeap::new();
-    let mut count = 0;
+    let (mut count, mut free) = (0, Instant::now());
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..256 {
             let Some(size) = receive(into, &mut room) else { break };
@@ -508,11 +618,20 @@ fn forward(from: usize, into: &OwnedFd, out: &OwnedFd, faults: &Faults, seen: &S
             let data = packet.len() > 200;
             let class = if packet[0] >> 4 == 6 { packet[1] >> 4 } else { packet[1] };
             let lost = data && (happens(&faults.loss) || (class & 3 == 0 && happens(&faults.loss_not_ect)));
-            if lost {
+            let (now, rate) = (Instant::now(), faults.rate_bps.load(Ordering::Relaxed));
+            let time_of = |bytes: u64| Duration::from_nanos(bytes * 8_000_000_000 / rate.max(1));
+            let queue = if rate == 0 { Duration::ZERO } else { free.saturating_duration_since(now) };
+            let full = rate > 0 && queue > time_of(1_538).saturating_mul(faults.room.load(Ordering::Relaxed));
+            if !full && rate > 0 {
+                // Preamble, check sequence and gap are on the wire, too: they are not in the frame.
+                free = now + queue + time_of(size as u64 + 24);
+            }
+            // What is lost on the wire has been sent.
+            if full || lost {
                 seen.dropped.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            let mut due = Instant::now() + Duration::from_micros(faults.delay_us.load(Ordering::Relaxed));
+            let mut due = now.max(free) + Duration::from_micros(faults.delay_us.load(Ordering::Relaxed));
             let twice = happens(&faults.twice);
             if happens(&faults.late) {
                 due += Duration::from_millis(3);
