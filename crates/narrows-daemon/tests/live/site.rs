@@ -50,6 +50,8 @@ pub(crate) struct Faults {
     pub(crate) late: AtomicU32,
     /// One way, microseconds.
     pub(crate) delay_us: AtomicU64,
+    /// Whether all but the edges' own datagrams is thrown away, before it costs anything.
+    pub(crate) tunnel_alone: AtomicBool,
     /// Bytes of an IP packet at most; 0 for any. Of what is longer the sender is told.
     pub(crate) longest: AtomicU32,
 }
@@ -567,6 +569,25 @@ fn without_checksum_offload(device: &str) {
     }
 }
 
+/// Has the kernel throw away what comes to a raw socket and is not UDP over IPv4.
+fn take_udp_alone(socket: &OwnedFd) {
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: u16::try_from(code).expect("16 bits"), jt, jf, k };
+    let filter = [
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, 23),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, 17),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ];
+    let program = libc::sock_fprog { len: 4, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the program and its steps outlive the call, which does not write to them.
+    let done = unsafe {
+        let size = u32::try_from(size_of_val(&program)).expect("small");
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+        libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const program).cast(), size)
+    };
+    assert_eq!(done, 0, "a filter is attached");
+}
+
 /// Sends a frame; the receiver may have no room.
 pub(crate) fn send(socket: &OwnedFd, frame: &[u8]) -> bool {
     // SAFETY: the frame outlives the call.
@@ -600,8 +621,12 @@ fn forward(from: usize, into: &OwnedFd, out: &OwnedFd, faults: &Faults, seen: &S
     let mut random = SmallStream::new(7 + from as u64);
     let mut room = vec![0; 1 << 16];
     let mut under: BinaryHeap<Under> = BinaryHeap::new();
-    let (mut count, mut free) = (0, Instant::now());
+    let (mut count, mut free, mut filtered) = (0, Instant::now(), false);
     while !stop.load(Ordering::Relaxed) {
+        if faults.tunnel_alone.load(Ordering::Relaxed) && !filtered {
+            filtered = true;
+            take_udp_alone(into);
+        }
         for _ in 0..256 {
             let Some(size) = receive(into, &mut room) else { break };
             let frame = &room[..size];
