@@ -67,6 +67,7 @@ const TESTS: &[Test] = &[
         "a_transfer_over_a_lossy_wide_area_is_whole_and_fast",
         bridge::a_transfer_over_a_lossy_wide_area_is_whole_and_fast,
     ),
+    ("a_wide_area_that_doubles_and_reorders_does_no_harm", bridge::a_wide_area_that_doubles_and_reorders_does_no_harm),
     (
         "a_killed_bridge_is_a_wire_and_a_restarted_one_marks_again",
         bridge::a_killed_bridge_is_a_wire_and_a_restarted_one_marks_again,

@@ -67,7 +67,8 @@ fn machine(router: &Router) -> Map<String, Value> {
     let transmitted = json!({
         "data_packets": sent.data_packets, "marked_packets": sent.marked_packets, "marked_bytes": sent.marked_bytes.get(),
         "store_full": sent.store_full, "far_silent": sent.far_silent, "severe": sent.severe,
-        "fast_repairs": sent.fast_repairs, "late_repairs": sent.late_repairs, "repaired": sent.repaired,
+        "fast_repairs": sent.fast_repairs, "late_repairs": sent.late_repairs, "needless_repairs": sent.needless_repairs,
+        "repaired": sent.repaired,
         "given_up": sent.given_up, "stray_acknowledgements": sent.stray_acknowledgements,
         "stored_bytes": edge.stored().get(), "store_max_bytes": sent.store_max.get(), "sessions": sent.sessions,
     });
