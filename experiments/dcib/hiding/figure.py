@@ -1,17 +1,38 @@
-"""DCIB: goodput by how a loss is hidden."""
+"""DCIB: goodput by what hides a loss, for three controllers and both kinds of wide area."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from narrows.figures import bridges
+from narrows.figures import bars, style, sweep
+from narrows.stats import estimate
 
 if TYPE_CHECKING:
     import altair as alt
 
     from narrows.results import Results
+    from narrows.stats import Estimate
+
+HIDING: Final = ("resequence", "resequence-repairable", "snoop", "nothing")
+CONTROLLERS: Final = ("newreno", "cubic", "bbr")
+AREAS: Final = {"": "a wide area that cooperates", " (not cooperative)": "one that does not"}
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
-    """Goodput of all flows, and what became of the packets that might be lost."""
-    return bridges.draw(results.frames)
+    """A row for each kind of wide area, a panel for each controller: goodput of all flows."""
+
+    def goodput(hiding: str, area: str, controller: str) -> Estimate | None:
+        return estimate([*sweep.by_seed(results.frames, f"{hiding}{area} · cc={controller}", "goodput_total").values()])
+
+    rows = [
+        [
+            bars.Panel(
+                f"{controller}, {name}",
+                "goodput of all flows, Mbit/s",
+                {hiding: goodput(hiding, area, controller) for hiding in HIDING},
+            )
+            for controller in CONTROLLERS
+        ]
+        for area, name in AREAS.items()
+    ]
+    return style.stacked([bars.draw(row, HIDING) for row in rows])

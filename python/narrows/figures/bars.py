@@ -35,6 +35,8 @@ class Panel:
     """Cases whose value is of all seeds together and has no interval: drawn hollow."""
     reason: str = ""
     """Why there is no value where there is none."""
+    absent: str = "not evaluable"
+    """What stands in the place of a bar that is missing."""
 
 
 def by_case(table: pl.DataFrame, column: str) -> dict[str, Estimate | None]:
@@ -51,7 +53,7 @@ def draw(panels: Sequence[Panel], cases: Sequence[str], *, width: int = style.WI
 
 def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> alt.LayerChart | alt.FacetChart:
     data = style.rows(pl.DataFrame([_row(panel, case) for case in cases], infer_schema_length=None))
-    axis = alt.Axis(labelFontSize=12, labelColor=style.INK) if labels else None
+    axis = alt.Axis(labelFontSize=12, labelColor=style.INK, labelLimit=300) if labels else None
     y = alt.Y("case:N", sort=list(cases), title=None, axis=axis)
     empty = all(panel.values.get(case) is None for case in cases)
     x_axis = None if empty else alt.Axis(tickCount=4, title=panel.unit, format=",~f")
@@ -77,7 +79,7 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
         align="left", dx=5, fontSize=10.5, color=style.INK
     ).encode(x="high:Q", text="label:N", opacity=style.visible(0.9))  # fmt: skip
     absent = base.transform_filter("datum.mean === null").mark_text(
-        align="left", dx=4, fontSize=11, color=style.FAINT, text="not evaluable"
+        align="left", dx=4, fontSize=11, color=style.FAINT, text=panel.absent
     ).encode(x=alt.value(0))  # fmt: skip
     if empty and panel.reason:
         lines = textwrap.wrap(panel.reason, max(12, width // _CHARACTER))

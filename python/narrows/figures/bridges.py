@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from narrows.results import Frames
     from narrows.stats import Estimate
 
-WITHOUT: Final = "without a bridge"
+WITHOUT: Final = "without the pair"
 
 
 def draw(frames: Frames) -> alt.TopLevelMixin:
@@ -25,7 +25,7 @@ def draw(frames: Frames) -> alt.TopLevelMixin:
         panels.append(bars.Panel("Lost on the wire", "% of the packets", lost))
     marked = _percent(_measured(frames, "marked_share"))
     if any(marked.values()):
-        panels.append(bars.Panel("Marked as ones to lose", "% of the packets", marked, reason=WITHOUT))
+        panels.append(bars.Panel("Marked as ones to lose", "% of the packets", marked, absent=WITHOUT))
     return bars.draw(panels, frames.cases)
 
 

@@ -22,9 +22,12 @@ KNOWN: Final = {
     "dcqcn": "#999933",
     "annulus": "#332288",
     "newreno": "#aa4499",
+    "reno": "#aa4499",
     "tcp": "#aa4499",
 }
 """What the papers call TCP is NewReno."""
+_BEFORE: Final = "dcib+"
+"""What stands before a scheme whose packets two edge routers repair: it is the scheme still."""
 _FREE: Final = ("#cc6677", "#44aa99", "#117733", "#ddcc77", "#777777")
 _OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
 """Colours that no scheme has come first."""
@@ -76,7 +79,8 @@ def _of_arms(cases: Sequence[str], *, shaded: bool) -> dict[str, str]:
 
 def _scheme(case: str) -> str | None:
     """The longest known name that a case begins with: that of `dctcp-linux-6`, `DCTCP, 10 ms`, `dctcp · flows=2`."""
-    found = [name for name in KNOWN if re.match(rf"{re.escape(name)}(?![0-9a-z])", case.lower())]
+    text = case.lower().removeprefix(_BEFORE)
+    found = [name for name in KNOWN if re.match(rf"{re.escape(name)}(?![0-9a-z])", text)]
     return max(found, key=len, default=None)
 
 
