@@ -66,6 +66,19 @@ pub(crate) fn try_take(path: &Path) -> Result<Option<Lock>, Failure> {
     }
 }
 
+/// Whether somebody has a right. Any number may ask at a time.
+///
+/// # Errors
+/// As [`take`].
+pub(crate) fn is_taken(path: &Path) -> Result<bool, Failure> {
+    let file = open(path).map_err(|error| unusable(path, &error))?;
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(false),
+        Err(Errno::WOULDBLOCK) => Ok(true),
+        Err(error) => Err(unusable(path, &error.into())),
+    }
+}
+
 fn wait(path: &Path, waits: &str, stop: &AtomicBool) -> Result<Lock, Failure> {
     let file = open(path).map_err(|error| unusable(path, &error))?;
     let (begin, mut told) = (Instant::now(), false);

@@ -208,6 +208,8 @@ pub struct Frame<'a> {
     pub side: Side,
     /// Why.
     pub kind: Kind,
+    /// How many frames of this side had gone past the process before, as it had no room or no time for them.
+    pub past: u32,
     /// The whole of it, from its link header on.
     pub bytes: &'a [u8],
 }
@@ -221,7 +223,9 @@ impl<'a> Frame<'a> {
         let [side, kind]: [u8; 2] = fields.take();
         let side = *Side::BOTH.get(usize::from(side))?;
         let kind = *[Kind::Tcp, Kind::Tunnel, Kind::Error].get(usize::from(kind))?;
-        Some(Frame { came_ns, side, kind, bytes: rest.get(..length)? })
+        let _: [u8; 2] = fields.take();
+        let past = fields.u32();
+        Some(Frame { came_ns, side, kind, past, bytes: rest.get(..length)? })
     }
 }
 

@@ -19,12 +19,14 @@ pub(super) struct Limit {
     learnt: [Option<(u16, Time)>; 2],
     /// The longest packet that arrived of late, and when.
     proven: [Option<(u16, Time)>; 2],
+    /// When that was sent which was sent last of what arrived.
+    latest: [Time; 2],
 }
 
 impl Limit {
     /// As long as the interface takes.
     pub(super) const fn new(interface: u16) -> Limit {
-        Limit { interface, learnt: [None; 2], proven: [None; 2] }
+        Limit { interface, learnt: [None; 2], proven: [None; 2], latest: [Time::ZERO; 2] }
     }
 
     /// Bytes of a packet at most.
@@ -49,18 +51,22 @@ impl Limit {
         lower
     }
 
-    /// A packet of this size has arrived.
-    pub(super) fn arrived(&mut self, now: Time, v6: bool, size: u16) {
+    /// A packet of this size has arrived, which was first sent at `sent`.
+    pub(super) fn arrived(&mut self, now: Time, v6: bool, size: u16, sent: Time) {
+        let latest = &mut self.latest[usize::from(v6)];
+        *latest = sent.max(*latest);
         let proven = &mut self.proven[usize::from(v6)];
         if proven.is_none_or(|(longest, at)| size >= longest || now.since(at) >= PROOF) {
             *proven = Some((size, now));
         }
     }
 
-    /// One of this size was lost again and again. Whether it is taken to be too long: shorter ones arrived, and none as long.
-    pub(super) fn lost(&mut self, now: Time, v6: bool, size: u16) -> bool {
+    /// One of this size, first sent at `sent`, was lost again and again. Whether it is taken to be too long: shorter ones arrived, of which one was
+    /// sent later, so that it is not the path that is gone; and none as long.
+    pub(super) fn lost(&mut self, now: Time, v6: bool, size: u16, sent: Time) -> bool {
+        let goes_on = self.latest[usize::from(v6)] > sent;
         match self.proven[usize::from(v6)] {
-            Some((longest, at)) if longest < size && now.since(at) < PROOF => {
+            Some((longest, at)) if goes_on && longest < size && now.since(at) < PROOF => {
                 self.complain(now, v6, longest.max(1));
                 true
             }
@@ -90,17 +96,18 @@ mod tests {
     fn what_never_arrives_while_shorter_does_is_too_long() {
         let at = |seconds| Time::ZERO + Span::from_secs(seconds);
         let mut limit = Limit::new(1_500);
-        assert!(!limit.lost(at(0), false, 1_500), "nothing arrived: who knows");
-        limit.arrived(at(1), false, 700);
-        assert!(!limit.lost(at(1), true, 1_500) && !limit.lost(at(1), false, 700));
-        assert!(limit.lost(at(1), false, 1_500));
-        assert_eq!(limit.now(at(2), false), 700);
+        assert!(!limit.lost(at(0), false, 1_500, at(0)), "nothing arrived: who knows");
+        limit.arrived(at(2), false, 700, at(1));
+        assert!(!limit.lost(at(2), true, 1_500, at(0)) && !limit.lost(at(2), false, 700, at(0)));
+        assert!(!limit.lost(at(2), false, 1_500, at(1)), "nothing that was sent later arrived: the path may be gone");
+        assert!(limit.lost(at(2), false, 1_500, at(0)));
+        assert_eq!(limit.now(at(3), false), 700);
         // As long ones arrived a moment ago, it is another loss; and old proof is none.
         let mut limit = Limit::new(1_500);
-        limit.arrived(at(1), false, 1_500);
-        limit.arrived(at(5), false, 700);
-        assert!(!limit.lost(at(6), false, 1_500));
-        limit.arrived(at(12), false, 700);
-        assert!(limit.lost(at(13), false, 1_500) && !limit.lost(at(23), false, 1_500));
+        limit.arrived(at(1), false, 1_500, at(1));
+        limit.arrived(at(5), false, 700, at(5));
+        assert!(!limit.lost(at(6), false, 1_500, at(0)));
+        limit.arrived(at(12), false, 700, at(12));
+        assert!(limit.lost(at(13), false, 1_500, at(0)) && !limit.lost(at(23), false, 1_500, at(0)));
     }
 }

@@ -246,7 +246,7 @@ fn tell(status: &Status) -> Result<(), Failure> {
 }
 
 fn remove(place: &Place) -> Result<(), Failure> {
-    let Some(_lock) = place.lock()? else {
+    let Some(_lock) = own(place)? else {
         return Err(Failure::failed("a process works on this bridge").help("end it first: systemctl stop, or kill"));
     };
     let Some(before) = place.before()? else {
@@ -289,12 +289,13 @@ impl Pair {
         }
         let one = |name: &String| {
             let lacks = |error: std::io::Error| match error.raw_os_error() {
-                Some(libc::ENODEV) => Failure::environment(format!("there is no interface {name} here")),
+                // It may come: whoever started this may start it again.
+                Some(libc::ENODEV) => Failure::failed(format!("there is no interface {name} here")),
                 _ => Failure::failed(format!("{name}: {error}")),
             };
             let device = Device::of(name).map_err(lacks)?;
             if !device.is_up().map_err(lacks)? {
-                return Err(Failure::environment(format!("{name} is down")).help(format!("ip link set {name} up")));
+                return Err(Failure::failed(format!("{name} is down")).help(format!("ip link set {name} up")));
             }
             let known = device.interface().map_err(lacks)?;
             let (interface, link) = known.ok_or_else(|| {
@@ -359,7 +360,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
     if let Err(error) = service::ready() {
         eprintln!("warning: the service manager was not told: {error}");
     }
-    let worked = at_work(&mut work, &stop, &place, &run);
+    let worked = at_work(&mut work, &stop, &place, &pair, &run);
     let finished = work.finish();
     worked.and(finished).map_err(Failure::failed)?;
     say(&format!(
@@ -381,7 +382,7 @@ fn own(place: &Place) -> Result<Option<Lock>, Failure> {
 }
 
 /// Works, and tells every second how.
-fn at_work(work: &mut Work, stop: &AtomicBool, place: &Place, run: &Run) -> Result<(), String> {
+fn at_work(work: &mut Work, stop: &AtomicBool, place: &Place, pair: &Pair, run: &Run) -> Result<(), String> {
     let began = Time::ZERO;
     let (mut told, mut written): (Option<Instant>, Option<Instant>) = (None, None);
     let due = |last: Option<Instant>, period| last.is_none_or(|last| last.elapsed() >= period);
@@ -394,6 +395,10 @@ fn at_work(work: &mut Work, stop: &AtomicBool, place: &Place, run: &Run) -> Resu
     work.run(stop, |work| {
         if due(told, Duration::from_secs(1)) {
             told = Some(Instant::now());
+            // Without its programs nothing comes, and nothing goes: who started it is to start it again.
+            if !pair.interfaces.iter().all(|interface| kernel::is_attached(interface.index)) {
+                return Err("its program is gone from an interface".to_owned());
+            }
             warn(place.tell(&status::of(work, began)));
         }
         if let Some(path) = &run.metrics
@@ -402,6 +407,7 @@ fn at_work(work: &mut Work, stop: &AtomicBool, place: &Place, run: &Run) -> Resu
             written = Some(Instant::now());
             warn(status::read(place).and_then(|state| replace(path, &status::metrics(&[state]))));
         }
+        Ok(())
     })
 }
 
@@ -422,12 +428,23 @@ fn join(place: &Place, pair: &Pair, joined: &Joined) -> Result<(), Failure> {
     let mut interfaces = vec![];
     for (device, interface) in pair.devices.iter().zip(pair.interfaces) {
         let was = known.iter().filter(|known| known.namespace == namespace).flat_map(|known| &known.interfaces);
-        // Another interface may have its name by now.
-        let noted = was.into_iter().find(|was| was.index == interface.index && kernel::is_attached(was.index));
+        // Another interface may have its name by now. What was noted counts though the process did not come to attach its program.
+        let noted = was.into_iter().find(|was| was.index == interface.index);
         interfaces.push(match noted {
             Some(was) => was.clone(),
             None => device.was().map_err(failed("an interface"))?,
         });
+    }
+    for other in Place::all().iter().filter(|other| *other != place) {
+        let theirs = other.before()?.filter(|other| other.namespace == namespace);
+        for was in theirs.iter().flat_map(|before| &before.interfaces) {
+            let is_shared = pair.interfaces.iter().any(|interface| interface.index == was.index);
+            if is_shared && kernel::is_attached(was.index) {
+                let sentence = format!("{} is of the bridge of {} and {}", was.name, other.inside, other.outside);
+                let help = format!("narrowsd bridge remove --inside {} --outside {}", other.inside, other.outside);
+                return Err(Failure::input(sentence).help(help));
+            }
+        }
     }
     let interfaces: [device::Was; 2] = interfaces.try_into().expect("there are two");
     let mut before = Before { namespace, interfaces };

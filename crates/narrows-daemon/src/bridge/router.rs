@@ -78,6 +78,8 @@ struct Size {
     /// With what is around it; 0 for none.
     bytes: u16,
     v6: bool,
+    /// When it was sent first.
+    sent: Time,
 }
 
 /// A frame that is to be sent.
@@ -100,6 +102,8 @@ pub(super) struct Router {
     out: VecDeque<Sent>,
     /// The session in which this end marks, and since when.
     session: Option<(u32, Time)>,
+    /// How many frames from outside had gone past when the last one came.
+    past: Option<u32>,
     pub(super) counters: Counters,
 }
 
@@ -116,6 +120,7 @@ impl Router {
             sizes: vec![Size::default(); SIZES as usize].into_boxed_slice(),
             out: VecDeque::new(),
             session: None,
+            past: None,
             counters: Counters::default(),
             given,
         }
@@ -143,6 +148,14 @@ impl Router {
             }
             // The kernel hands over no such thing.
             (Kind::Tunnel | Kind::Error, Side::Inside) => self.pass(side, bytes, came_ns),
+        }
+    }
+
+    /// So many frames of a side have gone past it so far. What of a connection went past from outside nobody waits for.
+    pub(super) fn went_past(&mut self, now: Time, side: Side, count: u32) {
+        if side == Side::Outside && self.past.replace(count).is_some_and(|before| before != count) {
+            self.edge.lose_order();
+            self.drain(now, None, 0);
         }
     }
 
@@ -229,8 +242,8 @@ impl Router {
             Ok(Opened::Acknowledgement { session, number, tries }) => {
                 let size = self.size(number);
                 if size.number == number && size.bytes > 0 {
-                    let Size { bytes, v6, .. } = std::mem::take(size);
-                    self.limit.arrived(now, v6, bytes);
+                    let Size { bytes, v6, sent, .. } = std::mem::take(size);
+                    self.limit.arrived(now, v6, bytes, sent);
                 }
                 Message::Acknowledgement { session, number, tries }
             }
@@ -262,9 +275,10 @@ impl Router {
 
     fn handle_complaint(&mut self, now: Time, v6: bool, message: Complaint<'_>) {
         // A quotation that is long enough names the session, which nobody knows who does not see the packets.
+        // Of who quotes less nothing is believed; what is too long for him is found out by what arrives.
         let session = message.quoted.get(4..8).map(|bytes| [bytes[0], bytes[1], bytes[2], bytes[3]]);
         let is_ours =
-            session.is_none_or(|session| Some(u32::from_be_bytes(session)) == self.session.map(|(number, _)| number));
+            session.is_some_and(|session| Some(u32::from_be_bytes(session)) == self.session.map(|(number, _)| number));
         match message.too_long.filter(|_| is_ours) {
             Some(most) => {
                 self.limit.complain(now, v6, most);
@@ -345,9 +359,11 @@ impl Router {
         let v6 = frame.is_v6();
         let bytes = u16::try_from(frame.packet().len() + extra(v6)).unwrap_or(u16::MAX);
         if mark.tries == 1 {
-            *self.size(mark.number) = Size { number: mark.number, bytes, v6 };
+            *self.size(mark.number) = Size { number: mark.number, bytes, v6, sent: now };
         } else if mark.tries >= DOUBTFUL {
-            self.counters.suspected += u64::from(self.limit.lost(now, v6, bytes));
+            let known = *self.size(mark.number);
+            let is_lost = known.number == mark.number && self.limit.lost(now, v6, bytes, known.sent);
+            self.counters.suspected += u64::from(is_lost);
         }
         let fits = bytes <= self.limit.now(now, v6) && mark.tries <= MOST_TRIES;
         let sealed = if fits { self.end.mark(shim, frame.packet()) } else { None };

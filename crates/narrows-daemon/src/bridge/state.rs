@@ -49,6 +49,14 @@ impl Place {
         lock::try_take(&self.file("lock"))
     }
 
+    /// Whether it has a process. Who looks keeps nobody else from looking.
+    ///
+    /// # Errors
+    /// As [`Place::lock`].
+    pub(super) fn is_alive(&self) -> Result<bool, Failure> {
+        lock::is_taken(&self.file("lock"))
+    }
+
     /// How the interfaces were before the first process; `None` if there was none.
     ///
     /// # Errors

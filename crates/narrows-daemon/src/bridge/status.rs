@@ -76,7 +76,7 @@ fn machine(router: &Router) -> Map<String, Value> {
         "marked_packets": received.marked_packets, "duplicates": received.duplicates, "strangers": received.strangers,
         "stale_greetings": received.stale_greetings, "cleared_marks": received.cleared_marks,
         "held_packets": received.held_packets, "filled_holes": received.filled_holes, "late_holes": received.late_holes,
-        "plain_holes": received.plain_holes, "overflows": received.overflows, "held_bytes": edge.held().get(),
+        "plain_holes": received.plain_holes, "overflows": received.overflows, "strays": received.strays, "held_bytes": edge.held().get(),
         "held_max_bytes": received.held_max.get(), "hushed": edge.hushed(),
     });
     [("transmitted".to_owned(), transmitted), ("received".to_owned(), received)].into_iter().collect()
@@ -103,7 +103,7 @@ fn resident() -> Option<u64> {
 /// # Errors
 /// If counters cannot be read.
 pub(super) fn read(place: &Place) -> Result<Value, Failure> {
-    let alive = place.lock()?.is_none();
+    let alive = place.is_alive()?;
     let kernel = bridge::passed(&place.pins()).map_err(refused::by_kernel)?;
     let mut state = match place.told() {
         Some(Value::Object(state)) if alive => state,

@@ -60,7 +60,9 @@ impl Work {
         let frames = {
             let (router, now) = (Rc::clone(&router), Rc::clone(&now));
             joined.frames(move |frame| {
-                router.borrow_mut().handle(now.get(), frame.side, frame.kind, frame.bytes, frame.came_ns);
+                let mut router = router.borrow_mut();
+                router.went_past(now.get(), frame.side, frame.past);
+                router.handle(now.get(), frame.side, frame.kind, frame.bytes, frame.came_ns);
             })?
         };
         // From here on frames wait for the loop, which is about to begin.
@@ -80,14 +82,18 @@ impl Work {
         })
     }
 
-    /// Works until it is told to `stop`; `turn` is called two hundred times a second at least.
+    /// Works until it is told to `stop`; `turn` is called two hundred times a second at least, and may end it.
     ///
     /// # Errors
-    /// If the kernel takes the ring away.
-    pub(super) fn run(&mut self, stop: &AtomicBool, mut turn: impl FnMut(&Work)) -> Result<(), String> {
+    /// If the kernel takes the ring away; and those of `turn`.
+    pub(super) fn run(
+        &mut self,
+        stop: &AtomicBool,
+        mut turn: impl FnMut(&Work) -> Result<(), String>,
+    ) -> Result<(), String> {
         while !stop.load(Ordering::Relaxed) {
             let taken = self.step()?;
-            turn(self);
+            turn(self)?;
             if taken < BATCH {
                 self.sleep()?;
             }

@@ -98,6 +98,14 @@ struct {
 	__type(value, __u64);
 } heartbeat SEC(".maps");
 
+/* By side: frames that were the process' and went past it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NARROWS_SIDES);
+	__type(key, __u32);
+	__type(value, __u32);
+} past SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, NARROWS_SIDES);
@@ -242,7 +250,7 @@ static __always_inline bool is_error(struct __sk_buff *skb, const struct seen *s
 	return load(skb, quoted, &udp, sizeof(udp)) && udp.destination == bpf_htons(bridge.port);
 }
 
-static __always_inline bool copy(struct __sk_buff *skb, __u64 now, const __u32 record, __u8 side, __u8 kind)
+static __always_inline bool copy(struct __sk_buff *skb, __u64 now, const __u32 record, __u8 side, __u8 kind, __u32 gone)
 {
 	const __u32 size = record - 8, room = size - sizeof(struct narrows_frame);
 	struct narrows_frame *frame = bpf_ringbuf_reserve(&ring, size, 0);
@@ -259,6 +267,7 @@ static __always_inline bool copy(struct __sk_buff *skb, __u64 now, const __u32 r
 	frame->length = length;
 	frame->side = side;
 	frame->kind = kind;
+	frame->past = gone;
 	bpf_ringbuf_submit(frame, 0);
 	return 1;
 }
@@ -271,29 +280,39 @@ static __always_inline bool divert(struct __sk_buff *skb, struct narrows_passed 
 	__u64 now = bpf_ktime_get_ns();
 	__u32 zero = 0;
 	__u64 *alive = bpf_map_lookup_elem(&heartbeat, &zero);
+	__u32 key = side, gone;
+	__u32 *went = bpf_map_lookup_elem(&past, &key);
 	bool given;
 
+	/* It is there: the map is an array. */
+	if (!went)
+		return 0;
+	gone = *(volatile __u32 *)went;
 	if (!alive || now - *alive > bridge.alive_ns) {
 		/* One that was written on another processor just now is not in the past. */
 		if (!alive || (__s64)(now - *alive) > 0) {
 			count->alone++;
+			__sync_fetch_and_add(went, 1);
 			return 0;
 		}
 	}
 	if (skb->len <= ROOM(NARROWS_SMALL)) {
-		given = copy(skb, now, NARROWS_SMALL, side, kind);
+		given = copy(skb, now, NARROWS_SMALL, side, kind, gone);
 	} else if (skb->len <= ROOM(NARROWS_FULL)) {
-		given = copy(skb, now, NARROWS_FULL, side, kind);
+		given = copy(skb, now, NARROWS_FULL, side, kind, gone);
 	} else if (skb->len <= ROOM(NARROWS_JUMBO)) {
-		given = copy(skb, now, NARROWS_JUMBO, side, kind);
+		given = copy(skb, now, NARROWS_JUMBO, side, kind, gone);
 	} else {
 		count->too_long++;
+		__sync_fetch_and_add(went, 1);
 		return 0;
 	}
-	if (given)
+	if (given) {
 		count->diverted++;
-	else
+	} else {
 		count->ring_full++;
+		__sync_fetch_and_add(went, 1);
+	}
 	return given;
 }
 

@@ -15,7 +15,10 @@ struct narrows_frame {
 	__u32 length;		/* bytes of the frame */
 	__u8 side;
 	__u8 kind;
-	__u8 zero[10];
+	__u8 zero[2];
+	/* How many frames of this side that the process should have had went past it. */
+	__u32 past;
+	__u8 more[4];
 	__u8 bytes[];
 };
 

@@ -18,7 +18,11 @@ pub(super) struct Hush<F> {
     /// By connection, seen from the acknowledging end, and first byte.
     watched: BTreeMap<(F, u32), Watched>,
     hold: Span,
+    /// When what nobody will ask for is looked for next: connections may end.
+    sweep_at: Time,
 }
+
+const SWEEP: Span = Span::from_secs(1);
 
 #[derive(Clone, Copy, Debug)]
 struct Watched {
@@ -30,7 +34,7 @@ struct Watched {
 
 impl<F: Copy + Ord> Hush<F> {
     pub(super) fn new(hold: Span) -> Hush<F> {
-        Hush { watched: BTreeMap::new(), hold }
+        Hush { watched: BTreeMap::new(), hold, sweep_at: Time::ZERO }
     }
 
     /// A copy of this segment is kept.
@@ -48,6 +52,10 @@ impl<F: Copy + Ord> Hush<F> {
             _ => {
                 self.watched.remove(&key);
             }
+        }
+        if now >= self.sweep_at {
+            self.watched.retain(|_, watched| watched.until > now);
+            self.sweep_at = now + SWEEP;
         }
     }
 

@@ -17,8 +17,9 @@ enum State {
     /// It has answered.
     Known {
         session: u32,
-        /// When it last said anything.
-        heard: Time,
+        /// Since when a word of it is due: when the first packet was sent that could be acknowledged and of which, or after which, it has said
+        /// nothing. Whether copies are kept still does not matter.
+        due: Option<Time>,
     },
 }
 
@@ -45,15 +46,31 @@ impl Liveness {
         State::Unknown { greet_at, unanswered: 0, asked: None }
     }
 
-    /// The session in which packets may be marked now. `waiting` is when the oldest packet was sent that is not acknowledged; if
-    /// nothing was said for longer than `patience` since then, the far edge, or the way there, is gone.
-    pub(super) fn session(&self, now: Time, waiting: Option<Time>, patience: Span) -> Option<u32> {
+    /// The session in which packets may be marked now. If nothing was said for longer than `patience` while a word was due, the far edge, or the
+    /// way there, is gone.
+    pub(super) fn session(&self, now: Time, patience: Span) -> Option<u32> {
+        self.current().filter(|_| self.silence(now) <= patience)
+    }
+
+    /// For how long a word has been due.
+    pub(super) fn silence(&self, now: Time) -> Span {
         match self.state {
-            State::Known { session, heard } => {
-                let silence = waiting.map_or(Span::ZERO, |sent| now.since(sent.max(heard)));
-                (silence <= patience).then_some(session)
-            }
-            State::Unknown { .. } => None,
+            State::Known { due: Some(due), .. } => now.since(due),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// A packet is sent that the far edge is to acknowledge.
+    pub(super) fn expect(&mut self, now: Time) {
+        if let State::Known { due, .. } = &mut self.state {
+            due.get_or_insert(now);
+        }
+    }
+
+    /// The first of the packets that it is to acknowledge leaves this router's own queue only at `at`.
+    pub(super) fn put_off(&mut self, at: Time) {
+        if let State::Known { due: Some(due), .. } = &mut self.state {
+            *due = at.max(*due);
         }
     }
 
@@ -65,20 +82,23 @@ impl Liveness {
         }
     }
 
-    /// The far edge said something of a session: whether it is this one.
-    pub(super) fn hear(&mut self, now: Time, of: u32) -> bool {
-        match &mut self.state {
-            State::Known { session, heard } if *session == of => {
-                *heard = now;
-                true
-            }
-            _ => false,
+    /// Whether a session that the far edge speaks of is this one.
+    pub(super) fn is_current(&self, of: u32) -> bool {
+        self.current() == Some(of)
+    }
+
+    /// It has spoken; whether there is `more` that it is to acknowledge.
+    pub(super) fn hear(&mut self, now: Time, more: bool) {
+        if let State::Known { due, .. } = &mut self.state {
+            *due = more.then_some(now);
         }
     }
 
-    /// Nothing is left that it could acknowledge, and it did not: there is no session any more.
+    /// There is no session any more: nothing is left that the far edge could acknowledge.
     pub(super) fn lose(&mut self, now: Time) {
-        self.state = Liveness::unknown(now);
+        if self.current().is_some() {
+            self.state = Liveness::unknown(now);
+        }
     }
 
     /// A packet would be marked and is not, as the far edge is not known: the clock and the token of a greeting, if it is time
@@ -101,7 +121,7 @@ impl Liveness {
     pub(super) fn welcome(&mut self, now: Time, answered: u64, session: u32) -> Option<Span> {
         match self.state {
             State::Unknown { asked: Some((token, sent)), .. } if token == answered => {
-                self.state = State::Known { session, heard: now };
+                self.state = State::Known { session, due: None };
                 Some(now.since(sent))
             }
             _ => None,
@@ -137,7 +157,7 @@ mod tests {
         );
         assert_eq!(far.welcome(at(4_000), tokens[7], 1), None);
         assert_eq!(far.welcome(at(4_000), tokens[8], 1), Some(Span::from_ms(740)));
-        assert_eq!(far.session(at(4_000), None, PATIENCE), Some(1));
+        assert_eq!(far.session(at(4_000), PATIENCE), Some(1));
         assert_eq!(far.greet(at(9_000), timeout), None);
         assert_eq!(far.welcome(at(9_000), tokens[8], 2), None, "an answer counts once");
     }
@@ -147,14 +167,21 @@ mod tests {
         let mut far = Liveness::new(0, SmallStream::new(1));
         let (_, token) = far.greet(at(0), PATIENCE).unwrap();
         far.welcome(at(10), token, 5);
-        assert_eq!(far.session(at(1_000), None, PATIENCE), Some(5), "nothing was asked of it");
-        assert_eq!(far.session(at(1_020), Some(at(1_000)), PATIENCE), Some(5));
-        assert_eq!(far.session(at(1_021), Some(at(1_000)), PATIENCE), None);
-        assert!(!far.hear(at(1_021), 4));
-        assert!(far.hear(at(1_021), 5));
-        assert_eq!(far.session(at(1_022), Some(at(1_000)), PATIENCE), Some(5));
+        assert_eq!(far.session(at(1_000), PATIENCE), Some(5), "nothing was asked of it");
+        far.expect(at(1_000));
+        far.expect(at(1_015));
+        assert_eq!(far.session(at(1_020), PATIENCE), Some(5));
+        assert_eq!(far.session(at(1_021), PATIENCE), None);
+        assert!(!far.is_current(4) && far.is_current(5));
+        far.hear(at(1_021), true);
+        assert_eq!(far.session(at(1_041), PATIENCE), Some(5), "more was asked, and that is due from now on");
+        far.hear(at(1_041), false);
+        assert_eq!(far.session(at(9_000), PATIENCE), Some(5));
+        far.expect(at(9_000));
+        far.put_off(at(9_100));
+        assert_eq!(far.session(at(9_120), PATIENCE), Some(5), "it left late");
         far.lose(at(1_100));
-        assert_eq!(far.session(at(1_100), None, PATIENCE), None);
+        assert_eq!(far.session(at(1_100), PATIENCE), None);
         assert_eq!(far.greet(at(1_100), PATIENCE).map(|greeting| greeting.0), Some(2));
     }
 }

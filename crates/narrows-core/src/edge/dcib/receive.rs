@@ -33,6 +33,8 @@ pub struct ReceiveCounters {
     pub plain_holes: u64,
     /// Connections whose held packets were released, as there was no room for more.
     pub overflows: u64,
+    /// Packets so far ahead of what comes next that they were passed on as they came.
+    pub strays: u64,
     /// Most bytes of held packets at once.
     pub held_max: Bytes,
 }
@@ -138,6 +140,13 @@ impl<P: Packet> Receiver<P> {
             resequencer.forget_numbers();
         }
         number
+    }
+
+    /// Packets went past: nothing is held back for them.
+    pub(super) fn lose_order(&mut self, mut send: impl FnMut(Transmit<P>)) {
+        if let Some(resequencer) = &mut self.resequencer {
+            resequencer.lose_order(|packet| send(Transmit::Inside(packet)));
+        }
     }
 
     /// When something is due; [`Time::NEVER`] if nothing is.

@@ -123,10 +123,20 @@ impl<P: Packet> Resequencer<P> {
             self.settle(segment.flow, seen, counters, &mut deliver);
             return;
         }
+        // Nothing true is further ahead than all that may be held: it would not be in order for a while.
+        if u64::from(segment.seq.wrapping_sub(stream.next)) > self.most.get() {
+            counters.strays += 1;
+            deliver(packet);
+            return;
+        }
         if self.held + packet.ip_bytes() > self.most {
             counters.overflows += 1;
             self.release_all(segment.flow, &mut deliver);
-            self.set_next(segment.flow, segment.end());
+            if let Some(stream) = self.flows.get_mut(&segment.flow)
+                && is_after(segment.end(), stream.next)
+            {
+                stream.next = segment.end();
+            }
             deliver(packet);
             return;
         }
@@ -169,6 +179,17 @@ impl<P: Packet> Resequencer<P> {
                 held.numbers = Numbers { from: 0, to: None };
             }
         }
+    }
+
+    /// Some packets of connections went another way: what comes next is not known any more, and nothing is held for it.
+    pub(super) fn lose_order(&mut self, mut deliver: impl FnMut(P)) {
+        let waiting: Vec<P::Flow> = self.deadlines.iter().map(|&(_, flow)| flow).collect();
+        for flow in waiting {
+            self.release_all(flow, &mut deliver);
+        }
+        self.flows.clear();
+        self.unsettled.clear();
+        self.forget_at = Time::NEVER;
     }
 
     /// When something is due; [`Time::NEVER`] if nothing is.

@@ -19,6 +19,10 @@ const LATER: u64 = 3;
 const SEVERE: u32 = OUTCOMES * 6 / 10;
 const OUTCOMES: u32 = 1_000;
 const REST: Span = Span::from_secs(1);
+/// So many numbers a session has: they are told by 32 bits, and none may be used twice under one key.
+const NUMBERS: u64 = 1 << 30;
+/// After so many silences, one after another, nothing that is kept will ever be acknowledged: longer than three repairs take.
+const SILENCES: u64 = 16;
 
 /// What a transmitter has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +103,8 @@ pub(super) struct Transmitter<P: Packet> {
     timers: BinaryHeap<Reverse<(Time, u64)>>,
     /// Copies below this were looked at for a fast repair.
     looked: u64,
+    /// How many numbers a session has.
+    numbers: u64,
     outcomes: Outcomes,
     rests_until: Time,
     hush: Option<Hush<P::Flow>>,
@@ -118,6 +124,7 @@ impl<P: Packet> Transmitter<P> {
             stored: Bytes::ZERO,
             timers: BinaryHeap::new(),
             looked: 0,
+            numbers: NUMBERS,
             outcomes: Outcomes::default(),
             rests_until: Time::ZERO,
             hush: (config.hiding == Hiding::Snoop).then(|| Hush::new(config.hold)),
@@ -141,8 +148,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     fn session(&self, now: Time) -> Option<u32> {
-        let oldest = self.kept.front().and_then(Slot::kept).map(|kept| kept.sent);
-        self.liveness.session(now, oldest, self.round_trip.silence())
+        self.liveness.session(now, self.round_trip.silence())
     }
 
     /// A packet from inside; `send` takes what goes out.
@@ -168,7 +174,13 @@ impl<P: Packet> Transmitter<P> {
 
     /// The session in which a packet of this size can be marked. If the far edge is not known, it may be time to greet it.
     fn may_mark(&mut self, now: Time, size: Bytes, send: &mut impl FnMut(Message<P>)) -> Option<u32> {
-        let Some(session) = self.session(now) else {
+        // What is over, or used up, ends with its last copy.
+        let is_used_up = self.base + self.kept.len() as u64 >= self.numbers;
+        let session = self.session(now).filter(|_| !is_used_up);
+        if session.is_none() && self.kept.is_empty() {
+            self.liveness.lose(now);
+        }
+        let Some(session) = session else {
             self.counters.far_silent += 1;
             if let Some((clock, token)) = self.liveness.greet(now, self.round_trip.timeout()) {
                 send(Message::Greeting { clock, token });
@@ -194,6 +206,7 @@ impl<P: Packet> Transmitter<P> {
         self.counters.store_max = self.counters.store_max.max(self.stored);
         let due = now + self.round_trip.timeout();
         send(droppable(packet.clone(), session, number));
+        self.liveness.expect(now);
         self.kept.push_back(Slot::Kept(Kept { packet, sent: now, tries: 1, due }));
         self.timers.push(Reverse((due, number)));
     }
@@ -208,6 +221,9 @@ impl<P: Packet> Transmitter<P> {
         let Some(Slot::Kept(kept)) = self.index(number).and_then(|index| self.kept.get_mut(index)) else { return };
         if kept.tries == shim.tries && !shim.is_repair() {
             (kept.sent, kept.due) = (at, due);
+            if number == self.base {
+                self.liveness.put_off(at);
+            }
             self.timers.push(Reverse((due, number)));
             self.forget_stale_timers();
         }
@@ -222,14 +238,16 @@ impl<P: Packet> Transmitter<P> {
         tries: u8,
         mut send: impl FnMut(Message<P>),
     ) {
-        if !self.liveness.hear(now, session) {
+        if !self.liveness.is_current(session) {
             self.counters.stray_acknowledgements += 1;
             return;
         }
         let number = expand(number, self.base);
         // What arrived at the first try was not lost, though it may have been sent again: that was too soon.
         let lost = tries > 1;
-        let Some(kept) = self.settle(now, number, lost, true) else {
+        let settled = self.settle(now, number, lost, true);
+        self.liveness.hear(now, !self.kept.is_empty());
+        let Some(kept) = settled else {
             self.counters.stray_acknowledgements += 1;
             return;
         };
@@ -280,6 +298,11 @@ impl<P: Packet> Transmitter<P> {
 
     /// Sends again, or gives up, what is due.
     pub(super) fn handle_timeout(&mut self, now: Time, mut send: impl FnMut(Message<P>)) {
+        if self.liveness.silence(now) > self.round_trip.silence().saturating_mul(SILENCES) {
+            for number in self.base..self.base + self.kept.len() as u64 {
+                self.give_up(now, number);
+            }
+        }
         while let Some(&Reverse((due, number))) = self.timers.peek() {
             if due > now {
                 return;
@@ -299,8 +322,8 @@ impl<P: Packet> Transmitter<P> {
 
     fn give_up(&mut self, now: Time, number: u64) {
         let silent = !self.is_connected(now);
-        self.settle(now, number, true, false);
-        self.counters.given_up += 1;
+        let settled = self.settle(now, number, true, false);
+        self.counters.given_up += u64::from(settled.is_some());
         if silent && self.kept.is_empty() {
             self.liveness.lose(now);
         }
@@ -410,3 +433,6 @@ impl Outcomes {
         self.count
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -240,7 +240,9 @@ fn a_router_that_takes_less_is_heard_if_it_quotes_what_was_sent() {
     let [_, out] = pair.take(0, at(1), Side::Inside, &frame);
     let mut forged = out[0].clone();
     forged[20 + 8 + 4] ^= 1;
-    for (quoted, longest) in [(&forged, 1_500), (&out[0], 1_400)] {
+    // Anybody knows two hosts and a port.
+    let short = out[0][..28].to_vec();
+    for (quoted, longest) in [(&forged, 1_500), (&short, 1_500), (&out[0], 1_400)] {
         let message = complaint(quoted, 1_400);
         let router = &mut pair.routers[0];
         router.handle(at(2), Side::Outside, Kind::Error, &message, 0);
@@ -250,11 +252,12 @@ fn a_router_that_takes_less_is_heard_if_it_quotes_what_was_sent() {
     // The next of that size is too long; and so is the repair of the one that was lost: it goes bare.
     let [_, out] = pair.take(0, at(3), Side::Inside, &sample::tcp(false, 0, 2, 1_310, &[2; 1_310]));
     assert_eq!(out[0].len(), 1_350);
-    pair.routers[0].handle_timeout(at(50));
+    let due = pair.routers[0].deadline();
+    pair.routers[0].handle_timeout(due);
     let [_, again] = pair.sent(0);
     assert_eq!(again[0].len(), 1_396, "1 340 and 56 fit still");
     let message = complaint(&again[0], 1_000);
-    pair.routers[0].handle(at(51), Side::Outside, Kind::Error, &message, 0);
+    pair.routers[0].handle(due, Side::Outside, Kind::Error, &message, 0);
     let due = pair.routers[0].deadline();
     pair.routers[0].handle_timeout(due);
     assert_eq!(pair.sent(0)[1], [frame]);
@@ -267,6 +270,8 @@ fn a_path_that_swallows_long_packets_is_noticed() {
     assert_eq!(pair.cross(at(1), &short), [short]);
     let long = sample::tcp(false, 0, 2, 110, &[1; 1_400]);
     let [_, mut out] = pair.take(0, at(2), Side::Inside, &long);
+    // What is short arrives still: the path is there.
+    pair.cross(at(3), &sample::tcp(false, 0, 2, 1_510, &[1; 100]));
     let mut tries = 0;
     while out[0].len() > long.len() {
         tries += 1;
@@ -276,6 +281,37 @@ fn a_path_that_swallows_long_packets_is_noticed() {
     }
     assert_eq!((tries, out), (2, vec![long]), "it goes bare the third time");
     assert_eq!((pair.routers[0].longest(at(3))[0], pair.routers[0].counters.suspected), (576, 1));
+}
+
+/// Packets that are lost while nothing arrives say nothing of what the path takes.
+#[test]
+fn a_path_that_is_gone_is_not_taken_to_be_narrow() {
+    let mut pair = Pair::connected(false, 0);
+    let short = sample::tcp(false, 0, 2, 10, &[1; 100]);
+    assert_eq!(pair.cross(at(1), &short), [short]);
+    pair.take(0, at(2), Side::Inside, &sample::tcp(false, 0, 2, 110, &[1; 1_400]));
+    while pair.routers[0].deadline() < Time::NEVER {
+        let due = pair.routers[0].deadline();
+        pair.routers[0].handle_timeout(due);
+    }
+    assert_eq!((pair.routers[0].longest(at(100))[0], pair.routers[0].counters.suspected), (1_500, 0));
+}
+
+/// What went past the process from outside nobody waits for.
+#[test]
+fn what_went_past_is_no_hole() {
+    let mut pair = Pair::new(0);
+    let frame = |seq| sample::tcp(false, 0, 2, seq, &[1; 10]);
+    let router = &mut pair.routers[1];
+    let mut came = |count: u32, seq: u32| {
+        router.went_past(at(1), Side::Outside, count);
+        router.handle(at(1), Side::Outside, Kind::Tcp, &frame(seq), 0);
+        std::iter::from_fn(|| router.poll()).count()
+    };
+    assert_eq!([came(7, 100), came(7, 110)], [1, 1]);
+    assert_eq!([came(7, 130), came(7, 140)], [0, 0], "it waits for 120");
+    assert_eq!(came(8, 150), 3, "which went past");
+    assert_eq!(came(8, 170), 0);
 }
 
 #[test]
