@@ -107,7 +107,9 @@ FLOWS: Final = Table(
 
 PORTS: Final = Table(
     "ports",
-    "One port, that is one direction of a link. Counters cover `measured_ns`; the warm-up is not in them.",
+    "One port, that is one direction of a link. Counters cover `measured_ns`; the warm-up is not in them. Of a link "
+    "with a `bridge`, what goes ahead of its queue is not in them either: repairs, and what the routers tell each "
+    "other, which `bridges.parquet` counts.",
     (
         Column("port", _U32, "–", "Index of the link in the plan."),
         Column("name", _STR, "–", "`from->to`."),

@@ -83,9 +83,6 @@ pub struct Bridge {
     pub delivered: [Vec<Tag>; 2],
     /// Segments that hosts received, in order: when, at which host.
     pub received: Vec<(Time, usize, Wire)>,
-    /// By name: how often a host received a segment that had been marked.
-    pub marked_deliveries: BTreeMap<u64, u32>,
-    pub least_window: u64,
     pub wan: Span,
     pub site: Span,
     air: BTreeMap<(Time, u64), Arrival>,
@@ -112,8 +109,6 @@ impl Bridge {
             lose_if: None,
             delivered: [Vec::new(), Vec::new()],
             received: Vec::new(),
-            marked_deliveries: BTreeMap::new(),
-            least_window: u64::MAX,
             wan: config.round_trip.div(2),
             site: Span::from_us(10),
             air: BTreeMap::new(),
@@ -182,9 +177,6 @@ impl Bridge {
                 self.free_at[end] = self.free_at[end].max(self.now) + HOST_RATE.time_for(size);
                 self.arrive(self.free_at[end] + self.site, Arrival::AtEdge(end, Message::Plain(wire)));
             }
-            if end == 0 && self.ends[end].is_established() {
-                self.least_window = self.least_window.min(self.ends[end].window().get());
-            }
         }
         for edge in 0..2 {
             while let Some(sent) = self.edges[edge].as_mut().and_then(Edge::poll_transmit) {
@@ -235,12 +227,7 @@ impl Bridge {
                 let from_inside = matches!(&message, Message::Plain(packet) if packet.from == edge);
                 match (&mut self.edges[edge], message) {
                     (Some(machine), Message::Plain(packet)) if from_inside => machine.handle_inside(clock, packet),
-                    (Some(machine), message) => {
-                        if let Message::Marked(packet, _) = &message {
-                            self.marked_deliveries.entry(packet.name).or_default();
-                        }
-                        machine.handle_outside(clock, message);
-                    }
+                    (Some(machine), message) => machine.handle_outside(clock, message),
                     // Forwarded without an edge: out as it is, in without what was put around it.
                     (None, Message::Plain(packet)) if from_inside => self.cross(edge, Message::Plain(packet)),
                     (None, Message::Plain(packet) | Message::Disguised(packet) | Message::Marked(packet, _)) => {

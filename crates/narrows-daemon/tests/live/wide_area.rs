@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use narrows_core::edge::dcib::{Config, Share};
 use narrows_core::queue::Limit;
 use narrows_core::rng::SmallStream;
 use narrows_core::units::{Span, Time};
@@ -43,6 +44,9 @@ fn site_of(plan: &Plan) -> (Site, Vec<Bridge>) {
     let Limit::Packets(room) = link.limit else { panic!("a number of packets") };
     faults.room.store(u32::try_from(room.get()).expect("few"), Ordering::Relaxed);
     let config = link.bridge.as_ref();
+    // What the process makes of a rate and a round trip by itself.
+    let usual = |config: &Config| Config::new(link.rate, Share::TENTH, config.round_trip);
+    assert!(config.is_none_or(|config| *config == usual(config)), "no other options are passed on");
     let round_trip = config.map_or(link.delay.saturating_mul(2), |config| config.round_trip);
     let options = format!("--rate {} --round-trip {}us", link.rate, round_trip.as_ns() / 1_000);
     let mut bridges: Vec<Bridge> = (0..2).map(|edge| site.bridge_with(edge, &options)).collect();
