@@ -33,7 +33,7 @@ test: tools
 		echo 'chromium is not installed: the test that opens the report in a browser will be skipped'
 	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
 	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
-	+@$(SIDE_BY_SIDE) python-tests-1 python-tests-0 instruction-gate
+	+@$(SIDE_BY_SIDE) python-tests-1 python-tests-2 python-tests-3 python-tests-0 instruction-gate
 
 lints:
 	cargo fmt --all --check
@@ -47,9 +47,9 @@ rust-tests:
 		$(OWN_JOBS) cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
 		$(OWN_JOBS) cargo test --quiet --package narrows-daemon --bins --test transcript)
 
-# Every second file: a half, and the other.
+# Every fourth file: quarters, of which two run at a time.
 python-tests-%:
-	$(BIN)/pytest -r s $$(ls python/tests/test_*.py | awk 'NR % 2 == $*')
+	$(BIN)/pytest -r s $$(ls python/tests/test_*.py | awk 'NR % 4 == $*')
 
 instruction-gate:
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }

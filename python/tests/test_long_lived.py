@@ -71,12 +71,12 @@ windows = "20ms"
 """
 
 
-def long(*goodputs, case="a", seed=1, controller="cubic"):
+def long(*goodputs, case="a", seed=1, controller="cubic", workload="bulk"):
     count = len(goodputs)
     return pl.DataFrame(
         {
             "case": [case] * count, "arm": [case] * count, "seed": [seed] * count, "flow": list(range(count)),
-            "source": ["h1"] * count, "workload": ["bulk"] * count, "controller": [controller] * count,
+            "source": ["h1"] * count, "workload": [workload] * count, "controller": [controller] * count,
             "goodput_mbps": [float(value) for value in goodputs], "rtt_mean_ns": [2_000_000] * count,
             "size_bytes": [1000] * count, "retransmitted_bytes": [100] * count,
         },
@@ -141,6 +141,10 @@ def test_the_headline_has_only_what_there_is():
     assert [column.measure for column in headline.columns(made)] == ["goodput_long", "jain_long", "plr_dcn"]
     assert [(row.part, row.cells[0].text) for row in headline.table(made)] == [
         ("", "4.00"), ("bulk, bbr", "4.00"), ("bulk, cubic", "4.00"),
+    ]  # fmt: skip
+    apart = sample(long(6, 2), long(4, controller="bbr", workload="burst"))
+    assert [(row.part, row.cells[0].text) for row in headline.table(apart)] == [
+        ("", "–"), ("bulk, cubic", "4.00"), ("burst, bbr", "4.00"),
     ]  # fmt: skip
     web = frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))])
     assert {"plr_wan", "utilisation_wan_busiest", "fct_all"} <= {column.measure for column in headline.columns(web)}

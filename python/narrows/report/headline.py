@@ -91,9 +91,10 @@ def table(frames: Frames) -> list[Row]:
     for case in frames.cases:
         flows, unfinished = _counts(frames.of([case]))
         parts = _parts(frames, case, chosen)
+        # Over flows of several kinds, of which some may come and go, neither a mean nor a fairness says anything.
+        mixed = bool(parts) and frames.of([case]).long["workload"].n_unique() > 1
         cells = tuple(
-            # Over flows of several controllers neither a mean nor a fairness says anything.
-            Cell("–", "by kind, below", "") if parts and quantity in LONG else column[case]
+            Cell("–", "by kind, below", "") if mixed and quantity in LONG else column[case]
             for quantity, column in zip(chosen, made, strict=True)
         )
         rows.append(Row(case, "", cells, wording.whole(flows), wording.whole(unfinished)))
