@@ -87,10 +87,10 @@ impl Liveness {
         self.current() == Some(of)
     }
 
-    /// It has spoken; whether there is `more` that it is to acknowledge.
-    pub(super) fn hear(&mut self, now: Time, more: bool) {
+    /// It has spoken. `waiting` is when the oldest packet was sent that it is still to acknowledge; in the future if that waits in a queue.
+    pub(super) fn hear(&mut self, now: Time, waiting: Option<Time>) {
         if let State::Known { due, .. } = &mut self.state {
-            *due = more.then_some(now);
+            *due = waiting.map(|sent| sent.max(now));
         }
     }
 
@@ -173,9 +173,9 @@ mod tests {
         assert_eq!(far.session(at(1_020), PATIENCE), Some(5));
         assert_eq!(far.session(at(1_021), PATIENCE), None);
         assert!(!far.is_current(4) && far.is_current(5));
-        far.hear(at(1_021), true);
+        far.hear(at(1_021), Some(at(1_015)));
         assert_eq!(far.session(at(1_041), PATIENCE), Some(5), "more was asked, and that is due from now on");
-        far.hear(at(1_041), false);
+        far.hear(at(1_041), None);
         assert_eq!(far.session(at(9_000), PATIENCE), Some(5));
         far.expect(at(9_000));
         far.put_off(at(9_100));

@@ -246,7 +246,8 @@ impl<P: Packet> Transmitter<P> {
         // What arrived at the first try was not lost, though it may have been sent again: that was too soon.
         let lost = tries > 1;
         let settled = self.settle(now, number, lost, true);
-        self.liveness.hear(now, !self.kept.is_empty());
+        let waiting = self.kept.front().and_then(Slot::kept).map(|kept| kept.sent);
+        self.liveness.hear(now, waiting);
         let Some(kept) = settled else {
             self.counters.stray_acknowledgements += 1;
             return;
