@@ -21,6 +21,10 @@ const IDLE: Span = Span::from_secs(1);
 /// Most connections whose packets are put in order; others' are passed on as they come.
 const MOST_FLOWS: usize = 65_536;
 
+/// What is further ahead of a hole than so many times all that may be held was forged, or went on while nobody looked: it is passed on as it
+/// came, and what comes next stays what it was.
+const FURTHEST: u64 = 4;
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Resequencer<P: Packet> {
@@ -123,8 +127,8 @@ impl<P: Packet> Resequencer<P> {
             self.settle(segment.flow, seen, counters, &mut deliver);
             return;
         }
-        // Nothing true is further ahead than all that may be held: it would not be in order for a while.
-        if u64::from(segment.seq.wrapping_sub(stream.next)) > self.most.get() {
+        // Nothing true is so far ahead of a hole that is hidden for a round trip and a half.
+        if u64::from(segment.seq.wrapping_sub(stream.next)) > FURTHEST * self.most.get() {
             counters.strays += 1;
             deliver(packet);
             return;
