@@ -18,9 +18,15 @@ const MOST_BYTES: u16 = 4_096;
 /// Code 2, with what to do.
 pub(crate) fn read(path: &Path) -> Result<Key, Failure> {
     let cannot = |sentence: String, help: &str| Failure::input(format!("{}: {sentence}", path.display())).help(help);
-    let draw = "draw one with: (umask 077; openssl rand -hex 32 > the.key)";
-    let mut file = fs::File::open(path).map_err(|error| cannot(error.to_string(), draw))?;
+    let draw = "one of those who share it draws it, (umask 077; openssl rand -hex 32 > the.key), and the others copy that file";
+    let mut file = fs::File::open(path).map_err(|error| {
+        let denied = error.kind() == std::io::ErrorKind::PermissionDenied;
+        cannot(error.to_string(), if denied { "run it as who owns the key, root" } else { draw })
+    })?;
     let known = file.metadata().map_err(|error| cannot(error.to_string(), draw))?;
+    if !known.is_file() {
+        return Err(cannot("this is no file".to_owned(), "name the file with the key"));
+    }
     if known.permissions().mode() & 0o077 != 0 {
         return Err(cannot("others than its owner may read this key".to_owned(), "chmod 600 it, and draw it anew"));
     }

@@ -354,9 +354,9 @@ impl Frames<'_> {
     }
 }
 
-/// Where the pins of a bridge are, named by its interfaces.
-pub fn folder(inside: &str, outside: &str) -> PathBuf {
-    Path::new(ROOT).join(format!("bridge-{inside}-{outside}"))
+/// Where the pins of a bridge are, named by its interfaces and the inode of their network namespace.
+pub fn folder(namespace: u64, inside: &str, outside: &str) -> PathBuf {
+    Path::new(ROOT).join(format!("bridge-{namespace}-{inside}-{outside}"))
 }
 
 /// What became of the frames of a bridge whose pins are here, by [`Side`]; `None` if there is none. The process may be gone.

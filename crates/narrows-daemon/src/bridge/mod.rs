@@ -113,7 +113,7 @@ struct Run {
     /// The UDP port of what the edges tell each other
     #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// Nothing beyond this rate is marked: that of the way between the edges
+    /// Nothing beyond this rate is marked: that of the way between the edges, from 1Mbps to 400Gbps
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Rate,
     /// The part of packets with data that is marked
@@ -122,7 +122,7 @@ struct Run {
     /// Which of them
     #[arg(long, value_enum, default_value_t = Choice::Sampled)]
     chooser: Choice,
-    /// The round trip between the edges, until it is measured; times and memory follow from it
+    /// The round trip between the edges, until it is measured, from 10us to 10s; times and memory follow from it
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = span)]
     round_trip: Span,
     /// How hosts are kept from noticing what is being repaired
@@ -131,20 +131,20 @@ struct Run {
     /// How long a hole is hidden at most; left out, one and a half round trips and 2 ms
     #[arg(long, value_name = "TIME", value_parser = span)]
     hold: Option<Span>,
-    /// How often a packet is sent again at most
+    /// How often a packet is sent again at most, up to 14
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=14))]
     repairs: u8,
-    /// Bytes of copies at most; left out, four round trips of what is marked
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Bytes of copies at most, from 10KB; left out, four round trips of what is marked
+    #[arg(long, value_name = "SIZE", value_parser = store)]
     store: Option<Bytes>,
     /// Bytes of packets that wait for one before them at most; left out, one and a half round trips
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = store)]
     held: Option<Bytes>,
-    /// Bytes of the ring that the kernel hands packets over in: a power of two
+    /// Bytes of the ring that the kernel hands packets over in: a power of two from 64KiB to 1GiB
     #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = ring)]
     ring: u32,
-    /// The DSCP that both edges know disguised packets of hosts without ECN by; left out, they are not disguised
-    #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(1..64))]
+    /// The DSCP, 1 to 63, that both edges know disguised packets of hosts without ECN by; left out, they are not disguised
+    #[arg(long, value_name = "DSCP", value_parser = dscp)]
     sign: Option<u8>,
     /// Write metrics in the text format of Prometheus to this file, which is replaced at once
     #[arg(long, value_name = "FILE")]
@@ -198,6 +198,17 @@ fn size(text: &str) -> Result<Bytes, String> {
     units::parse(text).map_err(|error| error.to_string())
 }
 
+/// Of packets: few of them hold none.
+fn store(text: &str) -> Result<Bytes, String> {
+    let bytes = size(text)?;
+    if bytes >= Bytes::new(10_000) { Ok(bytes) } else { Err("it is 10KB or more".to_owned()) }
+}
+
+fn dscp(text: &str) -> Result<u8, String> {
+    let number = text.parse().ok().filter(|number| (1..64).contains(number));
+    number.ok_or_else(|| "it is a number from 1 to 63".to_owned())
+}
+
 fn ring(text: &str) -> Result<u32, String> {
     let bytes = size(text)?.get();
     let fits = bytes.is_power_of_two() && (1 << 16..=1 << 30).contains(&bytes);
@@ -224,7 +235,7 @@ fn share(text: &str) -> Result<Share, String> {
 pub(crate) fn perform(arguments: Arguments) -> Result<(), Failure> {
     match (arguments.verb, arguments.run) {
         (Some(Verb::Status(status)), _) => tell(&status),
-        (Some(Verb::Remove(ends)), _) => remove(&Place { inside: ends.inside, outside: ends.outside }),
+        (Some(Verb::Remove(ends)), _) => remove(&Place::here(&ends.inside, &ends.outside)?),
         (None, Some(run)) => bridge(run),
         (None, None) => Err(Failure::input("nothing is said of what is to be joined")
             .help("narrowsd bridge --inside eth1 --outside eth0 --peer NAME --key FILE --rate 1Gbps")),
@@ -233,7 +244,13 @@ pub(crate) fn perform(arguments: Arguments) -> Result<(), Failure> {
 
 fn tell(status: &Status) -> Result<(), Failure> {
     let places = match (&status.inside, &status.outside) {
-        (Some(inside), Some(outside)) => vec![Place { inside: inside.clone(), outside: outside.clone() }],
+        (Some(inside), Some(outside)) => {
+            let place = Place::here(inside, outside)?;
+            if place.before()?.is_none() {
+                return Err(no_bridge(&place));
+            }
+            vec![place]
+        }
         _ => Place::all(),
     };
     let all = places.iter().map(status::read).collect::<Result<Vec<_>, _>>()?;
@@ -249,10 +266,12 @@ fn remove(place: &Place) -> Result<(), Failure> {
     let Some(_lock) = own(place)? else {
         return Err(Failure::failed("a process works on this bridge").help("end it first: systemctl stop, or kill"));
     };
-    let Some(before) = place.before()? else {
-        return Err(Failure::failed(format!("there is no bridge of {} and {}", place.inside, place.outside)));
-    };
-    in_its_namespace(&before)?;
+    let before = place.before()?.ok_or_else(|| no_bridge(place))?;
+    let pinned = kernel::passed(&place.pins()).map_err(refused::by_kernel)?.is_some();
+    if !pinned && before.interfaces.iter().any(|was| kernel::is_attached(was.index)) {
+        let sentence = "the bridge is there, and its pins cannot be seen from here";
+        return Err(Failure::environment(sentence).help(refused::OTHER_MOUNTS));
+    }
     for was in &before.interfaces {
         let attached = kernel::Attached { index: was.index, made_qdisc: was.made_qdisc };
         kernel::detach(attached).map_err(refused::by_kernel)?;
@@ -267,12 +286,14 @@ fn remove(place: &Place) -> Result<(), Failure> {
     Ok(())
 }
 
-fn in_its_namespace(before: &Before) -> Result<(), Failure> {
-    if state::namespace().is_ok_and(|here| here == before.namespace) {
-        return Ok(());
-    }
-    let sentence = "a bridge of these names is in another network namespace";
-    Err(Failure::failed(sentence).help("enter it: nsenter --net=/run/netns/NAME"))
+/// There is none of these names here.
+fn no_bridge(place: &Place) -> Failure {
+    let sentence = format!("there is no bridge of {} and {}", place.inside, place.outside);
+    let elsewhere = Place::all().iter().any(|other| (&other.inside, &other.outside) == (&place.inside, &place.outside));
+    Failure::failed(sentence).help(match elsewhere {
+        true => "one of these names is in another network namespace; enter it: nsenter --net=/run/netns/NAME",
+        false => "`narrowsd bridge status` lists those that there are",
+    })
 }
 
 /// Both interfaces, which are of one kind.
@@ -285,12 +306,14 @@ struct Pair {
 impl Pair {
     fn of(place: &Place) -> Result<Pair, Failure> {
         if place.inside == place.outside {
-            return Err(Failure::input("an interface cannot be joined with itself"));
+            return Err(Failure::input("an interface cannot be joined with itself")
+                .help("--inside is that to this site, --outside that to the other"));
         }
         let one = |name: &String| {
             let lacks = |error: std::io::Error| match error.raw_os_error() {
                 // It may come: whoever started this may start it again.
-                Some(libc::ENODEV) => Failure::failed(format!("there is no interface {name} here")),
+                Some(libc::ENODEV) => Failure::failed(format!("there is no interface {name} here"))
+                    .help("`ip link` lists those that there are"),
                 _ => Failure::failed(format!("{name}: {error}")),
             };
             let device = Device::of(name).map_err(lacks)?;
@@ -300,6 +323,7 @@ impl Pair {
             let known = device.interface().map_err(lacks)?;
             let (interface, link) = known.ok_or_else(|| {
                 Failure::input(format!("{name} is neither an Ethernet interface nor one of bare IP packets"))
+                    .help("a network card, a veth, a VLAN's interface or a TUN can be joined")
             })?;
             Ok((device, interface, link))
         };
@@ -312,14 +336,14 @@ impl Pair {
 }
 
 fn bridge(run: Run) -> Result<(), Failure> {
-    let place = Place { inside: run.inside.clone(), outside: run.outside.clone() };
+    let place = Place::here(&run.inside, &run.outside)?;
     let key = key::read(&run.key)?;
     let near = run.name.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
     let names = Names::new(&near, &run.peer, run.tunnel)
         .map_err(|error| Failure::input(error).help("--name and --peer are the same two, in turn, at both edges"))?;
     let pair = Pair::of(&place)?;
     let Some(_lock) = own(&place)? else {
-        return Err(Failure::failed("another process works on this bridge"));
+        return Err(Failure::failed("another process works on this bridge").help("`narrowsd bridge status` says which"));
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
@@ -356,12 +380,28 @@ fn bridge(run: Run) -> Result<(), Failure> {
         draw,
     };
     let mut work = Work::new(Parts { given, joined, ports }).map_err(refused::by_kernel)?;
+    if let Some(path) = &run.metrics {
+        let help = "create its folder, or name another file";
+        let state = status::read(&place)?;
+        replace(path, &status::metrics(&[state])).map_err(|failure| Failure::input(failure).help(help))?;
+    }
     say(&format!("{} and {} are joined; the far edge is {}\n", place.inside, place.outside, run.peer));
     if let Err(error) = service::ready() {
         eprintln!("warning: the service manager was not told: {error}");
     }
     let worked = at_work(&mut work, &stop, &place, &pair, &run);
     let finished = work.finish();
+    if let Some(path) = &run.metrics {
+        // The last word: nobody works here any more.
+        let last = status::read(&place).map(|mut state| {
+            state["alive"] = false.into();
+            state["connected"] = false.into();
+            state
+        });
+        if let Err(failure) = last.and_then(|state| replace(path, &status::metrics(&[state]))) {
+            eprintln!("warning: {failure}");
+        }
+    }
     worked.and(finished).map_err(Failure::failed)?;
     say(&format!(
         "{} and {} stay joined by the kernel; narrowsd bridge remove ends that\n",
@@ -381,10 +421,33 @@ fn own(place: &Place) -> Result<Option<Lock>, Failure> {
     Ok(None)
 }
 
+/// Looks, once a second, whether the far edge answers.
+#[derive(Default)]
+struct Silence {
+    /// Packets that were not marked for it, when it was looked at last.
+    unmarked: u64,
+    /// Seconds of silence, one after another.
+    seconds: u32,
+}
+
+impl Silence {
+    /// Whether it has not answered for ten seconds in which it was asked; once.
+    fn is_long(&mut self, (connected, unmarked): (bool, u64)) -> bool {
+        let asked = unmarked > std::mem::replace(&mut self.unmarked, unmarked);
+        if connected {
+            self.seconds = 0;
+        } else if asked {
+            self.seconds += 1;
+        }
+        asked && !connected && self.seconds == 10
+    }
+}
+
 /// Works, and tells every second how.
 fn at_work(work: &mut Work, stop: &AtomicBool, place: &Place, pair: &Pair, run: &Run) -> Result<(), String> {
     let began = Time::ZERO;
     let (mut told, mut written): (Option<Instant>, Option<Instant>) = (None, None);
+    let mut silence = Silence::default();
     let due = |last: Option<Instant>, period| last.is_none_or(|last| last.elapsed() >= period);
     let warn = |outcome: Result<(), Failure>| {
         // A disk that is full now may not be later.
@@ -400,6 +463,14 @@ fn at_work(work: &mut Work, stop: &AtomicBool, place: &Place, pair: &Pair, run: 
                 return Err("its program is gone from an interface".to_owned());
             }
             warn(place.tell(&status::of(work, began)));
+            let unheard =
+                work.with_router(|router, now| (router.edge().is_connected(now), router.edge().transmitted().far_silent));
+            if silence.is_long(unheard) {
+                eprintln!(
+                    "warning: {} does not answer: is its process there, with the same key, --tunnel and --port, and these names in turn?",
+                    run.peer
+                );
+            }
         }
         if let Some(path) = &run.metrics
             && due(written, Duration::from_secs(run.every.into()))
@@ -417,17 +488,11 @@ fn join(place: &Place, pair: &Pair, joined: &Joined) -> Result<(), Failure> {
         let device = device.to_owned();
         move |error: std::io::Error| Failure::failed(format!("{device}: {error}"))
     };
-    let namespace = state::namespace().map_err(failed("/proc/thread-self/ns/net"))?;
+    let namespace = place.namespace;
     let known = place.before()?;
-    if let Some(known) = &known
-        && kernel::passed(&place.pins()).is_ok_and(|passed| passed.is_some())
-        && known.interfaces.iter().any(|was| kernel::is_attached(was.index))
-    {
-        in_its_namespace(known)?;
-    }
     let mut interfaces = vec![];
     for (device, interface) in pair.devices.iter().zip(pair.interfaces) {
-        let was = known.iter().filter(|known| known.namespace == namespace).flat_map(|known| &known.interfaces);
+        let was = known.iter().flat_map(|known| &known.interfaces);
         // Another interface may have its name by now. What was noted counts though the process did not come to attach its program.
         let noted = was.into_iter().find(|was| was.index == interface.index);
         interfaces.push(match noted {
@@ -435,8 +500,8 @@ fn join(place: &Place, pair: &Pair, joined: &Joined) -> Result<(), Failure> {
             None => device.was().map_err(failed("an interface"))?,
         });
     }
-    for other in Place::all().iter().filter(|other| *other != place) {
-        let theirs = other.before()?.filter(|other| other.namespace == namespace);
+    for other in Place::all().iter().filter(|other| *other != place && other.is_here()) {
+        let theirs = other.before()?;
         for was in theirs.iter().flat_map(|before| &before.interfaces) {
             let is_shared = pair.interfaces.iter().any(|interface| interface.index == was.index);
             if is_shared && kernel::is_attached(was.index) {

@@ -15,9 +15,11 @@ use crate::metrics;
 /// What goes with the machine's being switched off, as programs and pins do.
 const FOLDER: &str = "/run/narrows";
 
-/// A bridge, by its interfaces.
+/// A bridge, by its interfaces and their network namespace: another one may have interfaces of these names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
+    /// Inode of the namespace.
+    pub(super) namespace: u64,
     pub(super) inside: String,
     pub(super) outside: String,
 }
@@ -32,13 +34,27 @@ pub(super) struct Before {
 }
 
 impl Place {
+    /// In the network namespace that the caller is in.
+    ///
+    /// # Errors
+    /// Code 1 if that cannot be told.
+    pub(super) fn here(inside: &str, outside: &str) -> Result<Place, Failure> {
+        let namespace = namespace().map_err(|error| Failure::failed(format!("the network namespace: {error}")))?;
+        Ok(Place { namespace, inside: inside.to_owned(), outside: outside.to_owned() })
+    }
+
+    /// Whether it is in the network namespace that the caller is in.
+    pub(super) fn is_here(&self) -> bool {
+        namespace().is_ok_and(|here| here == self.namespace)
+    }
+
     fn file(&self, kind: &str) -> PathBuf {
-        Path::new(FOLDER).join(format!("bridge-{}-{}.{kind}", self.inside, self.outside))
+        Path::new(FOLDER).join(format!("bridge-{}-{}-{}.{kind}", self.namespace, self.inside, self.outside))
     }
 
     /// Where the pins are.
     pub(super) fn pins(&self) -> PathBuf {
-        narrows_kernel::bridge::folder(&self.inside, &self.outside)
+        narrows_kernel::bridge::folder(self.namespace, &self.inside, &self.outside)
     }
 
     /// The right to be its process, or to remove it; `None` if another has it.
@@ -99,7 +115,7 @@ impl Place {
         }
     }
 
-    /// All bridges of this machine.
+    /// All bridges of this machine. Of those whose network namespace is gone, and with it their interfaces, nothing is kept.
     pub(super) fn all() -> Vec<Place> {
         let names = fs::read_dir(FOLDER).into_iter().flatten().filter_map(|entry| {
             let name = entry.ok()?.file_name().into_string().ok()?;
@@ -108,13 +124,28 @@ impl Place {
                 &fs::read_to_string(Path::new(FOLDER).join(name.strip_suffix(".json").map(|_| &name)?)).ok()?,
             )
             .ok()?;
+            let namespace = before.namespace;
             let [inside, outside] = before.interfaces.map(|was| was.name);
-            Some(Place { inside, outside })
+            Some(Place { namespace, inside, outside })
         });
-        let mut all: Vec<Place> = names.collect();
+        let (mut all, gone): (Vec<Place>, Vec<Place>) =
+            names.partition(|place| place.is_here() || is_alive(place.namespace));
+        for place in gone {
+            let _ = narrows_kernel::bridge::unpin(&place.pins());
+            place.forget();
+            let _ = fs::remove_file(place.file("lock"));
+        }
         all.sort_by(|one, other| (&one.inside, &one.outside).cmp(&(&other.inside, &other.outside)));
         all
     }
+}
+
+/// Whether a network namespace has a name or a process. Where that cannot be looked up, it may have.
+fn is_alive(namespace: u64) -> bool {
+    let named = fs::read_dir("/run/netns").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let Ok(processes) = fs::read_dir("/proc") else { return true };
+    let of_processes = processes.filter_map(|entry| Some(entry.ok()?.path().join("ns/net")));
+    named.chain(of_processes).any(|path| fs::metadata(path).is_ok_and(|found| found.ino() == namespace))
 }
 
 /// Inode of the network namespace that the thread is in.

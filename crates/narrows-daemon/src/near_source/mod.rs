@@ -85,7 +85,7 @@ fn span(text: &str) -> Result<Span, String> {
 pub(crate) fn perform(arguments: &Arguments) -> Result<(), Failure> {
     let senders = senders::read(&arguments.senders)?;
     let line = arguments.line_rate.or_else(narrows_kernel::parameters::line_rate).ok_or_else(|| {
-        Failure::input("no network device of this host states its rate").help("give it: --line-rate 10Gbps")
+        Failure::failed("no network device of this host states its rate").help("give it: --line-rate 10Gbps")
     })?;
     let point = match arguments.profile {
         Profile::Software => ReactionPoint::SOFTWARE,
@@ -161,9 +161,9 @@ fn no_port(error: &std::io::Error) -> Failure {
     let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
     let sentence = format!("the port for notifications, {PORT}, cannot be had: {error}");
     if is(Errno::ADDRINUSE) {
-        Failure::input(sentence).help("another near-source loop has it, or another program: `ss -ulnp` says which")
+        Failure::failed(sentence).help("another near-source loop has it, or another program: `ss -ulnp` says which")
     } else if is(Errno::ADDRNOTAVAIL) {
-        Failure::input(sentence).help("--address is one of this host's: `ip address` lists them")
+        Failure::failed(sentence).help("--address is one of this host's: `ip address` lists them")
     } else {
         Failure::failed(sentence)
     }

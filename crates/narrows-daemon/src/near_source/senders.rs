@@ -64,6 +64,9 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<Pair, Sender>, Failure> {
         let key = key::read(&folder.join(&entry.key_file))?;
         let sender = Sender { address: entry.address.to_canonical(), key };
         let host = entry.host.to_canonical();
+        if let Some(nobody) = [sender.address, host].iter().find(|address| address.is_unspecified()) {
+            return Err(cannot(format!("{nobody} is nobody's address")));
+        }
         if host.is_ipv4() != sender.address.is_ipv4() {
             return Err(cannot(format!("{} and {host} are of two families", sender.address)));
         }
@@ -132,6 +135,7 @@ mod tests {
                 0o600,
                 "192.0.2.254 and ::1 are of two families",
             ),
+            ("nobody", &*ENTRY.replace("192.0.2.254", "0.0.0.0"), KEY, 0o600, "0.0.0.0 is nobody's address"),
             ("nowhere", &*ENTRY.replace("host = \"192.0.2.1\"", ""), KEY, 0o600, "missing field `host`"),
             ("missing", &*ENTRY.replace("a.key", "b.key"), KEY, 0o600, "b.key: No such file"),
             ("open", ENTRY, KEY, 0o644, "others than its owner"),
