@@ -488,7 +488,6 @@ fn join(place: &Place, pair: &Pair, joined: &Joined) -> Result<(), Failure> {
         let device = device.to_owned();
         move |error: std::io::Error| Failure::failed(format!("{device}: {error}"))
     };
-    let namespace = place.namespace;
     let known = place.before()?;
     let mut interfaces = vec![];
     for (device, interface) in pair.devices.iter().zip(pair.interfaces) {
@@ -512,7 +511,7 @@ fn join(place: &Place, pair: &Pair, joined: &Joined) -> Result<(), Failure> {
         }
     }
     let interfaces: [device::Was; 2] = interfaces.try_into().expect("there are two");
-    let mut before = Before { namespace, interfaces };
+    let mut before = Before { namespace: place.noted(), interfaces };
     place.note(&before)?;
     for (device, was) in pair.devices.iter().zip(&before.interfaces) {
         device.listen().map_err(failed(&was.name))?;

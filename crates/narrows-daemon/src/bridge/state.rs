@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +20,10 @@ const FOLDER: &str = "/run/narrows";
 /// A bridge, by its interfaces and their network namespace: another one may have interfaces of these names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Inode of the namespace.
-    pub(super) namespace: u64,
+    /// The namespace's cookie: no other has it until the machine is switched off.
+    namespace: u64,
+    /// Its inode, which another may have when it is gone: by it people know it.
+    pub(super) inode: u64,
     pub(super) inside: String,
     pub(super) outside: String,
 }
@@ -27,8 +31,8 @@ pub(super) struct Place {
 /// How the interfaces were before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Before {
-    /// Inode of the network namespace that they are in.
-    pub(super) namespace: u64,
+    /// Cookie and inode of the network namespace that they are in.
+    pub(super) namespace: (u64, u64),
     /// By side.
     pub(super) interfaces: [Was; 2],
 }
@@ -39,13 +43,18 @@ impl Place {
     /// # Errors
     /// Code 1 if that cannot be told.
     pub(super) fn here(inside: &str, outside: &str) -> Result<Place, Failure> {
-        let namespace = namespace().map_err(|error| Failure::failed(format!("the network namespace: {error}")))?;
-        Ok(Place { namespace, inside: inside.to_owned(), outside: outside.to_owned() })
+        let (namespace, inode) = here().map_err(|error| Failure::failed(format!("the network namespace: {error}")))?;
+        Ok(Place { namespace, inode, inside: inside.to_owned(), outside: outside.to_owned() })
+    }
+
+    /// What is noted of its namespace.
+    pub(super) const fn noted(&self) -> (u64, u64) {
+        (self.namespace, self.inode)
     }
 
     /// Whether it is in the network namespace that the caller is in.
     pub(super) fn is_here(&self) -> bool {
-        namespace().is_ok_and(|here| here == self.namespace)
+        here().is_ok_and(|(here, _)| here == self.namespace)
     }
 
     fn file(&self, kind: &str) -> PathBuf {
@@ -124,12 +133,12 @@ impl Place {
                 &fs::read_to_string(Path::new(FOLDER).join(name.strip_suffix(".json").map(|_| &name)?)).ok()?,
             )
             .ok()?;
-            let namespace = before.namespace;
+            let (namespace, inode) = before.namespace;
             let [inside, outside] = before.interfaces.map(|was| was.name);
-            Some(Place { namespace, inside, outside })
+            Some(Place { namespace, inode, inside, outside })
         });
         let (mut all, gone): (Vec<Place>, Vec<Place>) =
-            names.partition(|place| place.is_here() || is_alive(place.namespace));
+            names.partition(|place| place.is_here() || (!is_mine(place.inode) && is_alive(place.inode)));
         for place in gone {
             let _ = narrows_kernel::bridge::unpin(&place.pins());
             place.forget();
@@ -141,14 +150,27 @@ impl Place {
 }
 
 /// Whether a network namespace has a name or a process. Where that cannot be looked up, it may have.
-fn is_alive(namespace: u64) -> bool {
+fn is_alive(inode: u64) -> bool {
     let named = fs::read_dir("/run/netns").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let Ok(processes) = fs::read_dir("/proc") else { return true };
     let of_processes = processes.filter_map(|entry| Some(entry.ok()?.path().join("ns/net")));
-    named.chain(of_processes).any(|path| fs::metadata(path).is_ok_and(|found| found.ino() == namespace))
+    named.chain(of_processes).any(|path| fs::metadata(path).is_ok_and(|found| found.ino() == inode))
 }
 
-/// Inode of the network namespace that the thread is in.
-pub(super) fn namespace() -> io::Result<u64> {
-    Ok(fs::metadata("/proc/thread-self/ns/net")?.ino())
+/// Whether an inode is that of the network namespace that the caller is in.
+fn is_mine(inode: u64) -> bool {
+    here().is_ok_and(|(_, mine)| mine == inode)
+}
+
+/// Cookie and inode of the network namespace that the thread is in.
+fn here() -> io::Result<(u64, u64)> {
+    let inode = fs::metadata("/proc/thread-self/ns/net")?.ino();
+    let socket = UnixDatagram::unbound()?;
+    let (mut cookie, mut size) = (0_u64, libc::socklen_t::try_from(size_of::<u64>()).expect("eight"));
+    // SAFETY: both outlive the call, which writes so many bytes.
+    let outcome = unsafe {
+        let to = (&raw mut cookie).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, to, &raw mut size)
+    };
+    if outcome == 0 { Ok((cookie, inode)) } else { Err(io::Error::last_os_error()) }
 }

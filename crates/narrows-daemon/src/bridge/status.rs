@@ -109,7 +109,7 @@ pub(super) fn read(place: &Place) -> Result<Value, Failure> {
         Some(Value::Object(state)) if alive => state,
         _ => Map::new(),
     };
-    state.insert("namespace".to_owned(), place.namespace.into());
+    state.insert("namespace".to_owned(), place.inode.into());
     state.insert("inside".to_owned(), place.inside.clone().into());
     state.insert("outside".to_owned(), place.outside.clone().into());
     state.insert("alive".to_owned(), alive.into());
