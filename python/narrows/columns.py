@@ -201,7 +201,9 @@ REQUESTS: Final = Table(
 
 BRIDGES: Final = Table(
     "bridges",
-    "One end of a bridge between two routers, over the whole run. Without bridges there is none.",
+    "One end of a bridge between two routers, over the whole run. Without bridges there is none. Of a direction of "
+    "traffic, what its near edge does (marked, repaired) stands in the row of the link that it sends over; what its "
+    "far edge does (received, held, holes) in the row of the way back.",
     (
         Column("bridge", _STR, "–", "The link that it sends over, `from->to`."),
         Column("node", _STR, "–", "The router that it is."),

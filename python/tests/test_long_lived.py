@@ -197,7 +197,7 @@ def test_a_real_run_of_long_flows_has_a_report_and_a_comparison(real, folder):
     for hidden in ("completion", "distribution", "slowdown", "recovery", "claims"):
         assert f'href="#{hidden}"' not in text
         assert f'<section id="{hidden}">' not in text
-    assert "Loss in WAN" not in text
+    assert "Dropped in WAN" not in text
     assert 'id="chart-goodput"' in text
     assert 'id="chart-window"' in text
     assert "bulk, bbr" in text

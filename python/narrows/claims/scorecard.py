@@ -150,7 +150,8 @@ def markdown(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Stan
         claim = verdict.claim
         bounds = "" if claim.kind == "ordering" else accepted(claim)
         said = f"{claim.metric}: {claim.expect}" if claim.kind != "ordering" else "; ".join(claim.order)
-        name = f"{claim.identifier} ({claim.confidence}), {claim.item}"
+        figures = ", ".join(paper.figures_of(claim))
+        name = f"{claim.identifier} ({claim.confidence}), {claim.item}{f' [{figures}]' if figures else ''}"
         cells = (name, verdict.word, said, bounds, "; ".join(measured(verdict)))
         lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
     lines += ["", "## What was run", "", "| figure | runs |", "|---|---|"]

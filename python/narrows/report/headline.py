@@ -44,9 +44,10 @@ REQUESTS: Final = (
     Quantity("Requests, p99", "ms", "request_p99"),
     Quantity("Timeouts", "per 1000 requests", "request_timeouts"),
 )
-LOSS: Final = Quantity("Loss in DCN", "per 100 000", "plr_dcn")
+LOSS: Final = Quantity("Dropped in DCN", "per 100 000", "plr_dcn")
+WIRE: Final = Quantity("Lost on the WAN's wire", "per 100 000", "lost_on_wire", scale=1e5)
 WAN: Final = (
-    Quantity("Loss in WAN", "per 100 000", "plr_wan"),
+    Quantity("Dropped in WAN", "per 100 000", "plr_wan"),
     Quantity("WAN in use", "%, busiest direction", "utilisation_wan_busiest", scale=100.0, smaller_is_better=False),
 )
 
@@ -121,7 +122,14 @@ def columns(frames: Frames) -> tuple[Quantity, ...]:
         *(() if frames.requests.is_empty() else REQUESTS),
         LOSS,
         *(WAN if wan else ()),
+        *((WIRE,) if wan and _lost_on_wires(frames) else ()),
     )
+
+
+def _lost_on_wires(frames: Frames) -> bool:
+    """Whether any wide-area wire lost a packet."""
+    lost = frames.ports.filter(pl.col("role") == "wan").get_column("lost_on_wire_packets", default=None)
+    return lost is not None and int(lost.sum()) > 0
 
 
 def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]:

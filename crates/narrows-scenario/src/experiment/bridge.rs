@@ -30,7 +30,7 @@ pub struct Dcib {
     /// The round trip between the two routers until it is measured; twice the link's delay where nothing is said.
     pub round_trip: Option<Located<Quantity<Span>>>,
     /// How often a packet is sent again at most, `N_retx`; 3 where nothing is said.
-    pub repairs: Option<Located<u8>>,
+    pub repairs: Option<Located<u64>>,
     /// Bytes of copies at most, `B_clone`; what `share` of `rate` is in four round trips where nothing is said.
     pub store: Option<Located<Quantity<Bytes>>>,
     /// How the hosts are kept from noticing a loss that may be repaired; `"resequence"` where nothing is said.

@@ -10,6 +10,9 @@ use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
 use crate::plan::{Graph, NodeKind};
 
+/// As many as a packet's count of tries has room for.
+const MOST_REPAIRS: u64 = 14;
+
 /// What a link's class says of a bridge; the rest follows from the link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bridge {
@@ -46,7 +49,7 @@ pub(super) fn bridge_of(written: &bridge::Bridge) -> Judged<Option<Bridge>> {
     let bridge::Bridge::Dcib(dcib) = written else { return Ok(None) };
     let Dcib { share, choose, rate, round_trip, repairs, store, hiding, hold, held } = &**dcib;
     if let Some(repairs) = repairs {
-        bounded("repairs", repairs, repairs.value, 15)?;
+        bounded("repairs", repairs, repairs.value, MOST_REPAIRS)?;
     }
     Ok(Some(Bridge {
         share: share.as_ref().map_or(Ok(Share::TENTH), |share| {
@@ -67,8 +70,8 @@ pub(super) fn bridge_of(written: &bridge::Bridge) -> Judged<Option<Bridge>> {
             Some(bridge::Hiding::Nothing) => Hiding::Nothing,
             Some(bridge::Hiding::Resequence) | None => Hiding::Resequence,
         },
-        repairs: repairs.as_ref().map_or(3, |repairs| repairs.value),
-        rate: within("rate", rate.as_ref(), Rate::from_bps(1), Rate::from_gbps(100_000))?,
+        repairs: repairs.as_ref().and_then(|repairs| u8::try_from(repairs.value).ok()).unwrap_or(3),
+        rate: within("rate", rate.as_ref(), Rate::from_mbps(1), Rate::from_gbps(100_000))?,
         round_trip: within("round-trip", round_trip.as_ref(), Span::from_us(1), Span::from_secs(60))?,
         store: within("store", store.as_ref(), Bytes::new(FULL_PACKET), Bytes::new(1 << 42))?,
         hold: within("hold", hold.as_ref(), Span::from_us(1), Span::from_secs(60))?,
