@@ -38,14 +38,13 @@ test: tools
 lints:
 	cargo fmt --all --check
 	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
+	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --test live --quiet -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(OWN_JOBS) cargo doc --no-deps --document-private-items --quiet
 
+# All of them by one command: what each package asks of its dependencies is then compiled once.
 rust-tests:
-	$(OWN_JOBS) cargo test --quiet
-	$(OWN_JOBS) cargo test --quiet --package narrows-testbed --lib --test same_flows
-	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED',\
-		$(OWN_JOBS) cargo test --quiet --package narrows-kernel --lib --test twins --test citations && \
-		$(OWN_JOBS) cargo test --quiet --package narrows-daemon --bins --test transcript)
+	$(OWN_JOBS) cargo test --quiet --workspace --exclude narrows-python $(WITHOUT)
+	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED')
 
 # Every fourth file: quarters, of which two run at a time.
 python-tests-%:
