@@ -124,7 +124,7 @@ impl Place {
         }
     }
 
-    /// All bridges of this machine. Of those whose network namespace is gone, and with it their interfaces, nothing is kept.
+    /// All bridges of this machine, but those whose network namespace is gone, and with it their interfaces.
     pub(super) fn all() -> Vec<Place> {
         let names = fs::read_dir(FOLDER).into_iter().flatten().filter_map(|entry| {
             let name = entry.ok()?.file_name().into_string().ok()?;
@@ -137,13 +137,8 @@ impl Place {
             let [inside, outside] = before.interfaces.map(|was| was.name);
             Some(Place { namespace, inode, inside, outside })
         });
-        let (mut all, gone): (Vec<Place>, Vec<Place>) =
-            names.partition(|place| place.is_here() || (!is_mine(place.inode) && is_alive(place.inode)));
-        for place in gone {
-            let _ = narrows_kernel::bridge::unpin(&place.pins());
-            place.forget();
-            let _ = fs::remove_file(place.file("lock"));
-        }
+        let mut all: Vec<Place> =
+            names.filter(|place| place.is_here() || (!is_mine(place.inode) && is_alive(place.inode))).collect();
         all.sort_by(|one, other| (&one.inside, &one.outside).cmp(&(&other.inside, &other.outside)));
         all
     }

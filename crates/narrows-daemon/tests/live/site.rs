@@ -2,11 +2,9 @@
 //! test wishes. Five network namespaces of this process' own, which go with it.
 
 use std::collections::BinaryHeap;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -348,102 +346,6 @@ fn take(listener: &TcpListener, taken: &AtomicU64) -> (Vec<u8>, Duration, Instan
         }
         hash.update(&chunk[..size]);
         taken.fetch_add(size as u64, Ordering::Relaxed);
-    }
-}
-
-impl Site {
-    /// One flow from the left host to the right, of a controller of this kernel: what came after `warm_up`, Mbit/s, until `end`.
-    pub(crate) fn flow(&self, controller: &str, warm_up: Duration, end: Duration) -> f64 {
-        let (stop, taken) = (AtomicBool::new(false), AtomicU64::new(0));
-        let listener = within(self.host(1), || TcpListener::bind((RIGHT_V4, 0)).expect("a port is free"));
-        let address = listener.local_addr().expect("it is bound");
-        let mut sender = within(self.host(0), || {
-            let stream = TcpStream::connect_timeout(&address, Duration::from_secs(10)).expect("it listens");
-            rustix::net::sockopt::set_tcp_congestion(&stream, controller).expect("as root");
-            stream
-        });
-        let (mut receiver, _) = listener.accept().expect("it was connected");
-        for stream in [&sender, &receiver] {
-            stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
-            stream.set_write_timeout(Some(Duration::from_secs(30))).expect("a time");
-        }
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let chunk = vec![7; 1 << 16];
-                // It waits for room: the flow's controller says when there is some.
-                while !stop.load(Ordering::Relaxed) {
-                    if sender.write_all(&chunk).is_err() {
-                        break;
-                    }
-                }
-                let _ = sender.shutdown(std::net::Shutdown::Both);
-            });
-            scope.spawn(|| {
-                let mut chunk = vec![0; 1 << 16];
-                while let Ok(size) = receiver.read(&mut chunk)
-                    && size > 0
-                {
-                    taken.fetch_add(size as u64, Ordering::Relaxed);
-                }
-            });
-            std::thread::sleep(warm_up);
-            let (before, begin) = (taken.load(Ordering::Relaxed), Instant::now());
-            std::thread::sleep(end - warm_up);
-            let (bytes, time) = (taken.load(Ordering::Relaxed) - before, begin.elapsed());
-            stop.store(true, Ordering::Relaxed);
-            bytes as f64 * 8e-6 / time.as_secs_f64()
-        })
-    }
-
-    /// A byte to the right host and back, so often: how long each took, the shortest first.
-    pub(crate) fn echoes(&self, count: usize) -> Vec<Duration> {
-        let listener = within(self.host(1), || TcpListener::bind((RIGHT_V4, 0)).expect("a port is free"));
-        let address = listener.local_addr().expect("it is bound");
-        let mut near =
-            within(self.host(0), || TcpStream::connect_timeout(&address, Duration::from_secs(10)).expect("it listens"));
-        let (mut far, _) = listener.accept().expect("it was connected");
-        for stream in [&near, &far] {
-            stream.set_nodelay(true).expect("it is open");
-            stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time");
-        }
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                let mut byte = [0];
-                while far.read_exact(&mut byte).is_ok() && far.write_all(&byte).is_ok() {}
-            });
-            let mut times: Vec<Duration> = (0..count)
-                .map(|_| {
-                    let (begin, mut byte) = (Instant::now(), [1]);
-                    near.write_all(&byte).and_then(|()| near.read_exact(&mut byte)).expect("it comes back");
-                    begin.elapsed()
-                })
-                .collect();
-            drop(near);
-            times.sort_unstable();
-            times
-        })
-    }
-
-    /// A file from the left host to the right, as a file there: how long that took.
-    pub(crate) fn copy(&self, controller: &str, from: &Path, to: &Path) -> Duration {
-        let listener = within(self.host(1), || TcpListener::bind((RIGHT_V4, 0)).expect("a port is free"));
-        let address = listener.local_addr().expect("it is bound");
-        std::thread::scope(|scope| {
-            let begin = Instant::now();
-            scope.spawn(move || {
-                let mut stream = within(self.host(0), || {
-                    TcpStream::connect_timeout(&address, Duration::from_secs(10)).expect("it listens")
-                });
-                rustix::net::sockopt::set_tcp_congestion(&stream, controller).expect("as root");
-                let mut file = File::open(from).expect("it is there");
-                std::io::copy(&mut file, &mut stream).expect("the other end reads");
-            });
-            let (mut stream, _) = listener.accept().expect("it is connected");
-            stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
-            let mut file = File::create(to).expect("there is room");
-            std::io::copy(&mut stream, &mut file).expect("the other end writes");
-            begin.elapsed()
-        })
     }
 }
 
