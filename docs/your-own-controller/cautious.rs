@@ -65,7 +65,7 @@ impl CongestionControl for Cautious {
                 self.window.cut(self.window.packets - self.window.packets.div_ceil(8));
                 self.fresh_from = ack.nxt;
             }
-        } else if ack.phase.may_grow() && self.window.was_used(ack) {
+        } else if ack.may_grow() && self.window.was_used(ack) {
             self.window.grow(ack.acked.get());
         }
     }

@@ -260,8 +260,8 @@ fn a_timeout_after_progress_is_a_new_one() {
         }
     }
     assert_eq!(thresholds.len(), 2);
-    // By then slow start has reached the first threshold.
-    assert!(thresholds[0] > 10 && thresholds[1] == thresholds[0] / 2, "{thresholds:?}");
+    // Reports of what was delivered above the hole have grown nothing by then: the window was two.
+    assert!(thresholds[0] > 10 && thresholds[1] == 2, "{thresholds:?}");
 }
 
 #[test]

@@ -297,7 +297,7 @@ impl CongestionControl for Cubic {
 
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.observe(ack);
-        if ack.phase.may_grow() {
+        if ack.may_grow() {
             self.grow(ack);
         }
     }

@@ -1,7 +1,7 @@
 //! DCTCP: cut in proportion to the fraction of marked packets [DCTCP, RFC 8257].
 //!
 //! α in 0..=1024 and its update are those of Linux `tcp_dctcp.c`. The transport opens one reduction per window of data
-//! at an ECN echo, and no window grows while it lasts ([`super::Phase::may_grow`]): that, and not this file, decides
+//! at an ECN echo, and no window grows while it lasts ([`super::Ack::may_grow`]): that, and not this file, decides
 //! whether a sender grows in the round of its cut.
 
 use super::parts::reno::Window;
@@ -98,7 +98,7 @@ impl CongestionControl for Dctcp {
 
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.measure(ack);
-        if ack.phase.may_grow() && self.window.was_used(ack) {
+        if ack.may_grow() && self.window.was_used(ack) {
             self.window.grow(ack.acked.get());
         }
     }

@@ -468,7 +468,7 @@ impl Gemini {
     /// Whether the sender used its window. Pacing derives from the window, so waiting for it counts as use; a near-source
     /// limiter does not.
     fn window_was_used(&self, ack: &Ack) -> bool {
-        if ack.limited_by == Limit::NearSource {
+        if !ack.in_order || ack.limited_by == Limit::NearSource {
             return false;
         }
         if self.in_slow_start() {

@@ -109,6 +109,7 @@ impl<C: CongestionControl> Drive<C> {
             phase: self.phase,
             round_ended: false,
             limited_by: self.limited_by,
+            in_order: true,
         };
         self.cc.on_ack(&ack, &self.path);
         self.fill();

@@ -8,7 +8,7 @@
 //! On an acknowledgement: [`on_ack`](CongestionControl::on_ack), then, if the same acknowledgement began an episode of
 //! loss or classic ECN, [`on_congestion`](CongestionControl::on_congestion). This is the kernel's order (`in_ack_event`
 //! and `pkts_acked` come before `ssthresh`), so that DCTCP's α is up to date when its cut is computed. `on_ack` is told
-//! the phase *after* that decision and must not grow the window outside [`Phase::may_grow`].
+//! the phase *after* that decision and must not grow the window unless [`Ack::may_grow`].
 //!
 //! # Adding a controller
 //! One file with a type, its [`Spec`] and its tests; one line in the `registry!` below; one page in `docs/algorithms/`.
@@ -61,13 +61,6 @@ pub enum Phase {
     Recovery,
     /// After a retransmission timeout, until the data outstanding then is acknowledged.
     Loss,
-}
-
-impl Phase {
-    /// Whether a controller whose recovery the transport owns may raise its window: not while the transport reduces.
-    pub const fn may_grow(self) -> bool {
-        matches!(self, Phase::Open | Phase::Loss)
-    }
 }
 
 /// Why an episode of congestion began.
@@ -155,6 +148,17 @@ pub struct Ack {
     pub round_ended: bool,
     /// What limited the sender.
     pub limited_by: Limit,
+    /// It acknowledges data in sequence, or the path is known to reorder and it delivers any: only then may a window grow
+    /// [RFC 5681 §3.1, Linux `tcp_may_raise_cwnd`].
+    pub in_order: bool,
+}
+
+impl Ack {
+    /// Whether a controller whose recovery the transport owns may raise its window: not while the transport reduces, nor on
+    /// reports of segments above a hole.
+    pub const fn may_grow(&self) -> bool {
+        self.in_order && matches!(self.phase, Phase::Open | Phase::Loss)
+    }
 }
 
 /// A transmission, at the moment it happens.

@@ -32,7 +32,7 @@ impl CongestionControl for NewReno {
     const RECOVERY: Owner = Owner::Transport;
 
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
-        if ack.phase.may_grow() && self.window.was_used(ack) {
+        if ack.may_grow() && self.window.was_used(ack) {
             self.window.grow(ack.acked.get());
         }
     }

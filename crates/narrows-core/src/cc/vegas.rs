@@ -151,7 +151,7 @@ impl CongestionControl for Vegas {
             self.samples += 1;
         }
         self.follow(ack);
-        if !ack.phase.may_grow() {
+        if !ack.may_grow() {
             return;
         }
         if !self.active {

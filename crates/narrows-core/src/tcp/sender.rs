@@ -459,6 +459,7 @@ impl Sender {
             phase: self.phase,
             round_ended: news.round_ended,
             limited_by: self.limited_by,
+            in_order: news.advanced || self.reordering > DUPLICATE_THRESHOLD,
         };
         self.controller_window = self.controller.on_ack(&facts, &self.path).get();
     }

@@ -32,6 +32,7 @@ struct Delivery {
     packets: u16,
     lost: u8,
     ece: bool,
+    in_order: bool,
     rtt_us: Option<u64>,
     rate_us: Option<u64>,
     limited_by: Limit,
@@ -46,15 +47,17 @@ fn op() -> impl Strategy<Value = Op> {
         1u16..1_000,
         0u8..50,
         any::<bool>(),
+        prop::bool::weighted(0.9),
         prop::option::of(span_us.clone()),
         prop::option::of(span_us.clone()),
         prop::sample::select(limits),
         prop::option::weighted(0.1, prop_oneof![Just(Cause::Loss), Just(Cause::Ecn)]),
     )
-        .prop_map(|(packets, lost, ece, rtt_us, rate_us, limited_by, episode)| Delivery {
+        .prop_map(|(packets, lost, ece, in_order, rtt_us, rate_us, limited_by, episode)| Delivery {
             packets,
             lost,
             ece,
+            in_order,
             rtt_us,
             rate_us,
             limited_by,
@@ -252,10 +255,11 @@ impl Transport {
             phase: self.phase,
             round_ended: false,
             limited_by: delivery.limited_by,
+            in_order: delivery.in_order,
         };
         self.cc.on_ack(&ack, &self.path);
-        if self.cc.recovery() == Owner::Transport && !self.phase.may_grow() {
-            assert!(self.window() <= before, "no growth while the transport reduces");
+        if self.cc.recovery() == Owner::Transport && !ack.may_grow() {
+            assert!(self.window() <= before, "no growth while the transport reduces, nor above a hole");
         }
         if let Some(cause) = episode {
             self.reduce(false, |cc, now, path| cc.on_congestion(now, cause, path));
@@ -263,7 +267,7 @@ impl Transport {
     }
 
     fn may_begin(&self, cause: Cause) -> bool {
-        self.phase == Phase::Open || (cause == Cause::Loss && self.phase == Phase::EcnReduction)
+        self.phase == Phase::Open || (cause == Cause::Loss && self.phase != Phase::Recovery)
     }
 
     fn begin(&mut self, cause: Cause) {

@@ -64,6 +64,7 @@ void BPF_PROG(dctcp_avoid, struct tcp_sock *tp, u32 una, u32 acked)
 		return;
 	windowed_load(&flow->cc.window, tp);
 	ack.acked = acked;
+	ack.in_order = 1;
 	ack.max_in_flight = tp->max_packets_out;
 	ack.limited_by = flow_limited_by(tp);
 	ack.phase = flow_phase(BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state));

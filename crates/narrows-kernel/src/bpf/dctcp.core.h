@@ -75,7 +75,7 @@ CC_INLINE int dctcp_measure(struct dctcp *d, const struct cc_ack *ack)
 
 CC_INLINE void dctcp_grow(struct dctcp *d, const struct cc_ack *ack)
 {
-	if (cc_may_grow(ack->phase) && cc_window_was_used(&d->window, ack))
+	if (cc_may_grow(ack) && cc_window_was_used(&d->window, ack))
 		cc_window_grow(&d->window, ack->acked);
 }
 

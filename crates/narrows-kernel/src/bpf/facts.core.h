@@ -45,7 +45,7 @@ struct cc_ack {
 	u32 phase;		/* enum cc_phase, an episode that begins now included */
 	u32 limited_by;		/* enum cc_limit */
 	u32 ece;		/* the ECN echo flag was set and ECN is in use */
-	u32 padding;
+	u32 in_order;		/* it acknowledges data in sequence, or the path is known to reorder */
 };
 
 /* What changes slowly. */
@@ -60,10 +60,10 @@ struct cc_path {
 	u64 nxt;
 };
 
-/* A controller whose recovery the transport owns may grow in these phases only. */
-CC_INLINE int cc_may_grow(u32 phase)
+/* A controller whose recovery the transport owns grows then only: not while the transport reduces, nor above a hole. */
+CC_INLINE int cc_may_grow(const struct cc_ack *ack)
 {
-	return phase == CC_OPEN || phase == CC_LOSS;
+	return ack->in_order && (ack->phase == CC_OPEN || ack->phase == CC_LOSS);
 }
 
 CC_INLINE u64 cc_min(u64 a, u64 b)

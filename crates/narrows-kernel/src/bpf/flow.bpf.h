@@ -25,6 +25,9 @@ SEC(".rodata.parameters") const volatile struct parameters defaults = {};
 /* The controller that takes a flow over whose other end refused ECN; empty: the flow stays. */
 SEC(".rodata.fallback") const volatile char fallback[16] = "cubic";
 
+/* Segments by which a path reorders that is not known to (sysctl tcp_reordering). */
+#define REORDERING 3
+
 /* State of a flow: lives and dies with its socket. */
 struct flow {
 	struct CONTROLLER cc;
@@ -32,6 +35,7 @@ struct flow {
 	u64 key;		/* of its entry in `flows` */
 	u64 generation;		/* of the parameters in use */
 	u64 rounds;
+	u64 una;		/* the path's when an acknowledgement was last read */
 	struct narrows_flow record;
 	u32 delivered;		/* the socket's counters when they were last read */
 	u32 delivered_ce;
@@ -170,7 +174,8 @@ CC_INLINE void flow_read_ack(struct cc_ack *ack, struct flow *flow, struct tcp_s
 	ack->phase = flow_phase(BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state));
 	ack->limited_by = flow_limited_by(tp);
 	ack->ece = ack->marked > 0;
-	ack->padding = 0;
+	ack->in_order = ack->una != flow->una || tp->reordering > REORDERING;
+	flow->una = ack->una;
 	flow->delivered = tp->delivered;
 	flow->delivered_ce = tp->delivered_ce;
 	flow->record.acked += ack->acked;
@@ -235,6 +240,7 @@ CC_INLINE struct flow *flow_begin(struct tcp_sock *tp)
 	flow->path.line_rate_bps = 0;
 	flow->path.rto_ns = 0;
 	flow_read_path(flow, tp);
+	flow->una = flow->path.una;
 	if (bpf_map_update_elem(&flows, &flow->key, &flow->record, BPF_ANY) && count)
 		__sync_fetch_and_add(&count->unpublished, 1);
 	return flow;

@@ -387,6 +387,8 @@ CC_INLINE void gemini_cut(struct gemini *g, u32 signals, const struct cc_ack *ac
 /* Pacing derives from the window, so waiting for it counts as use. */
 CC_INLINE int gemini_window_was_used(const struct gemini *g, const struct cc_ack *ack)
 {
+	if (!ack->in_order)
+		return 0;
 	if (gemini_in_slow_start(g))
 		return g->window / GEMINI_ONE_Q10 < ack->max_in_flight * 2;
 	return ack->limited_by == CC_BY_WINDOW || ack->limited_by == CC_BY_PACING;

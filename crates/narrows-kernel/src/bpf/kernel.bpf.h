@@ -117,6 +117,7 @@ struct tcp_sock {
 	u32 snd_cwnd_cnt;
 	u32 snd_cwnd_clamp;
 	u32 max_packets_out;
+	u32 reordering;
 	u32 delivered;
 	u32 delivered_ce;
 	u8 is_cwnd_limited : 1;

@@ -50,6 +50,7 @@ void BPF_PROG(newreno_avoid, struct tcp_sock *tp, u32 una, u32 acked)
 	flow_read_path(flow, tp);
 	flow_read_ack(&ack, flow, tp);
 	ack.acked = acked;
+	ack.in_order = 1;
 	newreno_on_ack(&flow->cc, &ack);
 	windowed_store(&flow->cc.window, tp);
 	if (ack.una >= flow->rounds) {

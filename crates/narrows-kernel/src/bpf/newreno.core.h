@@ -20,7 +20,7 @@ CC_INLINE void newreno_init(struct newreno *n, const struct cc_path *path)
 
 CC_INLINE void newreno_on_ack(struct newreno *n, const struct cc_ack *ack)
 {
-	if (cc_may_grow(ack->phase) && cc_window_was_used(&n->window, ack))
+	if (cc_may_grow(ack) && cc_window_was_used(&n->window, ack))
 		cc_window_grow(&n->window, ack->acked);
 }
 

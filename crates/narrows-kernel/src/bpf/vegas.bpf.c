@@ -57,6 +57,7 @@ void BPF_PROG(vegas_avoid, struct tcp_sock *tp, u32 una, u32 acked)
 	flow_read_path(flow, tp);
 	flow_read_ack(&ack, flow, tp);
 	ack.acked = acked;
+	ack.in_order = 1;
 	if (vegas_judge(&flow->cc, &ack)) {
 		publish(flow);
 	}

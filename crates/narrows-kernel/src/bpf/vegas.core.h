@@ -117,7 +117,7 @@ CC_INLINE void vegas_decide(struct vegas *v, const struct cc_ack *ack)
 /* Returns whether a round ended. */
 CC_INLINE int vegas_judge(struct vegas *v, const struct cc_ack *ack)
 {
-	if (!cc_may_grow(ack->phase))
+	if (!cc_may_grow(ack))
 		return 0;
 	if (!v->active) {
 		if (cc_window_was_used(&v->window, ack))

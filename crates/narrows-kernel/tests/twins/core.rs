@@ -20,7 +20,7 @@ pub(crate) struct CAck {
     pub(crate) phase: u32,
     pub(crate) limited_by: u32,
     pub(crate) ece: u32,
-    pub(crate) padding: u32,
+    pub(crate) in_order: u32,
 }
 
 /// `struct cc_path`.

@@ -125,6 +125,7 @@ impl<'a> Facts<'a> {
             phase: step.phase,
             round_ended: false,
             limited_by: step.limited_by,
+            in_order: step.in_order,
         }
     }
 
@@ -153,7 +154,7 @@ impl<'a> Facts<'a> {
                 Limit::NearSource => 4,
             },
             ece: u32::from(step.ece),
-            padding: 0,
+            in_order: u32::from(step.in_order),
         }
     }
 

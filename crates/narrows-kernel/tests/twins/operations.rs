@@ -27,6 +27,7 @@ pub(crate) struct Step {
     pub(crate) acked: u64,
     /// Whether the first byte not yet acknowledged moves by what is acked: otherwise it was acknowledged selectively.
     pub(crate) cumulative: bool,
+    pub(crate) in_order: bool,
     pub(crate) ece: bool,
     /// Above the base round trip, microseconds; no sample otherwise.
     pub(crate) queued_us: Option<u64>,
@@ -100,19 +101,19 @@ fn step() -> impl Strategy<Value = Step> {
         2 => magnitude(0, 20_000).prop_map(Some),
     ];
     let gap = prop_oneof![3 => magnitude(0, 20_000_000).prop_map(Some), 1 => Just(None)];
-    (gap, magnitude(0, 200), any::<(bool, bool)>(), queued, 0..300_u64, limit, phase(), 0..8_u64).prop_map(
-        |(gap_ns, acked, (cumulative, ece), queued_us, behind, limited_by, phase, used)| Step {
-            gap_ns,
-            acked,
-            cumulative,
-            ece,
-            queued_us,
-            behind,
-            limited_by,
-            phase,
-            used,
-        },
+    (
+        gap,
+        magnitude(0, 200),
+        (any::<bool>(), any::<bool>(), proptest::bool::weighted(0.9)),
+        queued,
+        0..300_u64,
+        limit,
+        phase(),
+        0..8_u64,
     )
+        .prop_map(|(gap_ns, acked, (cumulative, ece, in_order), queued_us, behind, limited_by, phase, used)| {
+            Step { gap_ns, acked, cumulative, in_order, ece, queued_us, behind, limited_by, phase, used }
+        })
 }
 
 fn operation() -> impl Strategy<Value = Operation> {

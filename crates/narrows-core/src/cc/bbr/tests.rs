@@ -192,6 +192,7 @@ fn ack(now: Time) -> Ack {
         phase: Phase::Open,
         round_ended: false,
         limited_by: Limit::Pacing,
+        in_order: true,
     }
 }
 
