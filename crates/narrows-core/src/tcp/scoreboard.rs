@@ -63,6 +63,14 @@ pub(super) struct Delivered {
     pub(super) reach: u32,
 }
 
+/// Segments newly found lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Losses {
+    pub(super) found: u32,
+    /// How many of them were retransmissions.
+    pub(super) resent: u32,
+}
+
 /// When the oldest and the newest of some segments left, and the newest one's first byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Left {
@@ -436,8 +444,8 @@ impl Scoreboard {
     }
 
     /// A segment sent at least `wait` ago and before `latest`, the latest transmission known delivered, is lost
-    /// [RFC 8985 §6.2 step 5]; with `only_resent`, only retransmissions are judged. Returns how many were found, and when
-    /// the next one may be.
+    /// [RFC 8985 §6.2 step 5]; with `only_resent`, only retransmissions are judged. Returns what was found, and when the
+    /// next one may be.
     pub(super) fn lose_by_time(
         &mut self,
         now: Time,
@@ -445,7 +453,7 @@ impl Scoreboard {
         wait: Span,
         only_resent: bool,
         una: Seq,
-    ) -> (u32, Option<Time>) {
+    ) -> (Losses, Option<Time>) {
         let mut found = 0;
         let mut next = None;
         while let Some(&(number, sent_at)) = self.resends.front() {
@@ -477,8 +485,9 @@ impl Scoreboard {
         for place in 0..found as usize / 2 {
             self.to_resend.swap(place, found as usize - 1 - place);
         }
+        let resent = found;
         if only_resent {
-            return (found, next);
+            return (Losses { found, resent }, next);
         }
         self.time_scan = self.time_scan.max(self.first);
         while self.time_scan < self.end() {
@@ -498,7 +507,7 @@ impl Scoreboard {
             }
             self.time_scan += 1;
         }
-        (found, next)
+        (Losses { found, resent }, next)
     }
 
     fn mark_lost(&mut self, number: u64) {

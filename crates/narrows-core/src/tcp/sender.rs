@@ -15,7 +15,7 @@ use super::profile::LossDetection;
 use super::rate::RateEstimator;
 use super::reduction::Reduction;
 use super::rtt::RttEstimator;
-use super::scoreboard::{Delivered, Scoreboard};
+use super::scoreboard::{Delivered, Losses, Scoreboard};
 use super::{EcnMode, Stack};
 use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, RttSample};
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
@@ -479,7 +479,7 @@ impl Sender {
     /// Looks for losses, for proof that earlier ones were none, and for the begin or end of an episode.
     #[inline(never)]
     fn look_for_trouble(&mut self, now: Time, duplicate: bool, news: &News, stack: &Stack) -> Trouble {
-        let found = self.find_losses(now, news.ece, stack);
+        let Losses { found, resent } = self.find_losses(now, news.ece, stack);
         let lost = found + core::mem::take(&mut self.lost_unheard);
         if news.ece {
             // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
@@ -490,7 +490,7 @@ impl Sender {
         }
         self.leave_finished_episode();
         let probe_repaired_loss = self.judge_probe(duplicate);
-        Trouble { found, lost, began: self.enter_episode(news.ece, probe_repaired_loss, stack) }
+        Trouble { found, lost, began: self.enter_episode(news.ece, resent > 0, probe_repaired_loss, stack) }
     }
 
     /// Reads the blocks; returns whether the first reported a duplicate.

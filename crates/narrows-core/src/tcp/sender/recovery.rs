@@ -5,7 +5,7 @@ use crate::cc::{Cause, Owner, Phase};
 use crate::packet::Seq;
 use crate::tcp::profile::LossDetection;
 use crate::tcp::reduction::Reduction;
-use crate::tcp::scoreboard::Delivered;
+use crate::tcp::scoreboard::{Delivered, Losses};
 use crate::tcp::{EcnMode, Stack};
 use crate::units::{Span, Time};
 
@@ -84,14 +84,13 @@ impl Sender {
         self.reordering_seen = true;
     }
 
-    /// Runs the profile's detectors; returns how many segments were newly found lost. `waited` if no more time is to be
-    /// given to reordering before an early retransmission.
-    pub(super) fn find_losses(&mut self, now: Time, waited: bool, stack: &Stack) -> u32 {
+    /// Runs the profile's detectors. `waited` if no more time is to be given to reordering before an early retransmission.
+    pub(super) fn find_losses(&mut self, now: Time, waited: bool, stack: &Stack) -> Losses {
         self.reorder_timer = Time::NEVER;
+        let Losses { mut found, mut resent } = Losses::default();
         if self.board.outstanding() == 0 {
-            return 0;
+            return Losses { found, resent };
         }
-        let mut found = 0;
         if stack.profile.loss_detection != LossDetection::Rack && self.board.sacked() > 0 {
             // Linux 4.9 counts holes too until reordering has raised the threshold (`tcp_is_fack`).
             let forward = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime
@@ -106,12 +105,13 @@ impl Sender {
             let only_resent = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime;
             let wait = self.latest_rtt + self.reordering_window(only_resent);
             let (late, next) = self.board.lose_by_time(now, self.latest, wait, only_resent, self.una);
-            found += late;
+            found += late.found;
+            resent = late.resent;
             if !only_resent && let Some(next) = next {
                 self.reorder_timer = next;
             }
         }
-        found
+        Losses { found, resent }
     }
 
     /// With three or fewer outstanding and nothing new to send there cannot be three duplicates: one has to do, after a
@@ -213,10 +213,22 @@ impl Sender {
         false
     }
 
-    /// Enters recovery or an ECN reduction if the facts ask for it; returns what the controller must hear.
-    pub(super) fn enter_episode(&mut self, ece: bool, probe_repaired_loss: bool, stack: &Stack) -> Option<Cause> {
+    /// Enters recovery or an ECN reduction if the facts ask for it; returns what the controller must hear. After a timeout
+    /// only a `lost_again` begins one: the path is still congested (Linux FLAG_LOST_RETRANS).
+    pub(super) fn enter_episode(
+        &mut self,
+        ece: bool,
+        lost_again: bool,
+        probe_repaired_loss: bool,
+        stack: &Stack,
+    ) -> Option<Cause> {
         let controller_owns = self.controller.recovery() == Owner::Controller;
-        if self.board.lost() > 0 && matches!(self.phase, Phase::Open | Phase::EcnReduction) {
+        let may_begin = match self.phase {
+            Phase::Open | Phase::EcnReduction => self.board.lost() > 0,
+            Phase::Loss => lost_again,
+            Phase::Recovery => false,
+        };
+        if may_begin {
             let in_reduction = self.phase == Phase::EcnReduction;
             self.phase = Phase::Recovery;
             // What the probe repaired is answered with the rest (Linux `tcp_init_cwnd_reduction`).

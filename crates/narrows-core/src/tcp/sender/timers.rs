@@ -1,6 +1,6 @@
 //! When the sender acts unasked: the retransmission timer, the probe of the tail, the detector by time.
 
-use super::{LossDetection, Sender};
+use super::{LossDetection, Losses, Sender};
 use crate::cc::Phase;
 use crate::tcp::Stack;
 use crate::units::{Span, Time};
@@ -85,9 +85,11 @@ impl Sender {
         }
         if self.reorder_timer <= now {
             let prior_in_flight = self.board.in_flight();
-            self.lost_unheard += self.find_losses(now, true, stack);
+            let Losses { found, .. } = self.find_losses(now, true, stack);
+            self.lost_unheard += found;
             let recovering = self.phase == Phase::Recovery;
-            if let Some(cause) = self.enter_episode(false, false, stack) {
+            // Here any loss ends the slow start after a timeout (Linux `tcp_rack_reo_timeout`).
+            if let Some(cause) = self.enter_episode(false, found > 0, false, stack) {
                 self.refresh_path();
                 self.begin_reduction(now, cause, u64::from(prior_in_flight));
             }
