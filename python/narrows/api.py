@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from narrows import beside
 from narrows.backends import Backend
 from narrows.errors import bad_input
-from narrows.experiment import Experiment, expand
+from narrows.experiment import Experiment, expand, seeds_text
 from narrows.index import Index, entry_of
 from narrows.processes import Processes, default_workers
 from narrows.results import Results
@@ -18,6 +18,8 @@ from narrows.store import Store
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from narrows.experiment import Seeds
+    from narrows.index import Entry
     from narrows.running import Executor, Finished, Progress
 
 RUNS = Path("runs")
@@ -40,8 +42,10 @@ class Handle:
         ray_address: str | None = None,
         threads: int = 1,
     ) -> None:
-        _refuse(experiment.backend, on=on, threads=threads, jobs=jobs)
+        _refuse(experiment.backend, on=on, threads=threads, jobs=jobs, ray_address=ray_address)
         self.experiment = experiment
+        self.entry: Entry | None = None
+        """What the index keeps of it, once it is finished."""
         self._store = Store(out)
         wanted = Wanted([experiment], self._store, threads=threads)
         self._batch = Batch(wanted, _executor(self._store, wanted, jobs, on, ray_address, threads))
@@ -63,20 +67,26 @@ class Handle:
         finished = self._batch.join()
         version = self.experiment.backend.version()
         entry = entry_of(self.experiment, version=version, command=command_for(self.experiment))
-        Index(self._store.root).record(entry)
+        self.entry = Index(self._store.root).record(entry)
         return finished
+
+    @property
+    def identifier(self) -> str:
+        """What its results are called."""
+        return self.experiment.identifier if self.entry is None else self.entry.identifier
 
     def join(self) -> Results:
         """Waits for the results. Raises what `Batch.join` raises."""
         self.finish()
-        return load(self.experiment.identifier, out=self._store.root)
+        assert self.entry is not None
+        return Results(self.entry, self._store)
 
 
 def run(
     file: str | Path,
     *,
     quick: bool = False,
-    seeds: str | None = None,
+    seeds: Seeds | None = None,
     settings: Mapping[str, str] | None = None,
     out: str | Path = RUNS,
     jobs: int | None = None,
@@ -87,16 +97,41 @@ def run(
 ) -> Handle:
     """Starts an experiment: every plan with every seed that is not in `out` already.
 
-    `jobs` is the number of runs under way at once, by default as many as the cores have room for; each takes up to
-    `threads` threads, which do not change its results. With `backend` a real kernel carries the traffic, in a guest or
-    that of this machine. Raises `BadInput`, and `EnvironmentLacks` where there is no cluster or no narrowsd.
+    `seeds` replaces the file's: `3`, `"1..10"`, `range(1, 11)` or `[1, 5, 9]`. `settings` overrides values of the file:
+    `{"run.end": "20s"}`. `jobs` is the number of runs under way at once, by default as many as the cores have room for;
+    each takes up to `threads` threads, which do not change its results. With `backend` a real kernel carries the
+    traffic, in a guest or that of this machine. Raises `BadInput`, and `EnvironmentLacks` where there is no cluster or
+    no narrowsd.
     """
+    _choice("backend", backend, [item.value for item in Backend])
+    if not (isinstance(quick, bool) and all(isinstance(it, str) for pair in (settings or {}).items() for it in pair)):
+        raise bad_input("quick is True or False, and settings are texts", 'for example settings={"run.end": "20s"}')
     experiment = expand(file, sets=tuple((settings or {}).items()), quick=quick, seeds=seeds, backend=Backend(backend))
     return Handle(experiment, out=Path(out), jobs=jobs, on=on, ray_address=ray_address, threads=threads)
 
 
-def _refuse(backend: Backend, *, on: On, threads: int, jobs: int | None) -> None:
-    """Raises `BadInput` for what a live run cannot have."""
+MAX_JOBS = 1024
+"""Runs at once, and threads of one run: the cores of a large machine."""
+
+
+def _choice(name: str, value: object, known: Sequence[str]) -> None:
+    if value not in known:
+        raise bad_input(f"{name} cannot be {value!r}", f"choose one of {', '.join(map(repr, known))}")
+
+
+def _count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_JOBS:
+        raise bad_input(f"{name} cannot be {value!r}", f"give a whole number from 1 to {MAX_JOBS}")
+
+
+def _refuse(backend: Backend, *, on: object, threads: object, jobs: object, ray_address: object) -> None:
+    """Raises `BadInput` for what no run, or no live run, can have."""
+    _choice("on", on, ["local", "ray"])
+    _count("threads", threads)
+    if jobs is not None:
+        _count("jobs", jobs)
+    if ray_address is not None and on != "ray":
+        raise bad_input("an address of a Ray cluster is for runs on a cluster", 'give on="ray" (--on ray) too')
     if not backend.is_live:
         return
     if on == "ray":
@@ -107,7 +142,7 @@ def _refuse(backend: Backend, *, on: On, threads: int, jobs: int | None) -> None
         raise bad_input(
             f"--threads is for the simulator: with --backend {backend} the kernel decides", "leave out --threads"
         )
-    if backend is Backend.NATIVE and (jobs or 1) > 1:
+    if backend is Backend.NATIVE and jobs not in {None, 1}:
         raise bad_input(
             "runs on this machine's own kernel are made one at a time: several would disturb each other's clocks",
             "leave out --jobs",
@@ -154,7 +189,7 @@ def command_for(experiment: Experiment) -> str:
     """The command that makes these results."""
     options = [f"--set {key}={value}" for key, value in experiment.sets]
     if experiment.other_seeds:
-        options.insert(0, f"--seeds {experiment.seeds[0]}..{experiment.seeds[-1]}")
+        options.insert(0, f"--seeds {seeds_text(experiment.seeds)}")
     if experiment.quick:
         options.insert(0, "--quick")
     if experiment.backend.is_live:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from narrows import native
 from narrows.backends import AXIS, Backend
+from narrows.errors import bad_input
+from narrows.randomness import may_draw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +32,13 @@ SEPARATOR = " · "
 """Between the parts of a case's name."""
 
 Pairs = tuple[tuple[str, str], ...]
+Seeds = int | str | Iterable[int]
+"""Seeds as a caller may write them: `3`, `"1..10"`, `range(1, 11)`, `[1, 5, 9]`."""
+
+MAX_SEEDS = 10_000
+"""Seeds of one experiment."""
+_MAX_SEED = 2**63 - 1
+_RANGE = re.compile(r"([0-9]{1,19})\.\.=?([0-9]{1,19})")
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,18 @@ class Experiment:
     """Whether the seeds are not the file's."""
     backend: Backend = Backend.SIM
     """What runs it."""
+    warnings: tuple[str, ...] = ()
+    """What may not be as meant, in sentences."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The warnings, and which plans give the same results with every seed."""
+        fixed = [plan.case for plan in self.plans if not may_draw(plan.body)] if len(self.seeds) > 1 else []
+        if not fixed:
+            return self.warnings
+        which = "these plans" if len(fixed) == len(self.plans) else ", ".join(fixed)
+        same = f"nothing in {which} is random: all {len(self.seeds)} seeds give the same results; one seed is enough"
+        return (*self.warnings, same)
 
     @property
     def place(self) -> str:
@@ -117,25 +140,57 @@ def expand(
     *,
     sets: Sequence[tuple[str, str]] = (),
     quick: bool = False,
-    seeds: str | None = None,
+    seeds: Seeds | None = None,
     backend: Backend = Backend.SIM,
 ) -> Experiment:
     """Reads an experiment file, for this backend: its plans are the same for all. Raises `BadInput`."""
-    raw = native.expand(str(file), sets=sets, quick=quick, seeds=seeds)
+    raw = native.expand(str(file), sets=sets, quick=quick, seeds=None)
     plans = tuple(_plan(plan) for plan in raw["plans"])
-    own = raw if seeds is None else native.expand(str(file), sets=sets, quick=quick, seeds=None)
+    own = tuple(int(seed) for seed in raw["seeds"])
+    chosen = own if seeds is None else chosen_seeds(seeds)
     return Experiment(
         name=str(raw["name"]),
         title=str(raw.get("title") or raw["name"]),
-        seeds=tuple(int(seed) for seed in raw["seeds"]),
+        seeds=chosen,
         plans=plans,
         differences=tuple(_difference(item, plans) for item in raw["differences"]),
         file=_shortest(Path(file)),
         quick=quick,
         sets=tuple((key, value) for key, value in sets),
-        other_seeds=own["seeds"] != raw["seeds"],
+        other_seeds=chosen != own,
+        warnings=tuple(map(str, raw.get("warnings") or ())),
         backend=backend,
     )
+
+
+def chosen_seeds(seeds: Seeds) -> tuple[int, ...]:
+    """Seeds from a number, numbers, or a text: `3`, `1..10` with the last included, `1,5,9`. Raises `BadInput`."""
+    help_text = f"give a range such as 1..10 (both included) or different numbers such as 1,5,9; at most {MAX_SEEDS}"
+    if isinstance(seeds, str):
+        if (ends := _RANGE.fullmatch(seeds.strip())) is not None:
+            first, last = int(ends[1]), int(ends[2])
+            numbers: Sequence[object] = range(first, min(last, first + MAX_SEEDS) + 1)
+        else:
+            texts = [text.strip() for text in seeds.split(",")]
+            numbers = [int(text) if text.isdecimal() and len(text) < 20 else text for text in texts]
+    elif isinstance(seeds, int):
+        numbers = [seeds]
+    else:
+        try:
+            numbers = list(itertools.islice(seeds, MAX_SEEDS + 1))
+        except TypeError:
+            raise bad_input(f"seeds cannot be {seeds!r}", help_text) from None
+    found = tuple(it for it in numbers if isinstance(it, int) and not isinstance(it, bool) and 0 <= it <= _MAX_SEED)
+    if len(found) != len(numbers) or not 0 < len(set(found)) == len(found) <= MAX_SEEDS:
+        raise bad_input(f"{seeds if isinstance(seeds, str) else repr(seeds)} names no seeds", help_text)
+    return found
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """`1..10` or `1,5,9`, as `chosen_seeds` takes it."""
+    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]}..{seeds[-1]}"
+    return ",".join(map(str, seeds))
 
 
 def place_of(file: Path) -> str:
@@ -202,8 +257,9 @@ def identifier(name: str, *, quick: bool, sets: Sequence[tuple[str, str]] = (), 
     text = re.sub(r"[^0-9A-Za-z._]+", "-", name).strip("-.")[:120] or "experiment"
     if quick:
         text += "-quick"
-    if seeds:  # always a range: a list can only be the file's own
-        text += f"-seeds-{seeds[0]}-{seeds[-1]}"
+    if seeds:
+        listed = seeds_text(seeds).replace("..", "-").replace(",", "_")
+        text += f"-seeds-{listed if len(listed) <= 40 else hashlib.sha256(listed.encode()).hexdigest()[:6]}"
     if sets:
         text += "+" + hashlib.sha256(json.dumps(sorted(sets)).encode()).hexdigest()[:6]
     return text

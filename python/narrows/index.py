@@ -1,16 +1,20 @@
-"""`runs/index.json`: the plans of each experiment, so that figures share runs and results are found again."""
+"""`runs/index.json`: the plans of each experiment, so that figures share runs and results are found again.
+
+An entry belongs to a file and its options; what the file asked for before is kept as `NAME~1`, `NAME~2`, newest first.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
+import re
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from narrows import atomic, native, outline
-from narrows.backends import AXIS, Backend, split
+from narrows.backends import AXIS, MARK, Backend, split
 from narrows.errors import bad_input
 from narrows.experiment import Difference, Experiment, Pairs, case_name, is_plain, place_of
 from narrows.parameters import ControllerUse, uses_of
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 3
 """Of the file. An index in another one names nothing: what it named is found again by its hashes."""
+MAX_HISTORY: Final = 10
+"""Earlier entries that are kept of a file."""
+_EARLIER: Final = re.compile(r"(?P<name>.+)~(?P<steps>[1-9]\d{0,2})")
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,10 @@ class Entry:
     """The figure that it is the experiment of: `gemini/fig13`; nothing for a file that belongs to none."""
     backend: Backend = Backend.SIM
     """What ran it."""
+    other_seeds: bool = False
+    """Whether the seeds are not the file's."""
+    warnings: tuple[str, ...] = ()
+    """What may not be as meant, in sentences."""
     beside: tuple[Entry, ...] = ()
     """Of results that were put side by side: each backend's own. None of them is in the index as a whole."""
 
@@ -83,6 +94,16 @@ class Entry:
     def parts(self) -> tuple[Entry, ...]:
         """One for each backend."""
         return self.beside or (self,)
+
+    @property
+    def key(self) -> tuple[str, bool, Pairs, tuple[int, ...], Backend]:
+        """What it belongs to: a file and the options it was run with."""
+        return self.file, self.quick, self.sets, self.seeds if self.other_seeds else (), self.backend
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What it asked for: the plans with their labels, and the seeds."""
+        return tuple((member.hash, member.arm, member.axes) for member in self.members), self.seeds
 
     @property
     def made_by(self) -> str:
@@ -131,6 +152,8 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
         differences=experiment.differences,
         setting=((outline.SIMULATED_TIME, outline.simulated_time(summaries, ends)), *outline.setting(summaries)),
         backend=experiment.backend,
+        other_seeds=experiment.other_seeds,
+        warnings=experiment.warnings,
     )
 
 
@@ -165,11 +188,13 @@ class Index:
     def find(self, wanted: str) -> Entry:
         """An experiment by identifier, name, place, file or folder. Raises `BadInput` with what there is.
 
-        Where none is said, `@guest` or `@native` behind it, what the simulator made is meant.
+        Without `@guest` or `@native` behind it, what the simulator made is meant. `NAME~1` is the one before the last.
         """
         entries = self.entries()
         if wanted in entries:
             return entries[wanted]
+        if (earlier := _EARLIER.fullmatch(wanted)) is not None:
+            return self._earlier(self.find(earlier["name"]), int(earlier["steps"]))
         base, backend = split(wanted)
         path = Path(base)
         matches = [
@@ -185,18 +210,44 @@ class Index:
                 f"{self.path} was written by another version of Narrows",
                 f"run {wanted} again: what this version has already run is found",
             )
-        known = ", ".join(sorted(entry.identifier for entry in matches or entries.values()))
+        known = ", ".join(sorted(f"{entry.identifier} ({entry.file})" for entry in matches or entries.values()))
         raise bad_input(
             f"{'more than one result' if matches else 'no result'} is called '{wanted}' in {self.path.parent}",
             f"there are: {known}" if known else "there are none yet; `narrows run FILE` makes some",
         )
 
-    def record(self, entry: Entry) -> None:
-        """Adds or replaces an experiment; safe beside other processes."""
+    def _earlier(self, entry: Entry, steps: int) -> Entry:
+        name = f"{entry.identifier}~{steps}"
+        kept = self._history().get(entry.identifier, [])
+        if steps > len(kept):
+            raise bad_input(f"there is no result {name}", f"of {entry.identifier} {len(kept)} earlier ones are kept")
+        return replace(_entry(entry.identifier, kept[steps - 1]), identifier=name)
+
+    def _history(self) -> dict[str, list[dict[str, Any]]]:
+        raw = self._read()
+        return raw.get("history", {}) if raw.get("format") == FORMAT else {}
+
+    def record(self, entry: Entry) -> Entry:
+        """Adds an experiment, and returns it as it is called; safe beside other processes.
+
+        It takes the place of what its file asked for before, which is kept as history. Where another file has its name,
+        it is called after its own file, too.
+        """
         with self._locked():
-            entries = self.entries() | {entry.identifier: entry}
-            experiments = {key: _raw(value) for key, value in sorted(entries.items())}
-            atomic.write_text(self.path, json.dumps({"format": FORMAT, "experiments": experiments}, indent=1) + "\n")
+            entries, history = self.entries(), self._history()
+            former = next((other for other in entries.values() if other.key == entry.key), None)
+            entry = replace(entry, identifier=_free_name(entry, entries))
+            replaced = former or entries.get(entry.identifier)
+            if replaced is not None:
+                own = history.pop(replaced.identifier, [])
+                if replaced.asked != entry.asked:
+                    own.insert(0, _raw(replaced))
+                del entries[replaced.identifier]
+                history[entry.identifier] = own[:MAX_HISTORY]
+            experiments = {key: _raw(value) for key, value in sorted((entries | {entry.identifier: entry}).items())}
+            content = {"format": FORMAT, "experiments": experiments, "history": {k: v for k, v in history.items() if v}}
+            atomic.write_text(self.path, json.dumps(content, indent=1) + "\n")
+        return entry
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -204,6 +255,17 @@ class Index:
         with self.path.with_name(".index.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _free_name(entry: Entry, entries: Mapping[str, Entry]) -> str:
+    """Its identifier; with its path where that names the results of another file, which is still there."""
+    base, mark, backend = entry.identifier.partition(MARK)
+    path = re.sub(r"[^0-9A-Za-z._]+", "-", str(Path(entry.file).with_suffix(""))).strip("-.")
+    for name in (entry.identifier, f"{base}-{path}{mark}{backend}"):
+        holder = entries.get(name)
+        if holder is None or holder.file == entry.file or not Path(holder.file).exists():
+            return name
+    raise bad_input(f"another file has results called {name}", "give one of them another name, or choose another --out")
 
 
 def _raw(entry: Entry) -> dict[str, Any]:
@@ -253,6 +315,8 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
         differences=tuple(_difference(item) for item in raw["differences"]),
         setting=_pairs(raw["setting"]),
         backend=backend,
+        other_seeds=raw.get("other_seeds", "-seeds-" in key),  # an index may be older than this key
+        warnings=tuple(raw.get("warnings", ())),
     )
 
 

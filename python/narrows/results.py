@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import polars as pl
 from polars import selectors
 
-from narrows import longlived, validity
+from narrows import longlived, validity, wording
 from narrows.backends import AXIS
 from narrows.columns import TABLES
 from narrows.errors import bad_input
@@ -135,8 +137,11 @@ class Frames:
 class Results:
     """The runs of one experiment, read from the store when they are asked for."""
 
-    def __init__(self, entry: Entry, store: Store) -> None:
-        """Raises `BadInput` where a run is absent, or none of them counts."""
+    def __init__(self, entry: Entry, store: Store, *, recorded: Entry | None = None) -> None:
+        """`recorded` is the index's, if `entry` is a part of it.
+
+        Raises `BadInput` where a run is absent, or none of them counts.
+        """
         self.entry = entry
         self._store = store
         self._scanned: dict[tuple[str, int, TableName], pl.LazyFrame] = {}
@@ -155,7 +160,17 @@ class Results:
         ]
         """What every run was and cost, with its `case`, without its plan; those that do not count, too."""
         lost = {(run[0].plan_case, run[1]) for run, manifest in read.items() if validity.why_not(manifest) is not None}
-        self._runs = [(member, seed) for member, seed in read if (member.plan_case, seed) not in lost]
+        counting = [(member, seed) for member, seed in read if (member.plan_case, seed) not in lost]
+        self.repeated = {
+            seed: first
+            for seed, first in repeats({(member.case, seed): read[member, seed] for member, seed in counting}).items()
+            if seed != first
+        }
+        """Seeds that gave the same tables as an earlier one in every case, and that one: they count as one."""
+        self._recorded = recorded or entry
+        if self.repeated:
+            self.entry = replace(entry, seeds=tuple(seed for seed in entry.seeds if seed not in self.repeated))
+        self._runs = [run for run in counting if run[1] not in self.repeated]
         """Those that count: plan and seed. Of several backends a seed counts on all of them or on none."""
         if not self._runs:
             raise bad_input(
@@ -163,6 +178,32 @@ class Results:
                 "mend that reason (for lateness: let less go on beside it), delete "
                 f"{store.root / entry.members[0].stored} and its like, then run it again: {entry.command}",
             )
+
+    @cached_property
+    def notices(self) -> tuple[str, ...]:
+        """What whoever reads these numbers has to know, in sentences; as a rule nothing."""
+        from narrows.standing import changed
+
+        parts = self._recorded.parts
+        made_by = [(part, versions(self, part.backend.value)) for part in parts]
+        mixed = [
+            f"runs of {len(counts)} versions of {part.backend.program} are mixed ({_listed(counts)}): "
+            f"`{part.command}` makes the others again"
+            for part, counts in made_by
+            if len(counts) > 1
+        ]
+        told = (*self.entry.warnings, *mixed, self._same_seeds(), *(changed(part, self._store) for part in parts))
+        return tuple(text for text in told if text)
+
+    def _same_seeds(self) -> str:
+        if not self.repeated:
+            return ""
+        seeds, first = ", ".join(map(str, self.repeated)), ", ".join(map(str, sorted(set(self.repeated.values()))))
+        one, as_one = len(self.repeated) == 1, len(self.repeated) + len(set(self.repeated.values()))
+        return (
+            f"seed{'' if one else 's'} {seeds} gave the same results as seed {first} in every case: "
+            f"{as_one} seeds count as {as_one - len(self.repeated)}"
+        )
 
     def plans(self) -> Iterator[Mapping[str, Any]]:
         """The body of each plan, once, as its first run keeps it."""
@@ -184,7 +225,8 @@ class Results:
             replace(item, values=tuple(value for value in item.values if value[0] in cases))
             for item in self.entry.differences
         )
-        return Results(replace(self.entry, members=members, differences=differences), self._store)
+        part = replace(self.entry, members=members, differences=differences)
+        return Results(part, self._store, recorded=self._recorded)
 
     @cached_property
     def frames(self) -> Frames:
@@ -318,6 +360,35 @@ class Results:
             pl.lit(seed, dtype=pl.UInt64).alias("seed"),
             pl.all(),
         )
+
+
+def versions(results: Results, backend: str) -> dict[str, int]:
+    """How many runs of this backend each version made."""
+    return dict(Counter(str(manifest["version"]) for manifest in results.manifests if manifest["backend"] == backend))
+
+
+def mixed_versions(several: Sequence[Results]) -> str:
+    """A sentence where results that are compared come from different versions; else nothing."""
+    for backend in dict.fromkeys(part.backend for one in several for part in one.entry.parts):
+        made = {one.entry.identifier: tuple(versions(one, backend.value)) for one in several}
+        if len({found for found in made.values() if found}) > 1:
+            told = "; ".join(f"{name} by {' and '.join(found)}" for name, found in made.items() if found)
+            return f"these results come from different versions of {backend.program}: {told}"
+    return ""
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{version}: {wording.plural(count, 'run')}" for version, count in counts.items())
+
+
+def repeats(manifests: Mapping[tuple[str, int], Mapping[str, Any]]) -> dict[int, int]:
+    """Of the runs by case and seed: each seed, with the first whose tables are the same in all cases."""
+    digests: dict[int, list[tuple[str, object]]] = {}
+    for (case, seed), manifest in manifests.items():
+        tables = manifest.get("tables")
+        digests.setdefault(seed, []).append((case, json.dumps(tables, sort_keys=True) if tables else seed))
+    first: dict[str, int] = {}
+    return {seed: first.setdefault(repr(sorted(own, key=str)), seed) for seed, own in digests.items()}
 
 
 def _without_plan(manifest: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from narrows.backends import Backend
 from narrows.errors import BadInput
-from narrows.experiment import expand
+from narrows.experiment import expand, seeds_text
 from narrows.index import Index
 from narrows.store import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from narrows.experiment import Pairs
     from narrows.experiments import Figure
@@ -45,6 +46,9 @@ class Expected:
     members: tuple[tuple[str, str, Pairs], ...]
     """Hash, arm and axes of each plan."""
 
+
+MAX_NAMED = 3
+"""Cases or settings named in a sentence."""
 
 NEVER = Standing(None, "not run yet")
 
@@ -82,6 +86,50 @@ def _expected(file: str, _changed_ns: int, *, quick: bool) -> Expected:
     return Expected(experiment.title, experiment.seeds, members)
 
 
+def changed(entry: Entry, store: Store) -> str:
+    """A sentence where its file asks for something else than it did when these runs were made; else nothing."""
+    file = Path(entry.file)
+    if not file.is_file():
+        return ""
+    advice = f"`{entry.command}` runs it as it is now"
+    try:
+        now = expand(file, sets=entry.sets, quick=entry.quick, seeds=entry.seeds if entry.other_seeds else None)
+    except BadInput:
+        return f"{file} has changed since these runs, and has a mistake, which `narrows check {file}` shows"
+    before = {member.case: member for member in entry.members}
+    after = {plan.case: plan for plan in now.plans}
+    cases = {
+        "added": [case for case in after if case not in before],
+        "removed": [it for it in before if it not in after],
+    }
+    told = [f"{verb} {_some(named)}" for verb, named in cases.items() if named]
+    differing = [case for case in after if case in before and before[case].hash != after[case].hash]
+    if differing:
+        manifest = store.manifest(before[differing[0]].stored, entry.seeds[0]) or {}
+        paths = dict.fromkeys(_differences(manifest.get("plan", {}), after[differing[0]].unlabelled))
+        told.append(f"changed {_some(differing)} ({_some(list(paths))})")
+    if entry.seeds != now.seeds:
+        told.append(f"seeds {seeds_text(entry.seeds)} → {seeds_text(now.seeds)}")
+    return f"{file} has changed since these runs: {'; '.join(told)}; {advice}" if told else ""
+
+
+def _some(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:MAX_NAMED]) + (f" and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else "")
+
+
+def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Where two plans differ, in the plan's units: `network.links.rate 1000000000 → 2000000000`."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted(one.keys() | other.keys()):
+            yield from _differences(one.get(key), other.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for left, right in zip(one, other, strict=True):
+            yield from _differences(left, right, path)
+    elif one != other:
+        plain = not any(isinstance(value, (dict, list)) for value in (one, other))
+        yield f"{path} {one} → {other}" if plain else path
+
+
 def _standing(figure: Figure, entries: Sequence[Entry], store: Store, version: str) -> Standing:
     """Of several entries, which differ in their seeds, the one that counts, else that of most seeds."""
     ordered = sorted(entries, key=lambda entry: len(entry.seeds), reverse=True)
@@ -100,14 +148,7 @@ def _why_not(entry: Entry, figure: Figure, store: Store, version: str) -> str:
     if tuple((member.hash, member.arm, member.axes) for member in entry.members) != wanted.members:
         return "run from another experiment file than there is now"
     if entry.seeds != wanted.seeds:
-        return f"run with other seeds: {_listed(entry.seeds)} instead of {_listed(wanted.seeds)}"
+        return f"run with other seeds: {seeds_text(entry.seeds)} instead of {seeds_text(wanted.seeds)}"
     runs = [(member.stored, seed) for member in entry.members for seed in entry.seeds]
     absent = sum(store.state(plan, seed, version) is not State.WHOLE for plan, seed in runs)
     return f"{absent} of {len(runs)} runs are absent or of another version" if absent else ""
-
-
-def _listed(seeds: Sequence[int]) -> str:
-    """`1..10`, as `--seeds` takes it; a list where it is no range."""
-    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
-        return f"{seeds[0]}..{seeds[-1]}"
-    return ", ".join(str(seed) for seed in seeds)

@@ -1,5 +1,8 @@
+import copy
+import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +15,11 @@ from conftest import TWO_ARMS
 
 import narrows
 from narrows import api
-from narrows.experiment import expand
+from narrows.experiment import expand, seeds_text
 from narrows.index import Index
 from narrows.processes import Processes
+from narrows.randomness import may_draw
+from narrows.results import mixed_versions
 from narrows.running import Batch, Wanted
 from narrows.store import Store
 
@@ -192,6 +197,107 @@ def test_other_seeds_are_other_results_and_their_command_names_them(two_arms):
     }
     changed = api.run(two_arms, seeds="2..=2", settings={"run.end": "2s"}).experiment.identifier
     assert changed.startswith("two-seeds-2-2+")
+
+
+REFUSED = [
+    ({"jobs": -3}, "jobs cannot be -3"), ({"jobs": 0}, "jobs cannot be 0"), ({"jobs": 1.5}, "jobs cannot be 1.5"),
+    ({"jobs": True}, "jobs cannot be True"), ({"threads": 0}, "threads cannot be 0"),
+    ({"threads": "2"}, "threads cannot be '2'"), ({"threads": None}, "threads cannot be None"),
+    ({"on": "mars"}, "on cannot be 'mars'"), ({"backend": "moon"}, "backend cannot be 'moon'"),
+    ({"ray_address": "10.0.0.1:1"}, "an address of a Ray cluster"), ({"quick": "yes"}, "quick is True or False"),
+    ({"settings": {"run.end": 2}}, "settings are texts"), ({"seeds": True}, "True names no seeds"),
+    *(({"seeds": seeds}, "names no seeds") for seeds in ([], [1, 1], [-1], [1.0], ["1"], "5..1", "1..", "", "1,1")),
+    *(({"seeds": seeds}, "names no seeds") for seeds in (2**63, "1..10001", itertools.count())),
+    ({"seeds": 1.5}, "seeds cannot be 1.5"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), REFUSED, ids=str)
+def test_what_no_run_can_have_is_refused_at_once(two_arms, folder, arguments, sentence):
+    with pytest.raises(narrows.BadInput, match=rf"error: .*{re.escape(sentence)}.*\n  help: "):
+        narrows.run(two_arms, **arguments)
+    assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize(("seeds", "expected"), [
+    (3, (3,)), ("3", (3,)), ("1..3", (1, 2, 3)), ("1..=3", (1, 2, 3)), (range(4, 6), (4, 5)), ([9, 1], (9, 1)),
+    ("9, 1", (9, 1)), (iter([5]), (5,)),
+])  # fmt: skip
+def test_seeds_are_a_number_a_range_or_a_list(two_arms, seeds, expected):
+    found = expand(two_arms, seeds=seeds)
+    assert (found.seeds, found.other_seeds) == (expected, True)
+    assert expand(two_arms, seeds=seeds_text(expected)).seeds == expected
+
+
+def test_runs_of_two_versions_are_said(two_arms, folder, monkeypatch):
+    two_arms.write_text(TWO_ARMS.replace("1..=2", "1..=1"))
+    before = api.run(two_arms).join()
+    assert before.notices == ()
+    monkeypatch.setenv("FAKE_VERSION", "0.0.1-fake")
+    two_arms.write_text(TWO_ARMS.replace("1..=2", "1..=1").replace('"gemini"\nset', '"vegas"\nset').replace("two", "b"))
+    other = api.run(two_arms, settings={"run.end": "4s"}).join()
+    two_arms.write_text(TWO_ARMS.replace("1..=2", "1..=1"))
+    assert mixed_versions([before, other]).startswith(
+        "these results come from different versions of Narrows: two by 0.0.0"
+    )
+    plan = before.entry.members[1]
+    store = Store(folder / "runs")
+    made_by(store, plan.stored, 1, "0.0.1-fake")
+    (notice,) = api.load("two").notices
+    assert notice == (
+        "runs of 2 versions of Narrows are mixed (0.0.0-fake: 1 run, 0.0.1-fake: 1 run): `narrows run two.toml` makes "
+        "the others again"
+    )
+
+
+def made_by(store, plan, seed, version):
+    files = {path.stem: path.read_bytes() for path in store.folder(plan, seed).glob("*.parquet")}
+    store.write(plan, seed, files, store.manifest(plan, seed) | {"version": version, "seed": seed})
+
+
+def copy_of_the_first_seed(store, plan):
+    for seed in (2, 3):
+        files = {path.stem: path.read_bytes() for path in store.folder(plan, 1).glob("*.parquet")}
+        store.write(plan, seed, files, store.manifest(plan, seed))
+
+
+def test_seeds_that_change_nothing_count_as_one(two_arms, folder):
+    two_arms.write_text(TWO_ARMS.replace("1..=2", "1..=3"))
+    entry = api.run(two_arms).join().entry
+    store = Store(folder / "runs")
+    first, second = (member.stored for member in entry.members)
+    copy_of_the_first_seed(store, first)
+    assert (api.load("two").entry.seeds, api.load("two").notices) == ((1, 2, 3), ()), "one arm still differs"
+    copy_of_the_first_seed(store, second)
+    results = api.load("two")
+    assert results.entry.seeds == (1,)
+    assert results.frames.seeds == (1,)
+    assert results.notices == ("seeds 2, 3 gave the same results as seed 1 in every case: 3 seeds count as 1",)
+
+
+LINK = {"from": 0, "to": 1, "loss": 0, "jitter": 0, "aqm": {"threshold": {"mark-at": {"packets": 20}}}}
+FLOW = {"at": 0, "source": 0, "destination": 1, "size": None}
+PLAN = {
+    "network": {"nodes": [{}, {}], "links": [LINK, LINK | {"from": 1, "to": 0}]},
+    "traffic": [{"controller": {"name": "cubic"}, "pattern": {"list": [FLOW]}}],
+}
+
+
+def changed(where, key, value):
+    plan = copy.deepcopy(PLAN)
+    {"network": plan["network"], "link": plan["network"]["links"][0], "flow": plan["traffic"][0]["pattern"]["list"][0],
+     "traffic": plan["traffic"][0], "controller": plan["traffic"][0]["controller"]}[where][key] = value  # fmt: skip
+    return plan
+
+
+@pytest.mark.parametrize("change", [
+    ("link", "loss", 1), ("link", "jitter", 5), ("link", "aqm", {"red": {}}), ("link", "bridge", {}),
+    ("flow", "spread", 9), ("controller", "name", "bbr"), ("traffic", "pattern", {"open": {}}),
+    ("traffic", "pattern", {"incast": {"jitter": 5}}), ("network", "links", [LINK, LINK]),
+])  # fmt: skip
+def test_what_may_follow_the_seed_is_known(change):
+    assert not may_draw(PLAN)
+    assert may_draw(changed(*change))
 
 
 def test_the_worker_ends_with_its_parent(two_arms, folder):

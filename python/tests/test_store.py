@@ -164,9 +164,15 @@ def test_a_run_is_claimed_until_it_is_there(store):
         assert store.claim("abcd", 3, "2") is None, "another version's run is made again"
 
 
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize("damage", [
     Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-40]), lambda path: path.write_bytes(b""),
-    lambda path: path.write_bytes(FILES["requests"]),
+    lambda path: path.write_bytes(FILES["requests"]), lambda path: flip(path, 1000),
 ])  # fmt: skip
 def test_a_damaged_table_names_the_folder_to_delete(store, damage):
     write(store)
@@ -324,6 +330,61 @@ def test_an_index_from_elsewhere_leads_nowhere_else(folder, two_arms, where):
     path.write_text(json.dumps(raw))
     with pytest.raises(BadInput, match="outside its folder"):
         Index(folder / "runs").find("two")
+
+
+def test_a_run_that_is_made_again_while_it_is_read_is_not_damaged(store):
+    write(store)
+    store.scan("abcd", 3, "flows")
+    with store.lock("abcd", 3):
+        Store(store.root).write("abcd", 3, FILES | {"ports": FILES["requests"]}, {"version": "1", **COSTS})
+    with pytest.raises(BadInput, match="columns of ports"):
+        store.scan("abcd", 3, "ports")
+
+
+def test_files_of_one_name_keep_their_own_entries(folder, two_arms):
+    from narrows import api
+    from narrows.index import Index
+
+    other = folder / "lab" / "two.toml"
+    other.parent.mkdir()
+    other.write_text(two_arms.read_text().replace('end = "3s"', 'end = "2s"'))
+    names = [api.run(path.relative_to(folder)).join().entry.identifier for path in (two_arms, other, two_arms)]
+    assert names == ["two", "two-lab-two", "two"]
+    index = Index(folder / "runs")
+    assert {key: entry.file for key, entry in index.entries().items()} == {"two": "two.toml", names[1]: "lab/two.toml"}
+    assert index.find("lab/two.toml").identifier == names[1]
+    with pytest.raises(BadInput, match=r"no result two-lab-two~1\n  help: of two-lab-two 0 earlier"):
+        index.find("two-lab-two~1")
+    other.unlink()
+    moved = folder / "moved.toml"
+    moved.write_text(two_arms.read_text())
+    two_arms.unlink()
+    assert api.run("moved.toml").join().entry.identifier == "two", "the name of a file that is gone is free"
+
+
+def test_an_edited_file_says_what_changed_and_its_former_results_are_kept(folder, two_arms):
+    from narrows import api
+
+    first = api.run("two.toml").join()
+    assert first.notices == ()
+    edited = two_arms.read_text().replace('end = "3s"', 'end = "2s"').replace("1..=2", "1..=3")
+    two_arms.write_text(edited.replace('"cubic"\ncc', '"CUBIC"\ncc'))
+    (notice,) = api.load("two").notices
+    assert notice == (
+        "two.toml has changed since these runs: added CUBIC; removed cubic; changed gemini "
+        "(schedule.end 3000000000000 → 2000000000000, schedule.warmup 300000000000 → 200000000000); "
+        "seeds 1..2 → 1..3; `narrows run two.toml` runs it as it is now"
+    )
+    second = api.run("two.toml").join()
+    assert (second.notices, second.entry.seeds) == ((), (1, 2, 3))
+    earlier = api.load("two~1")
+    assert earlier.entry.seeds == (1, 2)
+    assert earlier.flows.equals(first.flows)
+    assert len(earlier.notices) == 1
+    two_arms.write_text("name = ")
+    assert api.load("two").notices == (
+        "two.toml has changed since these runs, and has a mistake, which `narrows check two.toml` shows",
+    )
 
 
 def test_an_index_of_another_format_is_recognised_and_written_anew(folder, two_arms):

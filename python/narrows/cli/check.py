@@ -46,7 +46,7 @@ def check(
         if plans is not None and len(paths) > 1:
             raise bad_input(f"{file} holds {len(paths)} experiments", "--plans takes one experiment file")
         for place, path in enumerate(paths):
-            experiment = expand(path, sets=options.pairs(sets), quick=quick, seeds=options.inclusive(seeds))
+            experiment = expand(path, sets=options.pairs(sets), quick=quick, seeds=seeds)
             if place and not json:
                 OUT.print()
             (_print_lines if json else _print_tables)(experiment)
@@ -89,6 +89,8 @@ def _print_lines(experiment: Experiment) -> None:
     for plan in experiment.plans:
         labels = {"arm": plan.arm, "axes": dict(plan.axes), "declared": dict(plan.declared)}
         line(event="plan", hash=plan.hash, **labels, summary=dict(plan.summary))
+    for text in experiment.remarks:
+        line(event="warning", text=text)
     for item in experiment.differences:
         line(event="difference", path=item.path, values=dict(item.values), declared=item.declared)
 
@@ -116,6 +118,8 @@ def _print_tables(experiment: Experiment) -> None:
     _, own = apart(experiment.differences)
     if any(not item.declared for item in experiment.differences):
         OUT.print("\n[red]red: not declared by an arm[/]")
+    for text in experiment.remarks:
+        OUT.print(f"\n[yellow]warning:[/] {escape(text)}", soft_wrap=True)
     if own:
         OUT.print(f"[dim]and {len(own)} parameters of the controllers themselves: narrows cc show NAME[/]")
 

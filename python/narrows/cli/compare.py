@@ -50,6 +50,7 @@ def compare(
     losses within a seed, with their intervals.
     """
     from narrows import api
+    from narrows.results import mixed_versions
 
     with codes():
         results = [api.load(name, out=out) for name in runs]
@@ -65,13 +66,16 @@ def compare(
         )
         if not found:
             raise bad_input("these runs have no arm and seed in common", "compare runs whose arms have the same names")
+        notices = dict.fromkeys([mixed_versions(results), *(text for one in results for text in one.notices)])
+        left_out = (f"{text}; they are left out" for one in results if (text := validity.left_out(one.manifests)))
         for item in found if json else ():
             line(event="comparison", **_fields(item))
+        for text in filter(None, notices) if json else ():
+            line(event="notice", text=text)
         if not json:
             OUT.print(_table(found))
-            for text in (validity.left_out(one.manifests) for one in results):
-                if text:
-                    OUT.print(f"{text}; they are left out", markup=False, soft_wrap=True)
+            for text in (*left_out, *(f"note: {text}" for text in notices if text)):
+                OUT.print(text, markup=False, soft_wrap=True)
             OUT.print(
                 "[dim]means and ratios within a seed are over the common seeds; below 5 seeds smallest to largest[/]"
             )

@@ -78,7 +78,7 @@ def _scenario(scenario: Scenario, label: str, store: Store, *, quick: bool, wher
             json=json,
             label=f"{label}, {world}",
         )
-        made.append(handle.experiment.identifier)
+        made.append(handle.identifier)
     for results in api.load_beside(made, out=where.out):
         path = build(results, store)
         if json:

@@ -163,7 +163,7 @@ def _figure(figure: Figure, label: str, *, quick: bool, where: Where, json: bool
     from narrows.figures.files import save
 
     handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json, label=label)
-    identifier = handle.experiment.identifier
+    identifier = handle.identifier
     results = api.load(identifier, out=where.out)
     for path in save(figure.draw(results), where.out / "figures", figure.picture(quick=quick)):
         if json:

@@ -12,7 +12,7 @@ from narrows import validity, wording
 from narrows.backends import Backend
 from narrows.cli import options
 from narrows.cli.exits import codes
-from narrows.cli.output import OUT, line
+from narrows.cli.output import ERR, OUT, line
 from narrows.cli.progress import follow
 from narrows.errors import bad_input
 
@@ -34,11 +34,6 @@ class Where:
     ray_address: str | None
     threads: int = 1
     backend: Backend = Backend.SIM
-
-    def __post_init__(self) -> None:
-        """Raises `BadInput` where an address is given that nothing would use."""
-        if self.ray_address is not None and self.on is not options.Place.RAY:
-            raise bad_input("--ray-address is for runs on a cluster", "add --on ray")
 
 
 def run(
@@ -85,7 +80,7 @@ def _to_report(handle: Handle, out: Path) -> list[Entry]:
     from narrows.index import Index
 
     entries = Index(out).entries()
-    own = entries[handle.experiment.identifier]
+    own = entries[handle.identifier]
     other = partner(own, entries.values())
     return [own] if other is None else sorted([own, other], key=lambda entry: entry.backend.is_live)
 
@@ -119,7 +114,7 @@ def perform(
     handle = api.run(
         path,
         quick=quick,
-        seeds=options.inclusive(seeds),
+        seeds=seeds,
         settings=dict(settings),
         out=where.out,
         jobs=where.jobs,
@@ -128,6 +123,8 @@ def perform(
         threads=where.threads,
         backend=where.backend.value,
     )
+    for text in handle.experiment.remarks:
+        ERR.print(f"warning: {text}", markup=False, soft_wrap=True)
     follow(handle, label or handle.experiment.name)
     finished = handle.finish()
     wall_s = handle.progress().elapsed_s
@@ -142,7 +139,7 @@ def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: flo
     """What was done, how long it took, and what its runs cost, whenever they were made."""
     made = sum(not item.skipped for item in finished)
     runs = f"{wording.plural(made, 'run')} made, {len(finished) - made} were there"
-    lines = [f"{handle.experiment.identifier}: {runs}, in {out}; took {wording.duration(wall_s)}"]
+    lines = [f"{handle.identifier}: {runs}, in {out}; took {wording.duration(wall_s)}"]
     costs = cost(finished)
     if costs is not None:
         per_hop, holds, hops = costs
@@ -175,7 +172,7 @@ def _print_lines(handle: Handle, finished: Sequence[Finished], wall_s: float) ->
     per_hop, holds, hops = cost(finished) or (None, None, 0)
     line(
         event="finished",
-        identifier=handle.experiment.identifier,
+        identifier=handle.identifier,
         runs=len(finished),
         skipped=sum(item.skipped for item in finished),
         invalid=sum(validity.why_not(item.manifest) is not None for item in finished),

@@ -86,6 +86,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         entry=results.entry,
         arms=_arms(results.entry),
         left_out=validity.left_out(results.manifests),
+        notices=results.notices,
         beside=beside,
         unlike_hosts=unlike,
         live=live,
