@@ -158,9 +158,15 @@ def expand(
         quick=quick,
         sets=tuple((key, value) for key, value in sets),
         other_seeds=chosen != own,
-        warnings=tuple(map(str, raw.get("warnings") or ())),
+        warnings=tuple(_warning(item) for item in raw.get("warnings") or ()),
         backend=backend,
     )
+
+
+def _warning(item: Mapping[str, Any]) -> str:
+    """The schemes that it is about if not all, what may not be meant, and what to do about it."""
+    schemes = ", ".join(item["schemes"])
+    return f"{schemes}: {item['text']}; {item['help']}" if schemes else f"{item['text']}; {item['help']}"
 
 
 def chosen_seeds(seeds: Seeds) -> tuple[int, ...]:

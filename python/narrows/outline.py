@@ -48,7 +48,7 @@ def _rough(value: float) -> float:
 
 def seconds(summary: Mapping[str, Any], hold_ns: float) -> float:
     """Processor time of a run on a machine that needs so long for a hold."""
-    return float(summary["packet_hops"]) * HOLDS_PER_HOP * hold_ns / 1e9
+    return float(summary["work"]) * HOLDS_PER_HOP * hold_ns / 1e9
 
 
 def _network(summary: Mapping[str, Any]) -> str:

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from conftest import CHECKOUT
 
 SCRIPT = """
@@ -58,3 +60,69 @@ def test_the_native_module_keeps_its_contract(real):
         "version": True,
         "refused": True,
     }
+
+
+MEMORY = """
+import json, sys
+import polars as pl
+from narrows import _native
+FILE, PEAK, NOW = sys.argv[1], "VmHWM", "VmRSS"
+def resident(what):
+    return next(int(line.split()[1]) * 1000 for line in open("/proc/self/status") if line.startswith(what))
+plan = json.loads(_native.expand(FILE))["plans"][0]
+body, before = json.dumps(plan["plan"]), resident(NOW)
+outcome = _native.start(body, 1).join()
+for name in ("flows", "ports"):
+    pl.DataFrame(outcome.table(name)).write_parquet(FILE + ".parquet")
+json.dump([plan["summary"]["memory"], resident(PEAK) - before], sys.stdout)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read from /proc")
+@pytest.mark.parametrize(("flows", "size"), [(1_000, "200KB"), (10_000, "200KB"), (10_000, "2MB")])
+def test_memory_is_estimated_within_a_third_of_what_a_run_takes(real, folder, flows, size):
+    file = folder / "many.toml"
+    file.write_text(f"""
+        [topology.two-datacenters]
+        [[traffic]]
+        long = {{ flows = {flows}, size = "{size}", spread = "100ms" }}
+        between = "datacenters"
+        [[arm]]
+        name = "cubic"
+        cc = "cubic"
+        [run]
+        end = "1s"
+        drain = "4s"
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(file)], env=real, cwd=CHECKOUT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    estimated, taken = json.loads(done.stdout)
+    assert 0.75 < estimated / taken < 1.35, (estimated, taken)
+
+
+def test_what_may_not_be_meant_is_told(real, folder):
+    (folder / "locked.toml").write_text("""
+        [topology.two-datacenters]
+        [[traffic]]
+        long = {}
+        between = "datacenters"
+        [[arm]]
+        name = "a"
+        cc = "cubic"
+        [[arm]]
+        name = "b"
+        cc = "dctcp"
+        [run]
+        end = "1s"
+        seeds = 1
+    """)
+    command = [sys.executable, "-m", "narrows", "check", "locked.toml", "--json"]
+    done = subprocess.run(command, env=real, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    told = [event["text"] for event in events if event["event"] == "warning"]
+    assert len(told) == 2, told
+    assert told[0].startswith("flows may lock each other out at the drop-tail ports"), told
+    assert told[1].startswith("b: `dctcp` needs ECN marks, and no port on the paths of `traffic-1` marks; give"), told

@@ -7,7 +7,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use narrows_scenario::differences::differences;
 use narrows_scenario::plan::Plan;
 use narrows_scenario::summary::Summary;
-use narrows_scenario::{Limits, Overrides, json_schema, load, real_text};
+use narrows_scenario::{Limits, Overrides, Warning, json_schema, load, real_text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -119,12 +119,14 @@ pub(crate) fn expand(
     let limits = memory_limit_bytes.map_or(Limits::default(), |bytes| Limits { memory: Bytes::new(bytes) });
     let overrides = Overrides { sets, quick, seeds };
     let experiment = load(Path::new(path), &overrides, &limits).map_err(|error| BadInput::new_err(error.render()))?;
+    let hashes: Vec<String> = experiment.plans.iter().map(Plan::hash).collect();
     let plans: Vec<Json> = experiment
         .plans
         .iter()
-        .map(|plan| {
+        .zip(&hashes)
+        .map(|(plan, hash)| {
             json!({
-                "hash": plan.hash(),
+                "hash": hash,
                 "arm": plan.arm,
                 "axes": plan.axes,
                 "declared": plan.declared,
@@ -141,12 +143,27 @@ pub(crate) fn expand(
             json!({ "path": difference.path, "values": difference.values, "declared": difference.declared })
         })
         .collect();
+    // Each names the schemes that it is about: none where it is about all.
+    let schemes = |warning: &Warning| -> Vec<&str> {
+        let mut arms: Vec<&str> = warning.plans.iter().map(|plan| experiment.plans[*plan].arm.as_str()).collect();
+        arms.dedup();
+        if warning.plans.len() == experiment.plans.len() { vec![] } else { arms }
+    };
+    let warnings: Vec<Json> = experiment
+        .warnings
+        .iter()
+        .map(|warning| {
+            let plans: Vec<&str> = warning.plans.iter().map(|plan| hashes[*plan].as_str()).collect();
+            json!({ "text": warning.text, "help": warning.help, "schemes": schemes(warning), "plans": plans })
+        })
+        .collect();
     let expanded = json!({
         "name": experiment.name,
         "title": experiment.title.clone().unwrap_or_else(|| experiment.name.clone()),
         "seeds": experiment.seeds,
         "plans": plans,
         "differences": differences,
+        "warnings": warnings,
     });
     Ok(expanded.to_string())
 }

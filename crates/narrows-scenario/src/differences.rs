@@ -130,10 +130,15 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
     facts.insert("run.end".to_owned(), schedule.end.to_string());
     facts.insert("run.drain".to_owned(), schedule.drain.to_string());
     facts.insert("run.warmup".to_owned(), schedule.warmup.to_string());
-    let Sampling { queues, windows, goodput, throughput } = plan.sampling;
+    let Sampling { queues, windows, goodput, throughput, flows } = &plan.sampling;
     for (name, every) in [("queues", queues), ("windows", windows), ("goodput", goodput), ("throughput", throughput)] {
-        facts
-            .insert(format!("sample.{name}"), if every == Span::ZERO { "never".to_owned() } else { every.to_string() });
+        facts.insert(
+            format!("sample.{name}"),
+            if *every == Span::ZERO { "never".to_owned() } else { every.to_string() },
+        );
+    }
+    if !flows.is_empty() {
+        facts.insert("sample.flows".to_owned(), format!("{} {}", flows.len(), digest(flows)));
     }
     let watched: Vec<&str> =
         plan.network.links.iter().filter(|link| link.watched).map(|link| link.name.as_str()).collect();
@@ -141,10 +146,16 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
 
     let of_each: Vec<BTreeMap<String, String>> =
         plan.traffic.iter().map(|traffic| stack(traffic, controllers)).collect();
+    // By path: how many of the traffic entries say what the first that has it says.
+    let mut agreed: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+    for (path, value) in of_each.iter().flatten() {
+        let (first, count) = agreed.entry(path).or_insert((value, 0));
+        *count += usize::from(first == value);
+    }
     for (traffic, own) in plan.traffic.iter().zip(&of_each) {
         for (path, value) in own {
             // What all traffic agrees on is told once, without a name.
-            if of_each.iter().all(|other| other.get(path) == Some(value)) {
+            if agreed[path.as_str()].1 == of_each.len() {
                 facts.insert(path.clone(), value.clone());
             } else {
                 facts.insert(format!("traffic.{}.{path}", traffic.name), value.clone());

@@ -18,6 +18,12 @@ pub enum Problem {
         /// Why.
         kind: std::io::ErrorKind,
     },
+    /// A FIFO, a device or a socket.
+    #[error("`{}` is not a regular file", path.display())]
+    NotRegular {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is not text.
     #[error("`{}` is not UTF-8 text", path.display())]
     NotUtf8 {
@@ -341,6 +347,7 @@ impl Problem {
                 Some("give the path of an experiment file".to_owned())
             }
             Problem::Unreadable { .. } => Some("check the path and the rights".to_owned()),
+            Problem::NotRegular { .. } => Some("save it as a file first".to_owned()),
             Problem::NotUtf8 { .. } => Some("save it as UTF-8".to_owned()),
             Problem::OutsideFolder { .. } => {
                 Some("put the file beside the experiment and name it relatively".to_owned())
@@ -399,7 +406,7 @@ impl Problem {
             Problem::TooLargeForMemory { .. } => {
                 Some("lower the load, the run's end, the buffers or the number of hosts".to_owned())
             }
-            Problem::BadOverride { .. } => Some("write --set path=value, --seeds 1..=10".to_owned()),
+            Problem::BadOverride { .. } => Some("write --set path=value, --seeds 1..10".to_owned()),
         }
     }
 }
@@ -519,18 +526,42 @@ impl Error {
             let line = text[line_start..line_end].trim_end();
             let marked_end = floor_boundary(text, self.span.end.min(line_start + line.len()));
             let width = text.get(start..marked_end).map_or(1, |marked| marked.chars().count()).max(1);
+            let (line, column, width) = around(line, column - 1, width);
             let number = number.to_string();
             let gutter = " ".repeat(number.len());
-            let indent: String = line.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let indent: String = line.chars().take(column).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             let _ = writeln!(out, "{gutter} |\n{number} | {line}\n{gutter} | {indent}{}", "^".repeat(width));
         }
         if let Some(help) = self.problem.help() {
-            let _ = writeln!(out, "help: {help}");
+            let _ = writeln!(out, "help: {}", shown(&help));
         }
         // The text is not ours: what would steer a terminal is shown as a replacement character.
         let steers = |character: char| character.is_control() && !"\n\t".contains(character);
         out.chars().map(|character| if steers(character) { '\u{fffd}' } else { character }).collect()
     }
+}
+
+/// Characters of a line, or of a sentence, that are shown at most.
+const MAX_SHOWN: usize = 200;
+
+/// What is shown of a line of which `width` characters from `column` on are marked, and where the mark is in it.
+fn around(line: &str, column: usize, width: usize) -> (String, usize, usize) {
+    let from = if column + width <= MAX_SHOWN { 0 } else { column.saturating_sub(MAX_SHOWN / 4) };
+    let mut rest = line.chars().skip(from);
+    let shown: String = rest.by_ref().take(MAX_SHOWN).collect();
+    let (before, after) = (if from > 0 { "…" } else { "" }, if rest.next().is_some() { "…" } else { "" });
+    let width = width.min(MAX_SHOWN - (column - from));
+    (format!("{before}{shown}{after}"), column - from + before.chars().count(), width)
+}
+
+/// A sentence, without its middle if it is long: it may quote a name of any length.
+fn shown(sentence: &str) -> String {
+    let length = sentence.chars().count();
+    if length <= 2 * MAX_SHOWN {
+        return sentence.to_owned();
+    }
+    let (head, tail) = (sentence.chars().take(MAX_SHOWN), sentence.chars().skip(length - MAX_SHOWN));
+    head.chain(['…']).chain(tail).collect()
 }
 
 /// The last character boundary at or before `at`.
@@ -544,7 +575,7 @@ impl fmt::Display for Error {
         if let Some((line, column)) = self.line_and_column() {
             write!(f, ":{line}:{column}")?;
         }
-        write!(f, ": {}", self.problem)
+        write!(f, ": {}", shown(&self.problem.to_string()))
     }
 }
 

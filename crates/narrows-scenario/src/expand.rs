@@ -4,6 +4,7 @@
 //! then the values of the axes, then the caller's overrides; later ones replace earlier ones at their path. An axis into
 //! a controller (`cc.gemini.beta`) is left out for arms that run another; of an axis with several paths, only such paths.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path as FilePath;
 
@@ -17,10 +18,12 @@ use crate::document::{Document, Path, Value};
 use crate::error::{Judged, Problem, Source};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
+use crate::experiment::selector::Scalar;
 use crate::experiment::{Arm, File, Sample, Seeds};
-use crate::plan::{Graph, Pairs, Pattern, Plan, Role, Sampling, Schedule};
+use crate::plan::{Graph, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
 use crate::route::Routes;
 use crate::summary::Summary;
+use crate::topology::Named;
 use crate::traffic::opened::Opened;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
@@ -107,9 +110,10 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             axes.push(Axis { values: axis_values(value)?, paths });
         }
     }
-    let stated: Vec<String> = written.entries(&["sweep"]).into_iter().map(|(path, _)| path.text).collect();
+    let stated: BTreeSet<String> = written.entries(&["sweep"]).into_iter().map(|(path, _)| path.text).collect();
     if let Some((path, _)) = quick.sweep.iter().find(|(path, _)| !stated.contains(&path.text)) {
-        return Err(Problem::UnknownName { what: "axis", name: path.text.clone(), known: stated }.at(&path.span));
+        let (name, known) = (path.text.clone(), stated.into_iter().collect());
+        return Err(Problem::UnknownName { what: "axis", name, known }.at(&path.span));
     }
     let axes: Vec<(&[Path], Vec<Labelled<'_>>)> =
         axes.iter().map(|axis| Ok((axis.paths.as_slice(), axis.parsed(text)?))).collect::<Judged<_>>()?;
@@ -184,7 +188,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     }
     let seeds = match &settings.overrides.seeds {
         Some(text) => Seeds::parse(text).ok_or_else(|| {
-            let expected = "a range of seeds such as 1..=10, of at most 10000";
+            let expected = "a seed, a range such as 1..10 with both ends, or a list such as 1,3,5, of at most 10000";
             Problem::BadOverride { text: text.clone(), expected }.at(&(0..0))
         })?,
         None => file.run.value.seeds.map_or_else(|| Seeds((1..=10).collect()), |seeds| seeds.value),
@@ -284,6 +288,7 @@ fn axis_values<'i>(value: &Value<'i>) -> Judged<Vec<AxisValue<'i>>> {
     let values: Vec<AxisValue<'i>> = match value.get_ref() {
         DeValue::Array(list) => list.iter().cloned().map(AxisValue::Written).collect(),
         DeValue::String(text) => {
+            // As seeds: both ends included.
             let Some(Seeds(numbers)) = text.contains("..").then(|| Seeds::parse(text)).flatten() else {
                 return Err(bad_axis(&span));
             };
@@ -367,13 +372,14 @@ fn check_arms(arms: &[Located<Arm>]) -> Judged<()> {
     if arms.is_empty() {
         return Err(Problem::NoArms.at(&(0..0)));
     }
-    for (index, arm) in arms.iter().enumerate() {
+    let mut names = BTreeSet::new();
+    for arm in arms {
         let name = &arm.name;
         if name.trim().is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
             let sentence = "an arm's name has 1 to 64 characters".to_owned();
             return Err(Problem::Malformed { sentence, help: None }.at(&name.span));
         }
-        if arms[..index].iter().any(|earlier| earlier.name.value == name.value) {
+        if !names.insert(name.as_str()) {
             return Err(Problem::Duplicate { what: "arms", name: name.value.clone() }.at(&name.span));
         }
     }
@@ -402,8 +408,8 @@ struct Labels {
 /// One copy of the file, judged and resolved.
 fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>) -> Judged<Plan> {
     let schedule = schedule(file)?;
-    let mut network = topology::resolve(&file.topology)?;
-    let sampling = sampling(&file.sample, &mut network, &schedule)?;
+    let (mut network, named) = topology::resolve(&file.topology)?;
+    let mut sampling = sampling(&file.sample, &mut network, &named, &schedule)?;
     let host = topology::host(&file.topology);
     let profile = stack::resolve(host, Profile::LINUX_4_9)?;
     stack::fits(host, &network)?;
@@ -414,6 +420,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     let routes = Routes::new(&network);
     let scene = Scene {
         graph: &network,
+        named: &named,
         routes: &routes,
         profile,
         cc: file.cc.as_ref(),
@@ -425,7 +432,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     };
     let mut traffic = vec![];
     let mut opened = Opened::of(&network);
-    let mut names: Vec<String> = vec![];
+    let mut names = BTreeSet::new();
     for (index, written) in file.traffic.iter().enumerate() {
         let name = match &written.name {
             Some(name) => {
@@ -434,15 +441,15 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
             }
             None => format!("traffic-{}", index + 1),
         };
-        if names.contains(&name) {
+        if !names.insert(name.clone()) {
             let span = written.name.as_ref().map_or(&written.span, |name| &name.span);
             return Err(Problem::Duplicate { what: "kinds of traffic", name }.at(span));
         }
         let resolved = traffic::resolve(&name, written, &scene)?;
         opened.add(&resolved, schedule.end, written.connections.as_ref().map_or(&written.span, |said| &said.span))?;
         traffic.extend(resolved);
-        names.push(name);
     }
+    sampling.flows = sampled_flows(&file.sample, &sampling, &traffic)?;
     let Labels { experiment, arm: arm_name, axes, declared } = labels;
     let plan = Plan { experiment, arm: arm_name, axes, declared, network, traffic, schedule, sampling };
     let needed = Summary::of(&plan, 0).memory;
@@ -493,15 +500,78 @@ fn schedule(file: &File) -> Judged<Schedule> {
         return Err(Problem::OutOfRange { what, value, least: "1ps".to_owned(), most }.at(&run.end.span));
     }
     let drain = run.drain.as_ref().map_or(Ok(Span::from_secs(10)), |drain| within("drain", drain, LONGEST))?;
-    let warmup =
-        run.warmup.as_ref().map_or(Ok(Span::ZERO), |warmup| within("warmup", warmup, end.since(Time::ZERO)))?;
+    let warmup = run.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value.0);
+    if let (true, Some(at)) = (Time::ZERO + warmup >= end, &run.warmup) {
+        let (start, end) = (warmup.to_string(), end.to_string());
+        return Err(Problem::EndsBeforeStart { what: "what is measured", start, end }.at(&at.span));
+    }
     Ok(Schedule { end, drain, warmup })
+}
+
+/// The flows with a size that are sampled. Refuses samples of flows where there are none to sample.
+fn sampled_flows(sample: &Sample, sampling: &Sampling, traffic: &[Traffic]) -> Judged<Vec<SampledFlow>> {
+    let Some(written) = &sample.flows else {
+        let lasting = |traffic: &Traffic| matches!(&traffic.pattern, Pattern::List(list) if list.iter().any(|flow| flow.size.is_none()));
+        let asked = [("windows", &sample.windows), ("goodput", &sample.goodput)];
+        return match asked.into_iter().find_map(|(key, at)| at.as_ref().map(|at| (key, at))) {
+            Some((key, at)) if !traffic.iter().any(lasting) => {
+                let sentence = format!("`{key}` samples flows without a size, and there are none");
+                let help =
+                    "name flows with `flows = [\"web/*\"]`, by traffic, or by their numbers in results".to_owned();
+                Err(Problem::Malformed { sentence, help: Some(help) }.at(&at.span))
+            }
+            _ => Ok(vec![]),
+        };
+    };
+    if let (true, Some(first)) = (sampling.windows.max(sampling.goodput) == Span::ZERO, written.first()) {
+        return Err(Problem::NotHere { key: "flows", place: "without `windows` and `goodput`" }.at(&first.span));
+    }
+    let mut flows = vec![];
+    for name in written {
+        let malformed =
+            |sentence: String, help: &str| Problem::Malformed { sentence, help: Some(help.to_owned()) }.at(&name.span);
+        let text = match &name.value {
+            Scalar::Whole(number) => {
+                if traffic.iter().any(|traffic| matches!(traffic.pattern, Pattern::Incast(_))) {
+                    let sentence = "beside `incast` it is not known ahead which flow gets a number".to_owned();
+                    return Err(malformed(sentence, "name it by its traffic, such as \"web/7\""));
+                }
+                let number = u32::try_from(*number).map_err(|_| {
+                    malformed(format!("{number} is no flow's number"), "write the number of a row of `flows`")
+                })?;
+                flows.push(SampledFlow::Number(number));
+                continue;
+            }
+            Scalar::Text(text) => text,
+            _ => return Err(malformed("a flow is a text or a number".to_owned(), "write \"web/*\", \"web/7\" or 440")),
+        };
+        let (of, place) = text.rsplit_once('/').unwrap_or((text, ""));
+        let sequence = place.parse::<u32>();
+        if place != "*" && sequence.is_err() {
+            let sentence = format!("`{text}` names no flows");
+            return Err(malformed(sentence, "write \"web/*\" for all of the traffic `web`, or \"web/7\""));
+        }
+        let before = flows.len();
+        for (index, entry) in (0..).zip(traffic) {
+            // A traffic of several directions or clients has an entry for each: `web/a`, `web/b`.
+            let whole = entry.name.split('/').next().unwrap_or_default();
+            if select::matches(of, &entry.name) || select::matches(of, whole) {
+                let one = |sequence: &u32| SampledFlow::One { traffic: index, sequence: *sequence };
+                flows.push(sequence.as_ref().map_or(SampledFlow::All(index), one));
+            }
+        }
+        if flows.len() == before {
+            let known = traffic.iter().map(|entry| entry.name.clone()).collect();
+            return Err(Problem::UnknownName { what: "traffic", name: of.to_owned(), known }.at(&name.span));
+        }
+    }
+    Ok(flows)
 }
 
 /// Most samples of one kind and place.
 const MOST_SAMPLES: u64 = 100_000_000;
 
-fn sampling(sample: &Sample, network: &mut Graph, schedule: &Schedule) -> Judged<Sampling> {
+fn sampling(sample: &Sample, network: &mut Graph, named: &Named, schedule: &Schedule) -> Judged<Sampling> {
     let every = |what: &'static str, at: Option<&Located<Quantity<Span>>>| -> Judged<Span> {
         let Some(at) = at else { return Ok(Span::ZERO) };
         let span = at.value.0;
@@ -519,11 +589,12 @@ fn sampling(sample: &Sample, network: &mut Graph, schedule: &Schedule) -> Judged
         windows: every("the time between samples", sample.windows.as_ref())?,
         goodput: every("the width of a bin", sample.goodput.as_ref())?,
         throughput: every("the width of a bin", sample.throughput.as_ref())?,
+        flows: vec![],
     };
     if let Some(watch) = &sample.watch {
         for pattern in &watch.value.0 {
             let span = if pattern.span.is_empty() { watch.span.clone() } else { pattern.span.clone() };
-            for link in select::links(network, &Located { value: pattern.value.clone(), span })? {
+            for link in select::links(network, named, &Located { value: pattern.value.clone(), span })? {
                 network.links[link].watched = true;
             }
         }

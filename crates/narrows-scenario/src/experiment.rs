@@ -2,6 +2,7 @@
 //! mean together is judged where it is resolved.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use narrows_core::units::{Span, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -18,7 +19,7 @@ pub mod traffic;
 use located::Located;
 use network::{Sets, Topology};
 use quantity::Quantity;
-use selector::{Anything, Controller, Selector};
+use selector::{Anything, Controller, Scalar, Selector};
 use traffic::Traffic;
 
 /// An experiment file.
@@ -76,7 +77,7 @@ pub struct Run {
     pub drain: Option<Located<Quantity<Span>>>,
     /// What starts before this does not count; none where nothing is said.
     pub warmup: Option<Located<Quantity<Span>>>,
-    /// `"1..=10"` or a list; `"1..=10"` where nothing is said.
+    /// `"1..10"`, both ends included, a number or a list (default: `"1..10"`).
     pub seeds: Option<Located<Seeds>>,
     /// What differs in a quick run.
     #[serde(default)]
@@ -114,15 +115,29 @@ pub struct Sample {
     /// Roles or links whose ports are watched, globs allowed; ports between switches where nothing is said, or towards
     /// hosts where there are none.
     pub watch: Option<Located<Selector>>,
-    /// Window and pacing rate of long-lived connections, so often.
+    /// Window and pacing rate of the senders of long-lived flows and of `flows`, so often.
     pub windows: Option<Located<Quantity<Span>>>,
-    /// Goodput of long-lived flows in bins of this width.
+    /// Goodput of long-lived flows and of `flows` in bins of this width.
     pub goodput: Option<Located<Quantity<Span>>>,
+    /// Flows with a size that are sampled too: `"web/*"` for all of a traffic, `"web/7"` for the one that seven others of it
+    /// precede, or the number that a flow has in results.
+    #[schemars(with = "Vec<FlowName>")]
+    pub flows: Option<Vec<Located<Scalar>>>,
     /// What watched ports send, in bins of this width.
     pub throughput: Option<Located<Quantity<Span>>>,
 }
 
-/// Seeds: `"1..=10"`, `"1..11"`, `"7"`, or a list of numbers. At most 10 000, each once.
+/// How a sampled flow is named, for the schema.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "it stands for its schema")]
+enum FlowName {
+    Named(String),
+    Number(u32),
+}
+
+/// Seeds: `7`, `"1..10"` with both ends, for which `"1..=10"` is another spelling, several of these as `"1,3,5..9"`, or a
+/// list of numbers. At most 10 000, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
@@ -130,45 +145,58 @@ pub struct Seeds(pub Vec<u64>);
 pub const MOST_SEEDS: u64 = 10_000;
 
 impl Seeds {
+    /// What seeds are, for messages.
+    pub(crate) const SHAPE: &str =
+        "seeds are a number, a range such as \"1..10\" with both ends, or a list of different numbers, at most 10000";
+
     /// Reads the text form.
     pub fn parse(text: &str) -> Option<Seeds> {
         let number = |text: &str| text.trim().parse::<u64>().ok();
-        let (first, beyond) = match text.split_once("..") {
-            Some((first, last)) => match last.strip_prefix('=') {
-                Some(last) => (number(first)?, number(last)?.checked_add(1)?),
-                None => (number(first)?, number(last)?),
-            },
-            None => (number(text)?, number(text)?.checked_add(1)?),
-        };
-        (first < beyond && beyond - first <= MOST_SEEDS).then(|| Seeds((first..beyond).collect()))
+        let mut seeds = vec![];
+        for part in text.split(',') {
+            let (first, last) = match part.split_once("..") {
+                Some((first, last)) => (number(first)?, number(last.strip_prefix('=').unwrap_or(last))?),
+                None => (number(part)?, number(part)?),
+            };
+            if first > last || last - first >= MOST_SEEDS || seeds.len() as u64 >= MOST_SEEDS {
+                return None;
+            }
+            seeds.extend(first..=last);
+        }
+        Seeds::of(seeds)
+    }
+
+    /// These, if they are few enough and different.
+    fn of(seeds: Vec<u64>) -> Option<Seeds> {
+        let different = seeds.iter().collect::<BTreeSet<_>>().len() == seeds.len();
+        (!seeds.is_empty() && different && seeds.len() as u64 <= MOST_SEEDS).then_some(Seeds(seeds))
     }
 }
 
 impl<'de> Deserialize<'de> for Seeds {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::{Error, SeqAccess, Visitor};
-        const SHAPE: &str = "seeds are a range such as \"1..=10\" or a list of different numbers, at most 10000";
-        struct TextOrList;
-        impl<'de> Visitor<'de> for TextOrList {
+        struct Shape;
+        impl<'de> Visitor<'de> for Shape {
             type Value = Seeds;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("seeds such as \"1..=10\" or [1, 2, 3]")
+                f.write_str("seeds such as \"1..10\", [1, 2, 3] or 7")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Seeds, E> {
-                Seeds::parse(text).ok_or_else(|| E::custom(SHAPE))
+                Seeds::parse(text).ok_or_else(|| E::custom(Seeds::SHAPE))
+            }
+            fn visit_i64<E: Error>(self, seed: i64) -> Result<Seeds, E> {
+                u64::try_from(seed).map(|seed| Seeds(vec![seed])).map_err(|_| E::custom(Seeds::SHAPE))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Seeds, A::Error> {
                 let mut seeds = vec![];
                 while let Some(seed) = items.next_element::<u64>()? {
-                    if seeds.contains(&seed) || seeds.len() as u64 == MOST_SEEDS {
-                        return Err(A::Error::custom(SHAPE));
-                    }
                     seeds.push(seed);
                 }
-                if seeds.is_empty() { Err(A::Error::custom(SHAPE)) } else { Ok(Seeds(seeds)) }
+                Seeds::of(seeds).ok_or_else(|| A::Error::custom(Seeds::SHAPE))
             }
         }
-        deserializer.deserialize_any(TextOrList)
+        deserializer.deserialize_any(Shape)
     }
 }
 
@@ -181,7 +209,9 @@ impl JsonSchema for Seeds {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "anyOf": [
-            { "type": "string", "pattern": r"^\s*[0-9]+\s*(\.\.=?\s*[0-9]+)?\s*$", "examples": ["1..=10"] },
+            { "type": "string", "pattern": r"^\s*[0-9]+\s*(\.\.=?\s*[0-9]+)?\s*(,\s*[0-9]+\s*(\.\.=?\s*[0-9]+)?\s*)*$",
+              "examples": ["1..10"] },
+            { "type": "integer", "minimum": 0 },
             { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1, "uniqueItems": true },
         ] })
     }

@@ -14,6 +14,14 @@ pub(crate) const LARGEST_EXPERIMENT: u64 = 4 << 20;
 /// The text of a file of at most so many bytes.
 pub(crate) fn read(path: &Path, most: u64) -> Result<String, Problem> {
     let unreadable = |kind| Problem::Unreadable { path: path.to_owned(), kind };
+    // Opening a FIFO would wait for a writer, so its kind is looked at first.
+    let kind = std::fs::metadata(path).map_err(|error| unreadable(error.kind()))?;
+    if kind.is_dir() {
+        return Err(unreadable(std::io::ErrorKind::IsADirectory));
+    }
+    if !kind.is_file() {
+        return Err(Problem::NotRegular { path: path.to_owned() });
+    }
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.kind()))?;
     let mut bytes = vec![];
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.kind()))?;
@@ -44,6 +52,7 @@ pub(crate) fn beside(folder: Option<&Path>, reference: &Located<String>) -> Judg
         match problem {
             Problem::Unreadable { kind, .. } => Problem::Unreadable { path: relative.to_owned(), kind },
             Problem::NotUtf8 { .. } => Problem::NotUtf8 { path: relative.to_owned() },
+            Problem::NotRegular { .. } => Problem::NotRegular { path: relative.to_owned() },
             other => other,
         }
         .at(&reference.span)

@@ -34,6 +34,7 @@ pub mod summary;
 mod topology;
 pub mod traffic;
 pub mod units;
+mod warnings;
 
 pub use controller::{describe_value, parameter_value, real_text, shown};
 pub use error::{CdfFault, Error, FlowFault, Problem};
@@ -41,6 +42,7 @@ pub use expand::MOST_PLANS;
 pub use experiment::json_schema;
 pub use offered::offered_load;
 pub use topology::{MOST_HOSTS, MOST_LINKS};
+pub use warnings::Warning;
 
 /// An experiment, expanded.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +56,8 @@ pub struct Experiment {
     /// One for each arm and combination of the axes; arms in the order of the file, the last axis turning fastest. Plans
     /// of equal hash share their runs.
     pub plans: Vec<plan::Plan>,
+    /// What may not be meant.
+    pub warnings: Vec<Warning>,
 }
 
 /// What the caller changes.
@@ -134,7 +138,10 @@ impl Loader<'_> {
         let Loader { name, folder, overrides, limits, controllers, .. } = *self;
         let settings = expand::Settings { overrides, limits, controllers, folder, name };
         match expand::expand(&source, &settings) {
-            Ok(expand::Expanded { name, title, seeds, plans }) => Ok(Experiment { name, title, seeds, plans }),
+            Ok(expand::Expanded { name, title, seeds, plans }) => {
+                let warnings = warnings::of(&plans, controllers);
+                Ok(Experiment { name, title, seeds, plans, warnings })
+            }
             Err(fault) => Err(Box::new(Error::new(*fault, source))),
         }
     }

@@ -44,18 +44,38 @@ pub struct Schedule {
 }
 
 /// What is sampled while a run goes on, and how often; zero spans sample nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Sampling {
     /// Backlog of every watched port.
     pub queues: Span,
-    /// Window and pacing rate of long-lived connections.
+    /// Window and pacing rate of the senders of sampled flows.
     pub windows: Span,
-    /// Goodput of long-lived flows, in bins of this width.
+    /// Goodput of sampled flows, in bins of this width.
     pub goodput: Span,
     /// What watched ports send, in bins of this width. Zero is left out of the plan's text.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub throughput: Span,
+    /// The flows that are sampled beside those without a size. None is left out of the plan's text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<SampledFlow>,
+}
+
+/// Flows with a size that are sampled while they go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampledFlow {
+    /// All of this traffic entry.
+    All(u32),
+    /// One of a traffic entry, by its place in the order of their starts.
+    One {
+        /// The entry.
+        traffic: u32,
+        /// How many of the entry come before it.
+        sequence: u32,
+    },
+    /// The flow of this number in results; of plans without closed loops only.
+    Number(u32),
 }
 
 /// A network: nodes and directed links. Indices into these lists are the identifiers that drivers and results use.

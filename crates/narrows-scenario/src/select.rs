@@ -1,12 +1,15 @@
 //! Hosts and links by name, glob or role.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::selector::Selector;
 use crate::plan::{Graph, NodeKind, Role};
+use crate::topology::Named;
 
 /// Whether `text` matches a pattern in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
@@ -78,18 +81,20 @@ pub(crate) fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// The links of a role, or whose names match; at least one.
-pub(crate) fn links(graph: &Graph, pattern: &Located<String>) -> Judged<Vec<usize>> {
-    let wanted = role(&pattern.value);
-    let found: Vec<usize> = (0..graph.links.len())
-        .filter(|index| {
-            let link = &graph.links[*index];
-            wanted.map_or_else(|| matches(&pattern.value, &link.name), |role| link.role == role)
-        })
-        .collect();
+/// The links of a role, or whose names match, that of a link's two directions included; at least one.
+pub(crate) fn links(graph: &Graph, named: &Named, pattern: &Located<String>) -> Judged<Vec<usize>> {
+    let found: Vec<usize> = match role(&pattern.value) {
+        Some(role) => (0..graph.links.len()).filter(|index| graph.links[*index].role == role).collect(),
+        None => {
+            let own = named.iter().filter(|(name, _)| matches(&pattern.value, name)).flat_map(|(_, links)| *links);
+            let direct = (0..graph.links.len()).filter(|index| matches(&pattern.value, &graph.links[*index].name));
+            direct.chain(own).collect::<BTreeSet<_>>().into_iter().collect()
+        }
+    };
     if found.is_empty() {
         let names = ["wan", "fabric", "edge", "host"].map(str::to_owned).into_iter();
-        let known = names.chain(graph.links.iter().map(|link| link.name.clone())).collect();
+        let known = names.chain(named.keys().cloned());
+        let known = known.chain(graph.links.iter().map(|link| link.name.clone())).collect();
         return Err(Problem::NoSuchLink { pattern: pattern.value.clone(), known }.at(&pattern.span));
     }
     Ok(found)

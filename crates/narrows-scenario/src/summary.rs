@@ -2,15 +2,19 @@
 //! promises.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
-use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Span, Time};
 use serde::Serialize;
 
 use crate::offered;
-use crate::plan::{Connections, FlowStart, Graph, NodeKind, Pairs, Pattern, Plan, Role, Sampling, Traffic};
+use crate::plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
 use crate::route::Routes;
 use crate::select::role_name;
+
+mod memory;
+
+use memory::Held;
 
 /// Payload of a full packet, bytes.
 const PAYLOAD: f64 = 1_448.0;
@@ -18,21 +22,13 @@ const PAYLOAD: f64 = 1_448.0;
 const WIRE: f64 = 1_538.0;
 /// One acknowledgement for so many packets of data where the receiver merges bursts: measured 2 (all paced) to 10.
 const PACKETS_PER_ACK_MERGED: f64 = 4.0;
-/// Memory of one packet in a port or on a wire, bytes.
-const MEMORY_OF_A_PACKET: u64 = 40;
-/// Memory of one connection: two ends and a controller, bytes.
-const MEMORY_OF_A_CONNECTION: u64 = 2_048;
-/// Memory of one packet of a connection's largest window, which a persistent connection keeps, bytes. Measured on traffic
-/// of mean size between datacenters: 35 (CUBIC) to 90 (BBR).
-const MEMORY_OF_A_WINDOW_PACKET: f64 = 96.0;
-/// Memory of one sample, bytes: 24 of its row, and as much again with its name for the copy that becomes a file.
-const MEMORY_OF_A_SAMPLE: f64 = 64.0;
-/// Memory of one flow while it goes on and as a row, and of the row's copy that becomes a file, bytes.
-const MEMORY_OF_A_FLOW: u64 = 350;
-/// Memory of a host or a switch, bytes.
-const MEMORY_OF_A_NODE: u64 = 512;
-/// Memory of a link and its counters, bytes.
-const MEMORY_OF_A_LINK: u64 = 512;
+/// Packets of a connection's handshake.
+const HANDSHAKE_PACKETS: f64 = 3.0;
+/// Packets of an overload that come for each that gets through: what is dropped has crossed links before.
+const SENT_IN_OVERLOAD: f64 = 2.0;
+/// What a connection that is there with many others costs beside its packets, in packet-hops. Measured: 210 to 330 with 10,000
+/// to 100,000 at once.
+const HOPS_OF_A_CONNECTION: f64 = 270.0;
 
 /// A plan in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,7 +49,10 @@ pub struct Summary {
     pub packets: f64,
     /// The same, each counted on every link it crosses.
     pub packet_hops: f64,
-    /// Memory of a run, bytes.
+    /// What takes time, in packet-hops' worth of it.
+    pub work: f64,
+    /// Memory that a run adds to its process, bytes: measured, 0.7 to 1.4 times what it takes, and up to twice where
+    /// persistent connections carry many flows.
     pub memory: Bytes,
     /// Time that a run takes on one core, if a packet-hop costs what the caller says.
     pub cpu_time: Span,
@@ -112,8 +111,34 @@ struct Lasting {
 }
 
 impl Lasting {
+    /// When it is there, on a grid so coarse.
+    fn period(&self, grid: Option<f64>) -> Period {
+        let Some(step) = grid else { return Period { begin: self.begin, end: self.end } };
+        Period { begin: (self.begin / step).floor() * step, end: (self.end / step).ceil() * step }
+    }
+}
+
+/// When flows are there, seconds.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    begin: f64,
+    end: f64,
+}
+
+impl Period {
+    /// The step that keeps different periods few, if they are many: each is held against every other.
+    fn grid(elastic: &[Lasting], seconds: f64) -> Option<f64> {
+        const MAX_PERIODS: usize = 64;
+        let different: BTreeSet<(u64, u64)> = elastic.iter().map(|lasting| lasting.period(None).key()).collect();
+        (different.len() > MAX_PERIODS).then_some(seconds / 8.0)
+    }
+
+    fn key(self) -> (u64, u64) {
+        (self.begin.to_bits(), self.end.to_bits())
+    }
+
     /// The part of another's time that this one is there.
-    fn share_of(&self, other: &Lasting) -> f64 {
+    fn share_of(self, other: Period) -> f64 {
         let both = (self.end.min(other.end) - self.begin.max(other.begin)).max(0.0);
         if both > 0.0 { both / (other.end - other.begin) } else { 0.0 }
     }
@@ -141,13 +166,14 @@ impl Summary {
         let offered = offered::of(plan, &routes).expect("a plan's traffic has paths");
         let mut long = vec![0.0; graph.links.len()];
         let mut traffic = vec![];
-        let (mut connections, mut rows, mut windows) = (0.0, 0.0, 0.0);
-        // Packets of data and acknowledgements, and who exchanges them.
-        let mut data: Vec<(Cow<'_, Pairs>, f64)> = vec![];
+        let mut held = Held::of(plan);
+        let mut data: Vec<Exchange<'_>> = vec![];
         let mut elastic: Vec<Lasting> = vec![];
         for kind in &plan.traffic {
             let (flows, mean, rate, sizes);
             let with_acks = 1.0 + 1.0 / packets_per_ack(kind);
+            let fresh = !matches!(kind.connections, Connections::Persistent { .. });
+            let handshake = if kind.connections == Connections::Fresh { HANDSHAKE_PACKETS } else { 0.0 };
             match &kind.pattern {
                 Pattern::Open(open) => {
                     let per_second = offered::flows_per_second(open);
@@ -158,28 +184,39 @@ impl Summary {
                         Some(open.sizes.name.clone()),
                     );
                     let packets = (open.sizes.mean() / PAYLOAD).max(1.0);
-                    data.push((Cow::Borrowed(&open.pairs), flows * packets * with_acks));
-                    if let Connections::Persistent { pool } = kind.connections {
-                        let kept = f64::from(pool) * pairs_of(&open.pairs);
-                        connections += kept;
-                        windows += kept.min(flows) * packets;
+                    data.push(Exchange::new(
+                        Cow::Borrowed(&open.pairs),
+                        flows * (packets * with_acks + handshake),
+                        kind,
+                        flows,
+                    ));
+                    match kind.connections {
+                        Connections::Persistent { pool } => {
+                            held.keep(kind, f64::from(pool) * pairs_of(&open.pairs), flows, packets);
+                        }
+                        _ => held.overlapping(flows, per_second, open.sizes.mean(), seconds),
                     }
-                    // Little's law: a flow lives about 200 ms and twenty times its time on the slowest link.
-                    let slowest = graph.links.iter().map(|link| link.rate.as_bps()).min().unwrap_or(1) as f64;
-                    connections += per_second * (0.2 + 20.0 * 8.0 * open.sizes.mean() / slowest).min(seconds);
                 }
                 Pattern::List(list) => {
                     (flows, rate, sizes) = (list.len() as f64, None, None);
                     let sized: Vec<u64> = list.iter().filter_map(|flow| flow.size).map(Bytes::get).collect();
                     mean = (!sized.is_empty()).then(|| sized.iter().sum::<u64>() as f64 / sized.len() as f64);
-                    connections += flows;
                     let pairs = |long: bool| -> Vec<(u32, u32)> {
                         let wanted = list.iter().filter(|flow| flow.size.is_none() == long);
                         wanted.map(|flow| (flow.source, flow.destination)).collect()
                     };
                     if !sized.is_empty() {
                         let packets: f64 = sized.iter().map(|size| (*size as f64 / PAYLOAD).max(1.0)).sum();
-                        data.push((Cow::Owned(Pairs::Listed(pairs(false))), packets * with_acks));
+                        let all = packets * with_acks + sized.len() as f64 * handshake;
+                        data.push(Exchange::new(
+                            Cow::Owned(Pairs::Listed(pairs(false))),
+                            all,
+                            kind,
+                            sized.len() as f64,
+                        ));
+                        let moments = list.iter().map(|flow| (flow.at + flow.spread).as_ps() as f64 / 1e12);
+                        let per_second = sized.len() as f64 / moments.fold(1e-3, f64::max);
+                        held.overlapping(sized.len() as f64, per_second, mean.unwrap_or_default(), seconds);
                     }
                     let lasting = pairs(true);
                     if !lasting.is_empty() {
@@ -190,6 +227,7 @@ impl Summary {
                             moments.map(|at| at.as_ps() as f64 / 1e12).sum::<f64>() / count
                         };
                         let (begin, end) = (mean(&|flow| flow.at), mean(&|flow| until(flow.stop).max(flow.at)));
+                        held.connections += count;
                         elastic.push(Lasting { pairs: Pairs::Listed(lasting), count, begin, end, with_acks });
                     }
                 }
@@ -199,11 +237,17 @@ impl Summary {
                     rate = incast.mean_interarrival.map(|_| responses / seconds);
                     let listed = incast.servers.iter().map(|server| (*server, incast.client)).collect();
                     let packets = responses * (incast.response.get() as f64 / PAYLOAD).max(1.0);
-                    data.push((Cow::Owned(Pairs::Listed(listed)), packets * with_acks));
-                    connections += incast.servers.len() as f64;
+                    let handshakes = if fresh { responses * handshake } else { 0.0 };
+                    data.push(Exchange::new(
+                        Cow::Owned(Pairs::Listed(listed)),
+                        packets * with_acks + handshakes,
+                        kind,
+                        responses,
+                    ));
+                    held.connections += incast.servers.len() as f64;
                 }
             }
-            rows += flows;
+            held.flows += flows;
             traffic.push(TrafficSummary {
                 name: kind.name.clone(),
                 controller: kind.controller.name.clone(),
@@ -213,31 +257,50 @@ impl Summary {
                 flows,
             });
         }
-        let shares: Vec<Vec<f64>> = elastic.iter().map(|lasting| crossing(&lasting.pairs)).collect();
+        let until = (plan.schedule.end + plan.schedule.drain).as_ps() as f64 / 1e12;
+        held.connections = held.connections.max(slow_down(&mut data, graph, &routes, until));
+        // Links that each list crosses and its part of them, few of many; and what all lists of the same times have there.
+        let shares: Vec<Vec<(usize, f64)>> = elastic
+            .iter()
+            .map(|lasting| (0..).zip(crossing(&lasting.pairs)).filter(|(_, share)| *share > 0.0).collect())
+            .collect();
+        let mut periods: Vec<(Period, Vec<f64>)> = vec![];
+        let grid = Period::grid(&elastic, seconds);
+        let mut place = BTreeMap::new();
         for (lasting, shares) in elastic.iter().zip(&shares) {
-            long.iter_mut().zip(shares).for_each(|(long, share)| *long += lasting.count * share);
+            let period = lasting.period(grid);
+            let at = *place.entry(period.key()).or_insert_with(|| {
+                periods.push((period, vec![0.0; graph.links.len()]));
+                periods.len() - 1
+            });
+            for (link, share) in shares {
+                long[*link] += lasting.count * share;
+                periods[at].1[*link] += lasting.count * share;
+            }
         }
         // A long-lived flow gets what the most contended link on its way leaves; all of a list are taken to be alike, and
         // share with others while these are there.
         for (lasting, own) in elastic.iter().zip(&shares) {
+            let period = lasting.period(grid);
             let with = |link: usize| -> f64 {
-                let others = elastic.iter().zip(&shares);
-                others.map(|(other, shares)| other.count * shares[link] * other.share_of(lasting)).sum()
+                periods.iter().map(|(other, flows)| flows[link] * other.share_of(period)).sum()
             };
-            let per_flow = (0..graph.links.len())
-                .filter(|link| own[*link] > 0.0)
-                .map(|link| {
-                    graph.links[link].rate.as_bps() as f64 * (1.0 - offered[link]).max(0.05) / with(link).max(1.0)
+            let per_flow = own
+                .iter()
+                .map(|(link, _)| {
+                    graph.links[*link].rate.as_bps() as f64 * (1.0 - offered[*link]).max(0.05) / with(*link).max(1.0)
                 })
                 .fold(f64::INFINITY, f64::min);
             let bits = lasting.count * (lasting.end - lasting.begin) * per_flow;
-            data.push((Cow::Borrowed(&lasting.pairs), bits / (8.0 * WIRE) * lasting.with_acks));
+            let packets = bits / (8.0 * WIRE) * lasting.with_acks;
+            data.push(Exchange { pairs: Cow::Borrowed(&lasting.pairs), packets, fresh: 0.0 });
         }
-        let amounts: Vec<(&Pairs, f64)> = data.iter().map(|(pairs, packets)| (&**pairs, *packets)).collect();
+        let amounts = amounts(&data);
         let packets: f64 = amounts.iter().map(|(_, packets)| packets).sum();
-        let packet_hops: f64 = routes.carried(&amounts).expect("a plan's traffic has paths").iter().sum();
-        let kept = windows * MEMORY_OF_A_WINDOW_PACKET + samples(plan) * MEMORY_OF_A_SAMPLE;
-        let memory = memory(graph, connections, rows, kept);
+        let carried = routes.carried(&amounts).expect("a plan's traffic has paths");
+        let packet_hops: f64 = carried.iter().sum();
+        let memory = held.bytes(&carried, packets);
+        let work = packet_hops + held.connections * HOPS_OF_A_CONNECTION;
         Summary {
             hosts: graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(),
             switches: graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count(),
@@ -247,8 +310,9 @@ impl Summary {
             bottlenecks: bottlenecks(graph, &offered, &long),
             packets,
             packet_hops,
+            work,
             memory,
-            cpu_time: Span::from_ps((packet_hops * ns_per_hop as f64 * 1_000.0) as u64),
+            cpu_time: Span::from_ps((work * ns_per_hop as f64 * 1_000.0) as u64),
         }
     }
 }
@@ -259,23 +323,6 @@ fn packets_per_ack(kind: &Traffic) -> f64 {
     if kind.profile.receive_offload_segments > 1 { every.max(PACKETS_PER_ACK_MERGED) } else { every }
 }
 
-/// Samples of watched ports, and of the windows and the goodput of long-lived flows, whole run.
-#[expect(clippy::cast_precision_loss, reason = "estimates")]
-fn samples(plan: &Plan) -> f64 {
-    let watched = plan.network.links.iter().filter(|link| link.watched).count() as f64;
-    let long_of = |pattern: &Pattern| match pattern {
-        Pattern::List(list) => list.iter().filter(|flow| flow.size.is_none()).count(),
-        Pattern::Open(_) | Pattern::Incast(_) => 0,
-    };
-    let long = plan.traffic.iter().map(|traffic| long_of(&traffic.pattern)).sum::<usize>() as f64;
-    let times = |every: Span| match every.as_ps() {
-        0 => 0.0,
-        every => plan.schedule.end.as_ps() as f64 / every as f64,
-    };
-    let Sampling { queues, windows, goodput, throughput } = plan.sampling;
-    watched * (times(queues) + times(throughput)) + long * (times(windows) + times(goodput))
-}
-
 #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
 fn pairs_of(pairs: &Pairs) -> f64 {
     match pairs {
@@ -284,31 +331,44 @@ fn pairs_of(pairs: &Pairs) -> f64 {
     }
 }
 
-/// Memory of a run: full buffers and wires, nodes, links, connections, rows of results, and what else is kept.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "estimates: positive, and saturating")]
-fn memory(graph: &Graph, connections: f64, rows: f64, kept: f64) -> Bytes {
-    let packets_in = |bytes: u64| bytes / 1_500 + 1;
-    let buffers: u64 = graph
-        .links
-        .iter()
-        .map(|link| {
-            let on_wire = packets_in(link.rate.bytes_in(link.delay).get());
-            let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
-            let queued = match (link.limit, pool) {
-                (Limit::Packets(packets), _) => packets.get(),
-                (Limit::Bytes(bytes), _) => packets_in(bytes.get()),
-                // A hot port of a pool tops out at its own share of what is free.
-                (Limit::Unlimited, Some(pool)) => packets_in(pool.size.get()) / 2,
-                (Limit::Unlimited, None) => 1_000,
-            };
-            (on_wire.saturating_add(queued)).saturating_mul(MEMORY_OF_A_PACKET).saturating_add(MEMORY_OF_A_LINK)
-        })
-        .fold(0, u64::saturating_add);
-    let nodes = graph.nodes.len() as u64 * MEMORY_OF_A_NODE;
-    let connections = (connections as u64).saturating_mul(MEMORY_OF_A_CONNECTION);
-    let rows = (rows as u64).saturating_mul(MEMORY_OF_A_FLOW);
-    let rest = nodes.saturating_add(connections).saturating_add(rows).saturating_add(kept as u64);
-    Bytes::new(buffers.saturating_add(rest))
+/// Packets of data and acknowledgements, and who exchanges them.
+struct Exchange<'a> {
+    pairs: Cow<'a, Pairs>,
+    packets: f64,
+    /// Flows that have a connection of their own.
+    fresh: f64,
+}
+
+impl<'a> Exchange<'a> {
+    fn new(pairs: Cow<'a, Pairs>, packets: f64, kind: &Traffic, flows: f64) -> Exchange<'a> {
+        let fresh = if matches!(kind.connections, Connections::Persistent { .. }) { 0.0 } else { flows };
+        Exchange { pairs, packets, fresh }
+    }
+}
+
+fn amounts<'a>(data: &'a [Exchange<'_>]) -> Vec<(&'a Pairs, f64)> {
+    data.iter().map(|exchange| (&*exchange.pairs, exchange.packets)).collect()
+}
+
+/// Takes away what will not be sent, for the links cannot carry it before the run's end at the latest, `seconds`. Returns the connections that are
+/// still there then.
+#[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
+fn slow_down(data: &mut [Exchange<'_>], graph: &Graph, routes: &Routes<'_>, seconds: f64) -> f64 {
+    let carried = routes.carried(&amounts(data)).expect("a plan's traffic has paths");
+    let needed = |(link, packets): (&Link, &f64)| packets * WIRE * 8.0 / link.rate.as_bps() as f64 / seconds;
+    let overload: Vec<f64> = graph.links.iter().zip(&carried).map(needed).collect();
+    if overload.iter().all(|times| *times <= 1.0) {
+        return 0.0;
+    }
+    let mut waiting = 0.0;
+    for exchange in data {
+        let shares = routes.crossing(&exchange.pairs).expect("a plan's traffic has paths");
+        let crossed = shares.iter().zip(&overload).filter(|(share, _)| **share > 0.0);
+        let times = crossed.map(|(_, times)| *times).fold(1.0, f64::max);
+        exchange.packets /= (times / SENT_IN_OVERLOAD).max(1.0);
+        waiting += exchange.fresh * (1.0 - 1.0 / times);
+    }
+    waiting
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of links are far below 2^53")]

@@ -6,6 +6,7 @@ use narrows_core::units::{Packets, Span};
 
 use super::*;
 
+mod answers;
 mod errors;
 mod experiments;
 

@@ -1,5 +1,7 @@
 //! Named topologies become graphs. One file each; all are made of the same three moves: a host, a switch, a link.
 
+use std::collections::BTreeMap;
+
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::drr::{MOST_CLASSES, MOST_WEIGHT};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
@@ -26,20 +28,24 @@ pub const MOST_LINKS: u64 = 1_048_576;
 /// Size of a full IP packet, bytes: what a buffer must hold at least.
 const FULL_PACKET: u64 = 1_500;
 
-/// The network that is written, resolved.
-pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<Graph> {
+/// The links, by index and one for each direction, that a name of the file's own stands for.
+pub(crate) type Named = BTreeMap<String, [usize; 2]>;
+
+/// The network that is written, resolved, and the names that the file gives its links.
+pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<(Graph, Named)> {
+    let mut named = Named::new();
     let graph = match &topology.value {
         Topology::TwoDatacenters(written) => two_datacenters::resolve(written),
         Topology::Dumbbell(written) => dumbbell::resolve(written),
         Topology::Star(written) => star::resolve(written),
         Topology::FatTree(written) => fat_tree::resolve(written),
-        Topology::Graph(written) => graph::resolve(written),
+        Topology::Graph(written) => graph::resolve(written, &mut named),
     }?;
     check_classes(&graph)
         .and_then(|()| check_points(&graph))
         .and_then(|()| bridge::check(&graph))
         .map_err(|problem| problem.at(&topology.span))?;
-    Ok(graph)
+    Ok((graph, named))
 }
 
 /// Refuses classes that have no room for a packet, and classes beside congestion points: what a port's turns will be is not

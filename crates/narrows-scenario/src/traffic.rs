@@ -21,6 +21,7 @@ use crate::plan::{Connections, ControllerChoice, Graph, Open, Pairs, Pattern, Sc
 use crate::route::{NoPath, Routes};
 use crate::select;
 use crate::stack;
+use crate::topology::Named;
 
 pub mod arrivals;
 pub mod asks;
@@ -47,6 +48,8 @@ const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
 /// What traffic is judged against.
 pub(crate) struct Scene<'a> {
     pub(crate) graph: &'a Graph,
+    /// The file's own names of links.
+    pub(crate) named: &'a Named,
     pub(crate) routes: &'a Routes<'a>,
     /// The hosts' stack where a traffic says nothing.
     pub(crate) profile: Profile,
@@ -355,7 +358,7 @@ fn at_load(
     shares: &[f64],
     scene: &Scene<'_>,
 ) -> Judged<f64> {
-    let links = select::links(scene.graph, of)?;
+    let links = select::links(scene.graph, scene.named, of)?;
     let busiest = links
         .into_iter()
         .map(|link| (shares[link], scene.graph.links[link].rate))

@@ -10,6 +10,7 @@
 
 mod boundary;
 mod bridging;
+mod choice;
 mod near_source;
 mod observation;
 mod traffic;
@@ -28,6 +29,8 @@ use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
 use narrows_scenario::traffic::asks::{Asks, Waits};
 use narrows_scenario::traffic::flows::{Arrivals, Name};
+
+use choice::Choice;
 
 use crate::bridges::Bridges;
 use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
@@ -173,8 +176,12 @@ pub struct Simulation<'a> {
     client_of_traffic: Vec<Option<usize>>,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
-    /// Flows without a size that go on.
-    endless: Vec<u32>,
+    /// Flows whose senders are sampled, in the order of their starts.
+    windows_of: Vec<u32>,
+    /// Those whose goodput is.
+    goodput_of: Vec<u32>,
+    /// Which flows with a size are.
+    choice: Choice,
     /// Flows with a size that were opened here, less those that were whole here.
     unfinished: i64,
     queue_samples: BTreeMap<u32, Vec<u32>>,
@@ -262,7 +269,9 @@ impl<'a> Simulation<'a> {
             clients: Vec::new(),
             client_of_traffic: vec![None; plan.traffic.len()],
             persistent: BTreeMap::new(),
-            endless: Vec::new(),
+            windows_of: Vec::new(),
+            goodput_of: Vec::new(),
+            choice: Choice::of(plan, seed),
             unfinished: 0,
             sent_samples: watched.clone().map(|(id, _)| (id, Bytes::ZERO)).collect(),
             queue_samples: watched.map(|(id, _)| (id, Vec::new())).collect(),
@@ -387,7 +396,7 @@ impl<'a> Simulation<'a> {
         };
         let mut end = self.connections.end(slot);
         if segment.tag.0 > end.latest {
-            self.learn_flow(now, slot, &segment);
+            self.meet_flow(slot, segment.tag);
             end = self.connections.end(slot);
         }
         let stack = self.stacks.get(end.place.stack);
@@ -411,26 +420,17 @@ impl<'a> Simulation<'a> {
         self.insert_end(connection, Side::Other, host, opener(connection), traffic, established)
     }
 
-    /// An end hears of a flow whose first byte it does not have yet. Flows of one connection have ascending tags.
+    /// The other end hears of a flow for the first time. Flows of one connection have ascending tags.
     #[inline(never)]
-    fn learn_flow(&mut self, now: Time, slot: u32, segment: &Segment) {
-        let number = self.flow_of(segment.tag);
+    fn meet_flow(&mut self, slot: u32, tag: Tag) {
+        let number = self.flow_of(tag);
         let end = self.connections.end(slot);
+        end.latest = tag.0;
         let (connection, host) = (end.connection, end.place.host);
         let flow = &mut self.flows[number];
         flow.connection = Some(connection);
-        if flow.destination != host {
-            end.latest = segment.tag.0;
-            return;
-        }
-        if end.receiving.is_none_or(|current| current.flow != number) {
+        if flow.destination == host {
             self.begin_receiving(slot, number);
-        }
-        let end = self.connections.end(slot);
-        let base = end.receiving.expect("it has begun").base.delivered_bytes;
-        if segment.length > 0 && segment.seq == Seq::FIRST.plus(base).wire() {
-            end.latest = segment.tag.0;
-            self.flows[number].first_byte = Some(now);
         }
     }
 
@@ -509,9 +509,8 @@ impl<'a> Simulation<'a> {
     #[inline(never)]
     fn hear(&mut self, now: Time, slot: u32) {
         while let Some(event) = self.connections.end_if_alive(slot).and_then(|end| end.endpoint.poll_event()) {
-            match event {
-                TcpEvent::Delivered(tag) => self.handle_message(now, slot, tag),
-                TcpEvent::Established => self.note_established(now, slot),
+            if let TcpEvent::Delivered(tag) = event {
+                self.handle_message(now, slot, tag);
             }
         }
     }

@@ -4,9 +4,9 @@
 #[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
 mod plans;
 
-use narrows_core::units::{Bytes, Rate, Span};
+use narrows_core::units::{Bytes, Span};
 use narrows_results::Quantity;
-use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern, Role, Scheduler, Traffic};
+use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern, Role, SampledFlow, Scheduler, Traffic};
 use plans::{Dumbbell, at, flow, run};
 
 fn asked(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
@@ -20,6 +20,28 @@ fn what_was_delivered_before_the_warmup_ended_does_not_count_after_it() {
     let results = run(&network.plan("newreno", false, Span::from_secs(1), Pattern::List(flows)), 1);
     let counted: Vec<_> = results.flows.iter().map(|flow| flow.delivered_after_warmup_bytes).collect();
     assert_eq!(counted, [0, 50_000]);
+}
+
+/// Three flows one after the other over one connection, of which the middle one is chosen, by place and by number.
+#[test]
+fn a_chosen_flow_with_a_size_is_sampled_while_it_goes_on() {
+    let network = Dumbbell::default();
+    let at = [1, 200, 400].map(|ms| flow(Span::from_ms(ms), 0, 1, Some(2_000_000)));
+    let mut plan = network.plan("newreno", false, Span::from_secs(1), Pattern::List(at.to_vec()));
+    plan.traffic[0].connections = Connections::Persistent { pool: 1 };
+    plan.sampling.goodput = Span::from_ms(1);
+    for choice in [SampledFlow::One { traffic: 0, sequence: 1 }, SampledFlow::Number(1)] {
+        plan.sampling.flows = vec![choice];
+        let results = run(&plan, 1);
+        let rows = || results.series.iter().filter(|row| !row.quantity.is_of_port());
+        assert!(rows().all(|row| row.entity == 1 && row.time_ns >= 200_000_000));
+        let goodput: f64 = rows().filter(|row| row.quantity == Quantity::GoodputBps).map(|row| row.value).sum();
+        assert!((goodput / 8.0 / 1_000.0 - 2e6).abs() < 100.0, "{goodput}");
+        let windows = rows().filter(|row| row.quantity == Quantity::WindowPackets);
+        let done_ns = 200_000_000 + results.flows[1].fct_ns.unwrap();
+        // The sender knows an acknowledgement's way after the last byte came.
+        assert!(windows.clone().count() > 5 && windows.clone().all(|row| row.time_ns < done_ns + 50_000_000));
+    }
 }
 
 #[test]
@@ -200,21 +222,5 @@ fn every_finished_flow_keeps_its_counts_when_acknowledgements_are_lost() {
     assert!(results.flows.len() > 100);
     for flow in results.flows.iter().filter(|flow| flow.fct_ns.is_some()) {
         assert!(flow.rtt_mean_ns.is_some() || flow.timeouts > 0, "{flow:?}");
-    }
-}
-
-/// Whatever packet is in service when the measurement begins and ends: a line that is never idle is busy all the time, and no
-/// longer.
-#[test]
-fn a_line_that_is_never_idle_is_fully_used_in_any_window() {
-    let network = Dumbbell { rate: Rate::from_mbps(100), limit: 200, ..Dumbbell::default() };
-    // A full packet takes 123 us.
-    for microseconds in (0..40).map(|step| 17 * step) {
-        let mut plan = network.long("newreno", false, Span::from_ms(600));
-        plan.schedule.warmup = Span::from_ms(1_000) + Span::from_us(microseconds);
-        plan.schedule.end = at(plan.schedule.warmup + Span::from_us(230));
-        let port = &run(&plan, 1).ports[network.bottleneck()];
-        assert!(port.queue_mean_bytes > 3_000.0, "{port:?}");
-        assert!(port.utilisation > 1.0 - 1e-6 && port.utilisation <= 1.0, "{port:?}");
     }
 }

@@ -39,7 +39,7 @@ static COUNTING: Counting = Counting;
 fn eight_long_flows(controller: &str, ecn: bool) -> Plan {
     let network = Dumbbell { pairs: 8, limit: 400, mark_at: Some(80), ..Dumbbell::default() };
     let mut plan = network.long(controller, ecn, Span::from_secs(12));
-    plan.sampling = Sampling { queues: Span::ZERO, windows: Span::ZERO, goodput: Span::ZERO, throughput: Span::ZERO };
+    plan.sampling = Sampling::default();
     plan
 }
 

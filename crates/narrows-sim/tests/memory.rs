@@ -102,7 +102,7 @@ fn long_and_fat(pairs: u32, gbps: u64, receive_buffer: u64, end: Span) -> Plan {
 }
 
 fn without_samples(mut plan: Plan) -> Plan {
-    plan.sampling = Sampling { queues: Span::ZERO, windows: Span::ZERO, goodput: Span::ZERO, throughput: Span::ZERO };
+    plan.sampling = Sampling::default();
     plan
 }
 

@@ -216,6 +216,7 @@ fn scenario(seed: u64) -> Plan {
             windows: Span::from_ms(1),
             goodput: Span::from_ms(5),
             throughput: Span::from_ms(2),
+            flows: vec![SampledFlow::All(0), SampledFlow::One { traffic: entries - 1, sequence: 3 }],
         },
     }
 }

@@ -95,6 +95,9 @@ pub enum TestbedError {
         /// Allowed.
         most: u32,
     },
+    /// The plan samples flows with a size.
+    #[error("live runs sample flows without a size only: take `sample.flows` out")]
+    SampledFlows,
     /// The plan has a faster path than is carried faithfully.
     #[error(
         "flows from {source_host} to {destination} could go at {} Mbps; live runs carry {} Mbps: scale the plan down",
@@ -277,6 +280,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     }
     if let Some(link) = plan.network.links.iter().find(|link| link.bridge.is_some()) {
         return Err(TestbedError::Bridge { link: link.name.clone() });
+    }
+    if !plan.sampling.flows.is_empty() {
+        return Err(TestbedError::SampledFlows);
     }
     let network: Network<Packet> = Network::new(&plan.network, seed).map_err(EmulatorError::from)?;
     let narrowest = |from: u32, to: u32| {

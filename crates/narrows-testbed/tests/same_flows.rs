@@ -81,7 +81,7 @@ fn the_same_seed_has_the_same_flows_as_in_the_simulator() {
             traffic("incast", Pattern::Incast(incast)),
         ],
         schedule: Schedule { end: at(500), drain: Span::from_secs(20), warmup: Span::ZERO },
-        sampling: Sampling { queues: Span::ZERO, windows: Span::ZERO, goodput: Span::ZERO, throughput: Span::ZERO },
+        sampling: Sampling::default(),
     };
     let mut simulation = Simulation::new(&plan, 7).unwrap();
     while simulation.advance(1 << 20) {}

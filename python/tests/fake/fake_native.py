@@ -140,7 +140,8 @@ def _summary(end_s):
         "traffic": [{"name": f"web/{way}", **traffic, "flows": end_s * 61.9} for way in ("1-2", "2-1")],
         "roles": [{"role": role, "ports": 8, "mean_load": load, "max_load": load} for role, load in roles.items()],
         "bottlenecks": [{"link": "border-a->border-b", "load": 0.9, "long_flows": 0.0}],
-        "packets": end_s * 2.2e5, "packet_hops": end_s * 1.1e6, "memory": 7_396_224, "cpu_time": int(end_s * 8.8e10),
+        "packets": end_s * 2.2e5, "packet_hops": end_s * 1.1e6, "work": end_s * 1.1e6,
+        "memory": 7_396_224, "cpu_time": int(end_s * 8.8e10),
     }  # fmt: skip
 
 

@@ -322,10 +322,11 @@ pub struct HostGroup {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SwitchLink {
-    /// A name to `set` it by.
+    /// A name to `set` and `watch` it by.
     pub name: Option<Located<String>>,
     /// The two switches.
-    pub ends: Located<(Located<String>, Located<String>)>,
+    #[schemars(with = "(String, String)")]
+    pub ends: Located<Vec<Located<String>>>,
     /// `"fabric"` or `"wan"`; where nothing is said, `wan` if the sites differ.
     pub role: Option<Located<SwitchRole>>,
     /// What differs from the class, both directions.

@@ -196,7 +196,7 @@ fn sizes_of_things() {
         ("servers = 4", "servers = 100000"),
         ("servers = 4", "servers = 1025"),
         ("servers = 4", "servers = 0"),
-        ("limit = \"10000pkt\"", "limit = \"4000000000pkt\""),
+        ("end = \"10s\"", "end = \"86400s\""),
         ("size = { cdf = \"web-search\" }", "size = { fixed = \"1B\" }"),
         ("between = \"datacenters\"", "between = \"datacenters\"\nactive = 5"),
         (

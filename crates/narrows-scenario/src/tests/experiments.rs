@@ -513,7 +513,7 @@ fn a_caller_overrides_arms_and_axes() {
         quick: true,
     };
     let experiment = expand(text!("gemini-fig05"), &overrides).unwrap();
-    assert_eq!((experiment.plans.len(), experiment.seeds), (2, vec![4, 5]));
+    assert_eq!((experiment.plans.len(), experiment.seeds), (2, vec![4, 5, 6]));
     let link = experiment.plans[0].network.links.iter().find(|link| link.role == Role::Fabric).unwrap();
     assert_eq!(link.rate, Rate::from_gbps(2));
     assert_eq!(link.aqm, Some(AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(7)) }));

@@ -1,11 +1,11 @@
 //! Any network, node by node: switches, hosts that hang on them, links between switches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::queue::Limit;
 use narrows_core::units::{Packets, Rate, Span};
 
-use super::{Builder, LinkSpec, MOST_HOSTS, MOST_LINKS, Stack, count, pool_of, without_pool};
+use super::{Builder, LinkSpec, MOST_HOSTS, MOST_LINKS, Named, Stack, count, pool_of, without_pool};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::network::{Graph as Written, SwitchRole};
@@ -14,7 +14,7 @@ use crate::plan::{Graph, Role};
 /// Longest name of a node.
 const LONGEST_NAME: usize = 64;
 
-pub(super) fn resolve(written: &Written) -> Judged<Graph> {
+pub(super) fn resolve(written: &Written, named: &mut Named) -> Judged<Graph> {
     let base =
         LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
     let fabric = base.with(&written.fabric)?;
@@ -38,11 +38,12 @@ pub(super) fn resolve(written: &Written) -> Judged<Graph> {
             Some(_) => Err(Problem::Duplicate { what: "nodes", name: name.to_owned() }.at(&at.span)),
         }
     };
-    let switch_names: Vec<String> = written.switches.iter().map(|switch| switch.name.value.clone()).collect();
+    let switch_names: Vec<&str> = written.switches.iter().map(|switch| switch.name.as_str()).collect();
+    let places: BTreeMap<&str, usize> = switch_names.iter().copied().zip(0..).collect();
     let switch_at = |name: &Located<String>| -> Judged<usize> {
-        switch_names.iter().position(|known| *known == name.value).ok_or_else(|| {
-            let (name_text, known) = (name.value.clone(), switch_names.clone());
-            Problem::UnknownName { what: "switch", name: name_text, known }.at(&name.span)
+        places.get(name.as_str()).copied().ok_or_else(|| {
+            let known = switch_names.iter().copied().map(str::to_owned).collect();
+            Problem::UnknownName { what: "switch", name: name.value.clone(), known }.at(&name.span)
         })
     };
 
@@ -84,8 +85,22 @@ pub(super) fn resolve(written: &Written) -> Judged<Graph> {
         let host = u32::try_from(host).expect("hosts are bounded");
         builder.attach(host, switches[*home], spec);
     }
+    let mut ends = vec![];
     for link in &written.links {
-        let (one, other) = (switch_at(&link.ends.value.0)?, switch_at(&link.ends.value.1)?);
+        let [one, other] = &link.ends.value[..] else {
+            let sentence = format!("a link has two ends, and {} are named", link.ends.len());
+            let help = Some("write `ends = [\"s1\", \"s2\"]`".to_owned());
+            return Err(Problem::Malformed { sentence, help }.at(&link.ends.span));
+        };
+        ends.push((switch_at(one)?, switch_at(other)?));
+    }
+    // How many links join the same two switches, and how many of them are made.
+    let mut parallel: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
+    for (one, other) in &ends {
+        parallel.entry((*one.min(other), *one.max(other))).or_default().0 += 1;
+    }
+    let mut link_names = BTreeSet::new();
+    for (link, (one, other)) in written.links.iter().zip(ends) {
         if one == other {
             let sentence = format!("a link joins `{}` to itself", switch_names[one]);
             return Err(Problem::Malformed { sentence, help: None }.at(&link.ends.span));
@@ -97,11 +112,28 @@ pub(super) fn resolve(written: &Written) -> Judged<Graph> {
             None if crosses => Role::Wan,
             None => Role::Fabric,
         };
+        let (links, made) = parallel.get_mut(&(one.min(other), one.max(other))).expect("every link was counted");
+        *made += 1;
+        // Links that join the same switches are told apart by a name of their own, or else by their place.
+        let own = link.name.as_ref().map_or_else(|| made.to_string(), |name| name.value.clone());
+        let suffix = if *links > 1 { format!("#{own}") } else { String::new() };
+        let duplicate = |name| Problem::Duplicate { what: "links", name };
+        if let Some(name) = &link.name {
+            let first = builder.graph.links.len();
+            if named.insert(name.value.clone(), [first, first + 1]).is_some() {
+                return Err(duplicate(name.value.clone()).at(&name.span));
+            }
+        }
         for (from, to, differs) in [(one, other, &link.forward), (other, one, &link.backward)] {
             let class = if role == Role::Wan { wan.clone() } else { fabric_at(from)? };
             let both = class.with(without_pool(&link.both, "on one link: it is the switch's")?)?;
             let spec = both.with(without_pool(differs, "on one link: it is the switch's")?)?;
             builder.link(switches[from], switches[to], role, &spec);
+            let made = builder.graph.links.last_mut().expect("one was made");
+            made.name.push_str(&suffix);
+            if *links > 1 && !link_names.insert(made.name.clone()) {
+                return Err(duplicate(made.name.clone()).at(&link.span));
+            }
         }
     }
     Ok(builder.graph)

@@ -16,7 +16,16 @@ const MOST: usize = 1_000_000;
 
 pub(super) fn resolve(flows: &Located<Flows>, scene: &Scene<'_>) -> Judged<Vec<FlowStart>> {
     let mut list = match &flows.value {
-        Flows::List(list) => list.iter().map(|flow| one(flow, scene)).collect::<Judged<Vec<_>>>()?,
+        Flows::List(list) => {
+            let resolved = list.iter().map(|flow| one(flow, scene)).collect::<Judged<Vec<_>>>()?;
+            let pair = |flow: &FlowStart| (flow.source, flow.destination);
+            // All at once, for each question goes over the whole network; one by one to find whose place to tell.
+            if scene.reachable(resolved.iter().map(pair), &flows.span).is_err() {
+                let mut one_by_one = resolved.iter().zip(list);
+                one_by_one.try_for_each(|(flow, at)| scene.reachable(std::iter::once(pair(flow)), &at.span))?;
+            }
+            resolved
+        }
         Flows::File(path) => {
             let hosts = scene.graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
             let text = files::beside(scene.folder, path)?;
@@ -46,7 +55,6 @@ fn one(flow: &Located<Flow>, scene: &Scene<'_>) -> Judged<FlowStart> {
         let (start, end) = (at.to_string(), stop.to_string());
         return Err(Problem::EndsBeforeStart { what: "a flow", start, end }.at(&written.span));
     }
-    scene.reachable(std::iter::once((source, destination)), &flow.span)?;
     let request = flow.request.as_ref().map(positive("a request")).transpose()?;
     Ok(FlowStart { stop, request, ..FlowStart::new(at, source, destination, size) })
 }

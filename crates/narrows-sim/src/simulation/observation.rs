@@ -20,7 +20,7 @@ impl Simulation<'_> {
     }
 
     pub(super) fn handle_sample(&mut self, now: Time, entity: Entity) {
-        let sampling = self.plan.sampling;
+        let sampling = &self.plan.sampling;
         let every = match entity.id() {
             WARMUP => {
                 self.end_warmup(now);
@@ -68,8 +68,10 @@ impl Simulation<'_> {
         for flow in self.flows.iter_mut() {
             flow.delivered_at_end = Some(flow.delivered);
         }
-        for number in std::mem::take(&mut self.endless) {
-            self.stop_flow(now, number);
+        for number in std::mem::take(&mut self.windows_of) {
+            if self.flows[number].size.is_none() {
+                self.stop_flow(now, number);
+            }
         }
     }
 
@@ -106,13 +108,19 @@ impl Simulation<'_> {
     }
 
     pub(super) fn sample_windows(&mut self, now: Time) {
-        for &number in &self.endless {
+        let flows = &self.flows;
+        self.windows_of.retain(|number| !flows[*number].stopped);
+        for &number in &self.windows_of {
             let flow = &self.flows[number];
-            if flow.stopped || !self.owns(flow.source) {
+            if !self.owns(flow.source) {
                 continue;
             }
             let Some(slot) = self.slot_of(flow.connection, flow.source) else { continue };
             let end = self.connections.end(slot);
+            // A connection carries one flow with a size after the other.
+            if flow.size.is_some() && end.sending.is_none_or(|current| current.flow != number) {
+                continue;
+            }
             let stack = self.stacks.get(end.place.stack);
             let pacing = end.endpoint.pacing(stack);
             let window = (Quantity::WindowPackets, end.endpoint.window().get());
@@ -125,17 +133,18 @@ impl Simulation<'_> {
 
     pub(super) fn sample_goodput(&mut self, now: Time) {
         let width = self.plan.sampling.goodput;
-        for number in std::mem::take(&mut self.endless) {
+        for number in std::mem::take(&mut self.goodput_of) {
             if !self.owns(self.flows[number].destination) {
-                self.endless.push(number);
+                self.goodput_of.push(number);
                 continue;
             }
             let delivered = self.delivered_of(number);
             let flow = &mut self.flows[number];
             let new = delivered - std::mem::replace(&mut flow.reported, delivered);
-            // A flow that was stopped is told of until the bin in which nothing more came.
-            if !flow.stopped || new > 0 {
-                self.endless.push(number);
+            // A flow that was stopped is told of until the bin in which nothing more came, one that is done until that of its
+            // last byte.
+            if flow.done.is_none() && (!flow.stopped || new > 0) {
+                self.goodput_of.push(number);
             }
             let goodput = Rate::of(Bytes::new(new), width).as_bps();
             self.series.push(SeriesRow::new(now, number, Quantity::GoodputBps, goodput));

@@ -50,7 +50,16 @@ impl Simulation<'_> {
         let Pattern::Incast(incast) = &self.plan.traffic[name.traffic as usize].pattern else {
             panic!("every part draws open traffic");
         };
-        self.flows.push(Flow::new(name, &incast.asked(name.sequence, Time::ZERO), None))
+        let number = self.flows.push(Flow::new(name, &incast.asked(name.sequence, Time::ZERO), None));
+        if self.choice.has(name) {
+            self.sample_flow(number);
+        }
+        number
+    }
+
+    fn sample_flow(&mut self, number: u32) {
+        self.windows_of.push(number);
+        self.goodput_of.push(number);
     }
 
     /// A flow begins: the opener of its connection sends the request, or the data itself. A part that owns but the other
@@ -62,12 +71,12 @@ impl Simulation<'_> {
         }
         let number = self.flows.push(Flow::new(name, start, query));
         let tag = self.names.tag(name);
-        if start.size.is_none() {
-            self.endless.push(number);
-            if let Some(stop) = start.stop {
-                let slot = self.slots.take();
-                self.network.arm(Entity::start(STOPS + u64::from(tag.0), slot), stop);
-            }
+        if start.size.is_none() || self.choice.has(name) {
+            self.sample_flow(number);
+        }
+        if let (None, Some(stop)) = (start.size, start.stop) {
+            let slot = self.slots.take();
+            self.network.arm(Entity::start(STOPS + u64::from(tag.0), slot), stop);
         }
         if !self.owns(opener) {
             return;
@@ -90,9 +99,7 @@ impl Simulation<'_> {
     /// The end awaits this flow from now on; what it counted for an earlier one is taken into that.
     pub(super) fn begin_receiving(&mut self, slot: u32, flow: u32) {
         self.note_received(slot);
-        let tag = self.names.tag(self.flows[flow].name);
         let end = self.connections.end(slot);
-        end.latest = tag.0 - 1;
         end.receiving = Some(Current { flow, base: end.endpoint.tallies() });
     }
 
@@ -224,14 +231,6 @@ impl Simulation<'_> {
         }
     }
 
-    /// A connection that was opened for a flow is established.
-    pub(super) fn note_established(&mut self, now: Time, slot: u32) {
-        let end = self.connections.end(slot);
-        if let Some(current) = end.sending.or(end.receiving).filter(|_| end.side() == Side::Opener) {
-            self.flows[current.flow].established = Some(now);
-        }
-    }
-
     /// Takes the receiving end's counts into the flow that it awaits.
     pub(super) fn note_received(&mut self, slot: u32) {
         let end = self.connections.end(slot);
@@ -240,10 +239,6 @@ impl Simulation<'_> {
         let flow = &mut self.flows[current.flow];
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
         flow.delivered = tallies.delivered_bytes - current.base.delivered_bytes;
-        flow.rto_wait[1] = tallies.rto_wait - current.base.rto_wait;
-        if end.side() == Side::Opener {
-            flow.syn_retransmits = tallies.syn_retransmits - current.base.syn_retransmits;
-        }
     }
 
     /// Takes the sending end's counts into its flow once everything is acknowledged.
@@ -251,7 +246,9 @@ impl Simulation<'_> {
     pub(super) fn finish_sending(&mut self, now: Time, slot: u32) {
         self.note_sent(slot);
         let end = self.connections.end(slot);
-        end.sending = None;
+        if let Some(current) = end.sending.take() {
+            self.flows[current.flow].stopped = true;
+        }
         if end.side() == Side::Opener {
             self.release(now, slot);
         } else if self.one_flow_only(slot) {
@@ -267,10 +264,6 @@ impl Simulation<'_> {
         let flow = &mut self.flows[current.flow];
         flow.retransmitted_bytes = tallies.retransmitted_bytes - current.base.retransmitted_bytes;
         flow.timeouts = tallies.timeouts - current.base.timeouts;
-        flow.rto_wait[0] = tallies.rto_wait - current.base.rto_wait;
-        if end.side() == Side::Opener {
-            flow.syn_retransmits = tallies.syn_retransmits - current.base.syn_retransmits;
-        }
         flow.near_source_cuts = tallies.near_source_cuts - current.base.near_source_cuts;
         flow.rtt_sum = tallies.rtt_sum - current.base.rtt_sum;
         flow.rtt_count = tallies.rtt_count - current.base.rtt_count;

@@ -126,7 +126,7 @@ impl Dumbbell {
                 queues: Span::from_us(500),
                 windows: Span::from_ms(1),
                 goodput: Span::from_ms(100),
-                throughput: Span::ZERO,
+                ..Sampling::default()
             },
         }
     }

@@ -1,0 +1,117 @@
+//! What a run holds at its peak. Fitted to the resident memory of worker processes: 1,000 to 100,000 flows at once, of
+//! 5 KB to 2 MB, 10⁶ flows one after the other, persistent connections, 400,000 samples, 3,456 hosts.
+
+use narrows_core::cc::spec;
+use narrows_core::queue::Limit;
+use narrows_core::units::{Bytes, Span};
+
+use crate::plan::{Graph, Link, Pattern, Plan, Sampling, Traffic};
+
+/// A packet in a port or on a wire, and its entry in the sender's scoreboard, bytes.
+const PACKET: f64 = 104.0;
+/// A connection that has carried something: two ends and a controller, with the windows of a crowd, bytes.
+const CONNECTION: f64 = 4_300.0;
+/// What persistent connections keep of their largest windows, bytes for each packet that they carry; and those whose
+/// controllers measure the path's rate, which fill it at once.
+const KEPT: (f64, f64) = (4.0, 20.0);
+/// A link and its counters, bytes.
+const LINK: f64 = 2_800.0;
+/// A flow's row while a run goes on, and with the copy that becomes a file, bytes.
+const FLOW: (f64, f64) = (360.0, 420.0);
+/// A sample, likewise.
+const SAMPLE: (f64, f64) = (60.0, 160.0);
+/// What writing files takes, bytes.
+const WRITING: f64 = 16e6;
+
+/// What a plan's run holds, counted kind by kind.
+pub(super) struct Held<'a> {
+    plan: &'a Plan,
+    /// The slowest link, bit/s.
+    slowest: f64,
+    /// Packets that the longest path and its largest buffer hold.
+    most_window: f64,
+    /// Connections that are there at once.
+    pub(super) connections: f64,
+    /// Flows of the whole run.
+    pub(super) flows: f64,
+    /// What connections keep of windows, bytes.
+    kept: f64,
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "estimates: positive, and saturating"
+)]
+impl<'a> Held<'a> {
+    pub(super) fn of(plan: &'a Plan) -> Held<'a> {
+        let links = &plan.network.links;
+        let slowest = links.iter().map(|link| link.rate.as_bps()).min().unwrap_or(1) as f64;
+        let most_window = links.iter().map(|link| room(&plan.network, link)).fold(0.0, f64::max);
+        Held { plan, slowest, most_window, connections: 0.0, flows: 0.0, kept: 0.0 }
+    }
+
+    /// Flows that come at this rate, each over a connection of its own. Little's law: one lives about 200 ms and twenty
+    /// times its time on the slowest link.
+    pub(super) fn overlapping(&mut self, flows: f64, per_second: f64, mean_bytes: f64, seconds: f64) {
+        self.connections += (per_second * (0.2 + 20.0 * 8.0 * mean_bytes / self.slowest).min(seconds)).min(flows);
+    }
+
+    /// Flows of so many packets over connections that stay.
+    pub(super) fn keep(&mut self, kind: &Traffic, connections: f64, flows: f64, packets: f64) {
+        let used = connections.min(flows);
+        let fills = spec(&kind.controller.name).is_some_and(|spec| spec.needs_delivery_rate);
+        self.connections += used;
+        self.kept += (flows * packets).min(used * self.most_window) * if fills { KEPT.1 } else { KEPT.0 };
+    }
+
+    /// At the peak: near the end of the simulation, or while its rows are written. Links carry so many packets, of this
+    /// many in all.
+    pub(super) fn bytes(&self, carried: &[f64], packets: f64) -> Bytes {
+        let links = &self.plan.network.links;
+        let busy = links.iter().zip(carried).filter(|(_, carried)| **carried > 0.0);
+        let out = busy.map(|(link, _)| room(&self.plan.network, link)).sum::<f64>().min(packets);
+        let samples = samples(self.plan);
+        let simulating = out * PACKET
+            + links.len() as f64 * LINK
+            + self.connections * CONNECTION
+            + self.kept
+            + self.flows * FLOW.0
+            + samples * SAMPLE.0;
+        let writing = WRITING + self.flows * FLOW.1 + samples * SAMPLE.1;
+        Bytes::new(simulating.max(writing) as u64)
+    }
+}
+
+/// Packets that a link and its port hold.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn room(graph: &Graph, link: &Link) -> f64 {
+    let packets_in = |bytes: Bytes| bytes.get() / 1_500 + 1;
+    let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+    let queued = match (link.limit, pool) {
+        (Limit::Packets(packets), _) => packets.get(),
+        (Limit::Bytes(bytes), _) => packets_in(bytes),
+        // A hot port of a pool tops out at its own share of what is free.
+        (Limit::Unlimited, Some(pool)) => packets_in(pool.size) / 2,
+        (Limit::Unlimited, None) => 1_000,
+    };
+    packets_in(link.rate.bytes_in(link.delay)).saturating_add(queued) as f64
+}
+
+/// Samples of watched ports, and of the windows and the goodput of long-lived flows, whole run.
+#[expect(clippy::cast_precision_loss, reason = "estimates")]
+fn samples(plan: &Plan) -> f64 {
+    let watched = plan.network.links.iter().filter(|link| link.watched).count() as f64;
+    let long_of = |pattern: &Pattern| match pattern {
+        Pattern::List(list) => list.iter().filter(|flow| flow.size.is_none()).count(),
+        Pattern::Open(_) | Pattern::Incast(_) => 0,
+    };
+    let long = plan.traffic.iter().map(|traffic| long_of(&traffic.pattern)).sum::<usize>() as f64;
+    let times = |every: Span| match every.as_ps() {
+        0 => 0.0,
+        every => plan.schedule.end.as_ps() as f64 / every as f64,
+    };
+    let Sampling { queues, windows, goodput, throughput, .. } = plan.sampling;
+    watched * (times(queues) + times(throughput)) + long * (times(windows) + times(goodput))
+}

@@ -1,0 +1,238 @@
+//! What was answered wrongly once: accepted and not measured, told of the wrong thing, or not told at all.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::plan::{FlowStart, Pattern, SampledFlow};
+
+/// Two switches and what joins them.
+fn parallel(links: &str, rest: &str) -> String {
+    format!(
+        r#"
+[topology.graph]
+switches = [{{ name = "s1" }}, {{ name = "s2" }}]
+hosts = [{{ name = "x", count = 2, switch = "s1" }}, {{ name = "y", count = 2, switch = "s2" }}]
+links = [{links}]
+[[traffic]]
+name = "long"
+long = {{}}
+from = "x-*"
+to = "y-*"
+[[arm]]
+name = "a"
+cc = "cubic"
+[run]
+end = "1s"
+{rest}"#
+    )
+}
+
+fn refused(text: &str) -> String {
+    match expand(text, &Overrides::default()) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => error.render(),
+    }
+}
+
+#[test]
+fn parallel_links_have_names_of_their_own() {
+    let ends = r#"ends = ["s1", "s2"]"#;
+    let names = |links: &str| -> Vec<String> {
+        let links = plans(&parallel(links, "")).remove(0).network.links.into_iter();
+        links.filter(|link| link.role == plan::Role::Fabric).map(|link| link.name).collect()
+    };
+    assert_eq!(names(&format!("{{ {ends} }}")), ["s1->s2", "s2->s1"]);
+    assert_eq!(
+        names(&format!(r#"{{ {ends} }}, {{ name = "fast", {ends} }}, {{ ends = ["s2", "s1"] }}"#)),
+        ["s1->s2#1", "s2->s1#1", "s1->s2#fast", "s2->s1#fast", "s2->s1#3", "s1->s2#3"]
+    );
+}
+
+#[test]
+fn a_links_own_name_can_be_watched() {
+    let links = r#"{ name = "slow", ends = ["s1", "s2"] }, { name = "fast", ends = ["s1", "s2"] }"#;
+    let watched = |pattern: &str| -> Vec<String> {
+        let sample = format!("[sample]\nqueues = \"1ms\"\nwatch = \"{pattern}\"\n");
+        let links = plans(&parallel(links, &sample)).remove(0).network.links.into_iter();
+        links.filter(|link| link.watched).map(|link| link.name).collect()
+    };
+    assert_eq!(watched("fast"), ["s1->s2#fast", "s2->s1#fast"]);
+    assert_eq!(watched("s1->s2#*"), ["s1->s2#slow", "s1->s2#fast"]);
+}
+
+#[test]
+fn what_measures_nothing_is_refused() {
+    let two = r#"{ name = "up", ends = ["s1", "s2"] }"#;
+    let one = r#"{ ends = ["s1", "s2"] }"#;
+    let mut all = String::new();
+    for text in [
+        parallel(&format!("{two}, {two}"), ""),
+        parallel(&format!(r#"{{ name = "2", ends = ["s1", "s2"] }}, {one}"#), ""),
+        parallel(r#"{ ends = ["s1", "s2", "s1"] }"#, ""),
+        parallel(r#"{ ends = ["s1"] }"#, ""),
+        parallel(one, "warmup = \"1s\""),
+        parallel(one, "warmup = \"2s\""),
+        parallel(one, "seeds = \"5..3\""),
+        parallel(one, "seeds = [1, 1]"),
+        parallel(one, "seeds = -1"),
+        parallel(one, "[sample]\nflows = [\"long/*\"]"),
+        parallel(one, "[sample]\nwindows = \"1ms\"\nflows = [\"lang/*\"]"),
+        parallel(one, "[sample]\nwindows = \"1ms\"\nflows = [\"long\"]"),
+        parallel(one, "[sample]\nwindows = \"1ms\"\nflows = [1.5]"),
+        parallel(one, "[sample]\nwindows = \"1ms\"").replace("long = {}", "long = { size = \"1MB\" }"),
+        parallel(one, "[sample]\nwindows = \"1ms\"\nflows = [440]").replace(
+            "long = {}\nfrom = \"x-*\"\nto = \"y-*\"",
+            "incast = { clients = \"x-1\", servers = \"y-*\", response = \"2KB\", repeats = 3 }",
+        ),
+    ] {
+        let _ = writeln!(all, "{}", refused(&text));
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn flows_with_a_size_are_sampled_by_name_and_number() {
+    let text = parallel(r#"{ ends = ["s1", "s2"] }"#, "[sample]\ngoodput = \"1ms\"\nflows = [\"l*/*\", \"long/1\", 7]");
+    let sampled = plans(&text.replace("long = {}", "long = { size = \"1MB\" }")).remove(0).sampling.flows;
+    assert_eq!(sampled, [SampledFlow::All(0), SampledFlow::One { traffic: 0, sequence: 1 }, SampledFlow::Number(7)]);
+}
+
+#[test]
+fn a_range_of_seeds_has_both_ends_everywhere() {
+    let seeds = |written: &str| {
+        let text = parallel(r#"{ ends = ["s1", "s2"] }"#, &format!("seeds = {written}"));
+        expand(&text, &Overrides::default()).unwrap().seeds
+    };
+    for (written, expected) in [
+        ("\"1..5\"", vec![1, 2, 3, 4, 5]),
+        ("\"1..=5\"", vec![1, 2, 3, 4, 5]),
+        ("\"7\"", vec![7]),
+        ("7", vec![7]),
+        ("[3, 1]", vec![3, 1]),
+        ("\"9, 1..3\"", vec![9, 1, 2, 3]),
+    ] {
+        assert_eq!(seeds(written), expected, "{written}");
+        let text = written.trim_matches(['"', '[', ']']).to_owned();
+        let overrides = Overrides { seeds: Some(text), ..Overrides::default() };
+        assert_eq!(expand(&parallel(r#"{ ends = ["s1", "s2"] }"#, ""), &overrides).unwrap().seeds, expected);
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a reader that waits for a writer waits for ever")]
+fn a_file_that_is_none_is_refused_at_once() {
+    let folder = std::env::temp_dir().join(format!("narrows-scenario-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let fifo = folder.join("experiment.toml");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let path = fifo.clone();
+    // A thread of its own: one that waits for a writer would wait for ever.
+    std::thread::spawn(move || sender.send(load(&path, &Overrides::default(), &Limits::default())));
+    let said = receiver.recv_timeout(Duration::from_secs(10));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let error = said.expect("an answer within seconds").unwrap_err();
+    assert!(error.to_string().ends_with("is not a regular file"), "{error}");
+}
+
+/// 20,000 kinds of traffic, and 100,000 arms that are too many: minutes where each was held against all others.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long it takes is what is judged")]
+fn large_files_take_time_in_proportion() {
+    let base = parallel(r#"{ ends = ["s1", "s2"] }"#, "");
+    let (head, tail) = base.split_at(base.find("[[arm]]").unwrap());
+    let mut traffic = head.to_owned();
+    for index in 0..20_000 {
+        let _ = write!(
+            traffic,
+            "[[traffic]]\nname = \"t{index}\"\nlong = {{ start = \"{}us\" }}\nfrom = \"x-1\"\nto = \"y-1\"\n",
+            index
+        );
+    }
+    let begin = Instant::now();
+    let mut many = plans(&(traffic + tail));
+    assert_eq!(many.remove(0).traffic.len(), 20_001);
+    let mut arms = head.to_owned();
+    (0..100_000).for_each(|index| _ = write!(arms, "[[arm]]\nname = \"{index}\"\ncc = \"cubic\"\n"));
+    assert!(refused(&(arms + "[run]\nend = \"1s\"\n")).contains("more than the 10000 that are allowed"));
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_long_line_is_quoted_around_its_fault() {
+    let long = "x".repeat(1 << 20);
+    let base = parallel(r#"{ ends = ["s1", "s2"] }"#, "");
+    for text in [
+        base.replace("long = {}", &format!("long = {{ flaws = 3, title = \"{long}\" }}")),
+        base.replace("long = {}", &format!("{long} = 3")),
+        base.replace("\"x-*\"", &format!("\"{long}\"")),
+        base.replace("[run]", &format!("[run]\nx = [ \"{long}\", \"{long}\" ]")),
+    ] {
+        let said = refused(&text);
+        assert!(said.len() < 2_000, "{} bytes", said.len());
+    }
+    // The mark stands below what it marks.
+    let said =
+        refused(&base.replace("long = {}", &format!("long = {{ start = \"0s\", {} flaws = 3 }}", " ".repeat(500))));
+    let lines: Vec<&str> = said.lines().collect();
+    let column = lines[3].chars().position(|c| c == '^').unwrap();
+    assert_eq!(lines[2].chars().skip(column).take(5).collect::<String>(), "flaws");
+}
+
+fn warnings(text: &str) -> Vec<(String, Vec<usize>)> {
+    let found = expand(text, &Overrides::default()).unwrap().warnings;
+    found.into_iter().map(|warning| (warning.text, warning.plans)).collect()
+}
+
+/// NewReno 785/47/55/50 Mbit/s where flows from equal ports meet; 1.1 Gbit/s, 1 us of jitter or random traffic mend it.
+#[test]
+fn flows_that_may_lock_each_other_out_are_told_of() {
+    let locked = parallel(r#"{ ends = ["s1", "s2"] }"#, "");
+    let said = warnings(&locked);
+    assert_eq!(said.len(), 1);
+    assert!(said[0].0.contains("drop-tail port `s1->s2`, exactly as fast"), "{}", said[0].0);
+    let random = "[[traffic]]\nname = \"web\"\narrivals = { poisson = { rate = \"5/s\" } }\nsize = { fixed = \"1MB\" }\nfrom = \"x-1\"\nto = \"y-1\"\n[[arm]]";
+    for (what, from, to) in [
+        ("jitter", "switches", "host = { stack-delay = { jitter = \"1us\" } }\nswitches"),
+        ("a faster sender", "switches", "edge = { rate = \"1.1Gbps\" }\nswitches"),
+        ("an AQM", "switches", "fabric = { aqm = { threshold = { mark-at = \"20pkt\" } } }\nswitches"),
+        ("no limit", "switches", "fabric = { limit = \"unlimited\" }\nswitches"),
+        ("one sender", "\"x-*\"", "\"x-1\""),
+        ("flows with a size", "long = {}", "long = { size = \"1MB\" }"),
+        ("random traffic", "[[arm]]", random),
+    ] {
+        assert!(locked.contains(from), "{from}");
+        assert_eq!(warnings(&locked.replacen(from, to, 1)), [], "{what}");
+    }
+}
+
+#[test]
+fn a_scheme_that_needs_marks_is_told_that_there_are_none() {
+    let text = |class: &str| {
+        parallel(r#"{ ends = ["s1", "s2"] }"#, "")
+            .replacen("switches", &format!("edge = {{ rate = \"2Gbps\" }}\nfabric = {{ {class} }}\nswitches"), 1)
+            .replacen("[run]", "[[arm]]\nname = \"b\"\ncc = \"dctcp\"\n[run]", 1)
+    };
+    let said = warnings(&text("rate = \"1Gbps\""));
+    assert_eq!(said, [("`dctcp` needs ECN marks, and no port on the paths of `long` marks".to_owned(), vec![1])]);
+    let red = |ecn: bool| {
+        text(&format!("aqm = {{ red = {{ min = \"5pkt\", max = \"15pkt\", max-probability = 0.1, ecn = {ecn} }} }}"))
+    };
+    assert_eq!(warnings(&text("aqm = { threshold = { mark-at = \"20pkt\" } }")), []);
+    assert_eq!(warnings(&red(true)), []);
+    assert_eq!(warnings(&red(false)).len(), 1);
+}
+
+#[test]
+fn flows_after_the_end_are_counted() {
+    let flow = |at: &str| format!("{{ from = \"x-1\", to = \"y-1\", size = \"1MB\", at = \"{at}\" }}");
+    let list = format!("flows = {{ list = [{}, {}, {}] }}", flow("0s"), flow("1s"), flow("3s"));
+    let text = parallel(r#"{ ends = ["s1", "s2"] }"#, "").replace("long = {}\nfrom = \"x-*\"\nto = \"y-*\"", &list);
+    let said = warnings(&text);
+    assert_eq!(said[0].0, "2 of the 3 flows of `long` begin at or after the run's end at 1s, and are left out");
+    let begins = |flow: &FlowStart| flow.at;
+    let Pattern::List(flows) = &plans(&text)[0].traffic[0].pattern else { panic!() };
+    assert_eq!(flows.iter().map(begins).filter(|at| at.as_ms() < 1_000).count(), 1);
+}

@@ -1,0 +1,175 @@
+//! What an experiment may not mean: accepted and run, but told. Judged from plans alone.
+
+use std::collections::BTreeMap;
+
+use narrows_core::cc::{EcnUse, Spec};
+use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::units::{Bytes, Rate, Span};
+use serde::Serialize;
+
+use crate::plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, Traffic};
+use crate::route::Routes;
+
+/// A sentence, what to do about it, and the plans that it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// What may not be meant: one sentence.
+    pub text: String,
+    /// What to do about it.
+    pub help: String,
+    /// Positions among the experiment's plans.
+    pub plans: Vec<usize>,
+}
+
+/// All that there is to say of these plans, each thing once.
+pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> {
+    let mut found: Vec<Warning> = vec![];
+    let mut places = BTreeMap::new();
+    for (index, plan) in plans.iter().enumerate() {
+        let routes = Routes::new(&plan.network);
+        let mut said = unmarked(plan, &routes, controllers);
+        said.extend(phases(plan, &routes));
+        said.extend(late(plan));
+        for (text, help) in said {
+            let place = *places.entry(text.clone()).or_insert(found.len());
+            if place == found.len() {
+                found.push(Warning { text, help, plans: vec![] });
+            }
+            found[place].plans.push(index);
+        }
+    }
+    found
+}
+
+type Said = (String, String);
+
+/// Whether a port marks packets instead of dropping them.
+fn marks(link: &Link) -> bool {
+    match link.aqm {
+        None => false,
+        Some(AqmConfig::Threshold { .. }) => true,
+        Some(AqmConfig::Red { ecn, .. } | AqmConfig::Pi { ecn, .. }) => ecn,
+    }
+}
+
+/// Hosts that send and receive the traffic's data.
+fn pairs(traffic: &Traffic) -> Pairs {
+    match &traffic.pattern {
+        Pattern::Open(open) => open.pairs.clone(),
+        Pattern::List(list) => Pairs::Listed(list.iter().map(|flow| (flow.source, flow.destination)).collect()),
+        Pattern::Incast(incast) => Pairs::Listed(incast.servers.iter().map(|at| (*at, incast.client)).collect()),
+    }
+}
+
+/// Controllers that need marks where no port on any path of their traffic marks.
+fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> Vec<Said> {
+    let needs = |traffic: &&Traffic| {
+        let spec = controllers.iter().find(|spec| spec.name == traffic.controller.name);
+        spec.is_some_and(|spec| spec.ecn == EcnUse::Exact)
+    };
+    let without = |traffic: &&Traffic| {
+        let crossed = routes.crossing(&pairs(traffic)).unwrap_or_default();
+        !plan.network.links.iter().zip(crossed).any(|(link, share)| share > 0.0 && marks(link))
+    };
+    let found = plan.traffic.iter().filter(needs).filter(without);
+    let mut by_controller: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    found.for_each(|traffic| by_controller.entry(&traffic.controller.name).or_default().push(&traffic.name));
+    let say = |(controller, traffic): (&str, Vec<&str>)| {
+        (
+            format!("`{controller}` needs ECN marks, and no port on the paths of {} marks", listed(&traffic)),
+            "give ports on its paths an AQM that marks, such as `fabric.aqm.threshold.mark-at = \"20pkt\"`".to_owned(),
+        )
+    };
+    by_controller.into_iter().map(say).collect()
+}
+
+/// Drop-tail ports where long-lived flows meet whose senders' ports are exactly as fast, on a network without randomness:
+/// arrivals keep their phase, so that the same flows find the queue full [Floyd 1991, "On Traffic Phase Effects in
+/// Packet-Switched Gateways"].
+fn phases(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
+    let graph = &plan.network;
+    let mut own: Vec<Option<&Link>> = vec![None; graph.nodes.len()];
+    graph.links.iter().filter(|link| link.role == Role::Host).for_each(|link| own[link.from as usize] = Some(link));
+    // Senders without jitter, by the rate of their port.
+    let mut senders: BTreeMap<Rate, Vec<(u32, u32)>> = BTreeMap::new();
+    let (mut random, mut lasting): (Vec<Pairs>, Vec<&FlowStart>) = (vec![], vec![]);
+    for traffic in &plan.traffic {
+        match &traffic.pattern {
+            Pattern::List(list) => lasting.extend(list.iter().filter(|flow| flow.size.is_none())),
+            Pattern::Open(_) => random.push(pairs(traffic)),
+            Pattern::Incast(incast) if incast.mean_interarrival.is_some() => random.push(pairs(traffic)),
+            Pattern::Incast(_) => {}
+        }
+    }
+    for flow in lasting {
+        if let Some(link) = own[flow.source as usize].filter(|link| link.jitter == Span::ZERO) {
+            senders.entry(link.rate).or_default().push((flow.source, flow.destination));
+        }
+    }
+    let amounts: Vec<(&Pairs, f64)> = random.iter().map(|pairs| (pairs, 1.0)).collect();
+    let disturbed = routes.carried(&amounts).ok()?;
+    let mut ports: Vec<&str> = vec![];
+    let mut slowest = None;
+    for (rate, mut pairs) in senders {
+        pairs.sort_unstable();
+        pairs.dedup_by_key(|(sender, _)| *sender);
+        #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
+        let count = pairs.len() as f64;
+        let carried = routes.carried(&[(&Pairs::Listed(pairs), count)]).ok()?;
+        let busy = |link: usize| carried[link] > 0.5;
+        let mut inputs = vec![0_u32; graph.nodes.len()];
+        (0..carried.len()).filter(|link| busy(*link)).for_each(|link| inputs[graph.links[link].to as usize] += 1);
+        let meets = |link: &usize| {
+            let port = &graph.links[*link];
+            let drops = port.limit != Limit::Unlimited || port.pooled;
+            let tail = port.role != Role::Host && drops && port.aqm.is_none() && port.rate == rate && port.loss == 0;
+            tail && carried[*link] > 1.5 && inputs[port.from as usize] > 1 && disturbed[*link] == 0.0
+        };
+        let found: Vec<&str> = (0..carried.len()).filter(meets).map(|link| graph.links[link].name.as_str()).collect();
+        if !found.is_empty() {
+            slowest = slowest.or(Some(rate));
+        }
+        ports.extend(found);
+    }
+    let packet = slowest?.time_for(Bytes::new(1_538));
+    Some((
+        format!(
+            "flows may lock each other out at the drop-tail {} {}, exactly as fast as the senders' ports: without \
+             randomness the same flows lose, whatever their controller",
+            if ports.len() == 1 { "port" } else { "ports" },
+            listed(&ports)
+        ),
+        format!(
+            "set `host.stack-delay.jitter`, up to a packet's time there of {packet}, or make the senders' ports faster"
+        ),
+    ))
+}
+
+/// Flows of a list that begin when the run is over.
+fn late(plan: &Plan) -> Vec<Said> {
+    let of = |traffic: &Traffic| {
+        let Pattern::List(list) = &traffic.pattern else { return None };
+        let late = list.iter().filter(|flow| flow.at >= plan.schedule.end).count();
+        (late > 0).then(|| {
+            let (all, name, end) = (list.len(), &traffic.name, plan.schedule.end);
+            let begin = if late == 1 { "begins" } else { "begin" };
+            (
+                format!(
+                    "{late} of the {all} flows of `{name}` {begin} at or after the run's end at {end}, and are left out"
+                ),
+                "move `run.end` after their start, or take them out".to_owned(),
+            )
+        })
+    };
+    plan.traffic.iter().filter_map(of).collect()
+}
+
+/// The first few names.
+fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let quoted: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    match names.len() {
+        0..=SHOWN => quoted.join(", "),
+        all => format!("{} and {} more", quoted.join(", "), all - SHOWN),
+    }
+}
