@@ -79,6 +79,38 @@ FLOWS: Final = Table(
         Column("retransmitted_bytes", _U64, "bytes", "Application bytes that were sent again."),
         Column("timeouts", _U32, "–", "Retransmission timeouts that fired during the flow."),
         Column(
+            "handshake_ns",
+            _U64,
+            "ns",
+            "From `start_ns` until its connection was established. Null of a connection that was open already, "
+            "and if it never was.",
+            nullable=True,
+        ),
+        Column(
+            "syn_retransmits",
+            _U32,
+            "–",
+            "SYNs of its connection that were retransmitted during the flow. Null in a live run if the connection"
+            " was not established.",
+            nullable=True,
+        ),
+        Column(
+            "rto_wait_ns",
+            _U64,
+            "ns",
+            "How long the retransmission timers had run that expired during the flow: the sender's, and the "
+            "opener's of its SYN and request. One may expire after the last byte, where an acknowledgement was "
+            "lost. Null in a live run: no kernel tells.",
+            nullable=True,
+        ),
+        Column(
+            "first_byte_ns",
+            _U64,
+            "ns",
+            "From `start_ns` until its first byte was at the destination. Null if none came.",
+            nullable=True,
+        ),
+        Column(
             "marked_bytes", _U64, "bytes", "Payload bytes that arrived with a congestion mark, duplicates included."
         ),
         Column(

@@ -203,6 +203,8 @@ struct Rules {
     carried: Backlog,
     /// IP bytes that had left the port when the counters were reset last.
     sent_before: Bytes,
+    /// What of the packet then in service had gone.
+    begun_before: Span,
     refused: Backlog,
     dropped: [Packets; DropReason::ALL.len()],
     marked: Packets,
@@ -422,6 +424,7 @@ impl<P: Payload> Ports<P> {
             line,
             carried: Backlog::EMPTY,
             sent_before: Bytes::ZERO,
+            begun_before: Span::ZERO,
             refused: Backlog::EMPTY,
             dropped: [Packets::ZERO; DropReason::ALL.len()],
             marked: Packets::ZERO,

@@ -25,8 +25,8 @@ enum Seen {
     Dropped(u64, u32, DropReason),
     Marked(u64, u32),
     Backlog(u64, u32, u64, u64),
-    /// Sent packets and bytes, largest backlog, integral of the backlog.
-    Counters(u32, u64, u64, u64, u128),
+    /// Sent packets and bytes, largest backlog, its integral, how long the packet in service had been so at the reset and is.
+    Counters(u32, u64, u64, u64, u128, [u64; 2]),
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +48,9 @@ struct Port {
     /// What waits, by class.
     waiting: Vec<VecDeque<Packet>>,
     in_service: Option<Packet>,
+    /// When it went into service.
+    begun_at: u64,
+    begun_before: u64,
     /// Deficit round robin as published: classes that wait in the order of their turns, what each has been given and not
     /// sent, and whether the first has had its quantum in this turn.
     turns: VecDeque<usize>,
@@ -67,6 +70,8 @@ impl Port {
         Port {
             waiting: vec![VecDeque::new(); weights.len()],
             in_service: None,
+            begun_at: 0,
+            begun_before: 0,
             turns: VecDeque::new(),
             deficits: vec![0; weights.len()],
             quanta: weights.into_iter().map(|weight| 1_500 * u64::from(weight)).collect(),
@@ -115,6 +120,10 @@ impl Port {
             }
             return Some(size);
         }
+    }
+    /// How long the packet in service has been so.
+    fn begun(&self, now: u64) -> u64 {
+        self.in_service.map_or(0, |_| now - self.begun_at)
     }
     /// Adds the time since the last change to the integral.
     fn pass(&mut self, now: u64) {
@@ -181,6 +190,7 @@ impl Explicit<'_> {
         if let Some(size) = self.ports[link as usize].begin() {
             let service = self.case.graph.links[link as usize].rate.time_for(Bytes::new((size + 38).max(84))).as_ps();
             self.events.push(Reverse((now + service, 0, link)));
+            self.ports[link as usize].begun_at = now;
         }
     }
 
@@ -220,6 +230,7 @@ impl Explicit<'_> {
                 }
                 _ if id == u32::MAX => {
                     for port in &mut self.ports {
+                        port.begun_before = port.begun(now);
                         (port.sent, port.max, port.integral, port.touched) = ((0, 0), port.bytes(), 0, now);
                     }
                 }
@@ -232,7 +243,8 @@ impl Explicit<'_> {
         }
         for (link, port) in (0..).zip(&mut self.ports) {
             port.pass(self.case.end);
-            self.seen.push(Seen::Counters(link, port.sent.0, port.sent.1, port.max, port.integral));
+            let begun = [port.begun_before, port.begun(self.case.end)];
+            self.seen.push(Seen::Counters(link, port.sent.0, port.sent.1, port.max, port.integral, begun));
         }
         self.seen
     }
@@ -306,7 +318,8 @@ fn computed(case: &Case) -> Vec<Seen> {
     }
     for (link, counters) in (0..).zip(network.finish(Time::from_ps(case.end))) {
         let (sent, max) = (counters.sent, counters.queue_max.get());
-        seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, counters.queue_integral));
+        let begun = [counters.begun_before, counters.begun].map(Span::as_ps);
+        seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, counters.queue_integral, begun));
     }
     seen
 }

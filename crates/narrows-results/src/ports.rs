@@ -1,6 +1,5 @@
 //! A port's counters, and the looks at its backlog, become its row.
 
-use narrows_core::packet::FRAMING_BYTES;
 use narrows_core::probe::DropReason;
 use narrows_core::units::Time;
 use narrows_network::Counters;
@@ -25,8 +24,6 @@ impl PortRow {
         };
         let dropped = |reason: DropReason| counters.dropped_for(reason).get();
         let measured = now.since(counters.since);
-        let wire = counters.sent.bytes.get() + counters.sent.packets.get() * FRAMING_BYTES;
-        let possible = real(link.rate.as_bps()) * real(measured.as_ns()) / 8e9;
         PortRow {
             port,
             sent_packets: counters.sent.packets.get(),
@@ -41,7 +38,7 @@ impl PortRow {
             queue_p50_bytes: percentile(50),
             queue_p99_bytes: percentile(99),
             queue_max_bytes: counters.queue_max.get(),
-            utilisation: if possible > 0.0 { real(wire) / possible } else { 0.0 },
+            utilisation: real(counters.busy(link.rate).as_ps()) / real(measured.as_ps()).max(1.0),
             measured_ns: measured.as_ns(),
         }
     }
@@ -84,7 +81,8 @@ mod tests {
         // 15,000 bytes with their framing, of the 125,000 that 10 ms have room for.
         assert_eq!((row.port, row.measured_ns, row.utilisation), (3, 10_000_000, 0.12));
         assert_eq!((row.queue_mean_bytes, row.queue_p50_bytes, row.queue_p99_bytes), (700.0, Some(5), Some(9)));
-        let unwatched = PortRow::new(3, &link, &counters, Vec::<u32>::new(), at(5));
+        let unwatched =
+            PortRow::new(3, &link, &Counters { since: at(5), ..Counters::default() }, Vec::<u32>::new(), at(5));
         assert_eq!((unwatched.utilisation, unwatched.queue_p50_bytes), (0.0, None));
     }
 }

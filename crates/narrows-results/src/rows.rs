@@ -34,6 +34,15 @@ pub struct FlowRow {
     pub retransmitted_bytes: u64,
     /// Expiries of the sender's retransmission timer during the flow.
     pub timeouts: u32,
+    /// From its start until its connection was established; `None` of one that was open already, and if that never happened.
+    pub handshake_ns: Option<u64>,
+    /// SYNs of its connection that were retransmitted during the flow; `None` where a kernel does not tell.
+    pub syn_retransmits: Option<u32>,
+    /// What the retransmission timers had waited that expired during the flow: the sender's, and the opener's of its SYN and
+    /// request. `None` where a kernel does not tell.
+    pub rto_wait_ns: Option<u64>,
+    /// From its start until its first byte was at the destination; `None` if none came.
+    pub first_byte_ns: Option<u64>,
     /// Payload bytes that arrived marked during the flow.
     pub marked_bytes: u64,
     /// Payload bytes, of it or of its request, in packets that the network dropped, each as often as it was; `None` where

@@ -67,7 +67,8 @@ pub(crate) struct End {
     pub(crate) sending: Option<Current>,
     /// The flow whose bytes this end awaits.
     pub(crate) receiving: Option<Current>,
-    /// Tag of the latest flow that the other end has heard of; the opener, who begins them, hears of none.
+    /// Tag of the latest flow of which this end has heard all that its first segments tell: a request came, or the first byte
+    /// that it awaits. An opener that awaits nothing hears of none.
     pub(crate) latest: u32,
     /// What of this connection waits in the host's port: departures and IP bytes.
     waiting: VecDeque<(Time, u32)>,

@@ -92,6 +92,12 @@ pub(crate) struct Flow {
     pub(crate) rtt_count: u64,
     pub(crate) retransmitted_bytes: u64,
     pub(crate) timeouts: u32,
+    /// When the connection was established, if it was opened for this flow.
+    pub(crate) established: Option<Time>,
+    pub(crate) syn_retransmits: u32,
+    /// What retransmission timers waited that expired: the source's and the destination's.
+    pub(crate) rto_wait: [Span; 2],
+    pub(crate) first_byte: Option<Time>,
     pub(crate) near_source_cuts: u64,
     pub(crate) marked_bytes: u64,
     /// Dropped by ports and wires of this part.
@@ -122,6 +128,10 @@ impl Flow {
             rtt_count: 0,
             retransmitted_bytes: 0,
             timeouts: 0,
+            established: None,
+            syn_retransmits: 0,
+            rto_wait: [Span::ZERO; 2],
+            first_byte: None,
             near_source_cuts: 0,
             marked_bytes: 0,
             dropped_bytes: 0,
@@ -142,9 +152,12 @@ impl Flow {
             self.rtt_count = other.rtt_count;
             self.retransmitted_bytes = other.retransmitted_bytes;
             self.timeouts = other.timeouts;
+            self.rto_wait[0] = other.rto_wait[0];
             self.near_source_cuts = other.near_source_cuts;
         } else {
             self.done = other.done;
+            self.rto_wait[1] = other.rto_wait[1];
+            self.first_byte = other.first_byte;
             self.marked_bytes = other.marked_bytes;
             self.delivered_at_warmup = other.delivered_at_warmup;
             self.delivered_at_end = other.delivered_at_end;

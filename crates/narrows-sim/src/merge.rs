@@ -118,6 +118,7 @@ fn number_flows(
 }
 
 fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRow {
+    let since_start = |at: Option<Time>| at.map(|at| at.since(flow.start).as_ns());
     let measured = flow.delivered_at_end.unwrap_or(flow.delivered);
     FlowRow {
         flow: number,
@@ -129,11 +130,15 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         traffic: flow.name.traffic,
         size_bytes: flow.size.map_or(flow.delivered, Bytes::get),
         start_ns: flow.start.as_ns(),
-        fct_ns: flow.done.map(|done| done.since(flow.start).as_ns()),
+        fct_ns: since_start(flow.done),
         ideal_fct_ns: flow.ideal.as_ns(),
         rtt_mean_ns: (flow.rtt_count > 0).then(|| flow.rtt_sum.div(flow.rtt_count).as_ns()),
         retransmitted_bytes: flow.retransmitted_bytes,
         timeouts: flow.timeouts,
+        handshake_ns: since_start(flow.established),
+        syn_retransmits: Some(flow.syn_retransmits),
+        rto_wait_ns: Some((flow.rto_wait[0] + flow.rto_wait[1]).as_ns()),
+        first_byte_ns: since_start(flow.first_byte),
         marked_bytes: flow.marked_bytes,
         dropped_bytes: Some(flow.dropped_bytes),
         near_source_cuts: flow.near_source_cuts,

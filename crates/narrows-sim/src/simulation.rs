@@ -396,7 +396,7 @@ impl<'a> Simulation<'a> {
         };
         let mut end = self.connections.end(slot);
         if segment.tag.0 > end.latest {
-            self.meet_flow(slot, segment.tag);
+            self.learn_flow(now, slot, &segment);
             end = self.connections.end(slot);
         }
         let stack = self.stacks.get(end.place.stack);
@@ -420,17 +420,26 @@ impl<'a> Simulation<'a> {
         self.insert_end(connection, Side::Other, host, opener(connection), traffic, established)
     }
 
-    /// The other end hears of a flow for the first time. Flows of one connection have ascending tags.
+    /// An end hears of a flow whose first byte it does not have yet. Flows of one connection have ascending tags.
     #[inline(never)]
-    fn meet_flow(&mut self, slot: u32, tag: Tag) {
-        let number = self.flow_of(tag);
+    fn learn_flow(&mut self, now: Time, slot: u32, segment: &Segment) {
+        let number = self.flow_of(segment.tag);
         let end = self.connections.end(slot);
-        end.latest = tag.0;
         let (connection, host) = (end.connection, end.place.host);
         let flow = &mut self.flows[number];
         flow.connection = Some(connection);
-        if flow.destination == host {
+        if flow.destination != host {
+            end.latest = segment.tag.0;
+            return;
+        }
+        if end.receiving.is_none_or(|current| current.flow != number) {
             self.begin_receiving(slot, number);
+        }
+        let end = self.connections.end(slot);
+        let base = end.receiving.expect("it has begun").base.delivered_bytes;
+        if segment.length > 0 && segment.seq == Seq::FIRST.plus(base).wire() {
+            end.latest = segment.tag.0;
+            self.flows[number].first_byte = Some(now);
         }
     }
 
@@ -509,8 +518,9 @@ impl<'a> Simulation<'a> {
     #[inline(never)]
     fn hear(&mut self, now: Time, slot: u32) {
         while let Some(event) = self.connections.end_if_alive(slot).and_then(|end| end.endpoint.poll_event()) {
-            if let TcpEvent::Delivered(tag) = event {
-                self.handle_message(now, slot, tag);
+            match event {
+                TcpEvent::Delivered(tag) => self.handle_message(now, slot, tag),
+                TcpEvent::Established => self.note_established(now, slot),
             }
         }
     }

@@ -4,7 +4,7 @@
 #[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
 mod plans;
 
-use narrows_core::units::{Bytes, Span};
+use narrows_core::units::{Bytes, Rate, Span};
 use narrows_results::Quantity;
 use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern, Role, SampledFlow, Scheduler, Traffic};
 use plans::{Dumbbell, at, flow, run};
@@ -222,5 +222,21 @@ fn every_finished_flow_keeps_its_counts_when_acknowledgements_are_lost() {
     assert!(results.flows.len() > 100);
     for flow in results.flows.iter().filter(|flow| flow.fct_ns.is_some()) {
         assert!(flow.rtt_mean_ns.is_some() || flow.timeouts > 0, "{flow:?}");
+    }
+}
+
+/// Whatever packet is in service when the measurement begins and ends: a line that is never idle is busy all the time, and no
+/// longer.
+#[test]
+fn a_line_that_is_never_idle_is_fully_used_in_any_window() {
+    let network = Dumbbell { rate: Rate::from_mbps(100), limit: 200, ..Dumbbell::default() };
+    // A full packet takes 123 us.
+    for microseconds in (0..40).map(|step| 17 * step) {
+        let mut plan = network.long("newreno", false, Span::from_ms(600));
+        plan.schedule.warmup = Span::from_ms(1_000) + Span::from_us(microseconds);
+        plan.schedule.end = at(plan.schedule.warmup + Span::from_us(230));
+        let port = &run(&plan, 1).ports[network.bottleneck()];
+        assert!(port.queue_mean_bytes > 3_000.0, "{port:?}");
+        assert!(port.utilisation > 1.0 - 1e-6 && port.utilisation <= 1.0, "{port:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What the agents and the emulator have seen becomes the rows that a simulated run leaves behind, with the same meaning.
 //!
 //! Two columns are made of what a kernel tells: `rtt_mean_ns` is the mean of the smoothed round trip, looked at every 10 ms
-//! while the flow is sent; `timeouts` is counted from Linux 6.7 on.
+//! while the flow is sent; `timeouts` is counted from Linux 6.7 on. `rto_wait_ns` no kernel tells.
 
 use std::collections::BTreeMap;
 
@@ -146,6 +146,7 @@ fn row(
     let listener = agent::port(name.traffic);
     let ports = if start.request.is_some() { (listener, opened.port) } else { (opened.port, listener) };
     let until = received.done.unwrap_or(Time::NEVER);
+    let since_start = |at: Option<Time>| at.map(|at| at.since(opened.start).as_ns());
     FlowRow {
         flow: number,
         connection: opened.connection,
@@ -156,11 +157,15 @@ fn row(
         traffic: name.traffic,
         size_bytes: start.size.map_or(received.delivered, Bytes::get),
         start_ns: opened.start.as_ns(),
-        fct_ns: received.done.map(|done| done.since(opened.start).as_ns()),
+        fct_ns: since_start(received.done),
         ideal_fct_ns: ideal.as_ns(),
         rtt_mean_ns: (sent.rtt_count > 0).then(|| sent.rtt_sum.div(sent.rtt_count).as_ns()),
         retransmitted_bytes: sent.retransmitted_bytes,
         timeouts: sent.timeouts,
+        handshake_ns: opened.handshake.map(Span::as_ns),
+        syn_retransmits: opened.syn_retransmits,
+        rto_wait_ns: None,
+        first_byte_ns: since_start(received.first_byte),
         dropped_bytes: None,
         near_source_cuts: cuts.between((source, destination), ports, opened.start, until),
         marked_bytes: marks.between((source, destination), ports, opened.start, until),

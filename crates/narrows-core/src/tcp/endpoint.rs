@@ -44,6 +44,10 @@ pub struct Tallies {
     pub retransmitted_bytes: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u32,
+    /// What retransmission timers that expired had waited; of the handshake's the SYN's alone, which the opener waits for.
+    pub rto_wait: Span,
+    /// SYNs retransmitted.
+    pub syn_retransmits: u32,
     /// Sum of the round-trip samples.
     pub rtt_sum: Span,
     /// Number of round-trip samples.
@@ -65,6 +69,7 @@ pub struct Endpoint {
     /// Tells the application once.
     announce: bool,
     handshake_timer: Time,
+    syn_retransmits: u8,
     /// Tag of the SYN: what the opener says of the connection.
     syn_tag: Tag,
     sender: Sender,
@@ -79,6 +84,7 @@ impl Endpoint {
             handshake: Handshake::Closed,
             announce: false,
             handshake_timer: Time::NEVER,
+            syn_retransmits: 0,
             syn_tag: Tag::default(),
             sender: Sender::new(controller, initial_path(stack)),
             receiver: Receiver::new(stack),
@@ -224,7 +230,11 @@ impl Endpoint {
         if self.handshake_timer <= now {
             self.handshake_timer = Time::NEVER;
             match self.handshake {
-                Handshake::SynSent { tries, .. } => self.handshake = Handshake::SynSent { at: None, tries },
+                Handshake::SynSent { at, tries } => {
+                    self.sender.rto_wait += at.map_or(Span::ZERO, |at| now.since(at));
+                    self.syn_retransmits = self.syn_retransmits.saturating_add(1);
+                    self.handshake = Handshake::SynSent { at: None, tries };
+                }
                 Handshake::SynReceived { tries, .. } => self.handshake = Handshake::SynReceived { at: None, tries },
                 Handshake::Closed | Handshake::Established => {}
             }
@@ -435,6 +445,8 @@ impl Endpoint {
         Tallies {
             retransmitted_bytes: self.sender.retransmitted_bytes,
             timeouts: self.sender.timeouts,
+            rto_wait: self.sender.rto_wait,
+            syn_retransmits: u32::from(self.syn_retransmits),
             rtt_sum: self.sender.rtt_sum,
             rtt_count: self.sender.rtt_count,
             marked_bytes: self.receiver.marked_bytes(),

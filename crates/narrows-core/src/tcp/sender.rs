@@ -115,6 +115,8 @@ pub(super) struct Sender {
 
     /// When the retransmission timer expires.
     timeout_at: Time,
+    /// Since when it runs.
+    armed_at: Time,
     /// When a probe of the tail goes instead; never later than the timeout.
     probe_at: Time,
     probe_now: bool,
@@ -155,6 +157,8 @@ pub(super) struct Sender {
 
     pub(super) retransmitted_bytes: u64,
     pub(super) timeouts: u32,
+    /// What retransmission timers that expired had waited, the SYN's included.
+    pub(super) rto_wait: Span,
     pub(super) rtt_sum: Span,
     pub(super) rtt_count: u64,
 }
@@ -182,6 +186,7 @@ impl Sender {
             resent_at: None,
             announce_reduction: false,
             timeout_at: Time::NEVER,
+            armed_at: Time::ZERO,
             probe_at: Time::NEVER,
             probe_now: false,
             ask_for_window: false,
@@ -208,6 +213,7 @@ impl Sender {
             restarted: false,
             retransmitted_bytes: 0,
             timeouts: 0,
+            rto_wait: Span::ZERO,
             rtt_sum: Span::ZERO,
             rtt_count: 0,
         }

@@ -1,10 +1,11 @@
 //! What a port has done: counted as packets come and settled to the moment when somebody asks.
 
-use super::Ports;
+use super::{Ports, wire_bytes};
 use crate::network::Payload;
+use narrows_core::packet::FRAMING_BYTES;
 use narrows_core::probe::DropReason;
 use narrows_core::queue::Backlog;
-use narrows_core::units::{Bytes, Packets, Time};
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 
 /// What a port has done since the counters were last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub struct Counters {
     pub queue_max: Bytes,
     /// The integral of the backlog over time, byte-picoseconds: divided by the time since the reset, the mean.
     pub queue_integral: u128,
+    /// What of the packet in service has gone over the line, as time: at the reset, and now.
+    pub begun_before: Span,
+    /// See above.
+    pub begun: Span,
     /// When the counters were reset.
     pub since: Time,
 }
@@ -41,6 +46,13 @@ impl Counters {
     pub fn queue_mean(&self, now: Time) -> Bytes {
         let mean = self.queue_integral / u128::from(now.since(self.since).as_ps().max(1));
         Bytes::new(u64::try_from(mean).expect("a mean is at most the largest backlog"))
+    }
+
+    /// How long a line of this `rate` was busy with the port's packets since the reset: not with what the first of those that
+    /// left had sent before.
+    pub fn busy(&self, rate: Rate) -> Span {
+        let wire = self.sent.bytes.get() + self.sent.packets.get() * FRAMING_BYTES;
+        (rate.time_for(Bytes::new(wire)) + self.begun).saturating_sub(self.begun_before)
     }
 
     /// Offered or carried over = sent + dropped by the port + queued.
@@ -68,6 +80,8 @@ impl<P: Payload> Ports<P> {
             samples: rules.samples,
             queue_max: port.queue_max,
             queue_integral: port.queue_integral + self.waited(now, link) - self.outstanding(now, link),
+            begun_before: rules.begun_before,
+            begun: self.begun(now, link),
             since: rules.since,
         }
     }
@@ -84,8 +98,10 @@ impl<P: Payload> Ports<P> {
         for link in 0..self.len() {
             self.settle(now, link);
             let (outstanding, sent, held) = (self.outstanding(now, link), self.sent(now, link), self.held(link));
+            let begun = self.begun(now, link);
             let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
             rules.sent_before = sent;
+            rules.begun_before = begun;
             port.queue_integral = outstanding;
             port.queue_max = held.bytes;
             if rules.congestion_point.is_some() {
@@ -99,6 +115,18 @@ impl<P: Payload> Ports<P> {
             rules.samples = Packets::ZERO;
             rules.since = now;
         }
+    }
+
+    /// What of the packet in service at a settled port has gone over the line.
+    fn begun(&self, now: Time, link: u32) -> Span {
+        let port = &self.ports[link as usize];
+        if port.held_packets == 0 {
+            return Span::ZERO;
+        }
+        let record = self.store.first_unsettled(&port.ring);
+        let service = self.rules[link as usize].line.time_for(wire_bytes(record.packet.ip_bytes()));
+        // Behind a notification it may not have begun.
+        Span::from_ps(service).saturating_sub(record.at - (now + port.delay))
     }
 
     /// Σ size · (departure − now) over what a settled port holds and of which the departure is known.

@@ -99,7 +99,9 @@ impl Simulation<'_> {
     /// The end awaits this flow from now on; what it counted for an earlier one is taken into that.
     pub(super) fn begin_receiving(&mut self, slot: u32, flow: u32) {
         self.note_received(slot);
+        let tag = self.names.tag(self.flows[flow].name);
         let end = self.connections.end(slot);
+        end.latest = tag.0 - 1;
         end.receiving = Some(Current { flow, base: end.endpoint.tallies() });
     }
 
@@ -231,6 +233,14 @@ impl Simulation<'_> {
         }
     }
 
+    /// A connection that was opened for a flow is established.
+    pub(super) fn note_established(&mut self, now: Time, slot: u32) {
+        let end = self.connections.end(slot);
+        if let Some(current) = end.sending.or(end.receiving).filter(|_| end.side() == Side::Opener) {
+            self.flows[current.flow].established = Some(now);
+        }
+    }
+
     /// Takes the receiving end's counts into the flow that it awaits.
     pub(super) fn note_received(&mut self, slot: u32) {
         let end = self.connections.end(slot);
@@ -239,6 +249,10 @@ impl Simulation<'_> {
         let flow = &mut self.flows[current.flow];
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
         flow.delivered = tallies.delivered_bytes - current.base.delivered_bytes;
+        flow.rto_wait[1] = tallies.rto_wait - current.base.rto_wait;
+        if end.side() == Side::Opener {
+            flow.syn_retransmits = tallies.syn_retransmits - current.base.syn_retransmits;
+        }
     }
 
     /// Takes the sending end's counts into its flow once everything is acknowledged.
@@ -264,6 +278,10 @@ impl Simulation<'_> {
         let flow = &mut self.flows[current.flow];
         flow.retransmitted_bytes = tallies.retransmitted_bytes - current.base.retransmitted_bytes;
         flow.timeouts = tallies.timeouts - current.base.timeouts;
+        flow.rto_wait[0] = tallies.rto_wait - current.base.rto_wait;
+        if end.side() == Side::Opener {
+            flow.syn_retransmits = tallies.syn_retransmits - current.base.syn_retransmits;
+        }
         flow.near_source_cuts = tallies.near_source_cuts - current.base.near_source_cuts;
         flow.rtt_sum = tallies.rtt_sum - current.base.rtt_sum;
         flow.rtt_count = tallies.rtt_count - current.base.rtt_count;

@@ -62,7 +62,15 @@ impl<'a> Agent<'a> {
         let connection = &self.connections[&id];
         let number = connection.number.expect("this host has opened it");
         let port = socket::own_port(&connection.socket);
-        let opened = Opened { planned: self.plan_time(planned), start, connection: number, query, port };
+        let opened = Opened {
+            planned: self.plan_time(planned),
+            start,
+            connection: number,
+            query,
+            port,
+            handshake: None,
+            syn_retransmits: connection.connected.then_some(0),
+        };
         self.notes.flows.entry(name).or_default().opened = Some(opened);
         let connection = self.connections.get_mut(&id).expect("it is there");
         connection.queued = Some(name);

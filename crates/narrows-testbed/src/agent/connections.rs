@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 
 use super::message::NAME_BYTES;
+use super::socket::Info;
 use super::{Agent, Connection, MOST_PER_HOST, Reading, socket};
 use crate::namespace::set_parameter;
 
@@ -125,7 +126,13 @@ impl<'a> Agent<'a> {
                 return;
             }
             connection.connected = true;
-            if connection.queued.is_some() {
+            if let Some(name) = connection.queued {
+                let retransmits = Info::of(&connection.socket).map(|info| info.total_retransmits());
+                let now = self.plan_time(self.run.clock.now());
+                if let Some(opened) = self.notes.flows.get_mut(&name).and_then(|flow| flow.opened.as_mut()) {
+                    opened.handshake = Some(now.since(opened.start));
+                    opened.syn_retransmits = retransmits.ok();
+                }
                 self.send_first(id);
             } else {
                 self.watch_room(id, false);

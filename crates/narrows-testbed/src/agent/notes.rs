@@ -21,6 +21,10 @@ pub struct Opened {
     pub query: Option<u32>,
     /// The opener's port.
     pub port: u16,
+    /// How long it waited for the connection to be established; `None` of one that was open, and until then.
+    pub handshake: Option<Span>,
+    /// SYNs of the connection retransmitted meanwhile; `None` until it is established.
+    pub syn_retransmits: Option<u32>,
 }
 
 /// A flow, where its bytes are sent.
@@ -41,6 +45,8 @@ pub struct Sent {
 /// A flow, where its bytes arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
+    /// When the first byte was there, on the plan's clock.
+    pub first_byte: Option<Time>,
     /// When the last byte was there, on the plan's clock.
     pub done: Option<Time>,
     /// Bytes delivered by the end of the warm-up, by the end of the arrivals, and in all.

@@ -232,6 +232,11 @@ impl Info {
         self.u64(208)
     }
 
+    /// Segments retransmitted so far; of a connection that has just been established, its SYNs.
+    pub(crate) fn total_retransmits(&self) -> u32 {
+        self.u32(100)
+    }
+
     /// Expiries of the retransmission timer so far; from Linux 6.7 on.
     pub(crate) fn timeouts(&self) -> u32 {
         u32::from(self.u16(240))

@@ -221,6 +221,7 @@ impl<'a> Agent<'a> {
         let flow = self.notes.flows.entry(name).or_default();
         let received = flow.received.get_or_insert_default();
         received.delivered += bytes;
+        received.first_byte.get_or_insert(now);
         if !whole {
             return;
         }

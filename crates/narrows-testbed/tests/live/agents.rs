@@ -139,6 +139,13 @@ fn lone_flows_take_as_long_as_in_the_simulator() {
             };
             assert!(fct >= least, "{fct} for {expected}");
             assert_eq!(live.delivered_after_warmup_bytes, live.size_bytes);
+            assert_eq!(
+                (live.handshake_ns.is_some(), live.syn_retransmits),
+                (simulated.handshake_ns.is_some(), Some(0))
+            );
+            assert!(live.handshake_ns.is_none_or(|ns| (10_000_000..15_000_000).contains(&ns)), "{live:?}");
+            let first = live.first_byte_ns.expect("it is whole");
+            assert!(first <= fct && first >= simulated.first_byte_ns.unwrap() / 10 * 9, "{live:?}");
         }
     }
 }

@@ -275,6 +275,7 @@ impl Sender {
             return;
         }
         self.timeouts += 1;
+        self.rto_wait += now.since(self.armed_at);
         // The threshold falls once per window of data [RFC 5681 §3.1], and again for a timeout that follows progress after
         // another (Linux `tcp_enter_loss`).
         let repeated = self.una < self.recovery_point
@@ -300,7 +301,7 @@ impl Sender {
         self.burst_left = 0;
         self.reorder_timer = Time::NEVER;
         self.backoff = self.backoff.saturating_add(1);
-        self.timeout_at = now + self.timeout(stack);
+        self.arm_timeout(now, stack);
         self.probe_at = Time::NEVER;
         self.resend_now = true;
     }

@@ -44,7 +44,7 @@ impl Sender {
             if !self.ask_for_window {
                 if self.board.outstanding() == 0 && self.timeout_at == Time::NEVER {
                     // Word of an open window may be lost [RFC 9293 §3.8.6.1].
-                    self.timeout_at = now + self.timeout(stack);
+                    self.arm_timeout(now, stack);
                 }
                 return self.hold(Limit::Receiver);
             }
@@ -169,7 +169,7 @@ impl Sender {
         self.retransmitted_bytes += u64::from(length);
         // The head's retransmission gets a whole timeout (Linux `tcp_xmit_retransmit_queue`).
         if self.timeout_at == Time::NEVER || start <= self.una {
-            self.timeout_at = now + self.timeout(stack);
+            self.arm_timeout(now, stack);
         }
         let message = self.message_of(start);
         let ends_message = message.whole && start.plus(u64::from(length)) == message.end;
@@ -194,7 +194,7 @@ impl Sender {
         self.note_sent(now, segment.length, pacing, idle, stack);
         // Sending more does not put off the timeout of what was sent before.
         if self.timeout_at == Time::NEVER || idle.is_some() {
-            self.timeout_at = now + self.timeout(stack);
+            self.arm_timeout(now, stack);
         }
         if stack.profile.tail_loss_probe {
             self.schedule_probe(now, stack);

@@ -19,6 +19,13 @@ impl Sender {
         doubled.min(stack.profile.max_rto)
     }
 
+    /// The retransmission timer runs from now on.
+    #[inline(always)]
+    pub(super) fn arm_timeout(&mut self, now: Time, stack: &Stack) {
+        self.armed_at = now;
+        self.timeout_at = now + self.timeout(stack);
+    }
+
     #[inline(always)]
     pub(super) fn rearm_after_ack(&mut self, now: Time, advanced: bool, stack: &Stack) {
         if self.board.outstanding() == 0 {
@@ -27,7 +34,7 @@ impl Sender {
             self.probe_now = false;
         } else if advanced {
             self.probe_now = false;
-            self.timeout_at = now + self.timeout(stack);
+            self.arm_timeout(now, stack);
             self.schedule_probe(now, stack);
         } else if self.probe_at != Time::NEVER {
             // Acknowledgements speak: RACK's timer finds what is lost. Linux 4.9 has none and lets the probe go.
@@ -101,7 +108,7 @@ impl Sender {
         if self.probe_at <= now {
             self.probe_at = Time::NEVER;
             self.probe_now = true;
-            self.timeout_at = now + self.timeout(stack);
+            self.arm_timeout(now, stack);
         } else if self.timeout_at <= now {
             self.time_out(now, stack);
         }
