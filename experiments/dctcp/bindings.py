@@ -2,8 +2,8 @@
 
 import math
 
-from narrows import analysis
 from narrows.claims import Binding
+from narrows.measures import analysis
 
 _CAPACITY, _RTT, _THRESHOLD = analysis.packets_per_second(10e9), 100e-6, 40.0
 _PIPE = _CAPACITY * _RTT

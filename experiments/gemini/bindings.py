@@ -7,9 +7,10 @@ A claim that is bound neither here nor beside its figure is not judged. Expressi
 import itertools
 from pathlib import Path
 
-from narrows import analysis, native, paths
+from narrows import native
 from narrows.claims import Binding
-from narrows.experiment import expand
+from narrows.experiment import Experiment
+from narrows.measures import analysis, paths
 
 _HERE = Path(__file__).parent
 
@@ -64,7 +65,7 @@ def _largest_cut() -> float:
 
 def _supported_ratio() -> float:
     """Round trips between datacenters over those inside: in Fig. 12, whose hosts are 200 µs apart, with 200 ms."""
-    plan = expand(_HERE / "fig12" / "experiment.toml", sets=[("wan.delay", "99.9ms")]).plans[0]
+    plan = Experiment(_HERE / "fig12" / "experiment.toml", settings=[("wan.delay", "99.9ms")]).plans[0]
     network = plan.body["network"]
     at = {node["name"]: place for place, node in enumerate(network["nodes"])}
     round_trip = paths.round_trips(network)

@@ -15,6 +15,7 @@ from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
 
 if TYPE_CHECKING:
     from narrows.api import Handle, load, load_beside, run
+    from narrows.experiment import Experiment
     from narrows.native import version
     from narrows.results import Results
 
@@ -22,6 +23,7 @@ __all__ = [
     "BadInput",
     "Cancelled",
     "EnvironmentLacks",
+    "Experiment",
     "Handle",
     "Results",
     "RunFailed",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Experiment": "narrows.experiment",
     "Handle": "narrows.api",
     "load": "narrows.api",
     "load_beside": "narrows.api",

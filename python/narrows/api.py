@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from narrows import beside
-from narrows.backends import Backend
+from narrows import atomic, cross_backend
 from narrows.errors import bad_input
-from narrows.experiment import Experiment, expand, seeds_text
-from narrows.index import Index, entry_of
-from narrows.processes import Processes, default_workers
+from narrows.experiment import GIVEN, Experiment, seeds_text
 from narrows.results import Results
-from narrows.running import Batch, Wanted
-from narrows.store import Store
+from narrows.runs.backends import Backend
+from narrows.runs.index import Index, entry_of
+from narrows.runs.processes import Processes, default_workers
+from narrows.runs.running import Batch, Wanted
+from narrows.runs.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from narrows.experiment import Seeds
-    from narrows.index import Entry
-    from narrows.running import Executor, Finished, Progress
+    from narrows.runs.index import Entry
+    from narrows.runs.running import Executor, Finished, Progress
 
 RUNS = Path("runs")
 """Where results are kept unless told otherwise."""
@@ -43,6 +43,8 @@ class Handle:
         threads: int = 1,
     ) -> None:
         _refuse(experiment.backend, on=on, threads=threads, jobs=jobs, ray_address=ray_address)
+        if experiment.text is not None:
+            experiment.file = out / GIVEN / experiment.file.name
         self.experiment = experiment
         self.entry: Entry | None = None
         """What the index keeps of it, once it is finished."""
@@ -62,9 +64,15 @@ class Handle:
         """Stops; finished runs are kept and are not run again."""
         self._batch.cancel()
 
+    def __repr__(self) -> str:
+        now = self.progress()
+        return f"<{self.identifier}: {now.finished + now.skipped} of {now.total} runs are there>"
+
     def finish(self) -> tuple[Finished, ...]:
         """Waits and records the experiment in the index. Raises what `Batch.join` raises."""
         finished = self._batch.join()
+        if self.experiment.text is not None:
+            atomic.write_text(self.experiment.file, self.experiment.text)
         version = self.experiment.backend.version()
         entry = entry_of(self.experiment, version=version, command=command_for(self.experiment))
         self.entry = Index(self._store.root).record(entry)
@@ -83,7 +91,7 @@ class Handle:
 
 
 def run(
-    file: str | Path,
+    source: str | Path | Mapping[str, Any],
     *,
     quick: bool = False,
     seeds: Seeds | None = None,
@@ -95,19 +103,9 @@ def run(
     threads: int = 1,
     backend: Literal["sim", "guest", "native"] = "sim",
 ) -> Handle:
-    """Starts an experiment: every plan with every seed that is not in `out` already.
-
-    `seeds` replaces the file's: `3`, `"1..10"`, `range(1, 11)` or `[1, 5, 9]`. `settings` overrides values of the file:
-    `{"run.end": "20s"}`. `jobs` is the number of runs under way at once, by default as many as the cores have room for;
-    each takes up to `threads` threads, which do not change its results. With `backend` a real kernel carries the
-    traffic, in a guest or that of this machine. Raises `BadInput`, and `EnvironmentLacks` where there is no cluster or
-    no narrowsd.
-    """
-    _choice("backend", backend, [item.value for item in Backend])
-    if not (isinstance(quick, bool) and all(isinstance(it, str) for pair in (settings or {}).items() for it in pair)):
-        raise bad_input("quick is True or False, and settings are texts", 'for example settings={"run.end": "20s"}')
-    experiment = expand(file, sets=tuple((settings or {}).items()), quick=quick, seeds=seeds, backend=Backend(backend))
-    return Handle(experiment, out=Path(out), jobs=jobs, on=on, ray_address=ray_address, threads=threads)
+    """Starts an experiment: `Experiment(…).run(…)`, where the arguments are explained."""
+    experiment = Experiment(source, quick=quick, seeds=seeds, settings=settings or {}, backend=backend)
+    return experiment.run(out=out, jobs=jobs, on=on, ray_address=ray_address, threads=threads)
 
 
 MAX_JOBS = 1024
@@ -154,7 +152,7 @@ def _executor(
 ) -> Executor:
     missing = len(wanted.missing)
     if on == "ray" and missing:
-        from narrows.cluster import Cluster
+        from narrows.runs.cluster import Cluster
 
         return Cluster(store, address=ray_address, limit=jobs, threads=threads)
     backends = {job.backend for job in wanted.missing}
@@ -182,7 +180,7 @@ def load_beside(names: Sequence[str], *, out: str | Path = RUNS) -> list[Results
     Raises `BadInput`.
     """
     store = Store(Path(out))
-    return beside.joined([Index(store.root).find(name) for name in names], store)
+    return cross_backend.joined([Index(store.root).find(name) for name in names], store)
 
 
 def command_for(experiment: Experiment) -> str:

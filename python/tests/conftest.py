@@ -132,7 +132,7 @@ def ports(*rows, case="a", seed=1):
 
 def frames(flow_frames, port_frames, series=None):
     """Frames of several runs."""
-    from narrows.results import Frames
+    from narrows.frames import Frames
 
     empty = pl.LazyFrame(schema={"case": pl.String, "quantity": pl.String, "entity": pl.String, "value": pl.Float64})
     return Frames(

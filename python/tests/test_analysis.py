@@ -4,8 +4,8 @@ import tomllib
 import pytest
 from conftest import CHECKOUT
 
-from narrows import analysis
-from narrows.analysis import Sawtooth
+from narrows.measures import analysis
+from narrows.measures.analysis import Sawtooth
 
 TEN_GBPS, SHORT = analysis.packets_per_second(10e9), 100e-6
 

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows.claims.measures import NotEvaluable, value_by_seed
 from narrows.columns import BRIDGES
+from narrows.measures.named import NotEvaluable, value_by_seed
 
 
 def labelled(rows, schema):

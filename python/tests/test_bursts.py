@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows.claims.measures import NotEvaluable, value_by_seed
+from narrows.measures.named import NotEvaluable, value_by_seed
 
 MS = 1_000_000
 

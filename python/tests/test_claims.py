@@ -9,10 +9,10 @@ from conftest import CHECKOUT, flows, frames, ports
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.claims import Binding, Claim, Instead, Paper, catalogue, judge, measures, relations, scorecard
-from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
+from narrows.claims import Binding, Claim, Instead, Paper, catalogue, judge, relations, scorecard
 from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
 from narrows.errors import BadInput
+from narrows.measures.named import ALIASES, MEASURES, NotEvaluable, measure_called, value_by_seed
 
 GEMINI, DCTCP, BEYOND = (catalogue.load(CHECKOUT / "experiments" / name) for name in ("gemini", "dctcp", "beyond"))
 
@@ -209,7 +209,11 @@ def test_a_tail_of_few_flows_is_not_evaluable():
 
 
 def test_every_measure_is_tested_or_refused_above():
-    tested = {mark.args[1][n][0] for mark in test_measures.pytestmark for n in range(len(mark.args[1]))}
+    tested = {
+        ALIASES.get(mark.args[1][n][0], mark.args[1][n][0])
+        for mark in test_measures.pytestmark
+        for n in range(len(mark.args[1]))
+    }
     elsewhere = {"goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts"}
     elsewhere |= {"goodput_total", "rtt_long"}  # test_long_lived.py
     elsewhere |= {"inter_over_intra", "round_trip_ratio", "shared_equally_up_to", "jain_all", "time_to_share"}
@@ -403,7 +407,7 @@ def test_measures_see_the_samples_and_requests_of_their_arm_only():
     )
     runs = frames([flows((10, 1), case=case) for case in "ab"], [ports(("h1", "host", 1, 0, 0.1))], series)
     runs = dataclasses.replace(runs, requests=pl.DataFrame({"case": ["a", "b"], "request": [0, 0]}))
-    only = measures._only(runs, "b")
+    only = runs.of(["b"])
     assert [only.series.collect()["entity"].to_list(), only.requests["case"].to_list()] == [["y"], ["b"]]
 
 
@@ -554,7 +558,7 @@ def test_bindings_are_of_the_papers_claims_and_read_their_language(paper, claims
         for term in used:
             name = term.arguments[0] if term.name == "rank" else term.name
             for measure in binding.names.get(name, (name,)):
-                assert measure in MEASURES, (item.identifier, measure)
+                assert measure_called(measure), (item.identifier, measure)
 
 
 def test_a_choice_among_measures_is_evaluated_on_their_means():

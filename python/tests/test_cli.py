@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from narrows.cli import app, progress
 from narrows.experiment import MAX_SEEDS
-from narrows.running import Progress
+from narrows.runs.running import Progress
 
 
 def narrows(*arguments):
@@ -95,10 +95,10 @@ def test_run_then_again_then_report_and_compare(two_arms, folder):
     assert (folder / "runs" / "reports" / "report-two.html").stat().st_size < 8_000_000
     compared = lines(narrows("compare", "two", "--json"))
     assert {item["other"] for item in compared} == {"gemini"}
-    small = next(item for item in compared if item["measure"] == "fct_small_avg")
+    small = next(item for item in compared if item["measure"] == "fct_small_mean")
     assert small["ratio"] < 1
     assert (small["interval"], small["seeds"]) == ("range", 2)
-    assert "fct_small_avg" in narrows("compare", "two").stdout
+    assert "fct_small_mean" in narrows("compare", "two").stdout
 
 
 def test_a_folder_runs_every_experiment_in_it(folder, two_arms):
@@ -193,13 +193,13 @@ def test_check_takes_a_folder_as_run_does(folder, two_arms):
 
 
 def test_check_writes_plans_as_narrowsd_takes_them_and_overwrites_none(folder, two_arms):
-    from narrows.experiment import expand
+    from narrows.experiment import Experiment
 
     done = narrows("check", "two.toml", "--plans", "plans")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-2:] == ["plans/cubic.json", "plans/gemini.json"]
     bodies = [json.loads((folder / "plans" / f"{arm}.json").read_text()) for arm in ("cubic", "gemini")]
-    assert bodies == [json.loads(json.dumps(plan.body)) for plan in expand("two.toml").plans]
+    assert bodies == [json.loads(json.dumps(plan.body)) for plan in Experiment("two.toml").plans]
     (folder / "plans" / "cubic.json").unlink()
     again = narrows("check", "two.toml", "--plans", "plans")
     assert again.returncode == 2

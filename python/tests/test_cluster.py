@@ -225,8 +225,8 @@ def test_as_many_tasks_fly_as_nodes_have_processors_for(cluster, monkeypatch):
     cluster.start(NODE, processors=5)
     for variable in ("RAY_USAGE_STATS_ENABLED", "RAY_health_check_period_ms"):
         monkeypatch.setenv(variable, cluster.environment[variable])
-    from narrows.cluster import SPARE, Cluster
-    from narrows.store import Store
+    from narrows.runs.cluster import SPARE, Cluster
+    from narrows.runs.store import Store
 
     made = Cluster(Store(Path("runs")), address=cluster.address, threads=2)
     try:

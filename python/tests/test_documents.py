@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from narrows import columns, wording
-from narrows.claims import measures
 from narrows.experiment import identifier
+from narrows.experiment.parameters import value_text
 from narrows.figures.palette import KNOWN, colours
-from narrows.parameters import value_text
+from narrows.measures import named
 
 
 def test_the_columns_document_is_the_schema():
@@ -19,7 +19,7 @@ def test_the_columns_document_is_the_schema():
 
 def test_the_measures_document_is_what_is_registered():
     text = (CHECKOUT / "docs" / "measures.md").read_text()
-    assert text == measures.document(), "regenerate it: python -m narrows.claims"
+    assert text == named.document(), "regenerate it: python -m narrows.measures"
     assert "| `queue_spread` | packets | 95th minus 5th percentile" in text
 
 

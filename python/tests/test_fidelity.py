@@ -9,14 +9,14 @@ import pytest
 from conftest import CHECKOUT, TWO_ARMS
 from typer.testing import CliRunner
 
-from narrows import daemon
+from narrows.claims.folders import Figure
 from narrows.cli.app import app
 from narrows.errors import BadInput
-from narrows.experiments import Figure
 from narrows.fidelity import Comparison, Scenario, ScenarioVerdict, Tolerance, catalogue, judge, stored, table
 from narrows.fidelity.judge import summary
 from narrows.fidelity.observed import Runs, bottleneck, observe
-from narrows.store import Store
+from narrows.runs import daemon
+from narrows.runs.store import Store
 
 TOLERANCE = Tolerance(goodput=0.03, queue_delay=0.10, queue_delay_packets=2, fct_p99=0.15)
 BOTTLENECK = "a->b"

@@ -10,7 +10,7 @@ from narrows.claims import catalogue
 from narrows.columns import FLOWS
 from narrows.figures import bars, occupancy, queues, requests, style, sweep
 from narrows.figures.distribution import curves
-from narrows.results import Frames
+from narrows.frames import Frames
 
 AXIS = "fabric.aqm.threshold.mark-at"
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from narrows import daemon
 from narrows.errors import EnvironmentLacks
+from narrows.runs import daemon
 
 if TYPE_CHECKING:
     from collections.abc import Callable

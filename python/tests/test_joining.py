@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows.claims.measures import NotEvaluable, value_by_seed
-from narrows.claims.sharing import PAYLOAD_SHARE
+from narrows.measures.named import NotEvaluable, value_by_seed
+from narrows.measures.sharing import PAYLOAD_SHARE
 
 MS = 1_000_000
 LINE = 1e9 * PAYLOAD_SHARE

@@ -16,13 +16,14 @@ from conftest import TWO_ARMS
 from typer.testing import CliRunner
 
 import narrows
-from narrows import api, backends, daemon, report
-from narrows.backends import Backend
+from narrows import api, report
 from narrows.cli.app import app
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
 from narrows.figures import palette
-from narrows.index import Index
 from narrows.report import agreement, headline
+from narrows.runs import backends, daemon
+from narrows.runs.backends import Backend
+from narrows.runs.index import Index
 
 
 def command(*arguments):
@@ -181,7 +182,7 @@ def test_a_run_that_ends_badly_is_said_and_leaves_nothing(two_arms, narrowsd, fo
         api.run(two_arms, backend="guest", jobs=1).finish()
     assert said in str(failure.value)
     assert not (folder / "runs" / "index.json").exists()
-    plan = narrows.experiment.expand(two_arms).plans[0].hash
+    plan = narrows.Experiment(two_arms).plans[0].hash
     assert f"{plan}-guest/1" not in runs_in(folder)
     assert all(list(made.iterdir()) for made in (folder / "runs").glob("*-guest")), "no folder of nothing"
     assert not list((folder / "runs").glob("*/.*"))
@@ -339,15 +340,15 @@ def test_where_no_run_counts_there_is_nothing_to_show(two_arms, narrowsd, monkey
 
 
 def test_claims_are_judged_from_the_simulator_alone(gemini, narrowsd, monkeypatch):
-    from narrows import experiments
-    from narrows.standing import standings
-    from narrows.store import Store
+    from narrows.claims import folders
+    from narrows.runs.freshness import standings
+    from narrows.runs.store import Store
 
     folder = narrowsd.parent / "gemini"
     shutil.copytree(gemini / "experiments" / "gemini", folder / "experiments" / "gemini")
     monkeypatch.chdir(folder)
     api.run("experiments/gemini/fig13/experiment.toml", quick=True, backend="guest", seeds="1..=1").finish()
-    figure = experiments.figure_at("gemini/fig13")
+    figure = folders.figure_at("gemini/fig13")
     assert standings([figure], Store(api.RUNS), quick=True)["gemini/fig13"].reason == "not run yet"
     assert api.load("gemini/fig13@guest").entry.place == "gemini/fig13"
 
@@ -369,7 +370,7 @@ def test_doctor_shows_what_narrowsd_finds_and_fails_for_none_of_it(two_arms, nar
 
 def test_experiments_of_two_backends_have_names_of_their_own(two_arms):
     two_arms.write_text(TWO_ARMS)
-    sim, guest = (narrows.experiment.expand(two_arms, quick=True, backend=one) for one in (Backend.SIM, Backend.GUEST))
+    sim, guest = (narrows.Experiment(two_arms, quick=True, backend=one) for one in (Backend.SIM, Backend.GUEST))
     assert (sim.identifier, guest.identifier) == ("two-quick", "two-quick@guest")
     assert [plan.hash for plan in sim.plans] == [plan.hash for plan in guest.plans]
 
@@ -469,8 +470,8 @@ def test_a_page_of_native_runs_says_that_they_are_of_this_machine_and_in_real_ti
 
 
 def test_agreement_is_the_ratio_within_a_seed(both):
-    from narrows.claims.measures import value_by_seed
-    from narrows.stats import paired_ratio
+    from narrows.measures.named import value_by_seed
+    from narrows.measures.stats import paired_ratio
     from narrows.wording import number
 
     (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
@@ -486,7 +487,7 @@ def test_agreement_is_the_ratio_within_a_seed(both):
 
 
 def test_a_run_that_does_not_count_takes_its_seed_from_both_sides(two_arms, narrowsd, monkeypatch):
-    from narrows.claims.measures import value_by_seed
+    from narrows.measures.named import value_by_seed
     from narrows.wording import number
 
     monkeypatch.setenv("FAKE_NARROWSD", "is-late:gemini/2")
@@ -538,8 +539,8 @@ def test_round_trips_and_the_watched_queue_stand_beside_each_other(both):
 def test_the_queue_that_is_compared_is_of_the_port_that_the_first_side_used_most():
     import polars as pl
 
-    from narrows.bottleneck import of_same_queue
-    from narrows.results import Frames
+    from narrows.frames import Frames
+    from narrows.measures.bottleneck import of_same_queue
 
     def side(case, use, rtts):
         rows = [(case, 1, name, used, 250_000 * place, 500_000 * place, 10**9)
@@ -652,7 +653,7 @@ def test_an_arm_has_one_colour_and_its_live_case_a_shade_of_it():
 def test_a_flow_without_a_size_counts_though_it_began_late():
     import polars as pl
 
-    from narrows import longlived
+    from narrows.measures import longlived
 
     plan = {
         "network": {

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows import longlived
-from narrows.claims.measures import NotEvaluable, value_by_seed
 from narrows.figures import longlived as over_time
+from narrows.measures import longlived
+from narrows.measures.named import NotEvaluable, value_by_seed
 from narrows.report import headline
 
 NARROWS = Path(sys.executable).with_name("narrows")
@@ -138,7 +138,7 @@ def test_groups_are_by_controller():
 
 def test_the_headline_has_only_what_there_is():
     made = sample(long(6, 2), long(4, controller="bbr"))
-    assert [column.measure for column in headline.columns(made)] == ["goodput_long", "jain_long", "plr_dcn"]
+    assert [column.measure for column in headline.columns(made)] == ["goodput_long", "jain_long", "loss_dc"]
     assert [(row.part, row.cells[0].text) for row in headline.table(made)] == [
         ("", "4.00"), ("bulk, bbr", "4.00"), ("bulk, cubic", "4.00"),
     ]  # fmt: skip
@@ -147,7 +147,7 @@ def test_the_headline_has_only_what_there_is():
         ("", "–"), ("bulk, cubic", "4.00"), ("burst, bbr", "4.00"),
     ]  # fmt: skip
     web = frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))])
-    assert {"plr_wan", "utilisation_wan_busiest", "fct_all"} <= {column.measure for column in headline.columns(web)}
+    assert {"loss_wan", "utilisation_wan_busiest", "fct_mean"} <= {column.measure for column in headline.columns(web)}
 
 
 def test_a_chart_over_time_has_a_line_for_each_flow():

@@ -13,18 +13,18 @@ import json, sys
 from narrows import native
 from narrows.columns import TABLES, conform
 from narrows.errors import BadInput
-from narrows.experiment import expand
-four, thirteen = (expand(f"experiments/gemini/{name}/experiment.toml", quick=True) for name in ("fig04", "fig13"))
+from narrows.experiment import Experiment
+four, thirteen = (Experiment(f"experiments/gemini/{name}/experiment.toml", quick=True) for name in ("fig04", "fig13"))
 plan = four.plans[0]
-small = expand("experiments/gemini/fig04/experiment.toml", quick=True,
-               sets=[("run.end", "200ms"), ("run.warmup", "20ms"), ("run.drain", "2s")])
+small = Experiment("experiments/gemini/fig04/experiment.toml", quick=True,
+               settings=[("run.end", "200ms"), ("run.warmup", "20ms"), ("run.drain", "2s")])
 run = native.Run(json.dumps(small.plans[0].body), 1)
 run.progress()
 results = run.join()
 for name in TABLES:
     conform(name, results.table(name))
 manifest = results.manifest()
-swept = expand("experiments/gemini/fig10/experiment.toml")
+swept = Experiment("experiments/gemini/fig10/experiment.toml")
 beta = dict(next(item for item in swept.differences if item.path == "cc.gemini.beta").values)
 try:
     refused = native.Run("{}", 1).join()

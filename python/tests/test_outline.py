@@ -1,6 +1,6 @@
 """What plans amount to, in the few words of captions."""
 
-from narrows import outline
+from narrows.experiment import outline
 
 
 def kind(name, *, size=None, rate=None, flows=1):

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows.bottleneck import bottlenecks
-from narrows.claims.measures import NotEvaluable, value_by_seed
 from narrows.figures import occupancy, style
+from narrows.measures.bottleneck import bottlenecks
+from narrows.measures.named import NotEvaluable, value_by_seed
 
 
 def port(name, mean, case="a", seed=1, role="edge"):

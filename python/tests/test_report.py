@@ -10,7 +10,7 @@ from narrows import api, report
 from narrows.cli import output
 from narrows.errors import BadInput
 from narrows.report import bundle, page
-from narrows.store import Store
+from narrows.runs.store import Store
 
 CHROMIUM = Path("/usr/bin/chromium")
 MISCHIEF = '</script><img src=x onerror="document.title=1">'

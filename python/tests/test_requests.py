@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows import results as metrics
-from narrows.claims.measures import NotEvaluable, value_by_seed
 from narrows.figures import requests, size_bins, style
+from narrows.measures import tables as metrics
+from narrows.measures.named import NotEvaluable, value_by_seed
 
 AXIS = "count"
 

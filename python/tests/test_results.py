@@ -6,9 +6,10 @@ import pytest
 from conftest import flows, frames, ports
 from polars.testing import assert_frame_equal
 
-from narrows import results as metrics
-from narrows.index import Entry, Member
+from narrows.frames import COUNTED
+from narrows.measures import tables as metrics
 from narrows.results import Results
+from narrows.runs.index import Entry, Member
 
 
 def of(*rows, **kwargs):
@@ -54,9 +55,9 @@ def test_loss_is_what_a_segment_dropped_over_what_hosts_sent():
             )
         ],
     )
-    rates = dict(metrics.plr_by_segment(data).select("segment", "plr").iter_rows())
+    rates = dict(metrics.loss_by_segment(data).select("segment", "loss").iter_rows())
     assert rates == pytest.approx({"dcn": 10 / 1000 / 1e-5, "wan": 1 / 1000 / 1e-5})
-    assert metrics.plr_overall(data)["plr"].item() == pytest.approx(11 / 1000 / 1e-5)
+    assert metrics.loss_overall(data)["loss"].item() == pytest.approx(11 / 1000 / 1e-5)
 
 
 def test_idle_hosts_do_not_count_as_senders():
@@ -157,7 +158,7 @@ def test_what_measures_are_tested_with_is_there_in_earnest(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
     results = api.load("gemini-fig13-quick")
     own = results.frames.flows
-    assert set(flows((1, 1)).columns) <= set(own.columns) == {*results.frames.keys, *metrics.COUNTED}
+    assert set(flows((1, 1)).columns) <= set(own.columns) == {*results.frames.keys, *COUNTED}
     assert own["case"].dtype == pl.Enum(sorted(results.frames.cases)), "sorts as text does"
     assert all(dtype not in (pl.Enum, pl.Categorical) for dtype in results.flows.dtypes), "users get text"
     assert results.flows.select(own.columns).equals(metrics.in_words(own.lazy()).collect())
@@ -172,7 +173,7 @@ def test_an_arm_may_lack_an_axis_into_another_controller():
     store = SimpleNamespace(manifest=lambda *_: {}, scan=lambda *_: pl.LazyFrame({"role": ["wan"]}))
     found = Results(entry, store).scan("ports").collect()
     assert found.select("case", "cc.gemini.t").rows() == [("cubic", None), ("gemini · t=1ms", "1ms")]
-    row = {"request": None, "start_ns": 1, "finished": True, **dict.fromkeys(metrics.COUNTED, 1)}
+    row = {"request": None, "start_ns": 1, "finished": True, **dict.fromkeys(COUNTED, 1)}
     row |= {"source": "h1", "class": "intra", "workload": "w", "controller": "c"}
     store.scan = lambda plan, seed, table: pl.LazyFrame([row])
     compact = Results(entry, store)._compact_flows()

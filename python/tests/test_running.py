@@ -15,13 +15,13 @@ from conftest import TWO_ARMS
 
 import narrows
 from narrows import api
-from narrows.experiment import expand, seeds_text
-from narrows.index import Index
-from narrows.processes import Processes
-from narrows.randomness import may_draw
+from narrows.experiment import Experiment, seeds_text
+from narrows.experiment.randomness import may_draw
 from narrows.results import mixed_versions
-from narrows.running import Batch, Wanted
-from narrows.store import Store
+from narrows.runs.index import Index
+from narrows.runs.processes import Processes
+from narrows.runs.running import Batch, Wanted
+from narrows.runs.store import Store
 
 
 def runs_in(folder):
@@ -54,7 +54,7 @@ def test_experiments_share_runs(two_arms, folder):
     api.run(two_arms).join()
     other = folder / "other.toml"
     other.write_text(TWO_ARMS.replace('"two"', '"other"').replace('name = "gemini"', 'name = "GEMINI, renamed"', 1))
-    first, second = expand(two_arms), expand(other)
+    first, second = Experiment(two_arms), Experiment(other)
     assert first.plans[0].hash == second.plans[0].hash
     store = Store(folder / "runs")
     batch = Batch(Wanted([first, second], store), Processes(store, 1))
@@ -128,7 +128,7 @@ def test_a_run_whose_process_dies_by_accident_is_made_by_another(two_arms, folde
 
 
 def test_a_run_that_somebody_else_makes_is_waited_for(two_arms, folder):
-    plan = expand(two_arms).plans[0].hash
+    plan = Experiment(two_arms).plans[0].hash
     store = Store(folder / "runs")
     lock = store.lock(plan, 2)
     handle = api.run(two_arms)
@@ -224,9 +224,9 @@ def test_what_no_run_can_have_is_refused_at_once(two_arms, folder, arguments, se
     ("9, 1", (9, 1)), (iter([5]), (5,)),
 ])  # fmt: skip
 def test_seeds_are_a_number_a_range_or_a_list(two_arms, seeds, expected):
-    found = expand(two_arms, seeds=seeds)
+    found = Experiment(two_arms, seeds=seeds)
     assert (found.seeds, found.other_seeds) == (expected, True)
-    assert expand(two_arms, seeds=seeds_text(expected)).seeds == expected
+    assert Experiment(two_arms, seeds=seeds_text(expected)).seeds == expected
 
 
 def test_runs_of_two_versions_are_said(two_arms, folder, monkeypatch):

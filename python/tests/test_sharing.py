@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows import paths
-from narrows.claims import sharing
-from narrows.claims.measures import NotEvaluable, value_by_seed
 from narrows.figures import longlived as over_time
+from narrows.measures import paths, sharing
+from narrows.measures.named import NotEvaluable, value_by_seed
 
 SECOND = 1_000_000_000
 LINE = 1e6 * sharing.PAYLOAD_SHARE

@@ -10,12 +10,12 @@ import pytest
 from conftest import TWO_ARMS
 from typer.testing import CliRunner
 
-from narrows import api, experiments
-from narrows.claims import scorecard
+from narrows import api
+from narrows.claims import folders, scorecard
 from narrows.cli import app
 from narrows.report import gallery
-from narrows.standing import standings
-from narrows.store import Store
+from narrows.runs.freshness import standings
+from narrows.runs.store import Store
 
 CLAIM = """[[claim]]
 id = "office-{number}"
@@ -61,8 +61,8 @@ FIG1 = "experiments/office/fig1/experiment.toml"
 
 def first(store="runs"):
     """The verdict on the first figure's claim."""
-    (paper,) = experiments.papers()
-    return experiments.verdicts(paper, Store(api.Path(store)), quick=False)[0]
+    (paper,) = folders.papers()
+    return folders.verdicts(paper, Store(api.Path(store)), quick=False)[0]
 
 
 def changed(path, old, new):
@@ -215,15 +215,15 @@ def test_the_scorecard_says_what_was_run(office):
 
 
 def test_a_scorecard_without_runs_says_so(office):
-    there = standings(experiments.figures(experiments.papers()[0]), Store(api.RUNS), quick=True)
+    there = standings(folders.figures(folders.papers()[0]), Store(api.RUNS), quick=True)
     assert scorecard.origin(there, quick=True) == "Judged without runs: of 2 figures none has quick runs that count."
 
 
 def test_claims_are_judged_once_for_a_paper(office, monkeypatch):
     judged = []
-    judge = experiments.judge
+    judge = folders.judge
     monkeypatch.setattr(
-        experiments, "judge", lambda paper, *rest, **more: judged.append(paper.name) or judge(paper, *rest, **more)
+        folders, "judge", lambda paper, *rest, **more: judged.append(paper.name) or judge(paper, *rest, **more)
     )
     done = CliRunner().invoke(app, ["reproduce", "office"])
     assert (done.exit_code, judged) == (0, ["office"])
@@ -238,15 +238,15 @@ def test_a_file_is_expanded_once_while_it_does_not_change(office, monkeypatch):
     expanded = []
     expand = native.expand
     monkeypatch.setattr(native, "expand", lambda path, **more: expanded.append(path) or expand(path, **more))
-    (paper,) = experiments.papers()
+    (paper,) = folders.papers()
     for _ in range(3):
-        found = standings(experiments.figures(paper), Store(api.RUNS), quick=False)
+        found = standings(folders.figures(paper), Store(api.RUNS), quick=False)
     assert [standing.counts for standing in found.values()] == [True, False]
     assert len(expanded) == 1
 
 
 def included(*wanted):
-    selection = experiments.select(wanted)
+    selection = folders.select(wanted)
     return {
         claim.identifier for paper in selection.papers for claim in paper.claims if selection.includes(paper, claim)
     }
@@ -256,7 +256,7 @@ def test_a_claim_and_a_figure_are_both_meant(office):
     assert included("office/fig1") == included("office-1") == {"office-1"}
     assert included("office/fig2", "office-1") == included("office-1", "office/fig2/") == {"office-1", "office-2"}
     assert included("office", "office-1") == included("office/fig1", "office/fig2") == {"office-1", "office-2"}
-    assert {figure.name for figure in experiments.select(["office/fig2", "office-1"]).figures} == {"fig1", "fig2"}
+    assert {figure.name for figure in folders.select(["office/fig2", "office-1"]).figures} == {"fig1", "fig2"}
 
 
 def test_a_claim_is_meant_beside_another_papers_figure(gemini, monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.stats import estimate, estimate_of_all, paired_difference, paired_ratio, t_quantile
+from narrows.measures.stats import estimate, estimate_of_all, paired_difference, paired_ratio, t_quantile
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows import sharing
-from narrows.claims.measures import NotEvaluable, value_by_seed
 from narrows.figures import shares, style
+from narrows.measures import intervals
+from narrows.measures.named import NotEvaluable, value_by_seed
 
 BIN_NS = 50_000_000
 
@@ -45,7 +45,7 @@ SECOND = goodputs(1, [10] * 20 + [50] * 60, begin=60)
 
 
 def test_steps_lie_between_two_changes_and_have_at_least_two_flows():
-    (step,) = sharing.steps(made(FIRST, SECOND), "a")
+    (step,) = intervals.steps(made(FIRST, SECOND), "a")
     assert (step.flows, step.length_ns, step.bin_ns) == (2, 4_000_000_000, BIN_NS)
     assert step.fair == pytest.approx(50e6)
 

@@ -13,7 +13,7 @@ import synthetic
 
 from narrows.columns import TABLES, conform
 from narrows.errors import BadInput
-from narrows.store import State, Store, encoded
+from narrows.runs.store import State, Store, encoded
 
 TABLES_OF_A_RUN = synthetic.tables("dctcp", 1, 2.0)
 COSTS = {"packet_hops": 1_000_000, "cpu_ns": 76_000_000, "ns_per_packet_hop": 76.0}
@@ -86,7 +86,7 @@ DIES_AT_EVERY_STEP = """
 import itertools, os, sys
 from pathlib import Path
 import test_store
-from narrows.store import State
+from narrows.runs.store import State
 
 def step(event, _):
     global left
@@ -219,7 +219,7 @@ def test_what_a_killed_process_left_is_removed(store):
 HOLD = """
 import sys
 from pathlib import Path
-from narrows.store import Store
+from narrows.runs.store import Store
 lock = Store(Path(sys.argv[1])).lock("abcd", 9)
 print("held", flush=True)
 sys.stdin.read()
@@ -318,7 +318,7 @@ def test_every_column_is_described():
 @pytest.mark.parametrize("where", ["key", "hash"])
 def test_an_index_from_elsewhere_leads_nowhere_else(folder, two_arms, where):
     from narrows import api
-    from narrows.index import Index
+    from narrows.runs.index import Index
 
     api.run(two_arms).join()
     path = folder / "runs" / "index.json"
@@ -343,7 +343,7 @@ def test_a_run_that_is_made_again_while_it_is_read_is_not_damaged(store):
 
 def test_files_of_one_name_keep_their_own_entries(folder, two_arms):
     from narrows import api
-    from narrows.index import Index
+    from narrows.runs.index import Index
 
     other = folder / "lab" / "two.toml"
     other.parent.mkdir()
@@ -389,7 +389,7 @@ def test_an_edited_file_says_what_changed_and_its_former_results_are_kept(folder
 
 def test_an_index_of_another_format_is_recognised_and_written_anew(folder, two_arms):
     from narrows import api
-    from narrows.index import Index
+    from narrows.runs.index import Index
 
     api.run(two_arms).join()
     index = Index(folder / "runs")
@@ -405,7 +405,8 @@ def test_an_index_of_another_format_is_recognised_and_written_anew(folder, two_a
 
 
 def test_code_beside_a_foreign_experiment_is_not_run(folder, two_arms):
-    from narrows import api, experiments, report
+    from narrows import api, report
+    from narrows.claims import folders
 
     paper = folder / "downloaded" / "paper"
     (paper / "fig").mkdir(parents=True)
@@ -413,7 +414,7 @@ def test_code_beside_a_foreign_experiment_is_not_run(folder, two_arms):
     (paper / "bindings.py").write_text("raise SystemExit('executed')")
     two_arms.rename(paper / "fig" / "experiment.toml")
     results = api.run("downloaded/paper/fig/experiment.toml").join()
-    assert experiments.figure_at(results.entry.place) is None
+    assert folders.figure_at(results.entry.place) is None
     assert report.build(results, Store(api.RUNS)).exists()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from narrows.figures import yielding
+from narrows.figures import fairness
 
 if TYPE_CHECKING:
     import altair as alt
@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 
 def draw(results: Results) -> alt.TopLevelMixin:
     """The first of four times that those inside come, and what comes after it."""
-    return yielding.draw(results.frames, yielding.Window(0.28, 0.46, "Gbit/s"))
+    return fairness.draw(results.frames, fairness.Window(0.28, 0.46, "Gbit/s"))

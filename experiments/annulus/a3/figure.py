@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from narrows.figures import bars, style, sweep
-from narrows.stats import estimate
+from narrows.measures.stats import estimate
 
 if TYPE_CHECKING:
     import altair as alt

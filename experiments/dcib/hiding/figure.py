@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from narrows.figures import bars, style, sweep
-from narrows.stats import estimate
+from narrows.measures.stats import estimate
 
 if TYPE_CHECKING:
     import altair as alt
 
+    from narrows.measures.stats import Estimate
     from narrows.results import Results
-    from narrows.stats import Estimate
 
 HIDING: Final = ("resequence", "resequence-repairable", "snoop", "nothing")
 CONTROLLERS: Final = ("newreno", "cubic", "bbr")

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.longlived import WINDOW
+from narrows.measures.longlived import WINDOW
 
 if TYPE_CHECKING:
     from narrows.results import Results

@@ -1,7 +1,7 @@
 """How the claims of Fig. 12 are measured: against the closed forms of the paper's analysis."""
 
-from narrows import analysis
 from narrows.claims import Binding
+from narrows.measures import analysis
 
 SCENARIOS = ("E-ANA",)
 

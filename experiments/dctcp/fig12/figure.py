@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows import analysis
-from narrows.bottleneck import queue_samples
 from narrows.figures import occupancy
+from narrows.measures import analysis
+from narrows.measures.bottleneck import queue_samples
 
 if TYPE_CHECKING:
     import altair as alt

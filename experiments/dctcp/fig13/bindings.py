@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from narrows.claims import Binding
-from narrows.experiment import expand
+from narrows.experiment import Experiment
 from narrows.figures.sweep import number_of
 
 SCENARIOS = ("D-1",)
@@ -13,7 +13,7 @@ _HERE = Path(__file__).parent
 
 def _threshold(figure: str) -> float:
     """K, packets, that a figure's DCTCP declares in the plan that is run."""
-    plans = expand(_HERE.parent / figure / "experiment.toml").plans
+    plans = Experiment(_HERE.parent / figure / "experiment.toml").plans
     plan = next(plan for plan in plans if plan.arm == "dctcp")
     return number_of(dict(plan.declared)["fabric.aqm.threshold.mark-at"])
 

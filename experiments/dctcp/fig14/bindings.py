@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from narrows.claims import Binding
-from narrows.experiment import expand
+from narrows.experiment import Experiment
 
 SCENARIOS = ("D-2",)
 
@@ -18,7 +18,7 @@ def _burst() -> float:
     """Packets that the hosts of the plans hand to their card at once."""
     bursts = {
         float(traffic.get("profile", {}).get("offload-segments", 0))
-        for plan in expand(_HERE / "experiment.toml").plans
+        for plan in Experiment(_HERE / "experiment.toml").plans
         for traffic in plan.body["traffic"]
     }
     assert len(bursts) == 1, "all hosts are alike"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from narrows import longlived
 from narrows.figures import bars, style
+from narrows.measures import longlived
 
 if TYPE_CHECKING:
     import altair as alt

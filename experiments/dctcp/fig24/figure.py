@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from narrows.figures import bars, requests
-from narrows.results import fct_by_bin
+from narrows.measures.tables import fct_by_bin
 
 if TYPE_CHECKING:
     import altair as alt

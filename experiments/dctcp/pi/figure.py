@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows.bottleneck import bottlenecks, queue_samples
 from narrows.figures import bars, occupancy, style
+from narrows.measures.bottleneck import bottlenecks, queue_samples
 
 if TYPE_CHECKING:
     import altair as alt

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows.claims.lossy import goodput_of_what_is_left
 from narrows.figures import sweep
+from narrows.measures.lossy import goodput_of_what_is_left
 
 if TYPE_CHECKING:
     import altair as alt

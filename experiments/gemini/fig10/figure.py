@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows import longlived
 from narrows.figures import sweep
+from narrows.measures import longlived
 from narrows.wording import number
 
 if TYPE_CHECKING:

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows.claims.measures import NotEvaluable
-from narrows.claims.sharing import jain_all
 from narrows.figures import bars, longlived, style
+from narrows.measures.named import NotEvaluable
+from narrows.measures.sharing import jain_all
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from narrows.results import Frames, Results
-    from narrows.stats import BySeed
+    from narrows.frames import Frames
+    from narrows.measures.stats import BySeed
+    from narrows.results import Results
 
 OTHER_START = "gemini-apart"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from narrows.figures import bars
-from narrows.results import plr_by_segment
+from narrows.measures.tables import loss_by_segment
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def draw(results: Results) -> alt.TopLevelMixin:
     """Lost per 100 000 packets, a panel for each segment."""
     frames = results.frames
-    table = plr_by_segment(frames)
+    table = loss_by_segment(frames)
     panels = [
-        bars.Panel(title, "per 100 000 packets", bars.by_case(table.filter(pl.col("segment") == segment), "plr"))
+        bars.Panel(title, "per 100 000 packets", bars.by_case(table.filter(pl.col("segment") == segment), "loss"))
         for segment, title in (("dcn", "Lost inside the datacenters"), ("wan", "Lost in the WAN"))
     ]
     return bars.draw(panels, frames.cases)

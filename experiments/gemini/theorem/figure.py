@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows.analysis import Sawtooth, largest_scale, packets_per_second
 from narrows.figures import style, sweep
+from narrows.measures.analysis import Sawtooth, largest_scale, packets_per_second
 
 if TYPE_CHECKING:
     import altair as alt

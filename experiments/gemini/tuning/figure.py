@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from narrows.figures import style, sweep
-from narrows.results import fct_ms
+from narrows.measures.tables import fct_ms
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from narrows.results import Frames, Results
+    from narrows.frames import Frames
+    from narrows.results import Results
 
 DEFAULTS = {"K": 50.0, "T": 5.0, "β": 0.2, "H": 1.2e-7}
 NAMES = {"k": "K", "t": "T", "beta": "β", "h": "H"}

@@ -19,8 +19,8 @@ import polars as pl
 import narrows
 from narrows import atomic, native
 from narrows.figures import files, style
-from narrows.results import fct_ms
-from narrows.stats import estimate
+from narrows.measures.stats import estimate
+from narrows.measures.tables import fct_ms
 
 RANGES = {
     "rtt_ms": (2.0, 100.0),

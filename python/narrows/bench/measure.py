@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from narrows import children, experiment
 from narrows.errors import RunFailed
+from narrows.experiment import Experiment
+from narrows.runs import subprocess_env
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,7 +96,7 @@ class Work:
 
 def work(workload: Workload, *, quick: bool = False, end: str | None = None) -> Work:
     """What a workload asks of the simulator: as its file has it, quick, or until another end."""
-    expanded = experiment.expand(workload.file, quick=quick, sets=[("run.end", end)] if end else [])
+    expanded = Experiment(workload.file, quick=quick, settings=[("run.end", end)] if end else [])
     return Work(workload.name, json.dumps(expanded.plans[0].body), expanded.seeds[0])
 
 
@@ -107,7 +108,7 @@ def sample(job: Work, *, under: Sequence[str] = ()) -> Sample:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env=children.environment(),
+        env=subprocess_env.environment(),
         check=False,
     )
     if ended.returncode in (-signal.SIGINT, 128 + signal.SIGINT):

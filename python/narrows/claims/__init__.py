@@ -1,18 +1,5 @@
 """What a paper states, judged from our own runs. A claim is never bent to pass."""
 
-from narrows.claims import (  # noqa: F401 - each registers its measures
-    background,
-    bridges,
-    bursts,
-    joining,
-    lossy,
-    ports,
-    queues,
-    requests,
-    sharing,
-    steps,
-    transfers,
-)
 from narrows.claims.binding import Binding, Instead
 from narrows.claims.catalogue import Claim, Paper
 from narrows.claims.judge import Part, Verdict, VerdictWord, judge

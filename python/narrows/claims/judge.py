@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from narrows import wording
-from narrows.claims.measures import MEASURES, NotEvaluable, value_by_seed
 from narrows.claims.relations import (
     Among,
     Binary,
@@ -32,15 +31,16 @@ from narrows.claims.relations import (
     terms,
 )
 from narrows.errors import BadInput
-from narrows.stats import Estimate, estimate, estimate_of_all
+from narrows.measures.named import NotEvaluable, measure_called, value_by_seed
+from narrows.measures.stats import Estimate, estimate, estimate_of_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from narrows.claims.binding import Binding, Instead
     from narrows.claims.catalogue import Claim, Paper
-    from narrows.results import Frames
-    from narrows.stats import BySeed
+    from narrows.frames import Frames
+    from narrows.measures.stats import BySeed
 
 VerdictWord = Literal["holds", "partly", "fails", "not-run"]
 Outcome = Literal["yes", "overlaps", "no", "unknown"]
@@ -422,8 +422,8 @@ def _unit_of(expression: Expression) -> str:
     if isinstance(expression, Among):
         units = {_unit_of(choice) for choice in expression.choices}
         return units.pop() if len(units) == 1 else ""
-    if isinstance(expression, Term) and expression.name in MEASURES and MEASURES[expression.name].unit:
-        unit = MEASURES[expression.name].unit
+    if isinstance(expression, Term) and (found := measure_called(expression.name)) and found.unit:
+        unit = found.unit
         return f" × {unit}" if unit[0].isdigit() else f" {unit}"
     return ""
 

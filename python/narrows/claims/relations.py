@@ -1,10 +1,10 @@
 """The little language of `order` strings and bound expressions.
 
-    fct_large(gemini) < 0.8 * fct_large(vegas)        a <= b < c        fct_all(gemini) is minimum
-    abs(rtt(gemini)/rtt(dctcp)-1) <= 0.10             rank(fct_small_avg, gemini) <= 3
+    fct_large_mean(gemini) < 0.8 * fct_large_mean(vegas)        a <= b < c        fct_mean(gemini) is minimum
+    abs(rtt(gemini)/rtt(dctcp)-1) <= 0.10             rank(fct_small_mean, gemini) <= 3
 
 A *term* is a measure's name with the arms it is taken on; what stands in its parentheses is split at commas and not
-interpreted, so `thr(K=20)` and `plr_dcn(vegas-10)` need no quotes. `min(…)` and `max(…)` are of several expressions, or
+interpreted, so `thr(K=20)` and `loss_dc(vegas-10)` need no quotes. `min(…)` and `max(…)` are of several expressions, or
 of one over cases: `max(thr(gemini · K=*) / thr(dctcp · K=*))`, where `*` stands for the same text in all its terms.
 """
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.markup import escape
 from rich.table import Table
 
 from narrows import wording
-from narrows.caption import simulated_time
-from narrows.claims.measures import LANGUAGE, MEASURES, Measure
-from narrows.claims.measures import table as measures_table
+from narrows.figures.caption import simulated_time
+from narrows.measures.named import ALIASES, LANGUAGE, MEASURES, Measure
+from narrows.measures.named import table as measures_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from narrows.claims.catalogue import Claim, Paper
     from narrows.claims.judge import Part, Verdict, VerdictWord
-    from narrows.index import Entry
-    from narrows.standing import Standing
-    from narrows.stats import Estimate
+    from narrows.measures.stats import Estimate
+    from narrows.runs.freshness import Standing
+    from narrows.runs.index import Entry
 
 WORDS: Final[tuple[VerdictWord, ...]] = ("holds", "partly", "fails", "not-run")
 _MARKS: Final = {"yes": "[green]✓[/]", "no": "[red]✗[/]", "overlaps": "[yellow]≈[/]", "unknown": "[dim]?[/]"}
@@ -130,11 +131,12 @@ def ran(entry: Entry) -> str:
 
 
 def used(verdicts: Sequence[Verdict]) -> list[Measure]:
-    """The measures that these claims are made of."""
+    """The measures that these claims are made of, by the names that they have there."""
     texts = [part.text for verdict in verdicts for part in (*verdict.parts, *verdict.also)]
     texts += [text for verdict in verdicts for text in verdict.claim.order]
     words = {word for text in texts for word in re.findall(r"\w+", text)}
-    return [found for name, found in MEASURES.items() if name in words]
+    called = {name: [name, *(alias for alias, own in ALIASES.items() if own == name)] for name in MEASURES}
+    return [replace(found, name=word) for name, found in MEASURES.items() for word in called[name] if word in words]
 
 
 def markdown(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], *, quick: bool) -> str:

@@ -12,13 +12,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from narrows import atomic, outline, wording
+from narrows import atomic, wording
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
 from narrows.cli.run import experiment_files
 from narrows.errors import bad_input
-from narrows.experiment import ABSENT, apart
+from narrows.experiment import ABSENT, apart, outline
 
 if TYPE_CHECKING:
     from narrows.experiment import Experiment
@@ -39,14 +39,14 @@ def check(
     Reads the file as `run` would, and shows its network, traffic, offered load and the settings in which its arms
     differ, with estimates of packets, processor time and memory. Nothing is run.
     """
-    from narrows.experiment import expand
+    from narrows.experiment import Experiment
 
     with codes():
         paths = experiment_files(file)
         if plans is not None and len(paths) > 1:
             raise bad_input(f"{file} holds {len(paths)} experiments", "--plans takes one experiment file")
         for place, path in enumerate(paths):
-            experiment = expand(path, sets=options.pairs(sets), quick=quick, seeds=seeds)
+            experiment = Experiment(path, settings=options.pairs(sets), quick=quick, seeds=seeds)
             if place and not json:
                 OUT.print()
             (_print_lines if json else _print_tables)(experiment)

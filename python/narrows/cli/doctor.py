@@ -12,11 +12,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from narrows import outline, wording
+from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import ENVIRONMENT
 from narrows.cli.output import OUT, line
 from narrows.errors import BadInput, EnvironmentLacks
+from narrows.experiment import outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,7 +97,7 @@ def _speed() -> str:
 
 
 def _output(out: Path) -> str:
-    from narrows.store import Store
+    from narrows.runs.store import Store
 
     existed = out.exists()
     Store(out).prepare()
@@ -114,7 +115,7 @@ def _figures() -> str:
 
 def _live() -> Iterator[Finding]:
     """What narrowsd finds, as `guest: QEMU`; one finding that it is absent, where it is."""
-    from narrows import daemon
+    from narrows.runs import daemon
 
     try:
         yield Finding("narrowsd", True, f"{daemon.version()}, {daemon.find()}", required=False)
@@ -126,7 +127,7 @@ def _live() -> Iterator[Finding]:
 
 
 def _experiments() -> str:
-    from narrows import experiments
+    from narrows.claims import folders
 
-    number = sum(len(experiments.figures(paper)) for paper in experiments.papers())
-    return f"{number} figures in {experiments.root()}"
+    number = sum(len(folders.figures(paper)) for paper in folders.papers())
+    return f"{number} figures in {folders.root()}"

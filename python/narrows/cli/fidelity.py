@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from narrows import wording
-from narrows.backends import Backend
 from narrows.cli import options
 from narrows.cli.output import OUT, line, warn_of_size
 from narrows.cli.progress import saying
 from narrows.cli.run import Where, perform
 from narrows.errors import EnvironmentLacks
+from narrows.runs.backends import Backend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.fidelity import Comparison, Scenario, ScenarioVerdict
-    from narrows.standing import Standing
-    from narrows.store import Store
+    from narrows.runs.freshness import Standing
+    from narrows.runs.store import Store
 
 
 def compare(
@@ -113,7 +113,7 @@ def _show(
 def show_list(comparison: Comparison, store: Store, *, json: bool) -> None:
     """The scenarios, and which have been run in both worlds."""
     from narrows.fidelity import stored
-    from narrows.standing import NEVER
+    from narrows.runs.freshness import NEVER
 
     lacking = ""
     never: dict[str, tuple[Standing, ...]] = {scenario.label: (NEVER, NEVER) for scenario in comparison.scenarios}

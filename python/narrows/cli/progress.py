@@ -18,7 +18,7 @@ from narrows.cli.output import ERR
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from narrows.running import Progress as Snapshot
+    from narrows.runs.running import Progress as Snapshot
 
 
 EVERY_SECONDS: Final = 30.0

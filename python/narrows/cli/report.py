@@ -25,7 +25,7 @@ def report(
     """
     from narrows import api
     from narrows.report import build
-    from narrows.store import Store
+    from narrows.runs.store import Store
 
     with codes():
         for results in api.load_beside(runs, out=out):

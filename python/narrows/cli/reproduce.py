@@ -20,9 +20,9 @@ from narrows.errors import bad_input
 if TYPE_CHECKING:
     from narrows.claims import Verdict
     from narrows.claims.catalogue import Paper
-    from narrows.experiments import Figure
+    from narrows.claims.folders import Figure
     from narrows.fidelity import Comparison
-    from narrows.store import Store
+    from narrows.runs.store import Store
 
 
 def reproduce(
@@ -53,9 +53,9 @@ def reproduce(
     and a report. `linux` runs its scenarios in the simulator and on Linux in a guest, and says how far they agree.
     Interrupting keeps what is finished. Without arguments it lists papers, figures, claims and scenarios.
     """
-    from narrows import experiments
+    from narrows.claims import folders
     from narrows.fidelity import catalogue
-    from narrows.store import Store
+    from narrows.runs.store import Store
 
     with codes():
         store = Store(out)
@@ -64,7 +64,7 @@ def reproduce(
             _list(store, comparison, everything=everything, json=json)
             return
         scenarios, others = catalogue.asked_of(comparison, wanted)
-        selection = experiments.select(others, also=comparison.names if comparison else ())
+        selection = folders.select(others, also=comparison.names if comparison else ())
         where = Where(out, jobs, on, ray_address)
         if write is not None and not scenarios:
             raise bad_input("--write is for the table of linux", "name linux too, or leave it out")
@@ -82,7 +82,7 @@ def reproduce(
         for paper in selection.papers:
             with saying() as say:
                 say(f"judging the claims of {paper.name}")
-                verdicts = judged[paper.name] = experiments.verdicts(paper, store, quick=quick)
+                verdicts = judged[paper.name] = folders.verdicts(paper, store, quick=quick)
                 path = _write(paper, verdicts, store, quick=quick)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
@@ -105,17 +105,17 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
 
     Then the scenarios that compare the simulator with a kernel.
     """
-    from narrows import experiments
-    from narrows.standing import expected, standings
+    from narrows.claims import folders
+    from narrows.runs.freshness import expected, standings
 
-    papers = experiments.papers()
+    papers = folders.papers()
     for paper in papers:
         thing = "statement" if paper.title else "claim"
         if not json:
             number = wording.plural(len(paper.claims), thing)
             apart = f"{paper.title}: {number} of our own" if paper.title else number
             OUT.print(f"[bold]{escape(paper.name)}[/]  {escape(apart)}")
-        own = experiments.figures(paper)
+        own = folders.figures(paper)
         full, quick = (standings(own, store, quick=quick) for quick in (False, True))
         for figure in own:
             title = expected(figure, quick=True).title
@@ -199,13 +199,13 @@ def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) 
     """The scorecard of the whole paper as JSON, Markdown and one page; the page's path."""
     from json import dumps
 
-    from narrows import atomic, experiments
-    from narrows.claims import scorecard
+    from narrows import atomic
+    from narrows.claims import folders, scorecard
     from narrows.report import claims
-    from narrows.standing import standings
+    from narrows.runs.freshness import standings
 
     base = store.root / "reports" / f"claims-{paper.name}{'-quick' if quick else ''}"
-    there = standings(experiments.figures(paper), store, quick=quick)
+    there = standings(folders.figures(paper), store, quick=quick)
     card = scorecard.card(paper, verdicts, there, quick=quick)
     atomic.write_text(base.with_suffix(".json"), dumps(card, indent=1) + "\n")
     atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, there, quick=quick))

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from narrows import validity, wording
-from narrows.backends import Backend
+from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import ERR, OUT, line
 from narrows.cli.progress import follow
 from narrows.errors import bad_input
+from narrows.runs import validity
+from narrows.runs.backends import Backend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.api import Handle
-    from narrows.index import Entry
-    from narrows.running import Finished
+    from narrows.runs.index import Entry
+    from narrows.runs.running import Finished
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def run(
 
     Every plan of the file with every seed. Interrupting keeps what is finished; the same command goes on from there.
     """
-    from narrows.beside import unlike_hosts
+    from narrows.cross_backend import unlike_hosts
 
     with codes():
         settings = options.pairs(sets)
@@ -76,8 +77,8 @@ def run(
 
 def _to_report(handle: Handle, out: Path) -> list[Entry]:
     """What to report: the same plans, simulated and by a kernel, where both are there; the simulated first."""
-    from narrows.beside import partner
-    from narrows.index import Index
+    from narrows.cross_backend import partner
+    from narrows.runs.index import Index
 
     entries = Index(out).entries()
     own = entries[handle.identifier]

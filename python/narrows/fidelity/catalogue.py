@@ -7,10 +7,10 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from narrows.claims.folders import COMPARISON as FILE
+from narrows.claims.folders import Figure, root
 from narrows.errors import bad_input
 from narrows.experiment import FILE as EXPERIMENT
-from narrows.experiments import COMPARISON as FILE
-from narrows.experiments import Figure, root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.bottleneck import PACKET_BYTES, watched
+from narrows.measures.bottleneck import PACKET_BYTES, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

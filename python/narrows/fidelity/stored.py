@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows import beside, validity
-from narrows.backends import Backend
+from narrows import cross_backend
 from narrows.errors import BadInput
 from narrows.fidelity.judge import ScenarioVerdict, judge
 from narrows.fidelity.observed import Runs
-from narrows.standing import standings
+from narrows.runs import validity
+from narrows.runs.backends import Backend
+from narrows.runs.freshness import standings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.fidelity.catalogue import Comparison, Scenario, Tolerance
-    from narrows.index import Member
     from narrows.results import Results
-    from narrows.standing import Standing
-    from narrows.store import Store
+    from narrows.runs.freshness import Standing
+    from narrows.runs.index import Member
+    from narrows.runs.store import Store
 
 WORLDS = (Backend.SIM, Backend.GUEST)
 
@@ -50,7 +51,7 @@ def _verdict(scenario: Scenario, state: Sequence[Standing], store: Store, tolera
     if reason := why_not(state):
         return ScenarioVerdict(scenario, reason=reason)
     try:
-        (results,) = beside.joined([standing.entry for standing in state if standing.entry is not None], store)
+        (results,) = cross_backend.joined([standing.entry for standing in state if standing.entry is not None], store)
     except BadInput as error:
         return ScenarioVerdict(scenario, reason=str(error).splitlines()[0].removeprefix("error: "))
     return verdict_of(scenario, results, tolerance)

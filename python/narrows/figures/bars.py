@@ -11,7 +11,7 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.stats import Estimate, estimate
+from narrows.measures.stats import Estimate, estimate
 from narrows.wording import number
 
 if TYPE_CHECKING:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from narrows.claims.measures import NotEvaluable
 from narrows.figures import bars, longlived, sweep
-from narrows.stats import estimate
+from narrows.measures.named import NotEvaluable
+from narrows.measures.stats import estimate
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from narrows.results import Frames
-    from narrows.stats import Estimate
+    from narrows.frames import Frames
+    from narrows.measures.stats import Estimate
 
 WITHOUT: Final = "without the pair"
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import altair as alt
 
 from narrows.figures import bars, style
-from narrows.results import Frames, SizeClass, fct_ms, samples_needed
-from narrows.stats import Estimate, estimate
+from narrows.measures.stats import Estimate, estimate
+from narrows.measures.tables import SizeClass, fct_ms, samples_needed
 from narrows.wording import whole
+
+if TYPE_CHECKING:
+    from narrows.frames import Frames
 
 CLASS_TITLES: Final[dict[SizeClass, str]] = {
     "small": "Small flows",

@@ -8,10 +8,12 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.results import NS_PER_MS, SAMPLES_BEYOND, Frames, SizeClass, in_class
+from narrows.measures.tables import NS_PER_MS, SAMPLES_BEYOND, SizeClass, in_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from narrows.frames import Frames
 
 _SHARE_AXIS: Final = alt.Axis(format="%", tickCount=5)
 _TAIL: Final = (0.992, 0.994, 0.995, 0.996, 0.997, 0.998, 0.9985, 0.999, 0.9995, 0.9999, 1.0)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
-from narrows.bottleneck import queue_samples
 from narrows.figures import style
 from narrows.figures.distribution import curve, curves
+from narrows.measures.bottleneck import queue_samples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from narrows.results import Frames
+    from narrows.frames import Frames
 
 MOST_POINTS: Final = 700
 """Samples of a line in time; of more, each stands for the mean of its bucket."""

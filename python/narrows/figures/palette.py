@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from narrows.backends import Backend
 from narrows.experiment import SEPARATOR
+from narrows.runs.backends import Backend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

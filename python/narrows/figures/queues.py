@@ -11,7 +11,7 @@ from narrows.figures import style
 from narrows.figures.distribution import curve, curves
 
 if TYPE_CHECKING:
-    from narrows.results import Frames
+    from narrows.frames import Frames
 
 HOTTEST_FABRIC = 2
 MOST_WAN = 2

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from narrows.figures import bars
-from narrows.results import Frames, recovery
+from narrows.measures.tables import recovery
 
 if TYPE_CHECKING:
     import altair as alt
+
+    from narrows.frames import Frames
 
 
 def draw(frames: Frames) -> alt.HConcatChart:

@@ -8,13 +8,15 @@ import polars as pl
 
 from narrows.figures import bars, style
 from narrows.figures.distribution import axes, curve, curves
-from narrows.results import NS_PER_MS, REQUEST_PERCENTILES, Frames, request_ms, samples_needed
+from narrows.measures.tables import NS_PER_MS, REQUEST_PERCENTILES, request_ms, samples_needed
 from narrows.wording import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import altair as alt
+
+    from narrows.frames import Frames
 
 
 def distribution(

@@ -9,10 +9,10 @@ import polars as pl
 
 from narrows.figures import style
 from narrows.figures.palette import colours
-from narrows.longlived import GOODPUT
+from narrows.measures.longlived import GOODPUT
 
 if TYPE_CHECKING:
-    from narrows.results import Frames
+    from narrows.frames import Frames
 
 _TALL: Final = 170
 

@@ -8,12 +8,14 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.results import SIZE_BINS, Frames, fct_by_bin
-from narrows.stats import estimate
+from narrows.measures.stats import estimate
+from narrows.measures.tables import SIZE_BINS, fct_by_bin
 from narrows.wording import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from narrows.frames import Frames
 
 _NAMES = [name for name, *_ in SIZE_BINS]
 _TALL = 230

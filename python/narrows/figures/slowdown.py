@@ -9,10 +9,12 @@ import polars as pl
 
 from narrows.figures import style
 from narrows.figures.distribution import curve
-from narrows.results import Frames, slowdown_by_size
+from narrows.measures.tables import slowdown_by_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from narrows.frames import Frames
 
 
 def bins_for(frames: Frames) -> int:

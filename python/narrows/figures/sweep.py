@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
-from narrows.claims.measures import TRAFFIC, NotEvaluable, value_by_seed
 from narrows.figures import style
 from narrows.figures.palette import colours
-from narrows.stats import estimate
+from narrows.measures.named import NotEvaluable, value_by_seed
+from narrows.measures.registry import TRAFFIC
+from narrows.measures.stats import estimate
 from narrows.wording import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from narrows.results import Frames
-    from narrows.stats import BySeed
+    from narrows.frames import Frames
+    from narrows.measures.stats import BySeed
 
 _TICKS = 5
 _LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -98,7 +99,7 @@ def means(table: pl.DataFrame, axis: str, columns: Sequence[str]) -> pl.DataFram
 def measured(frames: Frames, axis: str, columns: Mapping[str, str]) -> pl.DataFrame:
     """Named measures of every run of a sweep: `arm`, the axis, `seed`, and a column for each, as `column: measure`.
 
-    `fct_all / web` is the measure of one traffic's flows. What cannot be measured of a case is null there.
+    `fct_mean / web` is the measure of one traffic's flows. What cannot be measured of a case is null there.
     """
     rows: list[dict[str, object]] = []
     for case, arm, at in frames.ports.select("case", "arm", axis).unique(maintain_order=True).iter_rows():
@@ -111,7 +112,7 @@ def measured(frames: Frames, axis: str, columns: Mapping[str, str]) -> pl.DataFr
 
 
 def by_seed(frames: Frames, case: str, measure: str) -> BySeed:
-    """A measure of a case, `fct_all / web` of one traffic's flows; empty where it cannot be measured."""
+    """A measure of a case, `fct_mean / web` of one traffic's flows; empty where it cannot be measured."""
     name, _, traffic = measure.partition(TRAFFIC)
     try:
         return value_by_seed(frames, name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))

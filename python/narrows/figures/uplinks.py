@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import altair as alt
 
-    from narrows.results import Frames
+    from narrows.frames import Frames
 
 
 def draw(frames: Frames, axis: str, arms: Sequence[str], *, title: str) -> alt.TopLevelMixin:
@@ -19,7 +19,7 @@ def draw(frames: Frames, axis: str, arms: Sequence[str], *, title: str) -> alt.T
     runs = sweep.measured(
         frames,
         axis,
-        {"inside": "fct_small_p99", "across": "fct_all / wan/1-2", "lost": "plr_dcn", "bursts": "burstiness_wan"},
+        {"inside": "fct_small_p99", "across": "fct_mean / wan/1-2", "lost": "loss_dc", "bursts": "burstiness_wan"},
     )
     completion = [
         sweep.Panel("Requests inside, 64 KB: p99", "ms", runs, "inside", log=True),

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from narrows.figures import bars
-from narrows.results import Frames, busiest, utilisation
+from narrows.measures.tables import busiest, utilisation
 
 if TYPE_CHECKING:
     import altair as alt
+
+    from narrows.frames import Frames
 
 _ROLES = {
     "host": "Hosts that sent flows",

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from narrows import wording
-from narrows.bottleneck import SAME_QUEUE, of_same_queue
+from narrows.measures.bottleneck import SAME_QUEUE, of_same_queue
+from narrows.measures.stats import Estimate, estimate, paired, paired_ratio
 from narrows.report import headline
 from narrows.report.headline import Quantity
-from narrows.stats import Estimate, estimate, paired, paired_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from narrows.index import Entry
-    from narrows.results import Frames
-    from narrows.stats import BySeed
+    from narrows.frames import Frames
+    from narrows.measures.stats import BySeed
+    from narrows.runs.index import Entry
 
 
 @dataclass(frozen=True)

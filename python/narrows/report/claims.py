@@ -6,9 +6,9 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from narrows import caption, experiments
-from narrows.claims import scorecard
-from narrows.claims.measures import LANGUAGE
+from narrows.claims import folders, scorecard
+from narrows.figures import caption
+from narrows.measures.named import LANGUAGE
 from narrows.report import bundle
 from narrows.report.templates import template
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from narrows.claims import Verdict
     from narrows.claims.catalogue import Paper
-    from narrows.index import Entry
-    from narrows.standing import Standing
-    from narrows.store import Store
+    from narrows.runs.freshness import Standing
+    from narrows.runs.index import Entry
+    from narrows.runs.store import Store
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _sections(
         home = paper.figures_of(verdict.claim)
         by_figure.setdefault(home[0] if home else "", []).append(verdict)
     made = []
-    for figure in experiments.figures(paper):
+    for figure in folders.figures(paper):
         standing = there[figure.label]
         entry = standing.entry if standing.counts else None
         picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"

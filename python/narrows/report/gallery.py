@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from narrows import atomic, caption, experiments
-from narrows.standing import standings
+from narrows import atomic
+from narrows.claims import folders
+from narrows.figures import caption
+from narrows.runs.freshness import standings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from narrows.experiments import Figure
-    from narrows.store import Store
+    from narrows.claims.folders import Figure
+    from narrows.runs.store import Store
 
 READING: Final = (
     "A case is an arm of the experiment, a scheme with its settings, at one value of what is swept; a seed decides all "
@@ -29,9 +31,9 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
     mode = " --quick" if quick else ""
     command = f"narrows reproduce PAPER{mode} --gallery DIR"
     lines = ["# Gallery", "", f"Drawn from our own runs by `{command}`. {READING}", ""]
-    for paper in experiments.papers():
+    for paper in folders.papers():
         lines += [f"## {paper.title or paper.name}", ""]
-        own = experiments.figures(paper)
+        own = folders.figures(paper)
         for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
             entry = standing.entry
             picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows import longlived, wording
-from narrows.claims.measures import NotEvaluable, value_by_seed
-from narrows.results import in_words
-from narrows.stats import BySeed, Estimate, estimate, paired_difference
+from narrows import wording
+from narrows.frames import in_words
+from narrows.measures import longlived
+from narrows.measures.named import NotEvaluable, value_by_seed
+from narrows.measures.stats import BySeed, Estimate, estimate, paired_difference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from narrows.results import Frames
+    from narrows.frames import Frames
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ class Quantity:
 
 
 COMPLETION: Final = (
-    Quantity("Small flows, mean", "ms", "fct_small_avg"),
+    Quantity("Small flows, mean", "ms", "fct_small_mean"),
     Quantity("Small flows, p99", "ms", "fct_small_p99"),
-    Quantity("Large flows, mean", "ms", "fct_large"),
-    Quantity("All flows, mean", "ms", "fct_all"),
+    Quantity("Large flows, mean", "ms", "fct_large_mean"),
+    Quantity("All flows, mean", "ms", "fct_mean"),
 )
 LONG: Final = (
     Quantity("Goodput of a long-lived flow", "Mbit/s", "goodput_long", smaller_is_better=False),
@@ -44,10 +45,10 @@ REQUESTS: Final = (
     Quantity("Requests, p99", "ms", "request_p99"),
     Quantity("Timeouts", "per 1000 requests", "request_timeouts"),
 )
-LOSS: Final = Quantity("Dropped in DCN", "per 100 000", "plr_dcn")
+LOSS: Final = Quantity("Dropped in DCN", "per 100 000", "loss_dc")
 WIRE: Final = Quantity("Lost on the WAN's wire", "per 100 000", "lost_on_wire", scale=1e5)
 WAN: Final = (
-    Quantity("Dropped in WAN", "per 100 000", "plr_wan"),
+    Quantity("Dropped in WAN", "per 100 000", "loss_wan"),
     Quantity("WAN in use", "%, busiest direction", "utilisation_wan_busiest", scale=100.0, smaller_is_better=False),
 )
 

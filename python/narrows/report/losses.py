@@ -9,10 +9,10 @@ import polars as pl
 
 from narrows import wording
 from narrows.figures import style
-from narrows.results import PLR_UNIT
+from narrows.measures.tables import LOSS_UNIT
 
 if TYPE_CHECKING:
-    from narrows.results import Frames
+    from narrows.frames import Frames
 
 MOST_PORTS: Final = 12
 
@@ -66,7 +66,7 @@ def table(frames: Frames) -> Losses:
         )
         .with_columns(
             pl.when(pl.col("offered") > 0)
-            .then(pl.col("dropped_packets") / pl.col("offered") / PLR_UNIT)
+            .then(pl.col("dropped_packets") / pl.col("offered") / LOSS_UNIT)
             .alias("drops"),
             pl.when(pl.col("sent_packets") > 0)
             .then(100 * pl.col("marked_packets") / pl.col("sent_packets"))

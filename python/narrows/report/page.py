@@ -11,29 +11,32 @@ from typing import TYPE_CHECKING, Any
 import altair
 import polars as pl
 
-from narrows import atomic, caption, experiments, longlived, validity, wording
-from narrows.backends import Backend
-from narrows.beside import unlike_hosts
-from narrows.claims import catalogue, scorecard
-from narrows.claims.measures import LANGUAGE
+from narrows import atomic, wording
+from narrows.claims import catalogue, folders, scorecard
+from narrows.cross_backend import unlike_hosts
 from narrows.experiment import apart
-from narrows.figures import completion, distribution, queues, recovery, requests, slowdown, style, utilisation
+from narrows.figures import caption, completion, distribution, queues, recovery, requests, slowdown, style, utilisation
 from narrows.figures import longlived as over_time
 from narrows.figures.palette import colours
-from narrows.report import agreement, bundle, carried, headline, losses
+from narrows.measures import longlived
+from narrows.measures.named import LANGUAGE
+from narrows.measures.stats import ENOUGH_SEEDS
+from narrows.report import agreement, bundle, coverage, headline, losses
 from narrows.report.templates import template
-from narrows.standing import standings
-from narrows.stats import ENOUGH_SEEDS
+from narrows.runs import validity
+from narrows.runs.backends import Backend
+from narrows.runs.freshness import standings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from narrows.claims import Verdict
-    from narrows.index import Entry, Member
-    from narrows.parameters import ControllerUse
-    from narrows.results import Frames, Results
-    from narrows.store import Store
+    from narrows.experiment.parameters import ControllerUse
+    from narrows.frames import Frames
+    from narrows.results import Results
+    from narrows.runs.index import Entry, Member
+    from narrows.runs.store import Store
 
 MOST_BYTES = 8_000_000
 """A page larger than this is a defect: it is meant to be mailed."""
@@ -79,7 +82,7 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     charts = {chart.identifier: chart for chart in _own(results) + _charts(charted)}
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
-    live = carried.table(results)
+    live = coverage.table(results)
     backends = [part.backend for part in results.entry.parts]
     unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
@@ -90,8 +93,8 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         beside=beside,
         unlike_hosts=unlike,
         live=live,
-        clocks=carried.clocks(backends),
-        repeated=carried.repeated(backends),
+        clocks=coverage.clocks(backends),
+        repeated=coverage.repeated(backends),
         caption=caption.of(results.entry, drawn=len(charted.cases)),
         uses=_uses(results.entry),
         differences=shown,
@@ -178,7 +181,7 @@ def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
 def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) -> list[Verdict]:
     """Claims of the paper that this figure has a part in; none where they are judged from other runs of it."""
     entry = results.entry
-    figure = experiments.figure_at(entry.place)
+    figure = folders.figure_at(entry.place)
     if figure is None:
         return []
     standing = standings([figure], store, quick=entry.quick)[figure.label]
@@ -186,13 +189,13 @@ def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) 
         return []
     paper = catalogue.load(figure.paper)
     if judged is None:
-        judged = experiments.verdicts(paper, store, quick=entry.quick)
+        judged = folders.verdicts(paper, store, quick=entry.quick)
     return [verdict for verdict in judged if figure.name in paper.figures_of(verdict.claim)]
 
 
 def _own(results: Results) -> list[Chart]:
     """The figure of the experiment's folder, where `reproduce` does not draw it: of live runs beside simulated ones."""
-    figure = experiments.figure_at(results.entry.place) if results.entry.beside else None
+    figure = folders.figure_at(results.entry.place) if results.entry.beside else None
     if figure is None or (drawn := figure.plain(results)) is None:
         return []
     return [Chart("figure", results.entry.title, style.finished(drawn))]

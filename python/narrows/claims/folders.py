@@ -1,0 +1,215 @@
+"""The folders `experiments/<paper>/<figure>`: where they are, which are meant, which paper a file belongs to."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from narrows.claims import catalogue
+from narrows.claims.judge import Verdict, judge
+from narrows.errors import BadInput, bad_input
+from narrows.experiment import FILE as EXPERIMENT
+from narrows.figures import caption
+from narrows.results import Results
+from narrows.runs.freshness import standings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import altair as alt
+
+    from narrows.frames import Frames
+    from narrows.runs.store import Store
+
+CLAIMS = "claims.toml"
+"""Marks the folder of a paper."""
+COMPARISON = "fidelity.toml"
+"""Marks the folder whose experiments compare the simulator with a kernel."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure's folder."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """`fig13`."""
+        return self.folder.name
+
+    @property
+    def paper(self) -> Path:
+        """The paper's folder."""
+        return self.folder.parent
+
+    @property
+    def label(self) -> str:
+        """`gemini/fig13`, as `reproduce` takes it."""
+        return f"{self.paper.name}/{self.name}"
+
+    @property
+    def experiment(self) -> Path:
+        """The experiment file."""
+        return self.folder / EXPERIMENT
+
+    def picture(self, *, quick: bool) -> str:
+        """Name of its picture's files in `runs/figures`, without the ending."""
+        return self.label.replace("/", "-") + ("-quick" if quick else "")
+
+    def draw(self, results: Results) -> alt.TopLevelMixin:
+        """The figure from our runs, and below it what was run."""
+        from narrows.figures import style  # not needed for lists of figures, and slow
+
+        if (plain := self.plain(results)) is None:
+            raise bad_input(f"{self.folder} has no figure.py", "add one with a function `draw(results)`")
+        lines = caption.intervals(results.entry) if style.shows_intervals(plain) else ""
+        return style.captioned(plain, f"{caption.of(results.entry)} {lines}".rstrip())
+
+    def plain(self, results: Results) -> alt.TopLevelMixin | None:
+        """The figure alone; `None` where the folder draws none."""
+        module = catalogue.module_from(self.folder / "figure.py")
+        return None if module is None else cast("Callable[[Results], alt.TopLevelMixin]", module.draw)(results)
+
+
+def root(start: Path | None = None) -> Path:
+    """The `experiments` folder: of the working directory or one above it, else of the checkout this code is in."""
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents, *Path(__file__).resolve().parents):
+        found = folder / "experiments"
+        if any(next(found.glob(f"*/{mark}"), None) for mark in (CLAIMS, COMPARISON)):
+            return _shortest(found)
+    raise bad_input("there is no folder `experiments` here or above", "change to a checkout of the project")
+
+
+def _shortest(path: Path) -> Path:
+    """Relative to the working directory where it lies below it: results and reports then name no machine's paths."""
+    try:
+        return path.resolve().relative_to(Path.cwd().resolve())
+    except ValueError:
+        return path
+
+
+def papers() -> list[catalogue.Paper]:
+    """Every paper, by name, and after them the folders of statements of our own. Raises `BadInput`."""
+    found = [catalogue.load(path.parent) for path in sorted(root().glob(f"*/{CLAIMS}"))]
+    return sorted(found, key=lambda paper: bool(paper.title))
+
+
+def figures(paper: catalogue.Paper) -> list[Figure]:
+    """A paper's figures, by name."""
+    return [Figure(path.parent) for path in sorted(paper.folder.glob(f"*/{EXPERIMENT}"))]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is to be reproduced."""
+
+    papers: tuple[catalogue.Paper, ...]
+    figures: tuple[Figure, ...]
+    """What has to be run."""
+    names: frozenset[str]
+    """Papers and figures that were asked for: every claim about them is meant."""
+    claims: frozenset[str]
+    """Claims that were asked for by name."""
+
+    def includes(self, paper: catalogue.Paper, claim: catalogue.Claim) -> bool:
+        """Whether a claim was asked for: by name, by its paper, or by a figure of its own."""
+        about = {f"{paper.name}/{name}" for name in paper.figures_of(claim)}
+        return self._whole(paper) or claim.identifier in self.claims or not about.isdisjoint(self.names)
+
+    def of(self, paper: catalogue.Paper) -> str:
+        """What of a paper was asked for, by name: `gemini`, or `gemini/fig12, gem-001`."""
+        if self._whole(paper):
+            return paper.name
+        own = sorted(name for name in self.names if name.startswith(f"{paper.name}/"))
+        return ", ".join([*own, *(claim.identifier for claim in paper.claims if claim.identifier in self.claims)])
+
+    def _whole(self, paper: catalogue.Paper) -> bool:
+        every = {figure.label for figure in figures(paper)}
+        return paper.name in self.names or (bool(every) and every <= self.names)
+
+
+def select(wanted: Sequence[str], *, also: Sequence[str] = ()) -> Selection:
+    """By `PAPER`, `PAPER/FIGURE` or a claim's identifier. Raises `BadInput` with the nearest names there are.
+
+    `also` are names of other things that might have been meant.
+    """
+    everything = papers()
+    names: dict[str, list[Figure]] = {}
+    claims: dict[str, list[Figure]] = {}
+    for paper in everything:
+        own = figures(paper)
+        names[paper.name] = own
+        names |= {figure.label: [figure] for figure in own}
+        for claim in paper.claims:
+            needed = paper.figures_of(claim)
+            claims[claim.identifier] = [figure for figure in own if figure.name in needed]
+    asked = [text.strip("/") for text in wanted]
+    for text, name in zip(wanted, asked, strict=True):
+        if text.endswith("/") and any(paper.name == name for paper in everything):
+            examples = ", ".join(figure.label for figure in names[name][:3])
+            raise bad_input(f"'{text}' names no figure", f"such as {examples}; '{name}' is the whole paper")
+    chosen: dict[Figure, None] = {}
+    for name in asked:
+        found = names.get(name, claims.get(name))
+        if found is None:
+            near = difflib.get_close_matches(name, [*names, *claims, *also], n=3, cutoff=0.5)
+            options = (
+                f"the nearest: {', '.join(near)}"
+                if near
+                else f"there are {', '.join(paper.name for paper in everything)}"
+            )
+            raise bad_input(
+                f"no paper, figure or claim is called '{name}'", f"{options}; `narrows reproduce` lists all"
+            )
+        chosen |= dict.fromkeys(found)
+    meant = frozenset(asked) & claims.keys() - names.keys()
+    about = {name.partition("/")[0] for name in asked if name in names}
+    held = [
+        paper for paper in everything if paper.name in about or any(claim.identifier in meant for claim in paper.claims)
+    ]
+    return Selection(tuple(held), tuple(chosen), frozenset(asked) & names.keys(), meant)
+
+
+def figure_at(place: str) -> Figure | None:
+    """The figure of this label; `None` where it is none of the papers' here.
+
+    Code beside an experiment is run only if it is below the project's own `experiments`: other files may be anybody's.
+    """
+    try:
+        folders = [path.parent for path in root().glob(f"*/*/{EXPERIMENT}")]
+    except BadInput:
+        return None
+    found = (Figure(folder) for folder in folders if (folder.parent / CLAIMS).is_file())
+    return next((figure for figure in found if figure.label == place), None)
+
+
+def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdict]:
+    """Every claim of a paper, judged from those results in the store that count."""
+    found: dict[str, Frames] = {}
+    stale: dict[str, str] = {}
+    own = figures(paper)
+    for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
+        if standing.entry is None:
+            continue
+        if not standing.counts:
+            stale[figure.name] = standing.reason
+            continue
+        try:
+            found[figure.name] = Results(standing.entry, store).frames
+        except BadInput as error:
+            stale[figure.name] = str(error).splitlines()[0].removeprefix("error: ")
+    return [_told(verdict, paper, stale) for verdict in judge(paper, found, quick=quick)]
+
+
+def _told(verdict: Verdict, paper: catalogue.Paper, stale: Mapping[str, str]) -> Verdict:
+    """The verdict with what keeps the results of its figures from counting, where they are there."""
+    missing = tuple(f"{name} ({stale[name]})" if name in stale else name for name in verdict.missing)
+    about = [name for name in sorted(paper.figures_of(verdict.claim)) if name in stale]
+    if not (about and verdict.absent):
+        return replace(verdict, missing=missing)
+    command = f"narrows reproduce {paper.name}/{about[0]}{' --quick' if verdict.quick else ''}"
+    return replace(verdict, reason=f"{stale[about[0]]}: `{command}` runs it again", missing=missing)

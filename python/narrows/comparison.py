@@ -1,0 +1,122 @@
+"""The arms of a result against its first, or the same arms of several results, seed by seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from narrows import cross_backend
+from narrows.errors import bad_input
+from narrows.measures.bottleneck import of_same_queue
+from narrows.measures.named import MEASURES as KNOWN
+from narrows.measures.named import NotEvaluable, value_by_seed
+from narrows.measures.stats import estimate, paired, paired_ratio
+from narrows.results import mixed_versions
+from narrows.runs import validity
+from narrows.tables import Tabular
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from narrows.measures.stats import BySeed, Estimate
+    from narrows.results import Results
+
+TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts")
+"""Of flows without a size and of requests, where there are any."""
+MEASURES: Final = ("fct_small_mean", "fct_small_p99", "fct_large_mean", "fct_mean", *TRANSFERS, "loss_dc", "loss_wan")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure of one arm against the same measure elsewhere."""
+
+    measure: str
+    unit: str
+    base: str
+    other: str
+    base_mean: float
+    other_mean: float
+    """Both over the seeds that both have."""
+    ratio: Estimate | None
+    """other / base within a seed."""
+
+
+class Comparison(Tabular):
+    """Measures of arms against those of a first, with ratios taken within each seed."""
+
+    def __init__(self, results: Sequence[Results]) -> None:
+        """Compares the arms of one result, or the equal arms of several. Raises `BadInput` where none can be."""
+        first, *others = results
+        if not others and len(first.frames.cases) == 1:
+            raise bad_input(
+                "only one arm: nothing to compare it with; give a second result",
+                f"narrows compare {first.entry.identifier} OTHER, or add an arm to the experiment",
+            )
+        self.rows = within(first) if not others else [row for other in others for row in between(first, other)]
+        if not self.rows:
+            raise bad_input("these runs have no arm and seed in common", "compare runs whose arms have the same names")
+        told = [mixed_versions(results), *(text for one in results for text in one.notices)]
+        self.notices = tuple(dict.fromkeys(filter(None, told)))
+        """What whoever reads the numbers has to know."""
+        self.left_out = tuple(text for one in results if (text := validity.left_out(one.manifests)))
+        """Which runs do not count, and why."""
+
+    @property
+    def heading(self) -> str:
+        """How the table is to be read, and the notices."""
+        own = "Means and ratios within a seed, over the common seeds; below 5 seeds intervals are smallest to largest."
+        return "\n".join([own, *(f"{text}; they are left out" for text in self.left_out), *self.notices])
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row for each measure and pair of arms."""
+        return pl.DataFrame([row_fields(row) for row in self.rows], infer_schema_length=None)
+
+
+def row_fields(row: Row) -> dict[str, object]:
+    """A row as plain values: `measure`, `unit`, `base`, `other`, their means, `ratio` and its interval."""
+    ratio = row.ratio
+    fields: dict[str, object] = {name: value for name, value in vars(row).items() if name != "ratio"}
+    interval = {"low": ratio.low, "high": ratio.high, "interval": ratio.kind, "seeds": ratio.seeds} if ratio else {}
+    return fields | {"ratio": ratio.mean if ratio else None, **interval}
+
+
+def within(results: Results) -> list[Row]:
+    """Every arm against the first."""
+    first, *others = results.frames.cases
+    return [item for case in others for item in _pair(results, first, first, results, case, case)]
+
+
+def between(one: Results, other: Results) -> list[Row]:
+    """The arms that both have."""
+    common = [case for case in one.frames.cases if case in other.frames.cases]
+    names = one.entry.identifier, other.entry.identifier
+    if cross_backend.same_plans(one.entry, other.entry):
+        names = one.entry.backend.value, other.entry.backend.value
+    return [
+        item for case in common for item in _pair(one, case, f"{names[0]} {case}", other, case, f"{names[1]} {case}")
+    ]
+
+
+def _pair(one: Results, case: str, label: str, other: Results, other_case: str, other_label: str) -> list[Row]:
+    values: list[tuple[str, str, BySeed, BySeed]] = []
+    for name in MEASURES:
+        try:
+            base = value_by_seed(one.frames, name, (case,))
+            against = value_by_seed(other.frames, name, (other_case,))
+        except NotEvaluable:
+            continue
+        values.append((name, KNOWN[name].unit, base, against))
+    same_queue = of_same_queue((one.frames, case), (other.frames, other_case))
+    values += [(name, "ms", base, against) for name, (base, against) in same_queue.items()]
+    found: list[Row] = []
+    for name, unit, *both in values:
+        base, against = paired(*both)
+        means = estimate(list(base.values())), estimate(list(against.values()))
+        if means[0] is None or means[1] is None:
+            continue  # no seed has it on both sides
+        ratio = paired_ratio(against, base)
+        found.append(Row(name, unit, label, other_label, means[0].mean, means[1].mean, ratio))
+    return found

@@ -1,0 +1,25 @@
+"""Experiments: what they are, and the plans they expand into."""
+
+from narrows.experiment.define import FILE, GIVEN, Experiment, identifier, place_of
+from narrows.experiment.plans import ABSENT, SEPARATOR, Difference, Pairs, Plan, apart, case_name, is_plain
+from narrows.experiment.seeds import MAX_SEEDS, Seeds, chosen_seeds, seeds_text
+
+__all__ = [
+    "ABSENT",
+    "FILE",
+    "GIVEN",
+    "MAX_SEEDS",
+    "SEPARATOR",
+    "Difference",
+    "Experiment",
+    "Pairs",
+    "Plan",
+    "Seeds",
+    "apart",
+    "case_name",
+    "chosen_seeds",
+    "identifier",
+    "is_plain",
+    "place_of",
+    "seeds_text",
+]

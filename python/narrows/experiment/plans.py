@@ -1,0 +1,127 @@
+"""Plans: what an experiment expands into, what they are called, and in what they differ."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from narrows.runs.backends import AXIS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+@-]{0,199}")
+_LABELS = ("experiment", "arm", "axes", "declared")
+_PICOSECONDS_PER_NANOSECOND = 1000
+
+ABSENT = "–"
+"""Value of a setting that an arm does not have."""
+
+SEPARATOR = " · "
+"""Between the parts of a case's name."""
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One network, one traffic, one set of controllers; with a seed it is a run."""
+
+    hash: str
+    """Names the results. Labels are not part of it, so that figures share runs."""
+    arm: str
+    axes: Pairs
+    declared: Pairs
+    body: Mapping[str, Any]
+    """What the simulator is given."""
+    summary: Mapping[str, Any]
+
+    @property
+    def case(self) -> str:
+        """What a chart calls it: the arm, and the values of the sweep's axes if there are any."""
+        return case_name(self.arm, self.axes)
+
+    @property
+    def end_ns(self) -> int:
+        """No flow starts at or after this, simulated ns."""
+        return self._schedule("end")
+
+    @property
+    def warmup_ns(self) -> int:
+        """Flows that start before this do not count, simulated ns."""
+        return self._schedule("warmup")
+
+    @property
+    def unlabelled(self) -> dict[str, Any]:
+        """The body without its labels: the same for every experiment that shares the run."""
+        return {key: value for key, value in self.body.items() if key not in _LABELS}
+
+    def _schedule(self, key: str) -> int:
+        return int(self.body["schedule"][key]) // _PICOSECONDS_PER_NANOSECOND
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting whose value is not the same in all arms."""
+
+    path: str
+    values: tuple[tuple[str, str], ...]
+    """(case, value), in the order of the file."""
+    declared: bool
+    """Whether the arms that differ say so."""
+
+    @property
+    def distinct(self) -> frozenset[str]:
+        """Its values, without the arms that have no such thing."""
+        return frozenset(value for _, value in self.values if value != ABSENT)
+
+
+def plan_from(raw: Mapping[str, Any]) -> Plan:
+    """A plan as the native module expands it."""
+    name = str(raw["hash"])
+    assert is_plain(name), "a plan's hash names a folder"
+    return Plan(
+        hash=name,
+        arm=str(raw["arm"]),
+        axes=_pairs(raw["axes"]),
+        declared=_pairs(raw["declared"]),
+        body=raw["plan"],
+        summary=raw.get("summary") or {},
+    )
+
+
+def _pairs(raw: Sequence[Sequence[Any]]) -> Pairs:
+    return tuple((str(key), str(value)) for key, value in raw)
+
+
+def difference_from(raw: Mapping[str, Any], plans: Sequence[Plan]) -> Difference:
+    """A difference as the native module tells it: a value for each plan."""
+    values = zip(plans, raw["values"], strict=True)
+    return Difference(
+        path=str(raw["path"]),
+        values=tuple((plan.case, str(value)) for plan, value in values),
+        declared=bool(raw["declared"]),
+    )
+
+
+def apart(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:
+    """Differences to be shown, and parameters on which all arms with that controller agree, which fill pages."""
+    own = [item for item in differences if item.declared and item.path.startswith("cc.") and len(item.distinct) == 1]
+    return [item for item in differences if item not in own], own
+
+
+def case_name(arm: str, axes: Sequence[tuple[str, str]]) -> str:
+    """`dctcp`, or `dctcp · mark-at=20pkt` in a sweep: axes by the last part of their path, if that tells them apart.
+
+    Where several backends stand side by side, theirs comes last and by its value alone: `dctcp · guest`.
+    """
+    last = [key.rpartition(".")[2] for key, _ in axes]
+    names = last if len(set(last)) == len(last) else [key for key, _ in axes]
+    values = [value if key == AXIS else f"{name}={value}" for name, (key, value) in zip(names, axes, strict=True)]
+    return SEPARATOR.join([arm, *values])
+
+
+def is_plain(name: str) -> bool:
+    """Whether a text may name a file or folder of ours: it leads nowhere else."""
+    return _PLAIN.fullmatch(name) is not None

@@ -1,0 +1,126 @@
+"""What measures and figures read: every row knows its case, its arm, its seed and the sweep's axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+from polars import selectors
+
+from narrows.runs.backends import AXIS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+COUNTED: Final = (
+    "flow", "source", "class", "workload", "controller", "size_bytes", "fct_ns", "slowdown", "rtt_mean_ns",
+    "retransmitted_bytes", "timeouts", "dropped_bytes", "finished",
+)  # fmt: skip
+"""Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What measures read. `flows` and `requests` hold what started after the warm-up.
+
+    A flow that answers a request is none of `flows`: its completion time counts with its request. There may be hundreds
+    of millions, so that only sums of them are here.
+
+    `flows` is compact: it has the columns `COUNTED` only, and names as numbers (`Enum`, `Categorical`). They compare,
+    sort and print as text does, but polars joins them with text only after a cast; tables made of flows have text.
+    """
+
+    flows: pl.DataFrame
+    ports: pl.DataFrame
+    series: pl.LazyFrame
+    requests: pl.DataFrame
+    axes: tuple[str, ...] = ()
+    long: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Flows without a size, with `goodput_mbps`; whenever they began, for what counts is what they delivered after the
+    warm-up."""
+    answers: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Flows that answer a request, summed by `source` and `workload`: see `Results.answers`."""
+    bridges: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Ends of bridges between routers."""
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns that name a run: the case, its arm, the axes, the seed."""
+        return ["case", "arm", *self.axes, "seed"]
+
+    def of(self, cases: Sequence[str]) -> Frames:
+        """Those of some cases."""
+        own = pl.col("case").is_in(list(cases))
+        long = self.long if self.long.is_empty() else self.long.filter(own)
+        ports, requests = (part.filter(own) for part in (self.ports, self.requests))
+        flows = of_cases(self.flows, cases)
+        answers = self.answers if self.answers.is_empty() else self.answers.filter(own)
+        series = self.series.filter(own)
+        bridges = self.bridges if self.bridges.is_empty() else self.bridges.filter(own)
+        return replace(
+            self,
+            flows=flows,
+            ports=ports,
+            series=series,
+            requests=requests,
+            long=long,
+            answers=answers,
+            bridges=bridges,
+        )
+
+    @cached_property
+    def backends(self) -> dict[str, str]:
+        """What ran each case, where several backends stand side by side; else nothing is said of it."""
+        if AXIS not in self.axes:
+            return dict.fromkeys(self.cases, "")
+        return dict(self.ports.select("case", AXIS).unique(maintain_order=True).iter_rows())
+
+    @cached_property
+    def cases(self) -> tuple[str, ...]:
+        """Every case, in the order of the experiment file."""
+        return tuple(self.ports["case"].unique(maintain_order=True).to_list())
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """Every seed."""
+        return tuple(sorted(self.ports["seed"].unique().to_list()))
+
+    @cached_property
+    def first_seed(self) -> int:
+        """The first that every case has, for what is shown of one; the first of all where there is none."""
+        common = [
+            seed
+            for seed, cases in self.ports.group_by("seed").agg(pl.col("case").n_unique()).sort("seed").iter_rows()
+            if cases == len(self.cases)
+        ]
+        return (common or self.seeds)[0]
+
+
+def collected(parts: Iterable[pl.LazyFrame]) -> pl.DataFrame:
+    """Each run by itself: one plan over thousands of files takes minutes to make."""
+    return pl.concat([part.collect() for part in parts])
+
+
+def of_cases(flows: pl.DataFrame, cases: Sequence[str]) -> pl.DataFrame:
+    """Flows of these cases: a view where they stand together, as those of one case do, for copies take gigabytes."""
+    mask = flows["case"].is_in(list(cases))
+    first, count = mask.arg_max(), int(mask.sum())
+    if first is not None and mask.slice(first, count).all():
+        return flows.slice(first, count)
+    return flows.filter(mask)
+
+
+def each_case(flows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The flows of each case, in the order of the cases: groups of all flows at once take as much memory again."""
+    cases = flows["case"].unique(maintain_order=True).to_list()
+    if not cases:
+        yield flows
+    for case in cases:
+        yield of_cases(flows, [case])
+
+
+def in_words(table: pl.LazyFrame) -> pl.LazyFrame:
+    """The names that `Frames.flows` keeps as numbers as text again."""
+    return table.with_columns(selectors.categorical().cast(pl.String), selectors.enum().cast(pl.String))

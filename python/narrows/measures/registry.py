@@ -1,0 +1,131 @@
+"""What a named measure is: frames and an arm to one value per seed. Each file beside this one registers some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, cast
+
+import polars as pl
+
+from narrows.measures.stats import BySeed
+
+if TYPE_CHECKING:
+    from narrows.frames import Frames
+
+OfCase = Callable[["Frames", str], BySeed]
+OfCases = Callable[["Frames", tuple[str, ...]], BySeed]
+
+
+class NotEvaluable(Exception):
+    """The runs do not hold what the measure needs; the message says what."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A named quantity."""
+
+    name: str
+    unit: str
+    about: str
+    compute: OfCase | OfCases
+    together: bool = False
+    """It is computed of several cases together; else of each, and the mean is taken."""
+
+
+MOST_UNFINISHED: Final = 1e-3
+"""Share of flows or requests that may be left undone."""
+TRAFFIC: Final = " / "
+"""Between an arm and a traffic."""
+
+ALIASES: Final = {
+    "fct_small_avg": "fct_small_mean",
+    "fct_large": "fct_large_mean",
+    "fct_all": "fct_mean",
+    "plr": "loss",
+    "plr_dcn": "loss_dc",
+    "plr_wan": "loss_wan",
+    "dcn_share_of_losses": "dc_share_of_losses",
+}
+"""Names that claims may use for a measure, and its own."""
+
+MEASURES: Final[dict[str, Measure]] = {}
+
+
+def measure(unit: str) -> Callable[[OfCase], OfCase]:
+    """Registers a measure under its function's name; the docstring is its description."""
+
+    def register(compute: OfCase) -> OfCase:
+        MEASURES[compute.__name__] = Measure(compute.__name__, unit, _about(compute), compute)
+        return compute
+
+    return register
+
+
+def measure_together(unit: str) -> Callable[[OfCases], OfCases]:
+    """Registers a measure of several cases together: of those named, or of all that an arm has in a sweep."""
+
+    def register(compute: OfCases) -> OfCases:
+        name = compute.__name__
+        MEASURES[name] = Measure(name, unit, _about(compute), compute, together=True)
+        return compute
+
+    return register
+
+
+def _about(compute: OfCase | OfCases) -> str:
+    return " ".join((compute.__doc__ or "").split())
+
+
+def measure_called(name: str) -> Measure | None:
+    """The measure of this name, or of one that claims may use for it."""
+    return MEASURES.get(ALIASES.get(name, name))
+
+
+def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
+    """A measure on an arm, or without an arm the mean over all arms, for every seed. Raises `NotEvaluable`.
+
+    `ARM / TRAFFIC` is the arm with the flows of one traffic only. A measure of several cases together may also be given
+    what a sweep's cases begin with: `tcp · min-rto=10ms`.
+    """
+    found = measure_called(name)
+    if found is None:
+        raise NotEvaluable(f"there is no measure called {name}")
+    if found.together:
+        cases = tuple(case for arm in arms for case in _sweep(frames, arm))
+        return cast("OfCases", found.compute)(frames, cases or frames.cases)
+    compute = cast("OfCase", found.compute)
+    columns = [compute(*_chosen(frames, arm)) for arm in arms or frames.cases]
+    common = set.intersection(*(set(column) for column in columns))
+    if not common:
+        raise NotEvaluable(f"{name} has no value in any seed")
+    return {seed: sum(column[seed] for column in columns) / len(columns) for seed in sorted(common)}
+
+
+def _sweep(frames: Frames, arm: str) -> list[str]:
+    """The case of this name, or those of a sweep that begin with it."""
+    own = [arm] if arm in frames.cases else [case for case in frames.cases if case.startswith(f"{arm} · ")]
+    if not own:
+        raise NotEvaluable(f"no arm is called {arm}")
+    return own
+
+
+def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
+    """What an argument names: the case, and the frames that its flows are read from."""
+    if arm in frames.cases:
+        return frames, arm
+    case, _, traffic = arm.rpartition(TRAFFIC)
+    if case not in frames.cases:
+        raise NotEvaluable(f"no arm is called {case or arm}")
+    own = pl.col("workload") == traffic
+    long, answers = (part if part.is_empty() else part.filter(own) for part in (frames.long, frames.answers))
+    if not (frames.flows["workload"] == traffic).any() and long.is_empty() and answers.is_empty():
+        raise NotEvaluable(f"no flow belongs to a traffic called {traffic}")
+    # Of flows those of the case alone: the traffic's in all cases may be a copy of gigabytes.
+    return replace(frames, flows=frames.of([case]).flows.filter(own), long=long, answers=answers), case
+
+
+def refuse_unfinished(unfinished: int, of: int, what: str) -> None:
+    """Raises `NotEvaluable` where so many are not done that a mean over the others flatters what was slow."""
+    if unfinished > MOST_UNFINISHED * of:
+        raise NotEvaluable(f"not evaluable: {unfinished} of {of} {what} did not finish")

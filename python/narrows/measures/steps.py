@@ -1,0 +1,82 @@
+"""Measures of flows that come and go: how soon they share the line, how evenly, and how steadily."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from narrows.measures import intervals
+from narrows.measures.longlived import WINDOW
+from narrows.measures.registry import NotEvaluable, measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from narrows.frames import Frames
+    from narrows.measures.intervals import Step
+    from narrows.measures.stats import BySeed
+
+
+@measure("ms")
+def convergence(frames: Frames, arm: str) -> BySeed:
+    """Median over the steps of the time from a change of who sends until all hold their shares; never is infinite."""
+
+    def time(step: Step) -> float:
+        return math.inf if step.converged_after_ns is None else step.converged_after_ns / 1e6
+
+    return {seed: statistics.median(times) for seed, times in _over_steps(frames, arm, time).items()}
+
+
+@measure("")
+def steps_converged(frames: Frames, arm: str) -> BySeed:
+    """Share of the steps in which the flows come to hold their shares."""
+    return _mean(frames, arm, lambda step: step.converged_after_ns is not None)
+
+
+@measure("")
+def jain_steps(frames: Frames, arm: str) -> BySeed:
+    """Jain's index over the flows that are active, in the steady part of each step, mean over the steps."""
+    return _mean(frames, arm, lambda step: step.jain)
+
+
+@measure("Mbit/s")
+def goodput_std(frames: Frames, arm: str) -> BySeed:
+    """Standard deviation of a flow's goodput of 100 ms in the steady part of each step, mean over flows and steps."""
+    return _mean(frames, arm, lambda step: step.deviation / 1e6)
+
+
+@measure("")
+def first_cut(frames: Frames, arm: str) -> BySeed:
+    """By which share the window falls when it first falls, mean over the flows."""
+    flows = frames.long.filter(pl.col("case") == arm).select("seed", pl.format("flow-{}", "flow").alias("entity"))
+    fall = 1.0 - pl.col("value") / pl.col("value").shift(1)
+    table = (
+        frames.series.filter((pl.col("quantity") == WINDOW) & (pl.col("case") == arm))
+        .join(flows.lazy(), on=["seed", "entity"])
+        .sort("seed", "entity", "time_ns")
+        .group_by("seed", "entity", maintain_order=True)
+        .agg(fall.filter(fall > 0).first().alias("cut"))
+        .group_by("seed", maintain_order=True)
+        .agg(pl.col("cut").mean())
+        .drop_nulls()
+        .collect()
+    )
+    if table.is_empty():
+        raise NotEvaluable("no window was sampled that falls")
+    return {int(seed): float(cut) for seed, cut in table.rows()}
+
+
+def _mean(frames: Frames, arm: str, value: Callable[[Step], float]) -> BySeed:
+    return {seed: sum(values) / len(values) for seed, values in _over_steps(frames, arm, value).items()}
+
+
+def _over_steps(frames: Frames, arm: str, value: Callable[[Step], float]) -> dict[int, list[float]]:
+    found: dict[int, list[float]] = {}
+    for step in intervals.steps(frames, arm):
+        found.setdefault(step.seed, []).append(float(value(step)))
+    if not found:
+        raise NotEvaluable("no goodput was sampled while the same two flows were sending")
+    return found

@@ -1,0 +1,154 @@
+"""Whether what a store holds of a figure counts: made by this version, from the file as it is now, and whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from narrows.errors import BadInput
+from narrows.experiment import Experiment, seeds_text
+from narrows.runs.backends import Backend
+from narrows.runs.index import Index
+from narrows.runs.store import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from narrows.claims.folders import Figure
+    from narrows.experiment import Pairs
+    from narrows.runs.index import Entry
+    from narrows.runs.store import Store
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a store holds of a figure."""
+
+    entry: Entry | None
+    """`None` where it was never run in this mode without overridden settings."""
+    reason: str
+    """Why it does not count; empty where it does."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether claims may be judged from it."""
+        return not self.reason
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an experiment file asks for now."""
+
+    title: str
+    seeds: tuple[int, ...]
+    members: tuple[tuple[str, str, Pairs], ...]
+    """Hash, arm and axes of each plan."""
+
+
+MAX_NAMED = 3
+"""Cases or settings named in a sentence."""
+
+NEVER = Standing(None, "not run yet")
+
+
+def standings(
+    figures: Iterable[Figure], store: Store, *, quick: bool, backend: Backend = Backend.SIM
+) -> dict[str, Standing]:
+    """Of each figure, by its label, what this backend ran.
+
+    Raises `BadInput` where the index cannot be read, and `EnvironmentLacks` where what makes the runs is not here.
+    """
+    version = backend.version()
+    entries = [
+        entry
+        for entry in Index(store.root).entries().values()
+        if entry.quick == quick and not entry.sets and entry.backend is backend
+    ]
+    return {
+        figure.label: _standing(figure, [entry for entry in entries if entry.place == figure.label], store, version)
+        for figure in figures
+    }
+
+
+def expected(figure: Figure, *, quick: bool) -> Expected:
+    """What the figure's file asks for; read once while it does not change. Raises `BadInput`."""
+    changed_ns = figure.experiment.stat().st_mtime_ns
+    return _expected(str(figure.experiment.resolve()), changed_ns, quick=quick)
+
+
+@cache
+def _expected(file: str, _changed_ns: int, *, quick: bool) -> Expected:
+    """Without the plans' bodies: those of all figures are megabytes, and take seconds to expand."""
+    experiment = Experiment(file, quick=quick)
+    members = tuple((plan.hash, plan.arm, plan.axes) for plan in experiment.plans)
+    return Expected(experiment.title, experiment.seeds, members)
+
+
+def changed(entry: Entry, store: Store) -> str:
+    """A sentence where its file asks for something else than it did when these runs were made; else nothing."""
+    file = Path(entry.file)
+    if not file.is_file():
+        return ""
+    advice = f"`{entry.command}` runs it as it is now"
+    try:
+        now = Experiment(file, settings=entry.sets, quick=entry.quick, seeds=entry.seeds if entry.other_seeds else None)
+    except BadInput:
+        return f"{file} has changed since these runs, and has a mistake, which `narrows check {file}` shows"
+    before = {member.case: member for member in entry.members}
+    after = {plan.case: plan for plan in now.plans}
+    cases = {
+        "added": [case for case in after if case not in before],
+        "removed": [it for it in before if it not in after],
+    }
+    told = [f"{verb} {_some(named)}" for verb, named in cases.items() if named]
+    differing = [case for case in after if case in before and before[case].hash != after[case].hash]
+    if differing:
+        manifest = store.manifest(before[differing[0]].stored, entry.seeds[0]) or {}
+        paths = dict.fromkeys(_differences(manifest.get("plan", {}), after[differing[0]].unlabelled))
+        told.append(f"changed {_some(differing)} ({_some(list(paths))})")
+    if entry.seeds != now.seeds:
+        told.append(f"seeds {seeds_text(entry.seeds)} → {seeds_text(now.seeds)}")
+    return f"{file} has changed since these runs: {'; '.join(told)}; {advice}" if told else ""
+
+
+def _some(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:MAX_NAMED]) + (f" and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else "")
+
+
+def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Where two plans differ, in the plan's units: `network.links.rate 1000000000 → 2000000000`."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted(one.keys() | other.keys()):
+            yield from _differences(one.get(key), other.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for left, right in zip(one, other, strict=True):
+            yield from _differences(left, right, path)
+    elif one != other:
+        plain = not any(isinstance(value, (dict, list)) for value in (one, other))
+        yield f"{path} {one} → {other}" if plain else path
+
+
+def _standing(figure: Figure, entries: Sequence[Entry], store: Store, version: str) -> Standing:
+    """Of several entries, which differ in their seeds, the one that counts, else that of most seeds."""
+    ordered = sorted(entries, key=lambda entry: len(entry.seeds), reverse=True)
+    found = [Standing(entry, _why_not(entry, figure, store, version)) for entry in ordered]
+    return next((standing for standing in found if standing.counts), found[0] if found else NEVER)
+
+
+def _why_not(entry: Entry, figure: Figure, store: Store, version: str) -> str:
+    """Why an entry does not count; nothing where it does."""
+    if entry.version != version:
+        return f"run by version {entry.version}, this is {version}"
+    try:
+        wanted = expected(figure, quick=entry.quick)
+    except BadInput:
+        return f"its experiment file has a mistake, which `narrows check {figure.experiment}` shows"
+    if tuple((member.hash, member.arm, member.axes) for member in entry.members) != wanted.members:
+        return "run from another experiment file than there is now"
+    if entry.seeds != wanted.seeds:
+        return f"run with other seeds: {seeds_text(entry.seeds)} instead of {seeds_text(wanted.seeds)}"
+    runs = [(member.stored, seed) for member in entry.members for seed in entry.seeds]
+    absent = sum(store.state(plan, seed, version) is not State.WHOLE for plan, seed in runs)
+    return f"{absent} of {len(runs)} runs are absent or of another version" if absent else ""
