@@ -5,7 +5,7 @@ from conftest import CHECKOUT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows import columns, wording
+from narrows import columns, reference
 from narrows.experiment import identifier
 from narrows.experiment.parameters import value_text
 from narrows.figures.palette import KNOWN, colours
@@ -109,3 +109,7 @@ def test_a_real_parameter_prints_as_it_was_written():
     assert value_text({"real": 129}, {"real": {"bits": 30}}) == "1.2e-7"
     assert value_text({"real": 102}, {"real": {"bits": 10}}) == "0.1"
     assert value_text({"real": 717}, {"real": {"bits": 10}}) == "0.7"
+
+
+def test_the_librarys_reference_is_its_docstrings():
+    assert (CHECKOUT / reference.PAGE).read_text() == reference.document(), "regenerate it: python -m narrows.reference"

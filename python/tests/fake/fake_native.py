@@ -104,7 +104,7 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
         differences.append({"path": "host.pacing", "values": paced, "declared": False})
     return json.dumps({
         "name": raw["name"], "title": raw.get("title"), "seeds": chosen,
-        "plans": plans, "differences": differences,
+        "plans": plans, "differences": differences, "warnings": [],
     })  # fmt: skip
 
 

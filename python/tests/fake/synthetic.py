@@ -81,7 +81,7 @@ def _flows(arm, character, names, noise, end_s):
             int(size * character[5] / 1e4), int(size * character[2] / 2e4), 0, size, finished,
         ))  # fmt: skip
         number += 1
-    return pl.DataFrame(rows, schema=FLOWS.schema, orient="row")
+    return _filled(rows, FLOWS.schema, ("handshake_ns", "syn_retransmits", "rto_wait_ns", "first_byte_ns"))
 
 
 def _ports(character, noise, end_s):
@@ -98,7 +98,7 @@ def _ports(character, noise, end_s):
             index, name, node, role, packets, packets * 1500, dropped, dropped - pool, pool, 0, 0, marked, 0, queue,
             int(queue * 0.8), int(queue * 2.2), int(queue * 2.5), _RATE, use, int(end_s * 1e9),
         ))  # fmt: skip
-    return pl.DataFrame(rows, schema=PORTS.schema, orient="row")
+    return _filled(rows, PORTS.schema, ())
 
 
 def _series(character, noise, end_s):
@@ -114,3 +114,9 @@ def _series(character, noise, end_s):
             level = max(0.0, level)
             rows.append((step * 10_000_000, name, "queue_bytes", round(level)))
     return pl.DataFrame(rows, schema=SERIES.schema, orient="row", strict=False)
+
+
+def _filled(rows, schema, without):
+    """A table of the rows, which lack these columns."""
+    made = pl.DataFrame(rows, schema={name: kind for name, kind in schema.items() if name not in without}, orient="row")
+    return made.with_columns(pl.lit(None, dtype=schema[name]).alias(name) for name in without).select(list(schema))

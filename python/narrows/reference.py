@@ -1,0 +1,84 @@
+"""The reference of the library, `docs/reference/python.md`, from its docstrings: `python -m narrows.reference`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import narrows
+from narrows import frames
+from narrows.comparison import Comparison
+from narrows.experiment import Difference, Plan
+from narrows.runs.running import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE: Final = Path("docs/reference/python.md")
+CLASSES: Final = (
+    narrows.Experiment, Plan, Difference, narrows.Handle, Progress, narrows.Results, frames.Frames, Comparison,
+)  # fmt: skip
+FUNCTIONS: Final = (narrows.run, narrows.load, narrows.load_beside, narrows.version)
+ERRORS: Final = (narrows.BadInput, narrows.EnvironmentLacks, narrows.RunFailed, narrows.Cancelled)
+
+
+def document() -> str:
+    """The page."""
+    lines = ["# The Python library", "", "Generated from docstrings by `python -m narrows.reference`.", ""]
+    for function in FUNCTIONS:
+        lines += [f"## `narrows.{function.__name__}`", "", *_member(f"narrows.{function.__name__}", function)]
+    for kind in CLASSES:
+        lines += [f"## `{kind.__name__}`", "", _text(kind), ""]
+        if (made := inspect.getdoc(kind.__init__)) and kind.__module__ in str(kind.__init__.__globals__["__name__"]):
+            lines += [f"`{kind.__name__}{_signature(kind)}`", "", *_sections(made), ""]
+        for name, member in _members(kind):
+            lines += [f"### `{kind.__name__}.{name}`", "", *_member(name, member)]
+    lines += ["## Errors", "", "| error | when |", "|---|---|"]
+    lines += [f"| `narrows.{kind.__name__}` | {_text(kind)} |" for kind in ERRORS]
+    return "\n".join(lines) + "\n"
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    """Public members in the order of the source, those that it inherits left out."""
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and inspect.getdoc(member) and not isinstance(member, (int, str)):
+            yield name, member
+
+
+def _member(name: str, member: Any) -> list[str]:
+    call = [f"`{name}{_signature(member)}`", ""] if callable(member) else []
+    return [*call, *_sections(inspect.getdoc(member) or ""), ""]
+
+
+def _signature(function: Any) -> str:
+    """Without `self` and without annotations, which the text explains."""
+    found = inspect.signature(function).parameters.values()
+    return str(
+        inspect.Signature([it.replace(annotation=inspect.Parameter.empty) for it in found if it.name != "self"])
+    ).replace("PosixPath", "Path")
+
+
+def _text(kind: Any) -> str:
+    return " ".join((inspect.getdoc(kind) or "").split())
+
+
+def _sections(text: str) -> list[str]:
+    """A docstring as Markdown: what stands under `Args:` and `Raises:` as a list."""
+    lines: list[str] = []
+    for block in text.split("\n\n"):
+        heading, _, rest = block.partition("\n")
+        if heading not in {"Args:", "Raises:", "Returns:"}:
+            lines += [" ".join(block.split()), ""]
+        elif heading == "Returns:":
+            lines += [f"Returns {' '.join(rest.split())[:1].lower()}{' '.join(rest.split())[1:]}", ""]
+        else:
+            items = re.sub(r"\n {5,}", " ", inspect.cleandoc(rest)).splitlines()
+            lines += [f"- `{name}`: {about.strip()}" for name, _, about in (item.partition(":") for item in items)]
+            lines.append("")
+    return lines[:-1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(document())
