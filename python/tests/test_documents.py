@@ -5,7 +5,7 @@ from conftest import CHECKOUT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows import columns, reference
+from narrows import columns, reference, wording
 from narrows.experiment import identifier
 from narrows.experiment.parameters import value_text
 from narrows.figures.palette import KNOWN, colours
