@@ -115,6 +115,6 @@ clean:
 	touch $@
 
 .venv/built: .venv/bin/maturin pyproject.toml $(RUST)
-	@echo 'compiling: about two minutes'
+	@echo 'compiling: about a minute'
 	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(OWN_JOBS) $(BIN)/maturin develop --release --quiet --extras dev
 	touch $@

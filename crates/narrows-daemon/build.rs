@@ -1,12 +1,42 @@
-//! Names the sources that results depend on: live runs of another version are recognised and made again.
+//! Names the sources that results of live runs depend on, so that those of others are recognised and made again.
 
-/// Crates whose code decides what a live run gives.
-const CRATES: [&str; 9] = ["core", "network", "scenario", "results", "tables", "kernel", "testbed", "wire", "daemon"];
-/// Transport and controllers of a live run are the kernel's.
-const WITHOUT: [&str; 2] = ["core/src/tcp", "core/src/cc"];
-/// The limit beside them is ours in both worlds.
-const BUT: [&str; 1] = ["core/src/tcp/near_source.rs"];
+use std::fs;
+
+use narrows_sources::Sources;
+
+/// The programs for the kernel: a controller has a core and hooks.
+const PROGRAMS: &str = "kernel/src/bpf";
 
 fn main() {
-    println!("cargo::rustc-env=NARROWS_SOURCES={}", narrows_sources::digest(&CRATES, &WITHOUT, &BUT));
+    let files = fs::read_dir(format!("../narrows-{PROGRAMS}")).expect("the programs are there");
+    let files: Vec<String> = files.flatten().filter_map(|file| file.file_name().into_string().ok()).collect();
+    let controllers: Vec<(String, String)> = files
+        .iter()
+        .filter_map(|file| file.strip_suffix(".core.h"))
+        .filter(|name| files.contains(&format!("{name}.bpf.c")))
+        .map(|name| (format!("cc/{name}"), format!("{PROGRAMS}/{name}")))
+        .collect();
+    let mut single =
+        vec![("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/drr", "core/src/queue/drr")];
+    single.extend(controllers.iter().map(|(name, place)| (name.as_str(), place.as_str())));
+    Sources {
+        crates: &["core", "network", "scenario", "results", "tables", "kernel", "testbed", "wire", "daemon"],
+        // Transport and controllers of a live run are the kernel's; what the other verbs are for makes no runs.
+        without: &[
+            "core/src/tcp",
+            "core/src/cc",
+            "daemon/src/cc",
+            "daemon/src/bridge",
+            "kernel/src/bpf/host.c",
+            "kernel/src/bpf/bridge.bpf.c",
+            "kernel/src/bpf/bridge.h",
+            "kernel/src/bridge.rs",
+        ],
+        // The limit beside them is ours in both worlds.
+        but: &["core/src/tcp/near_source.rs"],
+        folders: &[("queue/aqm", "core/src/queue/aqm"), ("edge", "core/src/edge")],
+        shared: &[],
+        single: &single,
+    }
+    .write();
 }

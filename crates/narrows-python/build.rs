@@ -3,11 +3,18 @@
 
 use std::process::Command;
 
-/// Crates whose code decides what a run gives.
-const CRATES: [&str; 5] = ["core", "network", "results", "scenario", "sim"];
+use narrows_sources::Sources;
 
 fn main() {
-    println!("cargo::rustc-env=NARROWS_SOURCES={}", narrows_sources::digest(&CRATES, &[], &[]));
+    Sources {
+        crates: &["core", "network", "results", "scenario", "sim"],
+        without: &[],
+        but: &[],
+        folders: &[("cc", "core/src/cc"), ("queue/aqm", "core/src/queue/aqm"), ("edge", "core/src/edge")],
+        shared: &["harness", "settings"],
+        single: &[("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/drr", "core/src/queue/drr")],
+    }
+    .write();
     println!("cargo::rustc-env=NARROWS_BUILD={}, {}", compiler(), told("PROFILE"));
 }
 

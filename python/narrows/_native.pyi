@@ -14,7 +14,7 @@ class Cancelled(Exception):
 class Results:
     def table(self, name: Literal["flows", "requests", "ports", "series", "bridges"]) -> _ArrowStream: ...
     def manifest(self) -> str:
-        """JSON: version, plan_hash, seed, threads, packet_hops, events, cpu_ns, wall_ns, hold_ns, …."""
+        """JSON: version, sources, plan_hash, seed, threads, packet_hops, events, cpu_ns, wall_ns, hold_ns, …."""
 
 class Run:
     def progress(self) -> tuple[int, int, int]:
@@ -23,7 +23,12 @@ class Run:
     def join(self) -> Results:
         """Waits with the interpreter released. Raises `Cancelled`."""
 
-def version() -> str: ...
+def version() -> str:
+    """The package's version and the engine's digest: `0.1.0+28a3734c`."""
+
+def plan_version(plan_json: str, by: str | None = None) -> str:
+    """Of a plan's results: engine and components, of this module or, as `narrowsd sources` prints it, `by` another."""
+
 def build() -> str:
     """The compiler and the profile: `rustc 1.95.0 (…), release`."""
 
@@ -41,7 +46,7 @@ def expand(
     seeds: str | None = None,
     memory_limit_bytes: int | None = None,
 ) -> str:
-    """JSON {name, title, seeds, plans: [{hash, arm, axes, declared, plan, summary}], differences: [{…}]}.
+    """JSON {name, title, seeds, plans: [{hash, version, arm, axes, declared, plan, summary}], differences: [{…}]}.
 
     A difference is {path, values: {arm: value}, declared}.
     """

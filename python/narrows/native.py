@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, bad_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
     import polars as pl
@@ -42,8 +42,17 @@ def _converted() -> Iterator[ModuleType]:
 
 
 def version() -> str:
-    """The simulator's version; results of another one are run again."""
+    """The simulator's version: the package, and a digest of the engine."""
     return cast("str", _module().version())
+
+
+def plan_version(body: Mapping[str, Any], by: str | None = None) -> str:
+    """What a plan's results depend on: the engine, and the components that the plan uses.
+
+    `by` is what `narrowsd sources` prints (default: the simulator's own sources).
+    """
+    with _converted() as module:
+        return cast("str", module.plan_version(json.dumps(body), by))
 
 
 def build() -> str:

@@ -18,6 +18,7 @@ from narrows.errors import bad_input
 from narrows.frames import COUNTED, Frames, collected
 from narrows.measures import longlived
 from narrows.runs import validity
+from narrows.runs.backends import program_of
 from narrows.tables import Tabular
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from narrows.comparison import Comparison
     from narrows.native import TableName
+    from narrows.runs.backends import Backend
     from narrows.runs.index import Entry, Member
     from narrows.runs.store import Store
 
@@ -84,7 +86,7 @@ class Results(Tabular):
         from narrows.runs.freshness import changed
 
         parts = self._recorded.parts
-        made_by = [(part, versions(self, part.backend.value)) for part in parts]
+        made_by = [(part, self._versions(part.backend)) for part in parts]
         mixed = [
             f"runs of {len(counts)} versions of {part.backend.program} are mixed ({_listed(counts)}): "
             f"`{part.command}` makes the others again"
@@ -93,6 +95,11 @@ class Results(Tabular):
         ]
         told = (*self.entry.warnings, *mixed, self._same_seeds(), *(changed(part, self._store) for part in parts))
         return tuple(text for text in told if text)
+
+    def _versions(self, backend: Backend) -> Counter[str]:
+        """How many runs of this backend each version made."""
+        runs = [manifest for manifest in self.manifests if manifest["backend"] == backend]
+        return Counter(version for version in versions(runs) if version)
 
     def measure(self, name: str, *cases: str) -> pl.DataFrame:
         """A named measure (docs/measures.md): `case`, `seed` and `value`, in the measure's unit.
@@ -320,17 +327,27 @@ class Results(Tabular):
         )
 
 
-def versions(results: Results, backend: str) -> dict[str, int]:
-    """How many runs of this backend each version made."""
-    return dict(Counter(str(manifest["version"]) for manifest in results.manifests if manifest["backend"] == backend))
+def versions(manifests: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What made each run: a version of the program, or of a component in which runs of one program differ."""
+    programs = [program_of(str(manifest["version"])) for manifest in manifests]
+    digests = [manifest.get("sources") or {} for manifest in manifests]
+    if len(set(programs)) == 1:
+        for name in sorted({name for sources in digests for name in sources}):
+            if len({sources[name] for sources in digests if name in sources}) > 1:
+                return [f"{name} {sources[name]}" if name in sources else "" for sources in digests]
+    return programs
 
 
 def mixed_versions(several: Sequence[Results]) -> str:
     """A sentence where results that are compared come from different versions; else nothing."""
     for backend in dict.fromkeys(part.backend for one in several for part in one.entry.parts):
-        made = {one.entry.identifier: tuple(versions(one, backend.value)) for one in several}
-        if len({found for found in made.values() if found}) > 1:
-            told = "; ".join(f"{name} by {' and '.join(found)}" for name, found in made.items() if found)
+        runs = [(one.entry.identifier, run) for one in several for run in one.manifests if run["backend"] == backend]
+        made: dict[str, dict[str, None]] = {}
+        for (name, _), version in zip(runs, versions([run for _, run in runs]), strict=True):
+            if version:
+                made.setdefault(name, {})[version] = None
+        if len({tuple(found) for found in made.values()}) > 1:
+            told = "; ".join(f"{name} by {' and '.join(found)}" for name, found in made.items())
             return f"these results come from different versions of {backend.program}: {told}"
     return ""
 

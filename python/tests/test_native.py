@@ -14,6 +14,7 @@ from narrows import native
 from narrows.columns import TABLES, conform
 from narrows.errors import BadInput
 from narrows.experiment import Experiment
+from narrows.runs.backends import program_of
 four, thirteen = (Experiment(f"experiments/gemini/{name}/experiment.toml", quick=True) for name in ("fig04", "fig13"))
 plan = four.plans[0]
 small = Experiment("experiments/gemini/fig04/experiment.toml", quick=True,
@@ -38,7 +39,9 @@ json.dump({
     "warmup_ns": plan.warmup_ns,
     "hash": manifest["plan_hash"] == small.plans[0].hash,
     "costs": all(manifest[key] > 0 for key in ("packet_hops", "cpu_ns", "hold_ns", "ns_per_packet_hop")),
-    "version": manifest["version"] == native.version(),
+    "version": manifest["version"] == small.plans[0].version == native.plan_version(small.plans[0].body),
+    "engine": f"0.1.0+{manifest['sources']['engine']}" == program_of(plan.version) == native.version(),
+    "sources": sorted(manifest["sources"]),
     "refused": refused,
 }, sys.stdout)
 """
@@ -58,6 +61,8 @@ def test_the_native_module_keeps_its_contract(real):
         "hash": True,
         "costs": True,
         "version": True,
+        "engine": True,
+        "sources": ["cc/cubic", "engine"],
         "refused": True,
     }
 

@@ -17,7 +17,7 @@ import narrows
 from narrows import api
 from narrows.experiment import Experiment, seeds_text
 from narrows.experiment.randomness import may_draw
-from narrows.results import mixed_versions
+from narrows.results import mixed_versions, versions
 from narrows.runs.index import Index
 from narrows.runs.processes import Processes
 from narrows.runs.running import Batch, Wanted
@@ -248,6 +248,16 @@ def test_runs_of_two_versions_are_said(two_arms, folder, monkeypatch):
         "runs of 2 versions of Narrows are mixed (0.0.0-fake: 1 run, 0.0.1-fake: 1 run): `narrows run two.toml` makes "
         "the others again"
     )
+
+
+def test_runs_of_an_edited_controller_are_told_apart_and_different_controllers_are_not():
+    def run(**sources):
+        return {"version": f"0.1.0+{sources['engine'] * 8}.{'0' * 8}", "sources": sources}
+
+    cubic, vegas, edited = run(engine="1", cubic="a"), run(engine="1", vegas="b"), run(engine="1", cubic="c")
+    assert versions([cubic, vegas]) == ["0.1.0+11111111"] * 2
+    assert versions([cubic, vegas, edited]) == ["cubic a", "", "cubic c"]
+    assert versions([cubic, run(engine="2", cubic="c")]) == ["0.1.0+11111111", "0.1.0+22222222"]
 
 
 def made_by(store, plan, seed, version):

@@ -18,9 +18,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use failure::Failure;
+use narrows_scenario::sources::Sources;
 
-/// The version of the package and of the sources that results depend on.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("NARROWS_SOURCES"));
+/// The version of the package, and the digest of the sources that all runs depend on.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("NARROWS_ENGINE"));
 
 /// Congestion controllers for the running Linux kernel, and live runs of plans.
 #[derive(Debug, Parser)]
@@ -40,6 +41,9 @@ enum Command {
     NearSource(near_source::Arguments),
     /// Joins two interfaces at a site's border, and repairs with the far edge what the wide area loses
     Bridge(bridge::Arguments),
+    /// Prints the digests of the sources that results depend on, as JSON
+    #[command(hide = true)]
+    Sources,
     /// What a guest's first process does
     #[command(hide = true)]
     InsideGuest,
@@ -57,10 +61,19 @@ fn main() -> ExitCode {
     }
 }
 
+/// The digests of the sources that results depend on.
+pub(crate) fn sources() -> Sources {
+    Sources::new(env!("CARGO_PKG_VERSION"), include!(concat!(env!("OUT_DIR"), "/sources.rs")))
+}
+
 fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Sources => {
+            println!("{}", serde_json::to_string(&sources()).expect("texts are JSON"));
+            Ok(())
+        }
         Command::InsideGuest => run::inside_guest(),
         Command::NearSource(arguments) => near_source::perform(&arguments),
         Command::Bridge(arguments) => bridge::perform(arguments),

@@ -6,6 +6,7 @@ use narrows_core::cc::{EcnUse, Kind, Parameter, SPECS, Value};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use narrows_scenario::differences::differences;
 use narrows_scenario::plan::Plan;
+use narrows_scenario::sources::Sources;
 use narrows_scenario::summary::Summary;
 use narrows_scenario::{Limits, Overrides, Warning, json_schema, load, real_text};
 use pyo3::exceptions::PyValueError;
@@ -17,13 +18,25 @@ pyo3::create_exception!(_native, BadInput, PyValueError, "The whole rendered err
 /// What a packet-hop is taken to cost where only an estimate is asked for, nanoseconds.
 const ESTIMATED_NS_PER_HOP: u64 = 75;
 
-/// The version of the package and of the sources that results depend on.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("NARROWS_SOURCES"));
+/// The digests of the sources that results depend on.
+pub(crate) fn sources() -> Sources {
+    Sources::new(env!("CARGO_PKG_VERSION"), include!(concat!(env!("OUT_DIR"), "/sources.rs")))
+}
 
-/// The version of the package, and after `+` of the simulator's sources.
+/// The version of the package, and after `+` the digest of the engine.
 #[pyfunction]
-pub(crate) fn version() -> &'static str {
-    VERSION
+pub(crate) fn version() -> String {
+    sources().program()
+}
+
+/// The version of a plan's results; `by`, as `narrowsd sources` prints it, is another program than this module.
+#[pyfunction]
+#[pyo3(signature = (plan_json, by=None))]
+pub(crate) fn plan_version(plan_json: &str, by: Option<&str>) -> PyResult<String> {
+    let refused = |what, error| PyValueError::new_err(format!("{what} of another version: {error}"));
+    let plan: Plan = serde_json::from_str(plan_json).map_err(|error| refused("the plan is one", error))?;
+    let by = by.map(serde_json::from_str).transpose().map_err(|error| refused("narrowsd is one", error))?;
+    Ok(by.unwrap_or_else(sources).version(&plan))
 }
 
 /// The compiler and the profile that made this module.
@@ -120,6 +133,7 @@ pub(crate) fn expand(
     let overrides = Overrides { sets, quick, seeds };
     let experiment = load(Path::new(path), &overrides, &limits).map_err(|error| BadInput::new_err(error.render()))?;
     let hashes: Vec<String> = experiment.plans.iter().map(Plan::hash).collect();
+    let sources = sources();
     let plans: Vec<Json> = experiment
         .plans
         .iter()
@@ -127,6 +141,7 @@ pub(crate) fn expand(
         .map(|(plan, hash)| {
             json!({
                 "hash": hash,
+                "version": sources.version(plan),
                 "arm": plan.arm,
                 "axes": plan.axes,
                 "declared": plan.declared,

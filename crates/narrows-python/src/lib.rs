@@ -16,6 +16,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Run>()?;
     module.add_class::<run::Outcome>()?;
     module.add_function(wrap_pyfunction!(experiments::version, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::plan_version, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::build, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::controllers, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::schema, module)?)?;

@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::experiments::VERSION;
+use crate::experiments::sources;
 use crate::tables::{Table, table};
 
 pyo3::create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
@@ -134,7 +134,8 @@ fn simulate(plan: Plan, seed: u64, threads: u32, shared: &Shared) -> Result<Opti
     let hold = recent_hold_ns();
     let per_hop = real(cpu_ns) / real(results.packet_hops.max(1));
     let manifest = json!({
-        "version": VERSION,
+        "version": sources().version(&plan),
+        "sources": sources().of(&plan),
         "plan_hash": plan.hash(),
         "seed": seed,
         "threads": threads,

@@ -28,6 +28,7 @@ mod offered;
 pub mod plan;
 pub mod route;
 mod select;
+pub mod sources;
 mod stack;
 mod suggest;
 pub mod summary;

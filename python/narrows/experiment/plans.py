@@ -30,6 +30,8 @@ class Plan:
 
     hash: str
     """Names the results. Labels are not part of it, so that figures share runs."""
+    version: str
+    """Of the simulator's results: its engine, and the components that the plan uses."""
     arm: str
     axes: Pairs
     declared: Pairs
@@ -83,6 +85,7 @@ def plan_from(raw: Mapping[str, Any]) -> Plan:
     assert is_plain(name), "a plan's hash names a folder"
     return Plan(
         hash=name,
+        version=str(raw["version"]),
         arm=str(raw["arm"]),
         axes=_pairs(raw["axes"]),
         declared=_pairs(raw["declared"]),

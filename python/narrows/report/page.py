@@ -24,7 +24,7 @@ from narrows.measures.stats import ENOUGH_SEEDS
 from narrows.report import agreement, bundle, coverage, headline, losses
 from narrows.report.templates import template
 from narrows.runs import validity
-from narrows.runs.backends import Backend
+from narrows.runs.backends import Backend, program_of
 from narrows.runs.freshness import standings
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _versions(manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Of what made the runs, by its name."""
     made: dict[str, set[str]] = {}
     for manifest in manifests:
-        made.setdefault(Backend(manifest["backend"]).program, set()).add(str(manifest["version"]))
+        made.setdefault(Backend(manifest["backend"]).program, set()).add(program_of(str(manifest["version"])))
     return [(program.lower(), ", ".join(sorted(versions))) for program, versions in made.items()]
 
 

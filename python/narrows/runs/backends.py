@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from narrows import native
 from narrows.runs import daemon
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from narrows.experiment.plans import Plan
 
 AXIS: Final = "backend"
 """Name of the axis by which results of several backends are told apart where they stand side by side."""
 MARK: Final = "@"
 """Stands between an experiment's name and the backend that is not the simulator."""
+_COMPONENTS: Final = re.compile(r"(?<=\+[0-9a-f]{8})\.[0-9a-f]{8}")
 
 
 class Backend(StrEnum):
@@ -41,18 +48,19 @@ class Backend(StrEnum):
         """What makes its runs, as a version belongs to it."""
         return "narrowsd" if self.is_live else "Narrows"
 
-    def version(self) -> str:
-        """Of what makes its runs, with the kernel that carries them: those of another version are made again.
+    def version(self, plan: Mapping[str, Any] | None = None) -> str:
+        """Of what makes its runs, with the kernel that carries them; with a plan's body, of the plan's results.
 
-        Raises `EnvironmentLacks` where something of it is not here.
+        Results of another version are made again. Raises `EnvironmentLacks` where something is not here.
         """
-        match self:
-            case Backend.SIM:
-                return native.version()
-            case Backend.GUEST:
-                return f"{daemon.version()} on {', '.join(daemon.guest())}"
-            case Backend.NATIVE:
-                return f"{daemon.version()} on {os.uname().release}"
+        if self is Backend.SIM:
+            return native.version() if plan is None else native.plan_version(plan)
+        program = daemon.version() if plan is None else native.plan_version(plan, by=daemon.sources())
+        return f"{program} on {', '.join(daemon.guest()) if self is Backend.GUEST else os.uname().release}"
+
+    def version_of(self, plan: Plan) -> str:
+        """Of a plan's results, as they would be made now."""
+        return self.version(plan.body) if self.is_live else plan.version
 
     def stored(self, plan: str) -> str:
         """The name of the folder that holds its runs of a plan, by the plan's hash."""
@@ -61,6 +69,11 @@ class Backend(StrEnum):
     def named(self, name: str) -> str:
         """What its results of an experiment are called."""
         return f"{name}{MARK}{self.value}" if self.is_live else name
+
+
+def program_of(version: str) -> str:
+    """The version of a plan's results without its components: `0.1.0+28a3734c` of `0.1.0+28a3734c.00b87950`."""
+    return _COMPONENTS.sub("", version)
 
 
 def split(name: str) -> tuple[str, Backend]:

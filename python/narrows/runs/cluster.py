@@ -48,8 +48,6 @@ class Cluster:
         """
         import polars as pl
 
-        from narrows import native
-
         self._ray = _connected(address)
         largest = max(_processors(self._ray), default=0)
         if threads > largest:  # Ray would wait for such a node without a word
@@ -60,7 +58,7 @@ class Cluster:
         self._store = store
         self._limit = limit
         self._threads = threads
-        self._versions = {"narrows": native.version(), "polars": pl.__version__}
+        self._polars = pl.__version__
         self._task = self._ray.remote(num_cpus=threads, max_retries=RETRIES)(_task())
         self._flying: dict[Any, tuple[Job, Lock]] = {}
         self._said: list[Event] = []
@@ -77,11 +75,12 @@ class Cluster:
 
     def take(self, job: Job) -> None:
         """Makes it a task, unless another command has it."""
-        match self._store.claim(*job.key, self._versions["narrows"]):
+        match self._store.claim(*job.key, job.version):
             case None:
                 self._said.append(Busy(job.key))
             case Lock() as lock:
-                reference = self._task.remote(vars(job.request), self._versions)
+                versions = {"narrows": job.version, "polars": self._polars}
+                reference = self._task.remote(vars(job.request), versions)
                 self._flying[reference] = job, lock
             case manifest:
                 self._said.append(Stored(job.key, manifest, made=False))
@@ -169,7 +168,7 @@ def _task() -> Callable[[dict[str, Any], dict[str, str]], dict[str, Any]]:
 
             from narrows import native
 
-            found = {"narrows": native.version(), "polars": pl.__version__}
+            found = {"narrows": native.plan_version(request["plan"]), "polars": pl.__version__}
         except Exception as error:  # noqa: BLE001 - whatever keeps it from loading
             return {"lacks": f"{here} cannot load narrows: {error}{cure}"}
         if found != expected:

@@ -63,6 +63,11 @@ def version() -> str:
     return said[1]
 
 
+def sources() -> str:
+    """The digests of the sources that its results depend on, as JSON. Raises `EnvironmentLacks`."""
+    return _answer("sources")
+
+
 def doctor() -> list[dict[str, Any]]:
     """What it finds of this machine: `subject`, `good`, `found`, `backend`. Raises `EnvironmentLacks`."""
     try:

@@ -45,6 +45,8 @@ class Expected:
     seeds: tuple[int, ...]
     members: tuple[tuple[str, str, Pairs], ...]
     """Hash, arm and axes of each plan."""
+    versions: tuple[str, ...]
+    """Of each plan's results, as they would be made now."""
 
 
 MAX_NAMED = 3
@@ -72,18 +74,19 @@ def standings(
     }
 
 
-def expected(figure: Figure, *, quick: bool) -> Expected:
+def expected(figure: Figure, *, quick: bool, backend: Backend = Backend.SIM) -> Expected:
     """What the figure's file asks for; read once while it does not change. Raises `BadInput`."""
     changed_ns = figure.experiment.stat().st_mtime_ns
-    return _expected(str(figure.experiment.resolve()), changed_ns, quick=quick)
+    return _expected(str(figure.experiment.resolve()), changed_ns, quick=quick, backend=backend)
 
 
 @cache
-def _expected(file: str, _changed_ns: int, *, quick: bool) -> Expected:
+def _expected(file: str, _changed_ns: int, *, quick: bool, backend: Backend) -> Expected:
     """Without the plans' bodies: those of all figures are megabytes, and take seconds to expand."""
     experiment = Experiment(file, quick=quick)
     members = tuple((plan.hash, plan.arm, plan.axes) for plan in experiment.plans)
-    return Expected(experiment.title, experiment.seeds, members)
+    versions = tuple(backend.version_of(plan) for plan in experiment.plans)
+    return Expected(experiment.title, experiment.seeds, members, versions)
 
 
 def changed(entry: Entry, store: Store) -> str:
@@ -142,13 +145,14 @@ def _why_not(entry: Entry, figure: Figure, store: Store, version: str) -> str:
     if entry.version != version:
         return f"run by version {entry.version}, this is {version}"
     try:
-        wanted = expected(figure, quick=entry.quick)
+        wanted = expected(figure, quick=entry.quick, backend=entry.backend)
     except BadInput:
         return f"its experiment file has a mistake, which `narrows check {figure.experiment}` shows"
     if tuple((member.hash, member.arm, member.axes) for member in entry.members) != wanted.members:
         return "run from another experiment file than there is now"
     if entry.seeds != wanted.seeds:
         return f"run with other seeds: {seeds_text(entry.seeds)} instead of {seeds_text(wanted.seeds)}"
-    runs = [(member.stored, seed) for member in entry.members for seed in entry.seeds]
-    absent = sum(store.state(plan, seed, version) is not State.WHOLE for plan, seed in runs)
+    members = list(zip(entry.members, wanted.versions, strict=True))
+    runs = [(member.stored, seed, made_by) for member, made_by in members for seed in entry.seeds]
+    absent = sum(store.state(*run) is not State.WHOLE for run in runs)
     return f"{absent} of {len(runs)} runs are absent or of another version" if absent else ""

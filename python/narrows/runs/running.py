@@ -49,6 +49,11 @@ class Job:
         return self.backend.stored(self.plan.hash), self.seed
 
     @property
+    def version(self) -> str:
+        """Of its results, as they would be made now. Raises `EnvironmentLacks` where what makes them is not here."""
+        return self.backend.version_of(self.plan)
+
+    @property
     def request(self) -> Request:
         """What is sent to where it is made."""
         return Request(
@@ -177,14 +182,11 @@ class Wanted:
     """The runs of some experiments: those that are there, and those that are missing."""
 
     def __init__(self, experiments: Sequence[Experiment], store: Store, *, threads: int = 1) -> None:
-        versions = {item.backend: item.backend.version() for item in experiments}
         store.prepare()
         self.jobs = _distinct(
             Job(plan, seed, threads, item.backend) for item in experiments for seed in item.seeds for plan in item.plans
         )
-        self.missing = tuple(
-            job for job in self.jobs if store.state(*job.key, versions[job.backend]) is not State.WHOLE
-        )
+        self.missing = tuple(job for job in self.jobs if store.state(*job.key, job.version) is not State.WHOLE)
         missing = {job.key for job in self.missing}
         self.there = tuple(
             Finished(job, store.manifest(*job.key) or {}, skipped=True) for job in self.jobs if job.key not in missing

@@ -92,7 +92,7 @@ def _perform(job: dict[str, Any], cancelled: threading.Event, reports: TextIO) -
         return not cancelled.is_set()
 
     try:
-        version = Backend(request.backend).version()
+        version = Backend(request.backend).version(request.plan)
         match store.claim(request.stored, request.seed, version):
             case None:
                 return {"busy": True}

@@ -28,6 +28,10 @@ def version():
     return os.environ.get("FAKE_VERSION", "0.0.0-fake")
 
 
+def plan_version(plan_json, by=None):
+    return json.loads(by)["package"] if by else version()
+
+
 def build():
     return os.environ.get("FAKE_BUILD", "rustc 0.0.0-fake, release")
 
@@ -86,7 +90,8 @@ def expand(path, *, sets=(), quick=False, seeds=None, memory_limit_bytes=None):
             "arm-for-the-synthesis": arm["name"],
         }
         plans.append({
-            "hash": _hash(body), "arm": arm["name"], "axes": [], "declared": declared, "plan": body,
+            "hash": _hash(body), "version": version(),
+            "arm": arm["name"], "axes": [], "declared": declared, "plan": body,
             "summary": _summary(end_s),
         })  # fmt: skip
     arms = [plan["arm"] for plan in plans]

@@ -12,8 +12,8 @@ use narrows_testbed::near_source::Heard;
 use serde_json::{Value as Json, json};
 
 use super::{Backend, Results};
-use crate::VERSION;
 use crate::failure::Failure;
+use crate::sources;
 
 /// The tables and the manifest.
 pub(super) fn of(
@@ -49,7 +49,8 @@ fn manifest(
     let uname = rustix::system::uname();
     let counts = &outcome.counts;
     json!({
-        "version": VERSION,
+        "version": sources().version(plan),
+        "sources": sources().of(plan),
         "plan_hash": plan.hash(),
         "seed": seed,
         "threads": 1,

@@ -79,8 +79,7 @@ pub(crate) fn with_network<T>(
 ) -> (T, Observed) {
     let claim = Claim::new().expect("a claim");
     let schedule = Schedule { end: Time::ZERO + length, drain: Span::ZERO, warmup: Span::ZERO };
-    let sampling =
-        Sampling { queues: Span::from_ms(1), ..Sampling::default() };
+    let sampling = Sampling { queues: Span::from_ms(1), ..Sampling::default() };
     let mut hosts = Vec::new();
     let mut devices = Vec::new();
     for (number, node) in (0..).zip(graph.nodes.iter().filter(|node| node.kind == NodeKind::Host)) {

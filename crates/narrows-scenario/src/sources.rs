@@ -1,0 +1,121 @@
+//! Which sources a plan's results depend on. A build script digests them (`narrows-sources`): the engine, and each component.
+//! A result of the same plan, seed and version is the same; an edited component changes only the versions of plans that use it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::hash::of_json;
+use crate::plan::Plan;
+
+/// Digests of the sources of a program that makes runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sources {
+    /// The package's version: `0.1.0`.
+    pub package: String,
+    /// Of all that every run depends on.
+    pub engine: String,
+    /// Of each component, by name: `cc/cubic`, `queue/aqm/red`.
+    pub components: BTreeMap<String, String>,
+}
+
+impl Sources {
+    /// From the package's version and what the build script wrote.
+    pub fn new(package: &str, (engine, components): (&str, &[(&str, &str)])) -> Sources {
+        let components = components.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned())).collect();
+        Sources { package: package.to_owned(), engine: engine.to_owned(), components }
+    }
+
+    /// Package and engine, as a program names itself: `0.1.0+28a3734c`.
+    pub fn program(&self) -> String {
+        format!("{}+{}", self.package, self.engine)
+    }
+
+    /// The digests of what the plan uses, by name; the engine is `engine`. A component without sources here, such as a
+    /// controller of the kernel's own, is left out.
+    pub fn of(&self, plan: &Plan) -> BTreeMap<String, String> {
+        let used = plan.components();
+        let mut digests: BTreeMap<String, String> = self
+            .components
+            .iter()
+            .filter(|(name, _)| used.contains(*name))
+            .map(|(n, d)| (n.clone(), d.clone()))
+            .collect();
+        digests.insert("engine".to_owned(), self.engine.clone());
+        digests
+    }
+
+    /// The version of a plan's results: [`program`](Self::program), a dot, and eight digits of the components.
+    pub fn version(&self, plan: &Plan) -> String {
+        let value = serde_json::to_value(self.of(plan)).expect("texts by name are JSON");
+        format!("{}.{:08x}", self.program(), of_json(&value) >> 96)
+    }
+}
+
+impl Plan {
+    /// The components that the plan uses, by the name of their sources.
+    pub fn components(&self) -> BTreeSet<String> {
+        let mut found: BTreeSet<String> =
+            self.traffic.iter().map(|traffic| format!("cc/{}", traffic.controller.name)).collect();
+        for link in &self.network.links {
+            if let Some(Value::Object(aqm)) =
+                link.aqm.map(|aqm| serde_json::to_value(aqm).expect("it is part of a plan"))
+            {
+                found.extend(aqm.keys().map(|name| format!("queue/aqm/{name}")));
+            }
+            found.extend(link.congestion_point.iter().map(|_| "queue/congestion_point".to_owned()));
+            found.extend(link.scheduler.iter().map(|_| "queue/drr".to_owned()));
+            found.extend(link.bridge.iter().map(|_| "edge/dcib".to_owned()));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sources;
+    use crate::tests::plans;
+
+    const TEXT: &str = r#"
+        [topology.graph]
+        switches = [{ name = "s" }]
+        hosts = [{ name = "a", switch = "s" }, { name = "b", switch = "s" }]
+        links = []
+        edge = { aqm = { threshold = { mark-at = "20pkt" } } }
+        [[arm]]
+        name = "cubic"
+        cc = "cubic"
+        [[arm]]
+        name = "dctcp"
+        cc = "dctcp"
+        [[traffic]]
+        from = "a"
+        to = "b"
+        long = { flows = 2 }
+        [run]
+        end = "1s"
+    "#;
+
+    #[test]
+    fn an_edited_component_changes_the_versions_of_the_plans_that_use_it_and_of_no_other() {
+        let components = [("cc/cubic", "1"), ("cc/dctcp", "1"), ("edge/dcib", "1"), ("queue/aqm/threshold", "1")];
+        let before = Sources::new("0.1.0", ("12345678", &components));
+        let plans = plans(TEXT);
+        assert_eq!(before.of(&plans[0]).into_keys().collect::<Vec<_>>(), ["cc/cubic", "engine", "queue/aqm/threshold"]);
+        assert!(before.version(&plans[0]).starts_with("0.1.0+12345678."));
+        for (edited, stale) in [
+            ("cc/cubic", [true, false]),
+            ("cc/dctcp", [false, true]),
+            ("edge/dcib", [false; 2]),
+            ("queue/aqm/threshold", [true; 2]),
+        ] {
+            let components = components.map(|(name, digest)| (name, if name == edited { "2" } else { digest }));
+            let after = Sources::new("0.1.0", ("12345678", &components));
+            assert_eq!([0, 1].map(|arm| before.version(&plans[arm]) != after.version(&plans[arm])), stale, "{edited}");
+        }
+        let engine = Sources::new("0.1.0", ("87654321", &components));
+        assert!(plans.iter().all(|plan| before.version(plan) != engine.version(plan)));
+    }
+}
