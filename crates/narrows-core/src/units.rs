@@ -81,6 +81,10 @@ impl Span {
     /// Longer than everything.
     pub const MAX: Span = Span(u64::MAX);
 
+    /// Whether it is no time at all.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
     /// Picoseconds.
     pub const fn from_ps(ps: u64) -> Span {
         Span(ps)

@@ -1,6 +1,8 @@
 //! What a driver is given: everything resolved, nothing left to look up. A plan holds the traffic's *process*, not its
 //! million flows; its hash names its results.
 
+pub use narrows_core::app::FlowStart;
+pub use narrows_core::app::scatter_gather::Incast;
 use narrows_core::cc::Value;
 use narrows_core::edge::dcib;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
@@ -365,63 +367,4 @@ pub struct SizeDistribution {
     pub name: String,
     /// `(bytes, cumulative probability)`, both ascending; begins at probability 0 and ends at 1.
     pub points: Vec<(u64, f64)>,
-}
-
-/// One flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct FlowStart {
-    /// When it is offered (or its request sent), at the earliest.
-    pub at: Time,
-    /// How much later that may be; drawn from the seed.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub spread: Span,
-    /// The node that sends its bytes.
-    pub source: u32,
-    /// The node that receives them.
-    pub destination: u32,
-    /// Its size; `None` goes on until `stop` or the run's end.
-    pub size: Option<Bytes>,
-    /// When a flow without a size stops offering data.
-    pub stop: Option<Time>,
-    /// Size of the request that the destination sends first.
-    pub request: Option<Bytes>,
-}
-
-impl FlowStart {
-    /// A flow that begins exactly then, without a request; one without a size goes on to the run's end.
-    pub const fn new(at: Time, source: u32, destination: u32, size: Option<Bytes>) -> FlowStart {
-        FlowStart { at, spread: Span::ZERO, source, destination, size, stop: None, request: None }
-    }
-
-    /// Who opens its connection, and whom to: the one who asks for it, else the one who sends it.
-    pub const fn ends(&self) -> (u32, u32) {
-        match self.request {
-            Some(_) => (self.destination, self.source),
-            None => (self.source, self.destination),
-        }
-    }
-}
-
-/// Scatter and gather by one client: in a closed loop, or at random times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Incast {
-    /// The node that asks.
-    pub client: u32,
-    /// The nodes that answer.
-    pub servers: Vec<u32>,
-    /// Size of each request.
-    pub request: Bytes,
-    /// Size of each server's response.
-    pub response: Bytes,
-    /// Rounds of asking all servers and waiting for all; 0 where they come at random.
-    pub repeats: u32,
-    /// Mean time between two queries that come at random, whatever became of the earlier ones; `None`: a closed loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_interarrival: Option<Span>,
-    /// When the first round begins, or the random ones may.
-    pub start: Time,
-    /// Each server waits a uniformly random time up to this before it answers.
-    pub jitter: Span,
 }

@@ -24,7 +24,6 @@ use crate::stack;
 use crate::topology::Named;
 
 pub mod arrivals;
-pub mod asks;
 pub mod flows;
 mod incast;
 mod listed;

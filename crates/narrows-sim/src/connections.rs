@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use narrows_core::tcp::{Endpoint, Tallies};
 use narrows_core::units::{Bytes, Time};
 
+use crate::flows::Flow;
+
 /// Connections that one host may open.
 pub(crate) const MOST_PER_HOST: u32 = 1 << 20;
 /// Hosts that a numbering of this kind can tell apart.
@@ -41,6 +43,17 @@ impl Side {
 pub(crate) struct Current {
     pub(crate) flow: u32,
     pub(crate) base: Tallies,
+}
+
+impl Current {
+    /// Takes what the end waited for into the flow. Of a handshake the opener's SYNs count, which are also waited for while it
+    /// is not complete.
+    pub(crate) fn note_waits(&mut self, flow: &mut Flow, endpoint: &Endpoint, tallies: &Tallies) {
+        flow.rto_wait += tallies.rto_wait - std::mem::replace(&mut self.base.rto_wait, tallies.rto_wait);
+        if !endpoint.is_established() {
+            flow.syn_retransmits = flow.syn_retransmits.max(endpoint.syn_retransmits());
+        }
+    }
 }
 
 /// Where an end stands and what it runs; all of it indices.

@@ -6,19 +6,10 @@
 
 use std::ops::{Index, IndexMut};
 
+use narrows_core::app::{Begins, FlowStart};
 use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_scenario::plan::FlowStart;
 use narrows_scenario::traffic::flows::Name;
-
-/// How many flows a traffic entry begins.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Begins {
-    /// Open traffic and lists, counted.
-    Exactly(u64),
-    /// A closed loop, which may not come so far by the end.
-    AtMost(u64),
-}
 
 /// Flows that one run can name: 0 is no tag, and an entry without flows that comes last begins where all others end.
 pub(crate) const MOST_FLOWS: u64 = u32::MAX as u64 - 1;
@@ -86,28 +77,28 @@ pub(crate) struct Flow {
     pub(crate) query: Option<u32>,
     /// Where it is opened, and of open traffic.
     pub(crate) start: Time,
-    pub(crate) done: Option<Time>,
+    /// When it was whole; [`Time::NEVER`] before.
+    pub(crate) done: Time,
     pub(crate) ideal: Span,
     pub(crate) rtt_sum: Span,
     pub(crate) rtt_count: u64,
     pub(crate) retransmitted_bytes: u64,
     pub(crate) timeouts: u32,
-    /// When the connection was established, if it was opened for this flow.
-    pub(crate) established: Option<Time>,
+    /// When the connection was established, if it was opened for this flow; else [`Time::NEVER`].
+    pub(crate) established: Time,
     pub(crate) syn_retransmits: u32,
-    /// What retransmission timers waited that expired: the source's and the destination's.
-    pub(crate) rto_wait: [Span; 2],
-    pub(crate) first_byte: Option<Time>,
-    pub(crate) near_source_cuts: u64,
+    /// What retransmission timers of both ends waited that expired.
+    pub(crate) rto_wait: Span,
+    /// When the first byte came; [`Time::NEVER`] before.
+    pub(crate) first_byte: Time,
+    pub(crate) near_source_cuts: u32,
     pub(crate) marked_bytes: u64,
     /// Dropped by ports and wires of this part.
     pub(crate) dropped_bytes: u64,
-    /// Delivered in order by the end of the warm-up, by the end of the arrivals, and in all.
+    /// Delivered in order by the end of the warm-up, by the end of the arrivals (`u64::MAX` before), and in all.
     pub(crate) delivered_at_warmup: u64,
-    pub(crate) delivered_at_end: Option<u64>,
+    pub(crate) delivered_at_end: u64,
     pub(crate) delivered: u64,
-    /// Delivered by the last sample of goodput.
-    pub(crate) reported: u64,
     /// Its sender has no more to send.
     pub(crate) stopped: bool,
 }
@@ -122,23 +113,22 @@ impl Flow {
             size: start.size,
             query,
             start: start.at,
-            done: None,
+            done: Time::NEVER,
             ideal: Span::ZERO,
             rtt_sum: Span::ZERO,
             rtt_count: 0,
             retransmitted_bytes: 0,
             timeouts: 0,
-            established: None,
+            established: Time::NEVER,
             syn_retransmits: 0,
-            rto_wait: [Span::ZERO; 2],
-            first_byte: None,
+            rto_wait: Span::ZERO,
+            first_byte: Time::NEVER,
             near_source_cuts: 0,
             marked_bytes: 0,
             dropped_bytes: 0,
             delivered_at_warmup: 0,
-            delivered_at_end: None,
+            delivered_at_end: u64::MAX,
             delivered: 0,
-            reported: 0,
             stopped: false,
         }
     }
@@ -147,16 +137,15 @@ impl Flow {
     pub(crate) fn merge(&mut self, other: &Flow, has_source: bool) {
         debug_assert_eq!(self.name, other.name);
         self.dropped_bytes += other.dropped_bytes;
+        self.rto_wait += other.rto_wait;
         if has_source {
             self.rtt_sum = other.rtt_sum;
             self.rtt_count = other.rtt_count;
             self.retransmitted_bytes = other.retransmitted_bytes;
             self.timeouts = other.timeouts;
-            self.rto_wait[0] = other.rto_wait[0];
             self.near_source_cuts = other.near_source_cuts;
         } else {
             self.done = other.done;
-            self.rto_wait[1] = other.rto_wait[1];
             self.first_byte = other.first_byte;
             self.marked_bytes = other.marked_bytes;
             self.delivered_at_warmup = other.delivered_at_warmup;
@@ -230,8 +219,8 @@ impl IndexMut<u32> for Flows {
 
 #[cfg(test)]
 mod tests {
-    use super::Begins::{AtMost, Exactly};
     use super::*;
+    use narrows_core::app::Begins::{AtMost, Exactly};
 
     /// How many flows of each entry can be named, after the names themselves were seen to be each one's own.
     fn room(entries: &[Begins]) -> Vec<u64> {

@@ -17,9 +17,23 @@ use crate::flows::{Flow, Flows, Names};
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
     pub(crate) traffic: u32,
+    /// Among the application's.
+    pub(crate) number: u32,
     pub(crate) start: Time,
+    /// Answers that complete it.
+    pub(crate) awaited: u32,
     /// Its number is the part's own.
     pub(crate) row: RequestRow,
+}
+
+impl Query {
+    /// An answer is whole.
+    pub(crate) fn answer(&mut self, now: Time) {
+        self.row.responses += 1;
+        if self.row.responses == self.awaited {
+            self.row.completion_ns = Some(now.since(self.start).as_ns());
+        }
+    }
 }
 
 /// What one part has noted. Numbers of flows and queries are the part's own.
@@ -118,8 +132,8 @@ fn number_flows(
 }
 
 fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRow {
-    let since_start = |at: Option<Time>| at.map(|at| at.since(flow.start).as_ns());
-    let measured = flow.delivered_at_end.unwrap_or(flow.delivered);
+    let since_start = |at: Time| (at < Time::NEVER).then(|| at.since(flow.start).as_ns());
+    let measured = flow.delivered_at_end.min(flow.delivered);
     FlowRow {
         flow: number,
         connection: flow.connection.expect("a flow that was opened has a connection"),
@@ -137,11 +151,11 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         timeouts: flow.timeouts,
         handshake_ns: since_start(flow.established),
         syn_retransmits: Some(flow.syn_retransmits),
-        rto_wait_ns: Some((flow.rto_wait[0] + flow.rto_wait[1]).as_ns()),
+        rto_wait_ns: Some(flow.rto_wait.as_ns()),
         first_byte_ns: since_start(flow.first_byte),
         marked_bytes: flow.marked_bytes,
         dropped_bytes: Some(flow.dropped_bytes),
-        near_source_cuts: flow.near_source_cuts,
+        near_source_cuts: flow.near_source_cuts.into(),
         delivered_after_warmup_bytes: measured - flow.delivered_at_warmup,
     }
 }

@@ -16,9 +16,9 @@ mod observation;
 mod traffic;
 
 use std::collections::BTreeMap;
-use std::iter::Peekable;
 
 use narrows_core::app::connection_pool::ConnectionPool;
+use narrows_core::app::{App, Application, FlowStart, Request};
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::probe::NoProbe;
 use narrows_core::rng::{SmallStream, Stream, mix};
@@ -26,15 +26,14 @@ use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
-use narrows_scenario::plan::{Connections as Mode, FlowStart, Incast, NodeKind, Pattern, Plan};
-use narrows_scenario::traffic::asks::{Asks, Waits};
-use narrows_scenario::traffic::flows::{Arrivals, Name};
+use narrows_scenario::plan::{Connections as Mode, NodeKind, Plan, Traffic};
+use narrows_scenario::traffic::flows::Name;
 
 use choice::Choice;
 
 use crate::bridges::Bridges;
 use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
-use crate::flows::{Begins, Flow, Flows, MOST_FLOWS, Names};
+use crate::flows::{Flow, Flows, MOST_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
 use crate::packet::{Packet, SidePool};
@@ -85,23 +84,8 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
     let mut flows = Vec::with_capacity(plan.traffic.len());
     for traffic in &plan.traffic {
         let fresh = u64::from(!matches!(traffic.connections, Mode::Persistent { .. }));
-        if let Pattern::Incast(incast) = &traffic.pattern {
-            let servers = incast.servers.len() as u64;
-            let begins = match incast.mean_interarrival {
-                None => Begins::AtMost(u64::from(incast.repeats) * servers),
-                Some(_) => Begins::Exactly(incast.times(seed, &traffic.name, &plan.schedule).count() as u64 * servers),
-            };
-            let (Begins::Exactly(most) | Begins::AtMost(most)) = begins;
-            opened[incast.client as usize] += fresh * most;
-            flows.push(begins);
-            continue;
-        }
-        let mut count = 0;
-        for flow in traffic.flows(seed, &plan.schedule) {
-            opened[flow.ends().0 as usize] += fresh;
-            count += 1;
-        }
-        flows.push(Begins::Exactly(count));
+        let opens = |host: u32, connections: u64| opened[host as usize] += fresh * connections;
+        flows.push(traffic.begins(seed, &plan.schedule, opens));
     }
     match opened.iter().position(|&connections| connections > u64::from(MOST_PER_HOST)) {
         None => Names::new(&flows).ok_or(SimError::TooManyFlows { most: MOST_FLOWS }),
@@ -141,13 +125,6 @@ const BRIDGES: u64 = 1 << 35;
 /// Size of a flow without one: far beyond any run.
 const ENDLESS: Bytes = Bytes::new(1 << 50);
 
-/// A scatter-and-gather client and what it needs to ask.
-struct Client<'a> {
-    traffic: u32,
-    incast: &'a Incast,
-    asks: Asks,
-}
-
 /// One run of a plan, or one part of it.
 pub struct Simulation<'a> {
     plan: &'a Plan,
@@ -162,24 +139,18 @@ pub struct Simulation<'a> {
     rates: Vec<Rate>,
     /// Key of the controllers' randomness.
     random: u64,
-    /// Waits before answers, by traffic entry.
-    waits: Vec<Waits>,
-    arrivals: Vec<Peekable<Arrivals<'a>>>,
-    /// Flows of each traffic entry so far, this part's or not.
-    begun: Vec<u32>,
+    /// By traffic entry.
+    apps: Vec<App<'a>>,
     flows: Flows,
     /// Payload bytes, by tag, that were dropped here of flows that this part does not know.
     dropped_in_passing: BTreeMap<u32, u64>,
     queries: Vec<Query>,
-    clients: Vec<Client<'a>>,
-    /// The client that a flow of a query belongs to, by traffic entry.
-    client_of_traffic: Vec<Option<usize>>,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// Flows whose senders are sampled, in the order of their starts.
     windows_of: Vec<u32>,
-    /// Those whose goodput is.
-    goodput_of: Vec<u32>,
+    /// Those whose goodput is, and what the last sample told of each.
+    goodput_of: Vec<(u32, u64)>,
     /// Which flows with a size are.
     choice: Choice,
     /// Flows with a size that were opened here, less those that were whole here.
@@ -244,11 +215,20 @@ impl<'a> Simulation<'a> {
                 rates[link.from as usize] = link.rate;
             }
         }
+        let runs = {
+            let partition = partition.clone();
+            move |node: u32| partition.part_of(node) == part
+        };
         let host_rates = rates.iter().copied().filter(|&rate| rate != Rate::default());
         let watched = (0..).zip(&graph.links).filter(|(_, link)| link.watched && partition.part_of(link.from) == part);
         let mut slots =
             StartSlots { next: u32::try_from(plan.traffic.len()).expect("a plan has few entries"), free: Vec::new() };
         let bridges = Bridges::new(plan, seed, || slots.take());
+        let app = |traffic: &'a Traffic| {
+            let (runs, other) = (runs.clone(), runs.clone());
+            let keep = move |flow: &FlowStart| other(flow.source) || other(flow.destination);
+            traffic.application(seed, &plan.schedule, runs, keep)
+        };
         let mut simulation = Simulation {
             plan,
             partition: partition.clone(),
@@ -260,14 +240,10 @@ impl<'a> Simulation<'a> {
             stacks: Stacks::new(plan, host_rates),
             rates: rates.clone(),
             random: Stream::named(seed, "controllers").next_u64(),
-            waits: plan.traffic.iter().map(|traffic| Waits::new(seed, &traffic.name)).collect(),
-            arrivals: plan.traffic.iter().map(|traffic| traffic.flows(seed, &plan.schedule).peekable()).collect(),
-            begun: vec![0; plan.traffic.len()],
+            apps: plan.traffic.iter().map(app).collect(),
             flows: Flows::new(plan.traffic.len()),
             dropped_in_passing: BTreeMap::new(),
             queries: Vec::new(),
-            clients: Vec::new(),
-            client_of_traffic: vec![None; plan.traffic.len()],
             persistent: BTreeMap::new(),
             windows_of: Vec::new(),
             goodput_of: Vec::new(),
@@ -284,7 +260,7 @@ impl<'a> Simulation<'a> {
             slots,
             bridges,
         };
-        simulation.arm_first_events(seed);
+        simulation.arm_first_events();
         Ok(simulation)
     }
 
@@ -293,21 +269,9 @@ impl<'a> Simulation<'a> {
         self.partition.part_of(node) == self.part
     }
 
-    fn arm_first_events(&mut self, seed: u64) {
-        for (index, traffic) in (0..).zip(&self.plan.traffic) {
-            let first = match &traffic.pattern {
-                Pattern::Incast(incast) if !self.owns(incast.client) => None,
-                Pattern::Incast(incast) => {
-                    self.client_of_traffic[index as usize] = Some(self.clients.len());
-                    let (asks, first) = Asks::new(incast, seed, &traffic.name, &self.plan.schedule);
-                    self.clients.push(Client { traffic: index, incast, asks });
-                    first
-                }
-                _ => self.arrivals[index as usize].peek().map(|flow| flow.at),
-            };
-            if let Some(at) = first {
-                self.network.arm(Entity::start(u64::from(index), index), at);
-            }
+    fn arm_first_events(&mut self) {
+        for traffic in (0..).take(self.apps.len()) {
+            self.arm_application(traffic);
         }
         let schedule = &self.plan.schedule;
         self.network.arm(Entity::sample(WARMUP, 0), Time::ZERO + schedule.warmup);
@@ -439,7 +403,7 @@ impl<'a> Simulation<'a> {
         let base = end.receiving.expect("it has begun").base.delivered_bytes;
         if segment.length > 0 && segment.seq == Seq::FIRST.plus(base).wire() {
             end.latest = segment.tag.0;
-            self.flows[number].first_byte = Some(now);
+            self.flows[number].first_byte = now;
         }
     }
 

@@ -7,6 +7,7 @@ mod plans;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_results::Quantity;
 use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern, Role, SampledFlow, Scheduler, Traffic};
+use narrows_scenario::traffic::flows::request_times;
 use plans::{Dumbbell, at, flow, run};
 
 fn asked(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
@@ -193,7 +194,8 @@ fn queries_at_random_times_do_not_wait_for_each_other() {
     let mut plan = network.plan("newreno", false, Span::from_ms(300), Pattern::Incast(open.clone()));
     plan.traffic[0].connections = Connections::Persistent { pool: 1 };
     let results = run(&plan, 1);
-    let asked: Vec<u64> = open.times(1, &plan.traffic[0].name, &plan.schedule).map(|at| at.as_ns()).collect();
+    let asked: Vec<u64> =
+        request_times(&open, 1, &plan.traffic[0].name, &plan.schedule).unwrap().map(|at| at.as_ns()).collect();
     assert!((500..700).contains(&asked.len()), "{}", asked.len());
     assert_eq!(results.requests.iter().map(|row| row.start_ns).collect::<Vec<_>>(), asked);
     assert!(results.requests.iter().all(|row| row.completion_ns.is_some() && row.responses == 4));

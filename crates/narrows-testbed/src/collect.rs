@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::Network;
 use narrows_results::{FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
-use narrows_scenario::plan::{FlowStart, Pattern, Plan};
+use narrows_scenario::plan::{FlowStart, Plan};
 use narrows_scenario::traffic::flows::Name;
 
 use crate::address;
@@ -27,7 +27,7 @@ pub(crate) fn collect(
     cuts: &Times,
     ended: Time,
 ) -> Results {
-    let (requests, request_numbers) = queries(plan, notes);
+    let (requests, request_numbers) = queries(notes);
     let (flows, flow_numbers) = flows(plan, seed, notes, (observed, cuts), &request_numbers);
     let looks = observed.samples.backlogs.iter();
     let mut series: Vec<SeriesRow> =
@@ -58,7 +58,7 @@ pub(crate) fn collect(
 }
 
 /// All queries, and the number of each by host and place.
-fn queries(plan: &Plan, notes: &[Notes]) -> (Vec<RequestRow>, Vec<Vec<u32>>) {
+fn queries(notes: &[Notes]) -> (Vec<RequestRow>, Vec<Vec<u32>>) {
     let mut order: Vec<(usize, usize)> = (notes.iter().enumerate())
         .flat_map(|(host, notes)| (0..notes.queries.len()).map(move |place| (host, place)))
         .collect();
@@ -70,11 +70,10 @@ fn queries(plan: &Plan, notes: &[Notes]) -> (Vec<RequestRow>, Vec<Vec<u32>>) {
     let mut rows = Vec::with_capacity(order.len());
     for (number, (host, place)) in (0..).zip(order) {
         let query = &notes[host].queries[place];
-        let Pattern::Incast(incast) = &plan.traffic[query.traffic as usize].pattern else { continue };
         numbers[host][place] = number;
         rows.push(RequestRow {
             request: number,
-            client: incast.client,
+            client: query.client,
             start_ns: query.start.as_ns(),
             completion_ns: query.completion.map(Span::as_ns),
             responses: query.responses,

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Network;
 use narrows_results::{PortRow, Results};
-use narrows_scenario::plan::{NodeKind, Pairs, Pattern, Plan, Role};
+use narrows_scenario::plan::{NodeKind, Plan, Role};
 use narrows_wire::Key;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -289,7 +289,7 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
         let path = network.path(from, to, 0);
         path.iter().map(|&link| plan.network.links[link as usize].rate).min().unwrap_or_default()
     };
-    for (from, to) in plan.traffic.iter().flat_map(|traffic| pairs(&traffic.pattern)) {
+    for (from, to) in plan.traffic.iter().flat_map(|traffic| traffic.pattern.pairs()) {
         let rate = narrowest(from, to);
         if rate > options.most_rate {
             let name = |node: u32| plan.network.nodes[node as usize].name.clone();
@@ -298,21 +298,6 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
         }
     }
     Ok(())
-}
-
-/// Who may send to whom.
-fn pairs(pattern: &Pattern) -> Vec<(u32, u32)> {
-    match pattern {
-        Pattern::Open(open) => match &open.pairs {
-            Pairs::Listed(pairs) => pairs.clone(),
-            Pairs::Between { sources, destinations } => {
-                let to = |&from| destinations.iter().map(move |&to| (from, to));
-                sources.iter().flat_map(to).filter(|(from, to)| from != to).collect()
-            }
-        },
-        Pattern::List(flows) => flows.iter().map(|flow| (flow.source, flow.destination)).collect(),
-        Pattern::Incast(incast) => incast.servers.iter().map(|&server| (server, incast.client)).collect(),
-    }
 }
 
 /// What the threads of a run have seen.

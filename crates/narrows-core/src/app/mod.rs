@@ -1,5 +1,149 @@
-//! What the application on one host does next. Applications see their own host only: what they know of the rest of the
-//! world came in messages. So one run can be split over several threads, and a live agent can run them unchanged.
+//! What applications do: which flows they begin when, and what follows a message.
+//!
+//! A traffic entry of a plan is one application. Its machine stands for the hosts that its driver runs: all hosts of a run,
+//! those of one part of it, or a single live host. It is told the time, and of flows that are whole at its hosts; it says
+//! which flows begin. Connections and bytes are the driver's. An application sees its own hosts only: what it knows of the
+//! rest of the world came in messages. So one run can be split over several threads, and a live agent runs the same machine.
+//!
+//! # Adding an application
+//! One file with what a plan says of it and its machine, and one line in the `registry!` below; in `narrows-scenario` the
+//! pattern of the plan that it is made from.
+
+use crate::units::{Bytes, Span, Time};
 
 pub mod connection_pool;
 pub mod scatter_gather;
+pub mod timed;
+
+/// One flow, as the plan states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub struct FlowStart {
+    /// When it is offered (or its request sent), at the earliest.
+    pub at: Time,
+    /// How much later that may be; drawn from the seed.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Span::is_zero"))]
+    pub spread: Span,
+    /// The node that sends its bytes.
+    pub source: u32,
+    /// The node that receives them.
+    pub destination: u32,
+    /// Its size; `None` goes on until `stop` or the run's end.
+    pub size: Option<Bytes>,
+    /// When a flow without a size stops offering data.
+    pub stop: Option<Time>,
+    /// Size of the request that the destination sends first.
+    pub request: Option<Bytes>,
+}
+
+impl FlowStart {
+    /// A flow that begins exactly then, without a request; one without a size goes on to the run's end.
+    pub const fn new(at: Time, source: u32, destination: u32, size: Option<Bytes>) -> FlowStart {
+        FlowStart { at, spread: Span::ZERO, source, destination, size, stop: None, request: None }
+    }
+
+    /// Who opens its connection, and whom to: the one who asks for it, else the one who sends it.
+    pub const fn ends(&self) -> (u32, u32) {
+        match self.request {
+            Some(_) => (self.destination, self.source),
+            None => (self.source, self.destination),
+        }
+    }
+}
+
+/// A request of a client to several hosts: a row of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its number among the application's, in the order in which they begin.
+    pub number: u32,
+    /// The node that asks.
+    pub client: u32,
+    /// Flows that answer it.
+    pub responses: u32,
+}
+
+/// A flow that begins now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its number among the application's flows: the same for all hosts that have an end of it.
+    pub sequence: u32,
+    /// What it is; it begins at the time of the poll.
+    pub flow: FlowStart,
+    /// The request that it answers, if any: then its destination asks for it. All flows of one begin one after the other.
+    pub request: Option<Request>,
+}
+
+/// How many flows an application begins in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begins {
+    /// Known before the run.
+    Exactly(u64),
+    /// A closed loop, which may not come so far by the end.
+    AtMost(u64),
+}
+
+/// The machine of one application.
+pub trait Application {
+    /// When it is to be polled next; `None` if not before a flow is [delivered](Self::handle_delivered).
+    fn next_at(&mut self) -> Option<Time>;
+
+    /// The next flow that begins by `now`. To be called until there is none.
+    fn poll(&mut self, now: Time) -> Option<Start>;
+
+    /// A flow is whole at its destination, one of the driver's hosts. Whether to poll at once.
+    fn handle_delivered(&mut self, _now: Time, _sequence: u32) -> bool {
+        false
+    }
+
+    /// The flow of this number, where a host that has not begun it knows it by its number alone; its start is zero.
+    fn flow(&self, _sequence: u32) -> Option<FlowStart> {
+        None
+    }
+
+    /// How long the source waits before it answers the request for a flow; `None` if it answers at once.
+    fn wait(&self, _sequence: u32) -> Option<Span> {
+        None
+    }
+
+    /// Nodes that its hosts will ask: persistent connections to them are open from the beginning.
+    fn peers(&self) -> &[u32] {
+        &[]
+    }
+}
+
+/// Lists every application: the enum that dispatches.
+macro_rules! registry {
+    ($($module:ident :: $app:ident),* $(,)?) => {
+        /// Any application.
+        #[allow(missing_docs, reason = "a variant is its application")]
+        pub enum App<'a> {
+            $($app($module::$app<'a>),)*
+        }
+
+        impl Application for App<'_> {
+            fn next_at(&mut self) -> Option<Time> {
+                match self { $(App::$app(app) => app.next_at(),)* }
+            }
+            fn poll(&mut self, now: Time) -> Option<Start> {
+                match self { $(App::$app(app) => app.poll(now),)* }
+            }
+            fn handle_delivered(&mut self, now: Time, sequence: u32) -> bool {
+                match self { $(App::$app(app) => app.handle_delivered(now, sequence),)* }
+            }
+            fn flow(&self, sequence: u32) -> Option<FlowStart> {
+                match self { $(App::$app(app) => app.flow(sequence),)* }
+            }
+            fn wait(&self, sequence: u32) -> Option<Span> {
+                match self { $(App::$app(app) => app.wait(sequence),)* }
+            }
+            fn peers(&self) -> &[u32] {
+                match self { $(App::$app(app) => app.peers(),)* }
+            }
+        }
+    };
+}
+
+registry! {
+    timed::Timed,
+    scatter_gather::ScatterGather,
+}

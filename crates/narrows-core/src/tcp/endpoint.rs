@@ -46,8 +46,6 @@ pub struct Tallies {
     pub timeouts: u32,
     /// What retransmission timers that expired had waited; of the handshake's the SYN's alone, which the opener waits for.
     pub rto_wait: Span,
-    /// SYNs retransmitted.
-    pub syn_retransmits: u32,
     /// Sum of the round-trip samples.
     pub rtt_sum: Span,
     /// Number of round-trip samples.
@@ -56,10 +54,8 @@ pub struct Tallies {
     pub marked_bytes: u64,
     /// Payload bytes that arrived here in order.
     pub delivered_bytes: u64,
-    /// Payload bytes of ours that the peer acknowledged.
-    pub acknowledged_bytes: u64,
     /// Notifications of switches near by that were taken.
-    pub near_source_cuts: u64,
+    pub near_source_cuts: u32,
 }
 
 /// One end of a connection. See the module's documentation for how to drive it.
@@ -395,6 +391,11 @@ impl Endpoint {
         self.handshake == Handshake::Established
     }
 
+    /// SYNs retransmitted.
+    pub fn syn_retransmits(&self) -> u32 {
+        self.syn_retransmits.into()
+    }
+
     /// Whether the handshake has begun on neither side.
     pub fn is_closed(&self) -> bool {
         self.handshake == Handshake::Closed
@@ -446,12 +447,10 @@ impl Endpoint {
             retransmitted_bytes: self.sender.retransmitted_bytes,
             timeouts: self.sender.timeouts,
             rto_wait: self.sender.rto_wait,
-            syn_retransmits: u32::from(self.syn_retransmits),
             rtt_sum: self.sender.rtt_sum,
             rtt_count: self.sender.rtt_count,
             marked_bytes: self.receiver.marked_bytes(),
             delivered_bytes: self.receiver.delivered(),
-            acknowledged_bytes: self.sender.una().since(Seq::FIRST),
             near_source_cuts: self.sender.near_source_cuts(),
         }
     }

@@ -141,7 +141,7 @@ pub struct NearSource {
     last_sent: Time,
     stream: SmallStream,
     /// Notifications that were taken.
-    pub cuts: u64,
+    pub cuts: u32,
 }
 
 impl NearSource {

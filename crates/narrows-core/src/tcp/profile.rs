@@ -96,16 +96,11 @@ pub struct Profile {
     pub burst_sizing: BurstSizing,
     /// Most time that reports of a hole wait for others, beyond the first three; at most 5 % of the handshake's round trip.
     /// 0: each goes at once (Linux `tcp_comp_sack_delay_ns`, since 4.18).
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero", default))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Span::is_zero", default))]
     pub sack_compression: Span,
     /// How senders answer to switches near by that tell them of congestion; `None`: not at all.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
     pub near_source: Option<ReactionPoint>,
-}
-
-#[cfg(feature = "serde")]
-fn is_zero(span: &Span) -> bool {
-    *span == Span::ZERO
 }
 
 impl Profile {

@@ -238,10 +238,6 @@ impl Sender {
         self.nxt
     }
 
-    pub(super) fn una(&self) -> Seq {
-        self.una
-    }
-
     pub(super) fn phase(&self) -> Phase {
         self.phase
     }
@@ -293,7 +289,7 @@ impl Sender {
     }
 
     /// Notifications taken.
-    pub(super) fn near_source_cuts(&self) -> u64 {
+    pub(super) fn near_source_cuts(&self) -> u32 {
         self.near_source.as_ref().map_or(0, |near| near.cuts)
     }
 

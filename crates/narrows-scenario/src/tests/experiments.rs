@@ -10,6 +10,7 @@ use crate::offered_load;
 use crate::plan::{Connections, FlowStart, NodeKind, Open, Pairs, Pattern, Plan, Role};
 use crate::summary::Summary;
 use crate::traffic::arrivals::GOODPUT_OVER_WIRE;
+use crate::traffic::flows::request_times;
 
 macro_rules! text {
     ($name:literal) => {
@@ -278,7 +279,7 @@ fn queries_and_bursts_belong_to_each_host() {
     assert_eq!((incast.repeats, incast.servers.len()), (0, 3));
     assert_eq!(incast.mean_interarrival, Some(Span::from_ps(142_857_142_857)));
     let Pattern::Incast(second) = &plan.traffic[1].pattern else { panic!() };
-    let times = |incast: &plan::Incast, name| incast.times(1, name, &plan.schedule).collect::<Vec<_>>();
+    let times = |incast, name| request_times(incast, 1, name, &plan.schedule).unwrap().collect::<Vec<_>>();
     let asked = times(incast, "query/h1");
     assert!((600..800).contains(&asked.len()) && asked.is_sorted(), "{}", asked.len());
     assert_ne!(asked, times(second, "query/h2"));

@@ -4,6 +4,9 @@
 //! that a change of the sizes does not move the arrivals. A pair is drawn anew, both ends, while they are equal: uniform
 //! over ordered pairs.
 
+use narrows_core::app::scatter_gather::{Incast, ScatterGather, Times};
+use narrows_core::app::timed::Timed;
+use narrows_core::app::{App, Begins};
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span, Time};
 
@@ -23,8 +26,48 @@ pub struct Name {
 pub type Arrivals<'a> = Box<dyn Iterator<Item = FlowStart> + Send + 'a>;
 
 impl Traffic {
+    /// The application, for the hosts that the driver `runs`. Of flows that begin by themselves it tells those to `keep`.
+    pub fn application<'a>(
+        &'a self,
+        seed: u64,
+        schedule: &Schedule,
+        runs: impl Fn(u32) -> bool,
+        keep: impl Fn(&FlowStart) -> bool + Send + 'a,
+    ) -> App<'a> {
+        match &self.pattern {
+            Pattern::Open(_) | Pattern::List(_) => {
+                let flows = (0..).zip(self.flows(seed, schedule));
+                App::Timed(Timed::new(Box::new(flows.filter(move |(_, flow)| keep(flow)))))
+            }
+            Pattern::Incast(incast) => {
+                let times = request_times(incast, seed, &self.name, schedule);
+                let waits = Stream::named(seed, &format!("jitter/{}", self.name)).next_u64();
+                App::ScatterGather(ScatterGather::new(incast, times, waits, schedule.end, runs(incast.client)))
+            }
+        }
+    }
+
+    /// How many flows begin; `opens` is told of hosts and how many connections they open for them, one for each.
+    pub fn begins(&self, seed: u64, schedule: &Schedule, mut opens: impl FnMut(u32, u64)) -> Begins {
+        match &self.pattern {
+            Pattern::Open(_) | Pattern::List(_) => {
+                Begins::Exactly(self.flows(seed, schedule).inspect(|flow| opens(flow.ends().0, 1)).count() as u64)
+            }
+            Pattern::Incast(incast) => {
+                let servers = incast.servers.len() as u64;
+                let begins = match request_times(incast, seed, &self.name, schedule) {
+                    None => Begins::AtMost(u64::from(incast.repeats) * servers),
+                    Some(times) => Begins::Exactly(times.count() as u64 * servers),
+                };
+                let (Begins::Exactly(most) | Begins::AtMost(most)) = begins;
+                opens(incast.client, most);
+                begins
+            }
+        }
+    }
+
     /// The flows that this entry begins by itself, all before the schedule's end, in the order of their starts: that of
-    /// their names. A client that asks begins none; see [`Asks`](super::asks::Asks).
+    /// their names. A client that asks begins none.
     pub fn flows(&self, seed: u64, schedule: &Schedule) -> Arrivals<'_> {
         match &self.pattern {
             Pattern::Open(open) => Box::new(open.flows(seed, &self.name, schedule)),
@@ -35,6 +78,34 @@ impl Traffic {
             Pattern::Incast(_) => Box::new(std::iter::empty()),
         }
     }
+}
+
+impl Pattern {
+    /// Who may send to whom.
+    pub fn pairs(&self) -> Vec<(u32, u32)> {
+        match self {
+            Pattern::Open(open) => match &open.pairs {
+                Pairs::Listed(pairs) => pairs.clone(),
+                Pairs::Between { sources, destinations } => {
+                    let to = |&from| destinations.iter().map(move |&to| (from, to));
+                    sources.iter().flat_map(to).filter(|(from, to)| from != to).collect()
+                }
+            },
+            Pattern::List(flows) => flows.iter().map(|flow| (flow.source, flow.destination)).collect(),
+            Pattern::Incast(incast) => incast.servers.iter().map(|&server| (server, incast.client)).collect(),
+        }
+    }
+}
+
+/// When a client asks that does so at random times, in order, all before the schedule's end: from the stream
+/// `traffic/<name>/arrivals`. `None` in a closed loop.
+pub fn request_times<'a>(incast: &Incast, seed: u64, name: &str, schedule: &Schedule) -> Option<Times<'a>> {
+    let (mean, end, mut clock) = (incast.mean_interarrival?, schedule.end, incast.start);
+    let mut arrivals = Stream::named(seed, &format!("traffic/{name}/arrivals"));
+    Some(Box::new(std::iter::from_fn(move || {
+        clock += exponential(mean, &mut arrivals);
+        (clock < end).then_some(clock)
+    })))
 }
 
 impl Open {

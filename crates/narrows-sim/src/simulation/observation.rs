@@ -66,7 +66,7 @@ impl Simulation<'_> {
         self.ports = Some(self.port_rows(now));
         self.note_living();
         for flow in self.flows.iter_mut() {
-            flow.delivered_at_end = Some(flow.delivered);
+            flow.delivered_at_end = flow.delivered;
         }
         for number in std::mem::take(&mut self.windows_of) {
             if self.flows[number].size.is_none() {
@@ -133,18 +133,18 @@ impl Simulation<'_> {
 
     pub(super) fn sample_goodput(&mut self, now: Time) {
         let width = self.plan.sampling.goodput;
-        for number in std::mem::take(&mut self.goodput_of) {
+        for (number, reported) in std::mem::take(&mut self.goodput_of) {
             if !self.owns(self.flows[number].destination) {
-                self.goodput_of.push(number);
+                self.goodput_of.push((number, reported));
                 continue;
             }
             let delivered = self.delivered_of(number);
-            let flow = &mut self.flows[number];
-            let new = delivered - std::mem::replace(&mut flow.reported, delivered);
+            let new = delivered - reported;
+            let flow = &self.flows[number];
             // A flow that was stopped is told of until the bin in which nothing more came, one that is done until that of its
             // last byte.
-            if flow.done.is_none() && (!flow.stopped || new > 0) {
-                self.goodput_of.push(number);
+            if flow.done == Time::NEVER && (!flow.stopped || new > 0) {
+                self.goodput_of.push((number, delivered));
             }
             let goodput = Rate::of(Bytes::new(new), width).as_bps();
             self.series.push(SeriesRow::new(now, number, Quantity::GoodputBps, goodput));

@@ -16,41 +16,44 @@ impl Simulation<'_> {
             let number = self.flow_of(tag_of(id - STOPS));
             self.stop_flow(now, number);
         } else {
-            let traffic = usize::try_from(id).expect("a plan has few entries");
-            match self.client_of_traffic[traffic] {
-                Some(client) => self.ask(now, client),
-                None => self.begin_arrivals(now, traffic, entity),
-            }
+            self.poll_application(now, u32::try_from(id).expect("a plan has few entries"));
         }
     }
 
-    pub(super) fn begin_arrivals(&mut self, now: Time, traffic: usize, entity: Entity) {
-        while let Some(start) = self.arrivals[traffic].next_if(|flow| flow.at <= now) {
-            let name = self.next_name(u32::try_from(traffic).expect("a plan has few entries"));
-            self.begin_flow(now, name, &start, None);
+    fn poll_application(&mut self, now: Time, traffic: u32) {
+        while let Some(start) = self.apps[traffic as usize].poll(now) {
+            let query = start.request.map(|request| self.query_of(now, traffic, request));
+            self.begin_flow(now, Name { traffic, sequence: start.sequence }, &start.flow, query);
         }
-        if let Some(next) = self.arrivals[traffic].peek() {
-            self.network.arm(entity, next.at);
+        self.arm_application(traffic);
+    }
+
+    pub(super) fn arm_application(&mut self, traffic: u32) {
+        if let Some(at) = self.apps[traffic as usize].next_at() {
+            self.network.arm(Entity::start(u64::from(traffic), traffic), at);
         }
     }
 
-    fn next_name(&mut self, traffic: u32) -> Name {
-        let begun = &mut self.begun[traffic as usize];
-        let name = Name { traffic, sequence: *begun };
-        *begun += 1;
-        name
+    /// The place of a request that is known, or begins now.
+    fn query_of(&mut self, now: Time, traffic: u32, request: Request) -> u32 {
+        let Request { number, client, responses } = request;
+        if self.queries.last().is_none_or(|query| (query.traffic, query.number) != (traffic, number)) {
+            let place = u32::try_from(self.queries.len()).expect("fewer than 2³² queries");
+            let row = RequestRow { request: place, client, start_ns: now.as_ns(), completion_ns: None, responses: 0 };
+            self.queries.push(Query { traffic, number, start: now, awaited: responses, row });
+        }
+        u32::try_from(self.queries.len() - 1).expect("fewer than 2³² queries")
     }
 
-    /// The flow with this tag. One of a query that another part asks is new to the server's.
+    /// The flow with this tag. One that another part asks for is new to its source.
     pub(super) fn flow_of(&mut self, tag: Tag) -> u32 {
         let name = self.names.name(tag);
         if let Some(place) = self.flows.place(name) {
             return place;
         }
-        let Pattern::Incast(incast) = &self.plan.traffic[name.traffic as usize].pattern else {
-            panic!("every part draws open traffic");
-        };
-        let number = self.flows.push(Flow::new(name, &incast.asked(name.sequence, Time::ZERO), None));
+        let flow = self.apps[name.traffic as usize].flow(name.sequence);
+        let flow = flow.expect("every part knows the flows that begin by themselves");
+        let number = self.flows.push(Flow::new(name, &flow, None));
         if self.choice.has(name) {
             self.sample_flow(number);
         }
@@ -59,7 +62,7 @@ impl Simulation<'_> {
 
     fn sample_flow(&mut self, number: u32) {
         self.windows_of.push(number);
-        self.goodput_of.push(number);
+        self.goodput_of.push((number, 0));
     }
 
     /// A flow begins: the opener of its connection sends the request, or the data itself. A part that owns but the other
@@ -192,11 +195,7 @@ impl Simulation<'_> {
         let host = self.connections.end(slot).place.host;
         let flow = &self.flows[number];
         if flow.source == host {
-            let wait = match &self.plan.traffic[flow.name.traffic as usize].pattern {
-                Pattern::Incast(incast) => self.waits[flow.name.traffic as usize].of(incast, flow.name.sequence),
-                _ => None,
-            };
-            let Some(wait) = wait else {
+            let Some(wait) = self.apps[flow.name.traffic as usize].wait(flow.name.sequence) else {
                 self.send_flow(now, number);
                 return;
             };
@@ -216,7 +215,7 @@ impl Simulation<'_> {
     /// The flow's last byte is here: its completion is known, and the opener may use the connection again.
     pub(super) fn finish_receiving(&mut self, now: Time, slot: u32, number: u32) {
         self.unfinished -= 1;
-        self.flows[number].done = Some(now);
+        self.flows[number].done = now;
         self.note_received(slot);
         let end = self.connections.end(slot);
         end.receiving = None;
@@ -226,10 +225,14 @@ impl Simulation<'_> {
             // Nothing more will come, but the last acknowledgement must still go.
             self.transmit(now, slot);
             self.close(slot);
-            return;
         }
-        if let Some(query) = self.flows[number].query {
-            self.handle_answer(now, number, query);
+        let Flow { name, query, .. } = self.flows[number];
+        if let Some(query) = query {
+            self.queries[query as usize].answer(now);
+        }
+        if self.apps[name.traffic as usize].handle_delivered(now, name.sequence) {
+            // What follows is an event of its own, after everything else that this instant brings.
+            self.network.arm(Entity::start(u64::from(name.traffic), name.traffic), now);
         }
     }
 
@@ -237,22 +240,20 @@ impl Simulation<'_> {
     pub(super) fn note_established(&mut self, now: Time, slot: u32) {
         let end = self.connections.end(slot);
         if let Some(current) = end.sending.or(end.receiving).filter(|_| end.side() == Side::Opener) {
-            self.flows[current.flow].established = Some(now);
+            let flow = &mut self.flows[current.flow];
+            (flow.established, flow.syn_retransmits) = (now, end.endpoint.syn_retransmits());
         }
     }
 
     /// Takes the receiving end's counts into the flow that it awaits.
     pub(super) fn note_received(&mut self, slot: u32) {
         let end = self.connections.end(slot);
-        let Some(current) = end.receiving else { return };
+        let Some(current) = &mut end.receiving else { return };
         let tallies = end.endpoint.tallies();
         let flow = &mut self.flows[current.flow];
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
         flow.delivered = tallies.delivered_bytes - current.base.delivered_bytes;
-        flow.rto_wait[1] = tallies.rto_wait - current.base.rto_wait;
-        if end.side() == Side::Opener {
-            flow.syn_retransmits = tallies.syn_retransmits - current.base.syn_retransmits;
-        }
+        current.note_waits(flow, &end.endpoint, &tallies);
     }
 
     /// Takes the sending end's counts into its flow once everything is acknowledged.
@@ -273,15 +274,12 @@ impl Simulation<'_> {
     /// Takes the sending end's counts into the flow that it sends.
     pub(super) fn note_sent(&mut self, slot: u32) {
         let end = self.connections.end(slot);
-        let Some(current) = end.sending else { return };
+        let Some(current) = &mut end.sending else { return };
         let tallies = end.endpoint.tallies();
         let flow = &mut self.flows[current.flow];
         flow.retransmitted_bytes = tallies.retransmitted_bytes - current.base.retransmitted_bytes;
         flow.timeouts = tallies.timeouts - current.base.timeouts;
-        flow.rto_wait[0] = tallies.rto_wait - current.base.rto_wait;
-        if end.side() == Side::Opener {
-            flow.syn_retransmits = tallies.syn_retransmits - current.base.syn_retransmits;
-        }
+        current.note_waits(flow, &end.endpoint, &tallies);
         flow.near_source_cuts = tallies.near_source_cuts - current.base.near_source_cuts;
         flow.rtt_sum = tallies.rtt_sum - current.base.rtt_sum;
         flow.rtt_count = tallies.rtt_count - current.base.rtt_count;
@@ -310,47 +308,6 @@ impl Simulation<'_> {
         self.network.disarm(Entity::timer(id, slot << 1));
         self.network.disarm(Entity::timer(id | 1, slot << 1 | 1));
         self.connections.remove(slot);
-    }
-
-    pub(super) fn ask(&mut self, now: Time, client: usize) {
-        let (queries, next) = self.clients[client].asks.poll(now);
-        (0..queries).for_each(|_| self.begin_query(now, client));
-        if let Some(next) = next {
-            let traffic = self.clients[client].traffic;
-            self.network.arm(Entity::start(u64::from(traffic), traffic), next);
-        }
-    }
-
-    /// A query and its requests, one to each server.
-    fn begin_query(&mut self, now: Time, client: usize) {
-        let (traffic, incast) = (self.clients[client].traffic, self.clients[client].incast);
-        let query = u32::try_from(self.queries.len()).expect("fewer than 2³² queries");
-        let (client_host, start_ns) = (incast.client, now.as_ns());
-        self.queries.push(Query {
-            traffic,
-            start: now,
-            row: RequestRow { request: query, client: client_host, start_ns, completion_ns: None, responses: 0 },
-        });
-        for _ in &incast.servers {
-            let name = self.next_name(traffic);
-            self.begin_flow(now, name, &incast.asked(name.sequence, now), Some(query));
-        }
-    }
-
-    pub(super) fn handle_answer(&mut self, now: Time, flow: u32, query: u32) {
-        let traffic = self.flows[flow].name.traffic as usize;
-        let client = self.client_of_traffic[traffic].expect("queries belong to clients");
-        let Client { incast, asks, .. } = &mut self.clients[client];
-        let Query { start, row, .. } = &mut self.queries[query as usize];
-        row.responses += 1;
-        if row.responses as usize == incast.servers.len() {
-            row.completion_ns = Some(now.since(*start).as_ns());
-        }
-        if asks.handle_answer(now) {
-            // The next query is an event of its own, after everything else that this instant brings.
-            let index = u32::try_from(traffic).expect("a plan has few entries");
-            self.network.arm(Entity::start(u64::from(index), index), now);
-        }
     }
 }
 

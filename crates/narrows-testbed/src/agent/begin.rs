@@ -2,57 +2,41 @@
 
 use std::sync::atomic::Ordering;
 
+use narrows_core::app::{Application, FlowStart, Request, Start};
 use narrows_core::units::Time;
-use narrows_scenario::plan::{Connections as Mode, FlowStart};
+use narrows_scenario::plan::Connections as Mode;
 use narrows_scenario::traffic::flows::Name;
 use rustix::io;
 use rustix::net::{Shutdown, shutdown};
 
 use super::notes::{Opened, Query};
 use super::socket::Info;
-use super::{Agent, Due, socket};
+use super::{Agent, socket};
 
 impl<'a> Agent<'a> {
-    /// The flows of an entry, or the queries of its client, that are to begin by now.
+    /// What an application begins by now.
     pub(super) fn start(&mut self, now: Time, traffic: u32) -> io::Result<()> {
-        if self.clients.contains_key(&traffic) {
-            return self.ask(now, traffic);
+        let plan_now = self.plan_time(now);
+        while let Some(Start { sequence, flow, request }) = self.flows.apps[traffic as usize].poll(plan_now) {
+            let query = request.map(|request| self.query_of(plan_now, traffic, request));
+            self.begin(Name { traffic, sequence }, &flow, query)?;
         }
-        while let Some((at, sequence)) = self.starts[traffic as usize].pop_if(|(at, _)| *at <= now) {
-            let name = Name { traffic, sequence };
-            let flow = self.flows.get(name).expect("drawn for this host");
-            self.begin(name, &flow, at, None)?;
-        }
-        if let Some(&(at, _)) = self.starts[traffic as usize].last() {
-            self.arm(at, Due::Start(traffic));
-        }
+        self.arm_application(traffic);
         Ok(())
     }
 
-    pub(super) fn ask(&mut self, now: Time, traffic: u32) -> io::Result<()> {
-        let plan_now = self.plan_time(now);
-        let client = self.clients.get_mut(&traffic).expect("the caller has seen it");
-        let (queries, next) = client.asks.poll(plan_now);
-        if let Some(next) = next {
-            self.arm(self.on_clock(next), Due::Start(traffic));
+    /// The place of a request that is known, or begins now.
+    fn query_of(&mut self, start: Time, traffic: u32, request: Request) -> u32 {
+        let Request { number, client, responses: awaited } = request;
+        let queries = &mut self.notes.queries;
+        if queries.last().is_none_or(|query| (query.traffic, query.number) != (traffic, number)) {
+            queries.push(Query { traffic, number, client, awaited, start, completion: None, responses: 0 });
         }
-        for _ in 0..queries {
-            let client = self.clients.get_mut(&traffic).expect("the caller has seen it");
-            let (incast, first) = (client.incast, client.begun);
-            let servers = u32::try_from(incast.servers.len()).expect("a plan has fewer than 2³² nodes");
-            client.begun += servers;
-            let query = u32::try_from(self.notes.queries.len()).expect("fewer than 2³² queries");
-            self.notes.queries.push(Query { traffic, start: plan_now, completion: None, responses: 0 });
-            for sequence in first..first + servers {
-                let flow = incast.asked(sequence, plan_now);
-                self.begin(Name { traffic, sequence }, &flow, now, Some(query))?;
-            }
-        }
-        Ok(())
+        u32::try_from(queries.len() - 1).expect("fewer than 2³² queries")
     }
 
     /// A flow begins: this host opens its connection.
-    pub(super) fn begin(&mut self, name: Name, flow: &FlowStart, planned: Time, query: Option<u32>) -> io::Result<()> {
+    pub(super) fn begin(&mut self, name: Name, flow: &FlowStart, query: Option<u32>) -> io::Result<()> {
         if flow.size.is_some() {
             self.shared.unfinished.fetch_add(1, Ordering::Relaxed);
         }
@@ -63,7 +47,7 @@ impl<'a> Agent<'a> {
         let number = connection.number.expect("this host has opened it");
         let port = socket::own_port(&connection.socket);
         let opened = Opened {
-            planned: self.plan_time(planned),
+            planned: flow.at,
             start,
             connection: number,
             query,

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
+use narrows_core::app::Application;
 use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::cc::{EcnUse, spec};
 use narrows_scenario::plan::Connections as Mode;
@@ -25,8 +26,8 @@ impl<'a> Agent<'a> {
         for (name, flow) in self.flows.opened() {
             pairs.insert((name.traffic, flow.ends().1));
         }
-        for (&traffic, client) in &self.clients {
-            pairs.extend(client.incast.servers.iter().map(|&server| (traffic, server)));
+        for (traffic, app) in (0..).zip(&self.flows.apps) {
+            pairs.extend(app.peers().iter().map(|&peer| (traffic, peer)));
         }
         for (traffic, peer) in pairs {
             if let Mode::Persistent { pool } = self.run.plan.traffic[traffic as usize].connections {

@@ -2,44 +2,41 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::units::{Span, Time};
-use narrows_scenario::plan::{FlowStart, Pattern, Plan};
-use narrows_scenario::traffic::asks::Waits;
+use narrows_core::app::{App, Application, FlowStart};
+use narrows_core::units::Span;
+use narrows_scenario::plan::{Plan, Traffic};
 use narrows_scenario::traffic::flows::Name;
 
 /// The flows of all hosts.
-#[derive(Debug)]
 pub struct Drawn<'a> {
-    plan: &'a Plan,
-    /// By traffic entry.
-    flows: Vec<Vec<FlowStart>>,
+    /// By traffic entry: the application without a host, and the flows that begin by themselves.
+    entries: Vec<(App<'a>, Vec<FlowStart>)>,
 }
 
 impl<'a> Drawn<'a> {
     /// Those of a run of this seed.
     pub fn new(plan: &'a Plan, seed: u64) -> Drawn<'a> {
-        let flows = plan.traffic.iter().map(|traffic| traffic.flows(seed, &plan.schedule).collect());
-        Drawn { plan, flows: flows.collect() }
+        let entry = |traffic: &'a Traffic| {
+            let flows = traffic.flows(seed, &plan.schedule).collect();
+            (traffic.application(seed, &plan.schedule, |_| false, |_| false), flows)
+        };
+        Drawn { entries: plan.traffic.iter().map(entry).collect() }
     }
 
-    /// The flow of this name, if there is one. One of a client's begins when it asks: its start is zero.
+    /// The flow of this name, if there is one. One that follows a message begins then: its start is zero.
     pub fn flow(&self, name: Name) -> Option<FlowStart> {
-        match &self.plan.traffic.get(name.traffic as usize)?.pattern {
-            Pattern::Incast(incast) => Some(incast.asked(name.sequence, Time::ZERO)),
-            _ => self.flows[name.traffic as usize].get(name.sequence as usize).copied(),
-        }
+        let (app, flows) = self.entries.get(name.traffic as usize)?;
+        app.flow(name.sequence).or_else(|| flows.get(name.sequence as usize).copied())
     }
 }
 
 /// The flows that one host has an end of.
-#[derive(Debug)]
 pub(crate) struct Flows<'a> {
-    plan: &'a Plan,
     host: u32,
-    /// All but those that clients ask for.
+    /// Those that begin by themselves.
     drawn: BTreeMap<Name, FlowStart>,
-    /// Waits before answers, by traffic entry.
-    waits: Vec<Waits>,
+    /// By traffic entry.
+    pub(crate) apps: Vec<App<'a>>,
 }
 
 impl<'a> Flows<'a> {
@@ -52,17 +49,16 @@ impl<'a> Flows<'a> {
                 }
             }
         }
-        let waits = plan.traffic.iter().map(|entry| Waits::new(seed, &entry.name)).collect();
-        Flows { plan, host, drawn, waits }
+        let opens = move |flow: &FlowStart| flow.ends().0 == host;
+        let app = |entry: &'a Traffic| entry.application(seed, &plan.schedule, |node| node == host, opens);
+        Flows { host, drawn, apps: plan.traffic.iter().map(app).collect() }
     }
 
     /// A flow that has an end here; `None` for all others, and for names that mean nothing.
     pub(crate) fn get(&self, name: Name) -> Option<FlowStart> {
-        if let Pattern::Incast(incast) = &self.plan.traffic.get(name.traffic as usize)?.pattern {
-            let flow = incast.asked(name.sequence, Time::ZERO);
-            return (flow.source == self.host || flow.destination == self.host).then_some(flow);
-        }
-        self.drawn.get(&name).copied()
+        let flow = self.apps.get(name.traffic as usize)?.flow(name.sequence);
+        flow.filter(|flow| flow.source == self.host || flow.destination == self.host)
+            .or_else(|| self.drawn.get(&name).copied())
     }
 
     /// The flows that this host opens by itself, by name.
@@ -72,9 +68,6 @@ impl<'a> Flows<'a> {
 
     /// How long this host waits before it answers a request; `None` if it does not.
     pub(crate) fn wait(&self, name: Name) -> Option<Span> {
-        match &self.plan.traffic[name.traffic as usize].pattern {
-            Pattern::Incast(incast) => self.waits[name.traffic as usize].of(incast, name.sequence),
-            _ => None,
-        }
+        self.apps[name.traffic as usize].wait(name.sequence)
     }
 }

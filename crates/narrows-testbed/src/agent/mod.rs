@@ -26,10 +26,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use narrows_core::app::Application;
 use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_scenario::plan::{Connections as Mode, Incast, NodeKind, Pattern, Plan};
-use narrows_scenario::traffic::asks::Asks;
+use narrows_scenario::plan::{Connections as Mode, NodeKind, Plan};
 use narrows_scenario::traffic::flows::Name;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::{self, Errno};
@@ -116,14 +116,6 @@ enum Due {
     End,
 }
 
-/// A scatter-and-gather client.
-struct Client<'a> {
-    incast: &'a Incast,
-    asks: Asks,
-    /// Flows asked for so far.
-    begun: u32,
-}
-
 /// What an end is reading.
 #[derive(Clone, Copy, Debug)]
 enum Reading {
@@ -183,9 +175,6 @@ pub struct Agent<'a> {
     opened: u32,
     due: BinaryHeap<Reverse<(Time, Due)>>,
     flows: Flows<'a>,
-    /// By traffic entry, what this host opens by itself: next last.
-    starts: Vec<Vec<(Time, u32)>>,
-    clients: BTreeMap<u32, Client<'a>>,
     /// Persistent connections by (traffic, peer).
     persistent: BTreeMap<(u32, u32), ConnectionPool>,
     /// Persistent connections whose last message may not be acknowledged yet.
@@ -222,11 +211,6 @@ impl<'a> Agent<'a> {
             listeners.push(listener);
         }
         let flows = Flows::draw(run.plan, run.seed, host);
-        let mut starts = vec![Vec::new(); run.plan.traffic.len()];
-        for (name, flow) in flows.opened() {
-            starts[name.traffic as usize].push((flow.at + run.plan_begins, name.sequence));
-        }
-        starts.iter_mut().for_each(|starts| starts.reverse());
         let mut agent = Agent {
             run,
             host,
@@ -238,8 +222,6 @@ impl<'a> Agent<'a> {
             opened: 0,
             due: BinaryHeap::new(),
             flows,
-            starts,
-            clients: BTreeMap::new(),
             persistent: BTreeMap::new(),
             draining: Vec::new(),
             ahead: BTreeMap::new(),
@@ -269,15 +251,8 @@ impl<'a> Agent<'a> {
 
     fn arm_first(&mut self) {
         let plan = self.run.plan;
-        for (traffic, entry) in (0..).zip(&plan.traffic) {
-            let first = match &entry.pattern {
-                Pattern::Incast(incast) if incast.client != self.host => None,
-                Pattern::Incast(incast) => self.add_client(traffic, &entry.name, incast),
-                _ => self.starts[traffic as usize].last().map(|(at, _)| *at),
-            };
-            if let Some(at) = first {
-                self.arm(at, Due::Start(traffic));
-            }
+        for traffic in (0..).take(self.flows.apps.len()) {
+            self.arm_application(traffic);
         }
         let ahead: Vec<(Time, Name)> = self
             .flows
@@ -301,11 +276,10 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// A client of this host, and when it asks first.
-    fn add_client(&mut self, traffic: u32, name: &str, incast: &'a Incast) -> Option<Time> {
-        let (asks, first) = Asks::new(incast, self.run.seed, name, &self.run.plan.schedule);
-        self.clients.insert(traffic, Client { incast, asks, begun: 0 });
-        first.map(|at| self.on_clock(at))
+    fn arm_application(&mut self, traffic: u32) {
+        if let Some(at) = self.flows.apps[traffic as usize].next_at() {
+            self.arm(self.on_clock(at), Due::Start(traffic));
+        }
     }
 
     /// Does what the plan says until `stop` is set; what was seen.

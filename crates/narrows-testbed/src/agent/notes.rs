@@ -73,12 +73,28 @@ pub struct Flow {
 pub struct Query {
     /// The plan's traffic entry.
     pub traffic: u32,
+    /// Its number among the application's.
+    pub number: u32,
+    /// The node that asks.
+    pub client: u32,
+    /// Answers that complete it.
+    pub awaited: u32,
     /// When its first request was offered, on the plan's clock.
     pub start: Time,
     /// Until the last answer was whole.
     pub completion: Option<Span>,
     /// Answers so far.
     pub responses: u32,
+}
+
+impl Query {
+    /// An answer is whole.
+    pub(super) fn answer(&mut self, now: Time) {
+        self.responses += 1;
+        if self.responses == self.awaited {
+            self.completion = Some(now.since(self.start));
+        }
+    }
 }
 
 /// A sample of a flow without an end.

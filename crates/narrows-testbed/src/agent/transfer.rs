@@ -2,14 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use narrows_core::units::Time;
-use narrows_scenario::plan::FlowStart;
+use narrows_core::app::{Application, FlowStart};
 use narrows_scenario::traffic::flows::Name;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use super::message::{NAME_BYTES, from_bytes, to_bytes, with_name};
-use super::notes::{Query, Received, Sent};
+use super::notes::{Received, Sent};
 use super::socket::Info;
 use super::{Agent, Due, ENDLESS, PIECE, Reading, Sending, Writing, socket};
 
@@ -245,20 +244,10 @@ impl<'a> Agent<'a> {
             }
         }
         if let Some(query) = query {
-            self.answered(now, query);
+            self.notes.queries[query as usize].answer(now);
         }
-    }
-
-    pub(super) fn answered(&mut self, now: Time, query: u32) {
-        let Query { traffic, start, completion, responses } = &mut self.notes.queries[query as usize];
-        let traffic = *traffic;
-        let client = self.clients.get_mut(&traffic).expect("queries belong to clients");
-        *responses += 1;
-        if *responses as usize == client.incast.servers.len() {
-            *completion = Some(now.since(*start));
-        }
-        if client.asks.handle_answer(now) {
-            self.arm(self.on_clock(now), Due::Start(traffic));
+        if self.flows.apps[name.traffic as usize].handle_delivered(now, name.sequence) {
+            self.arm(self.on_clock(now), Due::Start(name.traffic));
         }
     }
 
