@@ -7,7 +7,8 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
-.PHONY: demo test lints rust-tests instruction-gate tools live-test narrowsd guest-kernel bench nightly clean
+.PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools instruction-gate tools \
+	live-test narrowsd guest-kernel bench nightly clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends $(1)) >/dev/null
@@ -16,24 +17,36 @@ packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-i
 demo: .venv/built
 	$(BIN)/narrows reproduce gemini/fig13 --quick
 
-# Two at a time, for none of them keeps two processors busy; what each says stands together. Lines begin with + where make cannot
-# see that they call it.
-SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 # Cargo would take the jobs of the make above it for its own: one for each of two.
 OWN_JOBS := env -u MAKEFLAGS -u MFLAGS
+# Two jobs at a time, for none of them keeps two processors busy; what each says stands together. Lines begin with + where make
+# cannot see that they call it.
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
+TESTS := lints rust-tests python-lints python-tests instruction-gate
+SYSTEM_TESTS := system-tests
 
-## Every check that a change must pass.
+## Every check that a change must pass, but for `make test-system`.
 test: tools
-	+@$(SIDE_BY_SIDE) lints .venv/built
-	+@$(SIDE_BY_SIDE) rust-tests $(if $(WITHOUT),,narrowsd)
+	+@$(SIDE_BY_SIDE) $(TESTS)
+
+## What needs a guest, a browser or a cluster, or kills processes; what cannot run says why.
+test-system: tools
+	+@$(SIDE_BY_SIDE) $(SYSTEM_TESTS)
+
+## Both, side by side.
+ci: tools
+	+@$(SIDE_BY_SIDE) $(TESTS) $(SYSTEM_TESTS)
+
+## In three minutes, when all is compiled: format, lints, unit tests of the machines, Python's tests without a simulator.
+quick:
+	cargo fmt --all --check
+	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
+	$(OWN_JOBS) cargo test --quiet --lib $(QUICK:%=--package narrows-%)
 	$(BIN)/ruff check python experiments
 	$(BIN)/ruff format --check python experiments
 	$(BIN)/mypy
-	@command -v chromium >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends chromium) >/dev/null 2>&1 || \
-		echo 'chromium is not installed: the test that opens the report in a browser will be skipped'
-	@command -v valgrind >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null 2>&1 || true
-	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
-	+@$(SIDE_BY_SIDE) python-tests-1 python-tests-2 python-tests-3 python-tests-0 instruction-gate
+	$(BIN)/pytest -m 'not (simulator or system or ray or live)'
+QUICK := core network plan scenario
 
 lints:
 	cargo fmt --all --check
@@ -41,16 +54,30 @@ lints:
 	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --test live --quiet -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(OWN_JOBS) cargo doc --no-deps --document-private-items --quiet
 
-# All of them by one command: what each package asks of its dependencies is then compiled once.
-rust-tests:
+# All of them by one command: what each package asks of its dependencies is then compiled once. After the lints, as both have the
+# same folder of cargo's, which one at a time may use.
+rust-tests: | lints
 	$(OWN_JOBS) cargo test --quiet --workspace --exclude narrows-python $(WITHOUT)
 	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED')
 
-# Every fourth file: quarters, of which two run at a time.
-python-tests-%:
-	$(BIN)/pytest -r s $$(ls python/tests/test_*.py | awk 'NR % 4 == $*')
+python-lints: .venv/built
+	$(BIN)/ruff check python experiments
+	$(BIN)/ruff format --check python experiments
+	$(BIN)/mypy
 
-instruction-gate:
+python-tests: .venv/built
+	$(BIN)/pytest -r s --numprocesses=2 --dist=worksteal
+
+system-tests: .venv/built $(if $(WITHOUT),,narrowsd) system-tools
+	$(BIN)/pytest -r s -m 'system and not live'
+
+# The one job that installs packages while others run.
+system-tools:
+	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
+	$(call packages,chromium,command -v chromium) 2>&1 || \
+		echo 'chromium cannot be installed here: the test that opens the report in a browser is SKIPPED'
+
+instruction-gate: .venv/built
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
 
 # What compiles; programs for the kernel need more, and who may not install it checks the rest. A cargo that finds the pinned
@@ -59,6 +86,7 @@ tools:
 	@cargo --version >/dev/null
 	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib) 2>&1 || \
 		echo 'clang and libelf-dev cannot be installed here: what needs them is SKIPPED'
+	$(call packages,valgrind,command -v valgrind) 2>&1 || true
 
 ## The controllers and the emulator on this machine's kernel, as root, then in the guest, and the truth table; what cannot run says why.
 live-test:
@@ -70,12 +98,13 @@ live-test:
 	$(BIN)/pytest -r s -m live
 	$(BIN)/narrows reproduce linux
 
-## narrowsd, static: for hosts without the libraries that built it, and for guests.
-STATIC := x86_64-unknown-linux-gnu
-narrowsd:
+## narrowsd, static: for hosts without the libraries that built it, and for guests. Only its own crate is told so; the others are
+## those of the native module, after which it is therefore built.
+narrowsd: | .venv/built
 	$(call packages,clang libelf-dev zlib1g-dev pkg-config,command -v clang && pkg-config --exists libelf zlib)
-	@echo 'compiling narrowsd: one to six minutes'
-	@RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' $(OWN_JOBS) cargo build --quiet --release --package narrows-daemon --target $(STATIC)
+	@echo 'compiling narrowsd: one to four minutes'
+	@$(OWN_JOBS) cargo rustc --quiet --release --package narrows-daemon --bin narrowsd -- -C target-feature=+crt-static -C strip=symbols
+	@cp target/release/narrowsd target/narrowsd
 
 ## Debian's cloud kernel for guests, unpacked into the cache, not installed; KERNEL=6.12 for another.
 KERNEL := 6.1
@@ -84,13 +113,15 @@ guest-kernel:
 	$(call packages,qemu-system-x86 kmod xz-utils,command -v qemu-system-x86_64 && command -v depmod && command -v xz)
 	crates/narrows-testbed/guest-kernel.sh $(KERNEL) $(CACHE)
 
-## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed.
-bench: .venv/built
+## Cost per packet-hop, beside this machine's hold loop; and ns-3's, where libns3-dev is installed. As wheels are compiled.
+bench: .venv/bin/maturin
+	$(DEVELOP) --profile dist --extras dev
+	rm -f .venv/built
 	$(BIN)/narrows bench $(if $(wildcard /usr/include/ns3/core-module.h),--peers)
 
 ## What takes longer: fuzzing, licences, undefined behaviour, a cluster, the full experiments and their claims.
 TOOLS := target/tools/bin
-nightly: test $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
+nightly: test test-system $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	$(TOOLS)/cargo-deny --log-level error check licenses bans sources
 	for target in experiment notification segments tunnel; do \
 		PATH=$(CURDIR)/$(TOOLS):$$PATH cargo +nightly fuzz run $$target -- -max_total_time=300 -max_len=4096 || exit 1; \
@@ -99,7 +130,7 @@ nightly: test $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 		then PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package narrows-core --lib && \
 			cargo +nightly miri test --package narrows-network --lib prefetch; \
 		else echo 'miri is not installed for the nightly toolchain: skipped'; fi
-	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --quiet --extras dev,ray
+	$(DEVELOP) --release --extras dev,ray
 	$(BIN)/pytest -m ray
 	$(BIN)/narrows reproduce gemini
 
@@ -115,6 +146,14 @@ clean:
 	touch $@
 
 .venv/built: .venv/bin/maturin pyproject.toml $(RUST)
-	@echo 'compiling: about a minute'
-	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(OWN_JOBS) $(BIN)/maturin develop --release --quiet --extras dev
+	@echo 'compiling: about two minutes'
+	$(DEVELOP) --release --extras dev
 	touch $@
+
+DEVELOP := PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(OWN_JOBS) $(BIN)/maturin develop --quiet
+
+## The native module anew after an edit, optimised less and compiled in pieces: for whoever tries a controller.
+fast: .venv/bin/maturin
+	@test -e .venv/built || $(DEVELOP) --profile fast --extras dev
+	@$(OWN_JOBS) cargo build --quiet --profile fast --package narrows-python --features pyo3/extension-module
+	@cp --remove-destination target/fast/lib_native.so python/narrows/_native.abi3.so

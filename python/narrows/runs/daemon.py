@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "NARROWSD"
 """Of the environment: the program's path, if it is neither installed nor built in the checkout."""
-BUILT: Final = "target/x86_64-unknown-linux-gnu/release/narrowsd"
+BUILT: Final = "target/narrowsd"
 """Where `make narrowsd` leaves it in a checkout."""
 ANSWER_SECONDS: Final = 60
 """For what it answers without running anything."""
