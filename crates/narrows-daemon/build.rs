@@ -20,7 +20,7 @@ fn main() {
         vec![("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/drr", "core/src/queue/drr")];
     single.extend(controllers.iter().map(|(name, place)| (name.as_str(), place.as_str())));
     Sources {
-        crates: &["core", "network", "scenario", "results", "tables", "kernel", "testbed", "wire", "daemon"],
+        crates: &["core", "network", "plan", "results", "kernel", "testbed", "wire", "daemon"],
         // Transport and controllers of a live run are the kernel's; what the other verbs are for makes no runs.
         without: &[
             "core/src/tcp",

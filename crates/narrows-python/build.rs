@@ -7,7 +7,7 @@ use narrows_sources::Sources;
 
 fn main() {
     Sources {
-        crates: &["core", "network", "results", "scenario", "sim"],
+        crates: &["core", "network", "plan", "results", "sim"],
         without: &[],
         but: &[],
         folders: &[("cc", "core/src/cc"), ("queue/aqm", "core/src/queue/aqm"), ("edge", "core/src/edge")],

@@ -35,6 +35,9 @@ def build() -> str:
 def controllers() -> str:
     """JSON list: name, title, about, source, ecn, parameters [{name, kind, default, range, about}]."""
 
+def tables() -> str:
+    """JSON list: name, row, columns [{name, type, nullable, unit, description}]; types as polars calls them."""
+
 def schema() -> str:
     """JSON Schema of experiment files."""
 
@@ -46,9 +49,10 @@ def expand(
     seeds: str | None = None,
     memory_limit_bytes: int | None = None,
 ) -> str:
-    """JSON {name, title, seeds, plans: [{hash, version, arm, axes, declared, plan, summary}], differences: [{…}]}.
+    """JSON {name, title, seeds, plans, differences, warnings}.
 
-    A difference is {path, values: {arm: value}, declared}.
+    A plan is {hash, version, arm, axes, declared, plan, summary}, a difference {path, values: {arm: value}, declared}, a
+    warning {text, help, schemes, plans}, where no schemes stand for all.
     """
 
 def start(plan_json: str, seed: int, *, threads: int = 1) -> Run:

@@ -65,6 +65,11 @@ def controllers() -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", json.loads(_module().controllers()))
 
 
+def tables() -> list[dict[str, Any]]:
+    """Every table of a run: name, row, columns."""
+    return cast("list[dict[str, Any]]", json.loads(_module().tables()))
+
+
 def schema() -> dict[str, Any]:
     """The JSON Schema of experiment files."""
     return cast("dict[str, Any]", json.loads(_module().schema()))

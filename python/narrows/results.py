@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from narrows import wording
-from narrows.columns import TABLES
+from narrows.columns import tables
 from narrows.errors import bad_input
 from narrows.frames import COUNTED, Frames, collected
 from narrows.measures import longlived
@@ -288,7 +288,7 @@ class Results(Tabular):
 
         An axis that is called like a column of a table gets a prefix.
         """
-        taken = {"arm", "case", "seed"} | {column for table in TABLES.values() for column in table.schema}
+        taken = {"arm", "case", "seed"} | {column for table in tables().values() for column in table.schema}
         return tuple(f"axis_{name}" if name in taken else name for name in self.entry.axes)
 
     @property

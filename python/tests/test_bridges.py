@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from conftest import flows, frames, ports
 
-from narrows.columns import BRIDGES
+from narrows import columns
 from narrows.measures.named import NotEvaluable, value_by_seed
 
 
@@ -17,8 +17,8 @@ def labelled(rows, schema):
 
 def ends(*rows):
     """Ends of bridges, each with its packets with data and its marked ones."""
-    zeros = [0 if dtype == pl.UInt64 else "x" for dtype in BRIDGES.schema.values()]
-    table = labelled([zeros] * len(rows), BRIDGES.schema)
+    zeros = [0 if dtype == pl.UInt64 else "x" for dtype in columns.tables()["bridges"].schema.values()]
+    table = labelled([zeros] * len(rows), columns.tables()["bridges"].schema)
     data, marked = zip(*rows, strict=True)
     return table.with_columns(data_packets=pl.Series(data), marked_packets=pl.Series(marked))
 

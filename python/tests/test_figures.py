@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from conftest import CHECKOUT, flows, frames, ports
 
+from narrows import columns
 from narrows.claims import catalogue
-from narrows.columns import FLOWS
 from narrows.figures import bars, occupancy, queues, requests, style, sweep
 from narrows.figures.distribution import curves
 from narrows.frames import Frames
@@ -154,7 +154,7 @@ def nothing():
         made,
         ports=made.ports.with_columns(measured_ns=pl.lit(10**9, dtype=pl.UInt64)),
         requests=pl.DataFrame({"case": ["a"], "completion_ns": [None]}, schema_overrides={"completion_ns": pl.UInt64}),
-        long=pl.DataFrame(schema=labels | dict(FLOWS.schema) | long),
+        long=pl.DataFrame(schema=labels | dict(columns.tables()["flows"].schema) | long),
     )
 
 

@@ -11,7 +11,7 @@ from conftest import CHECKOUT
 SCRIPT = """
 import json, sys
 from narrows import native
-from narrows.columns import TABLES, conform
+from narrows.columns import conform, tables
 from narrows.errors import BadInput
 from narrows.experiment import Experiment
 from narrows.runs.backends import program_of
@@ -22,7 +22,7 @@ small = Experiment("experiments/gemini/fig04/experiment.toml", quick=True,
 run = native.Run(json.dumps(small.plans[0].body), 1)
 run.progress()
 results = run.join()
-for name in TABLES:
+for name in tables():
     conform(name, results.table(name))
 manifest = results.manifest()
 swept = Experiment("experiments/gemini/fig10/experiment.toml")

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use failure::Failure;
-use narrows_scenario::sources::Sources;
+use narrows_plan::Sources;
 
 /// The version of the package, and the digest of the sources that all runs depend on.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("NARROWS_ENGINE"));

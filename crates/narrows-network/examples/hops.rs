@@ -12,7 +12,7 @@ use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_network::{Entity, Event, Network, Offered, Payload};
-use narrows_scenario::plan::{Graph, Link, LossOf, Node, NodeKind, Role};
+use narrows_plan::{Graph, Link, LossOf, Node, NodeKind, Role};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;

@@ -17,7 +17,7 @@ mod wheel;
 
 use crate::port::First;
 use narrows_core::units::Time;
-use narrows_scenario::plan::Graph;
+use narrows_plan::Graph;
 use wheel::{Popped, Wheel};
 
 const SLOT_BITS: u32 = 24;

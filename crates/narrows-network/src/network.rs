@@ -28,7 +28,7 @@ use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::probe::Probe;
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Bytes, Packets, Time};
-use narrows_scenario::plan::{Graph, NodeKind};
+use narrows_plan::{Graph, NodeKind};
 
 /// What a network must know of a packet. Up to 32 bytes keep a record within 40.
 pub trait Payload: Copy {

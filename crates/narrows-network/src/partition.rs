@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use narrows_core::units::Span;
-use narrows_scenario::plan::Graph;
+use narrows_plan::Graph;
 
 /// Most parts of a partition. Sites beyond them share the last one.
 pub const MOST_PARTS: usize = 16;
@@ -80,7 +80,7 @@ impl Partition {
 mod tests {
     use narrows_core::queue::Limit;
     use narrows_core::units::Rate;
-    use narrows_scenario::plan::{Link, LossOf, Node, NodeKind, Role, Scheduler};
+    use narrows_plan::{Link, LossOf, Node, NodeKind, Role, Scheduler};
 
     use super::*;
 

@@ -7,7 +7,7 @@
 //! Built once, from the graph; packets only read it.
 
 use narrows_core::rng::{Stream, mix};
-use narrows_scenario::plan::{Graph, NodeKind};
+use narrows_plan::{Graph, NodeKind};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::hint::select_unpredictable;

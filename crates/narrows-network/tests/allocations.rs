@@ -7,7 +7,7 @@ use narrows_core::probe::NoProbe;
 use narrows_core::queue::{Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network};
-use narrows_scenario::plan::Scheduler;
+use narrows_plan::Scheduler;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Packet, connect, graph, threshold};

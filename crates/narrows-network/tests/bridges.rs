@@ -7,7 +7,7 @@ use narrows_core::edge::dcib::{Config, Share};
 use narrows_core::probe::NoProbe;
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered, Partition};
-use narrows_scenario::plan::{Graph, LossOf, Scheduler};
+use narrows_plan::{Graph, LossOf, Scheduler};
 use support::{Packet, connect, graph};
 
 const GBPS: Rate = Rate::from_gbps(1);

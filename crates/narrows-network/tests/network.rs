@@ -9,7 +9,7 @@ use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
-use narrows_scenario::plan::{CongestionPoint, Graph, Scheduler, Scope};
+use narrows_plan::{CongestionPoint, Graph, Scheduler, Scope};
 use proptest::prelude::*;
 use support::{Packet, connect, graph, threshold};
 

@@ -7,7 +7,7 @@ use narrows_core::probe::NoProbe;
 use narrows_core::queue::CongestionPointConfig;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Event, Network};
-use narrows_scenario::plan::{CongestionPoint, Graph, Scope};
+use narrows_plan::{CongestionPoint, Graph, Scope};
 use support::{Packet, connect, graph};
 
 const GBPS: Rate = Rate::from_gbps(1);
@@ -151,7 +151,7 @@ fn it_goes_on_from_switch_to_switch_and_ends_where_the_site_ends() {
     connect(&mut graph, 3, 4, GBPS, DELAY);
     let wan = connect(&mut graph, 4, 5, GBPS, DELAY);
     for link in [wan, wan + 1] {
-        graph.links[link].role = narrows_scenario::plan::Role::Wan;
+        graph.links[link].role = narrows_plan::Role::Wan;
     }
     let sampling = CongestionPointConfig { set_point: Bytes::new(3_000), weight: 2, sample_base: Bytes::new(15_000) };
     graph.links[wan].congestion_point = Some(CongestionPoint { sampling, scope: Scope::SourceDatacenter });

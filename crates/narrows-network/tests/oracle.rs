@@ -9,7 +9,7 @@ use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network};
-use narrows_scenario::plan::{Graph, NodeKind, Scheduler};
+use narrows_plan::{Graph, NodeKind, Scheduler};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use narrows_core::cc::{EcnUse, Kind, Parameter, SPECS, Value};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
+use narrows_plan::{Plan, Sources};
 use narrows_scenario::differences::differences;
-use narrows_scenario::plan::Plan;
-use narrows_scenario::sources::Sources;
 use narrows_scenario::summary::Summary;
 use narrows_scenario::{Limits, Overrides, Warning, json_schema, load, real_text};
 use pyo3::exceptions::PyValueError;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use narrows_plan::Plan;
 use narrows_results::Results;
-use narrows_scenario::plan::Plan;
 use narrows_sim::{Progress, Ran, hold_ns};
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

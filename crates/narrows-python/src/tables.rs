@@ -2,11 +2,14 @@
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_schema::{DataType, FieldRef};
+use narrows_plan::Plan;
 use narrows_results::Results;
-use narrows_scenario::plan::Plan;
+use narrows_results::tables::{TABLES, columns};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use serde_json::{Value as Json, json};
 
 /// A table that any Arrow consumer can take [Arrow PyCapsule interface].
 #[pyclass(frozen)]
@@ -29,8 +32,27 @@ impl Table {
     }
 }
 
+/// Every table, what a row of it is, and its columns, as JSON.
+#[pyfunction]
+pub(crate) fn tables() -> String {
+    let column = |field: &FieldRef| {
+        json!({
+            "name": field.name(),
+            "type": match field.data_type() { DataType::Utf8 => "String".to_owned(), other => format!("{other:?}") },
+            "nullable": field.is_nullable(),
+            "unit": field.metadata()["unit"],
+            "description": field.metadata()["description"],
+        })
+    };
+    let table = |(name, row)| {
+        let columns = columns(name).expect("each of these names has a table");
+        json!({ "name": name, "row": row, "columns": columns.fields().iter().map(column).collect::<Vec<_>>() })
+    };
+    Json::from_iter(TABLES.map(table)).to_string()
+}
+
 /// The table of this name.
 pub(crate) fn table(name: &str, plan: &Plan, results: &Results) -> PyResult<Table> {
-    let batch = narrows_tables::table(name, plan, results);
+    let batch = narrows_results::tables::table(name, plan, results);
     Ok(Table { batch: batch.ok_or_else(|| PyKeyError::new_err(format!("there is no table {name}")))? })
 }

@@ -5,13 +5,14 @@
 //! | `rows` | the rows themselves |
 //! | `ports` | a port's counters and the looks at its backlog become its row |
 //! | `ideal` | how long a transfer takes on an empty network |
-//!
-//! Columns and files are made elsewhere.
+//! | `tables` | the rows as Arrow tables, with what each column means |
 #![forbid(unsafe_code)]
 
 mod ideal;
 mod ports;
 mod rows;
+#[cfg(feature = "tables")]
+pub mod tables;
 
 pub use ideal::Ideal;
 pub use rows::{BridgeRow, FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};

@@ -3,7 +3,7 @@
 use narrows_core::probe::DropReason;
 use narrows_core::units::Time;
 use narrows_network::Counters;
-use narrows_scenario::plan::Link;
+use narrows_plan::Link;
 
 use crate::rows::{PortRow, real};
 
@@ -48,7 +48,7 @@ impl PortRow {
 mod tests {
     use narrows_core::queue::Limit;
     use narrows_core::units::{Bytes, Packets, Rate, Span};
-    use narrows_scenario::plan::{LossOf, Role};
+    use narrows_plan::{LossOf, Role};
 
     use super::*;
 

@@ -8,8 +8,8 @@ use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Fraction;
 use crate::experiment::selector::{Controller, Scalar};
-use crate::plan::ControllerChoice;
 use crate::units;
+use narrows_plan::ControllerChoice;
 
 /// The choice, with the spec's defaults where nothing is said.
 pub(crate) fn resolve(

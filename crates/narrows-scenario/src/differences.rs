@@ -15,10 +15,10 @@ use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
 use crate::controller::describe_value;
-use crate::plan::{
+use crate::select::role_name;
+use narrows_plan::{
     Connections, Graph, Link, LossOf, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope, Traffic,
 };
-use crate::select::role_name;
 
 /// One fact that is not the same in all plans.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -417,7 +417,7 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
 /// Eight digits that differ where things too long to tell differ.
 fn digest(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).expect("parts of a plan are JSON");
-    format!("#{:08x}", crate::hash::of_json(&value) >> 96)
+    format!("#{:08x}", narrows_plan::of_json(&value) >> 96)
 }
 
 #[cfg(test)]
@@ -442,7 +442,7 @@ mod tests {
         end = "1s"
     "#;
 
-    fn table(plans: &[&crate::plan::Plan]) -> String {
+    fn table(plans: &[&narrows_plan::Plan]) -> String {
         let line = |difference: super::Difference| {
             let super::Difference { path, values, declared } = difference;
             format!("{path}: {}{}", values.join(" | "), if declared { "" } else { "  (undeclared)" })
@@ -459,7 +459,7 @@ mod tests {
     /// The facts that differ and that no arm or axis declares.
     fn undeclared(text: &str) -> Vec<String> {
         let plans = plans(text);
-        let plans: Vec<&crate::plan::Plan> = plans.iter().collect();
+        let plans: Vec<&narrows_plan::Plan> = plans.iter().collect();
         let differences = super::of(&plans, CONTROLLERS);
         assert!(!differences.is_empty());
         differences.into_iter().filter(|difference| !difference.declared).map(|difference| difference.path).collect()

@@ -20,7 +20,6 @@ use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
 use crate::experiment::selector::Scalar;
 use crate::experiment::{Arm, File, Sample, Seeds};
-use crate::plan::{Graph, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
 use crate::route::Routes;
 use crate::summary::Summary;
 use crate::topology::Named;
@@ -28,6 +27,7 @@ use crate::traffic::opened::Opened;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
 use crate::{Limits, Overrides, select, stack, topology};
+use narrows_plan::{Graph, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
 
 /// Most plans of one experiment: arms × combinations of the axes.
 pub const MOST_PLANS: u64 = 10_000;

@@ -1,9 +1,9 @@
-//! Text → experiment → validated → [`Vec<Plan>`](plan::Plan). Drivers take only plans.
+//! Text → experiment → validated → [`Vec<Plan>`](narrows_plan::Plan). Drivers take only plans.
 //!
 //! 1. [`experiment`]: the shape of the file. Quantities carry units, unknown keys are refused.
 //! 2. `document`: arms, axes and overrides replace values at dotted paths before anything is judged.
 //! 3. `topology`, [`traffic`]: named networks and workloads become nodes, links and processes.
-//! 4. `expand`: experiment × arms × sweep, each a [`plan::Plan`].
+//! 4. `expand`: experiment × arms × sweep, each a [`narrows_plan::Plan`].
 //!
 //! This crate is the only one with floating point, and it uses it through `libm`, so that every machine draws the same.
 //! It reads no clock and no entropy, and no file but the experiment and those it names beside it. Its input is not
@@ -23,12 +23,9 @@ mod error;
 mod expand;
 pub mod experiment;
 mod files;
-mod hash;
 mod offered;
-pub mod plan;
 pub mod route;
 mod select;
-pub mod sources;
 mod stack;
 mod suggest;
 pub mod summary;
@@ -56,7 +53,7 @@ pub struct Experiment {
     pub seeds: Vec<u64>,
     /// One for each arm and combination of the axes; arms in the order of the file, the last axis turning fastest. Plans
     /// of equal hash share their runs.
-    pub plans: Vec<plan::Plan>,
+    pub plans: Vec<narrows_plan::Plan>,
     /// What may not be meant.
     pub warnings: Vec<Warning>,
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use narrows_core::units::Time;
 
-use crate::plan::{Graph, Incast, Open, Pairs, Pattern, Plan};
 use crate::route::{NoPath, Routes};
-use crate::traffic::arrivals::{GOODPUT_OVER_WIRE, per_second};
+use narrows_plan::arrivals::{GOODPUT_OVER_WIRE, per_second};
+use narrows_plan::{Graph, Incast, Open, Pairs, Pattern, Plan};
 
 /// Flows per second of a process.
 pub(crate) fn flows_per_second(open: &Open) -> f64 {
@@ -60,6 +60,6 @@ fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
 fn shares_of_rates(graph: &Graph, bytes_per_second: &[f64]) -> Vec<f64> {
     let share =
-        |(link, bytes): (&crate::plan::Link, &f64)| bytes * 8.0 / (link.rate.as_bps() as f64 * GOODPUT_OVER_WIRE);
+        |(link, bytes): (&narrows_plan::Link, &f64)| bytes * 8.0 / (link.rate.as_bps() as f64 * GOODPUT_OVER_WIRE);
     graph.links.iter().zip(bytes_per_second).map(share).collect()
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Graph, NodeKind, Pairs};
+use narrows_plan::{Graph, NodeKind, Pairs};
 
 /// Two hosts with no path between them, by node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::selector::Selector;
-use crate::plan::{Graph, NodeKind, Role};
 use crate::topology::Named;
+use narrows_plan::{Graph, NodeKind, Role};
 
 /// Whether `text` matches a pattern in which `*` stands for any text.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {

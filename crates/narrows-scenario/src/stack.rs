@@ -6,7 +6,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::{Host, NearSource, ReactionPoint, Start};
 use crate::experiment::located::Located;
-use crate::plan::{Graph, Role};
+use narrows_plan::{Graph, Role};
 
 /// What `host` says over `base`, judged.
 pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {

@@ -8,9 +8,9 @@ use narrows_core::units::{Bytes, Span, Time};
 use serde::Serialize;
 
 use crate::offered;
-use crate::plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
 use crate::route::Routes;
 use crate::select::role_name;
+use narrows_plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
 
 mod memory;
 

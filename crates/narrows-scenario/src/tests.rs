@@ -9,6 +9,7 @@ use super::*;
 mod answers;
 mod errors;
 mod experiments;
+mod sources;
 
 /// Controllers of these tests: names and parameters as in the papers, so that the tests do not move with the registry.
 pub(crate) static CONTROLLERS: &[&Spec] = &[
@@ -81,6 +82,6 @@ pub(crate) fn expand(text: &str, overrides: &Overrides) -> Result<Experiment, Bo
 }
 
 /// The same, of a text that is right.
-pub(crate) fn plans(text: &str) -> Vec<plan::Plan> {
+pub(crate) fn plans(text: &str) -> Vec<narrows_plan::Plan> {
     expand(text, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render())).plans
 }

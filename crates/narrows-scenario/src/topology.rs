@@ -12,7 +12,7 @@ use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::network::{self, Aqm, LinkClass, Pi, Pool, Topology};
 use crate::experiment::quantity::{Fraction, Quantity, Room};
-use crate::plan::{CongestionPoint, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope};
+use narrows_plan::{CongestionPoint, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope};
 
 mod bridge;
 mod dumbbell;

@@ -7,6 +7,7 @@ use narrows_core::cc::Spec;
 use narrows_core::queue::drr::MOST_CLASSES;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Span, Time};
+use narrows_plan::arrivals;
 
 use crate::controller;
 use crate::error::{Judged, Problem};
@@ -17,14 +18,12 @@ use crate::experiment::traffic::{
     Arrivals, Connections as Written, LogNormal, Poisson, Sizes, Traffic as WrittenTraffic,
 };
 use crate::files;
-use crate::plan::{Connections, ControllerChoice, Graph, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic};
 use crate::route::{NoPath, Routes};
 use crate::select;
 use crate::stack;
 use crate::topology::Named;
+use narrows_plan::{Connections, ControllerChoice, Graph, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic};
 
-pub mod arrivals;
-pub mod flows;
 mod incast;
 mod listed;
 mod long;
@@ -217,13 +216,13 @@ fn sizes(written: &WrittenTraffic, at: &Located<WrittenTraffic>, scene: &Scene<'
         return Err(Problem::Missing { key: "size", example: "size = { cdf = \"web-search\" }" }.at(&at.span));
     };
     match &size.value {
-        Sizes::Cdf(name) => SizeDistribution::built_in(&name.value).ok_or_else(|| {
+        Sizes::Cdf(name) => sizes::built_in(&name.value).ok_or_else(|| {
             let known = sizes::built_in_names();
             Problem::UnknownName { what: "distribution", name: name.value.clone(), known }.at(&name.span)
         }),
         Sizes::File(path) => {
             let text = files::beside(scene.folder, path)?;
-            SizeDistribution::parse(&path.value, &text).map_err(|problem| problem.at(&path.span))
+            sizes::parse(&path.value, &text).map_err(|problem| problem.at(&path.span))
         }
         Sizes::Fixed(size) => Ok(SizeDistribution::fixed(positive("a size")(size)?)),
     }

@@ -7,8 +7,8 @@ use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
-use crate::plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, Traffic};
 use crate::route::Routes;
+use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, Traffic};
 
 /// A sentence, what to do about it, and the plans that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_scenario::plan::Pattern;
+use narrows_plan::Pattern;
 use narrows_scenario::{Limits, Overrides, load, load_str};
 
 fn experiment(name: &str) -> PathBuf {

@@ -8,8 +8,8 @@ use narrows_core::packet::Ecn;
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Time};
 use narrows_network::{Entity, Payload};
+use narrows_plan::{Link, Plan};
 use narrows_results::BridgeRow;
-use narrows_scenario::plan::{Link, Plan};
 
 use crate::connections::Side;
 use crate::packet::Packet;

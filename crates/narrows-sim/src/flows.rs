@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 use narrows_core::app::{Begins, FlowStart};
 use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_scenario::traffic::flows::Name;
+use narrows_plan::flows::Name;
 
 /// Flows that one run can name: 0 is no tag, and an entry without flows that comes last begins where all others end.
 pub(crate) const MOST_FLOWS: u64 = u32::MAX as u64 - 1;

@@ -4,7 +4,7 @@ use narrows_core::cc::{self, Context, Controller, EcnUse, Settings, Spec};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::tcp::{EcnMode, Stack, initial_path};
 use narrows_core::units::Rate;
-use narrows_scenario::plan::{Plan, Traffic};
+use narrows_plan::{Plan, Traffic};
 
 /// The stacks of a run: one for each traffic entry and line rate in use.
 #[derive(Clone, Debug)]

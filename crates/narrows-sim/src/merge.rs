@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
+use narrows_plan::Plan;
 use narrows_results::{BridgeRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
-use narrows_scenario::plan::Plan;
 
 use crate::connections::opener;
 use crate::flows::{Flow, Flows, Names};
@@ -161,7 +161,7 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
 }
 
 fn merge_ports(plan: &Plan, partition: &Partition, parts: &[Notes]) -> Vec<PortRow> {
-    let row = |(port, link): (usize, &narrows_scenario::plan::Link)| {
+    let row = |(port, link): (usize, &narrows_plan::Link)| {
         let of = |node: u32| &parts[partition.part_of(node) as usize].ports[port];
         PortRow { dropped_impairment_packets: of(link.to).dropped_impairment_packets, ..of(link.from).clone() }
     };

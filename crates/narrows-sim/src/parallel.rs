@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use narrows_core::units::{Span, Time};
 use narrows_network::Partition;
+use narrows_plan::Plan;
 use narrows_results::Results;
-use narrows_scenario::plan::Plan;
 
 use crate::calibrate::thread_cpu_ns;
 use crate::merge::merge;

@@ -25,9 +25,9 @@ use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
+use narrows_plan::flows::Name;
+use narrows_plan::{Connections as Mode, NodeKind, Plan, Traffic};
 use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
-use narrows_scenario::plan::{Connections as Mode, NodeKind, Plan, Traffic};
-use narrows_scenario::traffic::flows::Name;
 
 use choice::Choice;
 

@@ -5,9 +5,9 @@
 mod plans;
 
 use narrows_core::units::{Bytes, Rate, Span};
+use narrows_plan::flows::request_times;
+use narrows_plan::{Connections, FlowStart, Incast, Pattern, Role, SampledFlow, Scheduler, Traffic};
 use narrows_results::Quantity;
-use narrows_scenario::plan::{Connections, FlowStart, Incast, Pattern, Role, SampledFlow, Scheduler, Traffic};
-use narrows_scenario::traffic::flows::request_times;
 use plans::{Dumbbell, at, flow, run};
 
 fn asked(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {

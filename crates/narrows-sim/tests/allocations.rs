@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use narrows_core::units::Span;
-use narrows_scenario::plan::{Plan, Sampling};
+use narrows_plan::{Plan, Sampling};
 use narrows_sim::{Partition, Simulation, run_in_parts};
 use plans::{Dumbbell, at};
 

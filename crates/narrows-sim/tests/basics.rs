@@ -5,7 +5,7 @@
 mod plans;
 
 use narrows_core::units::{Bytes, Span};
-use narrows_scenario::plan::{Connections, Pattern};
+use narrows_plan::{Connections, Pattern};
 use plans::{Dumbbell, flow, run};
 
 /// Payload of a full segment over its length on the wire.

@@ -6,8 +6,8 @@ mod plans;
 
 use narrows_core::edge::dcib::{Config, Hiding, Share};
 use narrows_core::units::{Bytes, Rate, Span};
+use narrows_plan::{LossOf, Pattern, Plan};
 use narrows_results::Results;
-use narrows_scenario::plan::{LossOf, Pattern, Plan};
 use plans::{Dumbbell, flow, run};
 use proptest::prelude::*;
 

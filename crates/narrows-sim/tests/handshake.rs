@@ -6,8 +6,8 @@ mod plans;
 
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Span};
+use narrows_plan::{Connections, Pattern, Plan};
 use narrows_results::FlowRow;
-use narrows_scenario::plan::{Connections, Pattern, Plan};
 use plans::{Dumbbell, flow, run, smooth};
 
 const RTT: u64 = 10_000_000;

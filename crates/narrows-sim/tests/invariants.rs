@@ -7,7 +7,7 @@ mod plans;
 use narrows_core::cc::{EcnUse, SPECS};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span};
-use narrows_scenario::plan::{Connections, FlowStart, Pattern};
+use narrows_plan::{Connections, FlowStart, Pattern};
 use plans::{Dumbbell, at, run};
 use proptest::prelude::*;
 

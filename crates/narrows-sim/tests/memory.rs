@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span};
-use narrows_scenario::plan::{Pattern, Plan, Sampling};
+use narrows_plan::{Pattern, Plan, Sampling};
 use narrows_sim::Simulation;
 use plans::{Dumbbell, at, flow, smooth};
 

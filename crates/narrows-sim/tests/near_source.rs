@@ -9,8 +9,8 @@ use narrows_core::queue::CongestionPointConfig;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span};
+use narrows_plan::{CongestionPoint, Pattern, Plan, Scope};
 use narrows_results::{Quantity, Results};
-use narrows_scenario::plan::{CongestionPoint, Pattern, Plan, Scope};
 use plans::{Dumbbell, flow, run};
 
 const POINT: CongestionPoint = CongestionPoint {

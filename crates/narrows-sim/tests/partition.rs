@@ -11,9 +11,9 @@ use narrows_core::rng::Stream;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_plan::*;
 use narrows_results::Results;
 use narrows_scenario::Overrides;
-use narrows_scenario::plan::*;
 use narrows_sim::{Partition, Simulation, run, run_in_parts};
 
 const END: Span = Span::from_ms(60);

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::Network;
+use narrows_plan::flows::Name;
+use narrows_plan::{FlowStart, Plan};
 use narrows_results::{FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
-use narrows_scenario::plan::{FlowStart, Plan};
-use narrows_scenario::traffic::flows::Name;
 
 use crate::address;
 use crate::agent::{self, Notes};

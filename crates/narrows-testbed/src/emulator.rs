@@ -23,7 +23,7 @@ use narrows_core::probe::NoProbe;
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered};
-use narrows_scenario::plan::{Graph, NodeKind, Sampling, Schedule};
+use narrows_plan::{Graph, NodeKind, Sampling, Schedule};
 use narrows_wire::Key;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::{self, Errno};

@@ -3,7 +3,7 @@
 
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_network::{Counters, Network, Payload};
-use narrows_scenario::plan::{Graph, Sampling, Schedule};
+use narrows_plan::{Graph, Sampling, Schedule};
 
 /// One look at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use etherparse::PacketBuilder;
 use narrows_core::queue::Feedback;
-use narrows_scenario::plan::Graph;
+use narrows_plan::Graph;
 use narrows_wire::notification::{HOP_LIMIT, LENGTH, PORT};
 use narrows_wire::{Flow, Key, Notification};
 

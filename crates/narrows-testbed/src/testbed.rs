@@ -9,8 +9,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Network;
+use narrows_plan::{NodeKind, Plan, Role};
 use narrows_results::{PortRow, Results};
-use narrows_scenario::plan::{NodeKind, Plan, Role};
 use narrows_wire::Key;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -187,7 +187,7 @@ pub struct Outcome {
 impl Outcome {
     /// A table of the results, with the columns of a simulated run's; `None` if there is none of this name.
     pub fn table(&self, name: &str, plan: &Plan) -> Option<RecordBatch> {
-        narrows_tables::table(name, plan, &self.results)
+        narrows_results::tables::table(name, plan, &self.results)
     }
 }
 

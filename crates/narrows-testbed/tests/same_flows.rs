@@ -5,8 +5,8 @@ use narrows_core::cc::spec;
 use narrows_core::queue::Limit;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
-use narrows_scenario::plan::*;
-use narrows_scenario::traffic::flows::Name;
+use narrows_plan::flows::Name;
+use narrows_plan::*;
 use narrows_sim::Simulation;
 use narrows_testbed::agent::Drawn;
 
@@ -54,7 +54,7 @@ fn the_same_seed_has_the_same_flows_as_in_the_simulator() {
     let open = Open {
         mean_interarrival: Span::from_ms(5),
         sigma: None,
-        sizes: SizeDistribution::built_in("web-search").unwrap(),
+        sizes: narrows_scenario::traffic::sizes::built_in("web-search").unwrap(),
         pairs: Pairs::Between { sources: vec![0, 1, 2], destinations: vec![1, 2, 3] },
         exact: false,
         request: Some(Bytes::new(100)),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from narrows.columns import TABLES
+from narrows.columns import tables
 from narrows.errors import Cancelled, RunFailed
 from narrows.experiment import case_name
 from narrows.runs import daemon
@@ -65,7 +65,7 @@ def make(request: Request, look: Look, scratch: Path, version: str) -> Made:
         raise daemon.trouble(code, _tail(errors), what=f"{case} on {request.backend}")
     manifest = _manifest(out, request, version) | {"cpu_ns": _cpu_ns() - before_ns}
     manifest["ns_per_packet_hop"] = manifest["cpu_ns"] / max(1, manifest["packet_hops"])
-    return Made({name: _table(out, name) for name in TABLES}, manifest | {"plan": request.unlabelled})
+    return Made({name: _table(out, name) for name in tables()}, manifest | {"plan": request.unlabelled})
 
 
 def _cpu_ns() -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from narrows import native
-from narrows.columns import TABLES
+from narrows.columns import tables
 from narrows.errors import RunFailed
 from narrows.runs.backends import Backend
 from narrows.runs.store import encoded
@@ -61,7 +61,7 @@ def make(request: Request, look: Callable[[tuple[int, int, int]], bool]) -> Made
     manifest = results.manifest()
     if manifest["plan_hash"] != request.hash:
         raise RunFailed(f"the simulator ran plan {manifest['plan_hash']}, not {request.hash}")
-    files = {name: encoded(name, results.table(name)) for name in TABLES}
+    files = {name: encoded(name, results.table(name)) for name in tables()}
     return Made(files, manifest | {"plan": request.unlabelled})
 
 

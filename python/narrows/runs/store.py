@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import polars as pl
 import xxhash
 
-from narrows.columns import TABLES, conform
+from narrows.columns import conform, tables
 from narrows.errors import BadInput, bad_input
 
 if TYPE_CHECKING:
@@ -179,12 +179,12 @@ class Store:
         The caller holds the run's lock. Raises `BadInput` where the disk is full or the folder cannot be written.
         """
         target, partial = self.folder(plan, seed), self._beside(plan, seed, "partial")
-        digests = {name: digest(files[name]) for name in TABLES}
+        digests = {name: digest(files[name]) for name in tables()}
         text = json.dumps({"format": FORMAT, **manifest, "tables": digests}, indent=1, ensure_ascii=False)
-        self._verified -= {target / f"{name}.parquet" for name in TABLES}
+        self._verified -= {target / f"{name}.parquet" for name in tables()}
         try:
             partial.mkdir()
-            for name in TABLES:
+            for name in tables():
                 _write_through(partial / f"{name}.parquet", files[name])
             _write_through(partial / "manifest.json", f"{text}\n".encode())
             _sync(partial)
@@ -226,7 +226,7 @@ class Store:
         except (OSError, pl.exceptions.PolarsError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise self._damaged(plan, seed, f"cannot read {path}: {reason}") from error
-        if dict(found) != dict(TABLES[table].schema):
+        if dict(found) != dict(tables()[table].schema):
             raise self._damaged(plan, seed, f"{path} does not have the columns of {table}")
         return pl.scan_parquet(path, glob=False)
 

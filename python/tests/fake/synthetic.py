@@ -6,7 +6,7 @@ import random
 
 import polars as pl
 
-from narrows.columns import BRIDGES, FLOWS, PORTS, REQUESTS, SERIES
+from narrows import columns
 
 # arm: small-flow queueing in ms, large-flow rate in Mbit/s, DCN drops, WAN drops, WAN queue in KB, marks
 _CHARACTER = {
@@ -31,10 +31,10 @@ def tables(arm, seed, end_s):
     noise = random.Random(f"{arm}/{seed}")
     return {
         "flows": _flows(arm, character, names, noise, end_s),
-        "requests": pl.DataFrame(schema=REQUESTS.schema),
+        "requests": pl.DataFrame(schema=columns.tables()["requests"].schema),
         "ports": _ports(character, noise, end_s),
         "series": _series(character, noise, end_s),
-        "bridges": pl.DataFrame(schema=BRIDGES.schema),
+        "bridges": pl.DataFrame(schema=columns.tables()["bridges"].schema),
     }
 
 
@@ -81,7 +81,9 @@ def _flows(arm, character, names, noise, end_s):
             int(size * character[5] / 1e4), int(size * character[2] / 2e4), 0, size, finished,
         ))  # fmt: skip
         number += 1
-    return _filled(rows, FLOWS.schema, ("handshake_ns", "syn_retransmits", "rto_wait_ns", "first_byte_ns"))
+    return _filled(
+        rows, columns.tables()["flows"].schema, ("handshake_ns", "syn_retransmits", "rto_wait_ns", "first_byte_ns")
+    )
 
 
 def _ports(character, noise, end_s):
@@ -98,7 +100,7 @@ def _ports(character, noise, end_s):
             index, name, node, role, packets, packets * 1500, dropped, dropped - pool, pool, 0, 0, marked, 0, queue,
             int(queue * 0.8), int(queue * 2.2), int(queue * 2.5), _RATE, use, int(end_s * 1e9),
         ))  # fmt: skip
-    return _filled(rows, PORTS.schema, ())
+    return _filled(rows, columns.tables()["ports"].schema, ())
 
 
 def _series(character, noise, end_s):
@@ -113,7 +115,7 @@ def _series(character, noise, end_s):
             level += 0.2 * (target - level) + noise.gauss(0, mean / 12)
             level = max(0.0, level)
             rows.append((step * 10_000_000, name, "queue_bytes", round(level)))
-    return pl.DataFrame(rows, schema=SERIES.schema, orient="row", strict=False)
+    return pl.DataFrame(rows, schema=columns.tables()["series"].schema, orient="row", strict=False)
 
 
 def _filled(rows, schema, without):

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use narrows_core::units::Span;
-use narrows_scenario::plan::Plan;
+use narrows_plan::Plan;
 use narrows_testbed::near_source::{Heard, Host, Listener};
 use narrows_wire::Admission;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use narrows_scenario::plan::Plan;
+use narrows_plan::Plan;
 use narrows_testbed::near_source::Listener;
 use narrows_testbed::{Options, Progress, TestbedError};
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use narrows_core::cc::{Kind, SPECS, Value};
 use narrows_core::units::Rate;
 use narrows_kernel::{Controller, Loaded, Settings};
-use narrows_scenario::plan::{ControllerChoice, Plan, Role};
+use narrows_plan::{ControllerChoice, Plan, Role};
 
 use crate::cc::make_room;
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use narrows_scenario::plan::Plan;
+use narrows_plan::Plan;
 use narrows_testbed::guest::{self, Boot, GuestError, inside};
 use serde_json::json;
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
-use narrows_scenario::plan::Plan;
+use narrows_plan::Plan;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 

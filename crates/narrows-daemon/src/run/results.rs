@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use arrow_ipc::writer::StreamWriter;
-use narrows_scenario::plan::Plan;
-use narrows_tables::NAMES;
+use narrows_plan::Plan;
+use narrows_results::tables::TABLES;
 use narrows_testbed::Outcome;
 use narrows_testbed::lateness::Histogram;
 use narrows_testbed::near_source::Heard;
@@ -24,7 +24,7 @@ pub(super) fn of(
     took: Duration,
 ) -> Result<Results, Failure> {
     let mut files = Vec::new();
-    for name in NAMES {
+    for (name, _) in TABLES {
         let table = outcome.table(name, plan).expect("each of these names has a table");
         let mut bytes = Vec::new();
         let written = StreamWriter::try_new(&mut bytes, &table.schema())

@@ -11,7 +11,7 @@ use narrows_core::edge::dcib::{Config, Share};
 use narrows_core::queue::Limit;
 use narrows_core::rng::SmallStream;
 use narrows_core::units::{Span, Time};
-use narrows_scenario::plan::{Link, LossOf, Plan, Role};
+use narrows_plan::{Link, LossOf, Plan, Role};
 use narrows_scenario::{Limits, Overrides};
 use narrows_sim::Simulation;
 use sha2::{Digest, Sha256};

@@ -27,7 +27,7 @@ use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, DeficitRoundRobin, Limit};
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Packets, Span, Time};
-use narrows_scenario::plan::{Link, Scheduler};
+use narrows_plan::{Link, Scheduler};
 
 use super::{First, Kind, NONE, Offered, Ports, wire_bytes};
 use crate::link::{Record, Ring};

@@ -8,7 +8,7 @@ use crate::port::First;
 use narrows_core::probe::NoProbe;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Span, Time};
-use narrows_scenario::plan::{Graph, Link, Role};
+use narrows_plan::{Graph, Link, Role};
 
 impl<P: Payload> Ports<P> {
     /// Beside each bridge a lane, and beside every link inside a site where anything sends `notifications`: their own queue,

@@ -5,7 +5,7 @@ use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::units::{Packets, Rate, Span};
 use narrows_network::Payload;
-use narrows_scenario::plan::{Graph, Link, LossOf, Node, NodeKind, Role};
+use narrows_plan::{Graph, Link, LossOf, Node, NodeKind, Role};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Packet {

@@ -5,7 +5,7 @@ use narrows_core::cc::spec;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Span};
 
-use crate::plan::{Graph, Link, Pattern, Plan, Sampling, Traffic};
+use narrows_plan::{Graph, Link, Pattern, Plan, Sampling, Traffic};
 
 /// A packet in a port or on a wire, and its entry in the sender's scoreboard, bytes.
 const PACKET: f64 = 104.0;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::plan::{FlowStart, Pattern, SampledFlow};
+use narrows_plan::{FlowStart, Pattern, SampledFlow};
 
 /// Two switches and what joins them.
 fn parallel(links: &str, rest: &str) -> String {
@@ -40,7 +40,7 @@ fn parallel_links_have_names_of_their_own() {
     let ends = r#"ends = ["s1", "s2"]"#;
     let names = |links: &str| -> Vec<String> {
         let links = plans(&parallel(links, "")).remove(0).network.links.into_iter();
-        links.filter(|link| link.role == plan::Role::Fabric).map(|link| link.name).collect()
+        links.filter(|link| link.role == narrows_plan::Role::Fabric).map(|link| link.name).collect()
     };
     assert_eq!(names(&format!("{{ {ends} }}")), ["s1->s2", "s2->s1"]);
     assert_eq!(

@@ -7,10 +7,10 @@ use narrows_core::units::{Rate, Span, Time};
 
 use super::*;
 use crate::offered_load;
-use crate::plan::{Connections, FlowStart, NodeKind, Open, Pairs, Pattern, Plan, Role};
 use crate::summary::Summary;
-use crate::traffic::arrivals::GOODPUT_OVER_WIRE;
-use crate::traffic::flows::request_times;
+use narrows_plan::arrivals::GOODPUT_OVER_WIRE;
+use narrows_plan::flows::request_times;
+use narrows_plan::{Connections, FlowStart, NodeKind, Open, Pairs, Pattern, Plan, Role};
 
 macro_rules! text {
     ($name:literal) => {
@@ -29,7 +29,7 @@ fn near(value: f64, expected: f64) -> bool {
     (value - expected).abs() < 1e-7
 }
 
-fn open(traffic: &plan::Traffic) -> &Open {
+fn open(traffic: &narrows_plan::Traffic) -> &Open {
     match &traffic.pattern {
         Pattern::Open(open) => open,
         other => panic!("{other:?}"),
@@ -412,17 +412,17 @@ fn a_congestion_point_acts_before_its_ports_marking_and_sits_in_switches_only() 
             "#
         );
         let plan = plans(&text).remove(0);
-        let of_host = |link: &plan::Link| plan.network.nodes[link.from as usize].kind == NodeKind::Host;
+        let of_host = |link: &narrows_plan::Link| plan.network.nodes[link.from as usize].kind == NodeKind::Host;
         assert!(plan.network.links.iter().filter(|link| of_host(link)).all(|link| link.congestion_point.is_none()));
         let found = plan.network.links.iter().find(|link| !of_host(link) && link.role == Role::Fabric);
         let point = found.and_then(|link| link.congestion_point).unwrap();
         (point.sampling.set_point.get(), point.sampling.sample_base.get(), point.sampling.weight, point.scope)
     };
     let threshold = r#", aqm = { threshold = { mark-at = "20pkt" } }"#;
-    assert_eq!(qcn("", ""), (33_000, 150_000, 2, plan::Scope::Tor));
-    assert_eq!(qcn(threshold, ""), (15_000, 150_000, 2, plan::Scope::Tor));
+    assert_eq!(qcn("", ""), (33_000, 150_000, 2, narrows_plan::Scope::Tor));
+    assert_eq!(qcn(threshold, ""), (15_000, 150_000, 2, narrows_plan::Scope::Tor));
     let keys = r#"set-point = "60KB", weight = 4, sample-base = "30KB", notify = "source-datacenter""#;
-    assert_eq!(qcn(threshold, keys), (60_000, 30_000, 4, plan::Scope::SourceDatacenter));
+    assert_eq!(qcn(threshold, keys), (60_000, 30_000, 4, narrows_plan::Scope::SourceDatacenter));
 }
 
 #[test]
@@ -447,13 +447,13 @@ fn a_scheduler_sits_in_switches_only_and_an_edge_may_go_without() {
         end = "1s"
         "#;
     let plan = plans(text).remove(0);
-    let drr = plan::Scheduler::Drr { weights: vec![5, 1] };
+    let drr = narrows_plan::Scheduler::Drr { weights: vec![5, 1] };
     for link in &plan.network.links {
         assert_eq!(link.scheduler.as_ref(), (link.role == Role::Fabric).then_some(&drr), "{}", link.name);
     }
     assert_eq!(plan.traffic.iter().map(|traffic| traffic.service_class).collect::<Vec<_>>(), [0, 1]);
     // What is not said is not written, so that plans without classes keep their names.
-    let said = |plan: &plan::Plan| serde_json::to_string(plan).unwrap();
+    let said = |plan: &narrows_plan::Plan| serde_json::to_string(plan).unwrap();
     let plain = text.replace("service-class = 1", "").replace("scheduler = { drr = { weights = [5, 1] } }", "");
     assert!(said(&plan).contains("service-class") && said(&plan).contains("scheduler"));
     let plain = said(&plans(&plain)[0]);
@@ -476,7 +476,7 @@ fn a_bridge_takes_from_its_link_what_is_not_said() {
         "#;
     let bridge = |text: &str| {
         let plan = plans(text).remove(0);
-        let of_wan = |link: &&plan::Link| link.role == Role::Wan;
+        let of_wan = |link: &&narrows_plan::Link| link.role == Role::Wan;
         assert!(plan.network.links.iter().all(|link| link.bridge.is_some() == of_wan(&link)));
         plan.network.links.iter().find(of_wan).and_then(|link| link.bridge).unwrap()
     };

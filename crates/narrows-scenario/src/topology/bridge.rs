@@ -8,7 +8,7 @@ use crate::error::{Judged, Problem};
 use crate::experiment::bridge::{self, Choose, Dcib};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
-use crate::plan::{Graph, NodeKind};
+use narrows_plan::{Graph, NodeKind};
 
 /// As many as a packet's count of tries has room for.
 const MOST_REPAIRS: u64 = 14;

@@ -6,7 +6,7 @@ use narrows_core::units::{Packets, Rate, Span};
 use super::{Builder, LinkSpec, MOST_HOSTS, Stack, count, without_pool};
 use crate::error::Judged;
 use crate::experiment::network::Dumbbell;
-use crate::plan::{Graph, Role};
+use narrows_plan::{Graph, Role};
 
 pub(super) fn resolve(written: &Dumbbell) -> Judged<Graph> {
     let pairs = count("pairs", written.pairs.as_ref(), 2, MOST_HOSTS / 2)?;

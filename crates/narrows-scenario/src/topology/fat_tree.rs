@@ -10,7 +10,7 @@ use narrows_core::units::{Packets, Rate, Span};
 use super::{Builder, LinkSpec, Stack, without_pool};
 use crate::error::{Judged, Problem};
 use crate::experiment::network::FatTree;
-use crate::plan::{Graph, Role};
+use narrows_plan::{Graph, Role};
 
 /// 24³/4 = 3456 hosts; two ports more would be more hosts than a network may have.
 const MOST_PORTS: u32 = 24;
@@ -70,7 +70,7 @@ pub(super) fn resolve(written: &FatTree) -> Judged<Graph> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::NodeKind;
+    use narrows_plan::NodeKind;
 
     #[test]
     fn four_ports_make_sixteen_hosts_and_twenty_switches() {

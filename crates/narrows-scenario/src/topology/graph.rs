@@ -9,7 +9,7 @@ use super::{Builder, LinkSpec, MOST_HOSTS, MOST_LINKS, Named, Stack, count, pool
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::network::{Graph as Written, SwitchRole};
-use crate::plan::{Graph, Role};
+use narrows_plan::{Graph, Role};
 
 /// Longest name of a node.
 const LONGEST_NAME: usize = 64;

@@ -7,7 +7,7 @@ use narrows_core::units::{Bytes, Rate, Span};
 use super::{Builder, LinkSpec, MOST_HOSTS, Stack, count, without_pool};
 use crate::error::Judged;
 use crate::experiment::network::Star;
-use crate::plan::Graph;
+use narrows_plan::Graph;
 
 /// α = 0.21: α/(1+α) of 4 MB is 694 KB [DCTCP §4.1: "around 700KB"].
 const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_763 };

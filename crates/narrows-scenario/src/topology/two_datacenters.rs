@@ -11,7 +11,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use super::{Builder, LinkSpec, MOST_HOSTS, Stack, count, without_pool};
 use crate::error::{Judged, Problem};
 use crate::experiment::network::TwoDatacenters;
-use crate::plan::{Graph, Role};
+use narrows_plan::{Graph, Role};
 
 /// One hot port tops out at a sixth of 4 MB, the paper's "~450 packets" [GEMINI §V].
 const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_107 };

@@ -2,13 +2,13 @@
 
 use narrows_core::units::{Bytes, Span, Time};
 
-use super::arrivals::per_second;
 use super::{MOST_FLOWS, Scene, few_enough, positive};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::traffic::{Arrivals, Incast as Written};
-use crate::plan::Incast;
 use crate::select;
+use narrows_plan::Incast;
+use narrows_plan::arrivals::per_second;
 
 /// Most rounds of one client.
 const MOST_REPEATS: u32 = 10_000_000;

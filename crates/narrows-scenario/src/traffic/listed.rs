@@ -7,9 +7,9 @@ use crate::error::{FlowFault, Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::traffic::{Flow, Flows};
 use crate::files;
-use crate::plan::{FlowStart, NodeKind};
 use crate::select;
 use crate::units;
+use narrows_plan::{FlowStart, NodeKind};
 
 /// Most flows of a file.
 const MOST: usize = 1_000_000;

@@ -12,7 +12,7 @@ use super::{Scene, positive};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::traffic::Long;
-use crate::plan::{FlowStart, Pairs};
+use narrows_plan::{FlowStart, Pairs};
 
 /// Most long-lived flows.
 const MOST: u32 = 1_000_000;

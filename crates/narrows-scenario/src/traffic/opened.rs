@@ -7,7 +7,7 @@ use narrows_core::units::Time;
 
 use crate::error::{Judged, Problem};
 use crate::offered::{flows_per_second, queries};
-use crate::plan::{Connections, Graph, Pairs, Pattern, Traffic};
+use narrows_plan::{Connections, Graph, Pairs, Pattern, Traffic};
 
 /// Most connections that one host opens in a run.
 pub(crate) const MOST_CONNECTIONS: u32 = 1 << 20;

@@ -11,8 +11,8 @@ use super::Scene;
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::traffic::{Between, Traffic};
-use crate::plan::{NodeKind, Pairs};
 use crate::select;
+use narrows_plan::{NodeKind, Pairs};
 
 /// Ordered pairs that share a process.
 #[derive(Clone, Debug)]

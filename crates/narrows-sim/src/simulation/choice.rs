@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use narrows_scenario::plan::{Plan, SampledFlow};
-use narrows_scenario::traffic::flows::Name;
+use narrows_plan::flows::Name;
+use narrows_plan::{Plan, SampledFlow};
 
 /// The flows that a plan chooses.
 #[derive(Debug, Default)]

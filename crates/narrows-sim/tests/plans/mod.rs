@@ -5,8 +5,8 @@ use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
+use narrows_plan::*;
 use narrows_results::Results;
-use narrows_scenario::plan::*;
 use narrows_sim::Simulation;
 
 pub fn at(span: Span) -> Time {

@@ -1,8 +1,8 @@
 //! BBR: the model of the path, and losses.
 
 use narrows_core::units::{Rate, Span};
+use narrows_plan::Plan;
 use narrows_results::Quantity;
-use narrows_scenario::plan::Plan;
 use narrows_sim::Simulation;
 
 use crate::measure::{GOODPUT, IP, Loss, base_round_trip, goodputs, median, product, queue_mean, series};

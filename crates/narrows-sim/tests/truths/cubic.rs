@@ -1,8 +1,8 @@
 //! CUBIC: the curve between two cuts.
 
 use narrows_core::units::{Rate, Span};
+use narrows_plan::Pattern;
 use narrows_results::Quantity;
-use narrows_scenario::plan::Pattern;
 
 use crate::measure::series;
 use crate::plans::{Dumbbell, flow, run};

@@ -3,7 +3,7 @@
 use narrows_core::queue::AqmConfig;
 use narrows_core::queue::aqm::Size;
 use narrows_core::units::{Bytes, Rate, Span};
-use narrows_scenario::plan::{Pattern, Plan};
+use narrows_plan::{Pattern, Plan};
 
 use crate::measure::{GOODPUT, goodputs, jain, queue_mean};
 use crate::plans::{Dumbbell, flow, run};

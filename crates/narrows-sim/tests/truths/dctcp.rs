@@ -2,15 +2,15 @@
 
 use narrows_core::cc::Controller;
 use narrows_core::units::{Rate, Span};
+use narrows_plan::Pattern;
 use narrows_results::Quantity;
-use narrows_scenario::plan::Pattern;
 use narrows_sim::Simulation;
 
 use crate::measure::{product, quantile, series};
 use crate::plans::{Dumbbell, flow, run};
 
 /// N long flows that begin together at 10 Gbit/s and 100 µs.
-fn incast(n: u32, k: u64) -> (Dumbbell, narrows_scenario::plan::Plan) {
+fn incast(n: u32, k: u64) -> (Dumbbell, narrows_plan::Plan) {
     let network = Dumbbell {
         pairs: n,
         access: Rate::from_gbps(100),

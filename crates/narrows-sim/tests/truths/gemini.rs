@@ -2,8 +2,8 @@
 
 use narrows_core::cc::{Controller, Value};
 use narrows_core::units::{Packets, Rate, Span};
+use narrows_plan::{Pattern, Plan};
 use narrows_results::{Quantity, Results};
-use narrows_scenario::plan::{Pattern, Plan};
 use narrows_sim::Simulation;
 
 use crate::measure::{base_round_trip, goodputs, product, quantile, series};

@@ -1,8 +1,8 @@
 //! What the truths are stated in.
 
 use narrows_core::units::Rate;
+use narrows_plan::Plan;
 use narrows_results::{PortRow, Quantity, Results};
-use narrows_scenario::plan::Plan;
 
 use crate::plans::Dumbbell;
 

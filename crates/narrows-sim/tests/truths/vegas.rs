@@ -2,7 +2,7 @@
 
 use narrows_core::cc::Value;
 use narrows_core::units::{Packets, Rate, Span};
-use narrows_scenario::plan::Pattern;
+use narrows_plan::Pattern;
 
 use crate::measure::{product, queue_mean};
 use crate::plans::{Dumbbell, flow, run, set};

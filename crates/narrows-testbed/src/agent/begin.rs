@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use narrows_core::app::{Application, FlowStart, Request, Start};
 use narrows_core::units::Time;
-use narrows_scenario::plan::Connections as Mode;
-use narrows_scenario::traffic::flows::Name;
+use narrows_plan::Connections as Mode;
+use narrows_plan::flows::Name;
 use rustix::io;
 use rustix::net::{Shutdown, shutdown};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use narrows_core::app::{App, Application, FlowStart};
 use narrows_core::units::Span;
-use narrows_scenario::plan::{Plan, Traffic};
-use narrows_scenario::traffic::flows::Name;
+use narrows_plan::flows::Name;
+use narrows_plan::{Plan, Traffic};
 
 /// The flows of all hosts.
 pub struct Drawn<'a> {

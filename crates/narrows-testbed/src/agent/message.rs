@@ -2,7 +2,7 @@
 //! every agent has, says the rest.
 
 use narrows_core::units::Bytes;
-use narrows_scenario::traffic::flows::Name;
+use narrows_plan::flows::Name;
 
 /// Bytes of a name: the least size of a message of an opener. A shorter one is lengthened to it.
 pub(crate) const NAME_BYTES: usize = 8;

@@ -29,8 +29,8 @@ use std::time::Duration;
 use narrows_core::app::Application;
 use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::units::{Bytes, Span, Time};
-use narrows_scenario::plan::{Connections as Mode, NodeKind, Plan};
-use narrows_scenario::traffic::flows::Name;
+use narrows_plan::flows::Name;
+use narrows_plan::{Connections as Mode, NodeKind, Plan};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::{self, Errno};
 

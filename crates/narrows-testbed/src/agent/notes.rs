@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use narrows_core::units::{Span, Time};
+use narrows_plan::flows::Name;
 use narrows_results::Quantity;
-use narrows_scenario::traffic::flows::Name;
 
 use crate::lateness::Histogram;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use narrows_core::app::{Application, FlowStart};
-use narrows_scenario::traffic::flows::Name;
+use narrows_plan::flows::Name;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 

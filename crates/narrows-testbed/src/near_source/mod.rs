@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::units::{Rate, Time};
-use narrows_scenario::plan::{Graph, Plan, Role};
+use narrows_plan::{Graph, Plan, Role};
 use narrows_wire::{Flow, Key, Pair, Sender, Tally};
 
 use crate::address;

@@ -3,11 +3,11 @@
 use narrows_core::cc::spec;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
-use narrows_results::{Quantity, Results};
-use narrows_scenario::plan::{
+use narrows_plan::{
     Connections, ControllerChoice, FlowStart, Graph, Incast, Open, Pairs, Pattern, Plan, Sampling, Schedule,
     SizeDistribution, Traffic,
 };
+use narrows_results::{Quantity, Results};
 use narrows_sim::Simulation;
 use narrows_testbed::{Options, Outcome};
 
@@ -85,9 +85,9 @@ fn both(plan: &Plan) -> (Outcome, Results) {
             simulated.marked_bytes,
         );
     }
-    for table in narrows_tables::NAMES {
+    for (table, _) in narrows_results::tables::TABLES {
         let (batch, other) =
-            (live.table(table, plan).expect("its name"), narrows_tables::table(table, plan, &expected));
+            (live.table(table, plan).expect("its name"), narrows_results::tables::table(table, plan, &expected));
         assert_eq!(batch.schema(), other.expect("its name").schema());
     }
     assert_eq!(live.results.flows.len(), expected.flows.len());
@@ -168,7 +168,7 @@ fn an_incast_is_answered_by_all_servers() {
     for host in [2, 3] {
         for (template, from, to) in [(0, host, 4), (1, 4, host)] {
             let link = graph.links[template].clone();
-            graph.links.push(narrows_scenario::plan::Link { name: format!("{from}->{to}"), from, to, ..link });
+            graph.links.push(narrows_plan::Link { name: format!("{from}->{to}"), from, to, ..link });
         }
     }
     let incast = |mean_interarrival, repeats| {

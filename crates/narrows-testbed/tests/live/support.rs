@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::units::{Packets, Rate, Span, Time};
-use narrows_scenario::plan::{Graph, Link, LossOf, Node, NodeKind, Role, Sampling, Schedule};
+use narrows_plan::{Graph, Link, LossOf, Node, NodeKind, Role, Sampling, Schedule};
 use narrows_testbed::clock::Clock;
 use narrows_testbed::emulator::{Control, Emulator, Observed, Options};
 use narrows_testbed::host::{self, Parameters};

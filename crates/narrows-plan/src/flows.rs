@@ -11,7 +11,7 @@ use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span, Time};
 
 use super::arrivals::{LogNormal, exponential, uniform};
-use crate::plan::{FlowStart, Open, Pairs, Pattern, Schedule, Traffic};
+use crate::{FlowStart, Open, Pairs, Pattern, Schedule, Traffic};
 
 /// What a flow is called, the same for all that know the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -218,13 +218,16 @@ mod tests {
     use narrows_core::tcp::profile::Profile;
 
     use super::*;
-    use crate::plan::{Connections, ControllerChoice, SizeDistribution};
+    use crate::{Connections, ControllerChoice, SizeDistribution};
+
+    const LONG_TAIL: [(u64, f64); 6] =
+        [(0, 0.0), (50_000, 0.4), (200_000, 0.6), (2_000_000, 0.8), (10_000_000, 0.97), (30_000_000, 1.0)];
 
     fn open(exact: bool) -> Open {
         Open {
             mean_interarrival: Span::from_us(16_149),
             sigma: None,
-            sizes: SizeDistribution::built_in("web-search").unwrap(),
+            sizes: SizeDistribution { name: "long tail".into(), points: LONG_TAIL.to_vec() },
             pairs: Pairs::Between { sources: vec![0, 1, 2], destinations: vec![2, 3] },
             exact,
             request: None,

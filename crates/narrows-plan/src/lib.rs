@@ -1,6 +1,8 @@
 //! What a driver is given: everything resolved, nothing left to look up. A plan holds the traffic's *process*, not its
 //! million flows; its hash names its results.
 
+#![forbid(unsafe_code)]
+
 pub use narrows_core::app::FlowStart;
 pub use narrows_core::app::scatter_gather::Incast;
 use narrows_core::cc::Value;
@@ -10,8 +12,17 @@ use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
+pub mod arrivals;
+pub mod flows;
+mod hash;
+mod sizes;
+mod sources;
+
+pub use hash::of_json;
+pub use sources::Sources;
+
 /// One network, one traffic, one set of controllers; a seed makes it a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Plan {
     /// The experiment's name: a label, not part of the hash.
@@ -34,7 +45,7 @@ pub struct Plan {
 }
 
 /// When a run ends and what of it counts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Schedule {
     /// No flow starts at or after this.
@@ -81,7 +92,7 @@ pub enum SampledFlow {
 }
 
 /// A network: nodes and directed links. Indices into these lists are the identifiers that drivers and results use.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Graph {
     /// Hosts first, in the order of their names in the topology, then switches.

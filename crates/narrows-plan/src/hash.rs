@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::plan::Plan;
+use crate::Plan;
 
 /// The labels: what a plan is called, not what it is.
 const LABELS: &[&str] = &["experiment", "arm", "axes", "declared"];
@@ -22,7 +22,7 @@ impl Plan {
 }
 
 /// The hash of a JSON value in its canonical form.
-pub(crate) fn of_json(value: &Value) -> u128 {
+pub fn of_json(value: &Value) -> u128 {
     let mut text = String::new();
     write_canonical(value, &mut text);
     fnv1a_128(text.as_bytes())

@@ -1,0 +1,46 @@
+//! Versions of the results of plans.
+
+use narrows_plan::Sources;
+
+use super::plans;
+
+const TEXT: &str = r#"
+    [topology.graph]
+    switches = [{ name = "s" }]
+    hosts = [{ name = "a", switch = "s" }, { name = "b", switch = "s" }]
+    links = []
+    edge = { aqm = { threshold = { mark-at = "20pkt" } } }
+    [[arm]]
+    name = "cubic"
+    cc = "cubic"
+    [[arm]]
+    name = "dctcp"
+    cc = "dctcp"
+    [[traffic]]
+    from = "a"
+    to = "b"
+    long = { flows = 2 }
+    [run]
+    end = "1s"
+"#;
+
+#[test]
+fn an_edited_component_changes_the_versions_of_the_plans_that_use_it_and_of_no_other() {
+    let components = [("cc/cubic", "1"), ("cc/dctcp", "1"), ("edge/dcib", "1"), ("queue/aqm/threshold", "1")];
+    let before = Sources::new("0.1.0", ("12345678", &components));
+    let plans = plans(TEXT);
+    assert_eq!(before.of(&plans[0]).into_keys().collect::<Vec<_>>(), ["cc/cubic", "engine", "queue/aqm/threshold"]);
+    assert!(before.version(&plans[0]).starts_with("0.1.0+12345678."));
+    for (edited, stale) in [
+        ("cc/cubic", [true, false]),
+        ("cc/dctcp", [false, true]),
+        ("edge/dcib", [false; 2]),
+        ("queue/aqm/threshold", [true; 2]),
+    ] {
+        let components = components.map(|(name, digest)| (name, if name == edited { "2" } else { digest }));
+        let after = Sources::new("0.1.0", ("12345678", &components));
+        assert_eq!([0, 1].map(|arm| before.version(&plans[arm]) != after.version(&plans[arm])), stale, "{edited}");
+    }
+    let engine = Sources::new("0.1.0", ("87654321", &components));
+    assert!(plans.iter().all(|plan| before.version(plan) != engine.version(plan)));
+}
