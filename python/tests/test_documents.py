@@ -1,4 +1,5 @@
 import re
+import tomllib
 
 import pytest
 from conftest import CHECKOUT
@@ -34,6 +35,19 @@ def test_links_of_documents_lead_somewhere():
         text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
         for target in re.findall(r"\]\((?!https:)([^)#]+)[^)]*\)", text):
             assert (path.parent / target).exists(), (path, target)
+
+
+def test_the_glossary_is_sorted_and_its_sources_resolve():
+    text = (CHECKOUT / "docs" / "glossary.md").read_text()
+    keys = tomllib.loads((CHECKOUT / "docs" / "references.toml").read_text()).keys()
+    rows = re.findall(r"^\| (?!term|-)([^|]+) \| [^|]+\. \| ([^|]+) \|$", text, flags=re.MULTILINE)
+    terms = [term.lower() for term, _ in rows]
+    assert terms == sorted(terms)
+    assert len(terms) > 30
+    for term, source in rows:
+        cited = re.findall(r"[\[;] ?([^\];]+)", source)
+        assert all(any(part.startswith(key) for key in keys) for part in cited), (term, source)
+        assert cited or source == "–" or (CHECKOUT / source).is_file(), (term, source)
 
 
 @pytest.mark.parametrize(
