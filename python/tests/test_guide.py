@@ -79,7 +79,7 @@ def test_the_experiments_of_the_guide_work_as_they_stand(real, folder):
             assert made.returncode == 0, (line, made.stderr)
             said.append(made.stdout)
     everything = "\n".join(said)
-    for words in ("9 runs made", "6 runs made, 3 were there", "fct_small_avg", "jain_long", "utilisation"):
+    for words in ("9 runs made", "6 runs made, 3 were there", "fct_small_mean", "jain_long", "utilisation"):
         assert words in everything
     pictures = [folder / "runs" / "figures" / f"cautious-{name}.png" for name in ("against-gemini-quick", "windows")]
     assert all(path.is_file() for path in [*pictures, folder / "runs" / "reports" / "report-windows.html"])

@@ -58,3 +58,16 @@ def test_the_example_of_the_reference_is_an_experiment(real, folder):
     done = subprocess.run([NARROWS, "check", "example.toml"], env=real, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Web search across the WAN\n6 plans × 10 seeds = 60 runs of 2 min 45 s simulated")
+
+
+def test_the_readmes_experiment_and_commands_work(real, folder):
+    text = (CHECKOUT / "README.md").read_text()
+    (folder / "backup.toml").write_text(re.search(r"```toml\n(.*?)```", text, re.DOTALL).group(1))
+    commands = re.search(r"```sh\n(.*?)```", text, re.DOTALL).group(1)
+    shown = re.search(r"```text\n(.*?)```", text, re.DOTALL).group(1)
+    for line in commands.splitlines():
+        _, *arguments = shlex.split(line, comments=True)
+        done = subprocess.run([NARROWS, *arguments], env=real, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stderr
+        if arguments[0] == "compare":
+            assert done.stdout == shown, "put what it says now into the README"
