@@ -6,7 +6,6 @@
 //!
 //! `cargo run --release -p narrows-network --example hops [NAME]`: the works whose name contains `NAME`, or all.
 
-use narrows_core::probe::NoProbe;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::rng::{SmallStream, mix};
@@ -141,7 +140,7 @@ fn run(work: &Work) -> (f64, u64, u64, u64) {
     }
     let mut delivered = 0;
     let begin = Instant::now();
-    while let Some((now, event)) = network.next(work.end, &mut NoProbe) {
+    while let Some((now, event)) = network.next(work.end) {
         match event {
             Event::Due(entity) => {
                 let (source, destination) = work.pairs[entity.slot() as usize];
@@ -167,7 +166,7 @@ fn run(work: &Work) -> (f64, u64, u64, u64) {
 
 fn offer(network: &mut Network<Packet>, now: Time, packet: Packet) {
     let link = network.host_link(packet.source);
-    let offered = network.offer(now, link, packet, &mut NoProbe);
+    let offered = network.offer(now, link, packet);
     assert!(matches!(offered, Offered::Accepted { .. }), "a host's port takes everything");
 }
 

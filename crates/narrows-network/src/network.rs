@@ -25,7 +25,6 @@ use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
 use crate::port::{Arrived, Counters, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
-use narrows_core::probe::Probe;
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Bytes, Packets, Time};
 use narrows_plan::{Graph, NodeKind};
@@ -232,24 +231,24 @@ impl<P: Payload> Network<P> {
 
     /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is
     /// never refused.
-    pub fn cross(&mut self, now: Time, link: u32, packet: P, urgent: bool, probe: &mut impl Probe) -> Offered {
+    pub fn cross(&mut self, now: Time, link: u32, packet: P, urgent: bool) -> Offered {
         if let Some(lane) = self.ports.lane(link).filter(|_| urgent) {
             let offered = self.ports.notify(now, link, lane, packet);
             return self.follow(lane, offered);
         }
-        let offered = self.ports.offer(now, link, packet, probe);
+        let offered = self.ports.offer(now, link, packet);
         self.follow(link, offered)
     }
 
     /// Sends on what has crossed the bridge `link`, by the way that its destination asks for. What comes of it at once is
     /// for the driver to handle as other events.
-    pub fn go_on(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Option<Event<P>> {
+    pub fn go_on(&mut self, now: Time, link: u32, packet: P) -> Option<Event<P>> {
         let FarEnd::Switch(switch) = self.ports.far_end(link) else { panic!("a bridge ends at a router") };
         let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
         if self.detour(onward) == BRIDGED {
             return Some(Event::Entering { link: onward, packet });
         }
-        if let Offered::Dropped(_) = self.offer(now, onward, packet, probe) {
+        if let Offered::Dropped(_) = self.offer(now, onward, packet) {
             return Some(Event::Dropped { packet });
         }
         let feedback = self.ports.take_told()?;
@@ -258,24 +257,24 @@ impl<P: Payload> Network<P> {
 
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, link: u32, packet: P, probe: &mut impl Probe) -> Offered {
+    pub fn offer(&mut self, now: Time, link: u32, packet: P) -> Offered {
         match self.detour(link) {
             NONE => {
-                let offered = self.ports.offer(now, link, packet, probe);
+                let offered = self.ports.offer(now, link, packet);
                 self.follow(link, offered)
             }
-            detour => self.offer_aside(now, link, detour, packet, probe),
+            detour => self.offer_aside(now, link, detour, packet),
         }
     }
 
     /// Offers a packet to a port with a detour.
     #[inline(never)]
-    fn offer_aside(&mut self, now: Time, link: u32, detour: u32, packet: P, probe: &mut impl Probe) -> Offered {
+    fn offer_aside(&mut self, now: Time, link: u32, detour: u32, packet: P) -> Offered {
         if self.ports.serves_classes(link) {
-            let offered = self.ports.enqueue(now, link, packet, probe);
+            let offered = self.ports.enqueue(now, link, packet);
             return self.follow(link, offered);
         }
-        let offered = self.ports.offer(now, link, packet, probe);
+        let offered = self.ports.offer(now, link, packet);
         if detour == BESIDE_CLASSES {
             return self.follow(link, offered);
         }
@@ -345,7 +344,7 @@ impl<P: Payload> Network<P> {
     /// The next event for the driver up to and including `until`. After `None` nothing is left up to there, and time
     /// stands at `until`.
     #[inline(always)]
-    pub fn next(&mut self, until: Time, probe: &mut impl Probe) -> Option<(Time, Event<P>)> {
+    pub fn next(&mut self, until: Time) -> Option<(Time, Event<P>)> {
         loop {
             let (now, due) = self.agenda.pop(until)?;
             let link = match due {
@@ -370,7 +369,7 @@ impl<P: Payload> Network<P> {
                 self.agenda.arm_link(link, first);
             }
             if arrived.special
-                && let Some(event) = self.arrive_specially(now, link, &arrived, probe)
+                && let Some(event) = self.arrive_specially(link, &arrived)
             {
                 return Some((now, event));
             }
@@ -392,7 +391,7 @@ impl<P: Payload> Network<P> {
                         if detour == BRIDGED {
                             return Some((now, Event::Entering { link: onward, packet }));
                         }
-                        if let Offered::Dropped(_) = self.offer_aside(now, onward, detour, packet, probe) {
+                        if let Offered::Dropped(_) = self.offer_aside(now, onward, detour, packet) {
                             return Some((now, Event::Dropped { packet }));
                         }
                         if let Some(feedback) = self.ports.take_told() {
@@ -400,7 +399,7 @@ impl<P: Payload> Network<P> {
                         }
                         continue;
                     }
-                    let offered = self.ports.forward(now, onward, &arrived, probe);
+                    let offered = self.ports.forward(now, onward, &arrived);
                     if let Offered::Dropped(_) = self.follow(onward, offered) {
                         return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
                     }
@@ -415,15 +414,9 @@ impl<P: Payload> Network<P> {
 
     /// A packet at the far end of a wire that may lose it, or of a bridge: what comes of it that is not usual.
     #[cold]
-    fn arrive_specially(
-        &mut self,
-        now: Time,
-        link: u32,
-        arrived: &Arrived,
-        probe: &mut impl Probe,
-    ) -> Option<Event<P>> {
+    fn arrive_specially(&mut self, link: u32, arrived: &Arrived) -> Option<Event<P>> {
         let packet = *self.ports.packet(arrived);
-        if self.ports.loses(now, link, &packet, probe) {
+        if self.ports.loses(link, &packet) {
             return Some(Event::Dropped { packet });
         }
         let link = self.ports.link_of(link);

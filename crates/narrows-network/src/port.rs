@@ -24,9 +24,8 @@ use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
 use classes::Classes;
 use narrows_core::packet::{FRAMING_BYTES, LEAST_WIRE_BYTES};
-use narrows_core::probe::{DropReason, Fact, Probe};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
-use narrows_core::queue::{Backlog, CongestionPoint, Feedback, Limit, Pool};
+use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::{Graph, Link, LossOf};
@@ -206,7 +205,7 @@ struct Rules {
     /// What of the packet then in service had gone.
     begun_before: Span,
     refused: Backlog,
-    dropped: [Packets; DropReason::ALL.len()],
+    dropped: [Packets; DropReason::COUNT],
     marked: Packets,
     congestion_point: Option<CongestionPoint>,
     samples: Packets,
@@ -426,7 +425,7 @@ impl<P: Payload> Ports<P> {
             sent_before: Bytes::ZERO,
             begun_before: Span::ZERO,
             refused: Backlog::EMPTY,
-            dropped: [Packets::ZERO; DropReason::ALL.len()],
+            dropped: [Packets::ZERO; DropReason::COUNT],
             marked: Packets::ZERO,
             congestion_point: point,
             samples: Packets::ZERO,
@@ -468,15 +467,9 @@ impl<P: Payload> Ports<P> {
     /// A packet arrives at the port from outside. If it is accepted while the link is empty, the second value is for
     /// the link's entry in the agenda.
     #[inline(always)]
-    pub(crate) fn offer(
-        &mut self,
-        now: Time,
-        link: u32,
-        packet: P,
-        probe: &mut impl Probe,
-    ) -> (Offered, Option<First>) {
+    pub(crate) fn offer(&mut self, now: Time, link: u32, packet: P) -> (Offered, Option<First>) {
         let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
-        match self.admit(now, ready, link, &packet, probe) {
+        match self.admit(now, ready, link, &packet) {
             Ok(admitted) => {
                 let record = Record { at: admitted.arrival, packet };
                 admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
@@ -489,15 +482,9 @@ impl<P: Payload> Ports<P> {
 
     /// The packet that has just arrived goes on to this port; as [`offer`](Self::offer).
     #[inline(always)]
-    pub(crate) fn forward(
-        &mut self,
-        now: Time,
-        link: u32,
-        arrived: &Arrived,
-        probe: &mut impl Probe,
-    ) -> (Offered, Option<First>) {
+    pub(crate) fn forward(&mut self, now: Time, link: u32, arrived: &Arrived) -> (Offered, Option<First>) {
         let packet = self.store.record(arrived.position).packet;
-        match self.admit(now, now, link, &packet, probe) {
+        match self.admit(now, now, link, &packet) {
             Ok(admitted) => {
                 let ring = &mut self.ports[link as usize].ring;
                 admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
@@ -518,20 +505,13 @@ impl<P: Payload> Ports<P> {
     /// Whether the port takes the packet, and the accounts if it does; its record is for the caller to write. It begins to
     /// leave when it is `ready` and all before it have left.
     #[inline(always)]
-    fn admit(
-        &mut self,
-        now: Time,
-        ready: Time,
-        link: u32,
-        packet: &P,
-        probe: &mut impl Probe,
-    ) -> Result<Admitted, DropReason> {
+    fn admit(&mut self, now: Time, ready: Time, link: u32, packet: &P) -> Result<Admitted, DropReason> {
         let ip_bytes = packet.ip_bytes();
         let size = Bytes::new(u64::from(ip_bytes));
         let port = &self.ports[link as usize];
         let mut marked = false;
         if !port.is_calm(size) | (port.kind == Kind::PooledFifo) {
-            marked = self.ask_rules(now, link, size, packet.ecn_capable(), probe)?;
+            marked = self.ask_rules(now, link, size, packet.ecn_capable())?;
         }
         let port = &mut self.ports[link as usize];
         let wire_bytes = wire_bytes(ip_bytes);
@@ -552,14 +532,7 @@ impl<P: Payload> Ports<P> {
 
     /// What law, limit and pool say, where any of them has a say: whether the packet is to be marked, or why it is dropped.
     #[inline(never)]
-    fn ask_rules(
-        &mut self,
-        now: Time,
-        link: u32,
-        size: Bytes,
-        ecn_capable: bool,
-        probe: &mut impl Probe,
-    ) -> Result<bool, DropReason> {
+    fn ask_rules(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
         let mut verdict = Ok(false);
         if !self.ports[link as usize].is_calm(size) {
             verdict = self.judge(now, link, size, ecn_capable);
@@ -572,19 +545,16 @@ impl<P: Payload> Ports<P> {
                 verdict = Err(DropReason::Pool);
             }
         }
-        self.note(now, link, size, verdict, probe);
+        self.note(link, size, verdict);
         verdict
     }
 
     /// Counts what law, limit and pool have said of a packet.
-    fn note(&mut self, now: Time, link: u32, size: Bytes, verdict: Result<bool, DropReason>, probe: &mut impl Probe) {
+    fn note(&mut self, link: u32, size: Bytes, verdict: Result<bool, DropReason>) {
         match verdict {
-            Ok(true) => {
-                self.rules[link as usize].marked += Packets::new(1);
-                probe.observe(now, Fact::Marked { port: link });
-            }
+            Ok(true) => self.rules[link as usize].marked += Packets::new(1),
             Ok(false) => {}
-            Err(reason) => self.refuse(now, link, reason, size, probe),
+            Err(reason) => self.refuse(link, reason, size),
         }
     }
 
@@ -686,16 +656,15 @@ impl<P: Payload> Ports<P> {
     }
 
     #[cold]
-    fn refuse(&mut self, now: Time, link: u32, reason: DropReason, size: Bytes, probe: &mut impl Probe) {
+    fn refuse(&mut self, link: u32, reason: DropReason, size: Bytes) {
         let rules = &mut self.rules[link as usize];
         rules.refused.bytes += size;
         rules.refused.packets += Packets::new(1);
         rules.dropped[reason as usize] += Packets::new(1);
-        probe.observe(now, Fact::Dropped { port: link, reason, size });
     }
 
     /// Draws whether the wire loses a packet that would now arrive.
-    pub(crate) fn loses(&mut self, now: Time, link: u32, packet: &P, probe: &mut impl Probe) -> bool {
+    pub(crate) fn loses(&mut self, link: u32, packet: &P) -> bool {
         let rules = &mut self.rules[link as usize];
         let exposed = match rules.loss_of {
             LossOf::All => true,
@@ -705,8 +674,6 @@ impl<P: Payload> Ports<P> {
         let lost = rules.loss > 0 && exposed && rules.losses.below(1 << 32) < u64::from(rules.loss);
         if lost {
             rules.dropped[DropReason::Impairment as usize] += Packets::new(1);
-            let size = Bytes::new(u64::from(packet.ip_bytes()));
-            probe.observe(now, Fact::Dropped { port: link, reason: DropReason::Impairment, size });
         }
         lost
     }

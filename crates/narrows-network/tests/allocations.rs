@@ -3,7 +3,6 @@
 
 mod support;
 
-use narrows_core::probe::NoProbe;
 use narrows_core::queue::{Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network};
@@ -43,7 +42,7 @@ const WINDOW: u32 = 60;
 /// Echoing hosts at two pooled switches with two paths between them. Each arrival moves its host's timer to later, and a
 /// second one to earlier than it was, which leaves stale entries.
 fn step(network: &mut Network<Packet>, until: Time) {
-    while let Some((now, event)) = network.next(until, &mut NoProbe) {
+    while let Some((now, event)) = network.next(until) {
         let (host, packets) = match event {
             Event::Due(entity) if entity.class() == Class::Start => (entity.slot(), WINDOW),
             Event::Due(entity) => {
@@ -60,7 +59,7 @@ fn step(network: &mut Network<Packet>, until: Time) {
         for _ in 0..packets {
             let packet =
                 Packet { flow: host, class: (host % 2) as u8, ..Packet::to((host + HOSTS / 2) % HOSTS, 1_500) };
-            network.offer(now, network.host_link(host), packet, &mut NoProbe);
+            network.offer(now, network.host_link(host), packet);
         }
     }
 }

@@ -4,7 +4,6 @@
 mod support;
 
 use narrows_core::edge::dcib::{Config, Share};
-use narrows_core::probe::NoProbe;
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered, Partition};
 use narrows_plan::{Graph, LossOf, Scheduler};
@@ -38,17 +37,17 @@ fn the_driver_is_asked_at_both_ends() {
     let mut network = Network::new(&pair(), 1).unwrap();
     let own = network.host_link(0);
     assert_eq!(network.path(0, 1, 0), [own, THERE, 3]);
-    network.offer(Time::ZERO, own, packet(7), &mut NoProbe);
-    let (entered, event) = network.next(Time::NEVER, &mut NoProbe).unwrap();
+    network.offer(Time::ZERO, own, packet(7));
+    let (entered, event) = network.next(Time::NEVER).unwrap();
     assert_eq!(event, Event::Entering { link: THERE, packet: packet(7) });
-    assert_eq!(network.next(Time::NEVER, &mut NoProbe), None, "nothing goes over it by itself");
+    assert_eq!(network.next(Time::NEVER), None, "nothing goes over it by itself");
     // 1500 bytes with framing take 12 us.
-    network.cross(entered, THERE, packet(8), false, &mut NoProbe);
-    let (crossed, event) = network.next(Time::NEVER, &mut NoProbe).unwrap();
+    network.cross(entered, THERE, packet(8), false);
+    let (crossed, event) = network.next(Time::NEVER).unwrap();
     assert_eq!(event, Event::Crossed { link: THERE, packet: packet(8) });
     assert_eq!(crossed.since(entered), Span::from_us(12) + DELAY);
-    assert_eq!(network.go_on(crossed, THERE, packet(9), &mut NoProbe), None);
-    let (_, event) = network.next(Time::NEVER, &mut NoProbe).unwrap();
+    assert_eq!(network.go_on(crossed, THERE, packet(9)), None);
+    let (_, event) = network.next(Time::NEVER).unwrap();
     assert_eq!(event, Event::Arrival { host: 1, packet: packet(9) });
 }
 
@@ -56,13 +55,13 @@ fn the_driver_is_asked_at_both_ends() {
 fn what_is_urgent_waits_for_the_packet_in_service_only_and_the_others_for_it() {
     let mut network = Network::new(&pair(), 1).unwrap();
     for id in 0..5 {
-        network.cross(Time::ZERO, THERE, packet(id), false, &mut NoProbe);
+        network.cross(Time::ZERO, THERE, packet(id), false);
     }
-    let offered = network.cross(Time::ZERO, THERE, packet(99), true, &mut NoProbe);
+    let offered = network.cross(Time::ZERO, THERE, packet(99), true);
     assert_eq!(offered, Offered::Accepted { departure: Time::ZERO + Span::from_us(24), marked: false });
-    let late = network.cross(Time::ZERO, THERE, packet(5), false, &mut NoProbe);
+    let late = network.cross(Time::ZERO, THERE, packet(5), false);
     assert_eq!(late, Offered::Accepted { departure: Time::ZERO + Span::from_us(7 * 12), marked: false });
-    let order: Vec<u32> = std::iter::from_fn(|| network.next(Time::NEVER, &mut NoProbe))
+    let order: Vec<u32> = std::iter::from_fn(|| network.next(Time::NEVER))
         .map(|(_, event)| match event {
             Event::Crossed { link: THERE, packet } => packet.id,
             other => panic!("{other:?}"),
@@ -77,8 +76,8 @@ fn what_has_crossed_may_be_refused_beyond() {
     let mut graph = pair();
     graph.links[3].limit = narrows_core::queue::Limit::Packets(Packets::new(1));
     let mut network = Network::new(&graph, 1).unwrap();
-    assert_eq!(network.go_on(Time::ZERO, THERE, packet(1), &mut NoProbe), None);
-    assert_eq!(network.go_on(Time::ZERO, THERE, packet(2), &mut NoProbe), Some(Event::Dropped { packet: packet(2) }));
+    assert_eq!(network.go_on(Time::ZERO, THERE, packet(1)), None);
+    assert_eq!(network.go_on(Time::ZERO, THERE, packet(2)), Some(Event::Dropped { packet: packet(2) }));
 }
 
 #[test]
@@ -105,10 +104,10 @@ fn lost(loss_of: LossOf, capable: bool) -> (usize, usize) {
     let own = network.host_link(0);
     for id in 0..2_000 {
         let size = if id % 2 == 0 { 1_462 } else { 52 };
-        network.offer(Time::ZERO, own, Packet { id, size, capable, ..packet(0) }, &mut NoProbe);
+        network.offer(Time::ZERO, own, Packet { id, size, capable, ..packet(0) });
     }
     let mut lost = (0, 0);
-    while let Some((_, event)) = network.next(Time::NEVER, &mut NoProbe) {
+    while let Some((_, event)) = network.next(Time::NEVER) {
         match event {
             Event::Dropped { packet } if packet.size == 52 => lost.1 += 1,
             Event::Dropped { .. } => lost.0 += 1,

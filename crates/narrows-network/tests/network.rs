@@ -3,9 +3,8 @@
 
 mod support;
 
-use narrows_core::probe::{DropReason, Fact, NoProbe, Probe};
 use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, DropReason, Limit, PoolConfig};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
@@ -25,7 +24,7 @@ fn pair() -> Graph {
 }
 
 fn run(network: &mut Network<Packet>, until: Time) -> Vec<(Time, Event<Packet>)> {
-    std::iter::from_fn(|| network.next(until, &mut NoProbe)).collect()
+    std::iter::from_fn(|| network.next(until)).collect()
 }
 
 fn accepted(offered: Offered) -> Time {
@@ -40,10 +39,10 @@ fn a_packet_takes_its_service_and_the_delay() {
     let mut network = Network::new(&pair(), 0).unwrap();
     let link = network.host_link(0);
     let (full, short) = (Packet::to(1, 1_500), Packet::to(1, 20));
-    assert_eq!(accepted(network.offer(Time::ZERO, link, full, &mut NoProbe)), Time::ZERO + FRAME);
+    assert_eq!(accepted(network.offer(Time::ZERO, link, full)), Time::ZERO + FRAME);
     // 84 bytes on the wire at least.
     let departure = Time::ZERO + FRAME + Span::from_ns(672);
-    assert_eq!(accepted(network.offer(Time::ZERO, link, short, &mut NoProbe)), departure);
+    assert_eq!(accepted(network.offer(Time::ZERO, link, short)), departure);
     let expected = [(Time::ZERO + FRAME, full), (departure, short)]
         .map(|(at, packet)| (at + Span::from_us(3), Event::Arrival { host: 1, packet }));
     assert_eq!(run(&mut network, Time::NEVER), expected);
@@ -61,7 +60,7 @@ fn classes_share_a_line_by_weight_and_who_is_alone_has_all_of_it() {
     for class in [1, 0] {
         for id in 0..600 {
             let packet = Packet { id, class, ..Packet::to(1, 1_500) };
-            network.offer(Time::ZERO, link, packet, &mut NoProbe);
+            network.offer(Time::ZERO, link, packet);
         }
     }
     let arrivals: Vec<(Time, Packet)> = (run(&mut network, Time::NEVER).into_iter())
@@ -104,7 +103,7 @@ fn classes_beside_a_fifo_mix_up_no_packets() {
     let (most, mut now) = (40_000, Time::ZERO);
     network.arm(Entity::start(0, 0), now);
     let mut gone = vec![false; most];
-    while let Some((at, event)) = network.next(Time::NEVER, &mut NoProbe) {
+    while let Some((at, event)) = network.next(Time::NEVER) {
         now = at;
         let packet = match event {
             Event::Due(entity) => {
@@ -113,7 +112,7 @@ fn classes_beside_a_fifo_mix_up_no_packets() {
                 let (destination, class) = ([2, 1, 3, 1][burst % 4], dice.below(2) as u8);
                 let packet = Packet { id: sent.len() as u32, class, ..Packet::to(destination, size) };
                 sent.push(packet);
-                network.offer(now, network.host_link(0), packet, &mut NoProbe);
+                network.offer(now, network.host_link(0), packet);
                 if sent.len() < most {
                     let pause = match (sent.len() / 100 == burst, burst % 2) {
                         (true, _) => Span::from_ns(dice.below(1_500)),
@@ -155,7 +154,7 @@ fn jitter_delays_packets_of_an_idle_host_evenly_and_costs_a_busy_one_nothing() {
         .map(|i| {
             let now = Time::ZERO + FRAME * (10 * i);
             run(&mut network, now);
-            accepted(network.offer(now, link, Packet::to(1, 1_500), &mut NoProbe)).since(now + FRAME)
+            accepted(network.offer(now, link, Packet::to(1, 1_500))).since(now + FRAME)
         })
         .collect();
     assert!(waits.iter().all(|&wait| wait <= most));
@@ -165,8 +164,7 @@ fn jitter_delays_packets_of_an_idle_host_evenly_and_costs_a_busy_one_nothing() {
     // All at once: they leave in order, and all but the first few back to back.
     let now = Time::ZERO + FRAME * 200_000;
     run(&mut network, now);
-    let left: Vec<Time> =
-        (0..100).map(|_| accepted(network.offer(now, link, Packet::to(1, 1_500), &mut NoProbe))).collect();
+    let left: Vec<Time> = (0..100).map(|_| accepted(network.offer(now, link, Packet::to(1, 1_500)))).collect();
     assert!(left.windows(2).all(|pair| pair[1].since(pair[0]) >= FRAME));
     assert!(left[99] <= now + most + FRAME * 100);
     assert!(left[10..].windows(2).all(|pair| pair[1].since(pair[0]) == FRAME));
@@ -181,7 +179,7 @@ fn a_periodic_queue_has_its_exact_mean() {
         let now = Time::ZERO + FRAME * (5 * period);
         run(&mut network, now);
         for _ in 0..3 {
-            network.offer(now, link, Packet::to(1, 1_500), &mut NoProbe);
+            network.offer(now, link, Packet::to(1, 1_500));
         }
     }
     let end = Time::ZERO + FRAME * (5 * periods);
@@ -196,7 +194,7 @@ fn means_are_cut_at_the_reset_and_at_the_end() {
     let mut network = Network::new(&pair(), 0).unwrap();
     let link = network.host_link(0);
     for _ in 0..10 {
-        network.offer(Time::ZERO, link, Packet::to(1, 1_500), &mut NoProbe);
+        network.offer(Time::ZERO, link, Packet::to(1, 1_500));
     }
     // From the middle of the third service to the middle of the fifth: 8 for half a service, 7 for one, 6 for a half.
     let at = |halves: u64| Time::ZERO + FRAME.div(2) * halves;
@@ -218,8 +216,8 @@ fn random_arrivals_queue_as_in_an_m_d_1_system() {
             let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
             let gap = -(1.0 - uniform).ln() / load * FRAME.as_ps() as f64;
             now += Span::from_ps(gap as u64);
-            while network.next(now, &mut NoProbe).is_some() {}
-            network.offer(now, link, Packet::to(1, 1_500), &mut NoProbe);
+            while network.next(now).is_some() {}
+            network.offer(now, link, Packet::to(1, 1_500));
         }
         let mean = network.counters(now, link).queue_mean(now).get() as f64 / 1_500.0;
         let expected = load + load * load / (2.0 * (1.0 - load));
@@ -239,7 +237,7 @@ fn incast(senders: u32, packets: u32, prepare: impl Fn(&mut Graph, usize)) -> (N
     for host in 0..senders {
         let link = network.host_link(host);
         for _ in 0..packets {
-            network.offer(Time::ZERO, link, Packet::to(senders, 1_500), &mut NoProbe);
+            network.offer(Time::ZERO, link, Packet::to(senders, 1_500));
         }
     }
     (network, port)
@@ -322,7 +320,7 @@ fn a_link_never_beats_its_rate() {
     for _ in 0..10_000 {
         let size = 20 + u32::try_from(stream.below(9_000)).unwrap();
         wire_bytes += u64::from(size + 38).max(84);
-        let departure = accepted(network.offer(Time::ZERO, link, Packet::to(1, size), &mut NoProbe));
+        let departure = accepted(network.offer(Time::ZERO, link, Packet::to(1, size)));
         let (sent, exact) = (rate.bytes_in(departure - Time::ZERO), rate.time_for(Bytes::new(wire_bytes)));
         assert!(sent.get() >= wire_bytes && departure - Time::ZERO < exact + Span::from_ns(10), "{departure}");
     }
@@ -347,7 +345,7 @@ fn flows_over(graph: &Graph, seed: u64, flows: u32, packets: u32) -> (Vec<(Time,
         for flow in 0..flows {
             let hash = u32::try_from(mix(u64::from(flow)) >> 32).unwrap();
             let packet = Packet { id: flow, flow: hash, ..Packet::to(1, 100) };
-            network.offer(Time::ZERO, network.host_link(0), packet, &mut NoProbe);
+            network.offer(Time::ZERO, network.host_link(0), packet);
         }
     }
     let events = run(&mut network, Time::NEVER);
@@ -398,7 +396,7 @@ fn switches_in_a_row_choose_independently() {
     let over_three_and_six = hashes
         .filter(|&flow| {
             let mut network = Network::new(&graph, 1).unwrap();
-            network.offer(Time::ZERO, 0, Packet { flow, ..Packet::to(1, 100) }, &mut NoProbe);
+            network.offer(Time::ZERO, 0, Packet { flow, ..Packet::to(1, 100) });
             let end = run(&mut network, Time::NEVER)[0].0;
             network.counters(end, 2).sent.packets == Packets::new(1)
                 && network.counters(end, 10).sent.packets == Packets::new(1)
@@ -420,37 +418,27 @@ fn the_same_seed_gives_the_same_run_and_another_one_other_paths() {
 
 #[test]
 fn the_wire_loses_what_it_is_told_to() {
-    #[derive(Default)]
-    struct Losses(u64);
-    impl Probe for Losses {
-        fn observe(&mut self, _now: Time, fact: Fact) {
-            assert!(matches!(fact, Fact::Dropped { port: 0, reason: DropReason::Impairment, .. }));
-            self.0 += 1;
-        }
-    }
     let mut graph = pair();
     graph.links[0].loss = 1 << 28;
     let mut network = Network::new(&graph, 1).unwrap();
-    let (offered, mut delivered, mut losses) = (100_000, 0, Losses::default());
+    let (offered, mut delivered, mut lost) = (100_000, 0, 0_u64);
     for _ in 0..offered {
-        network.offer(Time::ZERO, 0, Packet::to(1, 100), &mut losses);
+        network.offer(Time::ZERO, 0, Packet::to(1, 100));
     }
     let mut end = Time::ZERO;
-    let mut returned = 0;
-    while let Some((now, event)) = network.next(Time::from_ns(10_000_000_000), &mut losses) {
+    while let Some((now, event)) = network.next(Time::from_ns(10_000_000_000)) {
         end = now;
         match event {
-            Event::Dropped { .. } => returned += 1,
+            Event::Dropped { .. } => lost += 1,
             _ => delivered += 1,
         }
     }
-    assert_eq!(returned, losses.0);
     // One in sixteen, standard deviation 77.
-    assert!(losses.0.abs_diff(offered / 16) < 300, "{}", losses.0);
-    assert_eq!(delivered + losses.0, offered);
+    assert!(lost.abs_diff(offered / 16) < 300, "{lost}");
+    assert_eq!(delivered + lost, offered);
     let counters = network.finish(end)[0];
     assert_eq!(counters.sent.packets, Packets::new(offered));
-    assert_eq!(counters.dropped_for(DropReason::Impairment), Packets::new(losses.0));
+    assert_eq!(counters.dropped_for(DropReason::Impairment), Packets::new(lost));
 }
 
 #[test]
@@ -462,7 +450,7 @@ fn equal_times_come_as_arrivals_timers_starts_samples() {
         network.arm(entity, arrival);
     }
     let packet = Packet::to(1, 1_500);
-    network.offer(Time::ZERO, 0, packet, &mut NoProbe);
+    network.offer(Time::ZERO, 0, packet);
     let events: Vec<Event<Packet>> = run(&mut network, arrival).into_iter().map(|(_, event)| event).collect();
     let mut expected = vec![Event::Arrival { host: 1, packet }];
     expected.extend(armed.into_iter().rev().map(Event::Due));
@@ -569,8 +557,8 @@ proptest! {
             expected.extend(run(&mut awake, now));
             seen.extend(wake(&mut asleep, now));
             let (packet, link) = (Packet { id, flow: id % 3, ..Packet::to((from + by) % 3, size) }, awake.host_link(from));
-            let offered = awake.offer(now, link, packet, &mut NoProbe);
-            prop_assert_eq!(offered, asleep.offer(now, link, packet, &mut NoProbe));
+            let offered = awake.offer(now, link, packet);
+            prop_assert_eq!(offered, asleep.offer(now, link, packet));
             // Appointments are moved about.
             if let Some((ahead_us, timer)) = timers.next() {
                 let entity = Entity::timer(timer, timer as u32);

@@ -3,7 +3,6 @@
 
 mod support;
 
-use narrows_core::probe::NoProbe;
 use narrows_core::queue::CongestionPointConfig;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Event, Network};
@@ -41,7 +40,7 @@ fn note(destination: u32) -> Packet {
 }
 
 fn arrivals(network: &mut Network<Packet>, host: u32) -> Vec<(Time, u32)> {
-    std::iter::from_fn(|| network.next(Time::NEVER, &mut NoProbe))
+    std::iter::from_fn(|| network.next(Time::NEVER))
         .filter_map(|(at, event)| match event {
             Event::Arrival { host: at_host, packet } if at_host == host => Some((at, packet.id)),
             _ => None,
@@ -54,10 +53,10 @@ fn a_growing_queue_is_sampled_more_and_more_often_and_tells_of_itself() {
     let mut network = Network::new(&star(), 1).unwrap();
     let link = network.host_link(0);
     (0..200).for_each(|id| {
-        network.offer(Time::ZERO, link, Packet { id, ..Packet::to(1, 1_500) }, &mut NoProbe);
+        network.offer(Time::ZERO, link, Packet { id, ..Packet::to(1, 1_500) });
     });
     let mut samples = Vec::new();
-    while let Some((now, event)) = network.next(Time::NEVER, &mut NoProbe) {
+    while let Some((now, event)) = network.next(Time::NEVER) {
         if let Event::Sampled { link, feedback, packet } = event {
             let (backlog, _) = network.backlog(now, link);
             assert_eq!(link, TO_1);
@@ -78,10 +77,10 @@ fn the_end_of_a_warmup_moves_no_sample() {
         let mut network = Network::new(&star(), 1).unwrap();
         let link = network.host_link(0);
         (0..200).for_each(|id| {
-            network.offer(Time::ZERO, link, Packet { id, ..Packet::to(1, 1_500) }, &mut NoProbe);
+            network.offer(Time::ZERO, link, Packet { id, ..Packet::to(1, 1_500) });
         });
         let (mut ids, mut warmup) = (Vec::new(), Some(warmup));
-        while let Some((now, event)) = network.next(Time::NEVER, &mut NoProbe) {
+        while let Some((now, event)) = network.next(Time::NEVER) {
             if let Event::Sampled { packet, .. } = event {
                 ids.push(packet.id);
             }
@@ -115,11 +114,11 @@ fn it_waits_for_the_packet_in_service_and_the_rest_waits_for_it() {
     let up = FRAME + DELAY;
     let packet = |id| Packet { id, ..Packet::to(0, 1_500) };
     (0..4).for_each(|id| {
-        network.offer(Time::ZERO, link, packet(id), &mut NoProbe);
+        network.offer(Time::ZERO, link, packet(id));
     });
     // The first packet is at the switch and in service when the notification comes.
     let now = Time::ZERO + up + Span::from_us(2);
-    while network.next(now, &mut NoProbe).is_some() {}
+    while network.next(now).is_some() {}
     network.notify(now, TO_1, note(0));
     network.notify(now, TO_1, note(0));
     let stack = Span::from_us(1);

@@ -4,11 +4,10 @@
 
 mod support;
 
-use narrows_core::probe::{DropReason, Fact, Probe};
 use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, DropReason, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_network::{Class, Entity, Event, Network};
+use narrows_network::{Class, Entity, Event, Network, Offered};
 use narrows_plan::{Graph, NodeKind, Scheduler};
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -22,11 +21,12 @@ const TICK: u64 = 672_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     Arrived(u64, u32, Packet),
-    Dropped(u64, u32, DropReason),
-    Marked(u64, u32),
+    /// When, and which packet.
+    Dropped(u64, u32),
     Backlog(u64, u32, u64, u64),
-    /// Sent packets and bytes, largest backlog, its integral, how long the packet in service had been so at the reset and is.
-    Counters(u32, u64, u64, u64, u128, [u64; 2]),
+    /// Sent packets and bytes, largest backlog, its integral, how long the packet in service had been so at the reset and is,
+    /// drops by reason, marks.
+    Counters(u32, u64, u64, u64, u128, [u64; 2], [u64; DropReason::COUNT], u64),
 }
 
 #[derive(Clone, Debug)]
@@ -59,6 +59,8 @@ struct Port {
     given: bool,
     wire: VecDeque<Packet>,
     sent: (u64, u64),
+    dropped: [u64; DropReason::COUNT],
+    marked: u64,
     max: u64,
     integral: u128,
     touched: u64,
@@ -78,6 +80,8 @@ impl Port {
             given: false,
             wire: VecDeque::new(),
             sent: (0, 0),
+            dropped: [0; DropReason::COUNT],
+            marked: 0,
             max: 0,
             integral: 0,
             touched: 0,
@@ -153,7 +157,7 @@ impl Explicit<'_> {
             Limit::Bytes(most) => bytes + size <= most.get() / shares,
         };
         if !fits {
-            return self.seen.push(Seen::Dropped(now, link, DropReason::Limit));
+            return self.drop(now, link, DropReason::Limit, packet);
         }
         if description.pooled {
             let pool = self.case.graph.nodes[description.from as usize].pool.unwrap();
@@ -162,7 +166,7 @@ impl Explicit<'_> {
                 ports.filter(|(_, l)| l.pooled && l.from == description.from).map(|(port, _)| port.bytes()).sum();
             let free = pool.size.get() - used;
             if size > free || (bytes + size) * shares * 65_536 > u64::from(pool.alpha) * free {
-                return self.seen.push(Seen::Dropped(now, link, DropReason::Pool));
+                return self.drop(now, link, DropReason::Pool, packet);
             }
         }
         let above = match description.aqm {
@@ -172,7 +176,7 @@ impl Explicit<'_> {
         };
         if above && packet.capable {
             packet.marked = true;
-            self.seen.push(Seen::Marked(now, link));
+            self.ports[link as usize].marked += 1;
         }
         let port = &mut self.ports[link as usize];
         port.pass(now);
@@ -184,6 +188,11 @@ impl Explicit<'_> {
         if port.in_service.is_none() {
             self.begin(now, link);
         }
+    }
+
+    fn drop(&mut self, now: u64, link: u32, reason: DropReason, packet: Packet) {
+        self.ports[link as usize].dropped[reason as usize] += 1;
+        self.seen.push(Seen::Dropped(now, packet.id));
     }
 
     fn begin(&mut self, now: u64, link: u32) {
@@ -231,6 +240,7 @@ impl Explicit<'_> {
                 _ if id == u32::MAX => {
                     for port in &mut self.ports {
                         port.begun_before = port.begun(now);
+                        (port.dropped, port.marked) = ([0; DropReason::COUNT], 0);
                         (port.sent, port.max, port.integral, port.touched) = ((0, 0), port.bytes(), 0, now);
                     }
                 }
@@ -244,7 +254,8 @@ impl Explicit<'_> {
         for (link, port) in (0..).zip(&mut self.ports) {
             port.pass(self.case.end);
             let begun = [port.begun_before, port.begun(self.case.end)];
-            self.seen.push(Seen::Counters(link, port.sent.0, port.sent.1, port.max, port.integral, begun));
+            let Port { sent, max, integral, dropped, marked, .. } = *port;
+            self.seen.push(Seen::Counters(link, sent.0, sent.1, max, integral, begun, dropped, marked));
         }
         self.seen
     }
@@ -270,17 +281,6 @@ fn towards(graph: &Graph, from: u32, destination: u32) -> u32 {
 
 // --- The model under test -------------------------------------------------------------------------------------------
 
-struct Watch<'a>(&'a mut Vec<Seen>);
-
-impl Probe for Watch<'_> {
-    fn observe(&mut self, now: Time, fact: Fact) {
-        self.0.push(match fact {
-            Fact::Dropped { port, reason, .. } => Seen::Dropped(now.as_ps(), port, reason),
-            Fact::Marked { port } => Seen::Marked(now.as_ps(), port),
-        });
-    }
-}
-
 fn computed(case: &Case) -> Vec<Seen> {
     let mut network: Network<Packet> = Network::new(&case.graph, 7).unwrap();
     let mut seen = Vec::new();
@@ -296,11 +296,11 @@ fn computed(case: &Case) -> Vec<Seen> {
     let mut until = 0;
     while until < case.end {
         until = case.end.min(until + windows.next().unwrap());
-        while let Some((now, event)) = network.next(Time::from_ps(until), &mut Watch(&mut seen)) {
+        while let Some((now, event)) = network.next(Time::from_ps(until)) {
             match event {
                 Event::Arrival { host, packet } => seen.push(Seen::Arrived(now.as_ps(), host, packet)),
-                // The probe has seen it too, with the reason.
-                Event::Dropped { .. } | Event::Sampled { .. } => {}
+                Event::Dropped { packet } => seen.push(Seen::Dropped(now.as_ps(), packet.id)),
+                Event::Sampled { .. } => unreachable!("nothing is sampled"),
                 Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
                 Event::Due(entity) if entity == reset => network.reset_counters(now),
                 Event::Due(entity) if entity.class() == Class::Sample => {
@@ -311,7 +311,9 @@ fn computed(case: &Case) -> Vec<Seen> {
                 }
                 Event::Due(entity) => {
                     let (_, host, packet) = case.packets[entity.slot() as usize];
-                    network.offer(now, network.host_link(host), packet, &mut Watch(&mut seen));
+                    if let Offered::Dropped(_) = network.offer(now, network.host_link(host), packet) {
+                        seen.push(Seen::Dropped(now.as_ps(), packet.id));
+                    }
                 }
             }
         }
@@ -319,7 +321,9 @@ fn computed(case: &Case) -> Vec<Seen> {
     for (link, counters) in (0..).zip(network.finish(Time::from_ps(case.end))) {
         let (sent, max) = (counters.sent, counters.queue_max.get());
         let begun = [counters.begun_before, counters.begun].map(Span::as_ps);
-        seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, counters.queue_integral, begun));
+        let (integral, dropped) = (counters.queue_integral, counters.dropped.map(Packets::get));
+        let marked = counters.marked.get();
+        seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, integral, begun, dropped, marked));
     }
     seen
 }

@@ -1,6 +1,6 @@
 //! A port's counters, and the looks at its backlog, become its row.
 
-use narrows_core::probe::DropReason;
+use narrows_core::queue::DropReason;
 use narrows_core::units::Time;
 use narrows_network::Counters;
 use narrows_plan::Link;

@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::app::{App, Application, FlowStart, Request};
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
-use narrows_core::probe::NoProbe;
 use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
@@ -319,7 +318,7 @@ impl<'a> Simulation<'a> {
     /// suffice.
     fn run(&mut self, until: Time, budget: u64) -> Option<u64> {
         for handled in 0..budget {
-            let Some((now, event)) = self.network.next(until, &mut NoProbe) else {
+            let Some((now, event)) = self.network.next(until) else {
                 self.now = until;
                 return Some(budget - handled);
             };
@@ -463,7 +462,7 @@ impl<'a> Simulation<'a> {
         let to = if opener(connection) == host { source } else { opener(connection) };
         let packet = Packet::pack(&answer, connection, to, service_class, &mut self.pool);
         let port = self.network.host_link(host);
-        if let Offered::Dropped(_) = self.network.offer(now, port, packet, &mut NoProbe) {
+        if let Offered::Dropped(_) = self.network.offer(now, port, packet) {
             packet.unpack(&mut self.pool);
         }
     }
@@ -540,7 +539,7 @@ fn transmit(
             break;
         }
         let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
-        match network.offer(now, end.place.port, packet, &mut NoProbe) {
+        match network.offer(now, end.place.port, packet) {
             Offered::Accepted { departure, .. } if segment.length > 0 => {
                 end.note_waiting(departure, packet.ip_bytes());
             }

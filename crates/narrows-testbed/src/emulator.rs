@@ -19,7 +19,6 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use narrows_core::packet::Ecn;
-use narrows_core::probe::NoProbe;
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered};
@@ -296,7 +295,7 @@ impl Emulator {
                 Some(packet) => {
                     self.advance(now);
                     let port = self.network.host_link(host);
-                    if let Offered::Dropped(_) = self.network.offer(now, port, packet, &mut NoProbe) {
+                    if let Offered::Dropped(_) = self.network.offer(now, port, packet) {
                         self.counts.dropped += 1;
                         self.pool.give_back(buffer);
                     }
@@ -355,7 +354,7 @@ impl Emulator {
     }
 
     fn deliver(&mut self, until: Time) {
-        while let Some((at, event)) = self.network.next(until, &mut NoProbe) {
+        while let Some((at, event)) = self.network.next(until) {
             match event {
                 Event::Arrival { host, packet } => self.hand_over(at, host, packet),
                 Event::Dropped { packet } => {

@@ -135,7 +135,6 @@ impl Samples {
 
 #[cfg(test)]
 mod tests {
-    use narrows_core::probe::NoProbe;
     use narrows_scenario::{Limits, Overrides, load_str};
 
     use super::*;
@@ -193,16 +192,16 @@ mod tests {
         for (at_us, packets) in offers {
             let at = Time::ZERO + Span::from_us(at_us);
             while let Some(due) = samples.next_at().filter(|&due| due <= at) {
-                while network.next(due, &mut NoProbe).is_some() {}
+                while network.next(due).is_some() {}
                 samples.take(due, &mut network);
             }
-            while network.next(at, &mut NoProbe).is_some() {}
+            while network.next(at).is_some() {}
             for _ in 0..packets {
-                network.offer(at, link, Full, &mut NoProbe);
+                network.offer(at, link, Full);
             }
         }
         while let Some(due) = samples.next_at() {
-            while network.next(due, &mut NoProbe).is_some() {}
+            while network.next(due).is_some() {}
             samples.take(due, &mut network);
         }
         let sent = |at_ms, packets: u64| Sent {

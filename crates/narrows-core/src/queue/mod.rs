@@ -19,6 +19,25 @@ pub use congestion_point::{CongestionPoint, CongestionPointConfig, Feedback};
 pub use drr::DeficitRoundRobin;
 pub use limits::{Limit, Pool, PoolConfig};
 
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The port's own limit.
+    Limit,
+    /// The switch's shared pool.
+    Pool,
+    /// Active queue management.
+    Aqm,
+    /// An impairment that the experiment asked for.
+    Impairment,
+}
+
+impl DropReason {
+    /// Number of reasons: counters have one for each.
+    pub const COUNT: usize = 4;
+}
+
 /// What a port holds. The packet in service counts until its last bit has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Backlog {

@@ -22,9 +22,8 @@
 //!
 //! Invariants: where nothing is in service nothing waits; a class is awake in the scheduler while its ring holds a packet.
 
-use narrows_core::probe::{DropReason, Probe};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
-use narrows_core::queue::{Backlog, DeficitRoundRobin, Limit};
+use narrows_core::queue::{Backlog, DeficitRoundRobin, DropReason, Limit};
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Link, Scheduler};
@@ -95,18 +94,12 @@ impl<P: Payload> Ports<P> {
     }
 
     /// A packet arrives at a port with classes; as [`offer`](Self::offer).
-    pub(crate) fn enqueue(
-        &mut self,
-        now: Time,
-        link: u32,
-        mut packet: P,
-        probe: &mut impl Probe,
-    ) -> (Offered, Option<First>) {
+    pub(crate) fn enqueue(&mut self, now: Time, link: u32, mut packet: P) -> (Offered, Option<First>) {
         self.decide(now, link);
         let size = Bytes::new(u64::from(packet.ip_bytes()));
         let class = usize::from(packet.service_class());
         let verdict = self.judge_class(now, link, class, size, packet.ecn_capable());
-        self.note(now, link, size, verdict, probe);
+        self.note(link, size, verdict);
         let marked = match verdict {
             Ok(marked) => marked,
             Err(reason) => return (Offered::Dropped(reason), None),

@@ -3,8 +3,7 @@
 use super::{Ports, wire_bytes};
 use crate::network::Payload;
 use narrows_core::packet::FRAMING_BYTES;
-use narrows_core::probe::DropReason;
-use narrows_core::queue::Backlog;
+use narrows_core::queue::{Backlog, DropReason};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 
 /// What a port has done since the counters were last reset.
@@ -18,8 +17,8 @@ pub struct Counters {
     pub sent: Backlog,
     /// Held now.
     pub queued: Backlog,
-    /// Dropped, by reason in the order of [`DropReason::ALL`]. Impairments act on the wire, after the port.
-    pub dropped: [Packets; DropReason::ALL.len()],
+    /// Dropped, by reason in the order of [`DropReason`]. Impairments act on the wire, after the port.
+    pub dropped: [Packets; DropReason::COUNT],
     /// Accepted with a congestion mark that the port's law asked for.
     pub marked: Packets,
     /// Samples of the port's congestion point that told of congestion.

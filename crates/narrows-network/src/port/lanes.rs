@@ -5,7 +5,6 @@ use super::{NONE, Offered, Ports, index, wire_bytes};
 use crate::link::Record;
 use crate::network::Payload;
 use crate::port::First;
-use narrows_core::probe::NoProbe;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Span, Time};
 use narrows_plan::{Graph, Link, Role};
@@ -72,7 +71,7 @@ impl<P: Payload> Ports<P> {
         });
         let free_before = self.ports[lane as usize].free_at.max(ready);
         let admitted = self
-            .admit(now, ready, lane, &packet, &mut NoProbe)
+            .admit(now, ready, lane, &packet)
             .unwrap_or_else(|reason| unreachable!("a lane refuses nothing, and here for {reason:?}"));
         let service = admitted.departure.since(free_before);
         let main = &mut self.ports[link as usize];

@@ -34,19 +34,17 @@ impl Simulation<'_> {
         while let Some(sent) = self.bridges.poll(end) {
             match sent {
                 Sent::On(link, packet) => {
-                    if let Some(event) = self.network.go_on(now, link, packet, &mut NoProbe) {
+                    if let Some(event) = self.network.go_on(now, link, packet) {
                         self.handle_bridge(now, event);
                     }
                 }
-                Sent::Over(link, packet, urgent, shim) => {
-                    match (self.network.cross(now, link, packet, urgent, &mut NoProbe), shim) {
-                        (Offered::Dropped(_), _) => self.note_dropped(packet),
-                        (Offered::Accepted { departure, .. }, Some(shim)) => {
-                            self.bridges.note_departure(end, &shim, departure);
-                        }
-                        (Offered::Accepted { .. }, None) => {}
+                Sent::Over(link, packet, urgent, shim) => match (self.network.cross(now, link, packet, urgent), shim) {
+                    (Offered::Dropped(_), _) => self.note_dropped(packet),
+                    (Offered::Accepted { departure, .. }, Some(shim)) => {
+                        self.bridges.note_departure(end, &shim, departure);
                     }
-                }
+                    (Offered::Accepted { .. }, None) => {}
+                },
             }
         }
         if let Some((entity, at)) = self.bridges.rearm(BRIDGES, end) {

@@ -56,7 +56,7 @@ fn cubic_fills_a_bottleneck_up_to_its_framing() {
         eprintln!("cubic over {rtt_ms} ms, ecn {ecn}: {mbps:.2} Mbps of {CEILING_MBPS:.2}; {port:?}");
         assert!((0.95 * CEILING_MBPS..1.005 * CEILING_MBPS).contains(&mbps), "{mbps}");
         assert_eq!(port.marked.get() > 0, ecn);
-        assert_eq!(port.dropped_for(narrows_core::probe::DropReason::Limit).get() == 0, ecn, "{port:?}");
+        assert_eq!(port.dropped_for(narrows_core::queue::DropReason::Limit).get() == 0, ecn, "{port:?}");
         assert!(port.conserved() && observed.counts.conserved());
         assert_eq!(observed.counts.lost_outside(), 0);
         let marked: u64 = observed.marked.iter().map(|marked| u64::from(marked.payload)).sum();
