@@ -3,10 +3,10 @@
 //! It grows and answers losses as NewReno does [RFC 5681]. But while round trips take longer than the least one by more
 //! than `delay`, the window does not grow, and shrinks by an eighth once per round trip.
 
-use super::parts::reno::Window;
+use super::parts::reno::{Window, leave_to_window};
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Phase, Spec, Value};
 use crate::packet::Seq;
-use crate::units::{Packets, Span, Time};
+use crate::units::{Span, Time};
 
 /// What an experiment may know and set.
 pub const SPEC: Spec = Spec {
@@ -77,29 +77,11 @@ impl CongestionControl for Cautious {
     }
 
     fn on_timeout(&mut self, _now: Time, repeated: bool, path: &Path) {
-        if repeated {
-            self.window.collapse_again();
-        } else {
-            self.window.collapse(self.half());
-        }
+        self.window.collapse(self.half(), repeated);
         self.fresh_from = path.nxt;
     }
 
-    fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {
-        self.window.restart_after_idle(idle, path);
-    }
-
-    fn on_undo(&mut self) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> Packets {
-        Packets::new(self.window.packets)
-    }
-
-    fn slow_start_threshold(&self) -> Packets {
-        Packets::new(self.window.threshold)
-    }
+    leave_to_window!();
 }
 
 #[cfg(test)]

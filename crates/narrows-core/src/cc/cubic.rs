@@ -4,10 +4,10 @@
 //! the kernel's: elapsed time and round trips are kept in microseconds, where the kernel rounds them to its tick, so
 //! that the look-ahead of a short round trip is neither 0 nor a whole tick.
 
-use super::parts::reno::Window;
+use super::parts::reno::{Window, leave_to_window};
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Sent, Spec, Value};
 use crate::packet::Seq;
-use crate::units::{Packets, Span, Time};
+use crate::units::{Span, Time};
 
 /// One, of C and β.
 const ONE: u64 = 1 << 10;
@@ -310,12 +310,8 @@ impl CongestionControl for Cubic {
 
     /// Everything learnt is forgotten but the threshold (Linux `bictcp_reset`).
     fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
-        if repeated {
-            self.window.collapse_again();
-        } else {
-            let reduced = self.reduced();
-            self.window.collapse(reduced);
-        }
+        let reduced = if repeated { 0 } else { self.reduced() };
+        self.window.collapse(reduced, repeated);
         self.last_maximum = 0;
         self.computed = None;
         self.per_packet = 1;
@@ -332,21 +328,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {
-        self.window.restart_after_idle(idle, path);
-    }
-
-    fn on_undo(&mut self) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> Packets {
-        Packets::new(self.window.packets)
-    }
-
-    fn slow_start_threshold(&self) -> Packets {
-        Packets::new(self.window.threshold)
-    }
+    leave_to_window!();
 }
 
 #[cfg(test)]
@@ -354,6 +336,7 @@ mod tests {
     use super::*;
     use crate::cc::Phase;
     use crate::cc::harness::{Drive, build, path};
+    use crate::units::Packets;
     use proptest::prelude::*;
 
     fn cubic(changes: &[(&str, Value)]) -> Drive<Cubic> {
@@ -448,7 +431,7 @@ mod tests {
         let idle = Span::from_secs(60);
         drives[1].now += idle;
         let (now, path) = (drives[1].now, drives[1].path);
-        drives[1].cc.on_sent(now, &Sent { size: path.packet, in_flight: Packets::new(1), idle: Some(idle) }, &path);
+        drives[1].cc.on_sent(now, &Sent { size: path.packet, idle: Some(idle) }, &path);
         for drive in &mut drives {
             drive.round(Span::from_ms(10), false);
         }

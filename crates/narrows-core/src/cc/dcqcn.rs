@@ -321,7 +321,7 @@ mod tests {
         }
 
         fn send_at(&mut self, now: Time, size: u64) {
-            let sent = Sent { size: Bytes::new(size), in_flight: Packets::new(1), idle: None };
+            let sent = Sent { size: Bytes::new(size), idle: None };
             self.cc.on_sent(now, &sent, &self.path);
         }
     }

@@ -4,10 +4,10 @@
 //! at an ECN echo, and no window grows while it lasts ([`super::Ack::may_grow`]): that, and not this file, decides
 //! whether a sender grows in the round of its cut.
 
-use super::parts::reno::Window;
+use super::parts::reno::{Window, leave_to_window};
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Spec, Value};
 use crate::packet::Seq;
-use crate::units::{Packets, Span, Time};
+use crate::units::Time;
 
 /// One, of α.
 const ONE: u64 = 1 << 10;
@@ -113,29 +113,11 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_timeout(&mut self, _now: Time, repeated: bool, path: &Path) {
-        if repeated {
-            self.window.collapse_again();
-        } else {
-            self.window.collapse(self.window.packets / 2);
-        }
+        self.window.collapse(self.window.packets / 2, repeated);
         self.begin_window(path.nxt);
     }
 
-    fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {
-        self.window.restart_after_idle(idle, path);
-    }
-
-    fn on_undo(&mut self) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> Packets {
-        Packets::new(self.window.packets)
-    }
-
-    fn slow_start_threshold(&self) -> Packets {
-        Packets::new(self.window.threshold)
-    }
+    leave_to_window!();
 }
 
 #[cfg(test)]
@@ -143,6 +125,7 @@ mod tests {
     use super::*;
     use crate::cc::Phase;
     use crate::cc::harness::{Drive, build, path};
+    use crate::units::Span;
 
     const RTT: Span = Span::from_us(100);
 

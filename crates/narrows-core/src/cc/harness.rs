@@ -94,7 +94,6 @@ impl<C: CongestionControl> Drive<C> {
         let ack = Ack {
             now: self.now,
             acked: Packets::new(acked),
-            acked_bytes: Bytes::new(acked * MSS),
             marked: Packets::new(if ece { acked } else { 0 }),
             lost: Packets::new(core::mem::take(&mut self.lost)),
             ece,
@@ -107,7 +106,6 @@ impl<C: CongestionControl> Drive<C> {
             prior_in_flight,
             max_in_flight: self.cc.window(),
             phase: self.phase,
-            round_ended: false,
             limited_by: self.limited_by,
             in_order: true,
         };

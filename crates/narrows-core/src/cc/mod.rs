@@ -117,8 +117,6 @@ pub struct Ack {
     pub now: Time,
     /// Packets newly delivered by it, cumulatively or selectively.
     pub acked: Packets,
-    /// The same in bytes of payload.
-    pub acked_bytes: Bytes,
     /// How many of `acked` the receiver reported as marked: all or none, by the ECE flag, as Linux counts.
     pub marked: Packets,
     /// Packets declared lost since the previous acknowledgement, by this one or by RACK's timer; what a retransmission
@@ -144,8 +142,6 @@ pub struct Ack {
     pub max_in_flight: Packets,
     /// Where the sender stands, an episode that begins with this acknowledgement included.
     pub phase: Phase,
-    /// The data outstanding when the round began is now all acknowledged. The first acknowledgement of data ends a round.
-    pub round_ended: bool,
     /// What limited the sender.
     pub limited_by: Limit,
     /// It acknowledges data in sequence, or the path is known to reorder and it delivers any: only then may a window grow
@@ -166,8 +162,6 @@ impl Ack {
 pub struct Sent {
     /// The IP packet.
     pub size: Bytes,
-    /// Packets in flight after it.
-    pub in_flight: Packets,
     /// How long nothing had been sent, when nothing was in flight before it; otherwise `None`.
     pub idle: Option<Span>,
 }

@@ -1,8 +1,8 @@
 //! NewReno: slow start, additive increase, halving [RFC 5681, RFC 6582].
 
-use super::parts::reno::Window;
+use super::parts::reno::{Window, leave_to_window};
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Owner, Path, Spec};
-use crate::units::{Packets, Span, Time};
+use crate::units::Time;
 
 /// What an experiment may know and set.
 pub const SPEC: Spec = Spec {
@@ -43,28 +43,10 @@ impl CongestionControl for NewReno {
     }
 
     fn on_timeout(&mut self, _now: Time, repeated: bool, _path: &Path) {
-        if repeated {
-            self.window.collapse_again();
-        } else {
-            self.window.collapse(self.window.packets / 2);
-        }
+        self.window.collapse(self.window.packets / 2, repeated);
     }
 
-    fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {
-        self.window.restart_after_idle(idle, path);
-    }
-
-    fn on_undo(&mut self) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> Packets {
-        Packets::new(self.window.packets)
-    }
-
-    fn slow_start_threshold(&self) -> Packets {
-        Packets::new(self.window.threshold)
-    }
+    leave_to_window!();
 }
 
 #[cfg(test)]
@@ -72,6 +54,7 @@ mod tests {
     use super::*;
     use crate::cc::harness::{Drive, build, path};
     use crate::cc::{Limit, Phase};
+    use crate::units::{Packets, Span};
 
     const RTT: Span = Span::from_ms(10);
 

@@ -4,7 +4,7 @@
 //! packets, is what it keeps queued. The rules are those of Linux `tcp_vegas.c`, times in microseconds.
 
 use super::Value;
-use super::parts::reno::Window;
+use super::parts::reno::{Window, leave_to_window};
 use super::{
     Ack, Cause, CongestionControl, Context, EcnUse, Kind, MIN_WINDOW, Owner, Parameter, Path, Phase, Sent, Spec,
 };
@@ -172,11 +172,7 @@ impl CongestionControl for Vegas {
     }
 
     fn on_timeout(&mut self, _now: Time, repeated: bool, _path: &Path) {
-        if repeated {
-            self.window.collapse_again();
-        } else {
-            self.window.collapse(self.window.packets / 2);
-        }
+        self.window.collapse(self.window.packets / 2, repeated);
         self.active = false;
         self.phase = Phase::Loss;
     }
@@ -192,17 +188,7 @@ impl CongestionControl for Vegas {
         self.restart(path.nxt);
     }
 
-    fn on_undo(&mut self) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> Packets {
-        Packets::new(self.window.packets)
-    }
-
-    fn slow_start_threshold(&self) -> Packets {
-        Packets::new(self.window.threshold)
-    }
+    leave_to_window!(but on_idle_restart);
 }
 
 #[cfg(test)]
@@ -271,7 +257,7 @@ mod tests {
     fn idling_measures_the_path_anew() {
         let mut drive = vegas(2, 4);
         run(&mut drive, 20);
-        let sent = Sent { size: drive.path.packet, in_flight: Packets::new(1), idle: Some(Span::from_ms(50)) };
+        let sent = Sent { size: drive.path.packet, idle: Some(Span::from_ms(50)) };
         drive.cc.on_sent(drive.now, &sent, &drive.path);
         assert_eq!((drive.cc.base_us, drive.cc.samples), (u64::MAX, 0));
     }

@@ -46,7 +46,6 @@ impl Record {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Delivered {
     pub(super) packets: u32,
-    pub(super) bytes: u64,
     /// Those acknowledged in order that were sent only once.
     in_order: Option<Left>,
     /// Those reported out of order that were sent only once.
@@ -288,7 +287,6 @@ impl Scoreboard {
         let start = Seq::expand(newest.start, una);
         Some(Delivered {
             packets,
-            bytes: u64::from(newest.end().wrapping_sub(oldest.start)),
             in_order: Some(Left { oldest: oldest.sent_at, newest: (newest.sent_at, start) }),
             latest: Some((newest.sent_at, start.plus(u64::from(newest.length)), false)),
             stamp: self.stamps.pop_front().map(|stamp| (stamp, newest.sent_at)),
@@ -374,7 +372,6 @@ impl Scoreboard {
         delivered: &mut Delivered,
     ) {
         delivered.packets += 1;
-        delivered.bytes += u64::from(record.length);
         let once = !record.is(EVER_RESENT);
         // An acknowledgement that advances and reports ranges says nothing of their order (Linux `prior_fack`).
         let distance = u32::try_from(self.known_end.saturating_sub(number + 1)).unwrap_or(u32::MAX);

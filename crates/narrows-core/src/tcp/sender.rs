@@ -21,7 +21,7 @@ use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, R
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
 use crate::queue::congestion_point::MOST_FEEDBACK;
 use crate::rng::SmallStream;
-use crate::units::{Bytes, Packets, Rate, Span, Time};
+use crate::units::{Packets, Rate, Span, Time};
 
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
 const DUPLICATE_THRESHOLD: u32 = 3;
@@ -446,7 +446,6 @@ impl Sender {
         let facts = Ack {
             now,
             acked,
-            acked_bytes: Bytes::new(delivered.bytes),
             marked: if *ece { acked } else { Packets::ZERO },
             lost: Packets::new(u64::from(news.lost)),
             ece: *ece,
@@ -459,7 +458,6 @@ impl Sender {
             prior_in_flight: Packets::new(u64::from(news.prior_in_flight)),
             max_in_flight: Packets::new(u64::from(self.most_outstanding)),
             phase: self.phase,
-            round_ended: news.round_ended,
             limited_by: self.limited_by,
             in_order: news.advanced || self.reordering > DUPLICATE_THRESHOLD,
         };

@@ -185,11 +185,7 @@ impl Transport {
             self.max_in_flight = self.max_in_flight.max(self.in_flight);
             self.path.nxt = self.path.nxt.plus(MSS);
             self.path.in_flight = Packets::new(self.in_flight);
-            self.cc.on_sent(
-                self.now,
-                &Sent { size: self.path.packet, in_flight: self.path.in_flight, idle },
-                &self.path,
-            );
+            self.cc.on_sent(self.now, &Sent { size: self.path.packet, idle }, &self.path);
             self.last_sent = self.now;
         }
         assert!(self.window() <= before, "sending grants no window");
@@ -235,7 +231,6 @@ impl Transport {
         let ack = Ack {
             now: self.now,
             acked: Packets::new(packets),
-            acked_bytes: Bytes::new(packets * MSS),
             marked: Packets::new(if delivery.ece { packets } else { 0 }),
             lost: Packets::new(lost),
             ece: delivery.ece,
@@ -253,7 +248,6 @@ impl Transport {
             prior_in_flight,
             max_in_flight: Packets::new(self.max_in_flight),
             phase: self.phase,
-            round_ended: false,
             limited_by: delivery.limited_by,
             in_order: delivery.in_order,
         };

@@ -110,7 +110,6 @@ impl<'a> Facts<'a> {
         Ack {
             now: self.now(),
             acked: Packets::new(step.acked),
-            acked_bytes: Bytes::new(step.acked * MSS),
             marked: Packets::new(if step.ece { step.acked } else { 0 }),
             lost: Packets::ZERO,
             ece: step.ece,
@@ -123,7 +122,6 @@ impl<'a> Facts<'a> {
             prior_in_flight: Packets::ZERO,
             max_in_flight: Packets::new(self.max_in_flight()),
             phase: step.phase,
-            round_ended: false,
             limited_by: step.limited_by,
             in_order: step.in_order,
         }
@@ -159,6 +157,6 @@ impl<'a> Facts<'a> {
     }
 
     pub(crate) fn sent(&self, idle: bool) -> Sent {
-        Sent { size: Bytes::new(1_500), in_flight: Packets::new(1), idle: idle.then_some(Span::from_ms(1)) }
+        Sent { size: Bytes::new(1_500), idle: idle.then_some(Span::from_ms(1)) }
     }
 }

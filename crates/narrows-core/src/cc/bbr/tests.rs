@@ -107,11 +107,7 @@ impl World {
         });
         self.path.nxt = self.path.nxt.plus(MSS);
         self.path.in_flight = Packets::new(self.flying.len() as u64);
-        self.cc.on_sent(
-            self.now,
-            &Sent { size: self.path.packet, in_flight: self.path.in_flight, idle: None },
-            &self.path,
-        );
+        self.cc.on_sent(self.now, &Sent { size: self.path.packet, idle: None }, &self.path);
         self.next_send = self.now + self.cc.pacing().unwrap().time_for(self.path.packet);
     }
 
@@ -177,7 +173,6 @@ fn ack(now: Time) -> Ack {
     Ack {
         now,
         acked: Packets::new(1),
-        acked_bytes: Bytes::new(MSS),
         marked: Packets::ZERO,
         lost: Packets::ZERO,
         ece: false,
@@ -190,7 +185,6 @@ fn ack(now: Time) -> Ack {
         prior_in_flight: Packets::new(21),
         max_in_flight: Packets::new(21),
         phase: Phase::Open,
-        round_ended: false,
         limited_by: Limit::Pacing,
         in_order: true,
     }
@@ -305,7 +299,7 @@ fn later_kernels_count_what_is_in_flight_when_the_next_piece_leaves() {
 fn the_handshake_is_the_first_round_trip() {
     let mut cc = bbr(0);
     let path = Path { srtt: Some(Span::from_us(700)), min_rtt: Some(Span::from_us(250)), ..path() };
-    cc.on_sent(Time::ZERO, &Sent { size: path.packet, in_flight: Packets::new(1), idle: None }, &path);
+    cc.on_sent(Time::ZERO, &Sent { size: path.packet, idle: None }, &path);
     assert_eq!(cc.round_trip_us, Some(250));
     // A segment of data takes longer where it has to be put on the line.
     let sample = Some(RttSample { span: Span::from_us(600), seq: Seq::FIRST });
@@ -458,7 +452,7 @@ fn the_first_rate_is_the_initial_window_per_round_trip() {
     let first = cc.pacing().unwrap();
     assert!(first > Rate::from_mbps(346) && first < Rate::from_mbps(347), "{first}");
     let path = Path { srtt: Some(RTT), ..path() };
-    cc.on_sent(Time::ZERO, &Sent { size: path.packet, in_flight: Packets::new(1), idle: None }, &path);
+    cc.on_sent(Time::ZERO, &Sent { size: path.packet, idle: None }, &path);
     assert_eq!(cc.pacing().unwrap().as_bps() / 1_000_000, 34);
 }
 

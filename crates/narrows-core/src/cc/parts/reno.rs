@@ -83,15 +83,12 @@ impl Window {
         self.credit = 0;
     }
 
-    /// After a timeout: threshold to `to`, window to one packet [RFC 5681 §3.1].
-    pub fn collapse(&mut self, to: u64) {
-        self.cut(to);
-        self.packets = 1;
-    }
-
-    /// After a timeout in a window whose loss was already answered: one packet, the threshold stays, and so does what an
-    /// undo would restore.
-    pub fn collapse_again(&mut self) {
+    /// After a timeout: threshold to `to`, window to one packet [RFC 5681 §3.1]. If it is `repeated`, in a window whose loss was
+    /// already answered, the threshold stays, and so does what an undo would restore.
+    pub fn collapse(&mut self, to: u64, repeated: bool) {
+        if !repeated {
+            self.cut(to);
+        }
         self.packets = 1;
         self.credit = 0;
     }
@@ -118,3 +115,28 @@ impl Window {
         self.credit = 0;
     }
 }
+
+/// What a controller leaves to its field `window`: idling, undo, window and threshold. Within its `impl CongestionControl`.
+macro_rules! leave_to_window {
+    () => {
+        fn on_idle_restart(&mut self, _now: $crate::units::Time, idle: $crate::units::Span, path: &$crate::cc::Path) {
+            self.window.restart_after_idle(idle, path);
+        }
+
+        leave_to_window!(but on_idle_restart);
+    };
+    (but on_idle_restart) => {
+        fn on_undo(&mut self) {
+            self.window.undo();
+        }
+
+        fn window(&self) -> $crate::units::Packets {
+            $crate::units::Packets::new(self.window.packets)
+        }
+
+        fn slow_start_threshold(&self) -> $crate::units::Packets {
+            $crate::units::Packets::new(self.window.threshold)
+        }
+    };
+}
+pub(crate) use leave_to_window;

@@ -219,7 +219,7 @@ impl Sender {
         self.path.una = self.una;
         self.path.nxt = self.nxt;
         self.path.in_flight = in_flight;
-        let sent = Sent { size: packet_of(length, stack), in_flight, idle };
+        let sent = Sent { size: packet_of(length, stack), idle };
         self.controller_window = self.controller.on_sent(now, &sent, &self.path).get();
     }
 

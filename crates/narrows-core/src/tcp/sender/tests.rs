@@ -8,7 +8,7 @@ use crate::tcp::near_source::ReactionPoint;
 use crate::tcp::profile::Profile;
 use crate::tcp::receiver::{Receiver, arrival};
 use crate::tcp::{LEAST_SMALL_QUEUE, initial_path};
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 
 fn stack(profile: Profile) -> Stack {
     Stack { profile, ecn: EcnMode::Off, line_rate: Rate::from_gbps(100), delivery_rate: true }
