@@ -41,6 +41,7 @@ fn host(out: &Path) {
         .file("src/bpf/host.c")
         .std("gnu11")
         .extra_warnings(true)
+        .flag("-Wno-unused-parameter")
         .cargo_metadata(false)
         .compile("narrows_twins");
     println!("cargo::rustc-link-arg-tests={}", out.join("libnarrows_twins.a").display());

@@ -8,7 +8,7 @@ mod facts;
 #[path = "twins/operations.rs"]
 mod operations;
 
-use self::core::{Core, Dctcp, Gemini, NewReno, Vegas};
+use self::core::{Core, Dctcp, Gemini, NewReno, State, Vegas};
 use self::facts::Facts;
 use self::operations::{Case, Operation};
 use narrows_core::cc::{Cause, CongestionControl, Context, Settings, Spec, Value};
@@ -24,14 +24,14 @@ const CASES: u32 = 3_000;
 fn play<R, C>(spec: &'static Spec, new: fn(&Context<'_>) -> R, case: &Case) -> Result<(), TestCaseError>
 where
     R: CongestionControl + std::fmt::Debug,
-    C: Core,
+    C: State,
 {
     let mut facts = Facts::new(case);
     let path = facts.path();
     let settings = Settings::new(spec.parameters, &case.values);
     let mut rust = new(&Context { settings, path: &path, random: SmallStream::new(1) });
     let parameters: Vec<u64> = case.values.iter().map(|value| encode(*value)).collect();
-    let mut c = C::init(&parameters, &facts.c_path());
+    let mut c = Core::<C>::init(&parameters, &facts.c_path());
     agree(&rust, &c, 0, None)?;
     for (step, operation) in case.operations.iter().enumerate() {
         facts.pass(operation, c.window());
@@ -78,10 +78,10 @@ fn cause_number(cause: Cause) -> u32 {
     }
 }
 
-fn agree<R, C>(rust: &R, c: &C, step: usize, operation: Option<&Operation>) -> Result<(), TestCaseError>
+fn agree<R, C>(rust: &R, c: &Core<C>, step: usize, operation: Option<&Operation>) -> Result<(), TestCaseError>
 where
     R: CongestionControl + std::fmt::Debug,
-    C: Core,
+    C: State,
 {
     let from_rust = (rust.window().get(), rust.slow_start_threshold().get(), rust.pacing().map(|rate| rate.as_bps()));
     let from_c = (c.window(), c.threshold(), c.pacing());
@@ -98,10 +98,10 @@ where
 fn twins<R, C>(spec: &'static Spec, new: fn(&Context<'_>) -> R)
 where
     R: CongestionControl + std::fmt::Debug,
-    C: Core,
+    C: State,
 {
     let names: Vec<&str> = spec.parameters.iter().map(|parameter| parameter.name).collect();
-    assert_eq!(C::names(), names, "the core reads its parameters in the order of the Spec");
+    assert_eq!(Core::<C>::names(), names, "the core reads its parameters in the order of the Spec");
     let cases = std::env::var("TWIN_CASES").map_or(CASES, |text| text.parse().expect("TWIN_CASES is a number"));
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);

@@ -45,7 +45,7 @@ void BPF_PROG(dctcp_in_ack, struct tcp_sock *tp, u32 flags)
 		return;
 	changed = flow_changed_parameters(flow);
 	if (changed)
-		dctcp_configure(&flow->cc, changed);
+		dctcp_configure(&flow->cc, changed, &flow->path);
 	flow_read_path(flow, tp);
 	flow_read_ack(&ack, flow, tp);
 	if (dctcp_measure(&flow->cc, &ack)) {
@@ -81,14 +81,14 @@ u32 BPF_PROG(dctcp_ssthresh, struct tcp_sock *tp)
 	if (!flow)
 		return cc_max(tp->snd_cwnd / 2, CC_MIN_WINDOW);
 	windowed_load(&flow->cc.window, tp);
-	dctcp_on_congestion(&flow->cc, CC_CAUSE_ECN);
+	dctcp_on_congestion(&flow->cc, 0, CC_CAUSE_ECN, &flow->path);
 	return windowed_threshold(&flow->cc.window);
 }
 
 CC_INLINE void lost(struct flow *flow, struct tcp_sock *tp)
 {
 	windowed_load(&flow->cc.window, tp);
-	dctcp_on_congestion(&flow->cc, CC_CAUSE_LOSS);
+	dctcp_on_congestion(&flow->cc, 0, CC_CAUSE_LOSS, &flow->path);
 	tp->snd_ssthresh = windowed_threshold(&flow->cc.window);
 }
 

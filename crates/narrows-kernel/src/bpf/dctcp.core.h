@@ -36,7 +36,7 @@ CC_INLINE void dctcp_init(struct dctcp *d, const u64 *parameters, const struct c
 }
 
 /* A parameter changed while the flow lives; alpha's first value is past. */
-CC_INLINE void dctcp_configure(struct dctcp *d, const u64 *parameters)
+CC_INLINE void dctcp_configure(struct dctcp *d, const u64 *parameters, const struct cc_path *path)
 {
 	d->gain_shift = parameters[DCTCP_G_SHIFT];
 }
@@ -79,14 +79,14 @@ CC_INLINE void dctcp_grow(struct dctcp *d, const struct cc_ack *ack)
 		cc_window_grow(&d->window, ack->acked);
 }
 
-CC_INLINE void dctcp_on_ack(struct dctcp *d, const struct cc_ack *ack)
+CC_INLINE void dctcp_on_ack(struct dctcp *d, const struct cc_ack *ack, const struct cc_path *path)
 {
 	dctcp_measure(d, ack);
 	dctcp_grow(d, ack);
 }
 
 /* An echo takes alpha/2 of the window [DCTCP eq. 2, RFC 8257 §3.3]; a loss takes half [RFC 8257 §3.5]. alpha stays. */
-CC_INLINE void dctcp_on_congestion(struct dctcp *d, u32 cause)
+CC_INLINE void dctcp_on_congestion(struct dctcp *d, u64 now_ns, u32 cause, const struct cc_path *path)
 {
 	u64 packets = d->window.packets;
 
@@ -94,10 +94,14 @@ CC_INLINE void dctcp_on_congestion(struct dctcp *d, u32 cause)
 	cc_window_cut(&d->window, cause == CC_CAUSE_ECN ? packets - ((packets * d->alpha) >> 11) : packets / 2);
 }
 
-CC_INLINE void dctcp_on_timeout(struct dctcp *d, u32 repeated, const struct cc_path *path)
+CC_INLINE void dctcp_on_timeout(struct dctcp *d, u64 now_ns, u32 repeated, const struct cc_path *path)
 {
 	cc_window_collapse(&d->window, d->window.packets / 2, repeated);
 	dctcp_begin_window(d, path->nxt);
+}
+
+CC_INLINE void dctcp_on_sent(struct dctcp *d, u32 was_idle, const struct cc_path *path)
+{
 }
 
 CC_INLINE void dctcp_on_idle_restart(struct dctcp *d, u64 idle_ns, const struct cc_path *path)

@@ -172,9 +172,9 @@ CC_INLINE void restart(struct flow *flow, struct tcp_sock *tp)
 
 	flow_read_path(flow, tp);
 	if ((s32)(idle - tp->inet_conn.icsk_rto) > 0)
-		gemini_on_idle_restart(&flow->cc, &flow->path);
+		gemini_on_idle_restart(&flow->cc, 0, &flow->path);
 	else
-		gemini_on_sent(&flow->cc, &flow->path);
+		gemini_on_sent(&flow->cc, 0, &flow->path);
 	apply(flow, tp);
 }
 

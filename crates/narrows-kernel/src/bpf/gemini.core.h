@@ -490,7 +490,7 @@ CC_INLINE void gemini_on_timeout(struct gemini *g, u64 now_ns, u32 repeated, con
 	gemini_pace(g, path);
 }
 
-CC_INLINE void gemini_on_sent(struct gemini *g, const struct cc_path *path)
+CC_INLINE void gemini_on_sent(struct gemini *g, u32 was_idle, const struct cc_path *path)
 {
 	/* The first flight after the handshake is paced as well: its round trip is known by then. */
 	if (!g->pacing_bps)
@@ -498,7 +498,7 @@ CC_INLINE void gemini_on_sent(struct gemini *g, const struct cc_path *path)
 }
 
 /* Back to the initial window, as measurements of the window are stale; RTT_base is not. */
-CC_INLINE void gemini_on_idle_restart(struct gemini *g, const struct cc_path *path)
+CC_INLINE void gemini_on_idle_restart(struct gemini *g, u64 idle_ns, const struct cc_path *path)
 {
 	/* Three quarters of the old window stay as the threshold [RFC 2861 §3.2]. */
 	g->threshold = cc_max(g->threshold, g->window / 2 + g->window / 4);

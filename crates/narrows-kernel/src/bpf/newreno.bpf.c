@@ -16,7 +16,7 @@ void BPF_PROG(newreno_begin, struct tcp_sock *tp)
 	flow = flow_begin(tp);
 	if (!flow)
 		return;
-	newreno_init(&flow->cc, &flow->path);
+	newreno_init(&flow->cc, 0, &flow->path);
 	windowed_publish(flow, &flow->cc.window);
 }
 
@@ -34,7 +34,7 @@ u32 BPF_PROG(newreno_ssthresh, struct tcp_sock *tp)
 	if (!flow)
 		return cc_max(tp->snd_cwnd / 2, CC_MIN_WINDOW);
 	windowed_load(&flow->cc.window, tp);
-	newreno_on_congestion(&flow->cc);
+	newreno_on_congestion(&flow->cc, 0, CC_CAUSE_LOSS, &flow->path);
 	return windowed_threshold(&flow->cc.window);
 }
 
@@ -51,7 +51,7 @@ void BPF_PROG(newreno_avoid, struct tcp_sock *tp, u32 una, u32 acked)
 	flow_read_ack(&ack, flow, tp);
 	ack.acked = acked;
 	ack.in_order = 1;
-	newreno_on_ack(&flow->cc, &ack);
+	newreno_on_ack(&flow->cc, &ack, &flow->path);
 	windowed_store(&flow->cc.window, tp);
 	if (ack.una >= flow->rounds) {
 		flow->rounds = ack.nxt;

@@ -52,7 +52,7 @@ void BPF_PROG(vegas_avoid, struct tcp_sock *tp, u32 una, u32 acked)
 		return;
 	changed = flow_changed_parameters(flow);
 	if (changed)
-		vegas_configure(&flow->cc, changed);
+		vegas_configure(&flow->cc, changed, &flow->path);
 	windowed_load(&flow->cc.window, tp);
 	flow_read_path(flow, tp);
 	flow_read_ack(&ack, flow, tp);
@@ -72,7 +72,7 @@ u32 BPF_PROG(vegas_ssthresh, struct tcp_sock *tp)
 	if (!flow)
 		return cc_max(tp->snd_cwnd / 2, CC_MIN_WINDOW);
 	windowed_load(&flow->cc.window, tp);
-	vegas_on_congestion(&flow->cc);
+	vegas_on_congestion(&flow->cc, 0, CC_CAUSE_LOSS, &flow->path);
 	return windowed_threshold(&flow->cc.window);
 }
 

@@ -27,7 +27,7 @@ struct vegas {
 	u64 samples;
 };
 
-CC_INLINE void vegas_configure(struct vegas *v, const u64 *parameters)
+CC_INLINE void vegas_configure(struct vegas *v, const u64 *parameters, const struct cc_path *path)
 {
 	v->alpha = parameters[VEGAS_ALPHA];
 	v->beta = parameters[VEGAS_BETA];
@@ -37,7 +37,7 @@ CC_INLINE void vegas_configure(struct vegas *v, const u64 *parameters)
 CC_INLINE void vegas_init(struct vegas *v, const u64 *parameters, const struct cc_path *path)
 {
 	cc_window_init(&v->window, path->initial_window);
-	vegas_configure(v, parameters);
+	vegas_configure(v, parameters, path);
 	v->active = 1;
 	v->phase = CC_OPEN;
 	v->round_end = 0;
@@ -132,7 +132,7 @@ CC_INLINE int vegas_judge(struct vegas *v, const struct cc_ack *ack)
 	return 0;
 }
 
-CC_INLINE void vegas_on_ack(struct vegas *v, const struct cc_ack *ack)
+CC_INLINE void vegas_on_ack(struct vegas *v, const struct cc_ack *ack, const struct cc_path *path)
 {
 	if (ack->rtt_us != CC_NONE)
 		vegas_sample(v, ack->rtt_us);
@@ -140,16 +140,22 @@ CC_INLINE void vegas_on_ack(struct vegas *v, const struct cc_ack *ack)
 	vegas_judge(v, ack);
 }
 
-CC_INLINE void vegas_on_congestion(struct vegas *v)
+CC_INLINE void vegas_on_congestion(struct vegas *v, u64 now_ns, u32 cause, const struct cc_path *path)
 {
 	cc_window_cut(&v->window, v->window.packets / 2);
 }
 
-CC_INLINE void vegas_on_timeout(struct vegas *v, u32 repeated)
+CC_INLINE void vegas_on_timeout(struct vegas *v, u64 now_ns, u32 repeated, const struct cc_path *path)
 {
 	cc_window_collapse(&v->window, v->window.packets / 2, repeated);
 	v->active = 0;
 	v->phase = CC_LOSS;
+}
+
+CC_INLINE void vegas_on_sent(struct vegas *v, u32 was_idle, const struct cc_path *path)
+{
+	if (was_idle)
+		vegas_restart(v, path->nxt);
 }
 
 CC_INLINE void vegas_on_idle_restart(struct vegas *v, u64 idle_ns, const struct cc_path *path)

@@ -4,7 +4,8 @@
 use narrows_core::cc::Phase;
 use narrows_core::packet::Seq;
 use narrows_core::units::{Rate, Time};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
+use std::ops::Deref;
 
 /// `struct cc_ack`.
 #[repr(C)]
@@ -36,101 +37,127 @@ pub(crate) struct CPath {
     pub(crate) nxt: u64,
 }
 
-/// A controller in C.
-pub(crate) trait Core: Sized {
-    /// The names of its parameters, in the order in which it reads them.
-    fn names() -> Vec<&'static str>;
-    fn init(parameters: &[u64], path: &CPath) -> Self;
-    fn configure(&mut self, parameters: &[u64], path: &CPath);
-    fn on_ack(&mut self, ack: &CAck, path: &CPath);
-    fn on_congestion(&mut self, now_ns: u64, cause: u32, path: &CPath);
-    fn on_timeout(&mut self, now_ns: u64, repeated: u32, path: &CPath);
-    fn on_sent(&mut self, was_idle: u32, path: &CPath);
-    fn on_idle_restart(&mut self, idle_ns: u64, path: &CPath);
-    fn on_undo(&mut self);
+/// `struct twin`: a core behind pointers.
+#[repr(C)]
+pub(crate) struct Twin {
+    size: u64,
+    names: *const *const c_char,
+    init: unsafe extern "C" fn(*mut c_void, *const u64, *const CPath),
+    configure: unsafe extern "C" fn(*mut c_void, *const u64, *const CPath),
+    on_ack: unsafe extern "C" fn(*mut c_void, *const CAck, *const CPath),
+    on_congestion: unsafe extern "C" fn(*mut c_void, u64, u32, *const CPath),
+    on_timeout: unsafe extern "C" fn(*mut c_void, u64, u32, *const CPath),
+    on_sent: unsafe extern "C" fn(*mut c_void, u32, *const CPath),
+    on_idle_restart: unsafe extern "C" fn(*mut c_void, u64, *const CPath),
+    on_undo: unsafe extern "C" fn(*mut c_void),
+}
+
+// SAFETY: constants of the library, which nobody changes.
+unsafe impl Sync for Twin {}
+
+unsafe extern "C" {
+    safe static twin_newreno: Twin;
+    safe static twin_dctcp: Twin;
+    safe static twin_vegas: Twin;
+    safe static twin_gemini: Twin;
+    safe static twin_ack_size: u64;
+    safe static twin_path_size: u64;
+}
+
+/// The state of a controller in C, mirrored.
+pub(crate) trait State: Sized + 'static {
+    /// Its core.
+    fn twin() -> &'static Twin;
     /// Whole packets.
     fn window(&self) -> u64;
     /// Whole packets, `u64::MAX` where there is none.
     fn threshold(&self) -> u64;
     /// Bits of IP packets per second.
-    fn pacing(&self) -> Option<u64>;
+    fn pacing(&self) -> Option<u64> {
+        None
+    }
     /// As the Rust controller's `Debug`.
     fn state(&self) -> String;
 }
 
-/// Declares the functions of a core and implements [`Core`] by them; the last three methods are given.
-macro_rules! core {
-    ($controller:ident, $name:ident, $size:ident, $init:ident, $configure:ident, $on_ack:ident, $on_congestion:ident,
-     $on_timeout:ident, $on_sent:ident, $on_idle_restart:ident, $on_undo:ident, { $($outputs:item)* }) => {
-        unsafe extern "C" {
-            static $size: u64;
-            fn $name(index: u64) -> *const c_char;
-            fn $init(state: *mut $controller, parameters: *const u64, path: *const CPath);
-            fn $configure(state: *mut $controller, parameters: *const u64, path: *const CPath);
-            fn $on_ack(state: *mut $controller, ack: *const CAck, path: *const CPath);
-            fn $on_congestion(state: *mut $controller, now_ns: u64, cause: u32, path: *const CPath);
-            fn $on_timeout(state: *mut $controller, now_ns: u64, repeated: u32, path: *const CPath);
-            fn $on_sent(state: *mut $controller, was_idle: u32, path: *const CPath);
-            fn $on_idle_restart(state: *mut $controller, idle_ns: u64, path: *const CPath);
-            fn $on_undo(state: *mut $controller);
-        }
+/// A controller in C.
+pub(crate) struct Core<S>(S);
 
-        impl Core for $controller {
-            fn names() -> Vec<&'static str> {
-                let mut names = Vec::new();
-                loop {
-                    // SAFETY: the index is that of a name before the closing null, or of that null.
-                    let name = unsafe { $name(names.len() as u64) };
-                    if name.is_null() {
-                        return names;
-                    }
-                    // SAFETY: a string literal of the library: closed by a zero, never freed or changed.
-                    let text = unsafe { CStr::from_ptr(name) };
-                    names.push(text.to_str().expect("names are ASCII"));
-                }
+impl<S: State> Core<S> {
+    /// The names of its parameters, in the order in which it reads them.
+    pub(crate) fn names() -> Vec<&'static str> {
+        let mut names = Vec::new();
+        loop {
+            // SAFETY: the place is that of a name before the closing null, or of that null.
+            let name = unsafe { *S::twin().names.add(names.len()) };
+            if name.is_null() {
+                return names;
             }
-            fn init(parameters: &[u64], path: &CPath) -> Self {
-                assert_eq!(parameters.len(), Self::names().len());
-                let mut state = std::mem::MaybeUninit::<Self>::uninit();
-                // SAFETY: `init` writes every field of the state, whose size is compared in a test, and reads as many
-                // parameters as it has names.
-                unsafe {
-                    $init(state.as_mut_ptr(), parameters.as_ptr(), path);
-                    state.assume_init()
-                }
-            }
-            fn configure(&mut self, parameters: &[u64], path: &CPath) {
-                assert_eq!(parameters.len(), Self::names().len());
-                // SAFETY: as many parameters as the core has names, and state that `init` made.
-                unsafe { $configure(self, parameters.as_ptr(), path) }
-            }
-            fn on_ack(&mut self, ack: &CAck, path: &CPath) {
-                // SAFETY: state that `init` made, and references, none of which is kept.
-                unsafe { $on_ack(self, ack, path) }
-            }
-            fn on_congestion(&mut self, now_ns: u64, cause: u32, path: &CPath) {
-                // SAFETY: as above.
-                unsafe { $on_congestion(self, now_ns, cause, path) }
-            }
-            fn on_timeout(&mut self, now_ns: u64, repeated: u32, path: &CPath) {
-                // SAFETY: as above.
-                unsafe { $on_timeout(self, now_ns, repeated, path) }
-            }
-            fn on_sent(&mut self, was_idle: u32, path: &CPath) {
-                // SAFETY: as above.
-                unsafe { $on_sent(self, was_idle, path) }
-            }
-            fn on_idle_restart(&mut self, idle_ns: u64, path: &CPath) {
-                // SAFETY: as above.
-                unsafe { $on_idle_restart(self, idle_ns, path) }
-            }
-            fn on_undo(&mut self) {
-                // SAFETY: as above.
-                unsafe { $on_undo(self) }
-            }
-            $($outputs)*
+            // SAFETY: a string literal of the library: closed by a zero, never freed or changed.
+            let text = unsafe { CStr::from_ptr(name) };
+            names.push(text.to_str().expect("names are ASCII"));
         }
-    };
+    }
+
+    pub(crate) fn init(parameters: &[u64], path: &CPath) -> Self {
+        assert_eq!(parameters.len(), Self::names().len());
+        assert_eq!(S::twin().size, size_of::<S>() as u64);
+        let mut state = std::mem::MaybeUninit::<S>::uninit();
+        // SAFETY: `init` writes every field of the state, whose size was just compared, and reads as many parameters as it has
+        // names.
+        unsafe {
+            (S::twin().init)(state.as_mut_ptr().cast(), parameters.as_ptr(), path);
+            Core(state.assume_init())
+        }
+    }
+
+    fn raw(&mut self) -> *mut c_void {
+        (&raw mut self.0).cast()
+    }
+
+    pub(crate) fn configure(&mut self, parameters: &[u64], path: &CPath) {
+        assert_eq!(parameters.len(), Self::names().len());
+        // SAFETY: as many parameters as the core has names, the state of this core, and references that are not kept.
+        unsafe { (S::twin().configure)(self.raw(), parameters.as_ptr(), path) }
+    }
+
+    pub(crate) fn on_ack(&mut self, ack: &CAck, path: &CPath) {
+        // SAFETY: the state of this core, and references that are not kept; so below.
+        unsafe { (S::twin().on_ack)(self.raw(), ack, path) }
+    }
+
+    pub(crate) fn on_congestion(&mut self, now_ns: u64, cause: u32, path: &CPath) {
+        // SAFETY: as above.
+        unsafe { (S::twin().on_congestion)(self.raw(), now_ns, cause, path) }
+    }
+
+    pub(crate) fn on_timeout(&mut self, now_ns: u64, repeated: u32, path: &CPath) {
+        // SAFETY: as above.
+        unsafe { (S::twin().on_timeout)(self.raw(), now_ns, repeated, path) }
+    }
+
+    pub(crate) fn on_sent(&mut self, was_idle: u32, path: &CPath) {
+        // SAFETY: as above.
+        unsafe { (S::twin().on_sent)(self.raw(), was_idle, path) }
+    }
+
+    pub(crate) fn on_idle_restart(&mut self, idle_ns: u64, path: &CPath) {
+        // SAFETY: as above.
+        unsafe { (S::twin().on_idle_restart)(self.raw(), idle_ns, path) }
+    }
+
+    pub(crate) fn on_undo(&mut self) {
+        // SAFETY: as above.
+        unsafe { (S::twin().on_undo)(self.raw()) }
+    }
+}
+
+impl<S> Deref for Core<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.0
+    }
 }
 
 /// `struct cc_window`.
@@ -161,33 +188,20 @@ pub(crate) struct NewReno {
     window: CWindow,
 }
 
-core!(
-    NewReno,
-    twin_newreno_name,
-    twin_newreno_size,
-    twin_newreno_init,
-    twin_newreno_configure,
-    twin_newreno_on_ack,
-    twin_newreno_on_congestion,
-    twin_newreno_on_timeout,
-    twin_newreno_on_sent,
-    twin_newreno_on_idle_restart,
-    twin_newreno_on_undo,
-    {
-        fn window(&self) -> u64 {
-            self.window.packets
-        }
-        fn threshold(&self) -> u64 {
-            self.window.threshold
-        }
-        fn pacing(&self) -> Option<u64> {
-            None
-        }
-        fn state(&self) -> String {
-            format!("{:?}", mirror::NewReno { window: self.window.mirror() })
-        }
+impl State for NewReno {
+    fn twin() -> &'static Twin {
+        &twin_newreno
     }
-);
+    fn window(&self) -> u64 {
+        self.window.packets
+    }
+    fn threshold(&self) -> u64 {
+        self.window.threshold
+    }
+    fn state(&self) -> String {
+        format!("{:?}", mirror::NewReno { window: self.window.mirror() })
+    }
+}
 
 /// `struct dctcp`.
 #[repr(C)]
@@ -200,41 +214,28 @@ pub(crate) struct Dctcp {
     window_end: u64,
 }
 
-core!(
-    Dctcp,
-    twin_dctcp_name,
-    twin_dctcp_size,
-    twin_dctcp_init,
-    twin_dctcp_configure,
-    twin_dctcp_on_ack,
-    twin_dctcp_on_congestion,
-    twin_dctcp_on_timeout,
-    twin_dctcp_on_sent,
-    twin_dctcp_on_idle_restart,
-    twin_dctcp_on_undo,
-    {
-        fn window(&self) -> u64 {
-            self.window.packets
-        }
-        fn threshold(&self) -> u64 {
-            self.window.threshold
-        }
-        fn pacing(&self) -> Option<u64> {
-            None
-        }
-        fn state(&self) -> String {
-            let mirror = mirror::Dctcp {
-                window: self.window.mirror(),
-                alpha: self.alpha,
-                gain_shift: self.gain_shift,
-                acked: self.acked,
-                marked: self.marked,
-                window_end: Seq::new(self.window_end),
-            };
-            format!("{mirror:?}")
-        }
+impl State for Dctcp {
+    fn twin() -> &'static Twin {
+        &twin_dctcp
     }
-);
+    fn window(&self) -> u64 {
+        self.window.packets
+    }
+    fn threshold(&self) -> u64 {
+        self.window.threshold
+    }
+    fn state(&self) -> String {
+        let mirror = mirror::Dctcp {
+            window: self.window.mirror(),
+            alpha: self.alpha,
+            gain_shift: self.gain_shift,
+            acked: self.acked,
+            marked: self.marked,
+            window_end: Seq::new(self.window_end),
+        };
+        format!("{mirror:?}")
+    }
+}
 
 /// `struct vegas`.
 #[repr(C)]
@@ -251,51 +252,38 @@ pub(crate) struct Vegas {
     samples: u64,
 }
 
-core!(
-    Vegas,
-    twin_vegas_name,
-    twin_vegas_size,
-    twin_vegas_init,
-    twin_vegas_configure,
-    twin_vegas_on_ack,
-    twin_vegas_on_congestion,
-    twin_vegas_on_timeout,
-    twin_vegas_on_sent,
-    twin_vegas_on_idle_restart,
-    twin_vegas_on_undo,
-    {
-        fn window(&self) -> u64 {
-            self.window.packets
-        }
-        fn threshold(&self) -> u64 {
-            self.window.threshold
-        }
-        fn pacing(&self) -> Option<u64> {
-            None
-        }
-        fn state(&self) -> String {
-            let mirror = mirror::Vegas {
-                alpha: self.alpha,
-                beta: self.beta,
-                gamma: self.gamma,
-                window: self.window.mirror(),
-                active: self.active != 0,
-                phase: match self.phase {
-                    0 => Phase::Open,
-                    1 => Phase::EcnReduction,
-                    2 => Phase::Recovery,
-                    3 => Phase::Loss,
-                    other => panic!("no phase {other}"),
-                },
-                round_end: Seq::new(self.round_end),
-                base_us: self.base_us,
-                least_us: self.least_us,
-                samples: self.samples,
-            };
-            format!("{mirror:?}")
-        }
+impl State for Vegas {
+    fn twin() -> &'static Twin {
+        &twin_vegas
     }
-);
+    fn window(&self) -> u64 {
+        self.window.packets
+    }
+    fn threshold(&self) -> u64 {
+        self.window.threshold
+    }
+    fn state(&self) -> String {
+        let mirror = mirror::Vegas {
+            alpha: self.alpha,
+            beta: self.beta,
+            gamma: self.gamma,
+            window: self.window.mirror(),
+            active: self.active != 0,
+            phase: match self.phase {
+                0 => Phase::Open,
+                1 => Phase::EcnReduction,
+                2 => Phase::Recovery,
+                3 => Phase::Loss,
+                other => panic!("no phase {other}"),
+            },
+            round_end: Seq::new(self.round_end),
+            base_us: self.base_us,
+            least_us: self.least_us,
+            samples: self.samples,
+        };
+        format!("{mirror:?}")
+    }
+}
 
 /// `struct gemini_config`.
 #[repr(C)]
@@ -372,108 +360,78 @@ fn some(value: u64) -> Option<u64> {
     (value != u64::MAX).then_some(value)
 }
 
-core!(
-    Gemini,
-    twin_gemini_name,
-    twin_gemini_size,
-    twin_gemini_init,
-    twin_gemini_configure,
-    twin_gemini_on_ack,
-    twin_gemini_on_congestion,
-    twin_gemini_on_timeout,
-    twin_gemini_on_sent,
-    twin_gemini_on_idle_restart,
-    twin_gemini_on_undo,
-    {
-        fn window(&self) -> u64 {
-            self.window >> 10
-        }
-        fn threshold(&self) -> u64 {
-            if self.threshold == u64::MAX { u64::MAX } else { self.threshold >> 10 }
-        }
-        fn pacing(&self) -> Option<u64> {
-            (self.pacing_bps != 0).then_some(self.pacing_bps)
-        }
-        fn state(&self) -> String {
-            let config = &self.config;
-            let mirror = mirror::Gemini {
-                config: mirror::Config {
-                    capacity_bps: config.capacity_bps,
-                    k: config.k,
-                    t_us: config.t_us,
-                    beta: config.beta,
-                    h: config.h,
-                    h_least: config.h_least,
-                    h_most: config.h_most,
-                    g_shift: config.g_shift,
-                    fixed_factor: some(config.fixed_factor),
-                    factor_most: config.factor_most,
-                    ecn_cut_most: config.ecn_cut_most,
-                    ecn: config.ecn != 0,
-                    delay: config.delay != 0,
-                    grow_during_cut_round: config.grow_during_cut_round != 0,
-                    gate_by_timer: config.gate_by_timer != 0,
-                    fresh_samples: config.fresh_samples != 0,
-                    halve_on_loss: config.halve_on_loss != 0,
-                    route_change_after: config.route_change_after,
-                    pacing: config.pacing != 0,
-                    gain_slow_start: config.gain_slow_start,
-                    gain: config.gain,
-                    packet_bits: config.packet_bits,
-                },
-                window: self.window,
-                threshold: self.threshold,
-                credit: self.credit,
-                alpha: self.alpha,
-                acked: self.acked,
-                marked: self.marked,
-                window_end: Seq::new(self.window_end),
-                rtt_current: some(self.rtt_current_us),
-                rtt_previous: some(self.rtt_previous_us),
-                rtt_base: mirror::WindowedMin(mirror::WindowedMax {
-                    window: self.rtt_base_us.window,
-                    // The Rust filter keeps the greatest complement.
-                    best: self
-                        .rtt_base_us
-                        .best
-                        .each_ref()
-                        .map(|best| mirror::Sample { at: best.at, value: !best.value }),
-                }),
-                factor: self.factor,
-                step: self.step,
-                cut_end: Seq::new(self.cut_end),
-                last_cut: (self.has_last_cut != 0).then(|| Time::from_ns(self.last_cut_ns)),
-                last_cut_was_loss: self.last_cut_was_loss != 0,
-                fresh_from: Seq::new(self.fresh_from),
-                futile_cuts: self.futile_cuts,
-                futile_windows: self.futile_windows,
-                pacing: self.pacing().map(Rate::from_bps),
-                before: (self.has_before != 0).then_some((self.before_window, self.before_threshold)),
-            };
-            format!("{mirror:?}")
-        }
+impl State for Gemini {
+    fn twin() -> &'static Twin {
+        &twin_gemini
     }
-);
+    fn window(&self) -> u64 {
+        self.window >> 10
+    }
+    fn threshold(&self) -> u64 {
+        if self.threshold == u64::MAX { u64::MAX } else { self.threshold >> 10 }
+    }
+    fn pacing(&self) -> Option<u64> {
+        (self.pacing_bps != 0).then_some(self.pacing_bps)
+    }
+    fn state(&self) -> String {
+        let config = &self.config;
+        let mirror = mirror::Gemini {
+            config: mirror::Config {
+                capacity_bps: config.capacity_bps,
+                k: config.k,
+                t_us: config.t_us,
+                beta: config.beta,
+                h: config.h,
+                h_least: config.h_least,
+                h_most: config.h_most,
+                g_shift: config.g_shift,
+                fixed_factor: some(config.fixed_factor),
+                factor_most: config.factor_most,
+                ecn_cut_most: config.ecn_cut_most,
+                ecn: config.ecn != 0,
+                delay: config.delay != 0,
+                grow_during_cut_round: config.grow_during_cut_round != 0,
+                gate_by_timer: config.gate_by_timer != 0,
+                fresh_samples: config.fresh_samples != 0,
+                halve_on_loss: config.halve_on_loss != 0,
+                route_change_after: config.route_change_after,
+                pacing: config.pacing != 0,
+                gain_slow_start: config.gain_slow_start,
+                gain: config.gain,
+                packet_bits: config.packet_bits,
+            },
+            window: self.window,
+            threshold: self.threshold,
+            credit: self.credit,
+            alpha: self.alpha,
+            acked: self.acked,
+            marked: self.marked,
+            window_end: Seq::new(self.window_end),
+            rtt_current: some(self.rtt_current_us),
+            rtt_previous: some(self.rtt_previous_us),
+            rtt_base: mirror::WindowedMin(mirror::WindowedMax {
+                window: self.rtt_base_us.window,
+                // The Rust filter keeps the greatest complement.
+                best: self.rtt_base_us.best.each_ref().map(|best| mirror::Sample { at: best.at, value: !best.value }),
+            }),
+            factor: self.factor,
+            step: self.step,
+            cut_end: Seq::new(self.cut_end),
+            last_cut: (self.has_last_cut != 0).then(|| Time::from_ns(self.last_cut_ns)),
+            last_cut_was_loss: self.last_cut_was_loss != 0,
+            fresh_from: Seq::new(self.fresh_from),
+            futile_cuts: self.futile_cuts,
+            futile_windows: self.futile_windows,
+            pacing: self.pacing().map(Rate::from_bps),
+            before: (self.has_before != 0).then_some((self.before_window, self.before_threshold)),
+        };
+        format!("{mirror:?}")
+    }
+}
 
-/// Every mirrored structure has the size that C gives it.
+/// What is told to every core has the size that C gives it; a core's state is compared where it is made.
 pub(crate) fn check_sizes() {
-    unsafe extern "C" {
-        static twin_ack_size: u64;
-        static twin_path_size: u64;
-    }
-    // SAFETY: constants of the library.
-    let in_c = unsafe {
-        [twin_ack_size, twin_path_size, twin_newreno_size, twin_dctcp_size, twin_vegas_size, twin_gemini_size]
-    };
-    let in_rust = [
-        size_of::<CAck>(),
-        size_of::<CPath>(),
-        size_of::<NewReno>(),
-        size_of::<Dctcp>(),
-        size_of::<Vegas>(),
-        size_of::<Gemini>(),
-    ];
-    assert_eq!(in_c, in_rust.map(|size| size as u64));
+    assert_eq!([twin_ack_size, twin_path_size], [size_of::<CAck>(), size_of::<CPath>()].map(|size| size as u64));
 }
 
 /// The private state of the Rust controllers, field by field: only their `Debug` is used.
