@@ -4,7 +4,7 @@
 //! than `delay`, the window does not grow, and shrinks by an eighth once per round trip.
 
 use super::parts::reno::{Window, leave_to_window};
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Phase, Spec, Value};
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Phase, Spec, Value};
 use crate::packet::Seq;
 use crate::units::{Span, Time};
 
@@ -15,6 +15,7 @@ pub const SPEC: Spec = Spec {
     about: "NewReno that also takes an eighth off its window when the round trip grows.",
     source: "Cautious, RFC 5681",
     ecn: EcnUse::Optional,
+    kernel: Kernel::None,
     needs_delivery_rate: false,
     parameters: &[Parameter {
         name: "delay",

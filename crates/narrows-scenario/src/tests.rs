@@ -27,6 +27,7 @@ const PLAIN: Spec = Spec {
     about: "",
     source: "",
     ecn: EcnUse::Optional,
+    kernel: narrows_core::cc::Kernel::None,
     needs_delivery_rate: false,
     parameters: &[],
 };

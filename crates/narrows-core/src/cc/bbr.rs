@@ -15,7 +15,9 @@
 //! is in flight when the next piece leaves.
 
 use super::parts::windowed::WindowedMax;
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Phase, RateSample, Sent};
+use super::{
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Phase, RateSample, Sent,
+};
 use super::{Spec, Value};
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
@@ -34,6 +36,7 @@ pub const SPEC: Spec = Spec {
     about: "Models the path by its greatest bandwidth and least round trip, and sends at that rate.",
     source: "BBR, Linux",
     ecn: EcnUse::Optional,
+    kernel: Kernel::Own("bbr"),
     needs_delivery_rate: true,
     parameters: &[Parameter {
         name: "version",

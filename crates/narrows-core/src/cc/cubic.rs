@@ -5,7 +5,7 @@
 //! that the look-ahead of a short round trip is neither 0 nor a whole tick.
 
 use super::parts::reno::{Window, leave_to_window};
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Sent, Spec, Value};
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Sent, Spec, Value};
 use crate::packet::Seq;
 use crate::units::{Span, Time};
 
@@ -19,6 +19,7 @@ pub const SPEC: Spec = Spec {
     about: "Grows along a cubic function of the time since the last loss, whatever the round trip.",
     source: "RFC 9438",
     ecn: EcnUse::Optional,
+    kernel: Kernel::Own("cubic"),
     needs_delivery_rate: false,
     parameters: &[
         Parameter {

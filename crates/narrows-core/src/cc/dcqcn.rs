@@ -15,7 +15,7 @@
 //! Both clocks are caught up with when something happens to the connection, exactly to that moment. At the line rate, where
 //! there is nothing to recover, the counts rest: a notification begins them anew.
 
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Sent, Spec, Value};
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Sent, Spec, Value};
 use super::{MIN_WINDOW, settings::Settings};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
@@ -26,6 +26,7 @@ pub const SPEC: Spec = Spec {
     about: "Cuts its rate by how often marks are echoed and recovers it in cycles: the law of RDMA adapters, over TCP.",
     source: "DCQCN",
     ecn: EcnUse::Exact,
+    kernel: Kernel::None,
     needs_delivery_rate: false,
     parameters: &[
         Parameter {

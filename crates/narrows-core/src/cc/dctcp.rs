@@ -5,7 +5,7 @@
 //! whether a sender grows in the round of its cut.
 
 use super::parts::reno::{Window, leave_to_window};
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Owner, Parameter, Path, Spec, Value};
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Spec, Value};
 use crate::packet::Seq;
 use crate::units::Time;
 
@@ -19,6 +19,7 @@ pub const SPEC: Spec = Spec {
     about: "Estimates the fraction of ECN-marked packets and cuts the window in proportion to it.",
     source: "DCTCP, RFC 8257",
     ecn: EcnUse::Exact,
+    kernel: Kernel::Twin,
     needs_delivery_rate: false,
     parameters: &[
         Parameter {

@@ -15,7 +15,9 @@
 //! The arithmetic is in [`arithmetic`], all in 64-bit integers.
 
 use super::parts::windowed::WindowedMin;
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kind, Limit, Owner, Parameter, Path, Phase, Spec, Value};
+use super::{
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Parameter, Path, Phase, Spec, Value,
+};
 use crate::packet::Seq;
 use crate::units::{Packets, Rate, Span, Time};
 
@@ -32,6 +34,7 @@ pub const SPEC: Spec = Spec {
     about: "Reacts to ECN marks inside datacenters and to delay across the wide area, with steps scaled by the round trip.",
     source: "GEMINI",
     ecn: EcnUse::Exact,
+    kernel: Kernel::Twin,
     needs_delivery_rate: false,
     parameters: &[
         Parameter {

@@ -260,6 +260,17 @@ pub enum EcnUse {
     Exact,
 }
 
+/// What runs a controller on a Linux host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// The kernel's own, which it knows by this name; it has no parameters.
+    Own(&'static str),
+    /// Its twin, a program of ours: not every kernel has one of its own, and that has no parameters.
+    Twin,
+    /// Nothing: a model, which the simulator alone has.
+    None,
+}
+
 /// What the world may know of a controller: name, texts, parameters, and how to build it.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
@@ -273,6 +284,8 @@ pub struct Spec {
     pub source: &'static str,
     /// Its use of ECN.
     pub ecn: EcnUse,
+    /// Which of a kernel's controllers it is.
+    pub kernel: Kernel,
     /// Whether it reads [`Ack::delivery`]: the transport keeps those records only for the controllers that do.
     pub needs_delivery_rate: bool,
     /// What an experiment may set.

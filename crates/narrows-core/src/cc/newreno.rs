@@ -1,7 +1,7 @@
 //! NewReno: slow start, additive increase, halving [RFC 5681, RFC 6582].
 
 use super::parts::reno::{Window, leave_to_window};
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Owner, Path, Spec};
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Owner, Path, Spec};
 use crate::units::Time;
 
 /// What an experiment may know and set.
@@ -11,6 +11,7 @@ pub const SPEC: Spec = Spec {
     about: "Additive increase, multiplicative decrease: one packet more per round trip, half after a loss.",
     source: "RFC 5681",
     ecn: EcnUse::Optional,
+    kernel: Kernel::Own("reno"),
     needs_delivery_rate: false,
     parameters: &[],
 };

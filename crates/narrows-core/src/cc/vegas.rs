@@ -6,7 +6,7 @@
 use super::Value;
 use super::parts::reno::{Window, leave_to_window};
 use super::{
-    Ack, Cause, CongestionControl, Context, EcnUse, Kind, MIN_WINDOW, Owner, Parameter, Path, Phase, Sent, Spec,
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, MIN_WINDOW, Owner, Parameter, Path, Phase, Sent, Spec,
 };
 use crate::packet::Seq;
 use crate::units::{Packets, Span, Time};
@@ -18,6 +18,7 @@ pub const SPEC: Spec = Spec {
     about: "Keeps a few packets of its own in the queues, measured by the growth of the round trip.",
     source: "Vegas",
     ecn: EcnUse::Optional,
+    kernel: Kernel::Twin,
     needs_delivery_rate: false,
     parameters: &[
         Parameter {

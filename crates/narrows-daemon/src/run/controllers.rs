@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use narrows_core::cc::{Kind, SPECS, Value};
+use narrows_core::cc::{Kernel, Kind, SPECS, Value, spec};
 use narrows_core::units::Rate;
 use narrows_kernel::{Controller, Loaded, Settings};
 use narrows_plan::{ControllerChoice, Plan, Role};
@@ -11,13 +11,6 @@ use narrows_plan::{ControllerChoice, Plan, Role};
 use crate::cc::make_room;
 use crate::failure::Failure;
 use crate::{lock, refused};
-
-/// Where the kernel has the plan's controller by another name.
-const OWN: [(&str, &str); 1] = [("newreno", "reno")];
-/// Of these, ours is taken: not every kernel has them, and the kernel's have no parameters.
-const TWINS: [&str; 3] = ["vegas", "dctcp", "gemini"];
-/// No kernel has these: models of what adapters do.
-const MODELS: [&str; 1] = ["dcqcn"];
 
 /// `NAME=KERNEL` of the command line.
 pub(super) fn choice(text: &str) -> Result<(String, String), String> {
@@ -30,10 +23,10 @@ pub(super) fn choice(text: &str) -> Result<(String, String), String> {
 /// By the plan's names, the kernel's.
 pub(super) fn names(plan: &Plan, chosen: &[(String, String)]) -> BTreeMap<String, String> {
     let used = plan.traffic.iter().map(|traffic| traffic.controller.name.as_str());
-    let usual = |name: &str| match OWN.iter().find(|(ours, _)| *ours == name) {
-        Some((_, kernel)) => (*kernel).to_owned(),
-        None if TWINS.contains(&name) => format!("narrows_{name}"),
-        None => name.to_owned(),
+    let usual = |name: &str| match spec(name).map(|spec| spec.kernel) {
+        Some(Kernel::Own(kernel)) => kernel.to_owned(),
+        Some(Kernel::Twin) => format!("narrows_{name}"),
+        Some(Kernel::None) | None => name.to_owned(),
     };
     let name = |name: &str| {
         chosen.iter().find(|(ours, _)| ours == name).map_or_else(|| usual(name), |(_, kernel)| kernel.clone())
@@ -46,7 +39,7 @@ pub(super) fn names(plan: &Plan, chosen: &[(String, String)]) -> BTreeMap<String
 /// # Errors
 /// If one of them is a model of the simulator's.
 pub(super) fn refuse_models(names: &BTreeMap<String, String>) -> Result<(), Failure> {
-    match names.values().find(|kernel| MODELS.contains(&kernel.as_str())) {
+    match names.values().find(|name| spec(name).is_some_and(|spec| spec.kernel == Kernel::None)) {
         Some(model) => Err(Failure::input(format!("no kernel has {model}: it is a model, and the simulator's alone"))
             .help("run it in the simulator")),
         None => Ok(()),
@@ -168,18 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn every_controller_has_its_place() {
-        let of_the_kernel = ["cubic", "bbr"];
-        for spec in SPECS {
-            let places = [
-                OWN.iter().any(|(ours, _)| *ours == spec.name),
-                TWINS.contains(&spec.name),
-                MODELS.contains(&spec.name),
-                of_the_kernel.contains(&spec.name),
-            ];
-            assert_eq!(places.iter().filter(|place| **place).count(), 1, "{}", spec.name);
-            let twin = narrows_kernel::controllers::find(spec.name).is_ok();
-            assert!(twin || !TWINS.contains(&spec.name), "{}", spec.name);
+    fn what_has_a_twin_can_be_loaded_as_it() {
+        for spec in SPECS.iter().filter(|spec| spec.kernel == Kernel::Twin) {
+            let found = narrows_kernel::controllers::find(spec.name).expect("a program of ours");
+            assert_eq!(found.registered, format!("narrows_{}", spec.name));
         }
     }
 
