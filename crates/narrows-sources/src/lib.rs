@@ -1,5 +1,5 @@
 //! For build scripts: digests of the sources that results depend on, one of the engine and one of each component, so that
-//! an edited controller makes stale only the results that used it. [`code`] says which edits count.
+//! an edited controller makes stale only the results that used it. The module `code` says which edits count.
 #![forbid(unsafe_code)]
 
 mod code;
