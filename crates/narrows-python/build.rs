@@ -11,7 +11,7 @@ fn main() {
         without: &[],
         but: &[],
         folders: &[("cc", "core/src/cc"), ("queue/aqm", "core/src/queue/aqm"), ("edge", "core/src/edge")],
-        shared: &["harness", "settings"],
+        shared: &["harness"],
         single: &[("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/drr", "core/src/queue/drr")],
     }
     .write();

@@ -40,7 +40,7 @@ impl Cautious {
     pub fn new(context: &Context<'_>) -> Cautious {
         Cautious {
             window: Window::new(context.path.initial_window),
-            delay: context.settings.span("delay").unwrap_or(Span::ZERO),
+            delay: context.settings.span("delay"),
             fresh_from: Seq::FIRST,
         }
     }

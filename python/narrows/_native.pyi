@@ -32,8 +32,11 @@ def plan_version(plan_json: str, by: str | None = None) -> str:
 def build() -> str:
     """The compiler and the profile: `rustc 1.95.0 (…), release`."""
 
-def controllers() -> str:
-    """JSON list: name, title, about, source, ecn, parameters [{name, kind, default, range, about}]."""
+def components() -> str:
+    """JSON list: kind, name, about, source, parameters [{name, kind, default, range, about}].
+
+    Controllers have a title and ecn, too.
+    """
 
 def tables() -> str:
     """JSON list: name, row, columns [{name, type, nullable, unit, description}]; types as polars calls them."""
@@ -51,8 +54,8 @@ def expand(
 ) -> str:
     """JSON {name, title, seeds, plans, differences, warnings}.
 
-    A plan is {hash, version, arm, axes, declared, plan, summary}, a difference {path, values: {arm: value}, declared}, a
-    warning {text, help, schemes, plans}, where no schemes stand for all.
+    A plan is {hash, version, arm, axes, declared, plan, summary}, a difference {path, values: {arm: value}, declared},
+    a warning {text, help, schemes, plans}, where no schemes stand for all.
     """
 
 def start(plan_json: str, seed: int, *, threads: int = 1) -> Run:

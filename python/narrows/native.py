@@ -60,9 +60,14 @@ def build() -> str:
     return cast("str", _module().build())
 
 
+def components() -> list[dict[str, Any]]:
+    """Every component that an experiment chooses by name: kind, name, about, source, parameters."""
+    return cast("list[dict[str, Any]]", json.loads(_module().components()))
+
+
 def controllers() -> list[dict[str, Any]]:
-    """Every controller: name, title, about, source, ecn, parameters."""
-    return cast("list[dict[str, Any]]", json.loads(_module().controllers()))
+    """Every controller, with its title and its use of ECN too."""
+    return [item for item in components() if item["kind"] == "controller"]
 
 
 def tables() -> list[dict[str, Any]]:

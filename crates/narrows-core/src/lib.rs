@@ -9,11 +9,12 @@
 //! 1. [`units`]: time, rates and sizes, one canonical integer each.
 //! 2. [`packet`]: what a packet means, never its bytes.
 //! 3. [`rng`]: a seed and a name give a stream.
-//! 4. [`cc`]: congestion controllers. They read facts and state two numbers, a window and a pacing rate.
-//! 5. [`queue`]: who may enter a port's buffer, and with which mark.
-//! 6. [`tcp`]: both ends of a connection.
-//! 7. [`app`]: what the application on one host does next.
-//! 8. [`edge`]: what a router at the border of a site does.
+//! 4. [`component`]: names, parameters and defaults of what experiments choose.
+//! 5. [`cc`]: congestion controllers. They read facts and state two numbers, a window and a pacing rate.
+//! 6. [`queue`]: who may enter a port's buffer, and with which mark.
+//! 7. [`tcp`]: both ends of a connection.
+//! 8. [`app`]: what the application on one host does next.
+//! 9. [`edge`]: what a router at the border of a site does.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::float_arithmetic)]
@@ -24,6 +25,7 @@ extern crate std;
 
 pub mod app;
 pub mod cc;
+pub mod component;
 pub mod edge;
 pub mod packet;
 pub mod queue;

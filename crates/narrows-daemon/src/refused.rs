@@ -30,7 +30,7 @@ pub(crate) fn by_kernel(error: Error) -> Failure {
 /// What was written wrongly.
 pub(crate) fn by_scenario(problem: &Problem) -> Failure {
     let help = match problem {
-        Problem::WrongKind { controller, .. } => Some(format!("`narrowsd cc list {controller}` says what it takes")),
+        Problem::WrongKind { component, .. } => Some(format!("`narrowsd cc list {component}` says what it takes")),
         _ => problem.help(),
     };
     with(Failure::input(problem), help)

@@ -81,7 +81,8 @@ impl Settings {
 /// the position of a choice. The greatest integer is [`Value::Auto`].
 pub fn encode(value: Value) -> u64 {
     match value {
-        Value::Auto => AUTO,
+        // A controller's parameter is never required.
+        Value::Auto | Value::Required => AUTO,
         Value::Switch(on) => u64::from(on),
         Value::Count(integer) | Value::Real(integer) => integer,
         Value::Span(span) => span.as_ps(),
@@ -104,7 +105,7 @@ fn decode(parameter: &Parameter, integer: u64) -> Value {
         Kind::Span => Value::Span(Span::from_ps(integer)),
         Kind::Rate => Value::Rate(Rate::from_bps(integer)),
         Kind::Packets => Value::Packets(Packets::new(integer)),
-        Kind::Bytes => Value::Bytes(Bytes::new(integer)),
+        Kind::Bytes | Kind::Size => Value::Bytes(Bytes::new(integer)),
         Kind::Choice(_) => Value::Choice(u8::try_from(integer).unwrap_or(0)),
     }
 }
@@ -127,7 +128,7 @@ fn check(parameter: &Parameter, value: Value) -> Result<(), Error> {
         (Kind::Span, _) => Some("a length of time"),
         (Kind::Rate, _) => Some("a rate"),
         (Kind::Packets, _) => Some("a number of packets"),
-        (Kind::Bytes, _) => Some("a size"),
+        (Kind::Bytes | Kind::Size, _) => Some("a size"),
     };
     if let Some(takes) = takes {
         return Err(Error::WrongKind { parameter: parameter.name, takes });
@@ -151,7 +152,7 @@ fn text(kind: Kind, integer: u64) -> String {
         Kind::Span => Span::from_ps(integer).to_string(),
         Kind::Rate => Rate::from_bps(integer).to_string(),
         Kind::Packets => Packets::new(integer).to_string(),
-        Kind::Bytes => Bytes::new(integer).to_string(),
+        Kind::Bytes | Kind::Size => Bytes::new(integer).to_string(),
         Kind::Real { bits } => (integer as f64 / 2_f64.powi(i32::from(bits))).to_string(),
         Kind::Switch | Kind::Count | Kind::Choice(_) => integer.to_string(),
     }

@@ -82,7 +82,7 @@ fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span, limit: u6
             role: if host { Role::Host } else { Role::Fabric },
             limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
             pooled: false,
-            aqm: mark_at.map(|mark_at| AqmConfig::Threshold { mark_at }),
+            aqm: mark_at.map(|mark_at| AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at })),
             congestion_point: None,
             scheduler: None,
             loss: 0,

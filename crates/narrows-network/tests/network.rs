@@ -291,7 +291,7 @@ fn a_full_port_drops_and_a_long_one_marks() {
 fn red_keeps_the_average_near_its_slope() {
     let (min, max) = (Size::Packets(Packets::new(20)), Size::Packets(Packets::new(60)));
     let (mut network, port) = incast(3, 3_000, |graph, port| {
-        graph.links[port].aqm = Some(AqmConfig::Red {
+        graph.links[port].aqm = Some(AqmConfig::Red(narrows_core::queue::aqm::red::Config {
             min,
             max,
             max_probability: 65_536,
@@ -299,7 +299,7 @@ fn red_keeps_the_average_near_its_slope() {
             gentle: false,
             ecn: false,
             marks_only: false,
-        });
+        }));
     });
     run(&mut network, Time::NEVER);
     let counters = network.finish(Time::from_ns(1_000_000_000))[port];

@@ -170,8 +170,12 @@ impl Explicit<'_> {
             }
         }
         let above = match description.aqm {
-            Some(AqmConfig::Threshold { mark_at: Size::Packets(k) }) => packets > k.get(),
-            Some(AqmConfig::Threshold { mark_at: Size::Bytes(k) }) => bytes > k.get(),
+            Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at: Size::Packets(k) })) => {
+                packets > k.get()
+            }
+            Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at: Size::Bytes(k) })) => {
+                bytes > k.get()
+            }
             _ => false,
         };
         if above && packet.capable {
@@ -355,7 +359,9 @@ fn wire() -> impl Strategy<Value = Wire> {
         (0u64..8).prop_map(|k| Size::Packets(Packets::new(k))),
         (0u64..9_000).prop_map(|k| Size::Bytes(Bytes::new(k))),
     ];
-    let aqm = prop::option::of(mark_at.prop_map(|mark_at| AqmConfig::Threshold { mark_at }));
+    let aqm = prop::option::of(
+        mark_at.prop_map(|mark_at| AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at })),
+    );
     let weights = prop::collection::vec(prop_oneof![3 => 1u16..4, 1 => 1u16..=1_000], usize::from(CLASSES)..=8);
     (rate, delay, limit, any::<bool>(), aqm, prop::option::of(weights))
         .prop_map(|(rate, delay, limit, pooled, aqm, weights)| Wire { rate, delay, limit, pooled, aqm, weights })

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use narrows_core::cc::{EcnUse, Kind, Parameter, SPECS, Value};
-use narrows_core::units::{Bytes, Packets, Rate, Span};
+use narrows_core::units::Bytes;
 use narrows_plan::{Plan, Sources};
 use narrows_scenario::differences::differences;
 use narrows_scenario::summary::Summary;
-use narrows_scenario::{Limits, Overrides, Warning, json_schema, load, real_text};
+use narrows_scenario::{Limits, Overrides, Warning, json_schema, load, registry};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -44,72 +43,10 @@ pub(crate) fn build() -> &'static str {
     env!("NARROWS_BUILD")
 }
 
-/// Every controller and its parameters, as JSON.
+/// Every component that an experiment chooses by name, and its parameters, as JSON.
 #[pyfunction]
-pub(crate) fn controllers() -> String {
-    let list: Vec<Json> = SPECS
-        .iter()
-        .map(|spec| {
-            json!({
-                "name": spec.name,
-                "title": spec.title,
-                "about": spec.about,
-                "source": spec.source,
-                "ecn": match spec.ecn { EcnUse::Optional => "optional", EcnUse::Exact => "exact" },
-                "parameters": spec.parameters.iter().map(parameter).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
-    Json::from(list).to_string()
-}
-
-fn parameter(parameter: &Parameter) -> Json {
-    let kind = match parameter.kind {
-        Kind::Switch => json!("switch"),
-        Kind::Count => json!("count"),
-        Kind::Real { bits } => json!({ "real": { "bits": bits } }),
-        Kind::Span => json!("span"),
-        Kind::Rate => json!("rate"),
-        Kind::Packets => json!("packets"),
-        Kind::Bytes => json!("bytes"),
-        Kind::Choice(names) => json!({ "choice": names }),
-    };
-    json!({
-        "name": parameter.name,
-        "kind": kind,
-        "default": text(parameter.kind, parameter.default),
-        "range": parameter.range.map(|(least, most)| [bound(parameter.kind, least), bound(parameter.kind, most)]),
-        "about": parameter.about,
-    })
-}
-
-/// A value as an experiment writes it.
-fn text(kind: Kind, value: Value) -> String {
-    match value {
-        Value::Auto => "auto".into(),
-        Value::Switch(on) => on.to_string(),
-        Value::Count(count) => count.to_string(),
-        Value::Real(scaled) => bound(kind, scaled),
-        Value::Span(span) => span.to_string(),
-        Value::Rate(rate) => rate.to_string(),
-        Value::Packets(packets) => packets.to_string(),
-        Value::Bytes(bytes) => bytes.to_string(),
-        Value::Choice(chosen) => match kind {
-            Kind::Choice(names) => names[usize::from(chosen)].into(),
-            _ => chosen.to_string(),
-        },
-    }
-}
-
-fn bound(kind: Kind, value: u64) -> String {
-    match kind {
-        Kind::Switch | Kind::Count | Kind::Choice(_) => value.to_string(),
-        Kind::Real { bits } => real_text(value, bits),
-        Kind::Span => Span::from_ps(value).to_string(),
-        Kind::Rate => Rate::from_bps(value).to_string(),
-        Kind::Packets => Packets::new(value).to_string(),
-        Kind::Bytes => Bytes::new(value).to_string(),
-    }
+pub(crate) fn components() -> String {
+    Json::from_iter(registry::components().iter().map(registry::Listed::json)).to_string()
 }
 
 /// The JSON Schema of experiment files.

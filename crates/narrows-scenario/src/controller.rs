@@ -1,13 +1,14 @@
-//! A controller as written becomes one value for each parameter of its spec.
+//! A component as written becomes one value for each of its parameters.
 
-use narrows_core::cc::settings::{Kind, Parameter, Value};
-use narrows_core::cc::{EcnUse, Spec};
+use narrows_core::cc::{EcnUse, Settings, Spec};
+use narrows_core::cc::{Kind, Parameter, Value};
+use narrows_core::queue::{AqmConfig, aqm};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Fraction;
-use crate::experiment::selector::{Controller, Scalar};
+use crate::experiment::selector::{Aqm, Controller, Scalar};
 use crate::units;
 use narrows_plan::ControllerChoice;
 
@@ -22,14 +23,7 @@ pub(crate) fn resolve(
         let span = if written.name_span.is_empty() { &written.span } else { &written.name_span };
         return Err(Problem::UnknownName { what: "controller", name: written.name.clone(), known }.at(span));
     };
-    let mut values: Vec<Value> = spec.parameters.iter().map(|parameter| parameter.default).collect();
-    for (name, scalar) in &written.parameters {
-        let Some(index) = spec.parameters.iter().position(|parameter| parameter.name == name.value) else {
-            let known = spec.parameters.iter().map(|parameter| parameter.name.to_owned()).collect();
-            return Err(Problem::UnknownName { what: "parameter", name: name.value.clone(), known }.at(&name.span));
-        };
-        values[index] = value(spec, &spec.parameters[index], scalar)?;
-    }
+    let values = values(spec.name, spec.parameters, written)?;
     let ecn = match (spec.ecn, ecn) {
         (EcnUse::Exact, Some(denied)) if !denied.value => {
             return Err(Problem::NeedsEcn { controller: spec.name }.at(&denied.span));
@@ -38,6 +32,45 @@ pub(crate) fn resolve(
         (EcnUse::Optional, wanted) => wanted.is_some_and(|wanted| wanted.value),
     };
     Ok(ControllerChoice { name: spec.name.to_owned(), values, ecn })
+}
+
+/// What is written of an AQM: `"none"` is none.
+pub(crate) fn aqm(written: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
+    const NONE: &str = "none";
+    let choice = &written.value.0;
+    if choice.name == NONE {
+        return Ok(None);
+    }
+    let Some(spec) = aqm::SPECS.iter().find(|spec| spec.name == choice.name) else {
+        let known = [NONE].into_iter().chain(aqm::SPECS.iter().map(|spec| spec.name)).map(str::to_owned).collect();
+        let span = if choice.name_span.is_empty() { &written.span } else { &choice.name_span };
+        return Err(Problem::UnknownName { what: "AQM", name: choice.name.clone(), known }.at(span));
+    };
+    let located = Located { value: choice.clone(), span: written.span.clone() };
+    let values = values(spec.name, spec.parameters, &located)?;
+    let config = AqmConfig::new(spec.name, &Settings::new(spec.parameters, &values)).expect("it is in the registry");
+    let problem = |sentence: &str| Problem::Malformed { sentence: sentence.to_owned(), help: None }.at(&written.span);
+    config.map(Some).map_err(problem)
+}
+
+/// One value for each parameter: what is written, or the default.
+fn values(of: &'static str, parameters: &'static [Parameter], written: &Located<Controller>) -> Judged<Vec<Value>> {
+    let mut values: Vec<Value> = parameters.iter().map(|parameter| parameter.default).collect();
+    for (name, scalar) in &written.parameters {
+        let Some(index) = parameters.iter().position(|parameter| parameter.name == name.value) else {
+            let known = parameters.iter().map(|parameter| parameter.name.to_owned()).collect();
+            return Err(Problem::UnknownName { what: "parameter", name: name.value.clone(), known }.at(&name.span));
+        };
+        values[index] = value(of, &parameters[index], scalar)?;
+    }
+    match parameters.iter().zip(&values).find(|(_, value)| **value == Value::Required) {
+        Some((parameter, _)) => {
+            let sentence = format!("`{}` of `{of}` is missing", parameter.name);
+            let help = Some(format!("add `{}`, {}", parameter.name, describe(parameter.kind)));
+            Err(Problem::Malformed { sentence, help }.at(&written.span))
+        }
+        None => Ok(values),
+    }
 }
 
 /// One parameter as a command line writes it, without quotes: `1Gbps`, `0.2`, `true`, `seq`, `auto`. Judged as in an
@@ -56,14 +89,14 @@ pub fn parameter_value(spec: &'static Spec, name: &str, text: &str) -> Result<Va
         (_, _, Ok(real)) if real.is_finite() => Scalar::Real(real),
         _ => Scalar::Text(text.to_owned()),
     };
-    value(spec, parameter, &Located { value: scalar, span: 0..0 }).map_err(|fault| fault.problem)
+    value(spec.name, parameter, &Located { value: scalar, span: 0..0 }).map_err(|fault| fault.problem)
 }
 
 /// A value of the parameter's kind, and within its range.
-fn value(spec: &'static Spec, parameter: &'static Parameter, written: &Located<Scalar>) -> Judged<Value> {
+fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scalar>) -> Judged<Value> {
     let wrong = || {
         let expected = describe(parameter.kind);
-        Problem::WrongKind { controller: spec.name, parameter: parameter.name, expected }.at(&written.span)
+        Problem::WrongKind { component: of, parameter: parameter.name, expected }.at(&written.span)
     };
     let quantity = |error: units::UnitError| {
         Problem::Malformed { sentence: error.to_string(), help: Some(error.help()) }.at(&written.span)
@@ -74,7 +107,7 @@ fn value(spec: &'static Spec, parameter: &'static Parameter, written: &Located<S
     let (value, integer) = match (parameter.kind, &written.value) {
         (Kind::Switch, Scalar::Switch(on)) => return Ok(Value::Switch(*on)),
         (Kind::Count, Scalar::Whole(count)) => {
-            let count = u64::try_from(*count).map_err(|_| out_of_range(spec, parameter, written, count.to_string()))?;
+            let count = u64::try_from(*count).map_err(|_| out_of_range(of, parameter, written, count.to_string()))?;
             (Value::Count(count), count)
         }
         (Kind::Real { bits }, Scalar::Whole(_) | Scalar::Real(_)) => {
@@ -85,11 +118,21 @@ fn value(spec: &'static Spec, parameter: &'static Parameter, written: &Located<S
                 _ => unreachable!("matched above"),
             };
             if !real.is_finite() || real < 0.0 {
-                return Err(out_of_range(spec, parameter, written, real.to_string()));
+                return Err(out_of_range(of, parameter, written, real.to_string()));
             }
             let scaled = Fraction(real).scaled(bits);
             (Value::Real(scaled), scaled)
         }
+        (Kind::Real { bits }, Scalar::Text(text)) if units::parse_fraction(text).is_some() => {
+            let scaled = units::parse_fraction(text).map_or(0, |real| Fraction(real).scaled(bits));
+            (Value::Real(scaled), scaled)
+        }
+        (Kind::Size, Scalar::Text(text)) => match (units::parse::<Packets>(text), units::parse::<Bytes>(text)) {
+            (Ok(packets), _) => (Value::Packets(packets), packets.get()),
+            (_, Ok(bytes)) => (Value::Bytes(bytes), bytes.get()),
+            (Err(error), _) => return Err(quantity(error)),
+        },
+        (Kind::Size, Scalar::Whole(number)) => return Err(quantity(units::bare::<Packets>(number))),
         (Kind::Span, Scalar::Text(text)) => {
             let span = units::parse::<Span>(text).map_err(quantity)?;
             (Value::Span(span), span.as_ps())
@@ -128,20 +171,15 @@ fn value(spec: &'static Spec, parameter: &'static Parameter, written: &Located<S
                 Scalar::Real(number) => number.to_string(),
                 Scalar::Switch(_) => unreachable!("a switch has no range"),
             };
-            Err(out_of_range(spec, parameter, written, shown))
+            Err(out_of_range(of, parameter, written, shown))
         }
         _ => Ok(value),
     }
 }
 
-fn out_of_range(
-    spec: &Spec,
-    parameter: &Parameter,
-    written: &Located<Scalar>,
-    value: String,
-) -> Box<crate::error::Fault> {
+fn out_of_range(of: &str, parameter: &Parameter, written: &Located<Scalar>, value: String) -> Box<crate::error::Fault> {
     let (least, most) = parameter.range.unwrap_or((0, u64::MAX));
-    let what = format!("`{}` of `{}`", parameter.name, spec.name);
+    let what = format!("`{}` of `{of}`", parameter.name);
     let (least, most) = (shown(parameter.kind, least), shown(parameter.kind, most));
     Problem::OutOfRange { what, value, least, most }.at(&written.span)
 }
@@ -163,7 +201,7 @@ pub fn shown(kind: Kind, integer: u64) -> String {
         Kind::Real { bits } => real_text(integer, bits),
         Kind::Span => Span::from_ps(integer).to_string(),
         Kind::Rate => Rate::from_bps(integer).to_string(),
-        Kind::Packets => Packets::new(integer).to_string(),
+        Kind::Packets | Kind::Size => Packets::new(integer).to_string(),
         Kind::Bytes => Bytes::new(integer).to_string(),
         Kind::Switch | Kind::Count | Kind::Choice(_) => integer.to_string(),
     }
@@ -173,6 +211,7 @@ pub fn shown(kind: Kind, integer: u64) -> String {
 pub fn describe_value(parameter: &Parameter, value: Value) -> String {
     match value {
         Value::Auto => "auto".to_owned(),
+        Value::Required => "required".to_owned(),
         Value::Switch(on) => on.to_string(),
         Value::Count(integer) | Value::Real(integer) => shown(parameter.kind, integer),
         Value::Span(span) => span.to_string(),
@@ -195,6 +234,7 @@ fn describe(kind: Kind) -> String {
         Kind::Rate => "a rate such as \"1Gbps\"".to_owned(),
         Kind::Packets => "a number of packets such as \"50pkt\"".to_owned(),
         Kind::Bytes => "a size such as \"10MB\"".to_owned(),
+        Kind::Size => "a size such as \"20pkt\" or \"30KB\"".to_owned(),
         Kind::Choice(names) => format!("one of {}", names.join(", ")),
     }
 }

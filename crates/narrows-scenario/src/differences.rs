@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use narrows_core::cc::{SPECS, Spec};
 use narrows_core::edge::dcib;
-use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::queue::{Limit, aqm};
 use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
 use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
@@ -229,22 +228,13 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
         tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));
         tell("pool.alpha", &|link| pool(link).map(|pool| format!("{:.5}", f64::from(pool.alpha) / 65_536.0)));
-        for parameter in [
-            "threshold.mark-at",
-            "red.min",
-            "red.max",
-            "red.max-probability",
-            "red.weight-shift",
-            "red.gentle",
-            "red.ecn",
-            "red.marks-only",
-            "pi.reference",
-            "pi.a",
-            "pi.b",
-            "pi.period",
-            "pi.ecn",
-        ] {
-            tell(&format!("aqm.{parameter}"), &|link| aqm(link.aqm?, parameter));
+        for spec in aqm::SPECS {
+            for (index, parameter) in spec.parameters.iter().enumerate() {
+                let of = |link: &Link| link.aqm.filter(|aqm| aqm.spec().name == spec.name);
+                tell(&format!("aqm.{}.{}", spec.name, parameter.name), &|link| {
+                    Some(describe_value(parameter, of(link)?.values()[index]))
+                });
+            }
         }
     }
 }
@@ -285,32 +275,6 @@ fn grouped(values: &[Option<String>]) -> Option<String> {
     match counts.len() {
         1 => values[0].clone(),
         _ => Some(counts.into_iter().map(|(value, count)| format!("{value} ×{count}")).collect::<Vec<_>>().join(", ")),
-    }
-}
-
-fn aqm(aqm: AqmConfig, parameter: &str) -> Option<String> {
-    let size = |size: Size| match size {
-        Size::Packets(packets) => packets.to_string(),
-        Size::Bytes(bytes) => bytes.to_string(),
-    };
-    let gain = |gain: u32| format!("{:.7}", f64::from(gain) / f64::from(1 << 16) / 65_536.0);
-    match (aqm, parameter) {
-        (AqmConfig::Threshold { mark_at }, "threshold.mark-at") => Some(size(mark_at)),
-        (AqmConfig::Red { min, .. }, "red.min") => Some(size(min)),
-        (AqmConfig::Red { max, .. }, "red.max") => Some(size(max)),
-        (AqmConfig::Red { max_probability, .. }, "red.max-probability") => {
-            Some(format!("{:.5}", f64::from(max_probability) / 65_536.0))
-        }
-        (AqmConfig::Red { weight_shift, .. }, "red.weight-shift") => Some(weight_shift.to_string()),
-        (AqmConfig::Red { gentle, .. }, "red.gentle") => Some(gentle.to_string()),
-        (AqmConfig::Red { ecn, .. }, "red.ecn") => Some(ecn.to_string()),
-        (AqmConfig::Red { marks_only, .. }, "red.marks-only") => Some(marks_only.to_string()),
-        (AqmConfig::Pi { reference, .. }, "pi.reference") => Some(size(reference)),
-        (AqmConfig::Pi { a, .. }, "pi.a") => Some(gain(a)),
-        (AqmConfig::Pi { b, .. }, "pi.b") => Some(gain(b)),
-        (AqmConfig::Pi { period, .. }, "pi.period") => Some(period.to_string()),
-        (AqmConfig::Pi { ecn, .. }, "pi.ecn") => Some(ecn.to_string()),
-        _ => None,
     }
 }
 

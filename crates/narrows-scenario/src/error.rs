@@ -178,11 +178,11 @@ pub enum Problem {
         /// How many it has.
         classes: usize,
     },
-    /// A controller's parameter of the wrong kind.
-    #[error("parameter `{parameter}` of `{controller}` is {expected}")]
+    /// A component's parameter of the wrong kind.
+    #[error("parameter `{parameter}` of `{component}` is {expected}")]
     WrongKind {
-        /// The controller.
-        controller: &'static str,
+        /// The component.
+        component: &'static str,
         /// The parameter.
         parameter: &'static str,
         /// What it is: `a length of time such as "5ms"`.
@@ -380,9 +380,7 @@ impl Problem {
             Problem::NoSuchClass { classes, .. } => {
                 Some(format!("classes count from 0: choose one up to {}, or state more `weights`", classes - 1))
             }
-            Problem::WrongKind { controller, .. } => {
-                Some(format!("`narrows cc show {controller}` lists its parameters"))
-            }
+            Problem::WrongKind { component, .. } => Some(format!("`narrows show {component}` lists its parameters")),
             Problem::Distribution { fault, .. } => Some(
                 match fault {
                     CdfFault::DoesNotEndAtOne => "end the table with the largest size and probability 1",

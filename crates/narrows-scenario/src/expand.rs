@@ -410,7 +410,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     let schedule = schedule(file)?;
     let (mut network, named) = topology::resolve(&file.topology)?;
     let mut sampling = sampling(&file.sample, &mut network, &named, &schedule)?;
-    let host = topology::host(&file.topology);
+    let host = file.topology.network().host();
     let profile = stack::resolve(host, Profile::LINUX_4_9)?;
     stack::fits(host, &network)?;
     if file.traffic.is_empty() {

@@ -17,10 +17,12 @@ pub mod selector;
 pub mod traffic;
 
 use located::Located;
-use network::{Sets, Topology};
+use network::Sets;
 use quantity::Quantity;
 use selector::{Anything, Controller, Scalar, Selector};
 use traffic::Traffic;
+
+use crate::topology::Topology;
 
 /// An experiment file.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -24,6 +24,7 @@ mod expand;
 pub mod experiment;
 mod files;
 mod offered;
+pub mod registry;
 pub mod route;
 mod select;
 mod stack;

@@ -1,7 +1,7 @@
 //! Experiments as people write them, from the text to the plans.
 
-use narrows_core::cc::settings::{Kind, Parameter, Value};
 use narrows_core::cc::{EcnUse, Spec};
+use narrows_core::cc::{Kind, Parameter, Value};
 use narrows_core::units::{Packets, Span};
 
 use super::*;

@@ -7,11 +7,15 @@ use narrows_core::queue::drr::{MOST_CLASSES, MOST_WEIGHT};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::controller;
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
-use crate::experiment::network::{self, Aqm, LinkClass, Pi, Pool, Topology};
-use crate::experiment::quantity::{Fraction, Quantity, Room};
+use crate::experiment::network::{self, LinkClass, Pool};
+use crate::experiment::quantity::{Quantity, Room};
 use narrows_plan::{CongestionPoint, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope};
 
 mod bridge;
@@ -34,13 +38,7 @@ pub(crate) type Named = BTreeMap<String, [usize; 2]>;
 /// The network that is written, resolved, and the names that the file gives its links.
 pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<(Graph, Named)> {
     let mut named = Named::new();
-    let graph = match &topology.value {
-        Topology::TwoDatacenters(written) => two_datacenters::resolve(written),
-        Topology::Dumbbell(written) => dumbbell::resolve(written),
-        Topology::Star(written) => star::resolve(written),
-        Topology::FatTree(written) => fat_tree::resolve(written),
-        Topology::Graph(written) => graph::resolve(written, &mut named),
-    }?;
+    let graph = topology.network().resolve(&mut named)?;
     check_classes(&graph)
         .and_then(|()| check_points(&graph))
         .and_then(|()| bridge::check(&graph))
@@ -95,15 +93,41 @@ fn check_points(graph: &Graph) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The hosts' stack of a topology.
-pub(crate) fn host(topology: &Topology) -> &Host {
-    match topology {
-        Topology::TwoDatacenters(written) => &written.host,
-        Topology::Dumbbell(written) => &written.host,
-        Topology::Star(written) => &written.host,
-        Topology::FatTree(written) => &written.host,
-        Topology::Graph(written) => &written.host,
-    }
+/// A named topology as written.
+pub(crate) trait Network {
+    /// The hosts' stack.
+    fn host(&self) -> &Host;
+    /// Nodes and links; what the file calls links goes to `named`.
+    fn resolve(&self, named: &mut Named) -> Judged<Graph>;
+}
+
+macro_rules! registry {
+    ($($name:literal $module:ident :: $topology:ident $source:literal $about:literal)*) => {
+        /// A named topology and its parameters.
+        #[derive(Clone, Debug, Deserialize, JsonSchema)]
+        #[allow(missing_docs, reason = "a variant is its topology")]
+        pub enum Topology {
+            $(#[doc = $about] #[serde(rename = $name)] $topology($module::$topology),)*
+        }
+
+        /// Name, sentence and source of each topology.
+        pub(crate) const TOPOLOGIES: &[(&str, &str, &str)] = &[$(($name, $about, $source)),*];
+
+        impl Topology {
+            pub(crate) fn network(&self) -> &dyn Network {
+                match self { $(Topology::$topology(network) => network,)* }
+            }
+        }
+    };
+}
+
+// Adding a topology: a file with what an experiment says of it and its `Network`, and a line here.
+registry! {
+    "two-datacenters" two_datacenters::TwoDatacenters "[GEMINI §V]" "Two datacenters joined by one WAN link."
+    "dumbbell" dumbbell::Dumbbell "" "Senders on the left, receivers on the right, one link between two switches."
+    "star" star::Star "[DCTCP §4]" "Hosts on one switch."
+    "fat-tree" fat_tree::FatTree "[Al-Fares 2008]" "A three-level fat tree of k-port switches."
+    "graph" graph::Written "" "Any network, node by node."
 }
 
 /// What a class of links resolves to.
@@ -169,7 +193,7 @@ impl LinkSpec {
             spec.pool = Some(pool_of(pool)?);
         }
         if let Some(aqm) = &class.aqm {
-            spec.aqm = aqm_of(aqm)?;
+            spec.aqm = controller::aqm(aqm)?;
         }
         if let Some(point) = &class.congestion_point {
             spec.congestion_point = qcn_of(&point.value)?;
@@ -265,60 +289,6 @@ fn hot_share(pool: PoolConfig, shares: u64) -> u128 {
     u128::from(pool.size.get()) * alpha / (alpha + one)
 }
 
-fn size_of(room: &Located<Room>) -> Judged<Size> {
-    match room.value {
-        Room::Packets(packets) => Ok(Size::Packets(packets)),
-        Room::Bytes(bytes) => Ok(Size::Bytes(bytes)),
-        Room::Unlimited => {
-            let sentence = "a marking threshold is a size, not \"unlimited\"".to_owned();
-            let help = Some("write `aqm = \"none\"` for no marking".to_owned());
-            Err(Problem::Malformed { sentence, help }.at(&room.span))
-        }
-    }
-}
-
-fn aqm_of(aqm: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
-    Ok(match &aqm.value {
-        Aqm::None => None,
-        Aqm::Threshold(threshold) => Some(AqmConfig::Threshold { mark_at: size_of(&threshold.mark_at)? }),
-        Aqm::Red(red) => {
-            let (min, max) = (size_of(&red.min)?, size_of(&red.max)?);
-            let ordered = match (min, max) {
-                (Size::Packets(min), Size::Packets(max)) => min < max,
-                (Size::Bytes(min), Size::Bytes(max)) => min < max,
-                _ => false,
-            };
-            if !ordered {
-                let sentence = "RED needs `min` below `max`, both in packets or both in bytes".to_owned();
-                return Err(Problem::Malformed { sentence, help: None }.at(&red.max.span));
-            }
-            let probability = red.max_probability.0;
-            if !(0.0..=1.0).contains(&probability) {
-                let (what, value) = ("max-probability".to_owned(), probability.to_string());
-                let (least, most) = ("0".to_owned(), "1".to_owned());
-                return Err(Problem::OutOfRange { what, value, least, most }.at(&red.max_probability.span));
-            }
-            let weight_shift = match &red.weight_shift {
-                Some(shift) => {
-                    bounded("weight-shift", shift, shift.value, 16)?;
-                    shift.value
-                }
-                None => 9,
-            };
-            Some(AqmConfig::Red {
-                min,
-                max,
-                max_probability: u32::try_from(red.max_probability.scaled(16)).unwrap_or(u32::MAX),
-                weight_shift,
-                gentle: red.gentle.unwrap_or(false),
-                ecn: red.ecn.unwrap_or(true),
-                marks_only: red.marks_only.unwrap_or(false),
-            })
-        }
-        Aqm::Pi(pi) => Some(pi_of(pi)?),
-    })
-}
-
 /// A congestion point whose set point may follow from its port.
 #[derive(Clone, Copy, Debug)]
 struct Qcn {
@@ -337,8 +307,12 @@ impl Qcn {
     /// At a port: its own set point is below the threshold of its marking, so that it acts first.
     fn at(self, rate: Rate, aqm: Option<AqmConfig>) -> CongestionPoint {
         let marks_at = match aqm {
-            Some(AqmConfig::Threshold { mark_at: Size::Packets(packets) }) => packets.get() * FULL_PACKET,
-            Some(AqmConfig::Threshold { mark_at: Size::Bytes(bytes) }) => bytes.get(),
+            Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
+                mark_at: Size::Packets(packets),
+            })) => packets.get() * FULL_PACKET,
+            Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at: Size::Bytes(bytes) })) => {
+                bytes.get()
+            }
             _ => u64::MAX,
         };
         let usual = Bytes::new(rate.scaled(SET_POINT_AT_10_GBPS, Rate::from_gbps(10).as_bps()).as_bps());
@@ -387,30 +361,6 @@ fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
         return Err(outside("a weight", weight.into(), 1, MOST_WEIGHT.into()));
     }
     Ok(Some(Scheduler::Drr { weights: weights.clone() }))
-}
-
-fn pi_of(pi: &Pi) -> Judged<AqmConfig> {
-    let gain = |what: &str, written: &Located<Fraction>, least: &str| {
-        let scaled = u32::try_from(written.scaled(32)).ok().filter(|gain| *gain > 0 || least == "0");
-        scaled.ok_or_else(|| {
-            let (what, value) = (format!("PI's `{what}`"), written.0.to_string());
-            Problem::OutOfRange { what, value, least: least.to_owned(), most: "0.9999999997".to_owned() }
-                .at(&written.span)
-        })
-    };
-    let (a, b) = (gain("a", &pi.a, "0.0000000002")?, gain("b", &pi.b, "0")?);
-    if b > a {
-        let sentence =
-            "PI needs `b` of at most `a`: else a queue above its reference takes the probability down".to_owned();
-        return Err(Problem::Malformed { sentence, help: None }.at(&pi.b.span));
-    }
-    let period = pi.period.value.0;
-    if period < Span::from_us(1) || period > Span::from_secs(60) {
-        let (what, value) = ("PI's `period`".to_owned(), period.to_string());
-        let (least, most) = (Span::from_us(1).to_string(), Span::from_secs(60).to_string());
-        return Err(Problem::OutOfRange { what, value, least, most }.at(&pi.period.span));
-    }
-    Ok(AqmConfig::Pi { reference: size_of(&pi.reference)?, a, b, period, ecn: pi.ecn.unwrap_or(true) })
 }
 
 /// A number of things, within 1 and `most`.

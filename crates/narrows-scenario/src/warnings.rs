@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use narrows_core::cc::{EcnUse, Spec};
-use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
@@ -45,11 +45,7 @@ type Said = (String, String);
 
 /// Whether a port marks packets instead of dropping them.
 fn marks(link: &Link) -> bool {
-    match link.aqm {
-        None => false,
-        Some(AqmConfig::Threshold { .. }) => true,
-        Some(AqmConfig::Red { ecn, .. } | AqmConfig::Pi { ecn, .. }) => ecn,
-    }
+    link.aqm.is_some_and(|aqm| aqm.marks())
 }
 
 /// Hosts that send and receive the traffic's data.

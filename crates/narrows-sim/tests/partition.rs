@@ -81,9 +81,11 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                 role: if host { Role::Host } else { role },
                 limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
                 pooled: pooled && !host && (role != Role::Wan || wan_pooled),
-                aqm: mark_at
-                    .filter(|_| !host)
-                    .map(|packets| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) }),
+                aqm: mark_at.filter(|_| !host).map(|packets| {
+                    AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
+                        mark_at: Size::Packets(Packets::new(packets)),
+                    })
+                }),
                 congestion_point: point.filter(|_| !host),
                 scheduler: classes.filter(|&of| of == role && !host).map(|_| Scheduler::Drr { weights: vec![3, 1] }),
                 loss,

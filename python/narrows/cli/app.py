@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from narrows.cli import bench, cc, check, compare, doctor, report, reproduce, run
+from narrows.cli import bench, cc, check, compare, doctor, report, reproduce, run, show
 from narrows.cli.exits import codes
 
 app = typer.Typer(
@@ -41,6 +41,8 @@ app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
+app.command("show")(show.show)
+app.command("schema")(show.schema)
 app.add_typer(cc.app, name="cc")
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)

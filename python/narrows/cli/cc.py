@@ -44,23 +44,37 @@ def show(
         if json:
             line(**spec)
             return
-        remarks = f"{_ECN[spec['ecn']]}; source: {spec['source']}"
-        OUT.print(f"[bold]{escape(str(spec['title']))}[/]  [dim]{escape(remarks)}[/]")
-        OUT.print(escape(str(spec["about"])))
-        OUT.print(f"\nin an experiment: [bold]{escape(_written(spec))}[/]")
-        for parameter in spec["parameters"]:
-            allowed = _text(parameter["range"]) if parameter["range"] else _values(parameter["kind"])
-            name, default = escape(parameter["name"]), escape(_text(parameter["default"]))
-            OUT.print(f"\n[bold]{name}[/] = {default}  [dim]{escape(allowed)}[/]")
-            OUT.print(Padding(escape(str(parameter["about"])), (0, 0, 0, 4)))
+        describe(spec)
 
 
+def describe(spec: dict[str, Any]) -> None:
+    """Prints a component and its parameters."""
+    use = _ECN[spec["ecn"]] if "ecn" in spec else spec["kind"].replace("-", " ")
+    remarks = f"{use}; source: {spec['source']}" if spec["source"] else use
+    OUT.print(f"[bold]{escape(str(spec.get('title', spec['name'])))}[/]  [dim]{escape(remarks)}[/]")
+    OUT.print(escape(str(spec["about"])))
+    OUT.print(f"\nin an experiment: [bold]{escape(_written(spec))}[/]")
+    for parameter in spec["parameters"]:
+        allowed = _text(parameter["range"]) if parameter["range"] else _values(parameter["kind"])
+        name, default = escape(parameter["name"]), escape(_text(parameter["default"]))
+        OUT.print(f"\n[bold]{name}[/] = {default}  [dim]{escape(allowed)}[/]")
+        OUT.print(Padding(escape(str(parameter["about"])), (0, 0, 0, 4)))
+
+
+_PLACES = {
+    "aqm": "aqm = {{ {} = {{ … }} }}",
+    "topology": "[topology.{}]",
+    "size-distribution": 'size = {{ cdf = "{}" }}',
+    "profile": 'host = {{ profile = "{}" }}',
+}
 _ECN = {"exact": "needs ECN", "optional": "ECN if asked for", True: "needs ECN", False: "ECN if asked for"}
 
 
 def _written(spec: dict[str, Any]) -> str:
     """How an experiment names it, with its first parameter that has a value as an example."""
     name = spec["name"]
+    if spec["kind"] != "controller":
+        return _PLACES[spec["kind"]].format(name)
     for parameter in spec["parameters"]:
         default = str(parameter["default"])
         if default != "auto":

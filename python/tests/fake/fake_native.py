@@ -41,20 +41,21 @@ def tables():
     return (Path(__file__).parent / "tables.json").read_text()
 
 
-def controllers():
+def components():
     window = {"name": "k", "kind": "packets", "default": "50pkt", "range": "1pkt..", "about": "Marking threshold."}
     growth = [
         {"name": name, "kind": {"real": {"bits": bits}}, "default": default, "range": None, "about": "Growth."}
         for name, bits, default in (("h", 36, "1.2e-7"), ("h-min", 10, "0.1"), ("h-max", 10, "5"))
     ]
-    return json.dumps([
+    found = [
         {"name": "cubic", "title": "CUBIC", "about": "The default.", "source": "RFC 9438", "ecn": False,
          "parameters": []},
         {"name": "gemini", "title": "GEMINI", "about": "Two signals, one window.", "source": "ICNP 2019", "ecn": True,
          "parameters": [window, *growth]},
         {"name": "vegas", "title": "Vegas", "about": "Delay.", "source": "SIGCOMM 1994", "ecn": False,
          "parameters": [{**window, "name": "alpha", "default": "2pkt"}, {**window, "name": "beta", "default": "4pkt"}]},
-    ])  # fmt: skip
+    ]  # fmt: skip
+    return json.dumps([{"kind": "controller"} | item for item in found])
 
 
 def schema():

@@ -97,8 +97,8 @@ impl Cubic {
     pub fn new(context: &Context<'_>) -> Cubic {
         let settings = &context.settings;
         Cubic {
-            c: settings.real("c").unwrap_or(410),
-            beta: settings.real("beta").unwrap_or(717),
+            c: settings.real("c"),
+            beta: settings.real("beta"),
             fast_convergence: settings.switch("fast-convergence"),
             tcp_friendliness: settings.switch("tcp-friendliness"),
             window: Window::new(context.path.initial_window),

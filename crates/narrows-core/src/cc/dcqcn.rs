@@ -16,7 +16,7 @@
 //! there is nothing to recover, the counts rest: a notification begins them anew.
 
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Sent, Spec, Value};
-use super::{MIN_WINDOW, settings::Settings};
+use super::{MIN_WINDOW, Settings};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// What an experiment may know and set.
@@ -141,18 +141,18 @@ pub struct Dcqcn {
 
 impl Constants {
     fn of(settings: &Settings<'_>, path: &Path) -> Constants {
-        let span = |name| settings.span(name).unwrap_or(Span::from_us(55));
-        let additive = settings.rate("additive").unwrap_or(Rate::from_mbps(40));
+        let span = |name| settings.span(name);
+        let additive = settings.rate("additive");
         let packets = path.line_rate.bytes_in(span("window")).get() / path.packet.get().max(1);
         Constants {
             interval: span("interval"),
-            gain_shift: settings.count("g-shift").unwrap_or(8),
+            gain_shift: settings.count("g-shift"),
             alpha_timer: span("alpha-timer"),
             timer: span("timer"),
-            byte_cycle: settings.bytes("byte-cycle").unwrap_or(Bytes::new(10_000_000)),
+            byte_cycle: settings.bytes("byte-cycle"),
             additive,
-            hyper: settings.rate("hyper").unwrap_or(additive.scaled(HYPER, 1)),
-            floor: settings.rate("floor").unwrap_or(Rate::from_mbps(10)).min(path.line_rate),
+            hyper: settings.rate_or_auto("hyper").unwrap_or(additive.scaled(HYPER, 1)),
+            floor: settings.rate("floor").min(path.line_rate),
             line: path.line_rate,
             window: Packets::new(packets).max(MIN_WINDOW),
         }

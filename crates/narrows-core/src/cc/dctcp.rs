@@ -57,8 +57,8 @@ impl Dctcp {
     pub fn new(context: &Context<'_>) -> Dctcp {
         Dctcp {
             window: Window::new(context.path.initial_window),
-            alpha: context.settings.real("initial-alpha").unwrap_or(ONE),
-            gain_shift: context.settings.count("g-shift").unwrap_or(4),
+            alpha: context.settings.real("initial-alpha"),
+            gain_shift: context.settings.count("g-shift"),
             acked: 0,
             marked: 0,
             window_end: Seq::SYN,

@@ -278,40 +278,40 @@ impl Gemini {
     /// A sender in slow start.
     pub fn new(context: &Context<'_>) -> Gemini {
         let settings = &context.settings;
-        let capacity_bps = settings.rate("capacity").unwrap_or(context.path.line_rate).as_bps();
+        let capacity_bps = settings.rate_or_auto("capacity").unwrap_or(context.path.line_rate).as_bps();
         let config = Config {
             capacity_bps,
             // 50 packets per Gbit/s are one packet per 20 Mbit/s.
-            k: settings.packets("k").map_or((capacity_bps / 20_000_000).max(1), Packets::get),
-            t_us: settings.span("t").unwrap_or(Span::ZERO).as_us(),
-            beta: settings.real("beta").unwrap_or(0),
-            h: settings.real("h").unwrap_or(0),
-            h_least: settings.real("h-min").unwrap_or(0),
-            h_most: settings.real("h-max").unwrap_or(u64::MAX),
-            g_shift: settings.count("g-shift").unwrap_or(4),
-            fixed_factor: settings.real("f"),
-            factor_most: settings.real("f-max").unwrap_or(u64::MAX),
-            ecn_cut_most: settings.real("f-dcn-max").unwrap_or(ONE_Q20),
+            k: settings.packets_or_auto("k").map_or((capacity_bps / 20_000_000).max(1), Packets::get),
+            t_us: settings.span("t").as_us(),
+            beta: settings.real("beta"),
+            h: settings.real("h"),
+            h_least: settings.real("h-min"),
+            h_most: settings.real("h-max"),
+            g_shift: settings.count("g-shift"),
+            fixed_factor: settings.real_or_auto("f"),
+            factor_most: settings.real_or_auto("f-max").unwrap_or(u64::MAX),
+            ecn_cut_most: settings.real("f-dcn-max"),
             ecn: settings.switch("ecn"),
             delay: settings.switch("delay"),
             grow_during_cut_round: settings.switch("grow-during-cut-round"),
             gate_by_timer: settings.choice("gate") == "timer-base",
             fresh_samples: settings.choice("delay-window") == "fresh",
             halve_on_loss: settings.choice("loss-response") == "reno",
-            route_change_after: settings.count("route-change-after").unwrap_or(0),
+            route_change_after: settings.count("route-change-after"),
             pacing: settings.switch("pacing"),
-            gain_slow_start: settings.real("pacing-gain-slow-start").unwrap_or(2 * ONE_Q10),
-            gain: settings.real("pacing-gain").unwrap_or(ONE_Q10),
+            gain_slow_start: settings.real("pacing-gain-slow-start"),
+            gain: settings.real("pacing-gain"),
             packet_bits: context.path.packet.get() * 8,
         };
         let initial = context.path.initial_window.get().clamp(1, MAX_WINDOW / ONE_Q10) * ONE_Q10;
-        let window = settings.span("rtt-base-window").unwrap_or(Span::MAX).as_us();
+        let window = settings.span("rtt-base-window").as_us();
         let mut gemini = Gemini {
             config,
             window: initial,
             threshold: u64::MAX,
             credit: 0,
-            alpha: settings.real("initial-alpha").unwrap_or(ONE_Q20),
+            alpha: settings.real("initial-alpha"),
             acked: 0,
             marked: 0,
             window_end: Seq::SYN,

@@ -31,10 +31,9 @@ pub mod guide;
 mod harness;
 pub mod newreno;
 pub mod parts;
-pub mod settings;
 pub mod vegas;
 
-pub use settings::{Kind, Parameter, Settings, Value};
+pub use crate::component::{Kind, Parameter, Settings, Value};
 
 /// The smallest window a controller states, except after a timeout [RFC 5681 §3.1].
 pub const MIN_WINDOW: Packets = Packets::new(2);

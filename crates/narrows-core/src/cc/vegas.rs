@@ -67,11 +67,11 @@ pub struct Vegas {
 impl Vegas {
     /// A sender in slow start.
     pub fn new(context: &Context<'_>) -> Vegas {
-        let packets = |name, default| context.settings.packets(name).map_or(default, Packets::get);
+        let packets = |name| context.settings.packets(name).get();
         Vegas {
-            alpha: packets("alpha", 2),
-            beta: packets("beta", 4),
-            gamma: packets("gamma", 1),
+            alpha: packets("alpha"),
+            beta: packets("beta"),
+            gamma: packets("gamma"),
             window: Window::new(context.path.initial_window),
             active: true,
             phase: Phase::Open,

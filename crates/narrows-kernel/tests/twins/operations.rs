@@ -70,7 +70,7 @@ fn value(parameter: &'static Parameter) -> BoxedStrategy<Value> {
         Kind::Span => magnitude(least, most).prop_map(|ps| Value::Span(Span::from_ps(ps))).boxed(),
         Kind::Rate => magnitude(least, most).prop_map(|bps| Value::Rate(Rate::from_bps(bps))).boxed(),
         Kind::Packets => magnitude(least, most).prop_map(|packets| Value::Packets(Packets::new(packets))).boxed(),
-        Kind::Bytes => magnitude(least, most).prop_map(|bytes| Value::Bytes(Bytes::new(bytes))).boxed(),
+        Kind::Bytes | Kind::Size => magnitude(least, most).prop_map(|bytes| Value::Bytes(Bytes::new(bytes))).boxed(),
         Kind::Choice(names) => {
             let names = u8::try_from(names.len()).expect("few names");
             (0..names).prop_map(Value::Choice).boxed()

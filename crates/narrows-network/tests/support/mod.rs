@@ -86,5 +86,7 @@ pub(crate) fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span
 }
 
 pub(crate) fn threshold(packets: u64) -> Option<AqmConfig> {
-    Some(AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) })
+    Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
+        mark_at: Size::Packets(Packets::new(packets)),
+    }))
 }

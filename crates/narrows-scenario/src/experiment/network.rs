@@ -7,26 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::bridge::Bridge;
-use super::host::Host;
 use super::located::Located;
 use super::quantity::{Fraction, Quantity, Room};
-use super::selector::Anything;
-
-/// A named topology and its parameters.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Topology {
-    /// Two datacenters joined by one wide-area link [GEMINI §V].
-    TwoDatacenters(TwoDatacenters),
-    /// Senders on the left, receivers on the right, one link between two switches.
-    Dumbbell(Dumbbell),
-    /// Hosts on one switch [DCTCP §4].
-    Star(Star),
-    /// A three-level fat tree of k-port switches [Al-Fares 2008].
-    FatTree(FatTree),
-    /// Any network, node by node.
-    Graph(Graph),
-}
+use super::selector::{Anything, Aqm};
 
 /// A class of links, and the ports that feed them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -40,7 +23,7 @@ pub struct LinkClass {
     pub limit: Option<Located<Room>>,
     /// Memory that the ports of one switch share.
     pub pool: Option<Located<Pool>>,
-    /// The marking law.
+    /// The AQM, or `"none"` for tail drop.
     pub aqm: Option<Located<Aqm>>,
     /// What tells senders near by of the queue, beside the law.
     pub congestion_point: Option<Located<CongestionPoint>>,
@@ -74,20 +57,6 @@ pub struct Pool {
     pub size: Located<Quantity<Bytes>>,
     /// A port's share of what is free; 0.2 lets one hot port hold a sixth of the pool.
     pub alpha: Located<Fraction>,
-}
-
-/// A marking law.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Aqm {
-    /// No law: tail drop.
-    None,
-    /// Mark an ECN-capable packet that finds more than this queued [DCTCP §3.1].
-    Threshold(Threshold),
-    /// Random early detection on the averaged queue.
-    Red(Red),
-    /// Proportional-integral control of the queue [Hollot 2001].
-    Pi(Pi),
 }
 
 /// What samples a port's queue and tells the senders near by, if they listen: see `near-source` of a host.
@@ -141,213 +110,6 @@ pub enum Notify {
     Tor,
     /// Hosts of the same datacenter.
     SourceDatacenter,
-}
-
-/// The parameter of [`Aqm::Threshold`].
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Threshold {
-    /// K.
-    pub mark_at: Located<Room>,
-}
-
-/// The parameters of [`Aqm::Red`].
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Red {
-    /// Below this average nothing happens.
-    pub min: Located<Room>,
-    /// Above this average every packet is marked or dropped.
-    pub max: Located<Room>,
-    /// Probability at `max`.
-    pub max_probability: Located<Fraction>,
-    /// The average's weight is 2^−this; 9 where nothing is said.
-    pub weight_shift: Option<Located<u8>>,
-    /// From `max` to twice `max` the probability rises to 1 gradually.
-    pub gentle: Option<bool>,
-    /// Marks ECN-capable packets instead of dropping them; true where nothing is said.
-    pub ecn: Option<bool>,
-    /// Never drops: what does not understand ECN passes. False where nothing is said.
-    pub marks_only: Option<bool>,
-}
-
-/// The parameters of [`Aqm::Pi`]: at every `period`, p ← p + a·(q − reference) − b·(q before − reference).
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Pi {
-    /// Where the queue is held.
-    pub reference: Located<Room>,
-    /// Per packet, or per byte where the reference is in bytes.
-    pub a: Located<Fraction>,
-    /// At most `a`.
-    pub b: Located<Fraction>,
-    /// Between two computations of the probability.
-    pub period: Located<Quantity<Span>>,
-    /// Marks ECN-capable packets instead of dropping them; true where nothing is said.
-    pub ecn: Option<bool>,
-}
-
-/// Parameters of two datacenters.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct TwoDatacenters {
-    /// Servers in each rack; 12 where nothing is said.
-    pub servers: Option<Located<u32>>,
-    /// Racks in each datacenter; 2 where nothing is said.
-    pub racks: Option<Located<u32>>,
-    /// Links inside a datacenter.
-    #[serde(default)]
-    pub fabric: LinkClass,
-    /// Links between a switch and a host, where they differ from `fabric`.
-    #[serde(default)]
-    pub edge: LinkClass,
-    /// The link between the border routers.
-    #[serde(default)]
-    pub wan: LinkClass,
-    /// The hosts' stack.
-    #[serde(default)]
-    pub host: Host,
-}
-
-/// Parameters of a dumbbell.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Dumbbell {
-    /// Hosts on each side.
-    pub pairs: Option<Located<u32>>,
-    /// The link between the two switches.
-    #[serde(default)]
-    pub fabric: LinkClass,
-    /// The hosts' links, where they differ from `fabric`.
-    #[serde(default)]
-    pub edge: LinkClass,
-    /// The hosts' stack.
-    #[serde(default)]
-    pub host: Host,
-}
-
-/// Parameters of a star.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Star {
-    /// Hosts on the switch.
-    pub hosts: Option<Located<u32>>,
-    /// The hosts' links.
-    #[serde(default)]
-    pub fabric: LinkClass,
-    /// The same links, where something differs from `fabric`.
-    #[serde(default)]
-    pub edge: LinkClass,
-    /// The hosts' stack.
-    #[serde(default)]
-    pub host: Host,
-}
-
-/// Parameters of a fat tree.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct FatTree {
-    /// Ports of each switch, even: k³/4 hosts.
-    pub k: Option<Located<u32>>,
-    /// Links between switches.
-    #[serde(default)]
-    pub fabric: LinkClass,
-    /// The hosts' links, where they differ from `fabric`.
-    #[serde(default)]
-    pub edge: LinkClass,
-    /// The hosts' stack.
-    #[serde(default)]
-    pub host: Host,
-}
-
-/// Parameters of any network. Every link inherits from the class of its role.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Graph {
-    /// Switches.
-    #[serde(default)]
-    pub switches: Vec<Located<Switch>>,
-    /// Hosts, each on one switch.
-    #[serde(default)]
-    pub hosts: Vec<Located<HostGroup>>,
-    /// Links between switches.
-    #[serde(default)]
-    pub links: Vec<Located<SwitchLink>>,
-    /// What links between switches of one site inherit.
-    #[serde(default)]
-    pub fabric: LinkClass,
-    /// What hosts' links inherit, where it differs from `fabric`.
-    #[serde(default)]
-    pub edge: LinkClass,
-    /// What links between sites inherit.
-    #[serde(default)]
-    pub wan: LinkClass,
-    /// The hosts' stack.
-    #[serde(default)]
-    pub host: Host,
-}
-
-/// A switch of a graph.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Switch {
-    /// Unique among all nodes.
-    pub name: Located<String>,
-    /// The datacenter it stands in; 0 where nothing is said.
-    #[serde(default)]
-    pub site: u16,
-    /// The rack it stands in, unique over all sites; 0 for none.
-    #[serde(default)]
-    pub rack: u16,
-    /// Memory that its ports share, where it differs from its links' class.
-    pub pool: Option<Located<Pool>>,
-}
-
-/// Hosts of a graph that are alike.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct HostGroup {
-    /// The host's name; with `count`, `name-1`, `name-2` and so on.
-    pub name: Located<String>,
-    /// How many; without it, one.
-    pub count: Option<Located<u32>>,
-    /// The switch they hang on.
-    pub switch: Located<String>,
-    /// What differs from the class on their links, both directions.
-    #[serde(default)]
-    pub link: LinkClass,
-}
-
-/// A link between two switches of a graph, both directions.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct SwitchLink {
-    /// A name to `set` and `watch` it by.
-    pub name: Option<Located<String>>,
-    /// The two switches.
-    #[schemars(with = "(String, String)")]
-    pub ends: Located<Vec<Located<String>>>,
-    /// `"fabric"` or `"wan"`; where nothing is said, `wan` if the sites differ.
-    pub role: Option<Located<SwitchRole>>,
-    /// What differs from the class, both directions.
-    #[serde(default)]
-    pub both: LinkClass,
-    /// What differs from the first end to the second.
-    #[serde(default)]
-    pub forward: LinkClass,
-    /// What differs from the second end to the first.
-    #[serde(default)]
-    pub backward: LinkClass,
-}
-
-/// What a link between switches is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SwitchRole {
-    /// Inside a datacenter.
-    Fabric,
-    /// Between datacenters.
-    Wan,
 }
 
 /// Values by dotted path.

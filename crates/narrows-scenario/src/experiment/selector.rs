@@ -3,11 +3,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use narrows_core::cc::SPECS;
+use narrows_core::component::{Kind, Parameter, Value};
+use narrows_core::queue::aqm;
+use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::located::Located;
+use super::quantity::{Fraction, Quantity};
 
 /// Names or globs, `"a1-*"` or `["a1-1", "a2-*"]`; a list counts in its order.
 #[derive(Clone, Debug)]
@@ -120,33 +125,123 @@ pub struct Controller {
     pub parameters: Vec<(Located<String>, Located<Scalar>)>,
 }
 
+/// Reads a component of this kind: a name, or a table from it to parameters.
+fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Result<Controller, D::Error> {
+    struct NameOrTable(&'static str);
+    impl<'de> Visitor<'de> for NameOrTable {
+        type Value = Controller;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let example =
+                if self.0 == CONTROLLER { "gemini = { beta = 0.2 }" } else { "threshold = { mark-at = \"20pkt\" }" };
+            write!(f, "{}'s name, or a table such as {{ {example} }}", self.0)
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<Controller, E> {
+            Ok(Controller { name: text.to_owned(), name_span: 0..0, parameters: vec![] })
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Controller, A::Error> {
+            let Some((name, Parameters(parameters))) = map.next_entry::<Located<String>, Parameters>()? else {
+                return Err(A::Error::custom(format_args!("{} is missing", self.0)));
+            };
+            if let Some(second) = map.next_key::<String>()? {
+                let (one, help) = match self.0 {
+                    CONTROLLER => {
+                        ("two controllers", "keep one; several share a run through the `cc` of each [[traffic]]")
+                    }
+                    _ => ("two AQMs", "keep one"),
+                };
+                return Err(A::Error::custom(format_args!(
+                    "{one} in one place: `{}` and `{second}`{}{help}",
+                    name.value,
+                    super::quantity::HELP
+                )));
+            }
+            Ok(Controller { name: name.value, name_span: name.span, parameters })
+        }
+    }
+    deserializer.deserialize_any(NameOrTable(kind))
+}
+
+const CONTROLLER: &str = "a controller";
+
 impl<'de> Deserialize<'de> for Controller {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrTable;
-        impl<'de> Visitor<'de> for NameOrTable {
-            type Value = Controller;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a controller's name, or a table such as { gemini = { beta = 0.2 } }")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Controller, E> {
-                Ok(Controller { name: text.to_owned(), name_span: 0..0, parameters: vec![] })
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Controller, A::Error> {
-                let Some((name, Parameters(parameters))) = map.next_entry::<Located<String>, Parameters>()? else {
-                    return Err(A::Error::custom("a controller is missing"));
-                };
-                if let Some(second) = map.next_key::<String>()? {
-                    return Err(A::Error::custom(format_args!(
-                        "two controllers in one place: `{}` and `{second}`{}keep one; several share a run through the \
-                         `cc` of each [[traffic]]",
-                        name.value,
-                        super::quantity::HELP
-                    )));
-                }
-                Ok(Controller { name: name.value, name_span: name.span, parameters })
-            }
+        choice(deserializer, CONTROLLER)
+    }
+}
+
+/// An AQM: its name, or a table from its name to parameters.
+#[derive(Clone, Debug)]
+pub struct Aqm(pub Controller);
+
+impl<'de> Deserialize<'de> for Aqm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, "an AQM").map(Aqm)
+    }
+}
+
+impl JsonSchema for Aqm {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "aqm".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let none = json_schema!({ "const": "none", "description": "Tail drop." });
+        choices([none], aqm::SPECS.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
+    }
+}
+
+/// One of these components: by its name where nothing must be said of it, or a table from its name to parameters.
+fn choices(
+    others: impl IntoIterator<Item = Schema>,
+    components: impl IntoIterator<Item = (&'static str, &'static str, &'static [Parameter])>,
+    generator: &mut SchemaGenerator,
+) -> Schema {
+    let mut any: Vec<Schema> = others.into_iter().collect();
+    for (name, about, parameters) in components {
+        let of = |parameter: &Parameter| {
+            let mut schema = kind_schema(parameter, generator);
+            schema.insert("description".to_owned(), parameter.about.into());
+            (parameter.name.to_owned(), schema.to_value())
+        };
+        let properties: serde_json::Map<String, serde_json::Value> = parameters.iter().map(of).collect();
+        let required: Vec<&str> =
+            parameters.iter().filter(|it| it.default == Value::Required).map(|it| it.name).collect();
+        if required.is_empty() {
+            any.push(json_schema!({ "const": name, "description": about }));
         }
-        deserializer.deserialize_any(NameOrTable)
+        any.push(json_schema!({
+            "type": "object", "additionalProperties": false, "required": [name], "description": about,
+            "properties": { name: {
+                "type": "object", "additionalProperties": false, "required": required, "properties": properties,
+            } },
+        }));
+    }
+    json_schema!({ "anyOf": any })
+}
+
+fn kind_schema(parameter: &Parameter, generator: &mut SchemaGenerator) -> Schema {
+    let quantity = match parameter.kind {
+        Kind::Switch => json_schema!({ "type": "boolean" }),
+        Kind::Count => {
+            let (least, most) = parameter.range.unwrap_or((0, u64::MAX));
+            json_schema!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        Kind::Real { .. } => Fraction::json_schema(generator),
+        Kind::Span => Quantity::<Span>::json_schema(generator),
+        Kind::Rate => Quantity::<Rate>::json_schema(generator),
+        Kind::Packets => Quantity::<Packets>::json_schema(generator),
+        Kind::Bytes => Quantity::<Bytes>::json_schema(generator),
+        Kind::Size => {
+            let sizes = (Quantity::<Packets>::json_schema(generator), Quantity::<Bytes>::json_schema(generator));
+            json_schema!({ "anyOf": [sizes.0, sizes.1] })
+        }
+        Kind::Choice(names) => json_schema!({ "enum": names }),
+    };
+    match parameter.default {
+        Value::Auto => json_schema!({ "anyOf": [quantity, { "const": "auto" }] }),
+        _ => quantity,
     }
 }
 
@@ -157,12 +252,8 @@ impl JsonSchema for Controller {
     fn schema_name() -> Cow<'static, str> {
         "controller".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [
-            { "type": "string" },
-            { "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": {
-                "type": "object", "additionalProperties": { "type": ["boolean", "number", "string"] } } },
-        ] })
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        choices([], SPECS.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
     }
 }
 

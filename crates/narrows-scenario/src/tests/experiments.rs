@@ -90,7 +90,11 @@ fn arms_carry_their_controllers_and_thresholds() {
     let plans = plans(text!("gemini-fig13"));
     let threshold =
         |name: &str, role: Role| arm(&plans, name).network.links.iter().find(|link| link.role == role).unwrap().aqm;
-    let at = |packets| Some(AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(packets)) });
+    let at = |packets| {
+        Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
+            mark_at: Size::Packets(Packets::new(packets)),
+        }))
+    };
     for role in [Role::Edge, Role::Fabric] {
         assert_eq!(threshold("Cubic", role), None);
         assert_eq!(threshold("DCTCP", role), at(300));
@@ -227,7 +231,9 @@ end = "1s"
 fn an_axis_sets_several_paths_together() {
     let told = |plan: &Plan| {
         let port = plan.network.links.iter().find(|link| link.role == Role::Fabric).unwrap();
-        let Some(AqmConfig::Threshold { mark_at }) = port.aqm else { panic!("{:?}", port.aqm) };
+        let Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at })) = port.aqm else {
+            panic!("{:?}", port.aqm)
+        };
         let k = plan.traffic[0].controller.values.iter().find(|value| matches!(value, Value::Packets(_))).copied();
         (mark_at, k)
     };
@@ -373,21 +379,22 @@ fn a_port_may_be_controlled_by_pi() {
     let gains = "reference = \"20pkt\", a = 0.5, b = 0.25, period = \"200us\"";
     let experiment = with(gains).unwrap();
     let link = experiment.plans[0].network.links.iter().find(|link| link.name == "switch->h1").unwrap();
-    let expected = AqmConfig::Pi {
+    let expected = AqmConfig::Pi(narrows_core::queue::aqm::pi::Config {
         reference: Size::Packets(Packets::new(20)),
         a: 1 << 31,
         b: 1 << 30,
         period: Span::from_us(200),
         ecn: true,
-    };
+    });
     assert_eq!(link.aqm, Some(expected));
     for (from, to, expected) in [
-        ("a = 0.5", "a = 1.5", "PI's `a`"),
-        ("a = 0.5", "a = 0", "PI's `a`"),
+        ("a = 0.5", "a = 1.5", "`a` of `pi`"),
+        ("a = 0.5", "a = 0", "`a` of `pi`"),
+        ("a = 0.5, ", "", "`a` of `pi` is missing"),
         ("b = 0.25", "b = 0.6", "PI needs `b` of at most `a`"),
-        ("200us", "10ns", "PI's `period`"),
+        ("200us", "10ns", "`period` of `pi`"),
         ("\"200us\"", "200", "200"),
-        ("20pkt", "unlimited", "a marking threshold is a size"),
+        ("20pkt", "unlimited", "`unlimited` is not a number of packets"),
     ] {
         let said = with(&gains.replace(from, to)).unwrap_err();
         assert!(said.contains(expected), "{said}");
@@ -517,7 +524,12 @@ fn a_caller_overrides_arms_and_axes() {
     assert_eq!((experiment.plans.len(), experiment.seeds), (2, vec![4, 5, 6]));
     let link = experiment.plans[0].network.links.iter().find(|link| link.role == Role::Fabric).unwrap();
     assert_eq!(link.rate, Rate::from_gbps(2));
-    assert_eq!(link.aqm, Some(AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(7)) }));
+    assert_eq!(
+        link.aqm,
+        Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
+            mark_at: Size::Packets(Packets::new(7))
+        }))
+    );
     assert_eq!(experiment.plans[0].schedule.end, Time::ZERO + Span::from_secs(3));
     let controller = Overrides { sets: vec![set("cc.gemini.beta", "0.5")], ..Overrides::default() };
     let experiment = expand(text!("gemini-fig13"), &controller).unwrap();

@@ -3,29 +3,59 @@
 use narrows_core::queue::Limit;
 use narrows_core::units::{Packets, Rate, Span};
 
-use super::{Builder, LinkSpec, MOST_HOSTS, Stack, count, without_pool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Builder, LinkSpec, MOST_HOSTS, Named, Network, Stack, count, without_pool};
 use crate::error::Judged;
-use crate::experiment::network::Dumbbell;
+use crate::experiment::host::Host;
+use crate::experiment::located::Located;
+use crate::experiment::network::LinkClass;
 use narrows_plan::{Graph, Role};
 
-pub(super) fn resolve(written: &Dumbbell) -> Judged<Graph> {
-    let pairs = count("pairs", written.pairs.as_ref(), 2, MOST_HOSTS / 2)?;
-    let base =
-        LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
-    let fabric = base.with(&written.fabric)?;
-    let edge = fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
-    let mut builder = Builder::new(Stack::of(&written.host, 0)?);
-    for (rack, side) in [(1, "left"), (2, "right")] {
-        for host in 1..=pairs {
-            builder.host(format!("{side}-{host}"), 0, rack);
+/// Parameters of a dumbbell.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Dumbbell {
+    /// Hosts on each side.
+    pub pairs: Option<Located<u32>>,
+    /// The link between the two switches.
+    #[serde(default)]
+    pub fabric: LinkClass,
+    /// The hosts' links, where they differ from `fabric`.
+    #[serde(default)]
+    pub edge: LinkClass,
+    /// The hosts' stack.
+    #[serde(default)]
+    pub host: Host,
+}
+
+impl Network for Dumbbell {
+    fn host(&self) -> &Host {
+        &self.host
+    }
+
+    fn resolve(&self, _: &mut Named) -> Judged<Graph> {
+        let pairs = count("pairs", self.pairs.as_ref(), 2, MOST_HOSTS / 2)?;
+        let base = LinkSpec {
+            limit: Limit::Packets(Packets::new(100)),
+            ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5))
+        };
+        let fabric = base.with(&self.fabric)?;
+        let edge = fabric.with(without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+        let mut builder = Builder::new(Stack::of(&self.host, 0)?);
+        for (rack, side) in [(1, "left"), (2, "right")] {
+            for host in 1..=pairs {
+                builder.host(format!("{side}-{host}"), 0, rack);
+            }
         }
+        let left = builder.switch("switch-left".to_owned(), 0, 1, fabric.pool);
+        let right = builder.switch("switch-right".to_owned(), 0, 2, fabric.pool);
+        for host in 0..pairs {
+            builder.attach(host, left, &edge);
+            builder.attach(pairs + host, right, &edge);
+        }
+        builder.join(left, right, Role::Fabric, &fabric);
+        Ok(builder.graph)
     }
-    let left = builder.switch("switch-left".to_owned(), 0, 1, fabric.pool);
-    let right = builder.switch("switch-right".to_owned(), 0, 2, fabric.pool);
-    for host in 0..pairs {
-        builder.attach(host, left, &edge);
-        builder.attach(pairs + host, right, &edge);
-    }
-    builder.join(left, right, Role::Fabric, &fabric);
-    Ok(builder.graph)
 }

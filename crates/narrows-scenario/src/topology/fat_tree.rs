@@ -7,64 +7,94 @@
 use narrows_core::queue::Limit;
 use narrows_core::units::{Packets, Rate, Span};
 
-use super::{Builder, LinkSpec, Stack, without_pool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Builder, LinkSpec, Named, Network, Stack, without_pool};
 use crate::error::{Judged, Problem};
-use crate::experiment::network::FatTree;
+use crate::experiment::host::Host;
+use crate::experiment::located::Located;
+use crate::experiment::network::LinkClass;
 use narrows_plan::{Graph, Role};
 
 /// 24³/4 = 3456 hosts; two ports more would be more hosts than a network may have.
 const MOST_PORTS: u32 = 24;
 
-pub(super) fn resolve(written: &FatTree) -> Judged<Graph> {
-    let k = written.k.as_ref().map_or(4, |k| k.value);
-    if let Some(at) = &written.k
-        && (!(2..=MOST_PORTS).contains(&k) || !k.is_multiple_of(2))
-    {
-        let (what, value) = ("k (even)".to_owned(), k.to_string());
-        return Err(
-            Problem::OutOfRange { what, value, least: "2".to_owned(), most: MOST_PORTS.to_string() }.at(&at.span)
-        );
+/// Parameters of a fat tree.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FatTree {
+    /// Ports of each switch, even: k³/4 hosts.
+    pub k: Option<Located<u32>>,
+    /// Links between switches.
+    #[serde(default)]
+    pub fabric: LinkClass,
+    /// The hosts' links, where they differ from `fabric`.
+    #[serde(default)]
+    pub edge: LinkClass,
+    /// The hosts' stack.
+    #[serde(default)]
+    pub host: Host,
+}
+
+impl Network for FatTree {
+    fn host(&self) -> &Host {
+        &self.host
     }
-    let half = k / 2;
-    let base =
-        LinkSpec { limit: Limit::Packets(Packets::new(100)), ..LinkSpec::plain(Rate::from_gbps(10), Span::from_us(1)) };
-    let fabric = base.with(&written.fabric)?;
-    let edge_spec =
-        fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
-    let mut builder = Builder::new(Stack::of(&written.host, 0)?);
-    let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 288 racks");
-    for pod in 1..=k {
-        for edge in 1..=half {
-            for host in 1..=half {
-                builder.host(format!("p{pod}e{edge}-{host}"), 0, rack(pod, edge));
+
+    fn resolve(&self, _: &mut Named) -> Judged<Graph> {
+        let k = self.k.as_ref().map_or(4, |k| k.value);
+        if let Some(at) = &self.k
+            && (!(2..=MOST_PORTS).contains(&k) || !k.is_multiple_of(2))
+        {
+            let (what, value) = ("k (even)".to_owned(), k.to_string());
+            return Err(
+                Problem::OutOfRange { what, value, least: "2".to_owned(), most: MOST_PORTS.to_string() }.at(&at.span)
+            );
+        }
+        let half = k / 2;
+        let base = LinkSpec {
+            limit: Limit::Packets(Packets::new(100)),
+            ..LinkSpec::plain(Rate::from_gbps(10), Span::from_us(1))
+        };
+        let fabric = base.with(&self.fabric)?;
+        let edge_spec =
+            fabric.with(without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+        let mut builder = Builder::new(Stack::of(&self.host, 0)?);
+        let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 288 racks");
+        for pod in 1..=k {
+            for edge in 1..=half {
+                for host in 1..=half {
+                    builder.host(format!("p{pod}e{edge}-{host}"), 0, rack(pod, edge));
+                }
             }
         }
-    }
-    let cores: Vec<u32> =
-        (1..=half * half).map(|core| builder.switch(format!("core-{core}"), 0, 0, fabric.pool)).collect();
-    let mut host = 0;
-    for pod in 1..=k {
-        let edges: Vec<u32> = (1..=half)
-            .map(|edge| builder.switch(format!("edge-p{pod}e{edge}"), 0, rack(pod, edge), fabric.pool))
-            .collect();
-        let aggregations: Vec<u32> =
-            (1..=half).map(|own| builder.switch(format!("aggregation-p{pod}a{own}"), 0, 0, fabric.pool)).collect();
-        for edge in &edges {
-            for _ in 0..half {
-                builder.attach(host, *edge, &edge_spec);
-                host += 1;
+        let cores: Vec<u32> =
+            (1..=half * half).map(|core| builder.switch(format!("core-{core}"), 0, 0, fabric.pool)).collect();
+        let mut host = 0;
+        for pod in 1..=k {
+            let edges: Vec<u32> = (1..=half)
+                .map(|edge| builder.switch(format!("edge-p{pod}e{edge}"), 0, rack(pod, edge), fabric.pool))
+                .collect();
+            let aggregations: Vec<u32> =
+                (1..=half).map(|own| builder.switch(format!("aggregation-p{pod}a{own}"), 0, 0, fabric.pool)).collect();
+            for edge in &edges {
+                for _ in 0..half {
+                    builder.attach(host, *edge, &edge_spec);
+                    host += 1;
+                }
+                for aggregation in &aggregations {
+                    builder.join(*edge, *aggregation, Role::Fabric, &fabric);
+                }
             }
-            for aggregation in &aggregations {
-                builder.join(*edge, *aggregation, Role::Fabric, &fabric);
+            for (index, aggregation) in aggregations.iter().enumerate() {
+                for core in &cores[index * half as usize..(index + 1) * half as usize] {
+                    builder.join(*aggregation, *core, Role::Fabric, &fabric);
+                }
             }
         }
-        for (index, aggregation) in aggregations.iter().enumerate() {
-            for core in &cores[index * half as usize..(index + 1) * half as usize] {
-                builder.join(*aggregation, *core, Role::Fabric, &fabric);
-            }
-        }
+        Ok(builder.graph)
     }
-    Ok(builder.graph)
 }
 
 #[cfg(test)]
@@ -74,7 +104,7 @@ mod tests {
 
     #[test]
     fn four_ports_make_sixteen_hosts_and_twenty_switches() {
-        let graph = resolve(&FatTree::default()).unwrap();
+        let graph = FatTree::default().resolve(&mut Named::new()).unwrap();
         assert_eq!(graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 16);
         assert_eq!(graph.nodes.len(), 36);
         assert_eq!(graph.links.len(), 2 * (16 + 16 + 16));

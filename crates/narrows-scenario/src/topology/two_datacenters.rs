@@ -8,56 +8,89 @@
 use narrows_core::queue::{Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
-use super::{Builder, LinkSpec, MOST_HOSTS, Stack, count, without_pool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Builder, LinkSpec, MOST_HOSTS, Named, Network, Stack, count, without_pool};
 use crate::error::{Judged, Problem};
-use crate::experiment::network::TwoDatacenters;
+use crate::experiment::host::Host;
+use crate::experiment::located::Located;
+use crate::experiment::network::LinkClass;
 use narrows_plan::{Graph, Role};
 
 /// One hot port tops out at a sixth of 4 MB, the paper's "~450 packets" [GEMINI §V].
 const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_107 };
 
-pub(super) fn resolve(written: &TwoDatacenters) -> Judged<Graph> {
-    let servers = count("servers", written.servers.as_ref(), 12, MOST_HOSTS / 2)?;
-    let racks = u16::try_from(count("racks", written.racks.as_ref(), 2, 1_024)?).expect("at most 1024");
-    let hosts = 2 * u64::from(servers) * u64::from(racks);
-    if let (true, Some(at)) = (hosts > MOST_HOSTS.into(), written.servers.as_ref().or(written.racks.as_ref())) {
-        return Err(Problem::TooMany { what: "hosts", value: hosts, most: MOST_HOSTS.into() }.at(&at.span));
-    }
-    let gigabit = Rate::from_gbps(1);
-    let fabric = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(gigabit, Span::from_us(5)) }.with(&written.fabric)?;
-    let edge = fabric.with(without_pool(&written.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
-    let wan =
-        LinkSpec { limit: Limit::Packets(Packets::new(10_000)), ..LinkSpec::plain(gigabit, Span::from_us(4_890)) }
-            .with(without_pool(&written.wan, "on a wide-area link")?)?;
+/// Parameters of two datacenters.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TwoDatacenters {
+    /// Servers in each rack; 12 where nothing is said.
+    pub servers: Option<Located<u32>>,
+    /// Racks in each datacenter; 2 where nothing is said.
+    pub racks: Option<Located<u32>>,
+    /// Links inside a datacenter.
+    #[serde(default)]
+    pub fabric: LinkClass,
+    /// Links between a switch and a host, where they differ from `fabric`.
+    #[serde(default)]
+    pub edge: LinkClass,
+    /// The link between the border routers.
+    #[serde(default)]
+    pub wan: LinkClass,
+    /// The hosts' stack.
+    #[serde(default)]
+    pub host: Host,
+}
 
-    let mut builder = Builder::new(Stack::of(&written.host, 45)?);
-    let sites = [(1, 'a'), (2, 'b')];
-    let rack_of = |site: u16, rack: u16| (site - 1) * racks + rack;
-    for (site, letter) in sites {
-        for rack in 1..=racks {
-            for server in 1..=servers {
-                builder.host(format!("{letter}{rack}-{server}"), site, rack_of(site, rack));
+impl Network for TwoDatacenters {
+    fn host(&self) -> &Host {
+        &self.host
+    }
+
+    fn resolve(&self, _: &mut Named) -> Judged<Graph> {
+        let servers = count("servers", self.servers.as_ref(), 12, MOST_HOSTS / 2)?;
+        let racks = u16::try_from(count("racks", self.racks.as_ref(), 2, 1_024)?).expect("at most 1024");
+        let hosts = 2 * u64::from(servers) * u64::from(racks);
+        if let (true, Some(at)) = (hosts > MOST_HOSTS.into(), self.servers.as_ref().or(self.racks.as_ref())) {
+            return Err(Problem::TooMany { what: "hosts", value: hosts, most: MOST_HOSTS.into() }.at(&at.span));
+        }
+        let gigabit = Rate::from_gbps(1);
+        let fabric = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(gigabit, Span::from_us(5)) }.with(&self.fabric)?;
+        let edge = fabric.with(without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+        let wan =
+            LinkSpec { limit: Limit::Packets(Packets::new(10_000)), ..LinkSpec::plain(gigabit, Span::from_us(4_890)) }
+                .with(without_pool(&self.wan, "on a wide-area link")?)?;
+
+        let mut builder = Builder::new(Stack::of(&self.host, 45)?);
+        let sites = [(1, 'a'), (2, 'b')];
+        let rack_of = |site: u16, rack: u16| (site - 1) * racks + rack;
+        for (site, letter) in sites {
+            for rack in 1..=racks {
+                for server in 1..=servers {
+                    builder.host(format!("{letter}{rack}-{server}"), site, rack_of(site, rack));
+                }
             }
         }
-    }
-    let mut borders = vec![];
-    let mut host = 0;
-    for (site, letter) in sites {
-        let tors: Vec<u32> = (1..=racks)
-            .map(|rack| builder.switch(format!("tor-{letter}{rack}"), site, rack_of(site, rack), fabric.pool))
-            .collect();
-        let border = builder.switch(format!("border-{letter}"), site, 0, fabric.pool);
-        for tor in tors {
-            for _ in 0..servers {
-                builder.attach(host, tor, &edge);
-                host += 1;
+        let mut borders = vec![];
+        let mut host = 0;
+        for (site, letter) in sites {
+            let tors: Vec<u32> = (1..=racks)
+                .map(|rack| builder.switch(format!("tor-{letter}{rack}"), site, rack_of(site, rack), fabric.pool))
+                .collect();
+            let border = builder.switch(format!("border-{letter}"), site, 0, fabric.pool);
+            for tor in tors {
+                for _ in 0..servers {
+                    builder.attach(host, tor, &edge);
+                    host += 1;
+                }
+                builder.join(tor, border, Role::Fabric, &fabric);
             }
-            builder.join(tor, border, Role::Fabric, &fabric);
+            borders.push(border);
         }
-        borders.push(border);
+        builder.join(borders[0], borders[1], Role::Wan, &wan);
+        Ok(builder.graph)
     }
-    builder.join(borders[0], borders[1], Role::Wan, &wan);
-    Ok(builder.graph)
 }
 
 #[cfg(test)]
@@ -76,7 +109,7 @@ mod tests {
 
     #[test]
     fn base_round_trips_are_the_papers() {
-        let graph = resolve(&TwoDatacenters::default()).unwrap();
+        let graph = TwoDatacenters::default().resolve(&mut Named::new()).unwrap();
         assert_eq!(path_delay(&graph, &["a1-1", "tor-a1", "a1-2"]) * 2, Span::from_us(200));
         assert_eq!(path_delay(&graph, &["a1-1", "tor-a1", "border-a", "tor-a2", "a2-1"]) * 2, Span::from_us(220));
         let across = ["a1-1", "tor-a1", "border-a", "border-b", "tor-b2", "b2-12"];
@@ -85,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_default_has_forty_eight_hosts_and_six_switches() {
-        let graph = resolve(&TwoDatacenters::default()).unwrap();
+        let graph = TwoDatacenters::default().resolve(&mut Named::new()).unwrap();
         assert_eq!(graph.nodes.len(), 54);
         assert_eq!(graph.links.len(), 2 * (48 + 4 + 1));
         let wan = graph.links.iter().find(|link| link.name == "border-a->border-b").unwrap();

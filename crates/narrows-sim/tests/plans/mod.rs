@@ -51,7 +51,11 @@ impl Dumbbell {
         let mut nodes: Vec<Node> = (0..2 * n).map(|host| node(format!("h{host}"), NodeKind::Host)).collect();
         nodes.push(node("left".into(), NodeKind::Switch));
         nodes.push(node("right".into(), NodeKind::Switch));
-        let aqm = self.mark_at.map(|k| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(k)) });
+        let aqm = self.mark_at.map(|k| {
+            AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
+                mark_at: Size::Packets(Packets::new(k)),
+            })
+        });
         let mut links = Vec::new();
         let mut link = |from: u32, to: u32, rate, delay, role, limit, aqm| {
             let name = format!("{from}->{to}");

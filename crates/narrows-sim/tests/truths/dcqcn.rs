@@ -22,7 +22,7 @@ fn plan(flows: u32, end: Span) -> (Plan, usize) {
     };
     let starts = (0..flows).map(|pair| flow(Span::from_ms(5) * u64::from(pair), pair, flows + pair, None));
     let mut plan = network.plan("dcqcn", true, end, Pattern::List(starts.collect()));
-    plan.network.links[network.bottleneck()].aqm = Some(AqmConfig::Red {
+    plan.network.links[network.bottleneck()].aqm = Some(AqmConfig::Red(narrows_core::queue::aqm::red::Config {
         min: Size::Bytes(Bytes::new(5_000)),
         max: Size::Bytes(Bytes::new(200_000)),
         // RED spaces its marks by 1 to 1/p packets, which is twice as often as p: 0.5 % for the paper's 1 %.
@@ -31,7 +31,7 @@ fn plan(flows: u32, end: Span) -> (Plan, usize) {
         gentle: false,
         ecn: true,
         marks_only: true,
-    });
+    }));
     (plan, network.bottleneck())
 }
 

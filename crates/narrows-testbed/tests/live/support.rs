@@ -54,7 +54,11 @@ pub(crate) fn dumbbell(rtt: Span, limit: u64, mark_at: Option<u64>) -> Graph {
             role: if bottleneck { Role::Fabric } else { Role::Host },
             limit: if bottleneck { Limit::Packets(Packets::new(limit)) } else { Limit::Unlimited },
             pooled: false,
-            aqm: mark.map(|k| AqmConfig::Threshold { mark_at: Size::Packets(Packets::new(k)) }),
+            aqm: mark.map(|k| {
+                AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
+                    mark_at: Size::Packets(Packets::new(k)),
+                })
+            }),
             congestion_point: None,
             scheduler: None,
             loss: 0,

@@ -3,13 +3,17 @@
 //! A law sees every packet that arrives at its port, before the port's limits do, and passes, marks or drops it. The
 //! driver applies a mark only to a packet that the limits then let in.
 //!
-//! # Adding a law
-//! One file with a type that has `build`, `decide` and `indifferent_up_to`, and its tests; one variant of [`AqmConfig`];
-//! one line in the `registry!` below.
+//! # Adding an AQM
+//! One file: its `SPEC`; a `Config` with `new`, `values` and `marks`; a type with `build`, `decide` and `indifferent_up_to`;
+//! its tests. One line in the `registry!` below. Experiments, errors, the schema, `narrows show aqm` and the documents follow
+//! the `SPEC`.
+
+use alloc::vec::Vec;
 
 use super::Backlog;
+use crate::component::{Settings, Spec, Value};
 use crate::rng::SmallStream;
-use crate::units::{Bytes, Packets, Rate, Span, Time};
+use crate::units::{Bytes, Packets, Rate, Time};
 
 pub mod pi;
 pub mod red;
@@ -26,6 +30,13 @@ pub enum Size {
 }
 
 impl Size {
+    /// As a parameter's value.
+    pub const fn value(self) -> Value {
+        match self {
+            Size::Packets(packets) => Value::Packets(packets),
+            Size::Bytes(bytes) => Value::Bytes(bytes),
+        }
+    }
     /// The number of packets or bytes.
     pub const fn get(self) -> u64 {
         match self {
@@ -40,47 +51,6 @@ impl Size {
             Size::Bytes(_) => backlog.bytes.get(),
         }
     }
-}
-
-/// The law of a port and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum AqmConfig {
-    /// Mark an arriving ECN-capable packet if the instantaneous queue is above this [DCTCP §3.1].
-    Threshold {
-        /// K.
-        mark_at: Size,
-    },
-    /// Random early detection on the averaged queue [RFC 2309; Floyd and Jacobson 1993].
-    Red {
-        /// Below this average nothing happens.
-        min: Size,
-        /// Above this average every packet is marked or dropped (from `max` to twice `max` gradually, if `gentle`).
-        max: Size,
-        /// Probability at `max`, in units of 2⁻¹⁶.
-        max_probability: u32,
-        /// The average's weight is 2^−`weight_shift`.
-        weight_shift: u8,
-        /// Rises from `max_probability` to 1 between `max` and twice `max`.
-        gentle: bool,
-        /// Marks ECN-capable packets instead of dropping them.
-        ecn: bool,
-        /// Never drops: what does not understand ECN passes, as it does at a threshold.
-        marks_only: bool,
-    },
-    /// Proportional-integral control of the queue [Hollot 2001].
-    Pi {
-        /// q_ref: where the queue is held.
-        reference: Size,
-        /// Weight of the queue's distance from `reference` now, per packet or byte, in units of 2⁻³².
-        a: u32,
-        /// Weight of that of a period ago, at most `a`; the same units.
-        b: u32,
-        /// Between two computations of the probability.
-        period: Span,
-        /// Marks ECN-capable packets instead of dropping them.
-        ecn: bool,
-    },
 }
 
 /// What a law knows of its port beyond its own parameters.
@@ -118,6 +88,39 @@ pub enum Verdict {
 
 macro_rules! registry {
     ($($module:ident :: $law:ident),* $(,)?) => {
+        /// Every AQM's [`Spec`], in the order of the registry.
+        pub const SPECS: &[Spec] = &[$($module::SPEC),*];
+
+        /// The law of a port and its parameters.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+        #[allow(missing_docs, reason = "a variant is its law's configuration")]
+        pub enum AqmConfig {
+            $($law($module::Config),)*
+        }
+
+        impl AqmConfig {
+            /// The law called `name` with these values; `None` if there is none, a sentence if they do not go together.
+            pub fn new(name: &str, settings: &Settings<'_>) -> Option<Result<AqmConfig, &'static str>> {
+                $(if name == $module::SPEC.name {
+                    return Some($module::Config::new(settings).map(AqmConfig::$law));
+                })*
+                None
+            }
+            /// What the law is.
+            pub const fn spec(&self) -> &'static Spec {
+                match self { $(AqmConfig::$law(_) => &$module::SPEC,)* }
+            }
+            /// A value for each parameter of its [`Spec`].
+            pub fn values(&self) -> Vec<Value> {
+                match self { $(AqmConfig::$law(config) => config.values(),)* }
+            }
+            /// Whether it marks packets that are ECN-capable.
+            pub const fn marks(&self) -> bool {
+                match self { $(AqmConfig::$law(config) => config.marks(),)* }
+            }
+        }
+
         /// Any law. Dispatch is a `match`, so that the packet path has no indirect call.
         #[derive(Clone, Debug)]
         #[allow(missing_docs, clippy::large_enum_variant, reason = "a variant is its law, held by value")]
@@ -128,10 +131,7 @@ macro_rules! registry {
         impl Aqm {
             /// The law that `config` states.
             pub fn new(config: &AqmConfig, context: &Context) -> Aqm {
-                $(if let Some(law) = $module::$law::build(config, context) {
-                    return Aqm::$law(law);
-                })*
-                unreachable!("a law that is not in the registry: {config:?}")
+                match config { $(AqmConfig::$law(config) => Aqm::$law($module::$law::build(config, context)),)* }
             }
 
             /// The law's verdict on an arriving packet. Called once for each, in order.

@@ -17,7 +17,11 @@
 //!
 //! Invariant: after `decide`, `next` lies after the arrival, and all instants before it have been accounted for.
 
-use super::{AqmConfig, Arrival, Context, Size, Verdict};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Arrival, Context, Size, Verdict};
+use crate::component::{Kind, Parameter, Settings, Spec, Value};
 use crate::queue::Backlog;
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Span, Time};
@@ -28,6 +32,85 @@ const ONE: i128 = 1 << BITS;
 /// What drains between two arrivals is counted in these: a full IP packet, and its bytes on the wire.
 const PACKET: u64 = 1_500;
 const FRAME: Bytes = Bytes::new(1_538);
+
+/// What experiments may choose.
+pub const SPEC: Spec = Spec {
+    name: "pi",
+    about: "Proportional-integral control of the queue: p ← p + a·(q − reference) − b·(q a period ago − reference) at each period.",
+    source: "[Hollot 2001]",
+    parameters: &[
+        Parameter {
+            name: "reference",
+            kind: Kind::Size,
+            default: Value::Required,
+            range: None,
+            about: "where the queue is held",
+        },
+        Parameter {
+            name: "a",
+            kind: Kind::Real { bits: 32 },
+            default: Value::Required,
+            range: Some((1, u32::MAX as u64)),
+            about: "weight of the queue's distance from `reference` now, per packet, or per byte of a `reference` in bytes",
+        },
+        Parameter {
+            name: "b",
+            kind: Kind::Real { bits: 32 },
+            default: Value::Required,
+            range: Some((0, u32::MAX as u64)),
+            about: "weight of that of a period ago, at most `a`",
+        },
+        Parameter {
+            name: "period",
+            kind: Kind::Span,
+            default: Value::Required,
+            range: Some((Span::from_us(1).as_ps(), Span::from_secs(60).as_ps())),
+            about: "between two computations of the probability",
+        },
+        Parameter {
+            name: "ecn",
+            kind: Kind::Switch,
+            default: Value::Switch(true),
+            range: None,
+            about: "marks ECN-capable packets instead of dropping them",
+        },
+    ],
+};
+
+/// Its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// q_ref: where the queue is held.
+    pub reference: Size,
+    /// Weight of the queue's distance from `reference` now, per packet or byte, in units of 2⁻³².
+    pub a: u32,
+    /// Weight of that of a period ago, at most `a`; the same units.
+    pub b: u32,
+    /// Between two computations of the probability.
+    pub period: Span,
+    /// Marks ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Config {
+    pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
+        let gain = |name| u32::try_from(settings.real(name)).unwrap_or(u32::MAX);
+        let (a, b) = (gain("a"), gain("b"));
+        if b > a {
+            return Err("PI needs `b` of at most `a`: else a queue above its reference takes the probability down");
+        }
+        let (period, ecn) = (settings.span("period"), settings.switch("ecn"));
+        Ok(Config { reference: settings.size("reference"), a, b, period, ecn })
+    }
+    pub(super) fn values(&self) -> Vec<Value> {
+        let Config { reference, a, b, period, ecn } = *self;
+        vec![reference.value(), Value::Real(a.into()), Value::Real(b.into()), Value::Span(period), Value::Switch(ecn)]
+    }
+    pub(super) const fn marks(&self) -> bool {
+        self.ecn
+    }
+}
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -50,13 +133,11 @@ pub struct Pi {
 }
 
 impl Pi {
-    pub(super) fn build(config: &AqmConfig, context: &Context) -> Option<Pi> {
-        let AqmConfig::Pi { reference, a, b, period, ecn } = *config else {
-            return None;
-        };
+    pub(super) fn build(config: &Config, context: &Context) -> Pi {
+        let Config { reference, a, b, period, ecn } = *config;
         assert!(period > Span::ZERO, "PI samples at a period");
         assert!(b <= a, "PI's integral gain is not negative");
-        Some(Pi {
+        Pi {
             reference,
             a: i128::from(a),
             b: i128::from(b),
@@ -67,7 +148,7 @@ impl Pi {
             queue: 0,
             next: Time::ZERO + period,
             stream: context.stream,
-        })
+        }
     }
 
     pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
@@ -142,8 +223,8 @@ mod tests {
 
     fn pi(reference: u64, period_us: u64, ecn: bool) -> Pi {
         let reference = Size::Packets(Packets::new(reference));
-        let config = AqmConfig::Pi { reference, a: A, b: B, period: Span::from_us(period_us), ecn };
-        Pi::build(&config, &Context { rate: Rate::from_gbps(1), stream: SmallStream::new(1) }).unwrap()
+        let config = Config { reference, a: A, b: B, period: Span::from_us(period_us), ecn };
+        Pi::build(&config, &Context { rate: Rate::from_gbps(1), stream: SmallStream::new(1) })
     }
 
     fn at(ns: u64, packets: u64, idle_ns: u64) -> Arrival {

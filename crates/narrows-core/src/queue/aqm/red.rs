@@ -13,7 +13,11 @@
 //! Invariants: `average` lies between the smallest and the largest queue seen; `count · p_b < 1` before each draw, or the
 //! packet is chosen without one.
 
-use super::{AqmConfig, Arrival, Context, Size, Verdict};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Arrival, Context, Size, Verdict};
+use crate::component::{Kind, Parameter, Settings, Spec, Value};
 use crate::queue::Backlog;
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Span, Time};
@@ -25,6 +29,117 @@ const PROBABILITY_BITS: u32 = 32;
 const ONE: u64 = 1 << PROBABILITY_BITS;
 /// The line's time for this much stands for one arrival while the port is idle: a full frame with its framing.
 const TYPICAL_FRAME: Bytes = Bytes::new(1_538);
+
+/// What experiments may choose.
+pub const SPEC: Spec = Spec {
+    name: "red",
+    about: "Random early detection: marks or drops at random by the averaged queue.",
+    source: "[Floyd and Jacobson 1993; RFC 2309]",
+    parameters: &[
+        Parameter {
+            name: "min",
+            kind: Kind::Size,
+            default: Value::Required,
+            range: None,
+            about: "below this average nothing happens",
+        },
+        Parameter {
+            name: "max",
+            kind: Kind::Size,
+            default: Value::Required,
+            range: None,
+            about: "above this average every packet is marked or dropped",
+        },
+        Parameter {
+            name: "max-probability",
+            kind: Kind::Real { bits: 16 },
+            default: Value::Required,
+            range: Some((0, 1 << 16)),
+            about: "probability at `max`",
+        },
+        Parameter {
+            name: "weight-shift",
+            kind: Kind::Count,
+            default: Value::Count(9),
+            range: Some((0, 16)),
+            about: "the average's weight is 2^−this; 0 judges by the queue itself",
+        },
+        Parameter {
+            name: "gentle",
+            kind: Kind::Switch,
+            default: Value::Switch(false),
+            range: None,
+            about: "from `max` to twice `max` the probability rises to 1 gradually",
+        },
+        Parameter {
+            name: "ecn",
+            kind: Kind::Switch,
+            default: Value::Switch(true),
+            range: None,
+            about: "marks ECN-capable packets instead of dropping them",
+        },
+        Parameter {
+            name: "marks-only",
+            kind: Kind::Switch,
+            default: Value::Switch(false),
+            range: None,
+            about: "never drops: packets that are not ECN-capable pass",
+        },
+    ],
+};
+
+/// Its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// Below this average nothing happens.
+    pub min: Size,
+    /// Above this average every packet is marked or dropped (from `max` to twice `max` gradually, if `gentle`).
+    pub max: Size,
+    /// Probability at `max`, in units of 2⁻¹⁶.
+    pub max_probability: u32,
+    /// The average's weight is 2^−`weight_shift`.
+    pub weight_shift: u8,
+    /// Rises from `max_probability` to 1 between `max` and twice `max`.
+    pub gentle: bool,
+    /// Marks ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// Never drops: what does not understand ECN passes, as it does at a threshold.
+    pub marks_only: bool,
+}
+
+impl Config {
+    pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
+        let (min, max) = (settings.size("min"), settings.size("max"));
+        if core::mem::discriminant(&min) != core::mem::discriminant(&max) || min.get() >= max.get() {
+            return Err("RED needs `min` below `max`, both in packets or both in bytes");
+        }
+        Ok(Config {
+            min,
+            max,
+            max_probability: u32::try_from(settings.real("max-probability")).unwrap_or(u32::MAX),
+            weight_shift: u8::try_from(settings.count("weight-shift")).unwrap_or(u8::MAX),
+            gentle: settings.switch("gentle"),
+            ecn: settings.switch("ecn"),
+            marks_only: settings.switch("marks-only"),
+        })
+    }
+    pub(super) fn values(&self) -> Vec<Value> {
+        let Config { min, max, max_probability, weight_shift, gentle, ecn, marks_only } = *self;
+        vec![
+            min.value(),
+            max.value(),
+            Value::Real(max_probability.into()),
+            Value::Count(weight_shift.into()),
+            Value::Switch(gentle),
+            Value::Switch(ecn),
+            Value::Switch(marks_only),
+        ]
+    }
+    pub(super) const fn marks(&self) -> bool {
+        self.ecn
+    }
+}
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -50,16 +165,14 @@ pub struct Red {
 }
 
 impl Red {
-    pub(super) fn build(config: &AqmConfig, context: &Context) -> Option<Red> {
-        let AqmConfig::Red { min, max, max_probability, weight_shift, gentle, ecn, marks_only } = *config else {
-            return None;
-        };
+    pub(super) fn build(config: &Config, context: &Context) -> Red {
+        let Config { min, max, max_probability, weight_shift, gentle, ecn, marks_only } = *config;
         assert!(
             matches!((min, max), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_))),
             "RED's thresholds count in one unit"
         );
         assert!(weight_shift <= 32, "RED's weight is at least 2⁻³²");
-        Some(Red {
+        Red {
             unit: min,
             min: u128::from(min.get()) << QUEUE_BITS,
             max: u128::from(max.get()) << QUEUE_BITS,
@@ -73,7 +186,7 @@ impl Red {
             slot: context.rate.time_for(TYPICAL_FRAME),
             count: 0,
             stream: context.stream,
-        })
+        }
     }
 
     pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
@@ -173,7 +286,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn red(min: u64, max: u64, max_p: f64, weight_shift: u8, gentle: bool, ecn: bool) -> Red {
-        let config = AqmConfig::Red {
+        let config = Config {
             min: Size::Packets(Packets::new(min)),
             max: Size::Packets(Packets::new(max)),
             max_probability: (max_p * 65_536.0) as u32,
@@ -183,7 +296,7 @@ mod tests {
             marks_only: false,
         };
         let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(1) };
-        Red::build(&config, &context).unwrap()
+        Red::build(&config, &context)
     }
 
     fn arrival(packets: u64, ecn_capable: bool) -> Arrival {

@@ -4,8 +4,46 @@
 //! just before, the packet in service included and the arriving one not. The law never drops: what does not understand
 //! ECN passes unmarked.
 
-use super::{AqmConfig, Arrival, Context, Size, Verdict};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Arrival, Context, Size, Verdict};
+use crate::component::{Kind, Parameter, Settings, Spec, Value};
 use crate::queue::Backlog;
+
+/// What experiments may choose.
+pub const SPEC: Spec = Spec {
+    name: "threshold",
+    about: "Marks an ECN-capable packet that finds more than this queued.",
+    source: "[DCTCP §3.1]",
+    parameters: &[Parameter {
+        name: "mark-at",
+        kind: Kind::Size,
+        default: Value::Required,
+        range: None,
+        about: "K: the queue above which packets are marked",
+    }],
+};
+
+/// Its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// K.
+    pub mark_at: Size,
+}
+
+impl Config {
+    pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
+        Ok(Config { mark_at: settings.size("mark-at") })
+    }
+    pub(super) fn values(&self) -> Vec<Value> {
+        vec![self.mark_at.value()]
+    }
+    pub(super) const fn marks(&self) -> bool {
+        true
+    }
+}
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +52,8 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    pub(super) fn build(config: &AqmConfig, _context: &Context) -> Option<Threshold> {
-        let AqmConfig::Threshold { mark_at } = *config else {
-            return None;
-        };
-        Some(Threshold { mark_at })
+    pub(super) fn build(config: &Config, _context: &Context) -> Threshold {
+        Threshold { mark_at: config.mark_at }
     }
 
     #[inline]
@@ -38,7 +73,7 @@ impl Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Aqm;
+    use crate::queue::{Aqm, AqmConfig};
     use crate::rng::SmallStream;
     use crate::units::{Bytes, Packets, Rate, Time};
 
@@ -46,7 +81,7 @@ mod tests {
         let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(0) };
         let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(packets) };
         let arrival = Arrival { now: Time::ZERO, backlog, idle_since: Time::ZERO, ecn_capable };
-        Aqm::new(&AqmConfig::Threshold { mark_at }, &context).decide(&arrival)
+        Aqm::new(&AqmConfig::Threshold(Config { mark_at }), &context).decide(&arrival)
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! Every component that an experiment chooses by name, for help, documents and schemas: what the registries say.
+
+use narrows_core::cc::{self, EcnUse};
+use narrows_core::component::{Kind, Parameter};
+use narrows_core::queue::aqm;
+use serde_json::{Value as Json, json};
+
+use crate::controller::{describe_value, shown};
+use crate::topology::TOPOLOGIES;
+use crate::traffic::sizes::BUILT_IN;
+
+/// A component of one of these kinds.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    /// `controller`, `aqm`, `topology`, `size-distribution`, `profile`.
+    pub kind: &'static str,
+    /// As experiments write it.
+    pub name: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// Where it is defined; keys of `docs/references.toml`. Empty where it is defined here.
+    pub source: &'static str,
+    /// What an experiment may set; of topologies and profiles see the schema.
+    pub parameters: &'static [Parameter],
+}
+
+/// What each named profile is.
+const PROFILES: &[(&str, &str, &str)] = &[
+    ("linux-4.9", "Linux 4.9 with its defaults, the hosts of the GEMINI paper.", "[GEMINI §IV]"),
+    ("linux-6", "Linux 6, until 6.15: RACK-TLP is the only loss detector.", "[Linux]"),
+    ("dctcp-2010", "The hosts of the DCTCP paper: New Reno with SACK, a timeout of at least 300 ms.", "[DCTCP §4]"),
+];
+
+/// All of them, kind by kind, in the order of their registries.
+pub fn components() -> Vec<Listed> {
+    let plain = |kind| move |(name, about, source)| Listed { kind, name, about, source, parameters: &[] };
+    let controllers = cc::SPECS.iter().map(|spec| Listed {
+        kind: "controller",
+        name: spec.name,
+        about: spec.about,
+        source: spec.source,
+        parameters: spec.parameters,
+    });
+    let aqms = aqm::SPECS.iter().map(|spec| Listed {
+        kind: "aqm",
+        name: spec.name,
+        about: spec.about,
+        source: spec.source,
+        parameters: spec.parameters,
+    });
+    let sizes = BUILT_IN.iter().map(|(name, about, source, _)| (*name, *about, *source));
+    controllers
+        .chain(aqms)
+        .chain(TOPOLOGIES.iter().copied().map(plain("topology")))
+        .chain(sizes.map(plain("size-distribution")))
+        .chain(PROFILES.iter().copied().map(plain("profile")))
+        .collect()
+}
+
+impl Listed {
+    /// As JSON: kind, name, about, source, parameters; of a controller its title and use of ECN too.
+    pub fn json(&self) -> Json {
+        let parameters: Vec<Json> = self.parameters.iter().map(parameter).collect();
+        let mut json = json!({
+            "kind": self.kind, "name": self.name, "about": self.about, "source": self.source, "parameters": parameters,
+        });
+        if let Some(spec) = cc::SPECS.iter().find(|spec| self.kind == "controller" && spec.name == self.name) {
+            json["title"] = spec.title.into();
+            json["ecn"] = match spec.ecn {
+                EcnUse::Optional => "optional".into(),
+                EcnUse::Exact => "exact".into(),
+            };
+        }
+        json
+    }
+}
+
+fn parameter(parameter: &Parameter) -> Json {
+    let kind = match parameter.kind {
+        Kind::Real { bits } => json!({ "real": { "bits": bits } }),
+        Kind::Choice(names) => json!({ "choice": names }),
+        other => json!(format!("{other:?}").to_lowercase()),
+    };
+    json!({
+        "name": parameter.name,
+        "kind": kind,
+        "default": describe_value(parameter, parameter.default),
+        "range": parameter.range.map(|(least, most)| [shown(parameter.kind, least), shown(parameter.kind, most)]),
+        "about": parameter.about,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_core::tcp::profile::Profile;
+
+    use super::*;
+
+    #[test]
+    fn every_component_has_a_name_of_its_kind_and_a_sentence() {
+        let all = components();
+        for (index, component) in all.iter().enumerate() {
+            let same = |other: &Listed| (other.kind, other.name) == (component.kind, component.name);
+            assert!(!all[..index].iter().any(same), "{}", component.name);
+            assert!(component.about.ends_with('.') || component.kind == "controller", "{}", component.name);
+            assert!(component.parameters.iter().all(|parameter| !parameter.about.is_empty()), "{}", component.name);
+        }
+        let profiles: Vec<&str> = Profile::NAMED.iter().map(|(name, _)| *name).collect();
+        assert_eq!(PROFILES.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), profiles);
+    }
+}
