@@ -4,9 +4,8 @@
 //! that a change of the sizes does not move the arrivals. A pair is drawn anew, both ends, while they are equal: uniform
 //! over ordered pairs.
 
-use narrows_core::app::scatter_gather::{Incast, ScatterGather, Times};
 use narrows_core::app::timed::Timed;
-use narrows_core::app::{App, Begins};
+use narrows_core::app::{App, Begins, Rounds, Run, Times};
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span, Time};
 
@@ -39,10 +38,10 @@ impl Traffic {
                 let flows = (0..).zip(self.flows(seed, schedule));
                 App::Timed(Timed::new(Box::new(flows.filter(move |(_, flow)| keep(flow)))))
             }
-            Pattern::Incast(incast) => {
-                let times = request_times(incast, seed, &self.name, schedule);
-                let waits = Stream::named(seed, &format!("jitter/{}", self.name)).next_u64();
-                App::ScatterGather(ScatterGather::new(incast, times, waits, schedule.end, runs(incast.client)))
+            Pattern::App(kind) => {
+                let times = round_times(kind.rounds(), seed, &self.name, schedule);
+                let random = Stream::named(seed, &format!("jitter/{}", self.name)).next_u64();
+                kind.rounds().machine(Run { times, random, end: schedule.end, runs: &runs })
             }
         }
     }
@@ -53,15 +52,13 @@ impl Traffic {
             Pattern::Open(_) | Pattern::List(_) => {
                 Begins::Exactly(self.flows(seed, schedule).inspect(|flow| opens(flow.ends().0, 1)).count() as u64)
             }
-            Pattern::Incast(incast) => {
-                let servers = incast.servers.len() as u64;
-                let begins = match request_times(incast, seed, &self.name, schedule) {
-                    None => Begins::AtMost(u64::from(incast.repeats) * servers),
-                    Some(times) => Begins::Exactly(times.count() as u64 * servers),
-                };
-                let (Begins::Exactly(most) | Begins::AtMost(most)) = begins;
-                opens(incast.client, most);
-                begins
+            Pattern::App(kind) => {
+                let (app, pairs) = (kind.rounds(), kind.rounds().pairs());
+                let times = round_times(app, seed, &self.name, schedule).map(|times| times.count() as u64);
+                let rounds = times.unwrap_or(app.repeats().into());
+                pairs.iter().for_each(|&pair| opens(app.opener(pair), rounds));
+                let flows = rounds * pairs.len() as u64;
+                if times.is_some() { Begins::Exactly(flows) } else { Begins::AtMost(flows) }
             }
         }
     }
@@ -75,7 +72,7 @@ impl Traffic {
                 let end = schedule.end;
                 Box::new(started(list, seed, &self.name).into_iter().take_while(move |flow| flow.at < end))
             }
-            Pattern::Incast(_) => Box::new(std::iter::empty()),
+            Pattern::App(_) => Box::new(std::iter::empty()),
         }
     }
 }
@@ -92,15 +89,15 @@ impl Pattern {
                 }
             },
             Pattern::List(flows) => flows.iter().map(|flow| (flow.source, flow.destination)).collect(),
-            Pattern::Incast(incast) => incast.servers.iter().map(|&server| (server, incast.client)).collect(),
+            Pattern::App(kind) => kind.rounds().pairs(),
         }
     }
 }
 
-/// When a client asks that does so at random times, in order, all before the schedule's end: from the stream
-/// `traffic/<name>/arrivals`. `None` in a closed loop.
-pub fn request_times<'a>(incast: &Incast, seed: u64, name: &str, schedule: &Schedule) -> Option<Times<'a>> {
-    let (mean, end, mut clock) = (incast.mean_interarrival?, schedule.end, incast.start);
+/// When rounds at random begin, in order, all before the schedule's end: from the stream `traffic/<name>/arrivals`. `None`
+/// where one follows another.
+pub fn round_times<'a>(app: &dyn Rounds, seed: u64, name: &str, schedule: &Schedule) -> Option<Times<'a>> {
+    let (mean, end, mut clock) = (app.mean_interarrival()?, schedule.end, app.start());
     let mut arrivals = Stream::named(seed, &format!("traffic/{name}/arrivals"));
     Some(Box::new(std::iter::from_fn(move || {
         clock += exponential(mean, &mut arrivals);

@@ -3,8 +3,8 @@
 
 #![forbid(unsafe_code)]
 
-pub use narrows_core::app::FlowStart;
 pub use narrows_core::app::scatter_gather::Incast;
+pub use narrows_core::app::{FlowStart, Kind};
 use narrows_core::cc::Value;
 use narrows_core::edge::dcib;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
@@ -332,8 +332,9 @@ pub enum Pattern {
     Open(Open),
     /// Flows stated one by one.
     List(Vec<FlowStart>),
-    /// A client asks many servers at once and waits for all, again and again.
-    Incast(Incast),
+    /// An application that goes in rounds, by its own key.
+    #[serde(untagged)]
+    App(Kind),
 }
 
 /// Flows that arrive at random.

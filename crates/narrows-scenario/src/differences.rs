@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use narrows_core::app::Fact;
 use narrows_core::cc::{SPECS, Spec};
 use narrows_core::edge::dcib;
 use narrows_core::queue::{Limit, aqm};
@@ -363,18 +364,14 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
             ]
         }
         Pattern::List(list) => vec![fact("flows", format!("{} {}", list.len(), digest(list)))],
-        Pattern::Incast(incast) => vec![
-            fact("incast.clients", incast.client.to_string()),
-            fact("incast.servers", format!("{} {}", incast.servers.len(), digest(&incast.servers))),
-            fact("incast.request", incast.request.to_string()),
-            fact("incast.response", incast.response.to_string()),
-            match incast.mean_interarrival {
-                None => fact("incast.repeats", incast.repeats.to_string()),
-                Some(mean) => fact("incast.arrivals", format!("every {mean} on average")),
-            },
-            fact("incast.start", incast.start.to_string()),
-            fact("incast.jitter", incast.jitter.to_string()),
-        ],
+        Pattern::App(kind) => {
+            let tell = |told: Fact| match told {
+                Fact::Text(text) => text,
+                Fact::Nodes(nodes) => format!("{} {}", nodes.len(), digest(&nodes)),
+            };
+            let facts = kind.rounds().facts().into_iter();
+            facts.map(|(key, told)| fact(&format!("{}.{key}", kind.name()), tell(told))).collect()
+        }
     }
 }
 

@@ -471,7 +471,7 @@ fn size(plan: &Plan) -> u64 {
                 }
         }
         Pattern::List(list) => list.len(),
-        Pattern::Incast(incast) => incast.servers.len(),
+        Pattern::App(kind) => kind.rounds().pairs().len(),
     };
     let traffic: usize = plan.traffic.iter().map(|traffic| of_pattern(&traffic.pattern)).sum();
     (plan.network.nodes.len() + plan.network.links.len() + traffic) as u64
@@ -532,8 +532,12 @@ fn sampled_flows(sample: &Sample, sampling: &Sampling, traffic: &[Traffic]) -> J
             |sentence: String, help: &str| Problem::Malformed { sentence, help: Some(help.to_owned()) }.at(&name.span);
         let text = match &name.value {
             Scalar::Whole(number) => {
-                if traffic.iter().any(|traffic| matches!(traffic.pattern, Pattern::Incast(_))) {
-                    let sentence = "beside `incast` it is not known ahead which flow gets a number".to_owned();
+                let app = traffic.iter().find_map(|traffic| match &traffic.pattern {
+                    Pattern::App(kind) => Some(kind.name()),
+                    _ => None,
+                });
+                if let Some(name) = app {
+                    let sentence = format!("beside `{name}` it is not known ahead which flow gets a number");
                     return Err(malformed(sentence, "name it by its traffic, such as \"web/7\""));
                 }
                 let number = u32::try_from(*number).map_err(|_| {

@@ -2,24 +2,25 @@
 
 use std::borrow::Cow;
 
+use narrows_core::app::Rounds;
 use narrows_core::units::Time;
 
 use crate::route::{NoPath, Routes};
 use narrows_plan::arrivals::{GOODPUT_OVER_WIRE, per_second};
-use narrows_plan::{Graph, Incast, Open, Pairs, Pattern, Plan};
+use narrows_plan::{Graph, Open, Pairs, Pattern, Plan};
 
 /// Flows per second of a process.
 pub(crate) fn flows_per_second(open: &Open) -> f64 {
     per_second(open.mean_interarrival)
 }
 
-/// Rounds of a client until `end`: as many as it wants, or as are expected at random.
+/// Rounds of an application until `end`: as many as it wants, or as are expected at random.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-pub(crate) fn queries(incast: &Incast, end: Time) -> f64 {
-    match incast.mean_interarrival {
-        None => f64::from(incast.repeats),
-        Some(_) if end <= incast.start => 0.0,
-        Some(mean) => end.since(incast.start).as_ps() as f64 / mean.as_ps().max(1) as f64,
+pub(crate) fn rounds(app: &dyn Rounds, end: Time) -> f64 {
+    match app.mean_interarrival() {
+        None => f64::from(app.repeats()),
+        Some(_) if end <= app.start() => 0.0,
+        Some(mean) => end.since(app.start()).as_ps() as f64 / mean.as_ps().max(1) as f64,
     }
 }
 
@@ -46,11 +47,11 @@ pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
 fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
     match pattern {
         Pattern::Open(open) => Some((Cow::Borrowed(&open.pairs), flows_per_second(open) * open.sizes.mean())),
-        Pattern::Incast(incast) => {
-            let listed = incast.servers.iter().map(|server| (*server, incast.client)).collect();
-            let bytes = incast.response.get() as f64 * incast.servers.len() as f64;
-            let mean = incast.mean_interarrival?;
-            Some((Cow::Owned(Pairs::Listed(listed)), bytes * 1e12 / mean.as_ps().max(1) as f64))
+        Pattern::App(kind) => {
+            let (app, pairs) = (kind.rounds(), kind.rounds().pairs());
+            let bytes = app.size().get() as f64 * pairs.len() as f64;
+            let mean = app.mean_interarrival()?;
+            Some((Cow::Owned(Pairs::Listed(pairs)), bytes * 1e12 / mean.as_ps().max(1) as f64))
         }
         Pattern::List(_) => None,
     }

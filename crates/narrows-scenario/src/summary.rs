@@ -231,20 +231,17 @@ impl Summary {
                         elastic.push(Lasting { pairs: Pairs::Listed(lasting), count, begin, end, with_acks });
                     }
                 }
-                Pattern::Incast(incast) => {
-                    let responses = offered::queries(incast, plan.schedule.end) * incast.servers.len() as f64;
-                    (flows, mean, sizes) = (responses, Some(incast.response.get() as f64), None);
-                    rate = incast.mean_interarrival.map(|_| responses / seconds);
-                    let listed = incast.servers.iter().map(|server| (*server, incast.client)).collect();
-                    let packets = responses * (incast.response.get() as f64 / PAYLOAD).max(1.0);
-                    let handshakes = if fresh { responses * handshake } else { 0.0 };
-                    data.push(Exchange::new(
-                        Cow::Owned(Pairs::Listed(listed)),
-                        packets * with_acks + handshakes,
-                        kind,
-                        responses,
-                    ));
-                    held.connections += incast.servers.len() as f64;
+                Pattern::App(app) => {
+                    let (app, pairs) = (app.rounds(), app.rounds().pairs());
+                    let (size, width) = (app.size().get() as f64, pairs.len() as f64);
+                    flows = offered::rounds(app, plan.schedule.end) * width;
+                    (mean, sizes) = (Some(size), None);
+                    rate = app.mean_interarrival().map(|_| flows / seconds);
+                    let packets = flows * (size / PAYLOAD).max(1.0);
+                    let handshakes = if fresh { flows * handshake } else { 0.0 };
+                    let all = packets * with_acks + handshakes;
+                    data.push(Exchange::new(Cow::Owned(Pairs::Listed(pairs)), all, kind, flows));
+                    held.connections += width;
                 }
             }
             held.flows += flows;

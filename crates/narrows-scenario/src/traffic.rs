@@ -22,9 +22,10 @@ use crate::route::{NoPath, Routes};
 use crate::select;
 use crate::stack;
 use crate::topology::Named;
-use narrows_plan::{Connections, ControllerChoice, Graph, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic};
+use narrows_plan::{
+    Connections, ControllerChoice, Graph, Kind, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic,
+};
 
-mod incast;
 mod listed;
 mod long;
 pub(crate) mod opened;
@@ -42,6 +43,35 @@ pub const MOST_EXACT_FLOWS: u64 = 10_000_000;
 const SIGMAS: RangeInclusive<f64> = 0.01..=4.0;
 /// Largest flow.
 const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
+
+/// Lists the applications that go in rounds: key, and the module that has its text and makes it a plan's.
+macro_rules! apps {
+    ($($key:literal: $module:ident),* $(,)?) => {
+        $(pub mod $module;)*
+
+        /// What says when an entry's flows come.
+        const KEYS: &[&str] = &["arrivals", "long", $($key,)* "flows"];
+
+        const BESIDE: &str = concat!("beside ", $("`", $key, "` or ",)* "`flows`, which name their hosts themselves");
+
+        /// Which applications an entry writes.
+        fn apps(written: &WrittenTraffic) -> impl Iterator<Item = bool> {
+            [$(written.$module.is_some()),*].into_iter()
+        }
+
+        /// The application that an entry writes, if it is one: several of it where each client has its own.
+        fn app(name: &str, written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<Option<Vec<(String, Kind)>>> {
+            $(if let Some(at) = &written.$module {
+                return $module::resolve(name, at, scene).map(Some);
+            })*
+            Ok(None)
+        }
+    };
+}
+
+apps! {
+    "incast": incast,
+}
 
 /// What traffic is judged against.
 pub(crate) struct Scene<'a> {
@@ -85,9 +115,9 @@ impl Scene<'_> {
 
 /// The kinds of traffic that one entry makes: one, or one per direction or client.
 pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Scene<'_>) -> Judged<Vec<Traffic>> {
-    let kinds = [written.arrivals.is_some(), written.long.is_some(), written.incast.is_some(), written.flows.is_some()];
-    if kinds.iter().filter(|kind| **kind).count() != 1 {
-        let keys = &["arrivals", "long", "incast", "flows"];
+    let kinds = [written.arrivals.is_some(), written.long.is_some(), written.flows.is_some()];
+    if kinds.into_iter().chain(apps(written)).filter(|kind| *kind).count() != 1 {
+        let keys = KEYS;
         return Err(Problem::OneOf { what: "a [[traffic]]", keys }.at(&written.span));
     }
     if let Some(delay) = &written.host.stack_delay {
@@ -147,14 +177,11 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         ("request", written.request.as_ref().map(|at| &at.span)),
     ];
     if let Some((key, Some(span))) = stray.into_iter().find(|(_, span)| span.is_some()) {
-        return Err(
-            Problem::NotHere { key, place: "beside `incast` or `flows`, which name their hosts themselves" }.at(span)
-        );
+        return Err(Problem::NotHere { key, place: BESIDE }.at(span));
     }
-    if let Some(written_incast) = &written.incast {
+    if let Some(kinds) = app(name, written, scene)? {
         let connections = connections(written, Connections::Persistent { pool: 1 })?;
-        let loops = incast::resolve(name, written_incast, scene)?;
-        return Ok(loops.into_iter().map(|(name, incast)| make(name, connections, Pattern::Incast(incast))).collect());
+        return Ok(kinds.into_iter().map(|(name, kind)| make(name, connections, Pattern::App(kind))).collect());
     }
     let flows = written.flows.as_ref().expect("one of the four kinds is there");
     let connections = connections(written, Connections::Fresh)?;

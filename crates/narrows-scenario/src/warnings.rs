@@ -52,8 +52,7 @@ fn marks(link: &Link) -> bool {
 fn pairs(traffic: &Traffic) -> Pairs {
     match &traffic.pattern {
         Pattern::Open(open) => open.pairs.clone(),
-        Pattern::List(list) => Pairs::Listed(list.iter().map(|flow| (flow.source, flow.destination)).collect()),
-        Pattern::Incast(incast) => Pairs::Listed(incast.servers.iter().map(|at| (*at, incast.client)).collect()),
+        Pattern::List(_) | Pattern::App(_) => Pairs::Listed(traffic.pattern.pairs()),
     }
 }
 
@@ -93,8 +92,8 @@ fn phases(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
         match &traffic.pattern {
             Pattern::List(list) => lasting.extend(list.iter().filter(|flow| flow.size.is_none())),
             Pattern::Open(_) => random.push(pairs(traffic)),
-            Pattern::Incast(incast) if incast.mean_interarrival.is_some() => random.push(pairs(traffic)),
-            Pattern::Incast(_) => {}
+            Pattern::App(kind) if kind.rounds().mean_interarrival().is_some() => random.push(pairs(traffic)),
+            Pattern::App(_) => {}
         }
     }
     for flow in lasting {

@@ -5,8 +5,8 @@
 mod plans;
 
 use narrows_core::units::{Bytes, Rate, Span};
-use narrows_plan::flows::request_times;
-use narrows_plan::{Connections, FlowStart, Incast, Pattern, Role, SampledFlow, Scheduler, Traffic};
+use narrows_plan::flows::round_times;
+use narrows_plan::{Connections, FlowStart, Incast, Kind, Pattern, Role, SampledFlow, Scheduler, Traffic};
 use narrows_results::Quantity;
 use plans::{Dumbbell, at, flow, run};
 
@@ -163,7 +163,7 @@ fn the_sample_at_the_end_is_taken_of_everything() {
 }
 
 fn incast(network: &Dumbbell, repeats: u32) -> Pattern {
-    Pattern::Incast(Incast {
+    Pattern::App(Kind::Incast(Incast {
         client: 0,
         servers: (network.pairs..2 * network.pairs).collect(),
         request: Bytes::new(200),
@@ -172,7 +172,7 @@ fn incast(network: &Dumbbell, repeats: u32) -> Pattern {
         mean_interarrival: None,
         start: at(Span::ZERO),
         jitter: Span::from_us(300),
-    })
+    }))
 }
 
 #[test]
@@ -188,14 +188,14 @@ fn a_closed_loop_that_is_not_done_ends_with_the_arrivals() {
 #[test]
 fn queries_at_random_times_do_not_wait_for_each_other() {
     let network = Dumbbell { pairs: 4, ..Dumbbell::default() };
-    let Pattern::Incast(closed) = incast(&network, 0) else { unreachable!() };
+    let Pattern::App(Kind::Incast(closed)) = incast(&network, 0) else { unreachable!() };
     let mean = Span::from_us(500);
     let open = Incast { mean_interarrival: Some(mean), ..closed };
-    let mut plan = network.plan("newreno", false, Span::from_ms(300), Pattern::Incast(open.clone()));
+    let mut plan = network.plan("newreno", false, Span::from_ms(300), Pattern::App(Kind::Incast(open.clone())));
     plan.traffic[0].connections = Connections::Persistent { pool: 1 };
     let results = run(&plan, 1);
     let asked: Vec<u64> =
-        request_times(&open, 1, &plan.traffic[0].name, &plan.schedule).unwrap().map(|at| at.as_ns()).collect();
+        round_times(&open, 1, &plan.traffic[0].name, &plan.schedule).unwrap().map(|at| at.as_ns()).collect();
     assert!((500..700).contains(&asked.len()), "{}", asked.len());
     assert_eq!(results.requests.iter().map(|row| row.start_ns).collect::<Vec<_>>(), asked);
     assert!(results.requests.iter().all(|row| row.completion_ns.is_some() && row.responses == 4));

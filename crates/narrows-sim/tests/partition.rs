@@ -161,7 +161,7 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
         1 => {
             let client = dice.below(hosts);
             let mean_interarrival = dice.once_in(2).then(|| Span::from_us(u64::from(dice.between(300, 5_000))));
-            Pattern::Incast(Incast {
+            Pattern::App(Kind::Incast(Incast {
                 client,
                 servers: (0..hosts).filter(|&server| server != client).collect(),
                 request: Bytes::new(200),
@@ -170,7 +170,7 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
                 mean_interarrival,
                 start: Time::ZERO + Span::from_ms(u64::from(dice.below(10))),
                 jitter: dice.one_of(&[Span::ZERO, Span::from_us(200)]),
-            })
+            }))
         }
         // Flows that begin and stop at round times, several at once.
         kind => {

@@ -78,7 +78,7 @@ fn the_same_seed_has_the_same_flows_as_in_the_simulator() {
         traffic: vec![
             traffic("open", Pattern::Open(open)),
             traffic("list", Pattern::List(vec![spread(40, 1), spread(20, 2), spread(30, 3)])),
-            traffic("incast", Pattern::Incast(incast)),
+            traffic("incast", Pattern::App(Kind::Incast(incast))),
         ],
         schedule: Schedule { end: at(500), drain: Span::from_secs(20), warmup: Span::ZERO },
         sampling: Sampling::default(),

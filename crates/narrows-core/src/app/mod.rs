@@ -6,8 +6,12 @@
 //! rest of the world came in messages. So one run can be split over several threads, and a live agent runs the same machine.
 //!
 //! # Adding an application
-//! One file with what a plan says of it and its machine, and one line in the `registry!` below; in `narrows-scenario` the
-//! pattern of the plan that it is made from.
+//! One file with what a plan says of it ([`Rounds`]) and its machine, and its names in the `registry!` below: then both drivers,
+//! estimates and checks have it. In `narrows-scenario`, `traffic/<name>.rs` makes it of what an experiment writes.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::units::{Bytes, Span, Time};
 
@@ -111,9 +115,81 @@ pub trait Application {
     }
 }
 
-/// Lists every application: the enum that dispatches.
+/// What a kind's machine is made for.
+pub struct Run<'r, 'a> {
+    /// When rounds begin that come at random.
+    pub times: Option<Times<'a>>,
+    /// A random number of the application's own.
+    pub random: u64,
+    /// Nothing begins from here on.
+    pub end: Time,
+    /// Which hosts the driver runs.
+    pub runs: &'r dyn Fn(u32) -> bool,
+}
+
+/// Times in order.
+pub type Times<'a> = Box<dyn Iterator<Item = Time> + Send + 'a>;
+
+/// How a difference between two applications is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// In words.
+    Text(String),
+    /// Nodes: their number, and a digest of which.
+    Nodes(Vec<u32>),
+}
+
+/// What a plan says of an application that goes in rounds, each of one flow over each of its pairs: what estimates, checks
+/// and texts need to know of it.
+pub trait Rounds {
+    /// Source and destination of each flow of a round.
+    fn pairs(&self) -> Vec<(u32, u32)>;
+    /// Size of each flow.
+    fn size(&self) -> Bytes;
+    /// Whether destinations ask for their flows, and open the connections.
+    fn asks(&self) -> bool;
+    /// When the first round begins, or those at random may.
+    fn start(&self) -> Time;
+    /// How many there are at most, where one follows another; 0 where they come at random.
+    fn repeats(&self) -> u32;
+    /// Mean time between rounds that come at random; `None` where one follows another.
+    fn mean_interarrival(&self) -> Option<Span> {
+        None
+    }
+    /// What two of them may differ in.
+    fn facts(&self) -> Vec<(&'static str, Fact)>;
+    /// Its machine.
+    fn machine<'a>(&'a self, run: Run<'_, 'a>) -> App<'a>;
+
+    /// The host that opens the connection of a flow of this pair.
+    fn opener(&self, (source, destination): (u32, u32)) -> u32 {
+        if self.asks() { destination } else { source }
+    }
+}
+
+/// Lists every application: the enum that dispatches; and of those that go in rounds what a plan says of them, by the key of
+/// an experiment file.
 macro_rules! registry {
-    ($($module:ident :: $app:ident),* $(,)?) => {
+    (machines: $($module:ident :: $app:ident),* $(,)?; kinds: $($key:literal: $of:ident :: $kind:ident),* $(;)?) => {
+        /// What a plan says of an application that goes in rounds.
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[allow(missing_docs, reason = "a variant is its kind")]
+        pub enum Kind {
+            $(#[cfg_attr(feature = "serde", serde(rename = $key))] $kind($of::$kind),)*
+        }
+
+        impl Kind {
+            /// Its key in experiment files.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Kind::$kind(_) => $key,)* }
+            }
+            /// What every kind tells.
+            pub fn rounds(&self) -> &dyn Rounds {
+                match self { $(Kind::$kind(kind) => kind,)* }
+            }
+        }
+
         /// Any application.
         #[allow(missing_docs, reason = "a variant is its application")]
         pub enum App<'a> {
@@ -144,6 +220,6 @@ macro_rules! registry {
 }
 
 registry! {
-    timed::Timed,
-    scatter_gather::ScatterGather,
+    machines: timed::Timed, scatter_gather::ScatterGather;
+    kinds: "incast": scatter_gather::Incast;
 }

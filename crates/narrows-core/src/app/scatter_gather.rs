@@ -2,11 +2,12 @@
 //!
 //! A request asks every server once, in the order of the plan, so that a flow's number says which server it is of.
 
-use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::iter::Peekable;
 
-use super::{Application, FlowStart, Request, Start};
+use super::{App, Application, Fact, FlowStart, Request, Rounds, Run, Start, Times};
 use crate::rng::{SmallStream, mix};
 use crate::units::{Bytes, Span, Time};
 
@@ -45,8 +46,51 @@ impl Incast {
     }
 }
 
-/// The times at which a client asks that does so at random, in order.
-pub type Times<'a> = Box<dyn Iterator<Item = Time> + Send + 'a>;
+impl Rounds for Incast {
+    fn pairs(&self) -> Vec<(u32, u32)> {
+        self.servers.iter().map(|&server| (server, self.client)).collect()
+    }
+
+    fn size(&self) -> Bytes {
+        self.response
+    }
+
+    fn asks(&self) -> bool {
+        true
+    }
+
+    fn start(&self) -> Time {
+        self.start
+    }
+
+    fn repeats(&self) -> u32 {
+        self.repeats
+    }
+
+    fn mean_interarrival(&self) -> Option<Span> {
+        self.mean_interarrival
+    }
+
+    fn facts(&self) -> Vec<(&'static str, Fact)> {
+        let text = |value: &dyn core::fmt::Display| Fact::Text(value.to_string());
+        Vec::from([
+            ("clients", text(&self.client)),
+            ("servers", Fact::Nodes(self.servers.clone())),
+            ("request", text(&self.request)),
+            ("response", text(&self.response)),
+            match self.mean_interarrival {
+                None => ("repeats", text(&self.repeats)),
+                Some(mean) => ("arrivals", Fact::Text(format!("every {mean} on average"))),
+            },
+            ("start", text(&self.start)),
+            ("jitter", text(&self.jitter)),
+        ])
+    }
+
+    fn machine<'a>(&'a self, run: Run<'_, 'a>) -> App<'a> {
+        App::ScatterGather(ScatterGather::new(self, run.times, run.random, run.end, (run.runs)(self.client)))
+    }
+}
 
 /// When the client asks.
 enum Turns<'a> {
@@ -170,6 +214,7 @@ impl Application for ScatterGather<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::boxed::Box;
 
     fn incast(repeats: u32, jitter: Span) -> Incast {
         Incast {

@@ -8,6 +8,7 @@ use super::host::Host;
 use super::located::Located;
 use super::quantity::{Fraction, Quantity};
 use super::selector::{Controller, Selector};
+use crate::traffic::incast::Incast;
 use crate::units::Frequency;
 
 /// One kind of traffic: exactly one of `arrivals`, `long`, `incast` and `flows` says when.
@@ -150,32 +151,6 @@ pub struct Long {
     pub stop_stagger: Option<Located<Quantity<Span>>>,
     /// A size for each instead of a stop.
     pub size: Option<Located<Quantity<Bytes>>>,
-}
-
-/// A client asks many servers at once and waits for all: `repeats` times without a pause, or at random times.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Incast {
-    /// Who asks; several clients each ask on their own.
-    pub clients: Located<Selector>,
-    /// Who answers; a client never asks itself.
-    pub servers: Located<Selector>,
-    /// Only the first so many of the servers.
-    pub count: Option<Located<u32>>,
-    /// Size of each request.
-    pub request: Option<Located<Quantity<Bytes>>>,
-    /// Size of each response.
-    pub response: Option<Located<Quantity<Bytes>>>,
-    /// Size of all responses together, shared evenly and rounded up to a byte.
-    pub total: Option<Located<Quantity<Bytes>>>,
-    /// Rounds of a closed loop.
-    pub repeats: Option<Located<u32>>,
-    /// Queries at random times, whatever became of the earlier ones: `poisson` with a `rate`, each client's.
-    pub arrivals: Option<Located<Arrivals>>,
-    /// When the first round begins, or the random ones may.
-    pub start: Option<Located<Quantity<Time>>>,
-    /// Each server waits up to this before it answers.
-    pub jitter: Option<Located<Quantity<Span>>>,
 }
 
 /// Flows one by one: in the text, or in a file.

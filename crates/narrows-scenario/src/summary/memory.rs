@@ -105,7 +105,7 @@ fn samples(plan: &Plan) -> f64 {
     let watched = plan.network.links.iter().filter(|link| link.watched).count() as f64;
     let long_of = |pattern: &Pattern| match pattern {
         Pattern::List(list) => list.iter().filter(|flow| flow.size.is_none()).count(),
-        Pattern::Open(_) | Pattern::Incast(_) => 0,
+        Pattern::Open(_) | Pattern::App(_) => 0,
     };
     let long = plan.traffic.iter().map(|traffic| long_of(&traffic.pattern)).sum::<usize>() as f64;
     let times = |every: Span| match every.as_ps() {

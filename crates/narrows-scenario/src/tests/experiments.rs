@@ -9,8 +9,8 @@ use super::*;
 use crate::offered_load;
 use crate::summary::Summary;
 use narrows_plan::arrivals::GOODPUT_OVER_WIRE;
-use narrows_plan::flows::request_times;
-use narrows_plan::{Connections, FlowStart, NodeKind, Open, Pairs, Pattern, Plan, Role};
+use narrows_plan::flows::round_times;
+use narrows_plan::{Connections, FlowStart, Kind, NodeKind, Open, Pairs, Pattern, Plan, Role};
 
 macro_rules! text {
     ($name:literal) => {
@@ -184,7 +184,7 @@ fn an_incast_sweeps_servers_and_timeouts() {
     let experiment = expand(text!("dctcp-incast"), &Overrides::default()).unwrap();
     assert_eq!(experiment.plans.len(), 2 * 2 * 40);
     for (index, plan) in experiment.plans.iter().enumerate() {
-        let Pattern::Incast(incast) = &plan.traffic[0].pattern else { panic!() };
+        let Pattern::App(Kind::Incast(incast)) = &plan.traffic[0].pattern else { panic!() };
         let servers = index % 40 + 1;
         assert_eq!(incast.servers.len(), servers);
         assert_eq!(incast.response, Bytes::new(1_000_000_u64.div_ceil(servers as u64)));
@@ -198,7 +198,7 @@ fn an_incast_sweeps_servers_and_timeouts() {
     }
     let quick = expand(text!("dctcp-incast"), &quick()).unwrap();
     assert_eq!(quick.plans.len(), 2 * 2 * 5);
-    let Pattern::Incast(incast) = &quick.plans[0].traffic[0].pattern else { panic!() };
+    let Pattern::App(Kind::Incast(incast)) = &quick.plans[0].traffic[0].pattern else { panic!() };
     assert_eq!((incast.repeats, incast.servers.len()), (50, 5));
 }
 
@@ -281,11 +281,11 @@ fn queries_and_bursts_belong_to_each_host() {
     let names: Vec<&str> = plan.traffic.iter().map(|traffic| traffic.name.as_str()).collect();
     let queries = ["query/h1", "query/h2", "query/h3", "query/h4"];
     assert_eq!(names, [&queries[..], &["background/h1", "background/h2", "background/h3"]].concat());
-    let Pattern::Incast(incast) = &plan.traffic[0].pattern else { panic!() };
+    let Pattern::App(Kind::Incast(incast)) = &plan.traffic[0].pattern else { panic!() };
     assert_eq!((incast.repeats, incast.servers.len()), (0, 3));
     assert_eq!(incast.mean_interarrival, Some(Span::from_ps(142_857_142_857)));
-    let Pattern::Incast(second) = &plan.traffic[1].pattern else { panic!() };
-    let times = |incast, name| request_times(incast, 1, name, &plan.schedule).unwrap().collect::<Vec<_>>();
+    let Pattern::App(Kind::Incast(second)) = &plan.traffic[1].pattern else { panic!() };
+    let times = |incast, name| round_times(incast, 1, name, &plan.schedule).unwrap().collect::<Vec<_>>();
     let asked = times(incast, "query/h1");
     assert!((600..800).contains(&asked.len()) && asked.is_sorted(), "{}", asked.len());
     assert_ne!(asked, times(second, "query/h2"));

@@ -5,10 +5,40 @@ use narrows_core::units::{Bytes, Span, Time};
 use super::{MOST_FLOWS, Scene, few_enough, positive};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
-use crate::experiment::traffic::{Arrivals, Incast as Written};
+use crate::experiment::quantity::Quantity;
+use crate::experiment::selector::Selector;
+use crate::experiment::traffic::Arrivals;
 use crate::select;
-use narrows_plan::Incast;
 use narrows_plan::arrivals::per_second;
+use narrows_plan::{Incast as Planned, Kind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A client asks many servers at once and waits for all: `repeats` times without a pause, or at random times.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Incast {
+    /// Who asks; several clients each ask on their own.
+    pub clients: Located<Selector>,
+    /// Who answers; a client never asks itself.
+    pub servers: Located<Selector>,
+    /// Only the first so many of the servers.
+    pub count: Option<Located<u32>>,
+    /// Size of each request.
+    pub request: Option<Located<Quantity<Bytes>>>,
+    /// Size of each response.
+    pub response: Option<Located<Quantity<Bytes>>>,
+    /// Size of all responses together, shared evenly and rounded up to a byte.
+    pub total: Option<Located<Quantity<Bytes>>>,
+    /// Rounds of a closed loop.
+    pub repeats: Option<Located<u32>>,
+    /// Queries at random times, whatever became of the earlier ones: `poisson` with a `rate`, each client's.
+    pub arrivals: Option<Located<Arrivals>>,
+    /// When the first round begins, or the random ones may.
+    pub start: Option<Located<Quantity<Time>>>,
+    /// Each server waits up to this before it answers.
+    pub jitter: Option<Located<Quantity<Span>>>,
+}
 
 /// Most rounds of one client.
 const MOST_REPEATS: u32 = 10_000_000;
@@ -16,7 +46,7 @@ const MOST_REPEATS: u32 = 10_000_000;
 const REQUEST: Bytes = Bytes::new(1_600);
 
 /// Each client's loop and its name: the traffic's, with the client's host if there are several.
-pub(super) fn resolve(name: &str, written: &Located<Written>, scene: &Scene<'_>) -> Judged<Vec<(String, Incast)>> {
+pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) -> Judged<Vec<(String, Kind)>> {
     let clients = select::hosts(scene.graph, &written.clients)?;
     let servers = select::hosts(scene.graph, &written.servers)?;
     let (repeats, mean_interarrival) = match (&written.repeats, &written.arrivals) {
@@ -57,7 +87,8 @@ pub(super) fn resolve(name: &str, written: &Located<Written>, scene: &Scene<'_>)
         let jitter = written.jitter.as_ref().map_or(Span::ZERO, |by| by.value.0);
         let name = if clients.len() > 1 { format!("{name}/{}", scene.name(*client)) } else { name.to_owned() };
         let client = *client;
-        loops.push((name, Incast { client, servers, request, response, repeats, mean_interarrival, start, jitter }));
+        let incast = Planned { client, servers, request, response, repeats, mean_interarrival, start, jitter };
+        loops.push((name, Kind::Incast(incast)));
     }
     Ok(loops)
 }

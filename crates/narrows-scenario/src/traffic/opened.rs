@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use narrows_core::app::Rounds;
 use narrows_core::units::Time;
 
 use crate::error::{Judged, Problem};
-use crate::offered::{flows_per_second, queries};
+use crate::offered::{flows_per_second, rounds};
 use narrows_plan::{Connections, Graph, Pairs, Pattern, Traffic};
 
 /// Most connections that one host opens in a run.
@@ -67,9 +68,7 @@ impl<'a> Opened<'a> {
                     self.count[opener as usize] += 1.0;
                 }
             }
-            Pattern::Incast(incast) => {
-                self.count[incast.client as usize] += queries(incast, end) * incast.servers.len() as f64;
-            }
+            Pattern::App(kind) => self.add_pairs(kind.rounds(), rounds(kind.rounds(), end)),
         }
     }
 
@@ -104,7 +103,12 @@ impl<'a> Opened<'a> {
                     self.count[opener as usize] += pool;
                 }
             }
-            Pattern::Incast(incast) => self.count[incast.client as usize] += pool * incast.servers.len() as f64,
+            Pattern::App(kind) => self.add_pairs(kind.rounds(), pool),
         }
+    }
+
+    /// So many connections for each pair of an application.
+    fn add_pairs(&mut self, app: &dyn Rounds, each: f64) {
+        app.pairs().into_iter().for_each(|pair| self.count[app.opener(pair) as usize] += each);
     }
 }

@@ -4,7 +4,7 @@ use narrows_core::cc::spec;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_plan::{
-    Connections, ControllerChoice, FlowStart, Graph, Incast, Open, Pairs, Pattern, Plan, Sampling, Schedule,
+    Connections, ControllerChoice, FlowStart, Graph, Incast, Kind, Open, Pairs, Pattern, Plan, Sampling, Schedule,
     SizeDistribution, Traffic,
 };
 use narrows_results::{Quantity, Results};
@@ -172,7 +172,7 @@ fn an_incast_is_answered_by_all_servers() {
         }
     }
     let incast = |mean_interarrival, repeats| {
-        Pattern::Incast(Incast {
+        Pattern::App(Kind::Incast(Incast {
             client: 1,
             servers: vec![0, 2, 3],
             request: Bytes::new(1_600),
@@ -181,7 +181,7 @@ fn an_incast_is_answered_by_all_servers() {
             mean_interarrival,
             start: at(50),
             jitter: Span::from_ms(1),
-        })
+        }))
     };
     let pool = Connections::Persistent { pool: 1 };
     let loops = vec![traffic("loop", false, pool, incast(None, 40))];
