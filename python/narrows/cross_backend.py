@@ -62,9 +62,7 @@ def unlike_hosts(plans: Iterable[Mapping[str, Any]], entries: Iterable[Entry]) -
 
     `plans` are bodies, of which the simulator takes its hosts; a kernel takes little of them.
     """
-    found = dict.fromkeys(
-        _modelled(entry["profile"]) for plan in plans for entry in plan["traffic"] if "profile" in entry
-    )
+    found = dict.fromkeys(_modelled(entry["profile"]) for plan in plans for entry in plan["traffic"])
     others = [_HOSTS[profile] for profile in found if profile in _HOSTS]
     kernels = dict.fromkeys(_kernel(entry) for entry in entries if entry.backend.is_live)
     if not (others and kernels):

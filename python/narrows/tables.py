@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
+_ROWS, _CHARACTERS = 40, 160
+
 
 class Tabular:
     """A heading and a table."""
@@ -23,13 +25,22 @@ class Tabular:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        import polars as pl
-
-        with pl.Config(tbl_rows=40, tbl_cols=-1, tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):
+        with _shown():
             return f"{self.heading}\n{self.table}"
 
     def _repr_html_(self) -> str:
-        import polars as pl
-
-        with pl.Config(tbl_rows=40, tbl_cols=-1, tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):
+        with _shown():
             return f"<p>{escape(self.heading)}</p>{self.table._repr_html_()}"
+
+
+def _shown() -> pl.Config:
+    import polars as pl
+
+    return pl.Config(
+        tbl_rows=_ROWS,
+        tbl_cols=-1,
+        tbl_width_chars=_CHARACTERS,
+        float_precision=3,
+        tbl_hide_column_data_types=True,
+        tbl_hide_dataframe_shape=True,
+    )

@@ -1,27 +1,42 @@
-"""Every test runs against the fake simulator, in this process and in those it starts."""
+"""Every test has the real native module, and may steer it, in this process and in those it starts."""
 
 import os
 import shutil
-import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-import fake_native
 import polars as pl
 import pytest
-
-sys.modules["narrows._native"] = fake_native
+from typer.testing import CliRunner
 
 TESTS = Path(__file__).parent
 CHECKOUT = TESTS.parents[1]
-FAKE = TESTS / "fake"
-os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS.parent), str(FAKE)])
+STEERED = TESTS / "steered"
+os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS.parent), str(STEERED)])
+sys.path.insert(0, str(STEERED))
 
+import steer  # noqa: E402, F401
+
+from narrows.cli import app  # noqa: E402
+
+QUICK = 'quick = { end = "40s", warmup = "4s", drain = "10s"'
 FIG13 = CHECKOUT / "experiments" / "gemini" / "fig13" / "experiment.toml"
 
 TWO_ARMS = """
 name = "two"
 title = "Two arms"
+[topology.two-datacenters]
+servers = 2
+fabric = { rate = "100Mbps" }
+wan = { rate = "100Mbps", delay = "2ms", limit = "300pkt" }
+[[traffic]]
+name = "web"
+between = "datacenters"
+arrivals = { poisson = { load = 0.6, of = "wan" } }
+size = { cdf = "web-search" }
+[sample]
+queues = "10ms"
 [[arm]]
 name = "cubic"
 cc = "cubic"
@@ -35,14 +50,40 @@ seeds = "1..=2"
 """
 
 
+SIMULATE = {"real", "gemini", "two_arms", "made", "office", "linux", "many", "counts"}
+"""Fixtures of tests that make runs."""
+
+
+def pytest_collection_modifyitems(items):
+    """Marks what drives a browser and what makes runs; files of guests, clusters and killing mark themselves."""
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.system)
+        if not SIMULATE.isdisjoint(item.fixturenames):
+            item.add_marker(pytest.mark.simulator)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind, as `subprocess.run` tells it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def narrows(*arguments):
+    """The command, in this process: most of what a process of its own takes is its imports."""
+    found = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return Done(found.exit_code, found.stdout, found.stderr)
+
+
 @pytest.fixture(scope="session")
 def real():
-    """The environment of a process that has the real native module; where it is not built, the test is skipped."""
-    made = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    probe = subprocess.run([sys.executable, "-c", "import narrows._native"], env=made, capture_output=True, text=True)
-    if probe.returncode != 0:
-        pytest.skip(f"the native module is not built here: {probe.stderr.strip().splitlines()[-1]}")
-    return made
+    """The environment of a process that nobody steers."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
 
 @pytest.fixture
@@ -60,15 +101,21 @@ def two_arms(folder):
     return path
 
 
-@pytest.fixture
-def narrowsd(folder, monkeypatch):
-    """The fake, where `NARROWSD` says; what it was told to do is in `narrowsd.log`."""
+def fake_narrowsd(folder):
+    """A program that keeps narrowsd's contract, and carries no traffic."""
     path = folder / "narrowsd"
     path.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(FAKE)!r})\n"
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(STEERED)!r})\n"
         "import fake_narrowsd\nfake_narrowsd.main()\n"
     )
     path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def narrowsd(folder, monkeypatch):
+    """The fake, where `NARROWSD` says; what it was told to do is in `narrowsd.log`."""
+    path = fake_narrowsd(folder)
     monkeypatch.setenv("NARROWSD", str(path))
     monkeypatch.setenv("FAKE_NARROWSD_LOG", str(folder / "narrowsd.log"))
     return path
@@ -81,6 +128,11 @@ def gemini(tmp_path_factory):
 
     base = tmp_path_factory.mktemp("gemini")
     shutil.copytree(CHECKOUT / "experiments", base / "experiments")
+    for figure in ("fig04", "fig13"):
+        file = base / "experiments" / "gemini" / figure / "experiment.toml"
+        text = file.read_text()
+        assert QUICK in text
+        file.write_text(text.replace(QUICK, 'quick = { end = "4s", warmup = "400ms", drain = "4s"'))
     before = Path.cwd()
     os.chdir(base)
     try:

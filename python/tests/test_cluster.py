@@ -14,10 +14,11 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT, FAKE
+from conftest import CHECKOUT, STEERED
 from test_killing import EXPERIMENT, NARROWS, beside, children, finish, gone, whole, written
 
 pytestmark = [
+    pytest.mark.system,
     pytest.mark.ray,
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed: pip install '.[ray]'"),
 ]
@@ -178,12 +179,12 @@ def test_a_cluster_and_a_machine_share_the_work_of_one_folder(cluster, folder, l
 
 
 def test_a_node_with_another_version_is_named(cluster, folder):
-    cluster.start(NODE, PYTHONPATH=os.pathsep.join([str(FAKE.parents[1]), str(FAKE)]))
+    cluster.start(NODE, PYTHONPATH=os.pathsep.join([str(STEERED.parents[1]), str(STEERED)]), TEST_VERSION="0.0.0-other")
     (folder / "many.toml").write_text(LONGER)
     command = cluster.command(folder, "runs")
     _, errors = command.communicate(timeout=120)
     assert command.returncode == 3
-    assert re.match(rf"error: node {NODE} \(\S+\) has narrows 0\.0\.0-fake, and the command \d\S+; polars", errors)
+    assert re.match(rf"error: node {NODE} \(\S+\) has narrows 0\.0\.0-other, and the command \d\S+; polars", errors)
     assert "help: install on every node" in errors
     assert beside(folder / "runs") == []
 

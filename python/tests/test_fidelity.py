@@ -9,6 +9,7 @@ import pytest
 from conftest import CHECKOUT, TWO_ARMS
 from typer.testing import CliRunner
 
+from narrows import native
 from narrows.claims.folders import Figure
 from narrows.cli.app import app
 from narrows.errors import BadInput
@@ -260,7 +261,7 @@ def linux(folder):
     for name in ("one", "two"):
         path = folder / "experiments" / "linux" / name / "experiment.toml"
         path.parent.mkdir(parents=True)
-        path.write_text(TWO_ARMS.replace('"two"', f'"linux-{name}"'))
+        path.write_text(TWO_ARMS.replace('"two"', f'"linux-{name}"').replace("[run]", '[run]\nwarmup = "200ms"'))
         if name == "one":
             path.write_text(path.read_text().replace('end = "3s"', 'end = "2s"'))
     (folder / "experiments" / "linux" / "fidelity.toml").write_text(FIDELITY)
@@ -313,7 +314,10 @@ def test_both_worlds_are_run_reported_and_compared(linux, narrowsd, monkeypatch)
     assert told["paths"] == ["runs/reports/fidelity.json", "runs/reports/fidelity.md"]
     assert (told["inside"], told["of"]) == (0, 2), "the fake kernel has other flows"
     page = (linux / "runs" / "reports" / "fidelity.md").read_text()
-    assert "**0 of 2 scenarios inside.** Full runs: simulator, Narrows 0.0.0-fake; Linux in a guest (guest), " in page
+    assert (
+        f"**0 of 2 scenarios inside.** Full runs: simulator, Narrows {native.version()}; Linux in a guest (guest), "
+        in page
+    )
     assert "\n- two: it is a fake\n" in page
     assert narrows("linux", "--strict").exit_code == 1
     listed = events(narrows("--json"), "scenario")

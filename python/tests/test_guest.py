@@ -67,7 +67,11 @@ def lacking() -> str | None:
 
 
 MISSING = lacking()
-pytestmark = [pytest.mark.guest, pytest.mark.skipif(MISSING is not None, reason=f"no guest here: {MISSING}")]
+pytestmark = [
+    pytest.mark.guest,
+    pytest.mark.system,
+    pytest.mark.skipif(MISSING is not None, reason=f"no guest here: {MISSING}"),
+]
 
 
 SIMULATE = """

@@ -45,7 +45,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
         if name == "lab.py":
             said.append(done(sys.executable, name))
     everything = "\n".join(said)
-    for words in ("10 runs made", "fct_small_avg", "mean_ms", "office-1"):
+    for words in ("10 runs made", "fct_small_mean", "mean_ms", "office-1"):
         assert words in everything
     written = ["reports/report-mine.html", "figures/office-fig1.svg", "figures/office-fig1.png"]
     assert all((folder / "runs" / path).is_file() for path in written)

@@ -36,6 +36,8 @@ seeds = "1..=15"
 RUNS = 30
 CLOCKS = {"cpu_ns", "wall_ns", "hold_ns", "ns_per_packet_hop", "holds_per_packet_hop"}
 
+pytestmark = pytest.mark.system
+
 
 def start(environment, folder, out):
     """A command with two workers, in a session of its own, so that it can be signalled like a terminal's."""

@@ -2,8 +2,10 @@
 
 import tomllib
 
+import nbclient
+import nbformat
 import pytest
-from conftest import TWO_ARMS
+from conftest import CHECKOUT, TWO_ARMS
 
 import narrows
 from narrows.comparison import Comparison
@@ -25,7 +27,7 @@ def test_an_experiment_is_a_file_a_text_or_a_dict(two_arms):
 
 @pytest.mark.parametrize(("source", "message"), [
     ({"name": object()}, "the dict is no experiment"), (7, "7 is no experiment"),
-    ("name = 1\narn = 2\n", r"^experiment:2:1: error: unknown key"),
+    ("name = 1\narn = 2\n", r"^experiment:2:1: unknown key"),
 ])  # fmt: skip
 def test_what_is_no_experiment_is_refused(folder, source, message):
     with pytest.raises(narrows.BadInput, match=message):
@@ -73,3 +75,13 @@ def test_a_comparison_pairs_seeds(made):
 
 def test_a_report_is_a_page(made):
     assert made.report().read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.filterwarnings("ignore")  # of Jupyter's own
+def test_the_notebook_runs_and_plots(folder):
+    read = nbformat.read(CHECKOUT / "examples" / "compare.ipynb", as_version=4)
+    assert len(read.cells) == 5
+    made = nbclient.NotebookClient(read, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
+    shown = [kind for cell in made.cells for output in cell.outputs for kind in output.get("data", {})]
+    assert shown.count("text/html") == 3, "the experiment, the results and the comparison are tables"
+    assert "image/png" in shown

@@ -92,9 +92,9 @@ def test_the_figure_has_a_distribution_and_a_course_with_references():
 
 
 def test_a_course_is_reduced_to_means_of_equal_buckets():
-    many = samples("long->x", *range(2 * occupancy.MOST_POINTS)).select("case", "seed", "time_ns", "value").collect()
+    many = samples("long->x", *range(2 * occupancy.MAX_POINTS)).select("case", "seed", "time_ns", "value").collect()
     found = style.finished(occupancy.course(many, ("a",)))
     sets = found.get("datasets") or {}
     points = next(iter(sets.values())) if sets else found["vconcat"][0]["data"]["values"]
-    assert len(points) == occupancy.MOST_POINTS
+    assert len(points) == occupancy.MAX_POINTS
     assert points[0]["value"] == 750.0

@@ -10,6 +10,7 @@ import pytest
 from conftest import TWO_ARMS
 from typer.testing import CliRunner
 
+import narrows
 from narrows import api
 from narrows.claims import folders, scorecard
 from narrows.cli import app
@@ -17,6 +18,7 @@ from narrows.report import gallery
 from narrows.runs.freshness import standings
 from narrows.runs.store import Store
 
+VERSION = narrows.version()
 CLAIM = """[[claim]]
 id = "office-{number}"
 item = "hunch"
@@ -86,10 +88,10 @@ def test_what_was_never_run_says_so_and_what_was_run_is_judged(office):
 
 
 def test_results_of_another_version_are_not_judged(office, monkeypatch):
-    monkeypatch.setenv("FAKE_VERSION", "0.0.1+dead")
+    monkeypatch.setenv("TEST_VERSION", "0.0.1+dead")
     api.run(FIG1).join()
-    monkeypatch.delenv("FAKE_VERSION")
-    said = "run by version 0.0.1+dead, this is 0.0.0-fake"
+    monkeypatch.delenv("TEST_VERSION")
+    said = f"run by version 0.0.1+dead, this is {VERSION}"
     assert (first().word, first().reason) == ("not-run", f"{said}: {AGAIN}")
     assert f"not run; full: {said}" in " ".join(listed().split())
     api.run(FIG1).join()
@@ -99,9 +101,9 @@ def test_results_of_another_version_are_not_judged(office, monkeypatch):
 def test_runs_that_another_version_made_again_are_not_judged(office, monkeypatch):
     results = api.run(FIG1).join()
     index = (office / "runs" / "index.json").read_bytes()
-    monkeypatch.setenv("FAKE_VERSION", "0.0.1+dead")
+    monkeypatch.setenv("TEST_VERSION", "0.0.1+dead")
     api.run(FIG1, seeds="2..=2").join()
-    monkeypatch.delenv("FAKE_VERSION")
+    monkeypatch.delenv("TEST_VERSION")
     (office / "runs" / "index.json").write_bytes(index)
     assert first().reason == f"2 of 4 runs are absent or of another version: {AGAIN}"
     shutil.rmtree(office / "runs" / results.entry.members[0].hash)
@@ -159,21 +161,21 @@ def test_results_count_wherever_they_were_made_and_are_judged(office, monkeypatc
 
 
 def test_the_gallery_says_what_does_not_count(office, monkeypatch):
-    monkeypatch.setenv("FAKE_VERSION", "0.0.1+dead")
+    monkeypatch.setenv("TEST_VERSION", "0.0.1+dead")
     assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
-    monkeypatch.delenv("FAKE_VERSION")
+    monkeypatch.delenv("TEST_VERSION")
     text = gallery.write(office / "gallery", Store(api.RUNS), quick=False).read_text()
-    assert "*Does not count: run by version 0.0.1+dead, this is 0.0.0-fake.*" in text
+    assert f"*Does not count: run by version 0.0.1+dead, this is {VERSION}.*" in text
 
 
 def test_the_scorecard_shows_no_picture_of_what_does_not_count(office, monkeypatch):
-    monkeypatch.setenv("FAKE_VERSION", "0.0.1+dead")
+    monkeypatch.setenv("TEST_VERSION", "0.0.1+dead")
     assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
-    monkeypatch.delenv("FAKE_VERSION")
+    monkeypatch.delenv("TEST_VERSION")
     assert CliRunner().invoke(app, ["reproduce", "office/fig2"]).exit_code == 0
     page = (office / "runs" / "reports" / "claims-office.html").read_text()
     assert page.count("<img") == 1
-    assert "Run by version 0.0.1+dead, this is 0.0.0-fake." in page
+    assert f"Run by version 0.0.1+dead, this is {VERSION}." in page
 
 
 SEEDS = "1..=2"
@@ -195,7 +197,7 @@ def test_the_scorecard_says_what_was_run(office):
     assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
     first_cards = cards(office)
     for text in (first_cards[".md"], first_cards[".html"]):
-        assert "Judged from full runs of version 0.0.0-fake: 1 of 3 figures, with 2 seeds each." in text
+        assert f"Judged from full runs of version {VERSION}: 1 of 3 figures, with 2 seeds each." in text
         assert "fct_small_avg" in text[text.index("Measures") :]
         assert "Mean completion time of flows under 100 KB." in text
         assert "time_to_share" not in text, "no claim of this paper is made of it"
@@ -204,7 +206,7 @@ def test_the_scorecard_says_what_was_run(office):
     assert card["command"] == "narrows reproduce office"
     assert card["measures"]["fct_small_avg"]["unit"] == "ms"
     ran, never, _ = card["figures"]
-    assert (ran["version"], ran["seeds"], ran["simulated_s"]) == ("0.0.0-fake", [1, 2], [3.0])
+    assert (ran["version"], ran["seeds"], ran["simulated_s"]) == (VERSION, [1, 2], [3.0])
     assert (never["counts"], never["reason"]) == (False, "not run yet")
     assert CliRunner().invoke(app, ["reproduce", "office"]).exit_code == 0
     full_cards = cards(office)

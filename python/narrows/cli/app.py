@@ -10,7 +10,7 @@ from narrows.cli import bench, cc, check, compare, doctor, report, reproduce, ru
 from narrows.cli.exits import codes
 
 app = typer.Typer(
-    help="Congestion control for networks that span datacenters: run experiments, compare, report, reproduce papers.",
+    help="Study congestion control across datacenters: run experiments, compare, report, reproduce papers.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -30,7 +30,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Prints the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Nothing: verbs do the work."""

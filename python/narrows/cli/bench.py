@@ -27,18 +27,29 @@ REPEAT: Final = 5
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[WORKLOAD ...]", help="W1 to W5 if none.")] = None,
-    repeat: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Runs of each, 5 if not given; figures are medians.")
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORKLOAD ...]", help="Workloads to measure (default: W1 to W5).")
     ] = None,
-    no_instructions: Annotated[bool, typer.Option("--no-instructions", help="Do not count under callgrind.")] = False,
+    repeat: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of runs of each workload (default: 5); results are medians."),
+    ] = None,
+    no_instructions: Annotated[
+        bool, typer.Option("--no-instructions", help="Skip counting instructions under callgrind.")
+    ] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Run ns-3 on the same work, too.")] = False,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables to this page.")] = None,
-    check: Annotated[Path | None, typer.Option(metavar="FILE", help="Only count, and judge by these counts.")] = None,
-    update: Annotated[Path | None, typer.Option(metavar="FILE", help="Only count, and write the counts.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the tables to this Markdown page, too.")
+    ] = None,
+    check: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Count instructions only, and compare them with this file.")
+    ] = None,
+    update: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Count instructions only, and write them to this file.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
-    """Measures what a packet-hop costs on this machine.
+    """Measure what a packet-hop costs on this machine.
 
     Each run has a process of its own. A hold is one step of a heap of 10,000 entries: costs in holds travel between
     machines.

@@ -14,12 +14,12 @@ from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
 from narrows.errors import bad_input
 
-app = typer.Typer(help="The controllers and their parameters.", no_args_is_help=True)
+app = typer.Typer(help="Show the congestion controllers and their parameters.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_all(json: options.Json = False) -> None:
-    """Lists every controller."""
+    """List the controllers."""
     from narrows import native
 
     with codes():
@@ -34,9 +34,10 @@ def list_all(json: options.Json = False) -> None:
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `list` gives.")], json: options.Json = False
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a controller, as `narrows cc list` shows it.")],
+    json: options.Json = False,
 ) -> None:
-    """Shows a controller and its parameters."""
+    """Show a controller and its parameters."""
     from narrows import native
 
     with codes():

@@ -30,11 +30,11 @@ def check(
     seeds: options.Seeds = None,
     sets: options.Sets = None,
     plans: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Writes each plan there as JSON, as narrowsd takes it.")
+        Path | None, typer.Option(metavar="DIR", help="Write each plan to this folder as JSON, for narrowsd.")
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Says what a file would run, and what that would cost.
+    """Show what an experiment would run, and what that would cost.
 
     Reads the file as `run` would, and shows its network, traffic, offered load and the settings in which its arms
     differ, with estimates of packets, processor time and memory. Nothing is run.

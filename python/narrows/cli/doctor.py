@@ -45,7 +45,7 @@ class Finding:
 
 
 def doctor(out: options.Out = options.DEFAULT_OUT, json: options.Json = False) -> None:
-    """Says what this machine can do, and what it lacks.
+    """Check what this machine can run, and what is missing.
 
     Code 3 if the simulator lacks something. What only live runs need (`--backend guest` or `native`) may be absent: –.
     """

@@ -19,23 +19,28 @@ class Place(StrEnum):
     RAY = "ray"
 
 
-Quick = Annotated[bool, typer.Option("--quick", help="Few seeds and a short time, as `run.quick` of the file says.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Run with the few seeds and the short time of `run.quick` in the file.")
+]
 Seeds = Annotated[
-    str | None, typer.Option(metavar="SEEDS", help="Seeds instead of the file's: 1..10 (both included), 3, or 1,5,9.")
+    str | None, typer.Option(metavar="SEEDS", help="Seeds: 1..10 (both included), 3, or 1,5,9 (default: the file's).")
 ]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the file.")]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the file; may be repeated.")
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results.")]
 Jobs = Annotated[
-    int | None, typer.Option(min=1, max=MAX_JOBS, metavar="N", help="Runs at once; one per core if not given.")
+    int | None, typer.Option(min=1, max=MAX_JOBS, metavar="N", help="Number of runs at once (default: one per core).")
 ]
-On = Annotated[Place, typer.Option(help="Where runs are made: on this machine, or by a Ray cluster that is there.")]
+On = Annotated[Place, typer.Option(help="Run on this machine, or on a Ray cluster that is running.")]
 Threads = Annotated[
-    int, typer.Option(min=1, max=MAX_JOBS, metavar="N", help="Most threads of one run; results do not depend on them.")
+    int,
+    typer.Option(min=1, max=MAX_JOBS, metavar="N", help="Maximum threads of one run; results do not depend on them."),
 ]
 RayAddress = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster; of one on this machine if not given.")
+    str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray cluster (default: local).")
 ]
-Json = Annotated[bool, typer.Option("--json", help="JSON lines for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON lines.")]
 
 DEFAULT_OUT = RUNS
 

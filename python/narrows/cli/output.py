@@ -24,11 +24,11 @@ ERR: Final = Console(stderr=True, highlight=False)
 
 def warn_of_size(page: Path) -> None:
     """Says on stderr where a page is too large to be mailed; it is there all the same."""
-    from narrows.report.page import MOST_BYTES
+    from narrows.report.page import MAX_BYTES
 
     size = page.stat().st_size
-    if size > MOST_BYTES:
-        ERR.print(f"{page} has {wording.size(size)}, more than {wording.size(MOST_BYTES)}", soft_wrap=True)
+    if size > MAX_BYTES:
+        ERR.print(f"{page} has {wording.size(size)}, more than {wording.size(MAX_BYTES)}", soft_wrap=True)
 
 
 def line(**fields: object) -> None:

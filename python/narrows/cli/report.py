@@ -14,14 +14,14 @@ from narrows.cli.output import OUT, line, warn_of_size
 def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Results by name, or by their experiment file.")],
     cases: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Of cases whose names match only; * is any text.")
+        str | None, typer.Option(metavar="PATTERN", help="Show only configurations whose names match; * is any text.")
     ] = None,
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Writes a page with charts that opens offline.
+    """Write an HTML page with charts that opens offline.
 
-    One for each RUN; the same plans on several backends, as in `narrows report mine mine@guest`, share one page.
+    One page for each RUN; the same plans on several backends, as in `narrows report mine mine@guest`, share one page.
     """
     from narrows import api
     from narrows.report import build

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 def reproduce(
     wanted: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PAPER|PAPER/FIGURE|CLAIM|linux ...]", help="Nothing: lists what there is."),
+        typer.Argument(
+            metavar="[PAPER|PAPER/FIGURE|CLAIM|linux ...]",
+            help="What to reproduce (default: list papers, figures and claims).",
+        ),
     ] = None,
     quick: options.Quick = False,
     out: options.Out = options.DEFAULT_OUT,
@@ -36,18 +39,19 @@ def reproduce(
     on: options.On = options.Place.LOCAL,
     ray_address: options.RayAddress = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a claim fails or a scenario is not inside.")
+        bool,
+        typer.Option("--strict", help="Exit with code 1 if a claim fails or a scenario is not inside its tolerance."),
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="List the claims that were not judged, too.")] = False,
     gallery: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also copy every picture there is here, with a page.")
+        Path | None, typer.Option(metavar="DIR", help="Copy all figures to this folder, with an index page.")
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the table of linux between this page's markers.")
+        Path | None, typer.Option(metavar="FILE", help="Write the table of `linux` between the markers of this page.")
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Regenerates papers' figures and judges claims; with linux, compares the simulator with a kernel.
+    """Reproduce figures of papers and judge their claims; with linux, compare the simulator with a kernel.
 
     Runs what is not there yet, draws each figure, judges what the paper states from these runs, and writes a scorecard
     and a report. `linux` runs its scenarios in the simulator and on Linux in a guest, and says how far they agree.

@@ -48,13 +48,14 @@ def run(
     ray_address: options.RayAddress = None,
     threads: options.Threads = 1,
     backend: Annotated[
-        Backend, typer.Option(help="What runs the plans: the simulator, Linux in a guest, or this Linux.")
+        Backend, typer.Option(help="Run in the simulator, on Linux in a guest, or on this host's Linux.")
     ] = Backend.SIM,
     json: options.Json = False,
 ) -> None:
-    """Makes the runs that are not there yet.
+    """Run an experiment; finished runs are skipped.
 
-    Every plan of the file with every seed. Interrupting keeps what is finished; the same command goes on from there.
+    Every plan of the file is run with every seed. After an interrupt finished runs are kept; the same command
+    continues.
     """
     from narrows.cross_backend import unlike_hosts
 

@@ -17,9 +17,9 @@ PROCESS_BYTES: Final = 75e6
 """A worker process without its run: the interpreter, and the libraries that write results."""
 SIMULATED_TIME: Final = "simulated time"
 """What a setting calls how long runs last, on the clock of the plan."""
-_MOST_TRAFFIC: Final = 6
-_MOST_NAMES: Final = 3
-_MOST_VALUES: Final = 4
+_MAX_TRAFFIC: Final = 6
+_MAX_NAMES: Final = 3
+_MAX_VALUES: Final = 4
 
 
 def setting(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
@@ -67,12 +67,12 @@ def _traffic(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     for name, own in kinds.items():
         lines.setdefault(_kind(own), []).append(name)
     made = [f"{_names(names)}: {text}{', each' if len(names) > 1 else ''}" for text, names in lines.items()]
-    return [*made[:_MOST_TRAFFIC], *([f"and {len(made) - _MOST_TRAFFIC} more"] if len(made) > _MOST_TRAFFIC else [])]
+    return [*made[:_MAX_TRAFFIC], *([f"and {len(made) - _MAX_TRAFFIC} more"] if len(made) > _MAX_TRAFFIC else [])]
 
 
 def _names(names: Sequence[str]) -> str:
     """All of a few; of many `query/h-1 … query/h-45`."""
-    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{names[0]} … {names[-1]}"
+    return ", ".join(names) if len(names) <= _MAX_NAMES else f"{names[0]} … {names[-1]}"
 
 
 def _kind(plans: Sequence[Mapping[str, Any]]) -> str:
@@ -129,5 +129,5 @@ def _role(role: Mapping[str, Any]) -> str:
 
 def _each(summaries: Sequence[Mapping[str, Any]], text: Callable[[Mapping[str, Any]], str]) -> str:
     found = list(dict.fromkeys(text(summary) for summary in summaries))
-    more = f"; and {len(found) - _MOST_VALUES} more" if len(found) > _MOST_VALUES else ""
-    return "; ".join(found[:_MOST_VALUES]) + more
+    more = f"; and {len(found) - _MAX_VALUES} more" if len(found) > _MAX_VALUES else ""
+    return "; ".join(found[:_MAX_VALUES]) + more

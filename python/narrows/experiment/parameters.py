@@ -38,7 +38,7 @@ def uses_of(plan: Mapping[str, Any], registry: Sequence[Mapping[str, Any]]) -> t
 
 def _parameters(specs: Sequence[Mapping[str, Any]], values: Sequence[object]) -> Pairs:
     return tuple(
-        (str(spec["name"]), value_text(value, spec["kind"])) for spec, value in zip(specs, values, strict=False)
+        (str(spec["name"]), value_text(value, spec["kind"])) for spec, value in zip(specs, values, strict=True)
     )
 
 

@@ -90,7 +90,7 @@ def plan_from(raw: Mapping[str, Any]) -> Plan:
         axes=_pairs(raw["axes"]),
         declared=_pairs(raw["declared"]),
         body=raw["plan"],
-        summary=raw.get("summary") or {},
+        summary=raw["summary"],
     )
 
 

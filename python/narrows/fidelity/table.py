@@ -153,7 +153,7 @@ def block(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick:
 def _counted(verdicts: Sequence[ScenarioVerdict]) -> list[str]:
     """What is not judged."""
     lines = _rows("scenario", "arm", "seeds", "port", "median queue, packets", "dropped, packets",
-                  "lost on the wire, packets", "marked, packets", "sent again, KB", "completions")  # fmt: skip
+                  "lost on the wire, packets", "marked, packets", "retransmitted, KB", "completions")  # fmt: skip
     for verdict in verdicts:
         for arm in verdict.arms:
             if arm.sim is None or arm.kernel is None:

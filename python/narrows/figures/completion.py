@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CLASS_TITLES: Final[dict[SizeClass, str]] = {
     "small": "Small flows",
-    "middle": "Middle flows",
+    "medium": "Medium flows",
     "large": "Large flows",
     "all": "All flows",
 }

@@ -17,7 +17,8 @@ def save(chart: alt.TopLevelMixin, folder: Path, name: str) -> list[Path]:
     """Writes `name.svg` and `name.png`, whole or not at all."""
     import vl_convert
 
-    specification = style.finished(chart)
+    with style.unchecked():
+        specification = style.finished(chart)
     specification["padding"] = 16
     svg = vl_convert.vegalite_to_svg(specification, vl_version=style.VEGA_LITE)
     png = vl_convert.vegalite_to_png(specification, vl_version=style.VEGA_LITE, scale=2)

@@ -15,7 +15,7 @@ from narrows.measures.longlived import GOODPUT
 if TYPE_CHECKING:
     from narrows.frames import Frames
 
-MOST_FLOWS: Final = 12
+MAX_FLOWS: Final = 12
 """Lines in a panel: the first flows to begin."""
 BUCKETS: Final = 110
 PER_ROW: Final = 4
@@ -120,7 +120,7 @@ def _reduced(frames: Frames, quantity: str) -> pl.DataFrame:
         frames.long.filter(pl.col("seed") == seed)
         .sort("case", "flow")
         .group_by("case", maintain_order=True)
-        .head(MOST_FLOWS)
+        .head(MAX_FLOWS)
         .select("case", "workload", "controller", "flow", pl.format("flow-{}", "flow").alias("entity"))
     )
     samples = (

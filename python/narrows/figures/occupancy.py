@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from narrows.frames import Frames
 
-MOST_POINTS: Final = 700
+MAX_POINTS: Final = 700
 """Samples of a line in time; of more, each stands for the mean of its bucket."""
 _TICKS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 """Packets, on a logarithmic axis."""
@@ -109,7 +109,7 @@ def _panel(
 
 def _reduced(data: pl.DataFrame) -> pl.DataFrame:
     """At most so many points, each the mean of its bucket."""
-    every = max(1, -(-len(data) // MOST_POINTS))
+    every = max(1, -(-len(data) // MAX_POINTS))
     return (
         data.sort("time_ns")
         .with_row_index("row")

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from narrows.frames import Frames
 
 HOTTEST_FABRIC = 2
-MOST_WAN = 2
+MAX_WAN = 2
 BUCKETS = 110
 """Points of a line in time; each stands for the mean and the largest sample of its bucket."""
 _LABELS = 76
 """Pixels of what stands left of the panels."""
-_MOST_ACROSS = (style.WIDTH - _LABELS) // 98
+_MAX_ACROSS = (style.WIDTH - _LABELS) // 98
 """Panels side by side: with more of them none is wide enough for its axis."""
 _SHARES = (*tuple(step / 50 for step in range(50)), 0.99, 0.999, 1.0)
 
@@ -33,7 +33,7 @@ def ports_that_matter(frames: Frames) -> list[str]:
         .agg(pl.col("dropped_packets").sum(), pl.col("queue_p99_bytes").max())
         .sort(["dropped_packets", "queue_p99_bytes", "name"], descending=[True, True, False])
     )
-    wan = sorted(ports.filter(pl.col("role") == "wan")["name"].to_list())[:MOST_WAN]
+    wan = sorted(ports.filter(pl.col("role") == "wan")["name"].to_list())[:MAX_WAN]
     inside = ports.filter(pl.col("role") != "wan")["name"].to_list()
     return [*wan, *inside[:HOTTEST_FABRIC]]
 
@@ -57,7 +57,7 @@ def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
         .drop("time_ns")
         .sort("case", "entity", "time")
     )
-    blocks = -(-len(frames.cases) // _MOST_ACROSS)
+    blocks = -(-len(frames.cases) // _MAX_ACROSS)
     across = -(-len(frames.cases) // blocks)
     return alt.vconcat(
         *(

@@ -1,4 +1,4 @@
-"""What losses cost: bytes sent again and timeouts."""
+"""What losses cost: retransmitted bytes and timeouts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def draw(frames: Frames) -> alt.HConcatChart:
     """Retransmitted bytes of finished flows in % of those asked for, and timeouts per 1000 flows."""
     table = recovery(frames)
     panels = [
-        bars.Panel("Bytes sent again", "% of bytes asked for", bars.by_case(table, "retransmitted")),
+        bars.Panel("Retransmitted bytes", "% of requested bytes", bars.by_case(table, "retransmitted")),
         bars.Panel("Timeouts", "per 1000 flows", bars.by_case(table, "timeouts")),
     ]
     return bars.draw(panels, frames.cases)

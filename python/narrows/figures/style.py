@@ -7,12 +7,14 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import altair as alt
+from altair.utils import schemapi
 
 from narrows.experiment import SEPARATOR
 from narrows.figures.palette import colours, live
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     import polars as pl
 
@@ -149,9 +151,14 @@ def visible(strong: float = 1.0, faint: float = 0.07) -> Any:
     return alt.condition(test, alt.value(strong), alt.value(faint))
 
 
+def unchecked() -> AbstractContextManager[None]:
+    """Within it no part of a chart is checked against Vega-Lite's schema as it is made: that takes half of the time."""
+    return schemapi.debug_mode(False)
+
+
 def finished(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """The specification of a chart: configured, and with the signal that isolates cases."""
-    made: dict[str, Any] = chart.to_dict()
+    made: dict[str, Any] = chart.to_dict(validate=False)
     made["config"] = _CONFIG
     made.setdefault("params", []).append({"name": ISOLATE, "value": []})
     made.pop("$schema", None)
@@ -160,7 +167,7 @@ def finished(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 def shows_intervals(chart: alt.TopLevelMixin) -> bool:
     """Whether it draws an estimate's `low` and `high` somewhere."""
-    return '"field": "low"' in chart.to_json()
+    return '"field": "low"' in chart.to_json(validate=False)
 
 
 def captioned(chart: alt.TopLevelMixin, text: str) -> alt.VConcatChart:

@@ -58,9 +58,9 @@ class Panel:
     log: bool = False
     """A logarithmic scale; means of zero are left out then. What is infinite is left out in any case."""
     low: float | None = None
-    """Where the scale begins; at zero where nothing is said."""
+    """Where the scale begins (default: zero)."""
     high: float | None = None
-    """Where the scale ends; at the largest value where nothing is said."""
+    """Where the scale ends (default: the largest value)."""
 
 
 def number_of(text: str, unit: str = "") -> float:

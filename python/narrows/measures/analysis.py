@@ -1,7 +1,7 @@
 """Closed forms of the papers: what a queue and its senders should do, to stand beside what they did.
 
 Lengths are packets of 1500 B, `capacity` is packets per second, `rtt` seconds without queueing, `step` packets per
-round trip.
+RTT.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class PiGains:
 def pi_gains(
     flows: float, capacity: float, rtt: float, reference: float, *, bandwidth: float = 0.5, oversampling: float = 20
 ) -> PiGains:
-    """A PI controller for at least so many flows and at most this round trip [Hollot 2001 §III, §IV].
+    """A PI controller for at least so many flows and at most this RTT [Hollot 2001 §III, §IV].
 
     With R = RTT + q_ref/C the linear model of window and queue is (RC)³/(2N)² · e^(−sR) / ((s/z + 1)(sR + 1)), where
     z = 2N/(R²C). The controller K·(s/z + 1)/s cancels the slower pole, and K lets the loop cross unity at ω =

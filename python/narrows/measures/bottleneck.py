@@ -1,4 +1,4 @@
-"""The port whose queue an experiment is about, the samples of that queue, and what it costs a round trip."""
+"""The port whose queue an experiment is about, the samples of that queue, and what it adds to the RTT."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def watched(ports: pl.DataFrame) -> str | None:
 
 
 def of_same_queue(one: tuple[Frames, str], other: tuple[Frames, str]) -> dict[str, tuple[BySeed, BySeed]]:
-    """By its name in `SAME_QUEUE` what two cases had: the mean of their flows' round trips, and the backlog of a port.
+    """By its name in `SAME_QUEUE` what two cases had: the mean RTT of their flows, and the backlog of a port.
 
     The port is the same for both, the one that is watched in the first; its backlog is time at its rate. ms.
     """

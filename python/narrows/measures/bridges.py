@@ -1,4 +1,4 @@
-"""Measures of bridges: routers at both ends of a wide area that choose what may be lost, and repair it."""
+"""Measures of bridges: routers at both ends of a WAN that choose what may be lost, and repair it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def marked_share(frames: Frames, arm: str) -> BySeed:
 
 @measure("")
 def lost_on_wire(frames: Frames, arm: str) -> BySeed:
-    """Of the packets that the busiest wide-area port's queue sent, the share that its wire lost; repairs apart."""
+    """Of the packets that the busiest WAN port's queue sent, the share that its wire lost; repairs apart."""
     busiest = pl.col("sent_bytes").arg_max()
     lost, sent = (pl.col(name).get(busiest) for name in ("lost_on_wire_packets", "sent_packets"))
     ports = frames.ports.filter((pl.col("case") == arm) & (pl.col("role") == "wan"))

@@ -1,6 +1,6 @@
 """Measures of who yields when flows inside a datacenter join one that crosses to another, at a port near both.
 
-Goodput is counted where it arrives: what flows inside send is there within its own bin, what crosses half a round trip
+Goodput is counted where it arrives: what flows inside send is there within its own bin, what crosses half an RTT
 later.
 """
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from narrows.measures.stats import BySeed
 
 AFTER_NS: Final = 1_000_000
-"""A hundred round trips of 10 µs: what counts as the first of the contention."""
+"""A hundred RTTs of 10 µs: what counts as the first of the contention."""
 PEAK_NS: Final = 20_000_000
-"""Two round trips of 10 ms: by then the flow that crosses has heard of it."""
+"""Two RTTs of 10 ms: by then the flow that crosses has heard of it."""
 
 
 @measure("")
@@ -41,7 +41,7 @@ def cut_inside(frames: Frames, arm: str) -> BySeed:
 def cut_across(frames: Frames, arm: str) -> BySeed:
     """Share of its goodput that the flow that crosses loses in the first ms after others join; mean over the times.
 
-    Against the millisecond before; both are looked at half its round trip later.
+    Against the millisecond before; both are looked at half its RTT later.
     """
     long = _of(frames, arm)
     trip = long.filter(pl.col("class") == "inter")["base_rtt_ns"].max()

@@ -23,7 +23,7 @@ GROUP: Final = ("case", "workload", "controller")
 def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
     """The flows that a plan's body gives no size, by what names them in the table of flows.
 
-    With when they may start, when they are stopped (null: at the run's end), and their round trip without queues, ns.
+    With when they may start, when they are stopped (null: at the run's end), and their RTT without queues, ns.
     """
     nodes = plan["network"]["nodes"]
     base_rtt = paths.round_trips(plan["network"])
@@ -52,7 +52,7 @@ def any_in(plan: Mapping[str, Any]) -> bool:
 def _sizeless(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """With the name of their traffic."""
     for traffic in plan["traffic"]:
-        for flow in traffic.get("pattern", {}).get("list", ()):
+        for flow in traffic["pattern"].get("list", ()):
             if flow["size"] is None:
                 yield traffic["name"], flow
 
@@ -91,7 +91,7 @@ def by_group(frames: Frames) -> pl.DataFrame:
 
 
 def by_seed(frames: Frames, keys: tuple[str, ...] = ("case",)) -> pl.DataFrame:
-    """Per seed and keys: mean goodput of a flow, Jain's index over flows, mean RTT, share of bytes sent again."""
+    """Per seed and keys: mean goodput of a flow, Jain's index over flows, mean RTT, share of retransmitted bytes."""
     x = pl.col("goodput_mbps")
     squares = (x * x).sum()
     sent, again = pl.col("size_bytes").sum(), pl.col("retransmitted_bytes").sum()

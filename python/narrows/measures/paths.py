@@ -1,4 +1,4 @@
-"""Round trips of a plan's network when nothing queues."""
+"""RTTs of a plan's network when nothing queues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PS_PER_NS = 1000
 
 
 def round_trips(network: Mapping[str, Any]) -> Callable[[int, int], int]:
-    """Base round trip in ns from a node to another and back: delays of links and stacks, nothing for serialisation.
+    """Base RTT in ns from a node to another and back: delays of links and stacks, nothing for serialisation.
 
     Packets take shortest paths by hops. Of equal ones, which a hash of the flow chooses among, the quickest counts.
     """

@@ -33,7 +33,7 @@ class Measure:
     """It is computed of several cases together; else of each, and the mean is taken."""
 
 
-MOST_UNFINISHED: Final = 1e-3
+MAX_UNFINISHED: Final = 1e-3
 """Share of flows or requests that may be left undone."""
 TRAFFIC: Final = " / "
 """Between an arm and a traffic."""
@@ -127,5 +127,5 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
 
 def refuse_unfinished(unfinished: int, of: int, what: str) -> None:
     """Raises `NotEvaluable` where so many are not done that a mean over the others flatters what was slow."""
-    if unfinished > MOST_UNFINISHED * of:
+    if unfinished > MAX_UNFINISHED * of:
         raise NotEvaluable(f"not evaluable: {unfinished} of {of} {what} did not finish")

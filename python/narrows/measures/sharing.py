@@ -1,4 +1,4 @@
-"""Measures of how flows without a size share what there is: by round trip, and while groups of them come and go.
+"""Measures of how flows without a size share capacity: by RTT, and while groups of them come and go.
 
 Those that look at a whole sweep take any of its cases and are of all cases of that case's arm.
 """
@@ -33,13 +33,13 @@ def inter_over_intra(frames: Frames, arm: str) -> BySeed:
 
 @measure("")
 def round_trip_ratio(frames: Frames, arm: str) -> BySeed:
-    """Round trip without queues of flows that cross datacenters over that of those that do not."""
+    """RTT without queues of flows that cross datacenters over that of those that do not."""
     return _ratio(_of(frames, arm), "base_rtt_ns")
 
 
 @measure("")
 def shared_equally_up_to(frames: Frames, arm: str) -> BySeed:
-    """Over the sweep: the largest ratio of round trips up to which all flows share equally; 1 if there is none."""
+    """Over the sweep: the largest ratio of RTTs up to which all flows share equally; 1 if there is none."""
     best: BySeed = {}
     unequal: set[int] = set()
     cases = [(round_trip_ratio(frames, case), inter_over_intra(frames, case)) for case in _sweep(frames, arm)]

@@ -12,7 +12,7 @@ from narrows.frames import collected, each_case, in_words
 if TYPE_CHECKING:
     from narrows.frames import Frames
 
-SizeClass = Literal["small", "middle", "large", "all"]
+SizeClass = Literal["small", "medium", "large", "all"]
 
 SMALL_BELOW_BYTES: Final = 100_000
 LARGE_ABOVE_BYTES: Final = 10_000_000
@@ -42,7 +42,7 @@ def in_class(size_class: SizeClass) -> pl.Expr:
     match size_class:
         case "small":
             return size < SMALL_BELOW_BYTES
-        case "middle":
+        case "medium":
             return (size >= SMALL_BELOW_BYTES) & (size <= LARGE_ABOVE_BYTES)
         case "large":
             return size > LARGE_ABOVE_BYTES

@@ -28,7 +28,7 @@ def goodput_total(frames: Frames, arm: str) -> BySeed:
 
 @measure("ms")
 def rtt_long(frames: Frames, arm: str) -> BySeed:
-    """Mean over the flows without a size of their mean round trip, of their whole life."""
+    """Mean over the flows without a size of their mean RTT, of their whole life."""
     return _long(frames, arm, "rtt_ms")
 
 

@@ -49,7 +49,7 @@ class Table:
     other: str
     """What headings call the backends: `sim`, `guest`."""
     columns: tuple[Quantity, ...]
-    """Those of the headline, then round trips and the watched queue."""
+    """Those of the headline, then RTTs and the watched queue."""
     arms: tuple[Arm, ...]
 
 

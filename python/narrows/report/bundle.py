@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
+import os
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from narrows import atomic
 from narrows.figures import style
 
 
 @cache
 def library() -> Markup:
-    """Vega, Vega-Lite and vega-embed in one script, as vl-convert carries them."""
+    """Vega, Vega-Lite and vega-embed in one script, as vl-convert carries them; kept, for it takes a second to make."""
     import vl_convert
 
-    return _script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=style.VEGA_LITE))
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "narrows"
+    kept = folder / f"vega-{style.VEGA_LITE}-{version('vl-convert-python')}.js"
+    try:
+        return _script(kept.read_text(encoding="utf-8"))
+    except OSError:
+        made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=style.VEGA_LITE)
+    with contextlib.suppress(OSError):
+        atomic.write_text(kept, made)
+    return _script(made)
 
 
 def behaviour() -> Markup:

@@ -26,7 +26,7 @@ class Carried:
     lateness: tuple[tuple[str, str], ...]
     """What is measured, and the worst of all its runs: `packets, p99` and `9.86 µs`."""
     near_source: tuple[tuple[str, str], ...]
-    """What became of the notifications of switches near by; nothing where no host listened."""
+    """What became of the notifications of near-source switches; nothing where no host listened."""
     connections_failed: str
     flows_without_ecn: str
     left_out: str

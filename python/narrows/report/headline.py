@@ -55,7 +55,7 @@ WAN: Final = (
 
 @dataclass(frozen=True)
 class Cell:
-    """A value, its interval in words, and whether it is the best or not told apart from the best."""
+    """A value, its interval in words, and whether it is the best or not significantly different from it."""
 
     text: str
     interval: str
@@ -128,7 +128,7 @@ def columns(frames: Frames) -> tuple[Quantity, ...]:
 
 
 def _lost_on_wires(frames: Frames) -> bool:
-    """Whether any wide-area wire lost a packet."""
+    """Whether any WAN link lost a packet."""
     lost = frames.ports.filter(pl.col("role") == "wan").get_column("lost_on_wire_packets", default=None)
     return lost is not None and int(lost.sum()) > 0
 
@@ -244,7 +244,7 @@ def _card(quantity: Quantity, values: Mapping[str, BySeed], backend: str) -> Car
     first, second = sorted(means, key=lambda case: means[case].mean)[:2]
     gap = means[second].mean / means[first].mean - 1.0 if means[first].mean else 0.0
     if _tied(values[first], values[second]):
-        remark = f"{second} cannot be told apart: {wording.milliseconds(means[second].mean)}"
+        remark = f"{second} is not significantly different: {wording.milliseconds(means[second].mean)}"
     else:
         remark = f"next is {second}: {wording.milliseconds(means[second].mean)}, {wording.percent(gap, 2)} longer"
     title = f"{quantity.title} · {backend}" if backend else quantity.title

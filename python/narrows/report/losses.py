@@ -14,7 +14,7 @@ from narrows.measures.tables import LOSS_UNIT
 if TYPE_CHECKING:
     from narrows.frames import Frames
 
-MOST_PORTS: Final = 12
+MAX_PORTS: Final = 12
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _lines(per_port: pl.DataFrame, column: str, count: str, cases: tuple[str, ..
         per_port.group_by("name", "role").agg(pl.col(count).sum()).filter(pl.col(count) > 0)
         .sort([count, "name"], descending=[True, False])
     )  # fmt: skip
-    shown = totals.head(MOST_PORTS)
+    shown = totals.head(MAX_PORTS)
     largest = per_port[column].max()
     top = float(largest) if isinstance(largest, (int, float)) else 0.0
     cells = {(row["case"], row["name"]): row for row in per_port.iter_rows(named=True)}
@@ -106,7 +106,7 @@ def _shade(row: dict[str, float] | None, column: str, top: float) -> Shade:
         reasons = (
             ("port's limit", row["dropped_limit_packets"]),
             ("shared memory", row["dropped_pool_packets"]),
-            ("marking law", row["dropped_aqm_packets"]),
+            ("AQM", row["dropped_aqm_packets"]),
         )
         why = ", ".join(f"{name} {wording.whole(packets)}" for name, packets in reasons if packets)
         details = f"{wording.whole(row['dropped_packets'])} of {wording.whole(row['offered'])} packets dropped"

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from narrows.runs.index import Entry, Member
     from narrows.runs.store import Store
 
-MOST_BYTES = 8_000_000
+MAX_BYTES = 8_000_000
 """A page larger than this is a defect: it is meant to be mailed."""
-MOST_CASES = 30
+MAX_CASES = 30
 """Cases that are charted: more are neither told apart nor mailed."""
 
 
@@ -76,10 +76,11 @@ def _plain(pattern: str) -> str:
 def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     """The page's text."""
     frames = results.frames
-    charted = frames.of(frames.cases[:MOST_CASES])
+    charted = frames.of(frames.cases[:MAX_CASES])
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
-    charts = {chart.identifier: chart for chart in _own(results) + _charts(charted)}
+    with style.unchecked():
+        charts = {chart.identifier: chart for chart in _own(results) + _charts(charted)}
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
     live = coverage.table(results)
@@ -115,11 +116,11 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         charts=charts,
         contents=_contents(frames, charts, claims=bool(verdicts), beside=bool(beside), live=bool(live)),
         long=long,
-        most_flows=over_time.MOST_FLOWS,
+        most_flows=over_time.MAX_FLOWS,
         data=bundle.data,
         slowdown_missing=slowdown.missing(charted),
         losses=losses.table(charted),
-        most_ports=losses.MOST_PORTS,
+        most_ports=losses.MAX_PORTS,
         verdicts=[verdict for verdict in verdicts if verdict.word != "not-run"],
         unjudged=[verdict for verdict in verdicts if verdict.word == "not-run"],
         counts=scorecard.counts(verdicts),

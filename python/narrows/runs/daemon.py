@@ -30,7 +30,7 @@ INTERRUPTED: Final = 130
 _GUEST_KERNEL: Final = "the guest's kernel"
 _QEMU: Final = "QEMU"
 
-_MOST_CHARACTERS: Final = 2000
+_MAX_CHARACTERS: Final = 2000
 """Of what it said last, that an error repeats."""
 
 
@@ -133,9 +133,9 @@ def _words(said: str) -> tuple[str, list[str]]:
     lines = [line.strip() for line in lines if line.strip()]
     places = [place for place, line in enumerate(lines) if line.startswith("error:")]
     if not places:
-        return (lines[-1][-_MOST_CHARACTERS:] if lines else ""), []
+        return (lines[-1][-_MAX_CHARACTERS:] if lines else ""), []
     helps = [line for line in lines[places[-1] + 1 :] if line.startswith("help:")]
-    return lines[places[-1]].removeprefix("error:").strip()[:_MOST_CHARACTERS], helps
+    return lines[places[-1]].removeprefix("error:").strip()[:_MAX_CHARACTERS], helps
 
 
 def _signal(number: int) -> str:

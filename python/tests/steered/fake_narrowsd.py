@@ -1,6 +1,5 @@
-"""A narrowsd that carries no traffic: its contract over synthetic tables. `FAKE_NARROWSD` says how runs go."""
+"""A narrowsd that carries no traffic: the simulator makes its tables. `FAKE_NARROWSD` says how runs go."""
 
-import hashlib
 import json
 import os
 import signal
@@ -10,9 +9,9 @@ import threading
 import time
 from pathlib import Path
 
-import synthetic
+from narrows import native
+from narrows.columns import tables
 
-_LABELS = ("experiment", "arm", "axes", "declared")
 _ENDS = {
     "refuses": (2, "error: 240 hosts are too many for a guest\n  help: at most 64 hosts fit"),
     "lacks": (3, "error: qemu-system-x86_64 is not installed\n  help: install QEMU"),
@@ -22,15 +21,16 @@ _ENDS = {
 }
 
 
+ENGINE = "00000000"
 _NO_KERNEL = "there is no kernel for the guest"
 
 
 def main():
     match sys.argv[1:]:
         case ["--version"]:
-            print(f"narrowsd {_version()}")
+            print(f"narrowsd {_version()}+{ENGINE}")
         case ["sources"]:
-            print(json.dumps({"package": _version(), "engine": "0", "components": {}}))
+            print(_sources())
         case ["doctor", "--json"]:
             for subject, good, found, backend in (
                 ("QEMU", True, "qemu-system-x86_64 8.2.0", "guest"),
@@ -71,15 +71,16 @@ def _run(plan, seed, out, backend):
     print(json.dumps({"progress": [end_ns // 2, end_ns, 500_000]}), flush=True)
     time.sleep(float(os.environ.get("FAKE_NARROWSD_SECONDS", "0")))
     out.mkdir(exist_ok=True)
-    tables = synthetic.tables(
-        plan["arm-for-the-synthesis"], seed + int(os.environ.get("FAKE_NARROWSD_SHIFT", "100")), end_ns / 1e9
-    )
-    for name, table in tables.items():
+    made = native.Run(json.dumps(plan), seed + int(os.environ.get("FAKE_NARROWSD_SHIFT", "100"))).join()
+    for name in tables():
         if (mode, name) == ("forgets", "ports"):
             continue
+        table = made.table(name)
         whole = table.drop("marked_bytes") if (mode, name) == ("changes", "flows") else table
         whole.write_ipc_stream(out / f"{name}.arrow")
-    (out / "manifest.json").write_text(json.dumps(_manifest(plan, seed, backend, mode, end_ns)))
+    (out / "manifest.json").write_text(
+        json.dumps(_manifest(plan, made.manifest()["plan_hash"], seed, backend, mode, end_ns))
+    )
 
 
 def _hang(end_ns):
@@ -100,11 +101,10 @@ def _hang(end_ns):
     os._exit(130)
 
 
-def _manifest(plan, seed, backend, mode, end_ns):
-    bare = {key: value for key, value in plan.items() if key not in _LABELS}
+def _manifest(plan, plan_hash, seed, backend, mode, end_ns):
     late = mode == "is-late"
     manifest = {
-        "version": _version(), "plan_hash": hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()[:16],
+        "version": native.plan_version(plan, by=_sources()), "plan_hash": plan_hash,
         "seed": seed, "threads": 1, "simulated_ns": end_ns, "packet_hops": 1_000_000, "events": 1_000_000,
         "cpu_ns": 900_000_000, "wall_ns": end_ns, "ns_per_packet_hop": 900, "backend": backend,
         "kernel": _kernel(backend),
@@ -127,6 +127,10 @@ def _manifest(plan, seed, backend, mode, end_ns):
 
 def _kernel(backend):
     return os.environ.get("FAKE_NARROWSD_KERNEL", "6.12.8-fake") if backend == "guest" else os.uname().release
+
+
+def _sources():
+    return json.dumps({"package": _version(), "engine": ENGINE, "components": {}})
 
 
 def _version():

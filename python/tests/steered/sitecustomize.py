@@ -1,0 +1,3 @@
+"""Steers the native module of every process that has this folder on its path."""
+
+import steer  # noqa: F401

@@ -1,0 +1,50 @@
+"""No file says what `words.toml` forbids, and Markdown wraps."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import CHECKOUT, TESTS
+
+RULES = tomllib.loads((TESTS / "words.toml").read_text())
+
+
+def matching(patterns):
+    return {path for pattern in patterns for path in CHECKOUT.glob(pattern) if ".venv" not in path.parts}
+
+
+def found_in(text, name, *, markdown):
+    """Each offence as `line: what, instead`."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in RULES["word"]:
+            flags = 0 if word.get("exact") else re.IGNORECASE
+            if name not in word.get("except", ()) and (hit := re.search(word["pattern"], line, flags)):
+                yield f"{name}:{number}: '{hit.group()}': say {word['instead']}"
+        if markdown and len(line) > RULES["max_line"] and not line.startswith("|") and "](" not in line:
+            yield f"{name}:{number}: {len(line)} characters: wrap at {RULES['max_line']}"
+
+
+CHECKED = sorted(matching(RULES["files"]) - matching(RULES["pending"]))
+
+
+def test_every_file_speaks_the_fields_language():
+    assert len(CHECKED) > 100
+    offences = [
+        offence
+        for path in CHECKED
+        for offence in found_in(path.read_text(), path.relative_to(CHECKOUT).as_posix(), markdown=path.suffix == ".md")
+    ]
+    assert not offences, "\n" + "\n".join(offences)
+
+
+@pytest.mark.parametrize(("text", "count"), [
+    ("The round trip is short.", 1), ("the round-trip time", 0), ("MOST_BYTES = 1\nmost_bytes = 1", 1), ("x" * 121, 1),
+    ("| " + "x" * 121, 0), ("Marking law; sent again", 2),
+])  # fmt: skip
+def test_what_is_forbidden_is_found(text, count):
+    assert len(list(found_in(text, "a.md", markdown=True))) == count
+
+
+def test_what_is_pending_is_there():
+    assert all(list(CHECKOUT.glob(pattern)) for pattern in (*RULES["pending"], *RULES["files"])), Path.cwd()
