@@ -24,7 +24,7 @@ def show(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A name of this kind.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Shows the components that an experiment may choose by name, and their parameters.
+    """Show the components that an experiment may choose by name, and their parameters.
 
     Without a name, lists those of the kind, or all.
     """
@@ -55,7 +55,7 @@ def show(
 
 
 def schema() -> None:
-    """Prints the JSON Schema of experiment files, for editors."""
+    """Print the JSON Schema of experiment files, for editors."""
     from narrows import native
 
     with codes():
