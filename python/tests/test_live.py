@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import TWO_ARMS, fake_narrowsd
+from conftest import CHECKOUT, TWO_ARMS, fake_narrowsd
 from typer.testing import CliRunner
 
 import narrows
@@ -53,6 +53,13 @@ def until(found, seconds=20):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.05)
     return value
+
+
+def test_what_the_checkout_has_built_is_found(monkeypatch):
+    monkeypatch.delenv("NARROWSD", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(daemon, "_can_run", lambda path: True)
+    assert daemon.find() == CHECKOUT / daemon.BUILT
 
 
 def test_live_runs_lie_beside_the_simulated_ones(two_arms, narrowsd, folder):

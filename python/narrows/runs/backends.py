@@ -11,7 +11,7 @@ from narrows import native
 from narrows.runs import daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from narrows.experiment.plans import Plan
 
@@ -56,11 +56,17 @@ class Backend(StrEnum):
         if self is Backend.SIM:
             return native.version() if plan is None else native.plan_version(plan)
         program = daemon.version() if plan is None else native.plan_version(plan, by=daemon.sources())
-        return f"{program} on {', '.join(daemon.guest()) if self is Backend.GUEST else os.uname().release}"
+        return f"{program} on {self._kernel()}"
 
-    def version_of(self, plan: Plan) -> str:
-        """Of a plan's results, as they would be made now."""
-        return self.version(plan.body) if self.is_live else plan.version
+    def versions_of(self, plans: Sequence[Plan]) -> dict[str, str]:
+        """Of each plan's results, by its hash, as they would be made now; narrowsd is asked once for all."""
+        if self is Backend.SIM:
+            return {plan.hash: plan.version for plan in plans}
+        by, kernel = daemon.sources(), self._kernel()
+        return {plan.hash: f"{native.plan_version(plan.body, by=by)} on {kernel}" for plan in plans}
+
+    def _kernel(self) -> str:
+        return ", ".join(daemon.guest()) if self is Backend.GUEST else os.uname().release
 
     def stored(self, plan: str) -> str:
         """The name of the folder that holds its runs of a plan, by the plan's hash."""

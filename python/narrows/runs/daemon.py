@@ -49,7 +49,7 @@ def find() -> Path:
     installed = shutil.which("narrowsd")
     if installed:
         return Path(installed).resolve()
-    built = Path(__file__).resolve().parents[2] / BUILT
+    built = Path(__file__).resolve().parents[3] / BUILT
     if _can_run(built):
         return built
     raise EnvironmentLacks("narrowsd, which makes live runs, is not here\n  help: run `make narrowsd` in the checkout")

@@ -85,8 +85,10 @@ def _expected(file: str, _changed_ns: int, *, quick: bool, backend: Backend) -> 
     """Without the plans' bodies: those of all figures are megabytes, and take seconds to expand."""
     experiment = Experiment(file, quick=quick)
     members = tuple((plan.hash, plan.arm, plan.axes) for plan in experiment.plans)
-    versions = tuple(backend.version_of(plan) for plan in experiment.plans)
-    return Expected(experiment.title, experiment.seeds, members, versions)
+    versions = backend.versions_of(experiment.plans)
+    return Expected(
+        experiment.title, experiment.seeds, members, tuple(versions[plan.hash] for plan in experiment.plans)
+    )
 
 
 def changed(entry: Entry, store: Store) -> str:

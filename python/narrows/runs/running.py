@@ -38,6 +38,8 @@ class Job:
 
     plan: Plan
     seed: int
+    version: str
+    """Of its results, as they would be made now."""
     threads: int = 1
     """Most threads; the results do not depend on them."""
     backend: Backend = Backend.SIM
@@ -47,11 +49,6 @@ class Job:
     def key(self) -> Key:
         """What names its results."""
         return self.backend.stored(self.plan.hash), self.seed
-
-    @property
-    def version(self) -> str:
-        """Of its results, as they would be made now. Raises `EnvironmentLacks` where what makes them is not here."""
-        return self.backend.version_of(self.plan)
 
     @property
     def request(self) -> Request:
@@ -182,9 +179,14 @@ class Wanted:
     """The runs of some experiments: those that are there, and those that are missing."""
 
     def __init__(self, experiments: Sequence[Experiment], store: Store, *, threads: int = 1) -> None:
+        """Raises `EnvironmentLacks` where what makes the runs is not here."""
+        versions = [item.backend.versions_of(item.plans) for item in experiments]
         store.prepare()
         self.jobs = _distinct(
-            Job(plan, seed, threads, item.backend) for item in experiments for seed in item.seeds for plan in item.plans
+            Job(plan, seed, version[plan.hash], threads, item.backend)
+            for item, version in zip(experiments, versions, strict=True)
+            for seed in item.seeds
+            for plan in item.plans
         )
         self.missing = tuple(job for job in self.jobs if store.state(*job.key, job.version) is not State.WHOLE)
         missing = {job.key for job in self.missing}
