@@ -10,6 +10,8 @@ from narrows import native
 _HEADINGS = {
     "controller": "Controllers",
     "aqm": "AQMs",
+    "congestion-point": "Congestion points",
+    "edge": "Edge functions",
     "topology": "Topologies",
     "size-distribution": "Size distributions",
     "profile": "Host profiles",

@@ -1,7 +1,10 @@
 //! A component as written becomes one value for each of its parameters.
 
+use std::ops::Range;
+
 use narrows_core::cc::{EcnUse, Settings, Spec};
 use narrows_core::cc::{Kind, Parameter, Value};
+use narrows_core::component;
 use narrows_core::queue::{AqmConfig, aqm};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
@@ -23,7 +26,7 @@ pub(crate) fn resolve(
         let span = if written.name_span.is_empty() { &written.span } else { &written.name_span };
         return Err(Problem::UnknownName { what: "controller", name: written.name.clone(), known }.at(span));
     };
-    let values = values(spec.name, spec.parameters, written)?;
+    let values = values(spec.name, spec.parameters, written, &written.span)?;
     let ecn = match (spec.ecn, ecn) {
         (EcnUse::Exact, Some(denied)) if !denied.value => {
             return Err(Problem::NeedsEcn { controller: spec.name }.at(&denied.span));
@@ -36,25 +39,38 @@ pub(crate) fn resolve(
 
 /// What is written of an AQM: `"none"` is none.
 pub(crate) fn aqm(written: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
-    const NONE: &str = "none";
-    let choice = &written.value.0;
-    if choice.name == NONE {
-        return Ok(None);
-    }
-    let Some(spec) = aqm::SPECS.iter().find(|spec| spec.name == choice.name) else {
-        let known = [NONE].into_iter().chain(aqm::SPECS.iter().map(|spec| spec.name)).map(str::to_owned).collect();
-        let span = if choice.name_span.is_empty() { &written.span } else { &choice.name_span };
-        return Err(Problem::UnknownName { what: "AQM", name: choice.name.clone(), known }.at(span));
-    };
-    let located = Located { value: choice.clone(), span: written.span.clone() };
-    let values = values(spec.name, spec.parameters, &located)?;
+    let Some((spec, values)) = chosen("AQM", aqm::SPECS, &written.value.0, &written.span)? else { return Ok(None) };
     let config = AqmConfig::new(spec.name, &Settings::new(spec.parameters, &values)).expect("it is in the registry");
     let problem = |sentence: &str| Problem::Malformed { sentence: sentence.to_owned(), help: None }.at(&written.span);
     config.map(Some).map_err(problem)
 }
 
+/// The component that is written and a value for each of its parameters; `"none"` is none.
+pub(crate) fn chosen(
+    what: &'static str,
+    specs: &'static [component::Spec],
+    written: &Controller,
+    span: &Range<usize>,
+) -> Judged<Option<(&'static component::Spec, Vec<Value>)>> {
+    const NONE: &str = "none";
+    if written.name == NONE {
+        return Ok(None);
+    }
+    let Some(spec) = specs.iter().find(|spec| spec.name == written.name) else {
+        let known = [NONE].into_iter().chain(specs.iter().map(|spec| spec.name)).map(str::to_owned).collect();
+        let span = if written.name_span.is_empty() { span } else { &written.name_span };
+        return Err(Problem::UnknownName { what, name: written.name.clone(), known }.at(span));
+    };
+    Ok(Some((spec, values(spec.name, spec.parameters, written, span)?)))
+}
+
 /// One value for each parameter: what is written, or the default.
-fn values(of: &'static str, parameters: &'static [Parameter], written: &Located<Controller>) -> Judged<Vec<Value>> {
+fn values(
+    of: &'static str,
+    parameters: &'static [Parameter],
+    written: &Controller,
+    span: &Range<usize>,
+) -> Judged<Vec<Value>> {
     let mut values: Vec<Value> = parameters.iter().map(|parameter| parameter.default).collect();
     for (name, scalar) in &written.parameters {
         let Some(index) = parameters.iter().position(|parameter| parameter.name == name.value) else {
@@ -67,7 +83,7 @@ fn values(of: &'static str, parameters: &'static [Parameter], written: &Located<
         Some((parameter, _)) => {
             let sentence = format!("`{}` of `{of}` is missing", parameter.name);
             let help = Some(format!("add `{}`, {}", parameter.name, describe(parameter.kind)));
-            Err(Problem::Malformed { sentence, help }.at(&written.span))
+            Err(Problem::Malformed { sentence, help }.at(span))
         }
         None => Ok(values),
     }

@@ -8,7 +8,6 @@ use narrows_core::units::{Span, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-pub mod bridge;
 pub mod host;
 pub mod located;
 pub mod network;

@@ -1,8 +1,9 @@
 //! Every component that an experiment chooses by name, for help, documents and schemas: what the registries say.
 
 use narrows_core::cc::{self, EcnUse};
-use narrows_core::component::{Kind, Parameter};
-use narrows_core::queue::aqm;
+use narrows_core::component::{Kind, Parameter, Spec};
+use narrows_core::edge;
+use narrows_core::queue::{aqm, congestion_point};
 use serde_json::{Value as Json, json};
 
 use crate::controller::{describe_value, shown};
@@ -12,7 +13,7 @@ use crate::traffic::sizes::BUILT_IN;
 /// A component of one of these kinds.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
-    /// `controller`, `aqm`, `topology`, `size-distribution`, `profile`.
+    /// `controller`, `aqm`, `congestion-point`, `edge`, `topology`, `size-distribution`, `profile`.
     pub kind: &'static str,
     /// As experiments write it.
     pub name: &'static str,
@@ -41,16 +42,17 @@ pub fn components() -> Vec<Listed> {
         source: spec.source,
         parameters: spec.parameters,
     });
-    let aqms = aqm::SPECS.iter().map(|spec| Listed {
-        kind: "aqm",
-        name: spec.name,
-        about: spec.about,
-        source: spec.source,
-        parameters: spec.parameters,
-    });
+    let parts = |kind, specs: &'static [Spec]| {
+        specs.iter().map(move |spec| {
+            let Spec { name, about, source, parameters } = *spec;
+            Listed { kind, name, about, source, parameters }
+        })
+    };
     let sizes = BUILT_IN.iter().map(|(name, about, source, _)| (*name, *about, *source));
     controllers
-        .chain(aqms)
+        .chain(parts("aqm", aqm::SPECS))
+        .chain(parts("congestion-point", congestion_point::SPECS))
+        .chain(parts("edge", edge::SPECS))
         .chain(TOPOLOGIES.iter().copied().map(plain("topology")))
         .chain(sizes.map(plain("size-distribution")))
         .chain(PROFILES.iter().copied().map(plain("profile")))

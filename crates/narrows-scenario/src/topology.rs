@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use narrows_core::component::Settings;
 use narrows_core::queue::aqm::Size;
+use narrows_core::queue::congestion_point;
 use narrows_core::queue::drr::{MOST_CLASSES, MOST_WEIGHT};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
@@ -16,7 +18,8 @@ use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::network::{self, LinkClass, Pool};
 use crate::experiment::quantity::{Quantity, Room};
-use narrows_plan::{CongestionPoint, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope};
+use crate::experiment::selector::CongestionPoint;
+use narrows_plan::{CongestionPoint as Point, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope};
 
 mod bridge;
 mod dumbbell;
@@ -196,7 +199,7 @@ impl LinkSpec {
             spec.aqm = controller::aqm(aqm)?;
         }
         if let Some(point) = &class.congestion_point {
-            spec.congestion_point = qcn_of(&point.value)?;
+            spec.congestion_point = qcn_of(point)?;
         }
         if let Some(scheduler) = &class.scheduler {
             spec.scheduler = scheduler_of(&scheduler.value)?;
@@ -219,7 +222,7 @@ impl LinkSpec {
             };
         }
         if let Some(bridge) = &class.bridge {
-            spec.bridge = bridge::bridge_of(&bridge.value)?;
+            spec.bridge = bridge::bridge_of(bridge)?;
         }
         Ok(spec)
     }
@@ -298,14 +301,12 @@ struct Qcn {
     scope: Scope,
 }
 
-/// The largest weight of a queue's growth.
-const MOST_GROWTH_WEIGHT: u64 = 64;
 /// The set point for each 10 Gbit/s where nothing is said.
 const SET_POINT_AT_10_GBPS: u64 = 33_000;
 
 impl Qcn {
     /// At a port: its own set point is below the threshold of its marking, so that it acts first.
-    fn at(self, rate: Rate, aqm: Option<AqmConfig>) -> CongestionPoint {
+    fn at(self, rate: Rate, aqm: Option<AqmConfig>) -> Point {
         let marks_at = match aqm {
             Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
                 mark_at: Size::Packets(packets),
@@ -318,32 +319,20 @@ impl Qcn {
         let usual = Bytes::new(rate.scaled(SET_POINT_AT_10_GBPS, Rate::from_gbps(10).as_bps()).as_bps());
         let set_point = self.set_point.unwrap_or(usual.min(Bytes::new(marks_at / 2)).max(Bytes::new(FULL_PACKET)));
         let sampling = CongestionPointConfig { set_point, weight: self.weight, sample_base: self.sample_base };
-        CongestionPoint { sampling, scope: self.scope }
+        Point { sampling, scope: self.scope }
     }
 }
 
-fn qcn_of(written: &network::CongestionPoint) -> Judged<Option<Qcn>> {
-    let network::CongestionPoint::Qcn(qcn) = written else { return Ok(None) };
-    let bytes = |what: &str, written: &Option<Located<Quantity<Bytes>>>| {
-        let Some(bytes) = written else { return Ok(None) };
-        let (least, most) = (Bytes::new(FULL_PACKET), Bytes::new(500_000_000_000));
-        if bytes.value.0 < least || bytes.value.0 > most {
-            let [value, least, most] = [bytes.value.0, least, most].map(|bytes| bytes.to_string());
-            return Err(Problem::OutOfRange { what: what.to_owned(), value, least, most }.at(&bytes.span));
+fn qcn_of(written: &Located<CongestionPoint>) -> Judged<Option<Qcn>> {
+    let chosen = controller::chosen("congestion point", congestion_point::SPECS, &written.value.0, &written.span)?;
+    Ok(chosen.map(|(spec, values)| {
+        let settings = Settings::new(spec.parameters, &values);
+        Qcn {
+            set_point: settings.bytes_or_auto("set-point"),
+            weight: u8::try_from(settings.count("weight")).unwrap_or(u8::MAX),
+            sample_base: settings.bytes("sample-base"),
+            scope: if settings.choice("notify") == "tor" { Scope::Tor } else { Scope::SourceDatacenter },
         }
-        Ok(Some(bytes.value.0))
-    };
-    if let Some(weight) = &qcn.weight {
-        bounded("weight", weight, weight.value, MOST_GROWTH_WEIGHT)?;
-    }
-    Ok(Some(Qcn {
-        set_point: bytes("set-point", &qcn.set_point)?,
-        weight: qcn.weight.as_ref().and_then(|weight| u8::try_from(weight.value).ok()).unwrap_or(2),
-        sample_base: bytes("sample-base", &qcn.sample_base)?.unwrap_or(Bytes::new(150_000)),
-        scope: match qcn.notify {
-            Some(network::Notify::SourceDatacenter) => Scope::SourceDatacenter,
-            Some(network::Notify::Tor) | None => Scope::Tor,
-        },
     }))
 }
 

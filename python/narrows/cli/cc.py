@@ -64,6 +64,8 @@ def describe(spec: dict[str, Any]) -> None:
 
 _PLACES = {
     "aqm": "aqm = {{ {} = {{ … }} }}",
+    "congestion-point": "congestion-point = {{ {} = {{}} }}",
+    "edge": "bridge = {{ {} = {{}} }}",
     "topology": "[topology.{}]",
     "size-distribution": 'size = {{ cdf = "{}" }}',
     "profile": 'host = {{ profile = "{}" }}',

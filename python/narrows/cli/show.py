@@ -19,7 +19,7 @@ from narrows.errors import bad_input
 def show(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help="controller, aqm, topology, size-distribution, profile, or a NAME."),
+        typer.Argument(metavar="KIND", help="Such as aqm or topology (`narrows show` lists the kinds), or a NAME."),
     ] = None,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A name of this kind.")] = None,
     json: options.Json = False,

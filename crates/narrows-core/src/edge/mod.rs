@@ -5,3 +5,6 @@
 //! the emulator and the daemon alike.
 
 pub mod dcib;
+
+/// Every edge function's [`Spec`](crate::component::Spec).
+pub const SPECS: &[crate::component::Spec] = &[dcib::SPEC];

@@ -5,6 +5,7 @@
 //! [`CongestionPoint::interval`] a sample is due, and only then must the driver know the exact backlog
 //! ([`CongestionPoint::sample`]).
 
+use crate::component::{Kind, Parameter, Spec, Value};
 use crate::rng::SmallStream;
 use crate::units::Bytes;
 
@@ -18,6 +19,46 @@ const INTERVALS: [u64; 8] = [300, 150, 100, 75, 60, 50, 43, 37];
 const PARTS: u64 = 300;
 /// An interval is drawn uniformly within so many percent around the table's.
 const JITTER_PERCENT: u64 = 15;
+
+/// What experiments may choose.
+pub const SPEC: Spec = Spec {
+    name: "qcn",
+    about: "Samples a port's queue and tells the senders of the sampled packets how congested it is.",
+    source: "[802.1Qau; Annulus]",
+    parameters: &[
+        Parameter {
+            name: "set-point",
+            kind: Kind::Bytes,
+            default: Value::Auto,
+            range: Some((1_500, 500_000_000_000)),
+            about: "where the queue is to be held, IP bytes; auto: 33 KB per 10 Gbit/s, at most half of the port's marking threshold",
+        },
+        Parameter {
+            name: "weight",
+            kind: Kind::Count,
+            default: Value::Count(2),
+            range: Some((0, 64)),
+            about: "what growth weighs beside the distance from the set point",
+        },
+        Parameter {
+            name: "sample-base",
+            kind: Kind::Bytes,
+            default: Value::Bytes(Bytes::new(150_000)),
+            range: Some((1_500, 500_000_000_000)),
+            about: "bytes between two samples without congestion",
+        },
+        Parameter {
+            name: "notify",
+            kind: Kind::Choice(&["tor", "source-datacenter"]),
+            default: Value::Choice(0),
+            range: None,
+            about: "who is told: hosts on the same switch, or of the same datacenter",
+        },
+    ],
+};
+
+/// Every congestion point's [`Spec`].
+pub const SPECS: &[Spec] = &[SPEC];
 
 /// Parameters of a congestion point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

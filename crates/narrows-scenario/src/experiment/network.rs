@@ -6,10 +6,9 @@ use narrows_core::units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::bridge::Bridge;
 use super::located::Located;
 use super::quantity::{Fraction, Quantity, Room};
-use super::selector::{Anything, Aqm};
+use super::selector::{Anything, Aqm, CongestionPoint, EdgePair};
 
 /// A class of links, and the ports that feed them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -34,7 +33,7 @@ pub struct LinkClass {
     /// Which packets may be lost so; `"all"` where nothing is said.
     pub loss_of: Option<LossOf>,
     /// What the routers at its two ends do together; links between routers only.
-    pub bridge: Option<Located<Bridge>>,
+    pub bridge: Option<Located<EdgePair>>,
 }
 
 /// Which packets a wire loses.
@@ -59,31 +58,6 @@ pub struct Pool {
     pub alpha: Located<Fraction>,
 }
 
-/// What samples a port's queue and tells the senders near by, if they listen: see `near-source` of a host.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CongestionPoint {
-    /// Nothing.
-    None,
-    /// QCN [802.1Qau].
-    Qcn(Qcn),
-}
-
-/// The parameters of [`CongestionPoint::Qcn`].
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Qcn {
-    /// Where the queue is to be held, IP bytes. Where nothing is said, 33 KB for each 10 Gbit/s, and no more than half of
-    /// the port's marking threshold.
-    pub set_point: Option<Located<Quantity<Bytes>>>,
-    /// What growth weighs beside the distance from the set point, 0 to 64; 2 where nothing is said.
-    pub weight: Option<Located<u64>>,
-    /// Bytes between two samples without congestion; 150 KB where nothing is said.
-    pub sample_base: Option<Located<Quantity<Bytes>>>,
-    /// Who is told; `"tor"` where nothing is said.
-    pub notify: Option<Notify>,
-}
-
 /// How a port serves several classes of traffic: see `service-class` of a traffic.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -100,16 +74,6 @@ pub enum Scheduler {
 pub struct Drr {
     /// By class, from 0: 2 to 8 of them, each 1 to 1000.
     pub weights: Located<Vec<u16>>,
-}
-
-/// Whom a congestion point tells.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Notify {
-    /// Hosts on the same switch.
-    Tor,
-    /// Hosts of the same datacenter.
-    SourceDatacenter,
 }
 
 /// Values by dotted path.

@@ -5,7 +5,8 @@ use std::fmt;
 
 use narrows_core::cc::SPECS;
 use narrows_core::component::{Kind, Parameter, Value};
-use narrows_core::queue::aqm;
+use narrows_core::edge;
+use narrows_core::queue::{aqm, congestion_point};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -147,7 +148,7 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
                     CONTROLLER => {
                         ("two controllers", "keep one; several share a run through the `cc` of each [[traffic]]")
                     }
-                    _ => ("two AQMs", "keep one"),
+                    _ => ("two components", "keep one"),
                 };
                 return Err(A::Error::custom(format_args!(
                     "{one} in one place: `{}` and `{second}`{}{help}",
@@ -169,27 +170,40 @@ impl<'de> Deserialize<'de> for Controller {
     }
 }
 
-/// An AQM: its name, or a table from its name to parameters.
-#[derive(Clone, Debug)]
-pub struct Aqm(pub Controller);
+macro_rules! chosen {
+    ($($(#[$doc:meta])* $name:ident $kind:literal $none:literal $specs:path;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name(pub Controller);
 
-impl<'de> Deserialize<'de> for Aqm {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        choice(deserializer, "an AQM").map(Aqm)
-    }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                choice(deserializer, $kind).map($name)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                $kind.into()
+            }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let none = json_schema!({ "const": "none", "description": $none });
+                choices([none], $specs.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
+            }
+        }
+    )*};
 }
 
-impl JsonSchema for Aqm {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "aqm".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let none = json_schema!({ "const": "none", "description": "Tail drop." });
-        choices([none], aqm::SPECS.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
-    }
+chosen! {
+    /// An AQM: its name, or a table from its name to parameters.
+    Aqm "an AQM" "Tail drop." aqm::SPECS;
+    /// What samples a port's queue and tells the senders, if they listen: see `near-source` of a host.
+    CongestionPoint "a congestion point" "Nothing." congestion_point::SPECS;
+    /// What the routers at both ends of a link do together.
+    EdgePair "an edge function" "Nothing." edge::SPECS;
 }
 
 /// One of these components: by its name where nothing must be said of it, or a table from its name to parameters.

@@ -283,6 +283,7 @@ cc = "cubic"
 end = "1s"
 "#;
     assert!(plans(graph)[0].network.links.iter().any(|link| link.bridge.is_some()));
+    assert_eq!(plans(&graph.replace("bridge = { dcib = {} }", "bridge = \"dcib\"")), plans(graph));
     let mut all = String::new();
     for (from, to) in [
         ("dcib = {}", "dcib = { share = 0 }"),
@@ -293,7 +294,7 @@ end = "1s"
         ("dcib = {}", "dcib = { round-trip = \"2min\" }"),
         ("dcib = {}", "dcib = { hiding = \"hush\" }"),
         ("dcib = {}", "dcib = { clones = 3 }"),
-        ("bridge = { dcib = {} }", "bridge = \"dcib\""),
+        ("bridge = { dcib = {} }", "bridge = \"dcip\""),
         ("loss-of = \"data\"", "loss-of = \"syn\""),
         ("edge = { ", "edge = { bridge = { dcib = {} }, "),
         ("forward = {}", "forward = { bridge = \"none\" }"),

@@ -1,17 +1,15 @@
 //! Bridges: what is written of one, and what it is at a link of some rate and delay.
 
+use narrows_core::component::Settings;
+use narrows_core::edge;
 use narrows_core::edge::dcib::{Chooser, Config, Hiding, Share};
 use narrows_core::units::{Bytes, Rate, Span};
 
-use super::{FULL_PACKET, bounded};
+use crate::controller;
 use crate::error::{Judged, Problem};
-use crate::experiment::bridge::{self, Choose, Dcib};
 use crate::experiment::located::Located;
-use crate::experiment::quantity::Quantity;
-use narrows_plan::{Graph, NodeKind};
-
-/// As many as a packet's count of tries has room for.
-const MOST_REPAIRS: u64 = 14;
+use crate::experiment::selector::EdgePair;
+use narrows_plan::{Graph, Link, NodeKind};
 
 /// What a link's class says of a bridge; the rest follows from the link.
 #[derive(Clone, Copy, Debug)]
@@ -45,53 +43,31 @@ impl Bridge {
     }
 }
 
-pub(super) fn bridge_of(written: &bridge::Bridge) -> Judged<Option<Bridge>> {
-    let bridge::Bridge::Dcib(dcib) = written else { return Ok(None) };
-    let Dcib { share, choose, rate, round_trip, repairs, store, hiding, hold, held } = &**dcib;
-    if let Some(repairs) = repairs {
-        bounded("repairs", repairs, repairs.value, MOST_REPAIRS)?;
-    }
-    Ok(Some(Bridge {
-        share: share.as_ref().map_or(Ok(Share::TENTH), |share| {
-            if share.0 > 0.0 && share.0 <= 1.0 {
-                return Ok(Share::from_q32(share.scaled(32).max(1)));
-            }
-            let [what, value, least, most] = ["share", &share.0.to_string(), "above 0", "1"].map(str::to_owned);
-            Err(Problem::OutOfRange { what, value, least, most }.at(&share.span))
-        })?,
-        chooser: match choose {
-            Some(Choose::Bernoulli) => Chooser::Bernoulli,
-            Some(Choose::Band) => Chooser::Band,
-            Some(Choose::Sampled) | None => Chooser::Sampled,
-        },
-        hiding: match hiding {
-            Some(bridge::Hiding::ResequenceRepairable) => Hiding::ResequenceRepairable,
-            Some(bridge::Hiding::Snoop) => Hiding::Snoop,
-            Some(bridge::Hiding::Nothing) => Hiding::Nothing,
-            Some(bridge::Hiding::Resequence) | None => Hiding::Resequence,
-        },
-        repairs: repairs.as_ref().and_then(|repairs| u8::try_from(repairs.value).ok()).unwrap_or(3),
-        rate: within("rate", rate.as_ref(), Rate::from_mbps(1), Rate::from_gbps(100_000))?,
-        round_trip: within("round-trip", round_trip.as_ref(), Span::from_us(1), Span::from_secs(60))?,
-        store: within("store", store.as_ref(), Bytes::new(FULL_PACKET), Bytes::new(1 << 42))?,
-        hold: within("hold", hold.as_ref(), Span::from_us(1), Span::from_secs(60))?,
-        held: within("held", held.as_ref(), Bytes::new(FULL_PACKET), Bytes::new(1 << 42))?,
-    }))
-}
-
-fn within<T: Copy + PartialOrd + std::fmt::Display>(
-    what: &str,
-    written: Option<&Located<Quantity<T>>>,
-    least: T,
-    most: T,
-) -> Judged<Option<T>> {
-    match written {
-        Some(written) if !(least..=most).contains(&written.value.0) => {
-            let [value, least, most] = [written.value.0, least, most].map(|value| value.to_string());
-            Err(Problem::OutOfRange { what: what.to_owned(), value, least, most }.at(&written.span))
+pub(super) fn bridge_of(written: &Located<EdgePair>) -> Judged<Option<Bridge>> {
+    let chosen = controller::chosen("edge function", edge::SPECS, &written.value.0, &written.span)?;
+    Ok(chosen.map(|(spec, values)| {
+        let settings = Settings::new(spec.parameters, &values);
+        Bridge {
+            share: Share::from_q32(settings.real("share")),
+            chooser: match settings.choice("choose") {
+                "bernoulli" => Chooser::Bernoulli,
+                "band" => Chooser::Band,
+                _ => Chooser::Sampled,
+            },
+            hiding: match settings.choice("hiding") {
+                "resequence-repairable" => Hiding::ResequenceRepairable,
+                "snoop" => Hiding::Snoop,
+                "nothing" => Hiding::Nothing,
+                _ => Hiding::Resequence,
+            },
+            repairs: u8::try_from(settings.count("repairs")).unwrap_or(u8::MAX),
+            rate: settings.rate_or_auto("rate"),
+            round_trip: settings.span_or_auto("round-trip"),
+            store: settings.bytes_or_auto("store"),
+            hold: settings.span_or_auto("hold"),
+            held: settings.bytes_or_auto("held"),
         }
-        written => Ok(written.map(|written| written.value.0)),
-    }
+    }))
 }
 
 /// Refuses bridges that nobody could be at both ends of, and such as would sit beside what decides late who is next.
@@ -102,8 +78,9 @@ pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
             let sentence = format!("`{}` has a bridge, and a host at one end", link.name);
             return refuse(sentence, "a bridge joins two routers: write it in `wan`, or at a link of two switches");
         }
-        let back = graph.links.iter().find(|back| (back.from, back.to) == (link.to, link.from));
-        if back.is_none_or(|back| back.bridge.is_none()) {
+        // Of parallel links, any may be the way back.
+        let is_back = |back: &&Link| (back.from, back.to) == (link.to, link.from) && back.bridge.is_some();
+        if !graph.links.iter().any(|back| is_back(&back)) {
             let sentence = format!("`{}` has a bridge in one direction only", link.name);
             return refuse(sentence, "write it in `both`: its acknowledgements go the other way");
         }

@@ -39,11 +39,13 @@ mod receive;
 mod resequence;
 mod round_trip;
 mod seen;
+mod spec;
 mod transmit;
 
 pub use choose::{Chooser, Share};
 pub use edge::Edge;
 pub use receive::ReceiveCounters;
+pub use spec::SPEC;
 pub use transmit::TransmitCounters;
 
 use crate::packet::Ecn;
