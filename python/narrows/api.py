@@ -168,7 +168,8 @@ def _executor(
 def load(name: str, *, out: str | Path = RUNS) -> Results:
     """Results that are there already, by the experiment's identifier, name, place, file or folder.
 
-    `@guest` or `@native` behind it names those of a real kernel. Raises `BadInput`.
+    `@guest` or `@native` behind it names those of a real kernel, `~1` those from before its file was edited. Raises
+    `BadInput`.
     """
     store = Store(Path(out))
     return Results(Index(store.root).find(name), store)

@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import TWO_ARMS
+from conftest import CHECKOUT, TWO_ARMS
 
 import narrows
 from narrows import api
 from narrows.experiment import Experiment, seeds_text
-from narrows.experiment.randomness import may_draw
+from narrows.experiment.randomness import DRAWING, may_draw
 from narrows.results import mixed_versions, versions
 from narrows.runs.index import Index
 from narrows.runs.processes import Processes
@@ -311,6 +311,11 @@ def changed(where, key, value):
 def test_what_may_follow_the_seed_is_known(change):
     assert not may_draw(PLAN)
     assert may_draw(changed(*change))
+
+
+def test_the_controllers_that_draw_are_those_that_take_random_numbers():
+    sources = (CHECKOUT / "crates/narrows-core/src/cc").glob("*.rs")
+    assert {path.stem for path in sources if re.search(r"random: context\.random", path.read_text())} == DRAWING
 
 
 def test_the_worker_ends_with_its_parent(two_arms, folder):
