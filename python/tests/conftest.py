@@ -101,6 +101,14 @@ def two_arms(folder):
     return path
 
 
+@pytest.fixture
+def without_charts(monkeypatch):
+    """Reports without charts, which take most of a page's time, for tests that look at nothing of them."""
+    from narrows.report import page
+
+    monkeypatch.setattr(page, "_charts", lambda frames: [])
+
+
 def fake_narrowsd(folder):
     """A program that keeps narrowsd's contract, and carries no traffic."""
     path = folder / "narrowsd"

@@ -256,7 +256,7 @@ about = "named second"
 
 
 @pytest.fixture
-def linux(folder):
+def linux(folder, without_charts):
     """A folder with two scenarios of two arms and two seeds."""
     for name in ("one", "two"):
         path = folder / "experiments" / "linux" / name / "experiment.toml"

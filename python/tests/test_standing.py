@@ -45,7 +45,7 @@ def draw(results):
 
 
 @pytest.fixture
-def office(folder):
+def office(folder, without_charts):
     """A paper with two figures, each with a claim; nothing is run."""
     paper = folder / "experiments" / "office"
     for number in (1, 2):
