@@ -174,7 +174,7 @@ pub const FULL_PAYLOAD: u16 = 1448;
 /// Ethernet framing around an IP packet: header and check, preamble, gap.
 pub const FRAMING_BYTES: u64 = 38;
 /// The shortest frame with its preamble and gap.
-pub const LEAST_WIRE_BYTES: u64 = 84;
+pub const MIN_WIRE_BYTES: u64 = 84;
 
 impl Segment {
     /// Size of the IP packet: what queues, limits and thresholds count.

@@ -43,7 +43,7 @@ use pair::{build, stack_for};
 
 const MSS: u64 = 1448;
 /// More than any script sends in one moment: a sender that never falls silent fails instead of hanging.
-const MOST_IN_A_MOMENT: usize = 10_000;
+const MAX_IN_A_MOMENT: usize = 10_000;
 
 type Outcome = Result<(), String>;
 
@@ -220,7 +220,7 @@ impl Play {
         let before = self.sent.len();
         while let Some(segment) = self.end.poll_transmit(self.now, &self.stack) {
             self.sent.push_back((self.now, segment));
-            if self.sent.len() > before + MOST_IN_A_MOMENT {
+            if self.sent.len() > before + MAX_IN_A_MOMENT {
                 return Err("it sends without end".to_owned());
             }
         }

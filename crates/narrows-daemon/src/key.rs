@@ -10,7 +10,7 @@ use narrows_wire::Key;
 use crate::failure::Failure;
 
 /// More than a key and blanks around it.
-const MOST_BYTES: u16 = 4_096;
+const MAX_BYTES: u16 = 4_096;
 
 /// Reads a key that its owner alone can read, and that is root's or the caller's.
 ///
@@ -35,7 +35,7 @@ pub(crate) fn read(path: &Path) -> Result<Key, Failure> {
     }
     let mut bytes = Vec::new();
     file.by_ref()
-        .take(u64::from(MOST_BYTES))
+        .take(u64::from(MAX_BYTES))
         .read_to_end(&mut bytes)
         .map_err(|error| cannot(error.to_string(), draw))?;
     let text = std::str::from_utf8(&bytes)

@@ -26,9 +26,9 @@ use std::time::Duration;
 /// How long a heartbeat counts.
 pub const ALIVE: Duration = Duration::from_millis(40);
 /// Largest frame that is handed to the process, bytes.
-pub const LONGEST_FRAME: usize = 9_472 - 8 - FRAME_BYTES;
+pub const MAX_FRAME: usize = 9_472 - 8 - FRAME_BYTES;
 /// Most addresses that are told apart as this machine's own.
-pub const MOST_OWN: usize = 8;
+pub const MAX_OWN: usize = 8;
 
 /// Bytes ahead of a frame's own in `struct narrows_frame`.
 const FRAME_BYTES: usize = 24;
@@ -104,13 +104,13 @@ impl Settings {
         bytes.extend(u32::try_from(ALIVE.as_nanos()).unwrap_or(u32::MAX).to_ne_bytes());
         bytes.extend(self.port.to_ne_bytes());
         bytes.extend(self.tunnel.to_ne_bytes());
-        let own: Vec<&IpAddr> = self.own.iter().take(MOST_OWN).collect();
+        let own: Vec<&IpAddr> = self.own.iter().take(MAX_OWN).collect();
         bytes.extend([self.sign.unwrap_or(0), u8::try_from(own.len()).unwrap_or(0)]);
         for interface in self.interfaces {
             bytes.extend(interface.mac);
         }
         bytes.extend([0; 2]);
-        for at in 0..MOST_OWN {
+        for at in 0..MAX_OWN {
             bytes.extend(match own.get(at) {
                 Some(IpAddr::V4(address)) => address.to_ipv6_mapped().octets(),
                 Some(IpAddr::V6(address)) => address.octets(),

@@ -10,7 +10,7 @@ use narrows_core::units::Span;
 use narrows_plan::Graph;
 
 /// Most parts of a partition. Sites beyond them share the last one.
-pub const MOST_PARTS: usize = 16;
+pub const MAX_PARTS: usize = 16;
 
 /// Which part each node belongs to, and how far apart the parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Partition {
         sites.dedup();
         let part_of = |site: u16| {
             let place = sites.binary_search(&site).expect("the sites are the nodes'");
-            u32::try_from(place.min(MOST_PARTS - 1)).expect("few parts")
+            u32::try_from(place.min(MAX_PARTS - 1)).expect("few parts")
         };
         let parts: Vec<u32> = graph.nodes.iter().map(|node| part_of(node.site)).collect();
         let mut delays: BTreeMap<(u32, u32), Span> = BTreeMap::new();
@@ -52,7 +52,7 @@ impl Partition {
         if delays.values().any(|&delay| delay < least || delay == Span::ZERO) {
             return Partition::whole(graph);
         }
-        let mut sources = vec![Vec::new(); sites.len().clamp(1, MOST_PARTS)];
+        let mut sources = vec![Vec::new(); sites.len().clamp(1, MAX_PARTS)];
         for ((to, from), delay) in delays {
             sources[to as usize].push((from, delay));
         }

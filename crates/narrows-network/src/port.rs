@@ -23,7 +23,7 @@ use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
 use classes::Classes;
-use narrows_core::packet::{FRAMING_BYTES, LEAST_WIRE_BYTES};
+use narrows_core::packet::{FRAMING_BYTES, MIN_WIRE_BYTES};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
@@ -61,7 +61,7 @@ impl Line {
 /// Bytes that an IP packet of this size occupies on the wire.
 #[inline]
 fn wire_bytes(ip_bytes: u32) -> u64 {
-    (u64::from(ip_bytes) + FRAMING_BYTES).max(LEAST_WIRE_BYTES)
+    (u64::from(ip_bytes) + FRAMING_BYTES).max(MIN_WIRE_BYTES)
 }
 
 /// What became of a packet that was offered to a port.

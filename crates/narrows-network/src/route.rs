@@ -92,7 +92,7 @@ impl fmt::Display for GraphError {
             }
             GraphError::TooManyWays { node } => write!(
                 f,
-                "node {node} chooses among too many equally short ways: at most {MOST_EQUAL} at one node, and {MOST_MEMBERS} in all"
+                "node {node} chooses among too many equally short ways: at most {MAX_EQUAL} at one node, and {MAX_MEMBERS} in all"
             ),
             GraphError::Unreachable { from, to } => write!(f, "host {from} has no path to host {to}"),
         }
@@ -107,8 +107,8 @@ const NONE: u32 = u32::MAX;
 const GROUP: u32 = 1 << 31;
 const NUMBER_BITS: u32 = 12;
 /// Most members of one group, and of all groups together.
-const MOST_EQUAL: usize = 1 << NUMBER_BITS;
-const MOST_MEMBERS: usize = (GROUP >> NUMBER_BITS) as usize;
+const MAX_EQUAL: usize = 1 << NUMBER_BITS;
+const MAX_MEMBERS: usize = (GROUP >> NUMBER_BITS) as usize;
 
 /// Where a host hangs.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +236,7 @@ impl Routes {
     /// The table entry of a new group; `None` if there is no room for it.
     fn add_group(&mut self, links: &[u32]) -> Option<u32> {
         let first = self.members.len();
-        if links.len() > MOST_EQUAL || first + links.len() > MOST_MEMBERS {
+        if links.len() > MAX_EQUAL || first + links.len() > MAX_MEMBERS {
             return None;
         }
         self.members.extend_from_slice(links);

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::packet::{FRAMING_BYTES, FULL_PAYLOAD, HEADER_BYTES, LEAST_WIRE_BYTES, SYN_BYTES};
+use narrows_core::packet::{FRAMING_BYTES, FULL_PAYLOAD, HEADER_BYTES, MIN_WIRE_BYTES, SYN_BYTES};
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_network::{Network, Payload};
 use narrows_plan::{FlowStart, Graph};
 
 fn wire(payload: u64) -> Bytes {
-    Bytes::new((payload + HEADER_BYTES + FRAMING_BYTES).max(LEAST_WIRE_BYTES))
+    Bytes::new((payload + HEADER_BYTES + FRAMING_BYTES).max(MIN_WIRE_BYTES))
 }
 
 /// The hops of one path.

@@ -30,11 +30,11 @@ use crate::{Limits, Overrides, select, stack, topology};
 use narrows_plan::{Graph, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
 
 /// Most plans of one experiment: arms × combinations of the axes.
-pub const MOST_PLANS: u64 = 10_000;
+pub const MAX_PLANS: u64 = 10_000;
 /// Most parts of all plans together: nodes, links, listed flows, pairs and hosts, points of distributions.
-const MOST_PARTS: u64 = 10_000_000;
+const MAX_PARTS: u64 = 10_000_000;
 /// Most text that is read again for each plan, bytes of all plans together.
-const MOST_TEXT: u64 = 1 << 30;
+const MAX_TEXT: u64 = 1 << 30;
 /// Longest run.
 const LONGEST: Span = Span::from_secs(86_400);
 
@@ -119,17 +119,17 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         axes.iter().map(|axis| Ok((axis.paths.as_slice(), axis.parsed(text)?))).collect::<Judged<_>>()?;
     let combinations = axes.iter().try_fold(arms.len() as u64, |all, (_, values)| all.checked_mul(values.len() as u64));
     let count = combinations.unwrap_or(u64::MAX);
-    if count > MOST_PLANS {
+    if count > MAX_PLANS {
         let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
         return Err(
-            Problem::TooMany { what: "arms times combinations of the sweep", value: count, most: MOST_PLANS }.at(&span)
+            Problem::TooMany { what: "arms times combinations of the sweep", value: count, most: MAX_PLANS }.at(&span)
         );
     }
 
     let read = count * source.text.len() as u64;
-    if read > MOST_TEXT {
+    if read > MAX_TEXT {
         let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
-        return Err(Problem::TooMany { what: "bytes of text, times plans", value: read, most: MOST_TEXT }.at(&span));
+        return Err(Problem::TooMany { what: "bytes of text, times plans", value: read, most: MAX_TEXT }.at(&span));
     }
 
     let mut plans: Vec<Plan> = vec![];
@@ -179,9 +179,9 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             let named = Labels { experiment: name.clone(), arm: arm.name.value.clone(), axes: labels, declared };
             let plan = plan(&file, named, &arm.span, settings)?;
             parts += size(&plan);
-            if parts > MOST_PARTS {
+            if parts > MAX_PARTS {
                 let what = "nodes, links and listed flows of all plans";
-                return Err(Problem::TooMany { what, value: parts, most: MOST_PARTS }.at(&arm.span));
+                return Err(Problem::TooMany { what, value: parts, most: MAX_PARTS }.at(&arm.span));
             }
             plans.push(plan);
         }
@@ -329,7 +329,7 @@ fn range(from: &str, to: &str, step: &str) -> Option<Vec<String>> {
         return None;
     }
     let mut values = vec![];
-    for index in 0..=u32::try_from(MOST_PLANS).ok()? {
+    for index in 0..=u32::try_from(MAX_PLANS).ok()? {
         let value = from.stepped(step, index)?;
         if !value.at_most(to) {
             return Some(values);
@@ -573,7 +573,7 @@ fn sampled_flows(sample: &Sample, sampling: &Sampling, traffic: &[Traffic]) -> J
 }
 
 /// Most samples of one kind and place.
-const MOST_SAMPLES: u64 = 100_000_000;
+const MAX_SAMPLES: u64 = 100_000_000;
 
 fn sampling(sample: &Sample, network: &mut Graph, named: &Named, schedule: &Schedule) -> Judged<Sampling> {
     let every = |what: &'static str, at: Option<&Located<Quantity<Span>>>| -> Judged<Span> {
@@ -583,8 +583,8 @@ fn sampling(sample: &Sample, network: &mut Graph, named: &Named, schedule: &Sche
             return Err(Problem::Zero { what }.at(&at.span));
         }
         let samples = schedule.end.since(Time::ZERO).as_ps() / span.as_ps();
-        if samples > MOST_SAMPLES {
-            return Err(Problem::TooMany { what: "samples", value: samples, most: MOST_SAMPLES }.at(&at.span));
+        if samples > MAX_SAMPLES {
+            return Err(Problem::TooMany { what: "samples", value: samples, most: MAX_SAMPLES }.at(&at.span));
         }
         Ok(span)
     };

@@ -143,7 +143,7 @@ enum FlowName {
 pub struct Seeds(pub Vec<u64>);
 
 /// Most seeds of one experiment.
-pub const MOST_SEEDS: u64 = 10_000;
+pub const MAX_SEEDS: u64 = 10_000;
 
 impl Seeds {
     /// What seeds are, for messages.
@@ -159,7 +159,7 @@ impl Seeds {
                 Some((first, last)) => (number(first)?, number(last.strip_prefix('=').unwrap_or(last))?),
                 None => (number(part)?, number(part)?),
             };
-            if first > last || last - first >= MOST_SEEDS || seeds.len() as u64 >= MOST_SEEDS {
+            if first > last || last - first >= MAX_SEEDS || seeds.len() as u64 >= MAX_SEEDS {
                 return None;
             }
             seeds.extend(first..=last);
@@ -170,7 +170,7 @@ impl Seeds {
     /// These, if they are few enough and different.
     fn of(seeds: Vec<u64>) -> Option<Seeds> {
         let different = seeds.iter().collect::<BTreeSet<_>>().len() == seeds.len();
-        (!seeds.is_empty() && different && seeds.len() as u64 <= MOST_SEEDS).then_some(Seeds(seeds))
+        (!seeds.is_empty() && different && seeds.len() as u64 <= MAX_SEEDS).then_some(Seeds(seeds))
     }
 }
 

@@ -37,10 +37,10 @@ mod warnings;
 
 pub use controller::{describe_value, parameter_value, real_text, shown};
 pub use error::{CdfFault, Error, FlowFault, Problem};
-pub use expand::MOST_PLANS;
+pub use expand::MAX_PLANS;
 pub use experiment::json_schema;
 pub use offered::offered_load;
-pub use topology::{MOST_HOSTS, MOST_LINKS};
+pub use topology::{MAX_HOSTS, MAX_LINKS};
 pub use warnings::Warning;
 
 /// An experiment, expanded.

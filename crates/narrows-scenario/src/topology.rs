@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use narrows_core::component::Settings;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::congestion_point;
-use narrows_core::queue::drr::{MOST_CLASSES, MOST_WEIGHT};
+use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
@@ -29,9 +29,9 @@ mod star;
 mod two_datacenters;
 
 /// Most hosts of one network: a connection's number has 12 bits for the host that opens it.
-pub const MOST_HOSTS: u32 = 4_096;
+pub const MAX_HOSTS: u32 = 4_096;
 /// Most links, counting each direction.
-pub const MOST_LINKS: u64 = 1_048_576;
+pub const MAX_LINKS: u64 = 1_048_576;
 /// Size of a full IP packet, bytes: what a buffer must hold at least.
 const FULL_PACKET: u64 = 1_500;
 
@@ -343,11 +343,11 @@ fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
         Problem::OutOfRange { what: what.to_owned(), value, least, most }.at(&drr.weights.span)
     };
     let weights = &drr.weights.value;
-    if !(2..=MOST_CLASSES).contains(&weights.len()) {
-        return Err(outside("the number of weights", weights.len(), 2, MOST_CLASSES));
+    if !(2..=MAX_CLASSES).contains(&weights.len()) {
+        return Err(outside("the number of weights", weights.len(), 2, MAX_CLASSES));
     }
-    if let Some(&weight) = weights.iter().find(|weight| !(1..=MOST_WEIGHT).contains(weight)) {
-        return Err(outside("a weight", weight.into(), 1, MOST_WEIGHT.into()));
+    if let Some(&weight) = weights.iter().find(|weight| !(1..=MAX_WEIGHT).contains(weight)) {
+        return Err(outside("a weight", weight.into(), 1, MAX_WEIGHT.into()));
     }
     Ok(Some(Scheduler::Drr { weights: weights.clone() }))
 }

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use narrows_core::cc::Spec;
-use narrows_core::queue::drr::MOST_CLASSES;
+use narrows_core::queue::drr::MAX_CLASSES;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_plan::arrivals;
@@ -35,9 +35,9 @@ pub mod sizes;
 pub(crate) use pairs::Group;
 
 /// Most flows of one traffic, expected or listed.
-pub const MOST_FLOWS: u64 = 100_000_000;
+pub const MAX_FLOWS: u64 = 100_000_000;
 /// Most expected flows of a traffic that is `exact`: they are drawn together.
-pub const MOST_EXACT_FLOWS: u64 = 10_000_000;
+pub const MAX_EXACT_FLOWS: u64 = 10_000_000;
 /// Deviations of the logarithm of a log-normal time: below, flows come like a clock; beyond, no run is long enough to see
 /// their mean.
 const SIGMAS: RangeInclusive<f64> = 0.01..=4.0;
@@ -205,8 +205,8 @@ fn service_class(written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<u8> {
             return Err(Problem::NoSuchClass { class: class.value, port: link.name.clone(), classes }.at(&class.span));
         }
     }
-    if usize::from(class.value) >= MOST_CLASSES {
-        let (value, most) = (class.value.to_string(), (MOST_CLASSES - 1).to_string());
+    if usize::from(class.value) >= MAX_CLASSES {
+        let (value, most) = (class.value.to_string(), (MAX_CLASSES - 1).to_string());
         let what = "service-class".to_owned();
         return Err(Problem::OutOfRange { what, value, least: "0".to_owned(), most }.at(&class.span));
     }
@@ -294,7 +294,7 @@ fn open(
         }
         _ => return Err(Problem::OneOf { what: "poisson", keys: &["load", "rate"] }.at(at)),
     };
-    few_enough(total, if exact { MOST_EXACT_FLOWS } else { MOST_FLOWS }, at, scene)?;
+    few_enough(total, if exact { MAX_EXACT_FLOWS } else { MAX_FLOWS }, at, scene)?;
     Ok(groups
         .iter()
         .zip(intervals)
@@ -331,7 +331,7 @@ fn bursts(
         return Err(Problem::OutOfRange { what, value, least, most }.at(&times.sigma.span));
     }
     let means: Vec<Span> = senders.iter().map(|sender| arrivals::thinned(mean, sender.weight)).collect();
-    few_enough(means.iter().map(|mean| arrivals::per_second(*mean)).sum(), MOST_FLOWS, at, scene)?;
+    few_enough(means.iter().map(|mean| arrivals::per_second(*mean)).sum(), MAX_FLOWS, at, scene)?;
     let sizes = sizes(written, written, scene)?;
     let request = written.request.as_ref().map(positive("a request")).transpose()?;
     let weighted: Vec<(&Pairs, f64)> = senders.iter().map(|sender| (&sender.pairs, sender.weight)).collect();

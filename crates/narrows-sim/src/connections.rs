@@ -11,9 +11,9 @@ use narrows_core::units::{Bytes, Time};
 use crate::flows::Flow;
 
 /// Connections that one host may open.
-pub(crate) const MOST_PER_HOST: u32 = 1 << 20;
+pub(crate) const MAX_PER_HOST: u32 = 1 << 20;
 /// Hosts that a numbering of this kind can tell apart.
-pub(crate) const MOST_HOSTS: u32 = 1 << 12;
+pub(crate) const MAX_HOSTS: u32 = 1 << 12;
 
 /// The slot of an end that has never lived, and of one that lives no more.
 const NEVER: u32 = u32::MAX;
@@ -21,7 +21,7 @@ const CLOSED: u32 = u32::MAX - 1;
 
 /// The node that opened a connection.
 pub(crate) const fn opener(connection: u32) -> u32 {
-    connection / MOST_PER_HOST
+    connection / MAX_PER_HOST
 }
 
 /// Which end of a connection: the opener's or the other.
@@ -147,14 +147,14 @@ impl Connections {
     /// The number of the next connection that `host` opens; `None` if it has opened as many as there are numbers.
     pub(crate) fn open(&mut self, host: u32) -> Option<u32> {
         let own = &mut self.numbered[host as usize];
-        let count = u32::try_from(own.len()).ok().filter(|&count| count < MOST_PER_HOST)?;
+        let count = u32::try_from(own.len()).ok().filter(|&count| count < MAX_PER_HOST)?;
         own.push([NEVER, NEVER]);
-        Some(host * MOST_PER_HOST + count)
+        Some(host * MAX_PER_HOST + count)
     }
 
     /// Both slots of a connection. Those that another part opens are not counted here: their table grows on demand.
     fn entry(&mut self, connection: u32) -> &mut [u32; 2] {
-        let (own, count) = (&mut self.numbered[opener(connection) as usize], (connection % MOST_PER_HOST) as usize);
+        let (own, count) = (&mut self.numbered[opener(connection) as usize], (connection % MAX_PER_HOST) as usize);
         if own.len() <= count {
             own.resize(count + 1, [NEVER, NEVER]);
         }
@@ -165,7 +165,7 @@ impl Connections {
     #[inline]
     pub(crate) fn slot(&self, connection: u32, side: Side) -> Option<u32> {
         let own = &self.numbered[opener(connection) as usize];
-        let slot = own.get((connection % MOST_PER_HOST) as usize)?[side as usize];
+        let slot = own.get((connection % MAX_PER_HOST) as usize)?[side as usize];
         (slot < CLOSED).then_some(slot)
     }
 

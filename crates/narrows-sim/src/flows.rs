@@ -12,7 +12,7 @@ use narrows_core::units::{Bytes, Span, Time};
 use narrows_plan::flows::Name;
 
 /// Flows that one run can name: 0 is no tag, and an entry without flows that comes last begins where all others end.
-pub(crate) const MOST_FLOWS: u64 = u32::MAX as u64 - 1;
+pub(crate) const MAX_FLOWS: u64 = u32::MAX as u64 - 1;
 
 /// Names as tags: each traffic entry has a range of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Names {
                 Begins::AtMost(_) => loops += 1,
             }
         }
-        let mut left = MOST_FLOWS.checked_sub(counted)?;
+        let mut left = MAX_FLOWS.checked_sub(counted)?;
         let mut next = 1;
         let first = entries.iter().map(|entry| {
             let first = u32::try_from(next).expect("no more than all tags are given away");
@@ -225,7 +225,7 @@ mod tests {
     /// How many flows of each entry can be named, after the names themselves were seen to be each one's own.
     fn room(entries: &[Begins]) -> Vec<u64> {
         let names = Names::new(entries).expect("enough tags");
-        let ends = names.first.iter().skip(1).map(|&first| u64::from(first)).chain([MOST_FLOWS + 1]);
+        let ends = names.first.iter().skip(1).map(|&first| u64::from(first)).chain([MAX_FLOWS + 1]);
         let room: Vec<u64> = names.first.iter().zip(ends).map(|(&first, end)| end - u64::from(first)).collect();
         for (traffic, &count) in (0..).zip(&room) {
             for sequence in [0, count.saturating_sub(1)].into_iter().filter(|&sequence| sequence < count) {
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn closed_loops_that_ask_for_all_tags_share_them_and_leave_room_for_entries_that_follow() {
-        let (all, endless) = (MOST_FLOWS, AtMost(u64::MAX));
+        let (all, endless) = (MAX_FLOWS, AtMost(u64::MAX));
         for (entries, expected) in [
             (vec![endless, Exactly(0)], vec![all, 0]),
             (vec![Exactly(3), endless, Exactly(0)], vec![3, all - 3, 0]),
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn more_flows_than_tags_have_no_names() {
-        assert!(Names::new(&[Exactly(MOST_FLOWS), Exactly(1)]).is_none());
+        assert!(Names::new(&[Exactly(MAX_FLOWS), Exactly(1)]).is_none());
         assert!(Names::new(&[Exactly(u64::MAX), Exactly(u64::MAX), AtMost(1)]).is_none());
     }
 

@@ -26,7 +26,7 @@ use crate::merge::merge;
 use crate::simulation::{Mail, Progress, SimError, Simulation, deadline, next_horizon, survey};
 
 /// The least delay of a link at which a network is cut: a step of a quarter of it must be worth its exchange.
-const LEAST_LOOK_AHEAD: Span = Span::from_us(100);
+const MIN_LOOK_AHEAD: Span = Span::from_us(100);
 /// Steps within a look-ahead: so far a part may be ahead of another without making it wait.
 const STEPS: u64 = 4;
 /// Events between two looks of the observer at a run of one part: some tens of milliseconds.
@@ -77,7 +77,7 @@ pub fn run(
 ) -> Result<Option<Ran>, SimError> {
     let partition = match threads {
         0 | 1 => Partition::whole(&plan.network),
-        _ => Partition::by_site(&plan.network, LEAST_LOOK_AHEAD),
+        _ => Partition::by_site(&plan.network, MIN_LOOK_AHEAD),
     };
     run_in_parts(plan, seed, &partition, threads, observer)
 }

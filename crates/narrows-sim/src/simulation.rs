@@ -31,8 +31,8 @@ use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use choice::Choice;
 
 use crate::bridges::Bridges;
-use crate::connections::{Connections, Current, End, MOST_HOSTS, MOST_PER_HOST, Place, Side, opener};
-use crate::flows::{Flow, Flows, MOST_FLOWS, Names};
+use crate::connections::{Connections, Current, End, MAX_HOSTS, MAX_PER_HOST, Place, Side, opener};
+use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
 use crate::packet::{Packet, SidePool};
@@ -76,8 +76,8 @@ pub enum SimError {
 pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
     let graph = &plan.network;
     let hosts = graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
-    if hosts > MOST_HOSTS as usize {
-        return Err(SimError::TooManyHosts { hosts, most: MOST_HOSTS });
+    if hosts > MAX_HOSTS as usize {
+        return Err(SimError::TooManyHosts { hosts, most: MAX_HOSTS });
     }
     let mut opened = vec![0_u64; graph.nodes.len()];
     let mut flows = Vec::with_capacity(plan.traffic.len());
@@ -86,12 +86,12 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
         let opens = |host: u32, connections: u64| opened[host as usize] += fresh * connections;
         flows.push(traffic.begins(seed, &plan.schedule, opens));
     }
-    match opened.iter().position(|&connections| connections > u64::from(MOST_PER_HOST)) {
-        None => Names::new(&flows).ok_or(SimError::TooManyFlows { most: MOST_FLOWS }),
+    match opened.iter().position(|&connections| connections > u64::from(MAX_PER_HOST)) {
+        None => Names::new(&flows).ok_or(SimError::TooManyFlows { most: MAX_FLOWS }),
         Some(host) => Err(SimError::TooManyConnections {
             host: graph.nodes[host].name.clone(),
             connections: opened[host],
-            most: MOST_PER_HOST,
+            most: MAX_PER_HOST,
         }),
     }
 }

@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Most hosts of one run: each is a namespace and a device of the kernel.
-pub const MOST_HOSTS: u32 = 1 << 12;
+pub const MAX_HOSTS: u32 = 1 << 12;
 
 /// Network 10.77.0.0/16; host 0 is 10.77.0.1.
 const FIRST_V4: u32 = 0x0a4d_0001;
@@ -19,7 +19,7 @@ const FIRST_SWITCH_V6: u128 = 0xfd4e_4152_524f_5753_0001_0000_0000_0000;
 /// Bits of the IPv6 network.
 pub(crate) const PREFIX_V6: u8 = 64;
 
-/// The IPv4 address of a host, by its node's index, below [`MOST_HOSTS`].
+/// The IPv4 address of a host, by its node's index, below [`MAX_HOSTS`].
 pub const fn v4(host: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(FIRST_V4 + host)
 }
@@ -45,7 +45,7 @@ pub fn host(address: IpAddr) -> Option<u32> {
         IpAddr::V4(address) => address.to_bits().checked_sub(FIRST_V4),
         IpAddr::V6(address) => address.to_bits().checked_sub(FIRST_V6).and_then(|number| u32::try_from(number).ok()),
     };
-    number.filter(|&number| number < MOST_HOSTS)
+    number.filter(|&number| number < MAX_HOSTS)
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn addresses_name_hosts_and_others_name_none() {
-        for number in [0, 1, 255, 256, MOST_HOSTS - 1] {
+        for number in [0, 1, 255, 256, MAX_HOSTS - 1] {
             assert_eq!(host(v4(number).into()), Some(number));
             assert_eq!(host(v6(number).into()), Some(number));
         }
@@ -65,6 +65,6 @@ mod tests {
             assert_eq!((host(switch_v4(switch).into()), host(switch_v6(switch).into())), (None, None));
         }
         assert!(switch_v4((1 << 15) - 2) < Ipv4Addr::new(10, 77, 255, 255));
-        assert!(v4(MOST_HOSTS - 1) < Ipv4Addr::new(10, 77, 255, 255), "no host has the broadcast address");
+        assert!(v4(MAX_HOSTS - 1) < Ipv4Addr::new(10, 77, 255, 255), "no host has the broadcast address");
     }
 }

@@ -39,9 +39,9 @@ use crate::tun::Tun;
 /// Most packets that are read from one host before others are looked at again.
 const BATCH: usize = 32;
 /// Longest sleep: a stop is noticed after this at the latest.
-const LONGEST_SLEEP: Span = Span::from_ms(10);
+const MAX_SLEEP: Span = Span::from_ms(10);
 /// Most packets inside the network, and so the memory that a run can take: 400 MB of full packets.
-const MOST_INSIDE: u32 = 1 << 18;
+const MAX_INSIDE: u32 = 1 << 18;
 
 /// Why there is no emulator.
 #[derive(Debug, thiserror::Error)]
@@ -217,7 +217,7 @@ impl Emulator {
             network: Network::new(&wires(graph), seed)?,
             graph: graph.clone(),
             switches: Switches::new(graph, key),
-            pool: Pool::new(usize::from(options.mtu), MOST_INSIDE),
+            pool: Pool::new(usize::from(options.mtu), MAX_INSIDE),
             tuns: graph.nodes.iter().map(|node| device_of(node.kind)).collect(),
             between: vec![0; graph.nodes.len() * graph.nodes.len()],
             counts: Counts::default(),
@@ -257,7 +257,7 @@ impl Emulator {
             let next = [self.network.next_at(), self.samples.next_at()].into_iter().flatten().min().unwrap_or(until);
             let looked = self.clock.now();
             self.turns.record(looked.since(began));
-            let sleep = self.clock.until(next.min(until)).min(LONGEST_SLEEP);
+            let sleep = self.clock.until(next.min(until)).min(MAX_SLEEP);
             let (ready, _) = match epoll::wait(&epoll, &mut ready, Some(&timespec(sleep))) {
                 Err(Errno::INTR) => continue,
                 ready => ready?,

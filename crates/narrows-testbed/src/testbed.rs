@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::address::MOST_HOSTS;
+use crate::address::MAX_HOSTS;
 use crate::agent::{Agent, AgentError, Notes, Run, Shared};
 use crate::clock::Clock;
 use crate::collect::{Times, collect};
@@ -271,7 +271,7 @@ fn hosts(plan: &Plan) -> impl Iterator<Item = &str> {
 
 /// Refuses plans that this machine does not carry.
 fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> {
-    let (hosts, most) = (hosts(plan).count(), options.most_hosts.min(MOST_HOSTS));
+    let (hosts, most) = (hosts(plan).count(), options.most_hosts.min(MAX_HOSTS));
     if hosts > most as usize {
         return Err(TestbedError::TooManyHosts { hosts, most });
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::key::Key;
-use crate::notification::{HOP_LIMIT, MOST_FEEDBACK, Notification, Unverified};
+use crate::notification::{HOP_LIMIT, MAX_FEEDBACK, Notification, Unverified};
 use crate::refusal::Refusal;
 
 /// A congestion point that may tell this host.
@@ -70,7 +70,7 @@ impl Admission {
             return Err(Refusal::Replayed);
         }
         known.last_ns = said.sent_ns;
-        if said.feedback == 0 || said.feedback > MOST_FEEDBACK {
+        if said.feedback == 0 || said.feedback > MAX_FEEDBACK {
             return Err(Refusal::Feedback);
         }
         Ok(said)

@@ -33,7 +33,7 @@ pub const PORT: u16 = 0x22e7;
 /// The hop limit that switches send with and hosts demand: no router was in between [RFC 5082].
 pub const HOP_LIMIT: u8 = 255;
 /// Largest feedback.
-pub const MOST_FEEDBACK: u8 = 63;
+pub const MAX_FEEDBACK: u8 = 63;
 
 const VERSION: u8 = 1;
 const KIND: u8 = 1;
@@ -54,7 +54,7 @@ pub struct Notification {
     pub sender: u64,
     /// Nanoseconds since 1970 of the switch's clock; each is later than the sender's before.
     pub sent_ns: u64,
-    /// How congested its queue is: 1 to [`MOST_FEEDBACK`].
+    /// How congested its queue is: 1 to [`MAX_FEEDBACK`].
     pub feedback: u8,
     /// Backlog less set point, bytes; what does not fit is at the end of the range.
     pub offset: i32,

@@ -66,7 +66,7 @@ const ROUND_TRIP_WINDOW: Span = Span::from_secs(10);
 /// How long ProbeRoundTrip holds its small window at least.
 const PROBE_ROUND_TRIP: Span = Span::from_ms(200);
 /// The smallest window while acknowledgements come: enough for two delayed ones.
-const LEAST_WINDOW: u64 = 4;
+const MIN_WINDOW: u64 = 4;
 /// The pipe is full when three rounds brought less than a quarter more bandwidth.
 const FULL_ROUNDS: u32 = 3;
 /// Until this many packets are delivered, the window only grows.
@@ -394,7 +394,7 @@ impl Bbr {
             *to = ack.delivered.get() + ack.in_flight.get();
         }
         match dip {
-            Dip::Falling if ack.in_flight.get() <= LEAST_WINDOW => {
+            Dip::Falling if ack.in_flight.get() <= MIN_WINDOW => {
                 *dip = Dip::Holding { until: ack.now + PROBE_ROUND_TRIP, round_passed: false };
                 self.round_end = ack.delivered.get();
             }
@@ -461,10 +461,10 @@ impl Bbr {
             } else if self.window < target || ack.delivered.get() < FIRST_PACKETS {
                 self.window += acked;
             }
-            self.window = self.window.max(LEAST_WINDOW);
+            self.window = self.window.max(MIN_WINDOW);
         }
         if matches!(self.mode, Mode::ProbeRoundTrip(_)) {
-            self.window = self.window.min(LEAST_WINDOW);
+            self.window = self.window.min(MIN_WINDOW);
         }
     }
 

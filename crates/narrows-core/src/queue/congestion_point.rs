@@ -10,7 +10,7 @@ use crate::rng::SmallStream;
 use crate::units::Bytes;
 
 /// Largest quantised feedback: six bits.
-pub const MOST_FEEDBACK: u8 = 63;
+pub const MAX_FEEDBACK: u8 = 63;
 
 /// Bytes between samples by the eighth of the feedback's range, in units of 1/300 of the base: 150, 75, 50, 37.5, 30, 25,
 /// 21.5 and 18.5 KB for a base of 150 KB [802.1Qau].
@@ -75,7 +75,7 @@ pub struct CongestionPointConfig {
 /// What a congestion point tells of one sampled packet's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// How congested it is: 1 to [`MOST_FEEDBACK`].
+    /// How congested it is: 1 to [`MAX_FEEDBACK`].
     pub quantized: u8,
     /// Backlog less set point, bytes.
     pub offset: i64,
@@ -123,7 +123,7 @@ impl CongestionPoint {
         let weight = i128::from(self.config.weight);
         let most = i128::from(self.config.set_point.get()) * (2 * weight + 1);
         let congestion = (i128::from(offset) + weight * i128::from(growth)).clamp(0, most);
-        u8::try_from(congestion * i128::from(MOST_FEEDBACK) / most.max(1)).unwrap_or(MOST_FEEDBACK)
+        u8::try_from(congestion * i128::from(MAX_FEEDBACK) / most.max(1)).unwrap_or(MAX_FEEDBACK)
     }
 
     /// Bytes until the next sample after one with this feedback.

@@ -17,9 +17,9 @@ use crate::units::Bytes;
 /// What a turn gives for a weight of 1: a full packet, so that no turn passes in which nothing can be sent.
 pub const QUANTUM: Bytes = Bytes::new(1_500);
 /// Most classes of one port.
-pub const MOST_CLASSES: usize = 8;
+pub const MAX_CLASSES: usize = 8;
 /// Largest weight.
-pub const MOST_WEIGHT: u16 = 1_000;
+pub const MAX_WEIGHT: u16 = 1_000;
 
 /// The classes of one port, and whose turn it is.
 #[derive(Clone, Debug)]
@@ -41,14 +41,14 @@ struct Share {
 }
 
 impl DeficitRoundRobin {
-    /// Classes with these weights, each at least 1 and at most [`MOST_WEIGHT`], and none with anything to send.
+    /// Classes with these weights, each at least 1 and at most [`MAX_WEIGHT`], and none with anything to send.
     ///
     /// # Panics
-    /// If there are no classes or more than [`MOST_CLASSES`], or a weight is out of range.
+    /// If there are no classes or more than [`MAX_CLASSES`], or a weight is out of range.
     pub fn new(weights: &[u16]) -> DeficitRoundRobin {
-        assert!((1..=MOST_CLASSES).contains(&weights.len()), "a port has one to {MOST_CLASSES} classes");
+        assert!((1..=MAX_CLASSES).contains(&weights.len()), "a port has one to {MAX_CLASSES} classes");
         let share = |&weight: &u16| {
-            assert!((1..=MOST_WEIGHT).contains(&weight), "a weight is 1 to {MOST_WEIGHT}");
+            assert!((1..=MAX_WEIGHT).contains(&weight), "a weight is 1 to {MAX_WEIGHT}");
             Share { quantum: Bytes::new(u64::from(weight) * QUANTUM.get()), deficit: Bytes::ZERO }
         };
         DeficitRoundRobin {

@@ -64,7 +64,7 @@ pub struct Stack {
 }
 
 /// However slow a connection is, so much of it may wait in its host's port: two full packets (Linux `tcp_small_queue_check`).
-pub(crate) const LEAST_SMALL_QUEUE: Bytes = Bytes::new(2 * (FULL_PAYLOAD as u64 + HEADER_BYTES));
+pub(crate) const MIN_SMALL_QUEUE: Bytes = Bytes::new(2 * (FULL_PAYLOAD as u64 + HEADER_BYTES));
 
 impl Stack {
     /// Payload of a full segment, bytes.

@@ -11,7 +11,7 @@
 //! Inside a modelled host the sender drives it, packet by packet. Beside a real one it is driven from outside, by whoever reads
 //! what the kernel's connection has sent and sets its rate.
 
-use crate::queue::congestion_point::MOST_FEEDBACK;
+use crate::queue::congestion_point::MAX_FEEDBACK;
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Rate, Span, Time};
 
@@ -202,7 +202,7 @@ impl NearSource {
         limiter.timer_at = now + self.timer(0, point);
         limiter.heard = now;
         let whole = 1 << GAIN_SHIFT;
-        limiter.rate = limiter.rate.scaled(whole - u64::from(feedback.min(MOST_FEEDBACK)), whole).max(floor);
+        limiter.rate = limiter.rate.scaled(whole - u64::from(feedback.min(MAX_FEEDBACK)), whole).max(floor);
         self.limiter = Some(limiter);
     }
 

@@ -9,7 +9,7 @@ use crate::packet::Flags;
 use crate::units::Time;
 
 /// Most bytes in one run: the length field of IP.
-const MOST_BYTES: u64 = 65_535;
+const MAX_BYTES: u64 = 65_535;
 
 /// The run that waits for more.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +78,6 @@ impl Run {
             && next.marked == self.arrival.marked
             && next.timestamp == self.arrival.timestamp
             && next.flags.contains(Flags::CWR) == self.arrival.flags.contains(Flags::CWR)
-            && next.end.since(self.arrival.start) <= MOST_BYTES
+            && next.end.since(self.arrival.start) <= MAX_BYTES
     }
 }

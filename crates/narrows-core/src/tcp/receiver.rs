@@ -11,7 +11,7 @@ const FIRST_WINDOW: u64 = 65_535;
 /// Reports of a hole that go at once before others wait (Linux `TCP_FASTRETRANS_THRESH`).
 const PROMPT_REPORTS: u8 = 3;
 /// So many reports may wait, and no more (Linux `tcp_comp_sack_nr`).
-const MOST_WAITING_REPORTS: u8 = 44;
+const MAX_WAITING_REPORTS: u8 = 44;
 /// Ranges that every acknowledgement has room for beside the latest (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const TOLD_FIRST: usize = 2;
 /// What reports wait longer for the kernel's convenience (Linux `tcp_comp_sack_slack_ns`).
@@ -19,7 +19,7 @@ const REPORT_SLACK: Span = Span::from_us(100);
 /// Reports wait this part of a round trip: 5 %.
 const REPORTS_PER_ROUND_TRIP: u64 = 20;
 /// Segments with less do not let it grow (Linux `tcp_event_data_recv`), bytes.
-const LEAST_FOR_GROWTH: u64 = 128;
+const MIN_FOR_GROWTH: u64 = 128;
 
 /// One or more segments in a row that the host's receive offload hands up as one [Linux GRO].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl Receiver {
     /// (Linux `tcp_grow_window`).
     #[inline(always)]
     fn grow_window(&mut self, length: u64, stack: &Stack) {
-        if self.growth_left > 0 && length >= LEAST_FOR_GROWTH {
+        if self.growth_left > 0 && length >= MIN_FOR_GROWTH {
             self.growth_left = self.growth_left.saturating_sub(2 * length.max(stack.mss()));
             self.quick_acks |= 1;
         }
@@ -278,7 +278,7 @@ impl Receiver {
         } else if self.reports.prompt < PROMPT_REPORTS {
             self.reports.prompt += 1;
             self.pending = Pending::Now;
-        } else if self.reports.waiting >= MOST_WAITING_REPORTS || (crowds_out && self.reports.waiting > 0) {
+        } else if self.reports.waiting >= MAX_WAITING_REPORTS || (crowds_out && self.reports.waiting > 0) {
             self.pending = Pending::Now;
         } else {
             self.reports.waiting += 1;

@@ -19,14 +19,14 @@ use super::scoreboard::{Delivered, Losses, Scoreboard};
 use super::{EcnMode, Stack};
 use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, RttSample};
 use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
-use crate::queue::congestion_point::MOST_FEEDBACK;
+use crate::queue::congestion_point::MAX_FEEDBACK;
 use crate::rng::SmallStream;
 use crate::units::{Packets, Rate, Span, Time};
 
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
 const DUPLICATE_THRESHOLD: u32 = 3;
 /// An echo older than this is nonsense (Linux `tcp_rtt_tsopt_us`).
-const LONGEST_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
+const MAX_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
 const TICK: Span = Span::from_ms(1);
 
@@ -273,7 +273,7 @@ impl Sender {
         if quoted < self.una || quoted >= self.nxt {
             return Err(Refusal::NotInFlight);
         }
-        if !(1..=MOST_FEEDBACK).contains(&feedback) {
+        if !(1..=MAX_FEEDBACK).contains(&feedback) {
             return Err(Refusal::Feedback);
         }
         near.catch_up(now, stack.line_rate, point);
@@ -534,7 +534,7 @@ impl Sender {
             // The timestamp tells which transmission it was [RFC 7323 §4.1].
             None if news.advanced && news.echo != 0 => {
                 let ticks = timestamp(now).wrapping_sub(news.echo);
-                (ticks < LONGEST_ECHO_MS).then(|| Span::from_ms(u64::from(ticks).max(1)))
+                (ticks < MAX_ECHO_MS).then(|| Span::from_ms(u64::from(ticks).max(1)))
             }
             None => None,
         };

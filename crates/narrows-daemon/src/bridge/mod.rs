@@ -350,7 +350,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::failed)?;
     }
     let ethernet = pair.link == Link::Ethernet;
-    let own = pair.devices.iter().flat_map(Device::addresses).take(kernel::MOST_OWN).collect();
+    let own = pair.devices.iter().flat_map(Device::addresses).take(kernel::MAX_OWN).collect();
     let joined = Joined::load(&Settings {
         interfaces: pair.interfaces,
         ethernet,

@@ -8,7 +8,7 @@ use narrows_core::rng::SmallStream;
 use narrows_core::units::{Span, Time};
 use narrows_kernel::bridge::{Kind, Side};
 use narrows_wire::Key;
-use narrows_wire::tunnel::{End, MOST_TRIES, Names, Opened, Refusal, SALT, Shim};
+use narrows_wire::tunnel::{End, MAX_TRIES, Names, Opened, Refusal, SALT, Shim};
 
 use super::clamp::clamp;
 use super::frame::{Departing, Frame};
@@ -365,7 +365,7 @@ impl Router {
             let is_lost = known.number == mark.number && self.limit.lost(now, v6, bytes, known.sent);
             self.counters.suspected += u64::from(is_lost);
         }
-        let fits = bytes <= self.limit.now(now, v6) && mark.tries <= MOST_TRIES;
+        let fits = bytes <= self.limit.now(now, v6) && mark.tries <= MAX_TRIES;
         let sealed = if fits { self.end.mark(shim, frame.packet()) } else { None };
         let Some(sealed) = sealed else {
             // The limit was lowered after it was sent first: it goes bare.

@@ -25,9 +25,9 @@ const BATCH: usize = 64;
 /// The heartbeat is not written more often.
 const BEAT_NS: u64 = 1_000_000;
 /// Longest sleep: well within the time that a heartbeat counts.
-const LONGEST_SLEEP: Span = Span::from_ms(5);
+const MAX_SLEEP: Span = Span::from_ms(5);
 /// The clock begins anew after so long: it ends after 213 days. The far edge is met again, as after a restart.
-const LONGEST_CLOCK: Span = Span::from_secs(100 * 86_400);
+const MAX_CLOCK: Span = Span::from_secs(100 * 86_400);
 
 /// What a loop is made of.
 pub(super) struct Parts {
@@ -115,7 +115,7 @@ impl Work {
         if router.deadline() <= now {
             router.handle_timeout(now);
         }
-        if now > Time::ZERO + LONGEST_CLOCK {
+        if now > Time::ZERO + MAX_CLOCK {
             self.clock = Clock::start();
             *router = Router::new(Given { clock: unix_ns(), ..self.given.clone() });
         }
@@ -138,7 +138,7 @@ impl Work {
     }
 
     fn sleep(&self) -> Result<(), String> {
-        let until = self.clock.until(self.router.borrow().deadline()).min(LONGEST_SLEEP);
+        let until = self.clock.until(self.router.borrow().deadline()).min(MAX_SLEEP);
         let until = TimeSpec::from_duration(Duration::from_nanos(until.as_ps().div_ceil(1_000)));
         let mut wanted = [PollFd::new(self.frames.wakes(), PollFlags::POLLIN)];
         match ppoll(&mut wanted, Some(until), None) {

@@ -18,7 +18,7 @@ const HOPS: u8 = 64;
 /// Source ports of datagrams: [RFC 6335 §6]'s dynamic ones.
 const FIRST_PORT: u16 = 0xc000;
 /// Most bytes of a link header.
-pub(super) const MOST_LINK: usize = 14;
+pub(super) const MAX_LINK: usize = 14;
 
 /// Bytes that a marked packet is longer by.
 pub(super) const fn extra(v6: bool) -> usize {
@@ -116,7 +116,7 @@ const fn source_port(hash: u64) -> u16 {
 /// The way that something goes out: link header and addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
-    link: [u8; MOST_LINK],
+    link: [u8; MAX_LINK],
     link_bytes: usize,
     pub(super) path: Path,
 }
@@ -124,7 +124,7 @@ pub(super) struct Way {
 impl Way {
     /// The way of a frame that goes out.
     pub(super) fn of(link: &[u8], path: Path) -> Way {
-        let mut way = Way { link: [0; MOST_LINK], link_bytes: link.len().min(MOST_LINK), path };
+        let mut way = Way { link: [0; MAX_LINK], link_bytes: link.len().min(MAX_LINK), path };
         way.link[..way.link_bytes].copy_from_slice(&link[..way.link_bytes]);
         way
     }
@@ -132,7 +132,7 @@ impl Way {
     /// The way back to where a frame came from.
     pub(super) fn back(link: &[u8], path: Path) -> Way {
         let mut way = Way::of(link, path.reversed());
-        if way.link_bytes == MOST_LINK {
+        if way.link_bytes == MAX_LINK {
             way.link[..12].rotate_left(6);
         }
         way

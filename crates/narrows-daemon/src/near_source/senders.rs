@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::key;
 
 /// Largest file that is read.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 const EXAMPLE: &str = "an entry is four lines below [[sender]]:
     [[sender]]
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<Pair, Sender>, Failure> {
 
 fn text(path: &Path) -> std::io::Result<String> {
     let size = fs::metadata(path)?.len();
-    if size > MOST_BYTES {
+    if size > MAX_BYTES {
         return Err(std::io::Error::other(format!("{size} bytes are too many")));
     }
     fs::read_to_string(path)

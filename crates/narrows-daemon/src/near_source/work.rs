@@ -22,11 +22,11 @@ use super::receive::{Datagram, Receiver};
 use super::table::Table;
 
 /// Longest sleep: a stop is noticed after this at the latest.
-const LONGEST_SLEEP: Span = Span::from_ms(10);
+const MAX_SLEEP: Span = Span::from_ms(10);
 /// So long after a notification another is expected.
 const EXPECTED: Span = Span::from_secs(1);
 /// The clock begins anew after so long, when nothing is held: it ends after 213 days.
-const LONGEST_CLOCK: Span = Span::from_secs(86_400);
+const MAX_CLOCK: Span = Span::from_secs(86_400);
 /// Most datagrams that are taken before timers are looked at again.
 const BATCH: usize = 32;
 
@@ -101,7 +101,7 @@ impl Loop {
     ) -> Result<(), String> {
         let lost = |error: std::io::Error| format!("the port for notifications is lost: {error}");
         while !stop.load(Ordering::Relaxed) {
-            if self.reactor.deadline() == Time::NEVER && self.clock.now() > Time::ZERO + LONGEST_CLOCK {
+            if self.reactor.deadline() == Time::NEVER && self.clock.now() > Time::ZERO + MAX_CLOCK {
                 (self.clock, self.heard) = (Clock::start(), None);
             }
             let now = self.clock.now();
@@ -110,7 +110,7 @@ impl Loop {
                 self.reactor.connections().keep_fresh();
             }
             turn(self);
-            let sleep = self.clock.until(self.reactor.deadline()).min(LONGEST_SLEEP);
+            let sleep = self.clock.until(self.reactor.deadline()).min(MAX_SLEEP);
             let sleep = TimeSpec::from_duration(Duration::from_nanos(sleep.as_ps().div_ceil(1_000)));
             let mut wanted = [PollFd::new(self.receiver.socket().as_fd(), PollFlags::POLLIN)];
             match ppoll(&mut wanted, Some(sleep), None) {

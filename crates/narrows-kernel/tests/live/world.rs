@@ -23,7 +23,7 @@ pub(crate) const SENDER: &str = "192.0.2.1";
 pub(crate) const RECEIVER: &str = "192.0.2.2";
 
 /// No transfer sends more.
-const MOST_BYTES: u64 = 100_000_000;
+const MAX_BYTES: u64 = 100_000_000;
 /// `mark.bpf.c`.
 const MARK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mark.bpf.o"));
 const CHUNK: usize = 1 << 16;
@@ -226,7 +226,7 @@ fn send(namespace: &Path, controller: &str, time: Duration) {
     let begin = Instant::now();
     let mut bytes = 0;
     // 200 Mbit/s at most: an application that never gives more than that stays far within the bytes allowed.
-    while begin.elapsed() < time && bytes < MOST_BYTES {
+    while begin.elapsed() < time && bytes < MAX_BYTES {
         stream.write_all(&buffer).expect("the receiver reads");
         bytes += CHUNK as u64;
         let due = Duration::from_nanos(bytes * 8 * 5);

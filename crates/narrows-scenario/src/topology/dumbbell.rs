@@ -6,7 +6,7 @@ use narrows_core::units::{Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MOST_HOSTS, Named, Network, Stack, count, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, without_pool};
 use crate::error::Judged;
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -36,7 +36,7 @@ impl Network for Dumbbell {
     }
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
-        let pairs = count("pairs", self.pairs.as_ref(), 2, MOST_HOSTS / 2)?;
+        let pairs = count("pairs", self.pairs.as_ref(), 2, MAX_HOSTS / 2)?;
         let base = LinkSpec {
             limit: Limit::Packets(Packets::new(100)),
             ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5))

@@ -18,7 +18,7 @@ use crate::experiment::network::LinkClass;
 use narrows_plan::{Graph, Role};
 
 /// 24³/4 = 3456 hosts; two ports more would be more hosts than a network may have.
-const MOST_PORTS: u32 = 24;
+const MAX_PORTS: u32 = 24;
 
 /// Parameters of a fat tree.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -45,11 +45,11 @@ impl Network for FatTree {
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
         let k = self.k.as_ref().map_or(4, |k| k.value);
         if let Some(at) = &self.k
-            && (!(2..=MOST_PORTS).contains(&k) || !k.is_multiple_of(2))
+            && (!(2..=MAX_PORTS).contains(&k) || !k.is_multiple_of(2))
         {
             let (what, value) = ("k (even)".to_owned(), k.to_string());
             return Err(
-                Problem::OutOfRange { what, value, least: "2".to_owned(), most: MOST_PORTS.to_string() }.at(&at.span)
+                Problem::OutOfRange { what, value, least: "2".to_owned(), most: MAX_PORTS.to_string() }.at(&at.span)
             );
         }
         let half = k / 2;

@@ -8,7 +8,7 @@ use narrows_core::units::{Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MOST_HOSTS, MOST_LINKS, Named, Network, Stack, count, pool_of, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, MAX_LINKS, Named, Network, Stack, count, pool_of, without_pool};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -16,7 +16,7 @@ use crate::experiment::network::{LinkClass, Pool};
 use narrows_plan::{Graph, Role};
 
 /// Longest name of a node.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// Parameters of any network. Every link inherits from the class of its role.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -129,8 +129,8 @@ impl Network for Written {
         let mut names: BTreeMap<String, u32> = BTreeMap::new();
         let mut take = |name: &str, at: &Located<String>| -> Judged<()> {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-            if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) {
-                let sentence = format!("`{}` cannot name a node", name.chars().take(LONGEST_NAME).collect::<String>());
+            if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
+                let sentence = format!("`{}` cannot name a node", name.chars().take(MAX_NAME).collect::<String>());
                 let help = Some("use letters, digits, `-` and `_`, at most 64".to_owned());
                 return Err(Problem::Malformed { sentence, help }.at(&at.span));
             }
@@ -158,7 +158,7 @@ impl Network for Written {
         for group in &self.hosts {
             let home = switch_at(&group.switch)?;
             let spec = fabric_at(home)?.with(edge_class)?.with(without_pool(&group.link, "on a host's link")?)?;
-            let many = count("count", group.count.as_ref(), 1, MOST_HOSTS)?;
+            let many = count("count", group.count.as_ref(), 1, MAX_HOSTS)?;
             let switch = &self.switches[home];
             for index in 1..=many {
                 let name = if group.count.is_some() {
@@ -167,17 +167,17 @@ impl Network for Written {
                     group.name.value.clone()
                 };
                 take(&name, &group.name)?;
-                if homes.len() == MOST_HOSTS as usize {
+                if homes.len() == MAX_HOSTS as usize {
                     let value = homes.len() as u64 + 1;
-                    return Err(Problem::TooMany { what: "hosts", value, most: MOST_HOSTS.into() }.at(&group.span));
+                    return Err(Problem::TooMany { what: "hosts", value, most: MAX_HOSTS.into() }.at(&group.span));
                 }
                 builder.host(name, switch.site, switch.rack);
                 homes.push((home, spec.clone()));
             }
         }
-        if let (true, Some(last)) = (2 * (homes.len() + self.links.len()) as u64 > MOST_LINKS, self.links.last()) {
+        if let (true, Some(last)) = (2 * (homes.len() + self.links.len()) as u64 > MAX_LINKS, self.links.last()) {
             let value = 2 * (homes.len() + self.links.len()) as u64;
-            return Err(Problem::TooMany { what: "links", value, most: MOST_LINKS }.at(&last.span));
+            return Err(Problem::TooMany { what: "links", value, most: MAX_LINKS }.at(&last.span));
         }
         let mut switches = vec![];
         for switch in &self.switches {

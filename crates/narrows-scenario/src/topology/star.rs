@@ -7,7 +7,7 @@ use narrows_core::units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MOST_HOSTS, Named, Network, Stack, count, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, without_pool};
 use crate::error::Judged;
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -40,7 +40,7 @@ impl Network for Star {
     }
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
-        let hosts = count("hosts", self.hosts.as_ref(), 3, MOST_HOSTS)?;
+        let hosts = count("hosts", self.hosts.as_ref(), 3, MAX_HOSTS)?;
         let base = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
         let fabric = base.with(&self.fabric)?;
         let edge = fabric.with(without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;

@@ -11,7 +11,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MOST_HOSTS, Named, Network, Stack, count, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, without_pool};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -49,11 +49,11 @@ impl Network for TwoDatacenters {
     }
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
-        let servers = count("servers", self.servers.as_ref(), 12, MOST_HOSTS / 2)?;
+        let servers = count("servers", self.servers.as_ref(), 12, MAX_HOSTS / 2)?;
         let racks = u16::try_from(count("racks", self.racks.as_ref(), 2, 1_024)?).expect("at most 1024");
         let hosts = 2 * u64::from(servers) * u64::from(racks);
-        if let (true, Some(at)) = (hosts > MOST_HOSTS.into(), self.servers.as_ref().or(self.racks.as_ref())) {
-            return Err(Problem::TooMany { what: "hosts", value: hosts, most: MOST_HOSTS.into() }.at(&at.span));
+        if let (true, Some(at)) = (hosts > MAX_HOSTS.into(), self.servers.as_ref().or(self.racks.as_ref())) {
+            return Err(Problem::TooMany { what: "hosts", value: hosts, most: MAX_HOSTS.into() }.at(&at.span));
         }
         let gigabit = Rate::from_gbps(1);
         let fabric = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(gigabit, Span::from_us(5)) }.with(&self.fabric)?;

@@ -2,7 +2,7 @@
 
 use narrows_core::units::{Bytes, Span, Time};
 
-use super::{MOST_FLOWS, Scene, few_enough, positive};
+use super::{MAX_FLOWS, Scene, few_enough, positive};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
@@ -41,7 +41,7 @@ pub struct Incast {
 }
 
 /// Most rounds of one client.
-const MOST_REPEATS: u32 = 10_000_000;
+const MAX_REPEATS: u32 = 10_000_000;
 /// A request where nothing is said: the query of the partition/aggregate pattern [DCTCP §2.2].
 const REQUEST: Bytes = Bytes::new(1_600);
 
@@ -81,7 +81,7 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
         if let (Some(mean), Some(arrivals)) = (mean_interarrival, &written.arrivals) {
             #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
             let answers = (servers.len() * clients.len()) as f64;
-            few_enough(per_second(mean) * answers, MOST_FLOWS, &arrivals.span, scene)?;
+            few_enough(per_second(mean) * answers, MAX_FLOWS, &arrivals.span, scene)?;
         }
         scene.reachable(servers.iter().map(|server| (*server, *client)), &written.span)?;
         let jitter = written.jitter.as_ref().map_or(Span::ZERO, |by| by.value.0);
@@ -97,8 +97,8 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
 fn rounds(repeats: &Located<u32>) -> Judged<u32> {
     match repeats.value {
         0 => Err(Problem::Zero { what: "the number of rounds" }.at(&repeats.span)),
-        value if value > MOST_REPEATS => {
-            let most = MOST_REPEATS.into();
+        value if value > MAX_REPEATS => {
+            let most = MAX_REPEATS.into();
             Err(Problem::TooMany { what: "rounds", value: value.into(), most }.at(&repeats.span))
         }
         repeats => Ok(repeats),

@@ -11,7 +11,7 @@ use crate::offered::{flows_per_second, rounds};
 use narrows_plan::{Connections, Graph, Pairs, Pattern, Traffic};
 
 /// Most connections that one host opens in a run.
-pub(crate) const MOST_CONNECTIONS: u32 = 1 << 20;
+pub(crate) const MAX_CONNECTIONS: u32 = 1 << 20;
 
 /// Connections by the host that opens them, expected where flows come at random.
 pub(crate) struct Opened<'a> {
@@ -33,7 +33,7 @@ impl<'a> Opened<'a> {
             }
         }
         // Six standard deviations of a Poisson count: what is let through does not fail by chance.
-        let most = MOST_CONNECTIONS - 6 * MOST_CONNECTIONS.isqrt();
+        let most = MAX_CONNECTIONS - 6 * MAX_CONNECTIONS.isqrt();
         let Some(host) = self.count.iter().position(|count| *count > f64::from(most)) else { return Ok(()) };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, positive")]
         let connections = self.count[host] as u64;

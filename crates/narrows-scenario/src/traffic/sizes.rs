@@ -21,7 +21,7 @@ pub(crate) const BUILT_IN: &[(&str, &str, &str, &str)] = &[
 ];
 
 /// Most points of a table.
-const MOST_POINTS: usize = 10_000;
+const MAX_POINTS: usize = 10_000;
 /// Largest size: 10 TB.
 const LARGEST: u64 = 10_000_000_000_000;
 
@@ -57,7 +57,7 @@ pub fn parse(name: &str, text: &str) -> Result<SizeDistribution, Problem> {
         if !probability.is_finite() || probability < 0.0 {
             return Err(fail(number, CdfFault::NotTwoNumbers));
         }
-        if size > LARGEST || points.len() >= MOST_POINTS {
+        if size > LARGEST || points.len() >= MAX_POINTS {
             return Err(fail(number, CdfFault::TooLarge));
         }
         if let Some((before, below)) = points.last() {

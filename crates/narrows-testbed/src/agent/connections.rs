@@ -16,7 +16,7 @@ use rustix::net::sockopt;
 
 use super::message::NAME_BYTES;
 use super::socket::Info;
-use super::{Agent, Connection, MOST_PER_HOST, Reading, socket};
+use super::{Agent, Connection, MAX_PER_HOST, Reading, socket};
 use crate::namespace::set_parameter;
 
 impl<'a> Agent<'a> {
@@ -54,10 +54,10 @@ impl<'a> Agent<'a> {
         let classic = choice.ecn && spec(&choice.name).is_none_or(|spec| spec.ecn == EcnUse::Optional);
         self.ask_for_ecn(classic)?;
         let socket = socket::connection(peer, traffic, &self.run.controllers[traffic as usize])?;
-        if self.opened == MOST_PER_HOST {
+        if self.opened == MAX_PER_HOST {
             return Err(Errno::MFILE);
         }
-        let number = self.host * MOST_PER_HOST + self.opened;
+        let number = self.host * MAX_PER_HOST + self.opened;
         self.opened += 1;
         let id = self.insert(socket, traffic, peer, Some(number))?;
         // Its room says that it is connected.

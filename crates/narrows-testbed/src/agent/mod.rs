@@ -46,9 +46,9 @@ use flows::Flows;
 use message::NAME_BYTES;
 
 /// Connections that one host may open: numbers have 20 bits for them.
-const MOST_PER_HOST: u32 = 1 << 20;
+const MAX_PER_HOST: u32 = 1 << 20;
 /// Longest sleep: a stop is noticed after this at the latest.
-const LONGEST_SLEEP: Span = Span::from_ms(10);
+const MAX_SLEEP: Span = Span::from_ms(10);
 /// How often senders are asked for their round trip.
 const ROUND_TRIPS: Span = Span::from_ms(10);
 /// Bytes that are read or written at once.
@@ -300,7 +300,7 @@ impl<'a> Agent<'a> {
         while !self.shared.stop.load(Ordering::Relaxed) {
             self.handle_due()?;
             let next = self.due.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
-            let sleep = self.run.clock.until(next).min(LONGEST_SLEEP);
+            let sleep = self.run.clock.until(next).min(MAX_SLEEP);
             let (ready, _) = match epoll::wait(&self.epoll, &mut ready, Some(&timespec(sleep))) {
                 Err(Errno::INTR) => continue,
                 ready => ready?,

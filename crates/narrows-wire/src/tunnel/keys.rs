@@ -9,7 +9,7 @@ use super::layout::{NONCE, NUMBERED, SALT};
 use crate::key::{Key, LENGTH, TAG};
 
 /// Longest name of an edge, bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// What two edges are called, and the number of what is between them. They differ in nothing but the order of the names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Names {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Empty or too long.
-    #[error("a name has 1 to {LONGEST_NAME} bytes; this has {0}")]
+    #[error("a name has 1 to {MAX_NAME} bytes; this has {0}")]
     Length(usize),
     /// Whatever one says could be held for the other's.
     #[error("the two edges need different names")]
@@ -37,7 +37,7 @@ impl Names {
     /// [`NameError`].
     pub fn new(near: &str, far: &str, tunnel: u16) -> Result<Names, NameError> {
         for name in [near, far] {
-            if !(1..=LONGEST_NAME).contains(&name.len()) {
+            if !(1..=MAX_NAME).contains(&name.len()) {
                 return Err(NameError::Length(name.len()));
             }
         }

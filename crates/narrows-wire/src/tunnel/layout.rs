@@ -26,7 +26,7 @@ pub const WELCOME: usize = HEADER + NONCE + 12 + SALT + TAG;
 /// Smallest marked packet: that of an IPv4 header and a TCP header.
 pub const MARKED: usize = SHIM + 40;
 /// How often a marked packet can be sent.
-pub const MOST_TRIES: u8 = 15;
+pub const MAX_TRIES: u8 = 15;
 
 /// What a datagram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,21 +64,21 @@ pub struct Shim {
     pub number: u32,
     /// The two ECN bits that its host gave it.
     pub ecn: u8,
-    /// How often it has been sent, this time included: 1 to [`MOST_TRIES`].
+    /// How often it has been sent, this time included: 1 to [`MAX_TRIES`].
     pub tries: u8,
 }
 
 impl Shim {
     /// The bytes ahead of the tag.
     pub(super) fn bytes(self, tunnel: u16) -> [u8; NUMBERED] {
-        debug_assert!(self.ecn < 4 && (1..=MOST_TRIES).contains(&self.tries));
+        debug_assert!(self.ecn < 4 && (1..=MAX_TRIES).contains(&self.tries));
         numbered(Kind::Marked, self.tries << 2 | self.ecn, tunnel, self.session, self.number)
     }
 }
 
 /// The bytes of an acknowledgement ahead of its tag.
 pub(super) fn acknowledgement(tunnel: u16, session: u32, number: u32, tries: u8) -> [u8; NUMBERED] {
-    debug_assert!((1..=MOST_TRIES).contains(&tries));
+    debug_assert!((1..=MAX_TRIES).contains(&tries));
     numbered(Kind::Acknowledgement, tries << 2, tunnel, session, number)
 }
 
@@ -195,8 +195,8 @@ impl<'a> Unverified<'a> {
         };
         let (ecn, tries) = (flags & 3, flags >> 2);
         let flags_fit = match kind {
-            Kind::Marked => (1..=MOST_TRIES).contains(&tries),
-            Kind::Acknowledgement => (1..=MOST_TRIES).contains(&tries) && ecn == 0,
+            Kind::Marked => (1..=MAX_TRIES).contains(&tries),
+            Kind::Acknowledgement => (1..=MAX_TRIES).contains(&tries) && ecn == 0,
             Kind::Greeting | Kind::Welcome => flags == 0,
         };
         if !fits || !flags_fit {

@@ -32,7 +32,7 @@ mod window;
 pub use end::{End, Opened};
 pub use keys::{NameError, Names};
 pub use layout::{
-    ACKNOWLEDGEMENT, GREETING, HEADER, Kind, MARKED, MOST_TRIES, Path, SALT, SHIM, Shim, Unverified, WELCOME,
+    ACKNOWLEDGEMENT, GREETING, HEADER, Kind, MARKED, MAX_TRIES, Path, SALT, SHIM, Shim, Unverified, WELCOME,
 };
 
 use std::fmt;

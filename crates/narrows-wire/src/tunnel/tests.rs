@@ -163,7 +163,7 @@ fn every_changed_bit_is_noticed_and_every_length_but_one() {
 
 proptest! {
     #[test]
-    fn what_is_marked_is_read(number: u32, ecn in 0_u8..4, tries in 1..=MOST_TRIES,
+    fn what_is_marked_is_read(number: u32, ecn in 0_u8..4, tries in 1..=MAX_TRIES,
         inner in prop::collection::vec(any::<u8>(), 40..2_000))
     {
         let [left, mut right] = met();

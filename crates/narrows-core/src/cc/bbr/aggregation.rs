@@ -11,7 +11,7 @@ const HALF_ROUNDS: u32 = 5;
 /// An epoch ends at this many packets, old as it must be.
 const EPOCH_PACKETS: u64 = 1 << 20;
 /// The allowance is at most 100 ms at the bandwidth.
-const MOST_US: u64 = 100_000;
+const MAX_US: u64 = 100_000;
 
 /// The excess over the expectation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,7 +55,7 @@ impl Aggregation {
 
     /// Packets to add to the window.
     pub(super) fn allowance(&self, bandwidth: u64) -> u64 {
-        let most = bandwidth.saturating_mul(MOST_US) / BANDWIDTH_ONE;
+        let most = bandwidth.saturating_mul(MAX_US) / BANDWIDTH_ONE;
         self.present.max(self.previous).min(most)
     }
 }

@@ -11,7 +11,7 @@ use super::{BANDWIDTH_ONE, GAIN_ONE, rate_of};
 use crate::units::{Bytes, Rate, Time};
 
 /// Rounds that an interval lasts at least; four times as many at most.
-const LEAST_ROUNDS: u32 = 4;
+const MIN_ROUNDS: u32 = 4;
 /// Lost per delivered packets that make an interval a policer's, in 1/256.
 const LOSS_THRESHOLD: u64 = 50;
 /// Two intervals agree if their rates differ by at most 1/8, or by 4 kbit/s.
@@ -101,10 +101,10 @@ impl LongTerm {
             return self.reset();
         }
         interval.rounds += u32::from(facts.round_started);
-        if interval.rounds < LEAST_ROUNDS {
+        if interval.rounds < MIN_ROUNDS {
             return;
         }
-        if interval.rounds > 4 * LEAST_ROUNDS {
+        if interval.rounds > 4 * MIN_ROUNDS {
             return self.reset();
         }
         // An interval ends at a loss too, when the tokens have run out again.

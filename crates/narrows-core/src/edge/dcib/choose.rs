@@ -47,8 +47,8 @@ pub enum Chooser {
 
 /// What may pass at once below `R` and among the marked: what either rate is in a round trip, for windows come in bursts, and
 /// at least so many full packets.
-const LEAST_BURST: u64 = 50 * 1_500;
-const LEAST_MARKED_BURST: u64 = 20 * 1_500;
+const MIN_BURST: u64 = 50 * 1_500;
+const MIN_MARKED_BURST: u64 = 20 * 1_500;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -76,9 +76,9 @@ impl Choose {
         Choose {
             chooser,
             share,
-            profile: bucket(rate, LEAST_BURST),
-            part: bucket(part, LEAST_MARKED_BURST),
-            lower: bucket(lower, LEAST_BURST),
+            profile: bucket(rate, MIN_BURST),
+            part: bucket(part, MIN_MARKED_BURST),
+            lower: bucket(lower, MIN_BURST),
             owed,
             stream,
         }
@@ -203,7 +203,7 @@ mod tests {
                     marked += size;
                 }
             }
-            let burst = share.of(RATE).bytes_in(ROUND_TRIP).get().max(LEAST_MARKED_BURST);
+            let burst = share.of(RATE).bytes_in(ROUND_TRIP).get().max(MIN_MARKED_BURST);
             let most = share.of(RATE).bytes_in(now.since(Time::ZERO)).get() + burst + 1;
             prop_assert!(marked <= most);
         }

@@ -19,7 +19,7 @@ use crate::units::{Bytes, Span, Time};
 /// A connection is forgotten when nothing has come for so long.
 const IDLE: Span = Span::from_secs(1);
 /// Most connections whose packets are put in order; others' are passed on as they come.
-const MOST_FLOWS: usize = 65_536;
+const MAX_FLOWS: usize = 65_536;
 
 /// What is further ahead of a hole than so many times all that may be held was forged, or went on while nobody looked: it is passed on as it
 /// came, and what comes next stays what it was.
@@ -217,7 +217,7 @@ impl<P: Packet> Resequencer<P> {
 
     /// The first packet of a connection, as far as is known here.
     fn meet(&mut self, now: Time, segment: &Segment<P::Flow>, seen: &Seen) {
-        if self.flows.len() == MOST_FLOWS {
+        if self.flows.len() == MAX_FLOWS {
             return;
         }
         let stream = Stream { next: segment.end(), touched: now, numbers: seen.next(), held: VecDeque::new() };

@@ -3,7 +3,7 @@
 use crate::units::Span;
 
 /// A repair is not sent sooner than so much after an acknowledgement was due, though the time varied less.
-const LEAST_MARGIN: Span = Span::from_ms(1);
+const MIN_MARGIN: Span = Span::from_ms(1);
 
 /// What the time is taken to vary by when it was measured once: an eighth. Between two edges less varies than between two hosts, and a first repair
 /// is to come while the hole is hidden.
@@ -41,12 +41,12 @@ impl RoundTrip {
 
     /// Two round trips without a word while one is due are a silence.
     pub(super) fn silence(&self) -> Span {
-        self.smoothed.saturating_mul(2) + LEAST_MARGIN
+        self.smoothed.saturating_mul(2) + MIN_MARGIN
     }
 
     /// `RTO_A`: what is not acknowledged by then is sent again. Before anything was measured, twice what was configured.
     pub(super) fn timeout(&self) -> Span {
-        self.smoothed + self.variation.saturating_mul(4).max(LEAST_MARGIN)
+        self.smoothed + self.variation.saturating_mul(4).max(MIN_MARGIN)
     }
 }
 

@@ -83,7 +83,7 @@ fn who_rests_saves_nothing() {
 }
 
 fn weights() -> impl Strategy<Value = Vec<u16>> {
-    prop::collection::vec(prop_oneof![1u16..10, 1u16..=MOST_WEIGHT], 1..=MOST_CLASSES)
+    prop::collection::vec(prop_oneof![1u16..10, 1u16..=MAX_WEIGHT], 1..=MAX_CLASSES)
 }
 
 proptest! {
@@ -108,7 +108,7 @@ proptest! {
     /// from any point on, until each has had its turn twice.
     #[test]
     fn no_class_is_ahead_by_more_than_a_quantum_and_a_packet(
-        weights in prop::collection::vec(prop_oneof![1u16..10, 1u16..=MOST_WEIGHT], 2..=4),
+        weights in prop::collection::vec(prop_oneof![1u16..10, 1u16..=MAX_WEIGHT], 2..=4),
         sizes in prop::collection::vec(20u64..=1_500, 1..50), from in 0usize..3_000)
     {
         let mut port = Port::new(&weights);

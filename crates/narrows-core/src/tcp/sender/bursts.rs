@@ -3,7 +3,7 @@
 use super::{Sender, TICK};
 use crate::cc::Phase;
 use crate::tcp::profile::BurstSizing;
-use crate::tcp::{LEAST_SMALL_QUEUE, Stack};
+use crate::tcp::{MIN_SMALL_QUEUE, Stack};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
@@ -13,7 +13,7 @@ const OFFLOAD_WINDOW_DIVISOR: u64 = 3;
 const SMALL_QUEUE_GAINS: (u16, u16) = (200, 120);
 
 /// Segments of a piece at least (`tcp_min_tso_segs`).
-const LEAST_PIECE: u64 = 2;
+const MIN_PIECE: u64 = 2;
 /// So many pieces a second at the rate (`sk_pacing_shift`: 2¹⁰).
 const PER_SECOND: u64 = 1_024;
 /// Bytes of a piece at most (`GSO_LEGACY_MAX_SIZE`).
@@ -48,7 +48,7 @@ impl Sender {
     /// ones; what the roundings take is less than three bytes.
     #[inline(always)]
     pub(in crate::tcp) fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
-        waiting < LEAST_SMALL_QUEUE || self.is_far_below_limit(waiting, stack)
+        waiting < MIN_SMALL_QUEUE || self.is_far_below_limit(waiting, stack)
     }
 
     #[inline(never)]
@@ -67,7 +67,7 @@ impl Sender {
     pub(in crate::tcp) fn small_queue_limit(&self, stack: &Stack) -> Bytes {
         let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
         rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue))
-            .clamp(LEAST_SMALL_QUEUE, stack.profile.small_queue_bytes.max(LEAST_SMALL_QUEUE))
+            .clamp(MIN_SMALL_QUEUE, stack.profile.small_queue_bytes.max(MIN_SMALL_QUEUE))
     }
 
     /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least so many
@@ -114,7 +114,7 @@ impl Sender {
                     BurstSizing::Linux6 => self.offload_goal(least, stack),
                 }
             }
-            _ => self.offload_goal(LEAST_PIECE, stack),
+            _ => self.offload_goal(MIN_PIECE, stack),
         };
         if goal <= 1 {
             return 1;

@@ -10,7 +10,7 @@ use crate::tcp::{EcnMode, Stack};
 use crate::units::{Span, Time};
 
 /// Linux's bound on the reordering degree (`tcp_max_reordering`).
-const MOST_REORDERING: u32 = 300;
+const MAX_REORDERING: u32 = 300;
 /// Least wait for reordering before an early retransmission (Linux `tcp_pause_early_retransmit`).
 const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
 
@@ -80,7 +80,7 @@ impl Sender {
 
     /// A segment arrived after one that lay `distance` above it in the stream.
     fn notice_reordering(&mut self, distance: u32) {
-        self.reordering = self.reordering.max(distance.saturating_add(1)).min(MOST_REORDERING);
+        self.reordering = self.reordering.max(distance.saturating_add(1)).min(MAX_REORDERING);
         self.reordering_seen = true;
     }
 

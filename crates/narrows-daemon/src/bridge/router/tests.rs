@@ -1,6 +1,6 @@
 use super::*;
 use crate::bridge::sample;
-use crate::bridge::wrap::MOST_LINK;
+use crate::bridge::wrap::MAX_LINK;
 use narrows_core::edge::dcib::Share;
 use narrows_core::units::{Rate, Span};
 use proptest::prelude::*;
@@ -120,7 +120,7 @@ fn what_is_marked_is_as_it_was_at_the_other_host() {
             assert_eq!(super::super::frame::class(&out[0][link..]) & 3, 0, "it may be dropped");
             let [inside, back] = pair.take(1, at(1), Side::Outside, &out[0]);
             assert_eq!((inside, back.len()), (vec![frame], 1));
-            if link == MOST_LINK {
+            if link == MAX_LINK {
                 assert_eq!(back[0][..12], [&out[0][6..12], &out[0][..6]].concat());
             }
             let nothing = pair.take(0, at(1), Side::Outside, &back[0]);
