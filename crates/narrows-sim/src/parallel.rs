@@ -111,22 +111,22 @@ pub fn run_in_parts(
     let part = |part| Simulation::part(plan, seed, partition, part, names.clone());
     let parts = (0..partition.count()).map(part).collect::<Result<Vec<_>, SimError>>()?;
     let threads = threads.clamp(1, partition.count());
-    let hall = Hall::new(plan, partition, parts, threads as usize);
+    let scheduler = Scheduler::new(plan, partition, parts, threads as usize);
     let others = thread::scope(|scope| {
-        let hall = &hall;
+        let scheduler = &scheduler;
         // A thread that cannot be had is one less: the others do its work.
-        let spawn = |me| thread::Builder::new().spawn_scoped(scope, move || hall.work(me, None)).ok();
+        let spawn = |me| thread::Builder::new().spawn_scoped(scope, move || scheduler.work(me, None)).ok();
         let spawned: Vec<_> = (1..threads as usize).filter_map(spawn).collect();
-        hall.lock().active -= threads as usize - 1 - spawned.len();
-        hall.work(0, Some(&mut observer));
+        scheduler.lock().active -= threads as usize - 1 - spawned.len();
+        scheduler.work(0, Some(&mut observer));
         let joined = spawned.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         joined.sum::<Option<u64>>()
     });
-    let board = hall.board.into_inner().expect("no thread panicked");
-    if board.ended != Some(End::Done) {
+    let state = scheduler.state.into_inner().expect("no thread panicked");
+    if state.ended != Some(End::Done) {
         return Ok(None);
     }
-    let notes = board.seats.into_iter().map(|seat| seat.part.expect("every part is back").notes()).collect();
+    let notes = state.slots.into_iter().map(|slot| slot.part.expect("every part is back").notes()).collect();
     let results = merge(plan, &names, partition, notes);
     let cpu_ns = spent_since(cpu).zip(others).map(|(own, others)| own + others);
     Ok(Some(Ran { results, cpu_ns, threads }))
@@ -140,7 +140,7 @@ fn spent_since(before: Option<u64>) -> Option<u64> {
 type Observer<'o> = dyn FnMut(Progress) -> ControlFlow<()> + 'o;
 
 /// A part between two steps, and what is known of it during one.
-struct Seat<'a> {
+struct PartSlot<'a> {
     /// `None` while a thread runs it.
     part: Option<Box<Simulation<'a>>>,
     /// Up to here all is done and handed over.
@@ -161,8 +161,8 @@ enum End {
 }
 
 /// What threads share.
-struct Board<'a> {
-    seats: Vec<Seat<'a>>,
+struct State<'a> {
+    slots: Vec<PartSlot<'a>>,
     /// Where the run ends if all flows are done by then: all parts meet there.
     horizon: Time,
     ended: Option<End>,
@@ -175,13 +175,13 @@ struct Board<'a> {
     worked: Duration,
 }
 
-struct Hall<'a> {
+struct Scheduler<'a> {
     plan: &'a Plan,
     partition: &'a Partition,
     step: Span,
     /// The largest look-ahead: no part is further ahead of the slowest, or its mail would pile up.
     reach: Span,
-    board: Mutex<Board<'a>>,
+    state: Mutex<State<'a>>,
     /// Counts what is published, for those who wait awake.
     published: AtomicU64,
     news: Condvar,
@@ -189,13 +189,13 @@ struct Hall<'a> {
     over: Condvar,
 }
 
-impl<'a> Hall<'a> {
-    fn new(plan: &'a Plan, partition: &'a Partition, parts: Vec<Simulation<'a>>, threads: usize) -> Hall<'a> {
+impl<'a> Scheduler<'a> {
+    fn new(plan: &'a Plan, partition: &'a Partition, parts: Vec<Simulation<'a>>, threads: usize) -> Scheduler<'a> {
         let delays = || (0..partition.count()).flat_map(|part| partition.sources(part)).map(|&(_, delay)| delay);
         // Parts without a link between them need no exchange.
         let reach = delays().max().unwrap_or(Span::from_ms(100));
         let least = delays().min().unwrap_or(reach);
-        let seats = (0..).zip(parts).map(|(place, part)| Seat {
+        let slots = (0..).zip(parts).map(|(place, part)| PartSlot {
             clock: Time::ZERO,
             unfinished: 0,
             packet_hops: 0,
@@ -203,8 +203,8 @@ impl<'a> Hall<'a> {
             inbox: Mail::default(),
             last: place % threads,
         });
-        let board = Board {
-            seats: seats.collect(),
+        let state = State {
+            slots: slots.collect(),
             horizon: plan.schedule.end,
             ended: None,
             active: threads,
@@ -212,143 +212,143 @@ impl<'a> Hall<'a> {
             tried: Instant::now(),
             worked: Duration::ZERO,
         };
-        Hall {
+        Scheduler {
             plan,
             partition,
             step: least.div(STEPS).max(Span::from_ps(1)),
             reach,
-            board: Mutex::new(board),
+            state: Mutex::new(state),
             published: AtomicU64::new(0),
             news: Condvar::new(),
             over: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Board<'a>> {
-        self.board.lock().expect("no thread panics while it holds this")
+    fn lock(&self) -> MutexGuard<'_, State<'a>> {
+        self.state.lock().expect("no thread panics while it holds this")
     }
 
-    /// How far the part in this seat may go now, if it may go a whole step or to the horizon.
-    fn until(&self, board: &Board<'_>, place: usize) -> Option<Time> {
-        let seat = &board.seats[place];
-        seat.part.as_ref()?;
-        let clock = |place: usize| board.seats[place].clock;
+    /// How far the part in this slot may go now, if it may go a whole step or to the horizon.
+    fn until(&self, state: &State<'_>, place: usize) -> Option<Time> {
+        let slot = &state.slots[place];
+        slot.part.as_ref()?;
+        let clock = |place: usize| state.slots[place].clock;
         let sources = self.partition.sources(u32::try_from(place).expect("few parts")).iter();
-        let slowest = (0..board.seats.len()).map(clock).min().expect("there are parts");
+        let slowest = (0..state.slots.len()).map(clock).min().expect("there are parts");
         let allowed = sources.map(|&(from, delay)| clock(from as usize) + delay).min().unwrap_or(Time::NEVER);
-        let most = allowed.min(slowest + self.reach).min(board.horizon);
-        let until = board.horizon.min(seat.clock + self.step);
+        let most = allowed.min(slowest + self.reach).min(state.horizon);
+        let until = state.horizon.min(slot.clock + self.step);
         // One thread alone gains nothing by small steps.
-        (until > seat.clock && until <= most).then_some(if board.active == 1 { most } else { until })
+        (until > slot.clock && until <= most).then_some(if state.active == 1 { most } else { until })
     }
 
     /// What this thread does next: the part that it ran last, or else the one that is furthest behind.
-    fn choose(&self, board: &Board<'_>, me: usize) -> Option<(usize, Time)> {
-        let ready = (0..board.seats.len()).filter_map(|place| Some((place, self.until(board, place)?)));
-        ready.min_by_key(|&(place, _)| (board.seats[place].last != me, board.seats[place].clock))
+    fn choose(&self, state: &State<'_>, me: usize) -> Option<(usize, Time)> {
+        let ready = (0..state.slots.len()).filter_map(|place| Some((place, self.until(state, place)?)));
+        ready.min_by_key(|&(place, _)| (state.slots[place].last != me, state.slots[place].clock))
     }
 
     /// Runs parts until the run ends; the processor time of the thread then.
     fn work(&self, me: usize, mut observer: Option<&mut Observer<'_>>) -> Option<u64> {
-        let _guard = Leaving(self);
-        let mut hands = Hands::new(self.partition.count() as usize);
+        let _guard = PanicGuard(self);
+        let mut worker = Worker::new(self.partition.count() as usize);
         let mut looked = None;
-        let mut board = self.lock();
-        while board.ended.is_none() {
+        let mut state = self.lock();
+        while state.ended.is_none() {
             if let Some(observer) = &mut observer
                 && looked.is_none_or(|at: Instant| at.elapsed() >= LOOK)
             {
-                let progress = self.progress(&board);
-                drop(board);
+                let progress = self.progress(&state);
+                drop(state);
                 let flow = observer(progress);
-                board = self.lock();
+                state = self.lock();
                 if flow.is_break() {
-                    self.end(&mut board, End::Cancelled);
+                    self.end(&mut state, End::Cancelled);
                     break;
                 }
                 looked = Some(Instant::now());
             }
-            board = match self.choose(&board, me) {
-                _ if hands.stands_back => self.stand_back(board, &mut hands),
-                Some((place, until)) => self.step(board, me, place, until, &mut hands),
-                None => self.wait(board),
+            state = match self.choose(&state, me) {
+                _ if worker.stands_back => self.stand_back(state, &mut worker),
+                Some((place, until)) => self.step(state, me, place, until, &mut worker),
+                None => self.wait(state),
             };
         }
-        drop(board);
+        drop(state);
         thread_cpu_ns()
     }
 
     /// Runs one part for a step and hands over what it sent.
     fn step<'b>(
         &'b self,
-        mut board: MutexGuard<'b, Board<'a>>,
+        mut state: MutexGuard<'b, State<'a>>,
         me: usize,
         place: usize,
         until: Time,
-        hands: &mut Hands,
-    ) -> MutexGuard<'b, Board<'a>> {
-        let seat = &mut board.seats[place];
-        let mut part = seat.part.take().expect("a part that may go on is in its seat");
-        seat.last = me;
-        std::mem::swap(&mut seat.inbox, &mut hands.mail);
-        drop(board);
+        worker: &mut Worker,
+    ) -> MutexGuard<'b, State<'a>> {
+        let slot = &mut state.slots[place];
+        let mut part = slot.part.take().expect("a part that may go on is in its slot");
+        slot.last = me;
+        std::mem::swap(&mut slot.inbox, &mut worker.mail);
+        drop(state);
 
         let (start, spent) = (Instant::now(), thread_cpu_ns());
-        part.receive(&mut hands.mail);
+        part.receive(&mut worker.mail);
         part.run_until(until);
-        part.send(&mut hands.boxes);
+        part.send(&mut worker.boxes);
         let took = start.elapsed();
         let on_processor = spent_since(spent).map_or(took, Duration::from_nanos).min(took);
-        hands.stands_back = took - on_processor > LATE;
+        worker.stands_back = took - on_processor > LATE;
 
-        let mut board = self.lock();
-        for (seat, sent) in board.seats.iter_mut().zip(&mut hands.boxes) {
-            seat.inbox.append(sent);
+        let mut state = self.lock();
+        for (slot, sent) in state.slots.iter_mut().zip(&mut worker.boxes) {
+            slot.inbox.append(sent);
         }
-        let seat = &mut board.seats[place];
-        seat.clock = until;
-        seat.unfinished = part.unfinished();
-        seat.packet_hops = part.progress().packet_hops;
-        seat.part = Some(part);
-        board.worked += on_processor;
-        let tried = board.tried.elapsed();
+        let slot = &mut state.slots[place];
+        slot.clock = until;
+        slot.unfinished = part.unfinished();
+        slot.packet_hops = part.progress().packet_hops;
+        slot.part = Some(part);
+        state.worked += on_processor;
+        let tried = state.tried.elapsed();
         if tried >= TRIAL {
-            hands.stands_back |= board.worked * 20 < tried * 21;
-            (board.tried, board.worked) = (Instant::now(), Duration::ZERO);
+            worker.stands_back |= state.worked * 20 < tried * 21;
+            (state.tried, state.worked) = (Instant::now(), Duration::ZERO);
         }
-        self.agree(&mut board);
+        self.agree(&mut state);
         self.published.fetch_add(1, Ordering::Release);
-        if board.waiting > 0 {
-            let mine = self.choose(&board, me).map(|(place, _)| place);
-            if (0..board.seats.len()).any(|place| Some(place) != mine && self.until(&board, place).is_some()) {
+        if state.waiting > 0 {
+            let mine = self.choose(&state, me).map(|(place, _)| place);
+            if (0..state.slots.len()).any(|place| Some(place) != mine && self.until(&state, place).is_some()) {
                 self.news.notify_one();
             }
         }
-        board
+        state
     }
 
     /// Where all parts have come to the horizon, the run is over or the horizon moves on.
-    fn agree(&self, board: &mut Board<'_>) {
-        if board.seats.iter().any(|seat| seat.clock < board.horizon) {
+    fn agree(&self, state: &mut State<'_>) {
+        if state.slots.iter().any(|slot| slot.clock < state.horizon) {
             return;
         }
-        let unfinished: i64 = board.seats.iter().map(|seat| seat.unfinished).sum();
-        match next_horizon(self.plan, board.horizon).filter(|_| unfinished > 0) {
-            Some(next) => board.horizon = next,
-            None => self.end(board, End::Done),
+        let unfinished: i64 = state.slots.iter().map(|slot| slot.unfinished).sum();
+        match next_horizon(self.plan, state.horizon).filter(|_| unfinished > 0) {
+            Some(next) => state.horizon = next,
+            None => self.end(state, End::Done),
         }
     }
 
-    fn end(&self, board: &mut Board<'_>, end: End) {
-        board.ended.get_or_insert(end);
+    fn end(&self, state: &mut State<'_>, end: End) {
+        state.ended.get_or_insert(end);
         self.news.notify_all();
         self.over.notify_all();
     }
 
     /// Until something may have changed: awake at first, as sleep and waking cost more than a short step.
-    fn wait<'b>(&'b self, board: MutexGuard<'b, Board<'a>>) -> MutexGuard<'b, Board<'a>> {
+    fn wait<'b>(&'b self, state: MutexGuard<'b, State<'a>>) -> MutexGuard<'b, State<'a>> {
         let seen = self.published.load(Ordering::Acquire);
-        drop(board);
+        drop(state);
         let start = Instant::now();
         while start.elapsed() < AWAKE {
             if self.published.load(Ordering::Acquire) != seen {
@@ -356,51 +356,55 @@ impl<'a> Hall<'a> {
             }
             std::hint::spin_loop();
         }
-        let mut board = self.lock();
-        if self.published.load(Ordering::Acquire) == seen && board.ended.is_none() {
-            board.waiting += 1;
-            (board, _) = self.news.wait_timeout(board, LOOK).expect("no thread panics while it holds this");
-            board.waiting -= 1;
+        let mut state = self.lock();
+        if self.published.load(Ordering::Acquire) == seen && state.ended.is_none() {
+            state.waiting += 1;
+            (state, _) = self.news.wait_timeout(state, LOOK).expect("no thread panics while it holds this");
+            state.waiting -= 1;
         }
-        board
+        state
     }
 
     /// Leaves the work to the others for a while, unless there are none; returns now and then for the observer's sake.
-    fn stand_back<'b>(&'b self, mut board: MutexGuard<'b, Board<'a>>, hands: &mut Hands) -> MutexGuard<'b, Board<'a>> {
+    fn stand_back<'b>(
+        &'b self,
+        mut state: MutexGuard<'b, State<'a>>,
+        worker: &mut Worker,
+    ) -> MutexGuard<'b, State<'a>> {
         let now = Instant::now();
-        match hands.back_at {
-            None if board.active == 1 => hands.stands_back = false,
+        match worker.back_at {
+            None if state.active == 1 => worker.stands_back = false,
             None => {
-                board.active -= 1;
+                state.active -= 1;
                 // Whoever waits may take what this thread would have run next.
                 self.news.notify_one();
-                let again = now - hands.returned < FORGET;
-                let patience = if again { hands.patience * STAND_BACK_GROWTH } else { STAND_BACK };
-                hands.patience = patience.min(STAND_BACK_MOST);
-                hands.back_at = Some(now + hands.patience);
+                let again = now - worker.returned < FORGET;
+                let patience = if again { worker.patience * STAND_BACK_GROWTH } else { STAND_BACK };
+                worker.patience = patience.min(STAND_BACK_MOST);
+                worker.back_at = Some(now + worker.patience);
             }
             Some(at) if at > now => {
                 let wait = LOOK.min(at - now);
-                (board, _) = self.over.wait_timeout(board, wait).expect("no thread panics while it holds this");
+                (state, _) = self.over.wait_timeout(state, wait).expect("no thread panics while it holds this");
             }
             Some(_) => {
-                board.active += 1;
-                (hands.stands_back, hands.back_at, hands.returned) = (false, None, now);
-                (board.tried, board.worked) = (now, Duration::ZERO);
+                state.active += 1;
+                (worker.stands_back, worker.back_at, worker.returned) = (false, None, now);
+                (state.tried, state.worked) = (now, Duration::ZERO);
             }
         }
-        board
+        state
     }
 
-    fn progress(&self, board: &Board<'_>) -> Progress {
-        let now = board.seats.iter().map(|seat| seat.clock).min().expect("there are parts");
-        let packet_hops = board.seats.iter().map(|seat| seat.packet_hops).sum();
+    fn progress(&self, state: &State<'_>) -> Progress {
+        let now = state.slots.iter().map(|slot| slot.clock).min().expect("there are parts");
+        let packet_hops = state.slots.iter().map(|slot| slot.packet_hops).sum();
         Progress { now, end: deadline(self.plan), packet_hops }
     }
 }
 
 /// What a thread has of its own.
-struct Hands {
+struct Worker {
     mail: Mail,
     boxes: Vec<Mail>,
     /// Whether it is to stand back; until when, if it does; how long; and when it last came back.
@@ -410,9 +414,9 @@ struct Hands {
     returned: Instant,
 }
 
-impl Hands {
-    fn new(parts: usize) -> Hands {
-        Hands {
+impl Worker {
+    fn new(parts: usize) -> Worker {
+        Worker {
             mail: Mail::default(),
             boxes: vec![Mail::default(); parts],
             stands_back: false,
@@ -424,14 +428,14 @@ impl Hands {
 }
 
 /// Tells the others when a thread leaves in a panic.
-struct Leaving<'h, 'a>(&'h Hall<'a>);
+struct PanicGuard<'h, 'a>(&'h Scheduler<'a>);
 
-impl Drop for Leaving<'_, '_> {
+impl Drop for PanicGuard<'_, '_> {
     fn drop(&mut self) {
         if thread::panicking()
-            && let Ok(mut board) = self.0.board.lock()
+            && let Ok(mut state) = self.0.state.lock()
         {
-            self.0.end(&mut board, End::Failed);
+            self.0.end(&mut state, End::Failed);
         }
     }
 }

@@ -365,7 +365,7 @@ impl<'a> Simulation<'a> {
         let stack = self.stacks.get(end.place.stack);
         end.endpoint.handle_segment(now, &segment, stack);
         let all_sent = if end.endpoint.has_event() {
-            self.hear(now, slot);
+            self.drain_events(now, slot);
             self.transmit(now, slot)
         } else {
             transmit(now, slot, end, stack, &mut self.network, &mut self.pool)
@@ -468,9 +468,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// After anything happened to an end: its events, its segments, its deadlines.
-    fn serve(&mut self, now: Time, slot: u32) {
+    fn pump(&mut self, now: Time, slot: u32) {
         if self.connections.end_if_alive(slot).is_some_and(|end| end.endpoint.has_event()) {
-            self.hear(now, slot);
+            self.drain_events(now, slot);
         }
         if self.transmit(now, slot) {
             self.finish_sending(now, slot);
@@ -479,7 +479,7 @@ impl<'a> Simulation<'a> {
 
     /// Takes an end's events. Whatever one brings about may close the end.
     #[inline(never)]
-    fn hear(&mut self, now: Time, slot: u32) {
+    fn drain_events(&mut self, now: Time, slot: u32) {
         while let Some(event) = self.connections.end_if_alive(slot).and_then(|end| end.endpoint.poll_event()) {
             match event {
                 TcpEvent::Delivered(tag) => self.handle_message(now, slot, tag),
@@ -508,7 +508,7 @@ impl<'a> Simulation<'a> {
         if end.endpoint.deadline(stack) <= now {
             end.endpoint.handle_timeout(now, stack);
         }
-        self.serve(now, slot);
+        self.pump(now, slot);
     }
 }
 
@@ -549,7 +549,7 @@ fn transmit(
             }
         }
         // After most bare acknowledgements nothing follows.
-        if segment.length == 0 && end.endpoint.rests() {
+        if segment.length == 0 && end.endpoint.is_quiescent() {
             break;
         }
     }

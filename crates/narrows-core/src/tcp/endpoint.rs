@@ -280,7 +280,7 @@ impl Endpoint {
         }
         let due = self.receiver.must_acknowledge();
         // What arrived out of order is told by itself: beside the option a full segment would not fit the packet.
-        let may_send = room && !self.sender.rests() && !(due && self.receiver.has_reports());
+        let may_send = room && !self.sender.is_quiescent() && !(due && self.receiver.has_reports());
         let outgoing = if may_send { self.sender.next(now, stack) } else { None };
         if outgoing.is_none() && !due {
             return false;
@@ -305,8 +305,8 @@ impl Endpoint {
 
     /// Whether the next poll is sure to find nothing and to change nothing; false says nothing.
     #[inline]
-    pub fn rests(&self) -> bool {
-        self.sender.rests() && !self.receiver.must_acknowledge() && !self.receiver.reports_change()
+    pub fn is_quiescent(&self) -> bool {
+        self.sender.is_quiescent() && !self.receiver.must_acknowledge() && !self.receiver.reports_change()
     }
 
     /// The flags of a segment of the handshake, if one is to be sent now.

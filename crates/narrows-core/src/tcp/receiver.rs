@@ -250,8 +250,8 @@ impl Receiver {
             return;
         }
         let unacknowledged = self.next.since(self.acknowledged);
-        let patience = u64::from(stack.profile.ack_every.saturating_sub(1)) * stack.mss();
-        if at_once || unacknowledged > patience || self.quick_acks > 0 {
+        let reorder_window = u64::from(stack.profile.ack_every.saturating_sub(1)) * stack.mss();
+        if at_once || unacknowledged > reorder_window || self.quick_acks > 0 {
             self.quick_acks = self.quick_acks.saturating_sub(1);
             self.pending = Pending::Now;
         } else if self.pending == Pending::Nothing {

@@ -8,7 +8,7 @@ mod timers;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use self::recovery::{Doubt, Patience, Probe};
+use self::recovery::{Probe, ReorderWindow, UndoState};
 use super::near_source::{NearSource, Refusal};
 use super::pacer::Pacer;
 use super::profile::LossDetection;
@@ -54,7 +54,7 @@ struct Message {
 }
 
 /// What one acknowledgement tells.
-struct News {
+struct AckSummary {
     delivered: Delivered,
     /// Its timestamp echo.
     echo: u32,
@@ -70,7 +70,7 @@ struct News {
 
 /// What an acknowledgement shows to be wrong.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trouble {
+struct LossSignal {
     /// Segments newly found lost by it.
     found: u32,
     /// The same with those that no acknowledgement has told of yet.
@@ -107,7 +107,7 @@ pub(super) struct Sender {
     /// `nxt` when the episode began.
     recovery_point: Seq,
     reduction: Reduction,
-    doubt: Option<Doubt>,
+    undo_state: Option<UndoState>,
     /// Timestamp of the first retransmission since none was out: an echo of an earlier one proves that an original arrived
     /// [RFC 3522 §3.2, Linux `retrans_stamp`].
     resent_at: Option<u32>,
@@ -137,7 +137,7 @@ pub(super) struct Sender {
     /// The duplicate threshold, raised by reordering (Linux `tcp_sock.reordering`).
     reordering: u32,
     reordering_seen: bool,
-    patience: Patience,
+    reorder_window: ReorderWindow,
     /// Losses that the timer found and no acknowledgement has told the controller yet.
     lost_unheard: u32,
 
@@ -182,7 +182,7 @@ impl Sender {
             phase: Phase::Open,
             recovery_point: Seq::FIRST,
             reduction: Reduction::default(),
-            doubt: None,
+            undo_state: None,
             resent_at: None,
             announce_reduction: false,
             timeout_at: Time::NEVER,
@@ -199,7 +199,7 @@ impl Sender {
             latest_rtt: Span::ZERO,
             reordering: DUPLICATE_THRESHOLD,
             reordering_seen: false,
-            patience: Patience::NONE,
+            reorder_window: ReorderWindow::NONE,
             lost_unheard: 0,
             round_end: Seq::FIRST,
             most_outstanding: 0,
@@ -251,7 +251,7 @@ impl Sender {
     }
 
     /// Nothing is out and nothing is to go: asking for the next segment would change nothing.
-    pub(super) fn rests(&self) -> bool {
+    pub(super) fn is_quiescent(&self) -> bool {
         self.nxt >= self.offered
             && self.board.outstanding() == 0
             && !(self.probe_now || self.sent_since_hold || self.waits_for_pacing)
@@ -364,11 +364,11 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let Some(delivered) = self.board.acknowledge_untouched(self.una, ack) else { return false };
         let round_ended = self.advance(ack);
-        let news = News { delivered, echo, advanced: true, ece: false, round_ended, prior_in_flight, lost: 0 };
-        let samples = self.measure(now, &news, stack);
+        let summary = AckSummary { delivered, echo, advanced: true, ece: false, round_ended, prior_in_flight, lost: 0 };
+        let samples = self.measure(now, &summary, stack);
         self.reorder_timer = Time::NEVER;
         self.resent_at = None;
-        self.tell_controller(now, &news, samples);
+        self.tell_controller(now, &summary, samples);
         self.rearm_after_ack(now, true, stack);
         true
     }
@@ -390,23 +390,23 @@ impl Sender {
             return;
         }
         let echo = segment.timestamp_echo;
-        let mut news = News { delivered, echo, advanced, ece, round_ended, prior_in_flight, lost: 0 };
-        let samples = self.measure(now, &news, stack);
-        let Trouble { found, lost, began } = if calm {
+        let mut summary = AckSummary { delivered, echo, advanced, ece, round_ended, prior_in_flight, lost: 0 };
+        let samples = self.measure(now, &summary, stack);
+        let LossSignal { found, lost, began } = if calm {
             self.reorder_timer = Time::NEVER;
             self.resent_at = None;
-            Trouble::default()
+            LossSignal::default()
         } else {
-            self.look_for_trouble(now, duplicate, &news, stack)
+            self.look_for_losses(now, duplicate, &summary, stack)
         };
-        news.lost = lost;
-        self.tell_controller(now, &news, samples);
+        summary.lost = lost;
+        self.tell_controller(now, &summary, samples);
         if let Some(cause) = began {
             self.begin_reduction(now, cause, u64::from(prior_in_flight));
         }
         if matches!(self.phase, Phase::Recovery | Phase::EcnReduction) {
             let clean = advanced && found == 0;
-            self.reduction.on_ack(u64::from(news.delivered.packets), u64::from(self.board.in_flight()), clean);
+            self.reduction.on_ack(u64::from(summary.delivered.packets), u64::from(self.board.in_flight()), clean);
         }
         self.rearm_after_ack(now, advanced, stack);
     }
@@ -428,17 +428,22 @@ impl Sender {
 
     /// Takes the samples of the round trip and of the delivery rate.
     #[inline(always)]
-    fn measure(&mut self, now: Time, news: &News, stack: &Stack) -> (Option<RttSample>, Option<RateSample>) {
-        let rtt = self.take_round_trip(now, news, stack);
-        let delivery = self.rate.sample(now, news.delivered.packets, news.delivered.stamp, self.rtt.min());
-        self.notice_latest(now, &news.delivered);
+    fn measure(&mut self, now: Time, summary: &AckSummary, stack: &Stack) -> (Option<RttSample>, Option<RateSample>) {
+        let rtt = self.take_round_trip(now, summary, stack);
+        let delivery = self.rate.sample(now, summary.delivered.packets, summary.delivered.stamp, self.rtt.min());
+        self.notice_latest(now, &summary.delivered);
         (rtt, delivery)
     }
 
     #[inline(always)]
-    fn tell_controller(&mut self, now: Time, news: &News, (rtt, delivery): (Option<RttSample>, Option<RateSample>)) {
+    fn tell_controller(
+        &mut self,
+        now: Time,
+        summary: &AckSummary,
+        (rtt, delivery): (Option<RttSample>, Option<RateSample>),
+    ) {
         self.refresh_path();
-        let News { delivered, ece, .. } = news;
+        let AckSummary { delivered, ece, .. } = summary;
         if delivered.packets == 0 && !ece {
             return;
         }
@@ -447,7 +452,7 @@ impl Sender {
             now,
             acked,
             marked: if *ece { acked } else { Packets::ZERO },
-            lost: Packets::new(u64::from(news.lost)),
+            lost: Packets::new(u64::from(summary.lost)),
             ece: *ece,
             rtt,
             delivery,
@@ -455,11 +460,11 @@ impl Sender {
             una: self.una,
             nxt: self.nxt,
             in_flight: self.path.in_flight,
-            prior_in_flight: Packets::new(u64::from(news.prior_in_flight)),
+            prior_in_flight: Packets::new(u64::from(summary.prior_in_flight)),
             max_in_flight: Packets::new(u64::from(self.most_outstanding)),
             phase: self.phase,
             limited_by: self.limited_by,
-            in_order: news.advanced || self.reordering > DUPLICATE_THRESHOLD,
+            in_order: summary.advanced || self.reordering > DUPLICATE_THRESHOLD,
         };
         self.controller_window = self.controller.on_ack(&facts, &self.path).get();
     }
@@ -469,7 +474,7 @@ impl Sender {
     fn is_calm(&self, stack: &Stack) -> bool {
         self.phase == Phase::Open
             && self.board.is_untouched()
-            && self.doubt.is_none_or(|doubt| doubt.unreported != Some(0))
+            && self.undo_state.is_none_or(|undo_state| undo_state.unreported != Some(0))
             && self.probe.is_none()
             && self.lost_unheard == 0
             && (stack.profile.loss_detection != LossDetection::Rack
@@ -478,19 +483,19 @@ impl Sender {
 
     /// Looks for losses, for proof that earlier ones were none, and for the begin or end of an episode.
     #[inline(never)]
-    fn look_for_trouble(&mut self, now: Time, duplicate: bool, news: &News, stack: &Stack) -> Trouble {
-        let Losses { found, resent } = self.find_losses(now, news.ece, stack);
+    fn look_for_losses(&mut self, now: Time, duplicate: bool, summary: &AckSummary, stack: &Stack) -> LossSignal {
+        let Losses { found, resent } = self.find_losses(now, summary.ece, stack);
         let lost = found + core::mem::take(&mut self.lost_unheard);
-        if news.ece {
+        if summary.ece {
             // The path is congested, whatever the retransmissions were (Linux clears `prior_ssthresh`).
-            self.doubt = None;
+            self.undo_state = None;
         }
-        if self.was_needless(news.echo, news.advanced) {
-            self.undo(&news.delivered);
+        if self.was_needless(summary.echo, summary.advanced) {
+            self.undo(&summary.delivered);
         }
         self.leave_finished_episode();
         let probe_repaired_loss = self.judge_probe(duplicate);
-        Trouble { found, lost, began: self.enter_episode(news.ece, resent > 0, probe_repaired_loss, stack) }
+        LossSignal { found, lost, began: self.enter_episode(summary.ece, resent > 0, probe_repaired_loss, stack) }
     }
 
     /// Reads the blocks; returns whether the first reported a duplicate.
@@ -505,15 +510,15 @@ impl Sender {
         if duplicate {
             let of_probe = self.probe.is_some_and(|probe| probe.resent && probe.high == first.1);
             if !of_probe {
-                self.patience.widen(self.una, self.nxt);
+                self.reorder_window.widen(self.una, self.nxt);
             }
-            if let Some(doubt) = &mut self.doubt
-                && first.1 > doubt.since
+            if let Some(undo_state) = &mut self.undo_state
+                && first.1 > undo_state.since
                 && first.1 <= self.nxt
             {
                 // One block may report what receive offload has merged.
                 let segments = first.1.since(first.0).div_ceil(stack.mss());
-                doubt.unreported = doubt.unreported.map(|unreported| unreported.saturating_sub(segments));
+                undo_state.unreported = undo_state.unreported.map(|unreported| unreported.saturating_sub(segments));
             }
             blocks[0] = (Seq::SYN, Seq::SYN);
         }
@@ -526,20 +531,20 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn take_round_trip(&mut self, now: Time, news: &News, stack: &Stack) -> Option<RttSample> {
-        let round_trip = news.delivered.round_trip();
+    fn take_round_trip(&mut self, now: Time, summary: &AckSummary, stack: &Stack) -> Option<RttSample> {
+        let round_trip = summary.delivered.round_trip();
         let newest = round_trip.map(|(_, (sent_at, seq))| RttSample { span: now.since(sent_at), seq });
         let for_timeout = match round_trip {
             Some((sent_at, _)) => Some(now.since(sent_at)),
             // The timestamp tells which transmission it was [RFC 7323 §4.1].
-            None if news.advanced && news.echo != 0 => {
-                let ticks = timestamp(now).wrapping_sub(news.echo);
+            None if summary.advanced && summary.echo != 0 => {
+                let ticks = timestamp(now).wrapping_sub(summary.echo);
                 (ticks < MAX_ECHO_MS).then(|| Span::from_ms(u64::from(ticks).max(1)))
             }
             None => None,
         };
         if let Some(span) = for_timeout {
-            self.rtt.sample(span, news.round_ended, &stack.profile);
+            self.rtt.sample(span, summary.round_ended, &stack.profile);
             self.backoff = 0;
         }
         if let Some(sample) = newest {

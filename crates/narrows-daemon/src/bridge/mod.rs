@@ -44,9 +44,9 @@ use crate::metrics::replace;
 use crate::{key, refused, service};
 use device::{Device, Link};
 use port::Port;
-use router::Given;
+use router::RouterConfig;
 use state::{Before, Place};
-use work::{Parts, Work, unix_ns};
+use work::{EventLoop, Parts, unix_ns};
 
 /// A bridge, or what to do with one.
 #[derive(Debug, clap::Args)]
@@ -234,7 +234,7 @@ fn share(text: &str) -> Result<Share, String> {
 /// Performs the command.
 pub(crate) fn perform(arguments: Arguments) -> Result<(), Failure> {
     match (arguments.verb, arguments.run) {
-        (Some(Verb::Status(status)), _) => tell(&status),
+        (Some(Verb::Status(status)), _) => print_status(&status),
         (Some(Verb::Remove(ends)), _) => remove(&Place::here(&ends.inside, &ends.outside)?),
         (None, Some(run)) => bridge(run),
         (None, None) => Err(Failure::input("nothing is said of what is to be joined")
@@ -242,7 +242,7 @@ pub(crate) fn perform(arguments: Arguments) -> Result<(), Failure> {
     }
 }
 
-fn tell(status: &Status) -> Result<(), Failure> {
+fn print_status(status: &Status) -> Result<(), Failure> {
     let places = match (&status.inside, &status.outside) {
         (Some(inside), Some(outside)) => {
             let place = Place::here(inside, outside)?;
@@ -263,7 +263,7 @@ fn tell(status: &Status) -> Result<(), Failure> {
 }
 
 fn remove(place: &Place) -> Result<(), Failure> {
-    let Some(_lock) = own(place)? else {
+    let Some(_lock) = acquire_lock(place)? else {
         return Err(Failure::failed("a process works on this bridge").help("end it first: systemctl stop, or kill"));
     };
     let before = place.before()?.ok_or_else(|| no_bridge(place))?;
@@ -342,7 +342,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
     let names = Names::new(&near, &run.peer, run.tunnel)
         .map_err(|error| Failure::input(error).help("--name and --peer are the same two, in turn, at both edges"))?;
     let pair = Pair::of(&place)?;
-    let Some(_lock) = own(&place)? else {
+    let Some(_lock) = acquire_lock(&place)? else {
         return Err(Failure::failed("another process works on this bridge").help("`narrowsd bridge status` says which"));
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -368,7 +368,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
     let ports = [open(0)?, open(1)?];
     join(&place, &pair, &joined)?;
     let longest = pair.devices[1].longest().map_err(|error| Failure::failed(format!("{}: {error}", place.outside)))?;
-    let given = Given {
+    let given = RouterConfig {
         config: config(&run),
         key,
         names,
@@ -379,7 +379,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
         clock: unix_ns(),
         draw,
     };
-    let mut work = Work::new(Parts { given, joined, ports }).map_err(refused::by_kernel)?;
+    let mut work = EventLoop::new(Parts { given, joined, ports }).map_err(refused::by_kernel)?;
     if let Some(path) = &run.metrics {
         let help = "create its folder, or name another file";
         let state = status::read(&place)?;
@@ -411,7 +411,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
 }
 
 /// The right to be its process. Who asks for its state has that for a moment.
-fn own(place: &Place) -> Result<Option<Lock>, Failure> {
+fn acquire_lock(place: &Place) -> Result<Option<Lock>, Failure> {
     for _ in 0..10 {
         if let Some(lock) = place.lock()? {
             return Ok(Some(lock));
@@ -444,7 +444,7 @@ impl Silence {
 }
 
 /// Works, and tells every second how.
-fn at_work(work: &mut Work, stop: &AtomicBool, place: &Place, pair: &Pair, run: &Run) -> Result<(), String> {
+fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, run: &Run) -> Result<(), String> {
     let began = Time::ZERO;
     let (mut told, mut written): (Option<Instant>, Option<Instant>) = (None, None);
     let mut silence = Silence::default();

@@ -17,7 +17,7 @@ use super::wrap::{Complaint, Datagram, Way, extra, marked};
 
 /// What a router is given.
 #[derive(Clone, Debug)]
-pub(super) struct Given {
+pub(super) struct RouterConfig {
     pub(super) config: Config,
     pub(super) key: Key,
     pub(super) names: Names,
@@ -93,7 +93,7 @@ pub(super) struct Sent {
 
 /// See the [module](self).
 pub(super) struct Router {
-    given: Given,
+    given: RouterConfig,
     edge: Edge<Frame>,
     end: End,
     limit: Limit,
@@ -109,7 +109,7 @@ pub(super) struct Router {
 
 impl Router {
     /// A router that knows nothing of the far edge.
-    pub(super) fn new(given: Given) -> Router {
+    pub(super) fn new(given: RouterConfig) -> Router {
         let mut seed = [0; 8];
         (given.draw)(&mut seed);
         let stream = SmallStream::new(u64::from_ne_bytes(seed));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::router::Router;
 use super::state::Place;
-use super::work::Work;
+use super::work::EventLoop;
 use crate::failure::Failure;
 use crate::metrics::{Metric, Metrics};
 use crate::refused;
@@ -16,7 +16,7 @@ use crate::refused;
 const SIDES: [&str; 2] = ["inside", "outside"];
 
 /// What a process says of itself.
-pub(super) fn of(work: &Work, began: Time) -> Value {
+pub(super) fn of(work: &EventLoop, began: Time) -> Value {
     work.with_router(|router, now| {
         let mut state = machine(router);
         let edge = router.edge();

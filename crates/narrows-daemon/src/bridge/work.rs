@@ -18,7 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::frame::Departing;
 use super::port::Port;
-use super::router::{Given, Router};
+use super::router::{Router, RouterConfig};
 
 /// Frames that are taken before others are sent and timers are looked at.
 const BATCH: usize = 64;
@@ -31,14 +31,14 @@ const MAX_CLOCK: Span = Span::from_secs(100 * 86_400);
 
 /// What a loop is made of.
 pub(super) struct Parts {
-    pub(super) given: Given,
+    pub(super) given: RouterConfig,
     pub(super) joined: Joined,
     pub(super) ports: [Port; 2],
 }
 
 /// The loop at work.
-pub(super) struct Work {
-    given: Given,
+pub(super) struct EventLoop {
+    given: RouterConfig,
     joined: Joined,
     frames: Frames<'static>,
     router: Rc<RefCell<Router>>,
@@ -51,9 +51,9 @@ pub(super) struct Work {
     delay: Histogram,
 }
 
-impl Work {
+impl EventLoop {
     /// Ready to run.
-    pub(super) fn new(parts: Parts) -> Result<Work, narrows_kernel::Error> {
+    pub(super) fn new(parts: Parts) -> Result<EventLoop, narrows_kernel::Error> {
         let Parts { given, joined, ports } = parts;
         let router = Rc::new(RefCell::new(Router::new(given.clone())));
         let now = Rc::new(Cell::new(Time::ZERO));
@@ -68,7 +68,7 @@ impl Work {
         // From here on frames wait for the loop, which is about to begin.
         let beat_ns = monotonic_ns();
         joined.beat(beat_ns)?;
-        Ok(Work {
+        Ok(EventLoop {
             given,
             joined,
             frames,
@@ -89,7 +89,7 @@ impl Work {
     pub(super) fn run(
         &mut self,
         stop: &AtomicBool,
-        mut turn: impl FnMut(&Work) -> Result<(), String>,
+        mut turn: impl FnMut(&EventLoop) -> Result<(), String>,
     ) -> Result<(), String> {
         while !stop.load(Ordering::Relaxed) {
             let taken = self.step()?;
@@ -117,7 +117,7 @@ impl Work {
         }
         if now > Time::ZERO + MAX_CLOCK {
             self.clock = Clock::start();
-            *router = Router::new(Given { clock: unix_ns(), ..self.given.clone() });
+            *router = Router::new(RouterConfig { clock: unix_ns(), ..self.given.clone() });
         }
         drop(router);
         self.flush();

@@ -31,7 +31,7 @@ impl Simulation<'_> {
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
         if end.endpoint.handle_notification(now, feedback, seq, stack).is_ok() {
-            self.serve(now, slot);
+            self.pump(now, slot);
         }
     }
 }

@@ -93,7 +93,7 @@ impl Simulation<'_> {
             Some(request) => {
                 self.begin_receiving(slot, number);
                 self.connections.end(slot).endpoint.offer(request, tag);
-                self.serve(now, slot);
+                self.pump(now, slot);
             }
             None => self.send_flow(now, number),
         }
@@ -169,7 +169,7 @@ impl Simulation<'_> {
         let Some(slot) = self.slot_of(flow.connection, flow.source).filter(|_| !flow.stopped) else { return };
         self.begin_sending(slot, number);
         self.connections.end(slot).endpoint.offer(size, self.names.tag(name));
-        self.serve(now, slot);
+        self.pump(now, slot);
     }
 
     /// A flow without a size offers no more; one whose request has not arrived yet never will.
@@ -184,7 +184,7 @@ impl Simulation<'_> {
             // The connection may carry another flow by now.
             if end.sending.is_some_and(|current| current.flow == number) {
                 end.endpoint.stop();
-                self.serve(now, slot);
+                self.pump(now, slot);
             }
         }
     }

@@ -16,7 +16,7 @@ const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
 
 /// How a reduction or timeout may still turn out to have been needless.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Doubt {
+pub(super) struct UndoState {
     /// First byte outstanding when it began: duplicates of earlier data do not speak of it (Linux `undo_marker`).
     pub(super) since: Seq,
     /// Retransmissions whose duplicate the receiver has not reported (Linux `undo_retrans`); `None` before the first.
@@ -26,19 +26,19 @@ pub(super) struct Doubt {
 /// How many quarters of the least round trip RACK allows for reordering: one more for each round trip with a report of a
 /// duplicate, back to one after sixteen recoveries without [RFC 8985 §6.2 step 4].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct ReorderWindow {
     quarters: u8,
     /// `nxt` at the last widening.
     until: Seq,
     recoveries_left: u8,
 }
 
-impl Patience {
-    pub(super) const NONE: Patience = Patience { quarters: 1, until: Seq::SYN, recoveries_left: 0 };
+impl ReorderWindow {
+    pub(super) const NONE: ReorderWindow = ReorderWindow { quarters: 1, until: Seq::SYN, recoveries_left: 0 };
 
     pub(super) fn widen(&mut self, una: Seq, nxt: Seq) {
         if una >= self.until {
-            *self = Patience { quarters: self.quarters.saturating_add(1), until: nxt, recoveries_left: 16 };
+            *self = ReorderWindow { quarters: self.quarters.saturating_add(1), until: nxt, recoveries_left: 16 };
         }
     }
 
@@ -147,19 +147,19 @@ impl Sender {
         if !self.reordering_seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
             return Span::ZERO;
         }
-        (quarter * u64::from(self.patience.quarters)).min(self.rtt.smoothed().unwrap_or(Span::ZERO))
+        (quarter * u64::from(self.reorder_window.quarters)).min(self.rtt.smoothed().unwrap_or(Span::ZERO))
     }
 
     /// The episode's cause was an illusion: an original arrived that was thought lost.
     pub(super) fn was_needless(&self, echo: u32, advanced: bool) -> bool {
-        let Some(doubt) = self.doubt else { return false };
+        let Some(undo_state) = self.undo_state else { return false };
         let before = |resent_at: u32| echo.wrapping_sub(resent_at) > u32::MAX / 2;
         let older = self.resent_at.is_some_and(before);
         let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let by_echo = repairing && advanced && echo != 0 && older;
         // Reports of the last duplicates may come when the episode is over; a timeout's need progress beside them (Linux
         // `tcp_try_undo_dsack`, `tcp_try_undo_loss`).
-        by_echo || doubt.unreported == Some(0) && (advanced || self.phase != Phase::Loss)
+        by_echo || undo_state.unreported == Some(0) && (advanced || self.phase != Phase::Loss)
     }
 
     /// Everything is as before the episode, but what it taught of reordering.
@@ -175,7 +175,7 @@ impl Sender {
             self.phase = Phase::Open;
             self.announce_reduction = false;
         }
-        self.doubt = None;
+        self.undo_state = None;
     }
 
     pub(super) fn leave_finished_episode(&mut self) {
@@ -187,7 +187,7 @@ impl Sender {
         };
         if finished {
             if self.phase == Phase::Recovery {
-                self.patience.end_recovery();
+                self.reorder_window.end_recovery();
             }
             self.phase = Phase::Open;
         }
@@ -236,7 +236,7 @@ impl Sender {
             self.recovery_point = self.nxt;
             // One window of data is answered once [RFC 3168 §6.1.2]; DCTCP answers a loss as such [RFC 8257 §3.5].
             let answered = in_reduction && stack.ecn == EcnMode::Classic && !controller_owns;
-            self.doubt = if answered || ece { None } else { self.new_doubt(stack) };
+            self.undo_state = if answered || ece { None } else { self.new_undo_state(stack) };
             self.announce_reduction = stack.ecn == EcnMode::Classic;
             return (!answered).then_some(Cause::Loss);
         }
@@ -246,7 +246,7 @@ impl Sender {
         let transport_cuts = stack.ecn == EcnMode::Classic || !controller_owns;
         if ece && self.phase == Phase::Open && transport_cuts {
             self.phase = Phase::EcnReduction;
-            self.doubt = None;
+            self.undo_state = None;
             self.probe = None;
             self.recovery_point = self.nxt;
             self.announce_reduction = stack.ecn == EcnMode::Classic;
@@ -255,9 +255,9 @@ impl Sender {
         None
     }
 
-    fn new_doubt(&self, stack: &Stack) -> Option<Doubt> {
+    fn new_undo_state(&self, stack: &Stack) -> Option<UndoState> {
         let out = u64::from(self.board.resent());
-        stack.profile.undo.then_some(Doubt { since: self.una, unreported: (out > 0).then_some(out) })
+        stack.profile.undo.then_some(UndoState { since: self.una, unreported: (out > 0).then_some(out) })
     }
 
     pub(super) fn begin_reduction(&mut self, now: Time, cause: Cause, flight: u64) {
@@ -287,7 +287,7 @@ impl Sender {
         self.refresh_path();
         self.controller_window = self.controller.on_timeout(now, repeated, &self.path).get();
         if !repeated {
-            self.doubt = self.new_doubt(stack);
+            self.undo_state = self.new_undo_state(stack);
             self.announce_reduction = stack.ecn == EcnMode::Classic;
         }
         self.phase = Phase::Loss;

@@ -159,8 +159,8 @@ impl Sender {
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend(now, self.una, stamp)?;
         self.resent_at.get_or_insert(timestamp(now));
-        if let Some(doubt) = &mut self.doubt {
-            doubt.unreported = Some(doubt.unreported.unwrap_or(0) + 1);
+        if let Some(undo_state) = &mut self.undo_state {
+            undo_state.unreported = Some(undo_state.unreported.unwrap_or(0) + 1);
         }
         Some(self.note_resent(now, start, length, pacing, stack))
     }

@@ -19,9 +19,9 @@ fn draw(bytes: &mut [u8]) {
     }
 }
 
-fn given(near: &str, far: &str, link: usize) -> Given {
+fn given(near: &str, far: &str, link: usize) -> RouterConfig {
     let config = Config::new(Rate::from_gbps(1), Share::WHOLE, Span::from_ms(10));
-    Given {
+    RouterConfig {
         config,
         key: Key::new([7; 32]),
         names: Names::new(near, far, 3).unwrap(),
@@ -182,7 +182,7 @@ fn packets_of_hosts_without_ecn_are_disguised_where_there_is_a_sign() {
         assert_eq!(pair.take(0, at(0), Side::Inside, &frame)[1], [frame]);
         let counters = pair.routers[0].counters;
         assert_eq!((counters.disguised, counters.plainly), (1, 1));
-        let mut without = Router::new(Given { sign: None, ..given("left", "right", 14) });
+        let mut without = Router::new(RouterConfig { sign: None, ..given("left", "right", 14) });
         let frame = sample::tcp(v6, 14, 0, 1, &[]);
         without.handle(at(0), Side::Inside, Kind::Tcp, &frame, 0);
         assert_eq!(without.poll().unwrap().frame.bytes(), frame);
