@@ -37,7 +37,7 @@ enum Command {
     Run(run::Arguments),
     /// Says what this machine can do, and what it lacks
     Doctor(doctor::Arguments),
-    /// Holds this host's connections to what switches near by ask for
+    /// Holds this host's connections to what near-source switches ask for
     NearSource(near_source::Arguments),
     /// Joins two interfaces at a site's border, and repairs with the far edge what the wide area loses
     Bridge(bridge::Arguments),

@@ -8,7 +8,7 @@ pub(crate) const FLOW_BYTES: usize = 184;
 /// Bytes of `struct narrows_counters`.
 pub(crate) const COUNTER_BYTES: usize = 24;
 
-/// The state of one flow, as its program published it last: once per round trip, and at every cut.
+/// The state of one flow, as its program published it last: once per RTT, and at every cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// The key of its entry: the socket's cookie if it had one when the controller began, else a running number with the
@@ -28,9 +28,9 @@ pub struct Flow {
     pub alpha_q20: u64,
     /// F in 2⁻¹⁰; of GEMINI [GEMINI §III-C].
     pub factor_q10: u64,
-    /// h in 2⁻¹⁰ packets per round trip; of GEMINI [GEMINI §III-B].
+    /// h in 2⁻¹⁰ packets per RTT; of GEMINI [GEMINI §III-B].
     pub step_q10: u64,
-    /// The base round trip, once there was a sample; of GEMINI and Vegas.
+    /// The base RTT, once there was a sample; of GEMINI and Vegas.
     pub rtt_base: Option<Span>,
     /// Packets acknowledged, over the life of the flow.
     pub acked: Packets,

@@ -1,6 +1,6 @@
 //! What the agents and the emulator have seen becomes the rows that a simulated run leaves behind, with the same meaning.
 //!
-//! Two columns are made of what a kernel tells: `rtt_mean_ns` is the mean of the smoothed round trip, looked at every 10 ms
+//! Two columns are made of what a kernel tells: `rtt_mean_ns` is the mean of the smoothed RTT, looked at every 10 ms
 //! while the flow is sent; `timeouts` is counted from Linux 6.7 on. `rto_wait_ns` no kernel tells.
 
 use std::collections::BTreeMap;

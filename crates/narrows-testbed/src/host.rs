@@ -69,7 +69,7 @@ fn prepare(parameters: &Parameters) -> io::Result<()> {
         ("net/ipv4/tcp_slow_start_after_idle", flag(parameters.restart_after_idle)),
         // 2: agree to ECN where the other end asks.
         ("net/ipv4/tcp_ecn", if parameters.ecn { "1" } else { "2" }),
-        // A SYN that was lost is sent again as it was: the kernel would leave ECN out, and with it what is compared.
+        // A SYN that was lost is retransmitted as it was: the kernel would leave ECN out, and with it what is compared.
         ("net/ipv4/tcp_ecn_fallback", "0"),
         // What one connection learned is not to change the next.
         ("net/ipv4/tcp_no_metrics_save", "1"),

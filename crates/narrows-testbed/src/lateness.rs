@@ -1,7 +1,7 @@
 //! How late things happened, as a histogram, and whether a run may count.
 //!
 //! A delivery that is late has not changed anything that the network computes, but the receiving host answers that much
-//! later than it would have: a round trip longer than the plan's.
+//! later than it would have: an RTT longer than the plan's.
 
 use narrows_core::units::Span;
 

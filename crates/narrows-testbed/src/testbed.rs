@@ -29,7 +29,7 @@ use crate::near_source::{self, Heard, Listener};
 use crate::packet::Packet;
 use crate::priority::{self, RealTime};
 
-/// From the last host's readiness to the plan's beginning, and a few round trips more: connections are opened in it.
+/// From the last host's readiness to the plan's beginning, and a few RTTs more: connections are opened in it.
 const PREPARATION: Span = Span::from_ms(300);
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(1);
@@ -114,7 +114,7 @@ pub enum TestbedError {
         /// Allowed.
         most: Rate,
     },
-    /// The plan's hosts listen to switches near by, and the driver of the run brought nobody along who can limit connections.
+    /// The plan's hosts listen to near-source switches, and the driver of the run brought nobody along who can limit connections.
     #[error("host {host} listens to switches near by, and nothing here can limit its connections")]
     NobodyListens {
         /// The first one's name.
@@ -176,7 +176,7 @@ pub struct Outcome {
     pub validity: Result<(), Invalid>,
     /// What became of packets.
     pub counts: Counts,
-    /// What hosts heard of switches near by, by host; of those that listened.
+    /// What hosts heard of near-source switches, by host; of those that listened.
     pub heard: BTreeMap<u32, Heard>,
     /// What they were judged by.
     pub record: Record,
@@ -192,7 +192,7 @@ impl Outcome {
 }
 
 /// Runs a plan, in real time: as long as the plan, and a moment more. What killed runs left behind is removed first, and
-/// everything of this one at its end. `listener` is who limits connections where hosts listen to switches near by. `watch` is told ten times a second
+/// everything of this one at its end. `listener` is who limits connections where hosts listen to near-source switches. `watch` is told ten times a second
 /// how far the run is, and says whether to go on.
 ///
 /// # Errors

@@ -6,10 +6,10 @@
 //! Startup ──────────────▶ Drain ──────────────────▶ ProbeBandwidth: gains 5/4, 3/4, 1, 1, 1, 1, 1, 1
 //!    ▲                                                 ▲
 //!    │ pipe not yet full                               │ after 200 ms and a round
-//!    └──────────────────── ProbeRoundTrip ─────────────┘ ◀── from any mode, when the least round trip is 10 s old
+//!    └──────────────────── ProbeRoundTrip ─────────────┘ ◀── from any mode, when the minimum RTT is 10 s old
 //! ```
 //!
-//! Integers as in Linux `tcp_bbr.c`: bandwidth in packets per microsecond, Q24; gains in 1/256; round trips in whole
+//! Integers as in Linux `tcp_bbr.c`: bandwidth in packets per microsecond, Q24; gains in 1/256; RTTs in whole
 //! microseconds. Clocks are exact where the kernel counts ticks. `version` chooses Linux 4.9, or Linux 6 with its pacing
 //! margin of 1 %, its allowance for aggregated acknowledgements, its two packets more in the probing phase and its look at what
 //! is in flight when the next piece leaves.
@@ -61,7 +61,7 @@ const WINDOW_GAIN: u64 = 2 * GAIN_ONE;
 const CYCLE: [u64; 8] = [GAIN_ONE * 5 / 4, GAIN_ONE * 3 / 4, 256, 256, 256, 256, 256, 256];
 /// The bandwidth is the greatest sample of this many rounds.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// The round trip is the least of this long.
+/// The RTT is the least of this long.
 const ROUND_TRIP_WINDOW: Span = Span::from_secs(10);
 /// How long ProbeRoundTrip holds its small window at least.
 const PROBE_ROUND_TRIP: Span = Span::from_ms(200);
@@ -118,7 +118,7 @@ pub struct Bbr {
     prior_window: u64,
     restore_window: bool,
     pacing: Option<Rate>,
-    /// Whether `pacing` rests on a measured round trip.
+    /// Whether `pacing` rests on a measured RTT.
     paced_by_round_trip: bool,
     /// Segments to hand to the port in one piece.
     burst: u64,
@@ -132,7 +132,7 @@ pub struct Bbr {
     long_term: LongTerm,
     aggregation: Aggregation,
 
-    /// Least round trip, microseconds, and when it was seen.
+    /// Minimum RTT, microseconds, and when it was seen.
     round_trip_us: Option<u64>,
     round_trip_at: Option<Time>,
     restarting_from_idle: bool,
@@ -223,7 +223,7 @@ impl Bbr {
         }
     }
 
-    /// gain·BtlBw·RTprop, rounded up [Linux `tcp_bbr.c`]; the initial window before there was a round trip.
+    /// gain·BtlBw·RTprop, rounded up [Linux `tcp_bbr.c`]; the initial window before there was an RTT.
     fn product(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(round_trip_us) = self.round_trip_us else { return self.initial_window };
         let product = (u128::from(bandwidth) * u128::from(round_trip_us) * u128::from(gain)) >> 8;
@@ -468,7 +468,7 @@ impl Bbr {
         }
     }
 
-    /// The initial window per round trip, or per millisecond while there is none, at Startup's gain.
+    /// The initial window per RTT, or per millisecond while there is none, at Startup's gain.
     /// The handshake's is the first that counts for the least, too (Linux `bbr_init`).
     fn pace_by_round_trip(&mut self, path: &Path) {
         let us = path.srtt.map_or(1_000, |srtt| srtt.as_us().max(1));

@@ -1,8 +1,8 @@
 //! CUBIC: after a cut the window follows a cubic of time that is flat where the last loss happened [RFC 9438].
 //!
 //! Integers as in Linux `tcp_cubic.c`: windows in packets, time in 1/1024 s, C and β in 1/1024. Two units are finer than
-//! the kernel's: elapsed time and round trips are kept in microseconds, where the kernel rounds them to its tick, so
-//! that the look-ahead of a short round trip is neither 0 nor a whole tick.
+//! the kernel's: elapsed time and RTTs are kept in microseconds, where the kernel rounds them to its tick, so
+//! that the look-ahead of a short RTT is neither 0 nor a whole tick.
 
 use super::parts::reno::{Window, leave_to_window};
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Sent, Spec, Value};
@@ -74,7 +74,7 @@ pub struct Cubic {
     /// Acknowledged packets per packet of growth, and when and for which window it was last computed.
     per_packet: u64,
     computed: Option<(Time, u64)>,
-    /// Least round trip since the last timeout.
+    /// Minimum RTT since the last timeout.
     delay_min: Option<Span>,
     hystart: Option<HyStart>,
 }
@@ -123,7 +123,7 @@ impl Cubic {
         packets * self.beta / ONE
     }
 
-    /// Takes the round trip into account, and leaves slow start if it shows a queue.
+    /// Takes the RTT into account, and leaves slow start if it shows a queue.
     fn observe(&mut self, ack: &Ack) {
         let Some(sample) = ack.rtt else { return };
         // Right after a cut samples still tell of the old queue (Linux `cubictcp_acked`).
@@ -179,7 +179,7 @@ impl Cubic {
             self.computed = Some((now, packets));
             let target = self.target(&epoch, now);
             self.per_packet = if target > packets { packets / (target - packets) } else { 100 * packets };
-            // Before the first cut nothing is known of the capacity: 5 % per round trip at least (Linux).
+            // Before the first cut nothing is known of the capacity: 5 % per RTT at least (Linux).
             if self.last_maximum == 0 {
                 self.per_packet = self.per_packet.min(20);
             }
@@ -191,7 +191,7 @@ impl Cubic {
                 self.per_packet = self.per_packet.min(packets / (epoch.reno_window - packets));
             }
         }
-        // Never faster than one packet for two acknowledged: 1.5 times per round trip (Linux).
+        // Never faster than one packet for two acknowledged: 1.5 times per RTT (Linux).
         self.per_packet = self.per_packet.max(2);
     }
 
@@ -207,7 +207,7 @@ impl Cubic {
         Epoch { start: now, origin, flat_at, reno_window: packets, reno_credit: acked }
     }
 
-    /// W_cubic one least round trip ahead: C·(t−K)³ + W_max [RFC 9438 §4.2 eq. 1, §4.4].
+    /// W_cubic one minimum RTT ahead: C·(t−K)³ + W_max [RFC 9438 §4.2 eq. 1, §4.4].
     fn target(&self, epoch: &Epoch, now: Time) -> u64 {
         let ahead = self.delay_min.unwrap_or(Span::ZERO);
         let elapsed_us = now.since(epoch.start).as_us().saturating_add(ahead.as_us());
@@ -255,7 +255,7 @@ fn cube_root(x: u128) -> u64 {
 }
 
 /// Hybrid slow start [HyStart; Linux `tcp_cubic.c`]: leaves slow start when a train of acknowledgements lasts half a round
-/// trip, or when the round trip grows.
+/// trip, or when the RTT grows.
 #[derive(Clone, Copy, Debug, Default)]
 struct HyStart {
     round_end: Seq,
@@ -376,7 +376,7 @@ mod tests {
                 let seconds = drive.now.since(start).as_us() as f64 / 1e6;
                 let expected = rfc_9438(maximum as f64, seconds);
                 let window = drive.window() as f64;
-                // The target lies one round trip ahead and the window trails it by less than one; the integer count of
+                // The target lies one RTT ahead and the window trails it by less than one; the integer count of
                 // acknowledgements per packet rounds to the steep side.
                 let slack = 2.0 + 0.02 * expected;
                 assert!((window - expected).abs() < slack, "{maximum} at {seconds}: {window} not {expected}");
@@ -396,7 +396,7 @@ mod tests {
         for _ in 0..60 {
             drive.round(rtt, false);
         }
-        // 3·(1−β)/(1+β) = 0.529 packets per round trip [RFC 9438 §4.3]; 8/15 in the kernel's integers. The pace is
+        // 3·(1−β)/(1+β) = 0.529 packets per RTT [RFC 9438 §4.3]; 8/15 in the kernel's integers. The pace is
         // recomputed every 1/32 s, so the window may trail by three rounds' growth and catch up.
         let grown = drive.window() as f64 - before;
         assert!((grown - 60.0 * 8.0 / 15.0).abs() < 4.0, "{grown}");

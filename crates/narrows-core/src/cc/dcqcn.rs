@@ -99,7 +99,7 @@ pub const SPEC: Spec = Spec {
 const ONE: u64 = 1 << 20;
 /// Cycles of fast recovery, F [DCQCN §3.1].
 const FAST_RECOVERY: u32 = 5;
-/// `hyper` over `additive`, where nothing is said.
+/// `hyper` over `additive`, by default.
 const HYPER: u64 = 10;
 
 /// What does not change in a connection's life.
@@ -125,7 +125,7 @@ pub struct Dcqcn {
     rate: Rate,
     /// `R_T`: where it recovers to.
     target: Rate,
-    /// How congested the path was of late, 0 to [`ONE`].
+    /// How congested the path was recently, 0 to [`ONE`].
     alpha: u64,
     /// When α falls next.
     alpha_at: Time,

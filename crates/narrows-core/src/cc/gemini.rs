@@ -1,13 +1,13 @@
 //! GEMINI: one window for two kinds of network [GEMINI §III].
 //!
 //! Inside a datacenter congestion shows as ECN marks, across the wide area as delay. GEMINI listens to both, answers the
-//! stronger at most once per round trip, scales the answer to ECN by F (long paths are cut gently) and the growth by h
+//! stronger at most once per RTT, scales the answer to ECN by F (long paths are cut gently) and the growth by h
 //! (long paths grow faster), and paces every packet.
 //!
 //! ```text
 //! acknowledgement ─▶ measure: α, RTT_min of the window, RTT_base
 //!                 ─▶ detect:  ECN echo?   RTT_min of the previous window > RTT_base + T?
-//!                 ─▶ react:   either ─▶ W ← W·(1 − max(α·F, β))   once per round trip
+//!                 ─▶ react:   either ─▶ W ← W·(1 − max(α·F, β))   once per RTT
 //!                             neither ─▶ W ← W + h/W per packet, or slow start
 //! ```
 //!
@@ -356,7 +356,7 @@ impl Gemini {
     /// Takes the acknowledgement's samples and, at the end of a window of data, closes the books on it.
     fn measure(&mut self, ack: &Ack, path: &Path) {
         let now_us = ack.now.as_us();
-        // The handshake's round trip is a sample too; the transport's minimum holds it [Linux `tcp_min_rtt`].
+        // The handshake's RTT is a sample too; the transport's minimum holds it [Linux `tcp_min_rtt`].
         let first = if self.rtt_base.value().is_none() { path.min_rtt } else { None };
         let known = self.rtt_base.value();
         for span in first.into_iter().chain(ack.rtt.map(|sample| sample.span)) {
@@ -425,7 +425,7 @@ impl Gemini {
         }
     }
 
-    /// Whether a cut is allowed: at most one per round trip.
+    /// Whether a cut is allowed: at most one per RTT.
     fn may_cut(&self, ack: &Ack) -> bool {
         if !self.config.gate_by_timer {
             return ack.una >= self.cut_end;
@@ -480,7 +480,7 @@ impl Gemini {
         matches!(ack.limited_by, Limit::Window | Limit::Pacing)
     }
 
-    /// Slow start up to the threshold; what is left of `acked` then grows the window by h per round trip.
+    /// Slow start up to the threshold; what is left of `acked` then grows the window by h per RTT.
     fn grow(&mut self, acked: u64) {
         let mut left = acked;
         if self.in_slow_start() {
@@ -566,7 +566,7 @@ impl CongestionControl for Gemini {
     }
 
     fn on_sent(&mut self, _now: Time, _sent: &super::Sent, path: &Path) {
-        // The first flight after the handshake is paced as well: its round trip is known by then.
+        // The first flight after the handshake is paced as well: its RTT is known by then.
         if self.pacing.is_none() {
             self.pace(path);
         }

@@ -87,7 +87,7 @@ pub enum Limit {
     NearSource,
 }
 
-/// One measured round trip.
+/// One measured RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSample {
     /// From transmission to acknowledgement, both by the sender's clock; never of a retransmitted segment [Karn 1987].
@@ -123,7 +123,7 @@ pub struct Ack {
     pub lost: Packets,
     /// The ECN echo flag was set and ECN is in use.
     pub ece: bool,
-    /// The round trip of the newest segment it acknowledges, if that was never retransmitted.
+    /// The RTT of the newest segment it acknowledges, if that was never retransmitted.
     pub rtt: Option<RttSample>,
     /// The delivery-rate sample.
     pub delivery: Option<RateSample>,
@@ -176,9 +176,9 @@ pub struct Path {
     pub initial_window: Packets,
     /// Line rate of the sending host's port.
     pub line_rate: Rate,
-    /// Smoothed round trip, once there was a sample.
+    /// Smoothed RTT, once there was a sample.
     pub srtt: Option<Span>,
-    /// Least round trip of the last 300 s (Linux `tcp_min_rtt`, sysctl `tcp_min_rtt_wlen`).
+    /// Minimum RTT of the last 300 s (Linux `tcp_min_rtt`, sysctl `tcp_min_rtt_wlen`).
     pub min_rtt: Option<Span>,
     /// Retransmission timeout, without back-off.
     pub rto: Span,

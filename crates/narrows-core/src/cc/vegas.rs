@@ -1,6 +1,6 @@
 //! Vegas: keeps between α and β packets of its own in the queues [Vegas §3.2].
 //!
-//! Once per round trip the sender compares what it got with what an empty path would give: the difference, counted in
+//! Once per RTT the sender compares what it got with what an empty path would give: the difference, counted in
 //! packets, is what it keeps queued. The rules are those of Linux `tcp_vegas.c`, times in microseconds.
 
 use super::Value;
@@ -57,9 +57,9 @@ pub struct Vegas {
     phase: Phase,
     /// The present round ends when data beyond this is acknowledged.
     round_end: Seq,
-    /// Least round trip since the start or the last idle period, microseconds plus one so that it is never 0.
+    /// Minimum RTT since the start or the last idle period, microseconds plus one so that it is never 0.
     base_us: u64,
-    /// Least round trip of this round, likewise, and the number of its samples.
+    /// Minimum RTT of this round, likewise, and the number of its samples.
     least_us: u64,
     samples: u64,
 }
@@ -89,7 +89,7 @@ impl Vegas {
         self.samples = 0;
     }
 
-    /// An idle path may have changed: even the base round trip is measured anew (Linux `tcp_vegas_cwnd_event`).
+    /// An idle path may have changed: even the base RTT is measured anew (Linux `tcp_vegas_cwnd_event`).
     fn restart(&mut self, nxt: Seq) {
         self.base_us = u64::MAX;
         self.active = self.phase == Phase::Open;
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::cc::harness::{Drive, build, path};
 
-    /// A path of 100 packets per base round trip of 10 ms whose queue holds what does not fit.
+    /// A path of 100 packets per base RTT of 10 ms whose queue holds what does not fit.
     fn round_trip(window: u64) -> Span {
         Span::from_us(10_000 + window.saturating_sub(100) * 100)
     }

@@ -1,5 +1,5 @@
 //! The QCN congestion point: samples what a queue takes in and says how far, and how fast, it is above its set point
-//! [802.1Qau; Annulus]. It stands beside a port's marking law, not in its place.
+//! [802.1Qau; Annulus]. It stands beside a port's AQM, not in its place.
 //!
 //! Its driver counts the bytes that the queue takes in. With the packet that makes them more than
 //! [`CongestionPoint::interval`] a sample is due, and only then must the driver know the exact backlog

@@ -1,6 +1,6 @@
 //! Who may enter a port's buffer, and with which mark. Deciding only: the packets themselves are stored by the driver.
 //!
-//! The driver keeps a port's [`Backlog`] and asks three machines about every arrival: the port's marking law
+//! The driver keeps a port's [`Backlog`] and asks three machines about every arrival: the port's AQM
 //! ([`aqm::Aqm`]), its own [`Limit`], and its switch's shared [`Pool`]. All three are monotone where it matters: what
 //! they grant for a backlog they also grant for a smaller one. A driver that only knows an upper bound of the backlog
 //! may therefore act on a "yes" at once, and needs the exact figure only to be sure of a "no".

@@ -40,7 +40,7 @@ enum Handshake {
 /// What a connection's end has counted since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tallies {
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u32,
@@ -54,7 +54,7 @@ pub struct Tallies {
     pub marked_bytes: u64,
     /// Payload bytes that arrived here in order.
     pub delivered_bytes: u64,
-    /// Notifications of switches near by that were taken.
+    /// Notifications of near-source switches that were taken.
     pub near_source_cuts: u32,
 }
 
@@ -197,14 +197,14 @@ impl Endpoint {
         }
     }
 
-    /// Listens to switches near by from now on, if the host does; what is random in how it answers comes from `stream`.
+    /// Listens to near-source switches from now on, if the host does; what is random in how it answers comes from `stream`.
     pub fn listen(&mut self, stream: SmallStream, stack: &Stack) {
         if stack.profile.near_source.is_some() {
             self.sender.listen(stream);
         }
     }
 
-    /// A switch near by tells of congestion, 1 to 63, that it saw by the packet of ours whose first byte is `seq`.
+    /// A near-source switch tells of congestion, 1 to 63, that it saw by the packet of ours whose first byte is `seq`.
     ///
     /// # Errors
     /// If it is not to be believed; nothing is changed then.
@@ -212,7 +212,7 @@ impl Endpoint {
         self.sender.notify(now, feedback, seq, stack)
     }
 
-    /// The rate that a switch near by holds this end at, if one does.
+    /// The rate that a near-source switch holds this end at, if one does.
     pub fn near_source_rate(&mut self, now: Time, stack: &Stack) -> Option<Rate> {
         self.sender.near_source_rate(now, stack)
     }

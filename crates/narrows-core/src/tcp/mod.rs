@@ -10,12 +10,12 @@
 //! | `sender/timers` | when it acts unasked |
 //! | `sender/bursts` | how much may go at once |
 //! | `sender/recovery` | when an episode of loss or congestion begins and ends, and whether it was needless |
-//! | `scoreboard` | which outstanding segments are delivered, lost, sent again |
+//! | `scoreboard` | which outstanding segments are delivered, lost, retransmitted |
 //! | `reduction` | the window during recovery (PRR) |
-//! | `rtt` | smoothed and least round trip, the retransmission timeout |
+//! | `rtt` | smoothed and minimum RTT, the retransmission timeout |
 //! | `rate` | delivery-rate samples |
 //! | `pacer` | when the next piece may leave |
-//! | `near_source` | the limit that a switch near by asks for (QCN) |
+//! | `near_source` | the limit that a near-source switch asks for (QCN) |
 //! | `receiver` | order, acknowledgements, the echo of marks |
 //! | `offload` | which arriving segments reach the stack as one |
 //! | `profile` | every constant, by the name of a real stack |

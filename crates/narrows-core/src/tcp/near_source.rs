@@ -49,7 +49,7 @@ impl Step {
 pub enum Start {
     /// The line rate [802.1Qau].
     LineRate,
-    /// What the connection sent of late, over once to twice this span: then the first cut bites.
+    /// What the connection sent recently, over once to twice this span: then the first cut bites.
     Recent(Span),
 }
 
@@ -124,7 +124,7 @@ struct Limiter {
     heard: Time,
 }
 
-/// What was sent of late.
+/// What was sent recently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Recent {
     /// When the span before the present one began, and what was sent in it.
@@ -173,7 +173,7 @@ impl NearSource {
         self.notify_sending(now, feedback, self.recent.rate(now), line, point);
     }
 
-    /// The same, of a connection that is known to send at `recent` of late.
+    /// The same, of a connection that is known to send at `recent` recently.
     pub fn notify_sending(&mut self, now: Time, feedback: u8, recent: Rate, line: Rate, point: &ReactionPoint) {
         self.cuts += 1;
         let floor = point.floor.of(line).min(line);
@@ -312,7 +312,7 @@ impl Recent {
     fn note(&mut self, now: Time, size: u64, span: Span) {
         let age = now.since(self.present.0);
         if age >= span {
-            // After a pause nothing was sent of late. A connection that sends less than a packet in a span counts for one.
+            // After a pause nothing was sent recently. A connection that sends less than a packet in a span counts for one.
             let paused = age >= span * 2;
             self.before =
                 if paused { (Time::from_ps(now.as_ps().saturating_sub(span.as_ps())), 0) } else { self.present };

@@ -24,7 +24,7 @@ pub enum BurstSizing {
     #[default]
     #[cfg_attr(feature = "serde", serde(rename = "linux-4.9"))]
     Linux49,
-    /// 1/1024 s worth of payload, and on short paths 64 KB more, halved for each 512 us of the least round trip (5.18
+    /// 1/1024 s worth of payload, and on short paths 64 KB more, halved for each 512 us of the minimum RTT (5.18
     /// `tcp_tso_rtt_log`); where a controller paces, what it states is the least (4.20).
     #[cfg_attr(feature = "serde", serde(rename = "linux-6"))]
     Linux6,
@@ -74,7 +74,7 @@ pub struct Profile {
     pub receive_offload_segments: u8,
     /// Receive offload gives up waiting after this gap.
     pub receive_offload_gap: Span,
-    /// Pacing in slow start and in congestion avoidance, percent of window per round trip, for hosts that pace every
+    /// Pacing in slow start and in congestion avoidance, percent of window per RTT, for hosts that pace every
     /// sender (fq). `None`: only controllers that ask are paced.
     pub host_pacing: Option<(u16, u16)>,
     /// Most unsent bytes of a connection in its host's port, as time at its pacing rate (TCP small queues).
@@ -94,11 +94,11 @@ pub struct Profile {
     /// How many segments go in one piece.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BurstSizing::is_first", default))]
     pub burst_sizing: BurstSizing,
-    /// Most time that reports of a hole wait for others, beyond the first three; at most 5 % of the handshake's round trip.
+    /// Most time that reports of a hole wait for others, beyond the first three; at most 5 % of the handshake's RTT.
     /// 0: each goes at once (Linux `tcp_comp_sack_delay_ns`, since 4.18).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Span::is_zero", default))]
     pub sack_compression: Span,
-    /// How senders answer to switches near by that tell them of congestion; `None`: not at all.
+    /// How senders answer to near-source switches that tell them of congestion; `None`: not at all.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
     pub near_source: Option<ReactionPoint>,
 }

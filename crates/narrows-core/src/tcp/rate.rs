@@ -52,7 +52,7 @@ impl RateEstimator {
     }
 
     /// `packets` were delivered; `newest` is the stamp of the latest transmission among them and when it was sent.
-    /// There is no sample when the interval is shorter than the least round trip: the acknowledgements were bunched.
+    /// There is no sample when the interval is shorter than the minimum RTT: the acknowledgements were bunched.
     pub(super) fn sample(
         &mut self,
         now: Time,

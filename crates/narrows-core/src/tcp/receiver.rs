@@ -16,7 +16,7 @@ const MAX_WAITING_REPORTS: u8 = 44;
 const TOLD_FIRST: usize = 2;
 /// What reports wait longer for the kernel's convenience (Linux `tcp_comp_sack_slack_ns`).
 const REPORT_SLACK: Span = Span::from_us(100);
-/// Reports wait this part of a round trip: 5 %.
+/// Reports wait this part of an RTT: 5 %.
 const REPORTS_PER_ROUND_TRIP: u64 = 20;
 /// Segments with less do not let it grow (Linux `tcp_event_data_recv`), bytes.
 const MIN_FOR_GROWTH: u64 = 128;

@@ -1,5 +1,5 @@
 //! Proportional rate reduction: how the transport moves the window from where it was to where the controller wants it,
-//! over one round trip of recovery [RFC 6937; Linux `tcp_cwnd_reduction`].
+//! over one RTT of recovery [RFC 6937; Linux `tcp_cwnd_reduction`].
 
 /// The state of one reduction. All counts are packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

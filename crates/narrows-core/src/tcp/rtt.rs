@@ -4,10 +4,10 @@ use super::profile::Profile;
 use crate::units::{Span, Time};
 
 /// Linux's estimator [RFC 6298; Linux `tcp_rtt_estimator`]: mean and mean deviation with gains 1/8 and 1/4, a deviation
-/// that falls slowly when the round trip shrinks, and its maximum over a round held for that round.
+/// that falls slowly when the RTT shrinks, and its maximum over a round held for that round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RttEstimator {
-    /// Smoothed round trip, picoseconds times 8; zero before the first sample.
+    /// Smoothed RTT, picoseconds times 8; zero before the first sample.
     srtt8: u64,
     /// Mean deviation, picoseconds times 4.
     deviation4: u64,
@@ -56,7 +56,7 @@ impl RttEstimator {
         } else {
             let error = smoothed - sample;
             self.srtt8 -= error;
-            // A shrinking round trip widens the deviation only an eighth as fast, lest the timeout grow as the path
+            // A shrinking RTT widens the deviation only an eighth as fast, lest the timeout grow as the path
             // gets quicker.
             let deviation = self.deviation4 >> 2;
             if error > deviation {
@@ -82,7 +82,7 @@ impl RttEstimator {
         self.min.sample(now, span, MIN_RTT_WINDOW);
     }
 
-    /// The smoothed round trip.
+    /// The smoothed RTT.
     pub(super) fn smoothed(&self) -> Option<Span> {
         (self.srtt8 != 0).then(|| Span::from_ps(self.srtt8 >> 3))
     }

@@ -1,4 +1,4 @@
-//! What was sent and not yet acknowledged: one record per segment, and which of them are delivered, lost or sent again.
+//! What was sent and not yet acknowledged: one record per segment, and which of them are delivered, lost or retransmitted.
 //!
 //! Work per acknowledgement does not grow with the window: records leave from the front, a report touches only what it newly
 //! delivers and finds the rest as runs, and each loss detector keeps a place from which it goes on. Finding a run costs the
@@ -15,9 +15,9 @@ use crate::units::{Span, Time};
 const SACKED: u8 = 1;
 /// Thought lost.
 const LOST: u8 = 2;
-/// Sent again, and that transmission is thought to be in the network.
+/// Retransmitted, and that transmission is thought to be in the network.
 const RESENT: u8 = 4;
-/// Was sent again at least once: its acknowledgement gives no round trip [Karn 1987].
+/// Was retransmitted at least once: its acknowledgement gives no RTT [Karn 1987].
 const EVER_RESENT: u8 = 8;
 
 /// One segment: 16 bytes.
@@ -50,7 +50,7 @@ pub(super) struct Delivered {
     in_order: Option<Left>,
     /// Those reported out of order that were sent only once.
     out_of_order: Option<Left>,
-    /// A segment acknowledged in order was sent again.
+    /// A segment acknowledged in order was retransmitted.
     resent_in_order: bool,
     /// The latest transmission among the delivered: its time, end, and whether it was a retransmission [RFC 8985 §6.2].
     pub(super) latest: Option<(Time, Seq, bool)>,
@@ -58,7 +58,7 @@ pub(super) struct Delivered {
     pub(super) stamp: Option<(Stamp, Time)>,
     /// A segment sent once arrived after a later one, by so many segments.
     pub(super) reordered_by: u32,
-    /// The same of any segment, sent again or not.
+    /// The same of any segment, retransmitted or not.
     pub(super) reach: u32,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     resent: u32,
-    /// Number after the highest record that was ever sent again.
+    /// Number after the highest record that was ever retransmitted.
     resent_below: u64,
     /// Runs of records delivered out of order, `[from, to)` by number, ascending, apart from each other.
     runs: VecDeque<(u64, u64)>,
@@ -114,9 +114,9 @@ pub(super) struct Scoreboard {
     sacked_below_scan: u32,
     /// Where the detector by time goes on among segments sent once, unless the first record is further.
     time_scan: u64,
-    /// Lost and to be sent again, in order.
+    /// Lost and to be retransmitted, in order.
     to_resend: VecDeque<u64>,
-    /// Sent again, in the order of sending, with that time.
+    /// Retransmitted, in the order of sending, with that time.
     resends: VecDeque<(u64, Time)>,
     /// Records and runs looked at: what the claim about work is tested by.
     #[cfg(test)]
@@ -142,23 +142,23 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// Segments thought lost, sent again or not.
+    /// Segments thought lost, retransmitted or not.
     pub(super) fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// Segments sent again whose retransmission is thought to be in the network.
+    /// Segments retransmitted whose retransmission is thought to be in the network.
     pub(super) fn resent(&self) -> u32 {
         self.resent
     }
 
-    /// Of what is out nothing is reported, thought lost or was ever sent again.
+    /// Of what is out nothing is reported, thought lost or was ever retransmitted.
     #[inline]
     pub(super) fn is_untouched(&self) -> bool {
         self.sacked | self.lost | self.resent == 0 && self.resent_below <= self.first
     }
 
-    /// Whether a lost segment waits to be sent again.
+    /// Whether a lost segment waits to be retransmitted.
     #[inline]
     pub(super) fn wants_resend(&mut self) -> bool {
         !self.to_resend.is_empty() && self.next_to_resend().is_some()
@@ -469,7 +469,7 @@ impl Scoreboard {
                 self.records[index].state &= !RESENT;
                 self.resent -= 1;
                 if !self.records[index].is(LOST) {
-                    // A probe, or sent again in an episode that was undone.
+                    // A probe, or retransmitted in an episode that was undone.
                     self.records[index].state |= LOST;
                     self.lost += 1;
                 }
@@ -551,7 +551,7 @@ impl Scoreboard {
         self.time_scan = self.first;
     }
 
-    /// The losses were not: nothing waits to be sent again any more. What was sent again stays in the network.
+    /// The losses were not: nothing waits to be retransmitted any more. What was retransmitted stays in the network.
     pub(super) fn forget_losses(&mut self) {
         self.to_resend.clear();
         for record in &mut self.records {

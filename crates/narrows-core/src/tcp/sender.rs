@@ -90,7 +90,7 @@ pub(super) struct Sender {
     rtt: RttEstimator,
     rate: RateEstimator,
     pacer: Pacer,
-    /// The limit of a switch near by, where the host listens.
+    /// The limit of a near-source switch, where the host listens.
     near_source: Option<Box<NearSource>>,
     /// First byte not acknowledged.
     una: Seq,
@@ -131,7 +131,7 @@ pub(super) struct Sender {
     expiries: u32,
     /// When the detector by time must look again.
     reorder_timer: Time,
-    /// The latest transmission known delivered, and its round trip.
+    /// The latest transmission known delivered, and its RTT.
     latest: (Time, Seq),
     latest_rtt: Span,
     /// The duplicate threshold, raised by reordering (Linux `tcp_sock.reordering`).
@@ -258,12 +258,12 @@ impl Sender {
             && self.burst_left == 0
     }
 
-    /// Listens to switches near by.
+    /// Listens to near-source switches.
     pub(super) fn listen(&mut self, stream: SmallStream) {
         self.near_source = Some(Box::new(NearSource::new(stream)));
     }
 
-    /// A switch near by tells of congestion that it saw by the packet that begins with `seq`.
+    /// A near-source switch tells of congestion that it saw by the packet that begins with `seq`.
     #[inline(never)]
     pub(super) fn notify(&mut self, now: Time, feedback: u8, seq: u32, stack: &Stack) -> Result<(), Refusal> {
         let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) else {
@@ -281,7 +281,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The rate that a switch near by holds this sender at, if one does.
+    /// The rate that a near-source switch holds this sender at, if one does.
     pub(super) fn near_source_rate(&mut self, now: Time, stack: &Stack) -> Option<Rate> {
         let (near, point) = (self.near_source.as_mut()?, stack.profile.near_source.as_ref()?);
         near.catch_up(now, stack.line_rate, point);
@@ -303,7 +303,7 @@ impl Sender {
         self.allowed = self.allowed.max(ack.plus(u64::from(window) << 10));
     }
 
-    /// A round trip measured by the handshake.
+    /// An RTT measured by the handshake.
     pub(super) fn sample_handshake(&mut self, now: Time, span: Span, stack: &Stack) {
         self.rtt.sample(span, true, &stack.profile);
         self.rtt.sample_min(now, span);
@@ -322,7 +322,7 @@ impl Sender {
             let cut = self.messages.pop_back();
             let begun = self.messages.back().map_or(self.una, |before| before.end) < self.nxt;
             if let Some(Message { tag, .. }) = cut.filter(|_| begun) {
-                // What was sent of it may have to be sent again.
+                // What was sent of it may have to be retransmitted.
                 self.messages.push_back(Message { end: self.nxt, tag, whole: false });
             }
         }
@@ -426,7 +426,7 @@ impl Sender {
         round_ended
     }
 
-    /// Takes the samples of the round trip and of the delivery rate.
+    /// Takes the samples of the RTT and of the delivery rate.
     #[inline(always)]
     fn measure(&mut self, now: Time, summary: &AckSummary, stack: &Stack) -> (Option<RttSample>, Option<RateSample>) {
         let rtt = self.take_round_trip(now, summary, stack);
@@ -469,7 +469,7 @@ impl Sender {
         self.controller_window = self.controller.on_ack(&facts, &self.path).get();
     }
 
-    /// Nothing is lost, sent again, reported beyond a hole or to be undone, and nothing that is out left before what is known
+    /// Nothing is lost, retransmitted, reported beyond a hole or to be undone, and nothing that is out left before what is known
     /// delivered: an acknowledgement without reports can only deliver in order.
     fn is_calm(&self, stack: &Stack) -> bool {
         self.phase == Phase::Open

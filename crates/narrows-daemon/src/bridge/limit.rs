@@ -1,4 +1,4 @@
-//! How long a packet may be outside: what the interface takes, less where routers complained of late. And less where nobody complains, and
+//! How long a packet may be outside: what the interface takes, less where routers complained recently. And less where nobody complains, and
 //! what is long does not arrive though what is short does.
 
 use narrows_core::units::{Span, Time};
@@ -17,7 +17,7 @@ pub(super) struct Limit {
     interface: u16,
     /// What was learnt, and when.
     learnt: [Option<(u16, Time)>; 2],
-    /// The longest packet that arrived of late, and when.
+    /// The longest packet that arrived recently, and when.
     proven: [Option<(u16, Time)>; 2],
     /// When that was sent which was sent last of what arrived.
     latest: [Time; 2],

@@ -122,22 +122,22 @@ struct Run {
     /// Which of them
     #[arg(long, value_enum, default_value_t = Choice::Sampled)]
     chooser: Choice,
-    /// The round trip between the edges, until it is measured, from 10us to 10s; times and memory follow from it
+    /// The RTT between the edges, until it is measured, from 10us to 10s; times and memory follow from it
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = span)]
     round_trip: Span,
     /// How hosts are kept from noticing what is being repaired
     #[arg(long, value_enum, default_value_t = Hide::Resequence)]
     hiding: Hide,
-    /// How long a hole is hidden at most; left out, one and a half round trips and 2 ms
+    /// How long a hole is hidden at most; left out, one and a half RTTs and 2 ms
     #[arg(long, value_name = "TIME", value_parser = span)]
     hold: Option<Span>,
-    /// How often a packet is sent again at most, up to 14
+    /// How often a packet is retransmitted at most, up to 14
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=14))]
     repairs: u8,
-    /// Bytes of copies at most, from 10KB; left out, four round trips of what is marked
+    /// Bytes of copies at most, from 10KB; left out, four RTTs of what is marked
     #[arg(long, value_name = "SIZE", value_parser = store)]
     store: Option<Bytes>,
-    /// Bytes of packets that wait for one before them at most; left out, one and a half round trips
+    /// Bytes of packets that wait for one before them at most; left out, one and a half RTTs
     #[arg(long, value_name = "SIZE", value_parser = store)]
     held: Option<Bytes>,
     /// Bytes of the ring that the kernel hands packets over in: a power of two from 64KiB to 1GiB

@@ -1,4 +1,4 @@
-//! `narrowsd near-source`: takes the notifications of switches near by and holds this host's connections to the rates that
+//! `narrowsd near-source`: takes the notifications of near-source switches and holds this host's connections to the rates that
 //! they ask for, whatever their controllers. It ends as it began: every connection is let go.
 
 mod borrowed;
@@ -35,7 +35,7 @@ pub(crate) use listen::ThisKernel;
 use table::Table;
 use work::{Given, Loop};
 
-/// How connections of this host listen to switches near by.
+/// How connections of this host listen to near-source switches.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Which congestion points are believed, with their addresses, this host's and keys: docs/deploy.md

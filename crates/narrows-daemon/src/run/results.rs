@@ -85,7 +85,7 @@ fn manifest(
     })
 }
 
-/// What hosts heard of switches near by, all together; `null` where none listened.
+/// What hosts heard of near-source switches, all together; `null` where none listened.
 fn near_source(outcome: &Outcome) -> Option<Json> {
     let mut all = Heard::default();
     for heard in outcome.heard.values() {

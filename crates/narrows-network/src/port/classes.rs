@@ -16,7 +16,7 @@
 //! The link's ring holds what has begun: the packet in service, which is what `Port` counts as held, and those on the
 //! wire. What waits lies in a ring for each class, with the time at which it came.
 //!
-//! Each class has the port's marking law and its limit to itself: an equal share of the port's own, and as much of what the
+//! Each class has the port's AQM and its limit to itself: an equal share of the port's own, and as much of what the
 //! pool grants the port. The packet in service counts in its class until its last bit has left. A law that reckons with a
 //! rate is told the line's.
 //!

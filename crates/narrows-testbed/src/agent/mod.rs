@@ -49,7 +49,7 @@ use message::NAME_BYTES;
 const MAX_PER_HOST: u32 = 1 << 20;
 /// Longest sleep: a stop is noticed after this at the latest.
 const MAX_SLEEP: Span = Span::from_ms(10);
-/// How often senders are asked for their round trip.
+/// How often senders are asked for their RTT.
 const ROUND_TRIPS: Span = Span::from_ms(10);
 /// Bytes that are read or written at once.
 const PIECE: usize = 1 << 18;

@@ -30,11 +30,11 @@ pub struct Opened {
 /// A flow, where its bytes are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Sum of the smoothed round trips seen.
+    /// Sum of the smoothed RTTs seen.
     pub rtt_sum: Span,
     /// How many.
     pub rtt_count: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u32,

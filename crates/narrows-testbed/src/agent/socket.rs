@@ -187,7 +187,7 @@ impl Info {
         self.bytes[5] & 8 != 0
     }
 
-    /// Smoothed round trip; `None` without a sample.
+    /// Smoothed RTT; `None` without a sample.
     pub(crate) fn round_trip(&self) -> Option<Span> {
         Some(Span::from_us(u64::from(self.u32(68)))).filter(|&span| span > Span::ZERO)
     }
@@ -217,17 +217,17 @@ impl Info {
         self.u64(120)
     }
 
-    /// How fast bytes were delivered of late, by the last rate sample; zero without one.
+    /// How fast bytes were delivered recently, by the last rate sample; zero without one.
     pub fn delivery_rate(&self) -> Rate {
         Rate::from_bps(self.u64(160).saturating_mul(8))
     }
 
-    /// Payload bytes sent so far, those sent again included.
+    /// Payload bytes sent so far, those retransmitted included.
     pub fn sent(&self) -> u64 {
         self.u64(200)
     }
 
-    /// Payload bytes sent again so far.
+    /// Payload bytes retransmitted so far.
     pub fn retransmitted(&self) -> u64 {
         self.u64(208)
     }

@@ -262,7 +262,7 @@ impl<'a> Agent<'a> {
         sent.timeouts = info.timeouts().saturating_sub(before.timeouts());
     }
 
-    /// Takes the connection's round trip into the flow that it sends, while it does; at the flow's end, if it has none.
+    /// Takes the connection's RTT into the flow that it sends, while it does; at the flow's end, if it has none.
     pub(super) fn note_round_trip(&mut self, id: u32, at_end: bool) {
         let Some(connection) = self.connections.get(&id) else { return };
         let Some(Sending { name, .. }) = connection.sending else { return };

@@ -3,7 +3,7 @@
 //!
 //! The law is the simulator's, [`NearSource`]. What differs is what it knows of a connection. A modelled sender tells every
 //! packet; a kernel's is asked what it has sent, whenever a notification or a timer comes, so that the cycle in bytes ends up
-//! to a timer late. And what it sent of late is the kernel's last rate sample, of a round trip.
+//! to a timer late. And what it sent recently is the kernel's last rate sample, of an RTT.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -28,9 +28,9 @@ pub struct Look {
     pub unacknowledged: u32,
     /// The byte that it sends next.
     pub next: u32,
-    /// Payload bytes sent so far, those sent again included.
+    /// Payload bytes sent so far, those retransmitted included.
     pub sent: u64,
-    /// How fast it went of late.
+    /// How fast it went recently.
     pub recent: Rate,
 }
 

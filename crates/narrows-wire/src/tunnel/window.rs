@@ -1,6 +1,6 @@
 //! Which marked packets of a session have come, and as which of their tries: none is taken twice.
 //!
-//! A packet that was sent again is another datagram, and the far edge must know that it came, whether or not the first did. What comes
+//! A packet that was retransmitted is another datagram, and the far edge must know that it came, whether or not the first did. What comes
 //! a second time as the same try, or as an earlier one, is a replay, or the network's copy: taking it would have it acknowledged again.
 
 /// Numbers that are told apart, as the machine has them. What is older is a replay.

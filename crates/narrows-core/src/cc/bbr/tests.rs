@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::vec::Vec;
 
 const RTT: Span = Span::from_ms(10);
-/// 100 Mbit/s: one packet in 120 µs, 83.3 packets per base round trip.
+/// 100 Mbit/s: one packet in 120 µs, 83.3 packets per base RTT.
 const PACKET_TIME: Span = Span::from_us(120);
 const LINK: Rate = Rate::from_mbps(100);
 
@@ -136,7 +136,7 @@ impl World {
         }
         let episode = lost > 0 && self.recovery_until.is_none();
         if lost > 0 {
-            // What is lost is repaired in the round trip after it was found. Episodes that overlap follow each other
+            // What is lost is repaired in the RTT after it was found. Episodes that overlap follow each other
             // without a moment in between, as in Linux, where an acknowledgement may end one and begin the next.
             self.recovery_until = Some(self.now + RTT);
         }
@@ -228,7 +228,7 @@ fn the_round_trip_is_measured_anew_every_ten_seconds() {
         }
     }
     assert_eq!(world.modes, ["probe-bandwidth", "probe-round-trip", "probe-bandwidth"]);
-    // 200 ms and up to a round or two, seen in steps of a round trip.
+    // 200 ms and up to a round or two, seen in steps of an RTT.
     assert!(dip >= Span::from_ms(185) && dip <= Span::from_ms(230), "{dip}");
     assert_eq!(bottom, 4);
     assert!(world.cc.window + 8 >= before, "restored to {}, it was {before}", world.cc.window);

@@ -1,6 +1,6 @@
 //! GEMINI's arithmetic: pure functions of 64-bit integers, the same in the kernel.
 //!
-//! Scales: windows in Q10 packets; α and every relative cut in Q20; F and h in Q10; H in Q36; round trips in whole
+//! Scales: windows in Q10 packets; α and every relative cut in Q20; F and h in Q10; H in Q36; RTTs in whole
 //! microseconds; the bandwidth-delay product in bits. All divisions round down. Nothing overflows for windows up to
 //! [`MAX_WINDOW`] and paths up to 400 Gbit/s and 1 s; beyond that, products saturate and the clamps decide.
 
@@ -25,7 +25,7 @@ pub const fn scale_factor(k: u64, bandwidth_delay_bits: u64, packet_bits: u64) -
     k_bits.saturating_mul(4 * ONE_Q10) / if whole == 0 { 1 } else { whole }
 }
 
-/// h = H·C·RTT packets per round trip, between `least` and `most` [GEMINI §III-B].
+/// h = H·C·RTT packets per RTT, between `least` and `most` [GEMINI §III-B].
 pub const fn additive_step(h_q36: u64, bandwidth_delay_bits: u64, least: u64, most: u64) -> u64 {
     let step = bandwidth_delay_bits.saturating_mul(h_q36) >> 26;
     let step = if step < least { least } else { step };

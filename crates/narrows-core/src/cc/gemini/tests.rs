@@ -14,7 +14,7 @@ fn gemini(changes: &[(&str, Value)]) -> Drive<Gemini> {
     Drive::new(build(&SPEC, Gemini::new, &path, changes), path)
 }
 
-/// In congestion avoidance with this window, α and base round trip.
+/// In congestion avoidance with this window, α and base RTT.
 fn steady(window: u64, alpha: u64, rtt: Span, changes: &[(&str, Value)]) -> Drive<Gemini> {
     let mut drive = gemini(changes);
     drive.ack(1, Some(rtt), false);

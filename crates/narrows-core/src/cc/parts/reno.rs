@@ -52,7 +52,7 @@ impl Window {
     }
 
     /// One packet more after every `per_packet` acknowledged (Linux `tcp_cong_avoid_ai`). `per_packet` of the window's
-    /// size is Reno's one packet per round trip.
+    /// size is Reno's one packet per RTT.
     pub fn add_after(&mut self, per_packet: u64, acked: u64) {
         let per_packet = per_packet.max(1);
         if self.credit >= per_packet {

@@ -45,7 +45,7 @@ pub enum Chooser {
     Band,
 }
 
-/// What may pass at once below `R` and among the marked: what either rate is in a round trip, for windows come in bursts, and
+/// What may pass at once below `R` and among the marked: what either rate is in an RTT, for windows come in bursts, and
 /// at least so many full packets.
 const MIN_BURST: u64 = 50 * 1_500;
 const MIN_MARKED_BURST: u64 = 20 * 1_500;
@@ -168,7 +168,7 @@ mod tests {
     fn at_twice_the_rate_no_more_than_its_share_is_marked() {
         for chooser in [Chooser::Sampled, Chooser::Bernoulli, Chooser::Band] {
             let (marked, rate) = chosen(chooser, Share::TENTH, 200, 1_000_000);
-            // A round trip's burst beyond it, once in 600 ms.
+            // An RTT's burst beyond it, once in 600 ms.
             let most = Share::TENTH.of(RATE).as_bps() * 1_002 / 1_000;
             assert!(rate.as_bps() <= most && marked > 2_000, "{chooser:?}: {marked} packets, {rate}");
         }

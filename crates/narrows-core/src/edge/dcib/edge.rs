@@ -67,7 +67,7 @@ impl<P: Packet> Edge<P> {
     }
 
     /// A marked packet that [`Edge::poll_transmit`] gave leaves the router's own queue at `at`: drivers that know it say so, so that
-    /// the wait there does not count as a part of the round trip.
+    /// the wait there does not count as a part of the RTT.
     pub fn handle_departure(&mut self, shim: &Shim, at: Time) {
         self.transmitter.leave(shim, at);
     }
@@ -118,7 +118,7 @@ impl<P: Packet> Edge<P> {
         self.transmitter.is_connected(now)
     }
 
-    /// The round trip to the far edge, smoothed; what was configured until it is measured.
+    /// The RTT to the far edge, smoothed; what was configured until it is measured.
     pub fn round_trip(&self) -> Span {
         self.transmitter.round_trip()
     }

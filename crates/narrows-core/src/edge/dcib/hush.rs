@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use super::{Packet, Segment};
 use crate::units::{Span, Time};
 
-/// Duplicates that are under way when a repair has arrived come so much after it at most: a round trip in a site.
+/// Duplicates that are under way when a repair has arrived come so much after it at most: an RTT in a site.
 const AFTERWARDS: Span = Span::from_ms(1);
 
 /// See the [module](self).

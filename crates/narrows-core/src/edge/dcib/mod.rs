@@ -3,7 +3,7 @@
 //!
 //! A few of the packets with data that go out are *marked*: they become Not-ECT, so that a congested router of a
 //! cooperative wide area drops them first, and a copy of each is kept. All others look ECN-capable there, and are spared. The far edge
-//! acknowledges each marked packet; what it does not acknowledge is sent again. Until it comes, the far edge holds back what
+//! acknowledges each marked packet; what it does not acknowledge is retransmitted. Until it comes, the far edge holds back what
 //! follows of the same connection, so that the receiving host sees no hole and the sending one no duplicate
 //! acknowledgements. What cannot be repaired in time the hosts notice, and repair themselves.
 //!
@@ -196,9 +196,9 @@ pub struct Config {
     pub share: Share,
     /// Which of the packets.
     pub chooser: Chooser,
-    /// `N_retx`: how often a packet is sent again at most.
+    /// `N_retx`: how often a packet is retransmitted at most.
     pub repairs: u8,
-    /// The round trip between the edges, until it has been measured.
+    /// The RTT between the edges, until it has been measured.
     pub round_trip: Span,
     /// `B_clone`: bytes of copies at most.
     pub store: Bytes,
@@ -210,12 +210,12 @@ pub struct Config {
     pub held: Bytes,
 }
 
-/// Copies are kept for so many round trips at the rate at which they are made: the near router's own queue may take another one, and what is
+/// Copies are kept for so many RTTs at the rate at which they are made: the near router's own queue may take another one, and what is
 /// lost waits for its repair.
 const STORED_ROUND_TRIPS: u64 = 4;
 
 impl Config {
-    /// The parameters that follow from the link's rate, the marked share and the round trip.
+    /// The parameters that follow from the link's rate, the marked share and the RTT.
     pub fn new(rate: Rate, share: Share, round_trip: Span) -> Config {
         let longer = Span::from_ps(round_trip.as_ps().saturating_add(round_trip.as_ps() / 2));
         Config {

@@ -127,7 +127,7 @@ impl<P: Packet> Resequencer<P> {
             self.settle(segment.flow, seen, counters, &mut deliver);
             return;
         }
-        // Nothing true is so far ahead of a hole that is hidden for a round trip and a half.
+        // Nothing true is so far ahead of a hole that is hidden for an RTT and a half.
         if u64::from(segment.seq.wrapping_sub(stream.next)) > FURTHEST * self.most.get() {
             counters.strays += 1;
             deliver(packet);

@@ -39,12 +39,12 @@ impl RoundTrip {
         self.smoothed = Span::from_ps(self.smoothed.as_ps() - self.smoothed.as_ps() / 8 + sample.as_ps() / 8);
     }
 
-    /// Two round trips without a word while one is due are a silence.
+    /// Two RTTs without a word while one is due are a silence.
     pub(super) fn silence(&self) -> Span {
         self.smoothed.saturating_mul(2) + MIN_MARGIN
     }
 
-    /// `RTO_A`: what is not acknowledged by then is sent again. Before anything was measured, twice what was configured.
+    /// `RTO_A`: what is not acknowledged by then is retransmitted. Before anything was measured, twice what was configured.
     pub(super) fn timeout(&self) -> Span {
         self.smoothed + self.variation.saturating_mul(4).max(MIN_MARGIN)
     }

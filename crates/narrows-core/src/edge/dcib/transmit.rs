@@ -37,11 +37,11 @@ pub struct TransmitCounters {
     pub store_full: u64,
     /// Packets chosen and not marked, as the far edge was not known or silent.
     pub far_silent: u64,
-    /// Packets chosen and not marked, as too many marked ones were lost of late.
+    /// Packets chosen and not marked, as too many marked ones were lost recently.
     pub severe: u64,
-    /// Packets sent again after later ones were acknowledged.
+    /// Packets retransmitted after later ones were acknowledged.
     pub fast_repairs: u64,
-    /// Packets sent again after a time.
+    /// Packets retransmitted after a time.
     pub late_repairs: u64,
     /// Of both, sent though the first try arrived.
     pub needless_repairs: u64,
@@ -66,7 +66,7 @@ struct Kept<P> {
     sent: Time,
     /// How often it was sent.
     tries: u8,
-    /// When it is sent again, or given up.
+    /// When it is retransmitted, or given up.
     due: Time,
 }
 
@@ -211,7 +211,7 @@ impl<P: Packet> Transmitter<P> {
         self.timers.push(Reverse((due, number)));
     }
 
-    /// A packet that was marked leaves this router's own queue at `at`: its round trip begins then.
+    /// A packet that was marked leaves this router's own queue at `at`: its RTT begins then.
     pub(super) fn leave(&mut self, shim: &Shim, at: Time) {
         let due = at + self.round_trip.timeout();
         let number = expand(shim.number, self.base);
@@ -243,7 +243,7 @@ impl<P: Packet> Transmitter<P> {
             return;
         }
         let number = expand(number, self.base);
-        // What arrived at the first try was not lost, though it may have been sent again: that was too soon.
+        // What arrived at the first try was not lost, though it may have been retransmitted: that was too soon.
         let lost = tries > 1;
         let settled = self.settle(now, number, lost, true);
         let waiting = self.kept.front().and_then(Slot::kept).map(|kept| kept.sent);

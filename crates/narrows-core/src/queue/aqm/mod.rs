@@ -1,4 +1,4 @@
-//! Marking laws: one file each, one line here.
+//! AQMs: one file each, one line here.
 //!
 //! A law sees every packet that arrives at its port, before the port's limits do, and passes, marks or drops it. The
 //! driver applies a mark only to a packet that the limits then let in.

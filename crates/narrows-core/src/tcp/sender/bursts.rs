@@ -8,7 +8,7 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
 const OFFLOAD_WINDOW_DIVISOR: u64 = 3;
-/// Linux's gains of a rate that paces nothing but sizes small queues and offload: percent of window per round trip, in slow
+/// Linux's gains of a rate that paces nothing but sizes small queues and offload: percent of window per RTT, in slow
 /// start and in congestion avoidance (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
 const SMALL_QUEUE_GAINS: (u16, u16) = (200, 120);
 
@@ -18,7 +18,7 @@ const MIN_PIECE: u64 = 2;
 const PER_SECOND: u64 = 1_024;
 /// Bytes of a piece at most (`GSO_LEGACY_MAX_SIZE`).
 const LARGEST_PIECE: u64 = 65_536;
-/// Each so many microseconds of the least round trip halve what a piece is longer by on short paths: 2⁹.
+/// Each so many microseconds of the minimum RTT halve what a piece is longer by on short paths: 2⁹.
 const HALVED_EACH_US: u64 = 512;
 
 impl Sender {
@@ -31,7 +31,7 @@ impl Sender {
         stack.profile.host_pacing.and_then(|gains| self.window_rate(gains, stack))
     }
 
-    /// Window over round trip times a gain in percent: Linux's `sk_pacing_rate`, also of senders that do not pace.
+    /// Window over RTT times a gain in percent: Linux's `sk_pacing_rate`, also of senders that do not pace.
     fn window_rate(&self, gains: (u16, u16), stack: &Stack) -> Option<Rate> {
         let srtt = self.rtt.smoothed()?;
         let window = self.window();
@@ -89,7 +89,7 @@ impl Sender {
         sized.clamp(least.min(most), most)
     }
 
-    /// What pieces are longer by where the least round trip is short, bytes (`tcp_tso_rtt_log`).
+    /// What pieces are longer by where the minimum RTT is short, bytes (`tcp_tso_rtt_log`).
     fn added_near(&self) -> u64 {
         let halvings = self.rtt.min().map_or(u64::MAX, |least| least.as_us() / HALVED_EACH_US);
         if halvings < 32 { LARGEST_PIECE >> halvings } else { 0 }

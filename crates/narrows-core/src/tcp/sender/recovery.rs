@@ -23,7 +23,7 @@ pub(super) struct UndoState {
     pub(super) unreported: Option<u64>,
 }
 
-/// How many quarters of the least round trip RACK allows for reordering: one more for each round trip with a report of a
+/// How many quarters of the minimum RTT RACK allows for reordering: one more for each RTT with a report of a
 /// duplicate, back to one after sixteen recoveries without [RFC 8985 §6.2 step 4].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReorderWindow {
@@ -292,7 +292,7 @@ impl Sender {
         }
         self.phase = Phase::Loss;
         self.recovery_point = self.nxt;
-        // RACK gives what left less than a round trip ago the chance to arrive [RFC 8985 §6.3].
+        // RACK gives what left less than an RTT ago the chance to arrive [RFC 8985 §6.3].
         let rack = stack.profile.loss_detection == LossDetection::Rack;
         self.board.lose_all(now, if rack { self.latest_rtt } else { Span::ZERO });
         self.expiries = self.expiries.saturating_add(1);

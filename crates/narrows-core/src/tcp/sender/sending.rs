@@ -93,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// Whether the switch near by keeps the next packet longer than the pacer would.
+    /// Whether the near-source switch keeps the next packet longer than the pacer would.
     #[inline(never)]
     fn is_held_near_source(&mut self, now: Time, paces: bool, stack: &Stack) -> bool {
         let (Some(near), Some(point)) = (&mut self.near_source, &stack.profile.near_source) else { return false };

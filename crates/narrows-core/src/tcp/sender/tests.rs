@@ -165,7 +165,7 @@ fn a_millisecond_waits_in_the_port_and_no_more_than_the_cap() {
             assert!(sender.is_small_queue(most.saturating_sub(Bytes::new(4)), &stack), "{name}, {round_trip}");
             assert!(!sender.is_small_queue(most, &stack), "{name}, {round_trip}");
         };
-        // The rate is two windows of 1.5 MB per round trip: 3 GB, 30 MB and 0.3 MB per second.
+        // The rate is two windows of 1.5 MB per RTT: 3 GB, 30 MB and 0.3 MB per second.
         waits(Span::from_ms(1), profile.small_queue_bytes);
         waits(Span::from_ms(100), Bytes::new(30_000));
         waits(Span::from_secs(10), MIN_SMALL_QUEUE);
@@ -174,7 +174,7 @@ fn a_millisecond_waits_in_the_port_and_no_more_than_the_cap() {
 
 #[test]
 fn pieces_are_sized_as_tcp_tso_autosize_does() {
-    // Two windows per round trip: 100 packets of 1500 bytes, of which 1448 are payload.
+    // Two windows per RTT: 100 packets of 1500 bytes, of which 1448 are payload.
     let goal = |round_trip_us: u64, least: u64, profile: Profile| {
         let stack = stack(smooth(profile, 100));
         let stack = Stack { profile: Profile { offload_segments: 44, ..stack.profile }, ..stack };
@@ -197,7 +197,7 @@ fn pieces_are_sized_as_tcp_tso_autosize_does() {
 /// Between packets of a limiter at its floor, a thousandth of 100 Gbit/s.
 const FLOOR_GAP: Span = Span::from_us(120);
 
-/// A sender of this controller that listens to switches near by.
+/// A sender of this controller that listens to near-source switches.
 fn listening(controller: &str, stack: &Stack) -> Sender {
     let spec = crate::cc::spec(controller).unwrap();
     let values: Vec<_> = spec.parameters.iter().map(|parameter| parameter.default).collect();
@@ -278,7 +278,7 @@ fn a_window_does_not_grow_while_a_limiter_holds_packets_back() {
         let stack = stack(with_near_source());
         let mut sender = listening(controller, &stack);
         sender.offer(1_000 * 1448, Tag(1));
-        // At the floor fifteen packets leave in a round trip: more than half of a window of 20, which slow start would double.
+        // At the floor fifteen packets leave in an RTT: more than half of a window of 20, which slow start would double.
         let round_trip = FLOOR_GAP * 15;
         let mut now = Time::from_ns(2_000_000);
         let mut out: VecDeque<(Time, Outgoing)> = VecDeque::new();
@@ -296,7 +296,7 @@ fn a_window_does_not_grow_while_a_limiter_holds_packets_back() {
                 acknowledge(&mut sender, now, &first, sent, &stack);
             }
             out.extend(send_all(&mut sender, now, &stack).into_iter().map(|sent| (now, sent)));
-            // By then what was sent before the first cut is acknowledged, and one round trip more has gone by.
+            // By then what was sent before the first cut is acknowledged, and one RTT more has gone by.
             if step >= 50 {
                 let window = *begin.get_or_insert(sender.window());
                 assert_eq!(sender.limited_by, Limit::NearSource, "{controller}, step {step}");

@@ -5,7 +5,7 @@ use crate::cc::Phase;
 use crate::tcp::Stack;
 use crate::units::{Span, Time};
 
-/// The least tail-loss-probe timeout of Linux 4.9, and what Linux 6 adds to two round trips (`TCP_TIMEOUT_MIN`).
+/// The least tail-loss-probe timeout of Linux 4.9, and what Linux 6 adds to two RTTs (`TCP_TIMEOUT_MIN`).
 const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
 const PROBE_MARGIN: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
@@ -74,11 +74,11 @@ impl Sender {
         if !self.waits_for_pacing {
             return own;
         }
-        // What a switch near by holds back may go sooner as its limit rises.
+        // What a near-source switch holds back may go sooner as its limit rises.
         self.near_source.as_ref().map_or(own, |near| own.min(near.deadline()))
     }
 
-    /// When pacing and a switch near by let the next piece go; [`Time::NEVER`] unless they alone hold something back.
+    /// When pacing and a near-source switch let the next piece go; [`Time::NEVER`] unless they alone hold something back.
     pub(in crate::tcp) fn pacing_deadline(&self) -> Time {
         if !self.waits_for_pacing {
             return Time::NEVER;

@@ -94,7 +94,7 @@ fn a_far_edge_that_is_gone_is_noticed_however_often_packets_are_repaired() {
             }
             most = most.max(near.kept.len());
         }
-        // Two round trips and 1 ms, at a packet a millisecond.
+        // Two RTTs and 1 ms, at a packet a millisecond.
         assert!((20..=23).contains(&marked), "{repairs} repairs: {marked} are marked");
         assert!(greeted >= 5, "{repairs} repairs: it is greeted {greeted} times");
         assert!(near.kept.is_empty() && near.stored == Bytes::ZERO && most <= 23, "{repairs} repairs");
