@@ -88,11 +88,17 @@ pub enum Begins {
 
 /// The machine of one application.
 pub trait Application {
-    /// When it is to be polled next; `None` if not before a flow is [delivered](Self::handle_delivered).
+    /// When it is to be polled next; `None` if not before a flow is [sent](Self::handle_sent) or
+    /// [delivered](Self::handle_delivered).
     fn next_at(&mut self) -> Option<Time>;
 
     /// The next flow that begins by `now`. To be called until there is none.
     fn poll(&mut self, now: Time) -> Option<Start>;
+
+    /// A flow is in the hands of its source's stack, one of the driver's hosts, to the last byte. Whether to poll at once.
+    fn handle_sent(&mut self, _now: Time, _sequence: u32) -> bool {
+        false
+    }
 
     /// A flow is whole at its destination, one of the driver's hosts. Whether to poll at once.
     fn handle_delivered(&mut self, _now: Time, _sequence: u32) -> bool {
@@ -202,6 +208,9 @@ macro_rules! registry {
             }
             fn poll(&mut self, now: Time) -> Option<Start> {
                 match self { $(App::$app(app) => app.poll(now),)* }
+            }
+            fn handle_sent(&mut self, now: Time, sequence: u32) -> bool {
+                match self { $(App::$app(app) => app.handle_sent(now, sequence),)* }
             }
             fn handle_delivered(&mut self, now: Time, sequence: u32) -> bool {
                 match self { $(App::$app(app) => app.handle_delivered(now, sequence),)* }

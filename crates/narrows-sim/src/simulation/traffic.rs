@@ -170,6 +170,10 @@ impl Simulation<'_> {
         self.begin_sending(slot, number);
         self.connections.end(slot).endpoint.offer(size, self.names.tag(name));
         self.pump(now, slot);
+        // A model stack takes a message whole.
+        if self.apps[name.traffic as usize].handle_sent(now, name.sequence) {
+            self.follow(now, name.traffic);
+        }
     }
 
     /// A flow without a size offers no more; one whose request has not arrived yet never will.
@@ -231,9 +235,13 @@ impl Simulation<'_> {
             self.queries[query as usize].answer(now);
         }
         if self.apps[name.traffic as usize].handle_delivered(now, name.sequence) {
-            // What follows is an event of its own, after everything else that this instant brings.
-            self.network.arm(Entity::start(u64::from(name.traffic), name.traffic), now);
+            self.follow(now, name.traffic);
         }
+    }
+
+    /// What follows a message is an event of its own, after everything else that this instant brings.
+    fn follow(&mut self, now: Time, traffic: u32) {
+        self.network.arm(Entity::start(u64::from(traffic), traffic), now);
     }
 
     /// A connection that was opened for a flow is established.

@@ -71,6 +71,7 @@ impl<'a> Agent<'a> {
     /// Writes what there is room for.
     pub(super) fn write(&mut self, id: u32) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
+        let mut whole = None;
         while let Some(writing) = &mut connection.writing {
             let length = usize::try_from(writing.left).unwrap_or(PIECE).min(PIECE);
             let name = to_bytes(writing.name);
@@ -83,6 +84,7 @@ impl<'a> Agent<'a> {
                     writing.named = (writing.named + bytes).min(NAME_BYTES);
                     writing.left -= bytes as u64;
                     if writing.left == 0 {
+                        whole = Some(writing.name);
                         connection.writing = None;
                     }
                 }
@@ -99,6 +101,20 @@ impl<'a> Agent<'a> {
         }
         self.watch_room(id, false);
         self.written(id);
+        if let Some(name) = whole {
+            self.taken(name);
+        }
+    }
+
+    /// The kernel has taken a message whole: a flow of this host, or a request.
+    fn taken(&mut self, name: Name) {
+        if self.flows.get(name).is_none_or(|flow| flow.source != self.host) {
+            return;
+        }
+        let now = self.plan_time(self.run.clock.now());
+        if self.flows.apps[name.traffic as usize].handle_sent(now, name.sequence) {
+            self.arm(self.on_clock(now), Due::Start(name.traffic));
+        }
     }
 
     /// A message has been handed over whole.
