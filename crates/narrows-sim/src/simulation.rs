@@ -25,7 +25,7 @@ use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_plan::flows::Name;
-use narrows_plan::{Connections as Mode, NodeKind, Plan, Traffic};
+use narrows_plan::{Connections as Mode, NodeKind, Pattern, Plan, Traffic};
 use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 
 use choice::Choice;
@@ -397,6 +397,10 @@ impl<'a> Simulation<'a> {
         }
         if end.receiving.is_none_or(|current| current.flow != number) {
             self.begin_receiving(slot, number);
+            let name = self.flows[number].name;
+            if self.choice.has(name) && !self.begins_by_itself(name.traffic) {
+                self.goodput_of.push((number, 0));
+            }
         }
         let end = self.connections.end(slot);
         let base = end.receiving.expect("it has begun").base.delivered_bytes;

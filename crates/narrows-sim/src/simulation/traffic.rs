@@ -54,15 +54,27 @@ impl Simulation<'_> {
         let flow = self.apps[name.traffic as usize].flow(name.sequence);
         let flow = flow.expect("every part knows the flows that begin by themselves");
         let number = self.flows.push(Flow::new(name, &flow, None));
+        if self.ports.is_some() {
+            // It began before the end of what is measured, and nothing of it was here by then.
+            self.flows[number].delivered_at_end = 0;
+        }
         if self.choice.has(name) {
-            self.sample_flow(number);
+            self.sample_flow(number, flow.request.is_some());
         }
         number
     }
 
-    fn sample_flow(&mut self, number: u32) {
+    /// The goodput of a flow that its destination knows from the plan, or has asked for, is sampled from now on; that of another
+    /// once the destination [hears of it](Self::learn_flow).
+    fn sample_flow(&mut self, number: u32, asked: bool) {
         self.windows_of.push(number);
-        self.goodput_of.push((number, 0));
+        if asked || self.begins_by_itself(self.flows[number].name.traffic) {
+            self.goodput_of.push((number, 0));
+        }
+    }
+
+    pub(super) fn begins_by_itself(&self, traffic: u32) -> bool {
+        !matches!(self.plan.traffic[traffic as usize].pattern, Pattern::App(_))
     }
 
     /// A flow begins: the opener of its connection sends the request, or the data itself. A part that owns but the other
@@ -75,7 +87,7 @@ impl Simulation<'_> {
         let number = self.flows.push(Flow::new(name, start, query));
         let tag = self.names.tag(name);
         if start.size.is_none() || self.choice.has(name) {
-            self.sample_flow(number);
+            self.sample_flow(number, start.request.is_some());
         }
         if let (None, Some(stop)) = (start.size, start.stop) {
             let slot = self.slots.take();
