@@ -310,6 +310,7 @@ def changed(where, key, value):
 ])  # fmt: skip
 def test_what_may_follow_the_seed_is_known(change):
     assert not may_draw(PLAN)
+    assert not may_draw(changed("traffic", "pattern", {"all-to-all": {"hosts": [0, 1]}}))
     assert may_draw(changed(*change))
 
 

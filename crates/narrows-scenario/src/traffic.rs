@@ -12,7 +12,7 @@ use narrows_plan::arrivals;
 use crate::controller;
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
-use crate::experiment::quantity::Fraction;
+use crate::experiment::quantity::{Fraction, Quantity};
 use crate::experiment::selector::Controller;
 use crate::experiment::traffic::{
     Arrivals, Connections as Written, LogNormal, Poisson, Sizes, Traffic as WrittenTraffic,
@@ -71,6 +71,7 @@ macro_rules! apps {
 
 apps! {
     "incast": incast,
+    "all-to-all": all_to_all,
 }
 
 /// What traffic is judged against.
@@ -226,8 +227,20 @@ fn connections(written: &WrittenTraffic, default: Connections) -> Judged<Connect
     })
 }
 
+/// When a loop begins: before the run's end.
+fn start(written: Option<&Located<Quantity<Time>>>, scene: &Scene<'_>) -> Judged<Time> {
+    match written {
+        None => Ok(Time::ZERO),
+        Some(at) if at.value.0 >= scene.end => {
+            let (start, end) = (at.value.0.to_string(), scene.end.to_string());
+            Err(Problem::EndsBeforeStart { what: "the run", start, end }.at(&at.span))
+        }
+        Some(at) => Ok(at.value.0),
+    }
+}
+
 /// A size above zero and within reason.
-fn positive(what: &'static str) -> impl Fn(&Located<crate::experiment::quantity::Quantity<Bytes>>) -> Judged<Bytes> {
+fn positive(what: &'static str) -> impl Fn(&Located<Quantity<Bytes>>) -> Judged<Bytes> {
     move |size| match size.value.0 {
         Bytes::ZERO => Err(Problem::Zero { what }.at(&size.span)),
         bytes if bytes > LARGEST_FLOW => {

@@ -4,6 +4,7 @@
 #[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
 mod plans;
 
+use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::flows::round_times;
 use narrows_plan::{Connections, FlowStart, Incast, Kind, Pattern, Role, SampledFlow, Scheduler, Traffic};
@@ -183,6 +184,37 @@ fn a_closed_loop_that_is_not_done_ends_with_the_arrivals() {
     let results = run(&plan, 1);
     assert!(results.requests.len() > 5 && results.requests.iter().all(|row| row.completion_ns.is_some()));
     assert!(results.ended_ns < 400_000_000, "{}", results.ended_ns);
+}
+
+#[test]
+fn a_host_of_an_exchange_goes_on_when_it_has_received_everything() {
+    let network = Dumbbell { pairs: 2, ..Dumbbell::default() };
+    for (in_rounds, size) in [(false, 20_000), (true, 20_000), (true, 1)] {
+        let (hosts, start) = (vec![2, 0, 3, 1], at(Span::from_ms(3)));
+        let all = AllToAll { hosts: hosts.clone(), size: Bytes::new(size), in_rounds, repeats: 4, start };
+        let results = run(&network.plan("newreno", false, Span::from_secs(2), Pattern::App(Kind::AllToAll(all))), 1);
+        assert_eq!(results.flows.len(), 4 * 4 * 3);
+        // The message from the host at one place to that at another, in the iteration of this number.
+        let message = |iteration: usize, from: usize, to: usize| {
+            let mut own = results.flows.iter().filter(|row| (row.source, row.destination) == (hosts[from], hosts[to]));
+            let row = own.nth(iteration).expect("a message of each pair in every iteration");
+            (row.start_ns, row.start_ns + row.fct_ns.expect("it is whole"))
+        };
+        let mut expected = [3_000_000; 4];
+        for iteration in 0..4 {
+            for rounds in if in_rounds { vec![1..=1, 2..=2, 3..=3] } else { vec![1..=3] } {
+                let mut next = expected;
+                for (place, round) in (0..4).flat_map(|place| rounds.clone().map(move |round| (place, round))) {
+                    // Starts and durations are whole nanoseconds, rounded down.
+                    let begun = message(iteration, place, (place + round) % 4).0;
+                    assert!((expected[place]..=expected[place] + 1).contains(&begun), "{begun} {}", expected[place]);
+                    let (_, received) = message(iteration, (place + 4 - round) % 4, place);
+                    next[place] = next[place].max(received);
+                }
+                expected = next;
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::cc::{EcnUse, SPECS};
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
@@ -149,7 +150,7 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
 
 fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
     let request = dice.once_in(2).then_some(Bytes::new(300));
-    match dice.below(4) {
+    match dice.below(5) {
         0 => Pattern::Open(Open {
             mean_interarrival: Span::from_us(700),
             sigma: dice.once_in(2).then_some(1.5),
@@ -172,9 +173,16 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
                 jitter: dice.one_of(&[Span::ZERO, Span::from_us(200)]),
             }))
         }
+        2 => Pattern::App(Kind::AllToAll(AllToAll {
+            hosts: (0..hosts).collect(),
+            size: Bytes::new(u64::from(dice.between(1, 15_000))),
+            in_rounds: dice.once_in(2),
+            repeats: dice.one_of(&[2, 1_000]),
+            start: Time::ZERO + Span::from_ms(u64::from(dice.below(10))),
+        })),
         // Flows that begin and stop at round times, several at once.
         kind => {
-            let long = kind == 2;
+            let long = kind == 3;
             let flow = |_| {
                 let source = dice.below(hosts);
                 let destination = (source + 1 + dice.below(hosts - 1)) % hosts;

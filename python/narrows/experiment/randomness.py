@@ -33,4 +33,6 @@ def _draws(pattern: Mapping[str, Any]) -> bool:
             return any(flow.get("spread") for flow in flows)
         case {"incast": incast}:
             return bool(incast.get("mean-interarrival") or incast.get("jitter"))
+        case {"all-to-all": _}:
+            return False
     return True

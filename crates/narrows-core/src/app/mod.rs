@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 use crate::units::{Bytes, Span, Time};
 
+pub mod all_to_all;
 pub mod connection_pool;
 pub mod scatter_gather;
 pub mod timed;
@@ -229,6 +230,6 @@ macro_rules! registry {
 }
 
 registry! {
-    machines: timed::Timed, scatter_gather::ScatterGather;
-    kinds: "incast": scatter_gather::Incast;
+    machines: timed::Timed, scatter_gather::ScatterGather, all_to_all::Exchange;
+    kinds: "incast": scatter_gather::Incast, "all-to-all": all_to_all::AllToAll;
 }

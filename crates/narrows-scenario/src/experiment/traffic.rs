@@ -8,10 +8,11 @@ use super::host::Host;
 use super::located::Located;
 use super::quantity::{Fraction, Quantity};
 use super::selector::{Controller, Selector};
+use crate::traffic::all_to_all::AllToAll;
 use crate::traffic::incast::Incast;
 use crate::units::Frequency;
 
-/// One kind of traffic: exactly one of `arrivals`, `long`, `incast` and `flows` says when.
+/// One kind of traffic: exactly one of `arrivals`, `long`, `incast`, `all-to-all` and `flows` says when.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Traffic {
@@ -48,6 +49,8 @@ pub struct Traffic {
     pub long: Option<Located<Long>>,
     /// Scatter and gather.
     pub incast: Option<Located<Incast>>,
+    /// Each host sends to each other host.
+    pub all_to_all: Option<Located<AllToAll>>,
     /// Flows one by one.
     pub flows: Option<Located<Flows>>,
 }

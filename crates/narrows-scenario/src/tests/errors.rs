@@ -69,6 +69,26 @@ fn random_queries_and_bursts() {
 }
 
 #[test]
+fn exchanges() {
+    let whole = "arrivals = { poisson = { load = 0.9, of = \"wan\" } }\nsize = { cdf = \"web-search\" }\nbetween = \"datacenters\"";
+    let all = |what: &str| format!("all-to-all = {{ {what} }}");
+    insta::assert_snapshot!(all_said(&[
+        (whole, &all("hosts = \"a1-1\", size = \"1MB\"")),
+        (whole, &all("hosts = \"c*\", size = \"1MB\"")),
+        (whole, &all("hosts = \"a*\"")),
+        (whole, &all("hosts = \"a*\", size = \"0B\"")),
+        (whole, &all("hosts = \"a*\", size = \"1MB\", repeats = 0")),
+        (whole, &all("hosts = \"a*\", size = \"1MB\", repeats = 4000000000")),
+        (whole, &all("hosts = \"a*\", size = \"1MB\", in-rounds = 3")),
+        (whole, &all("hosts = \"a*\", size = \"1MB\", rounds = true")),
+        (whole, &all("hosts = \"a*\", size = \"1MB\", start = \"10s\"")),
+        (whole, &format!("{}\nbetween = \"all\"", all("hosts = \"a*\", size = \"1MB\""))),
+        (whole, &format!("{}\nlong = {{}}", all("hosts = \"a*\", size = \"1MB\""))),
+        (whole, &format!("{}\nconnections = \"fresh\"", all("hosts = \"a*\", size = \"1MB\", repeats = 500000"))),
+    ]));
+}
+
+#[test]
 fn keys_and_shapes() {
     insta::assert_snapshot!(all_said(&[
         ("servers = 4", "servrs = 4"),

@@ -300,6 +300,39 @@ fn queries_and_bursts_belong_to_each_host() {
 }
 
 #[test]
+fn an_exchange_is_among_the_hosts_that_are_named_and_tells_its_messages() {
+    let text = r#"
+    [topology.star]
+    hosts = 5
+    [[traffic]]
+    all-to-all = { hosts = ["h1", "h4", "h2"], size = "30KB" }
+    [[traffic]]
+    connections = "fresh"
+    all-to-all = { hosts = "h*", size = "3KB", in-rounds = true, repeats = 7, start = "2ms" }
+    [[arm]]
+    name = "newreno"
+    cc = "newreno"
+    [run]
+    end = "1s"
+    "#;
+    let plan = &plans(text)[0];
+    let of = |index: usize| match &plan.traffic[index].pattern {
+        Pattern::App(Kind::AllToAll(all)) => all,
+        other => panic!("{other:?}"),
+    };
+    let (once, rounds) = (of(0), of(1));
+    assert_eq!(once.hosts.iter().map(|host| name(plan, *host)).collect::<Vec<_>>(), ["h1", "h4", "h2"]);
+    assert_eq!((once.in_rounds, once.repeats, once.start), (false, 1, Time::ZERO));
+    assert_eq!((rounds.in_rounds, rounds.repeats, rounds.start), (true, 7, Time::ZERO + Span::from_ms(2)));
+    assert_eq!((rounds.hosts.len(), rounds.size), (5, Bytes::new(3_000)));
+    assert_eq!(plan.traffic[0].connections, Connections::Persistent { pool: 1 });
+    assert_eq!(plan.traffic[1].connections, Connections::Fresh);
+    let told: Vec<(f64, Option<f64>)> =
+        Summary::of(plan, 100).traffic.iter().map(|kind| (kind.flows, kind.mean_size_bytes)).collect();
+    assert_eq!(told, [(3.0 * 2.0, Some(30_000.0)), (7.0 * 5.0 * 4.0, Some(3_000.0))]);
+}
+
+#[test]
 fn plans_without_random_queries_and_bursts_do_not_mention_them() {
     let json = serde_json::to_string(&plans(text!("dctcp-incast"))[0]).unwrap();
     assert!(!json.contains("interarrival"));

@@ -2,7 +2,7 @@
 
 use narrows_core::units::{Bytes, Span, Time};
 
-use super::{MAX_FLOWS, Scene, few_enough, positive};
+use super::{MAX_FLOWS, Scene, few_enough, positive, start};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Quantity;
@@ -54,11 +54,7 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
         (None, Some(arrivals)) => (0, Some(interval(arrivals)?)),
         _ => return Err(Problem::OneOf { what: "incast", keys: &["repeats", "arrivals"] }.at(&written.span)),
     };
-    let start = written.start.as_ref().map_or(Time::ZERO, |at| at.value.0);
-    if let (true, Some(at)) = (start >= scene.end, &written.start) {
-        let (start, end) = (start.to_string(), scene.end.to_string());
-        return Err(Problem::EndsBeforeStart { what: "the run", start, end }.at(&at.span));
-    }
+    let start = start(written.start.as_ref(), scene)?;
     let request = written.request.as_ref().map(positive("a request")).transpose()?.unwrap_or(REQUEST);
     let mut loops = vec![];
     for client in &clients {

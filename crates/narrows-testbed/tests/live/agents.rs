@@ -1,5 +1,6 @@
 //! The same plans in the simulator and on this kernel: the same flows, and completion times that agree.
 
+use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::cc::spec;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
@@ -7,7 +8,7 @@ use narrows_plan::{
     Connections, ControllerChoice, FlowStart, Graph, Incast, Kind, Open, Pairs, Pattern, Plan, Sampling, Schedule,
     SizeDistribution, Traffic,
 };
-use narrows_results::{Quantity, Results};
+use narrows_results::{FlowRow, Quantity, Results};
 use narrows_sim::Simulation;
 use narrows_testbed::{Options, Outcome};
 
@@ -150,9 +151,8 @@ fn lone_flows_take_as_long_as_in_the_simulator() {
     }
 }
 
-#[test]
-fn an_incast_is_answered_by_all_servers() {
-    let Some(_turn) = machine("an incast on this kernel") else { return };
+/// Three hosts on the left, one on the right.
+fn four_hosts() -> Graph {
     let mut graph = dumbbell(Span::from_ms(2), 100, None);
     // Two more hosts on the left switch.
     for host in [2, 3] {
@@ -171,6 +171,43 @@ fn an_incast_is_answered_by_all_servers() {
             graph.links.push(narrows_plan::Link { name: format!("{from}->{to}"), from, to, ..link });
         }
     }
+    graph
+}
+
+#[test]
+fn a_host_of_an_exchange_waits_for_what_it_receives() {
+    let Some(_turn) = machine("an exchange on this kernel") else { return };
+    for in_rounds in [false, true] {
+        let all = AllToAll { hosts: vec![0, 1, 2, 3], size: Bytes::new(20_000), in_rounds, repeats: 10, start: at(50) };
+        let all = vec![traffic("all", false, Connections::Persistent { pool: 2 }, Pattern::App(Kind::AllToAll(all)))];
+        let mut graph = four_hosts();
+        graph.links.iter_mut().for_each(|link| link.rate = Rate::from_mbps(100));
+        let plan = plan(graph, 3_000, all);
+        let live = narrows_testbed::run(&plan, 1, &Options::default(), None, &mut |_| true).expect("a live run");
+        let simulated = simulated(&plan);
+        assert_eq!(live.record.failed, 0);
+        assert_eq!((live.results.flows.len(), simulated.flows.len()), (120, 120));
+        let done = |row: &FlowRow| row.start_ns + row.fct_ns.expect("it is whole");
+        let end = |results: &Results| results.flows.iter().map(done).max().expect("there are some") / 1_000;
+        eprintln!("ten iterations end at {} us, simulated {} us", end(&live.results), end(&simulated));
+        for host in 0..4 {
+            let mut begun: Vec<u64> =
+                live.results.flows.iter().filter(|row| row.source == host).map(|row| row.start_ns).collect();
+            begun.sort_unstable();
+            let mut received: Vec<u64> =
+                live.results.flows.iter().filter(|row| row.destination == host).map(done).collect();
+            received.sort_unstable();
+            // What it begins after so many messages needs all that it was sent with them.
+            let step = if in_rounds { 1 } else { 3 };
+            assert!((step..30).all(|sent| begun[sent] >= received[sent / step * step - 1]), "{begun:?} {received:?}");
+        }
+    }
+}
+
+#[test]
+fn an_incast_is_answered_by_all_servers() {
+    let Some(_turn) = machine("an incast on this kernel") else { return };
+    let graph = four_hosts();
     let incast = |mean_interarrival, repeats| {
         Pattern::App(Kind::Incast(Incast {
             client: 1,
