@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -11,18 +12,18 @@ if TYPE_CHECKING:
 _ROWS, _CHARACTERS = 40, 160
 
 
-class Tabular:
+class Tabular(ABC):
     """A heading and a table."""
 
     @property
+    @abstractmethod
     def heading(self) -> str:
         """What the table is of."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def table(self) -> pl.DataFrame:
         """The table."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         with _shown():
