@@ -236,6 +236,11 @@ fn without_pool<'a>(class: &'a LinkClass, place: &'static str) -> Judged<&'a Lin
     }
 }
 
+/// What hosts' links have of their own: all but a pool.
+fn edge_class(edge: &LinkClass) -> Judged<&LinkClass> {
+    without_pool(edge, "in `edge`: it is the switch's, and stands in `fabric`")
+}
+
 fn bounded<T: PartialOrd + std::fmt::Display, W>(what: &str, at: &Located<W>, value: T, most: T) -> Judged<()> {
     if value <= most {
         return Ok(());

@@ -6,7 +6,7 @@ use narrows_core::units::{Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class};
 use crate::error::Judged;
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -42,7 +42,7 @@ impl Network for Dumbbell {
             ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5))
         };
         let fabric = base.with(&self.fabric)?;
-        let edge = fabric.with(without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+        let edge = fabric.with(edge_class(&self.edge)?)?;
         let mut builder = Builder::new(Stack::of(&self.host, 0)?);
         for (rack, side) in [(1, "left"), (2, "right")] {
             for host in 1..=pairs {

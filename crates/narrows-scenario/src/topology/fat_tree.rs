@@ -10,7 +10,7 @@ use narrows_core::units::{Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, Named, Network, Stack, without_pool};
+use super::{Builder, LinkSpec, Named, Network, Stack, edge_class};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -58,8 +58,7 @@ impl Network for FatTree {
             ..LinkSpec::plain(Rate::from_gbps(10), Span::from_us(1))
         };
         let fabric = base.with(&self.fabric)?;
-        let edge_spec =
-            fabric.with(without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+        let edge_spec = fabric.with(edge_class(&self.edge)?)?;
         let mut builder = Builder::new(Stack::of(&self.host, 0)?);
         let rack = |pod: u32, edge: u32| u16::try_from((pod - 1) * half + edge).expect("at most 288 racks");
         for pod in 1..=k {

@@ -8,7 +8,7 @@ use narrows_core::units::{Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, MAX_LINKS, Named, Network, Stack, count, pool_of, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, MAX_LINKS, Named, Network, Stack, count, edge_class, pool_of, without_pool};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -119,7 +119,7 @@ impl Network for Written {
             ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5))
         };
         let fabric = base.with(&self.fabric)?;
-        let edge_class = without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?;
+        let edge = edge_class(&self.edge)?;
         let wan = LinkSpec {
             limit: Limit::Packets(Packets::new(10_000)),
             ..LinkSpec::plain(Rate::from_gbps(1), Span::from_ms(5))
@@ -157,7 +157,7 @@ impl Network for Written {
         let mut homes = vec![];
         for group in &self.hosts {
             let home = switch_at(&group.switch)?;
-            let spec = fabric_at(home)?.with(edge_class)?.with(without_pool(&group.link, "on a host's link")?)?;
+            let spec = fabric_at(home)?.with(edge)?.with(without_pool(&group.link, "on a host's link")?)?;
             let many = count("count", group.count.as_ref(), 1, MAX_HOSTS)?;
             let switch = &self.switches[home];
             for index in 1..=many {

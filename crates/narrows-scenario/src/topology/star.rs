@@ -7,7 +7,7 @@ use narrows_core::units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class};
 use crate::error::Judged;
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -43,7 +43,7 @@ impl Network for Star {
         let hosts = count("hosts", self.hosts.as_ref(), 3, MAX_HOSTS)?;
         let base = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
         let fabric = base.with(&self.fabric)?;
-        let edge = fabric.with(without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+        let edge = fabric.with(edge_class(&self.edge)?)?;
         let mut builder = Builder::new(Stack::of(&self.host, 20)?);
         for host in 1..=hosts {
             builder.host(format!("h{host}"), 0, 1);

@@ -11,7 +11,7 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class, without_pool};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -57,7 +57,7 @@ impl Network for TwoDatacenters {
         }
         let gigabit = Rate::from_gbps(1);
         let fabric = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(gigabit, Span::from_us(5)) }.with(&self.fabric)?;
-        let edge = fabric.with(without_pool(&self.edge, "in `edge`: it is the switch's, and stands in `fabric`")?)?;
+        let edge = fabric.with(edge_class(&self.edge)?)?;
         let wan =
             LinkSpec { limit: Limit::Packets(Packets::new(10_000)), ..LinkSpec::plain(gigabit, Span::from_us(4_890)) }
                 .with(without_pool(&self.wan, "on a wide-area link")?)?;
