@@ -1,4 +1,4 @@
-"""Every column of every table, as `narrows-results` declares it. Files, tests and `docs/results.md` follow it."""
+"""Each column of each table, as `narrows-results` declares it: files, tests and `docs/reference/results.md` follow."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def conform(name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def document() -> str:
-    """The reference of all columns, as it stands in `docs/results.md` after its introduction."""
+    """The reference of all columns, as it stands in `docs/reference/results.md` after its introduction."""
     lines: list[str] = []
     for table in tables().values():
         lines += [
@@ -91,8 +91,8 @@ def document() -> str:
 
 
 def main() -> None:
-    """Writes the reference into `docs/results.md` of the working directory: `python -m narrows.columns`."""
-    path = Path("docs/results.md")
+    """Writes the reference into `docs/reference/results.md` of the working directory: `python -m narrows.columns`."""
+    path = Path("docs/reference/results.md")
     introduction, heading, _ = path.read_text().partition("## `flows.parquet`")
     path.write_text(introduction + (document() if heading else "\n" + document()))
 

@@ -19,7 +19,7 @@ _HEADINGS = {
 
 
 def document() -> str:
-    """`docs/components.md`: a section for each kind, a table of parameters for each component that has some."""
+    """`docs/reference/components.md`: a section for each kind, a table of parameters for each component with some."""
     lines = ["# Components", "", "What an experiment chooses by name; `narrows show` prints the same.", ""]
     found = native.components()
     for kind in dict.fromkeys(item["kind"] for item in found):
@@ -47,4 +47,4 @@ def _row(parameter: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    Path("docs/components.md").write_text(document())
+    Path("docs/reference/components.md").write_text(document())

@@ -116,7 +116,7 @@ class Results(Tabular):
         if measure_called(name) is None:
             near = difflib.get_close_matches(name, MEASURES, n=3) or list(MEASURES)[:5]
             raise bad_input(
-                f"there is no measure called {name}", f"such as {', '.join(near)}; docs/measures.md has all"
+                f"there is no measure called {name}", f"such as {', '.join(near)}; docs/reference/measures.md has all"
             )
         rows: list[tuple[str, int, float]] = []
         for case in cases or self.frames.cases:

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.ray,
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed: pip install '.[ray]'"),
 ]
-HOW_TO = (CHECKOUT / "docs" / "how-to.md").read_text()
+HOW_TO = (CHECKOUT / "docs" / "how-to" / "experiments.md").read_text()
 START_HEAD, START_NODE, RUN = re.findall(r"^(?:head|node)\$ \.venv/bin/(.*)$", HOW_TO, re.MULTILINE)
 LONGER = EXPERIMENT.replace('end = "1s"', 'end = "15s"').replace("1..=15", "1..=8")
 RUNS = 16

@@ -14,27 +14,67 @@ from narrows.measures import named
 
 
 def test_the_columns_document_is_the_schema():
-    text = (CHECKOUT / "docs" / "results.md").read_text()
+    text = (CHECKOUT / "docs" / "reference" / "results.md").read_text()
     assert columns.document() in text, "regenerate it: python -m narrows.columns"
 
 
 def test_the_measures_document_is_what_is_registered():
-    text = (CHECKOUT / "docs" / "measures.md").read_text()
+    text = (CHECKOUT / "docs" / "reference" / "measures.md").read_text()
     assert text == named.document(), "regenerate it: python -m narrows.measures"
     assert "| `queue_spread` | packets | 95th minus 5th percentile" in text
 
 
+def pages():
+    """Every Markdown page, without what stands in its listings."""
+    places = ("*.md", "docs/**/*.md", "bench/**/*.md", "experiments/**/*.md", "examples/**/*.md")
+    for path in sorted({path for place in places for path in CHECKOUT.glob(place)}):
+        yield path, re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(text):
+    """The anchors that GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def broken_links(pages):
+    """Each link of a page to no file, or to no heading of one: (page, link)."""
+    known = {path.resolve(): anchors(text) for path, text in pages}
+    for path, text in pages:
+        for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+            file, _, anchor = link.partition("#")
+            target = (path.parent / file).resolve() if file else path.resolve()
+            if not target.exists() or (anchor and anchor not in known[target]):
+                yield path, link
+
+
 def test_links_of_documents_lead_somewhere():
-    for path in [
-        *CHECKOUT.glob("*.md"),
-        *CHECKOUT.glob("docs/*.md"),
-        *CHECKOUT.glob("bench/**/*.md"),
-        *CHECKOUT.glob("experiments/**/*.md"),
-    ]:
-        # What stands in a listing is a file of its own, elsewhere.
-        text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
-        for target in re.findall(r"\]\((?!https:)([^)#]+)[^)]*\)", text):
-            assert (path.parent / target).exists(), (path, target)
+    found = list(pages())
+    assert len(found) > 80
+    assert not list(broken_links(found))
+
+
+@pytest.mark.parametrize(
+    ("link", "is_broken"),
+    [("b.md", False), ("b.md#a-word-b", False), ("#own", False), ("c.md", True), ("b.md#no", True), ("#no", True)],
+)
+def test_a_broken_link_is_found(tmp_path, link, is_broken):
+    texts = {"a.md": f"# Own\n[text]({link})", "b.md": "# B\n## A word: `b`\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert bool(list(broken_links([(tmp_path / name, text) for name, text in texts.items()]))) == is_broken
+
+
+def test_each_page_is_of_one_kind_and_the_index_lists_it():
+    docs = CHECKOUT / "docs"
+    kinds = {"tutorial", "how-to", "reference", "explanation"}
+    index = (docs / "README.md").read_text()
+    for path in docs.glob("**/*.md"):
+        place = path.relative_to(docs)
+        if place.name == "README.md" or place.is_relative_to("reference/algorithms"):
+            continue
+        assert place.parts[0] in kinds or place.name == "glossary.md", place
+        assert f"]({place.as_posix()})" in index, place
 
 
 def test_the_glossary_is_sorted_and_its_sources_resolve():

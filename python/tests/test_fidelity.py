@@ -226,7 +226,12 @@ def test_the_table_is_written_between_the_markers_of_a_page(tmp_path):
     page.write_text("<!-- table -->\n")
     with pytest.raises(BadInput, match="no place for the table"):
         table.filled(page, "new")
-    assert table.filled(CHECKOUT / "docs" / "fidelity.md", "\n").count("<!-- table -->\n\n<!-- /table -->\n") == 1
+    assert (
+        table.filled(CHECKOUT / "docs" / "explanation" / "fidelity.md", "\n").count(
+            "<!-- table -->\n\n<!-- /table -->\n"
+        )
+        == 1
+    )
 
 
 def test_the_checkout_compares_its_scenarios_with_linux(monkeypatch):
@@ -235,7 +240,7 @@ def test_the_checkout_compares_its_scenarios_with_linux(monkeypatch):
     assert comparison.tolerance == TOLERANCE
     assert comparison.names[:2] == ("linux", "linux/dc-one")
     assert len(comparison.scenarios) == 13
-    said = (CHECKOUT / "docs" / "fidelity.md").read_text()
+    said = (CHECKOUT / "docs" / "explanation" / "fidelity.md").read_text()
     assert all(f"{100 * share:g} %" in said for share in (0.03, 0.10, 0.15))
 
 

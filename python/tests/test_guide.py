@@ -1,4 +1,4 @@
-"""`docs/your-own-controller.md`: its controller is the file that `cargo test` tests, its experiments run.
+"""`docs/tutorial/your-own-controller.md`: its controller is the file that `cargo test` tests, its experiments run.
 
 The project does not know the guide's controller: GEMINI stands in for it here, and the runs are shorter.
 """
@@ -15,7 +15,7 @@ from conftest import CHECKOUT
 from narrows.experiment import identifier
 
 NARROWS = Path(sys.executable).with_name("narrows")
-TEXT = (CHECKOUT / "docs" / "your-own-controller.md").read_text()
+TEXT = (CHECKOUT / "docs" / "tutorial" / "your-own-controller.md").read_text()
 CORE = CHECKOUT / "crates" / "narrows-core" / "src" / "cc"
 LISTING = "crates/narrows-core/src/cc/cautious.rs"
 STAND_IN = {
@@ -44,17 +44,17 @@ def files():
 
 
 def test_the_listing_is_the_file_that_is_compiled_and_tested():
-    assert files()[LISTING] == (CHECKOUT / "docs" / "your-own-controller" / "cautious.rs").read_text()
-    assert "docs/your-own-controller/cautious.rs" in (CORE / "mod.rs").read_text()
+    assert files()[LISTING] == (CHECKOUT / "docs" / "tutorial" / "your-own-controller" / "cautious.rs").read_text()
+    assert "docs/tutorial/your-own-controller/cautious.rs" in (CORE / "mod.rs").read_text()
 
 
 def test_the_page_of_the_example_is_like_the_others():
-    source, page = files()[LISTING], files()["docs/algorithms/cautious.md"]
+    source, page = files()[LISTING], files()["docs/reference/algorithms/cautious.md"]
     title = re.search('title: "(.*)"', source).group(1)
     assert page.startswith(f"# {title}\n")
     parameters = re.findall(r'^ {8}name: "(.*)"', source, re.MULTILINE)
     assert re.findall(r"^\| `(.*?)`", page, re.MULTILINE) == parameters
-    newreno = (CHECKOUT / "docs" / "algorithms" / "newreno.md").read_text()
+    newreno = (CHECKOUT / "docs" / "reference" / "algorithms" / "newreno.md").read_text()
     assert re.findall(r"^## .*", page, re.MULTILINE) == re.findall(r"^## .*", newreno, re.MULTILINE)
 
 
@@ -85,6 +85,6 @@ def test_the_experiments_of_the_guide_work_as_they_stand(real, folder):
     assert all(path.is_file() for path in [*pictures, folder / "runs" / "reports" / "report-windows.html"])
 
 
-@pytest.mark.parametrize("place", ["README.md", "docs/how-to.md", "crates/narrows-core/src/cc/mod.rs"])
+@pytest.mark.parametrize("place", ["README.md", "docs/how-to/experiments.md", "crates/narrows-core/src/cc/mod.rs"])
 def test_the_guide_is_found(place):
     assert "your-own-controller.md" in (CHECKOUT / place).read_text()

@@ -1,4 +1,4 @@
-"""Every file and command of `docs/how-to.md`, with the real simulator."""
+"""Every file and command of `docs/how-to/experiments.md`, with the real simulator."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ NARROWS = Path(sys.executable).with_name("narrows")
 
 def blocks():
     """(name of the file in the line before, or nothing; language; text), in the order of the page."""
-    text = (CHECKOUT / "docs" / "how-to.md").read_text()
+    text = (CHECKOUT / "docs" / "how-to" / "experiments.md").read_text()
     found = re.findall(r"(?:`([\w./-]+)`[^\n`]*:\n\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
     assert len(found) == text.count("\n```") // 2
     return found
@@ -52,7 +52,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
 
 
 def test_the_example_of_the_reference_is_an_experiment(real, folder):
-    text = (CHECKOUT / "docs" / "experiment-file.md").read_text()
+    text = (CHECKOUT / "docs" / "reference" / "experiment-file.md").read_text()
     example = re.search(r"```toml\n(.*?)```", text, re.DOTALL).group(1)
     (folder / "example.toml").write_text(example)
     done = subprocess.run([NARROWS, "check", "example.toml"], env=real, capture_output=True, text=True, timeout=60)

@@ -110,7 +110,7 @@ def test_memory_is_estimated_within_a_third_of_what_a_run_takes(real, folder, fl
 
 
 def test_the_page_of_components_is_what_the_module_declares():
-    page = (CHECKOUT / "docs/components.md").read_text()
+    page = (CHECKOUT / "docs/reference/components.md").read_text()
     assert page == components.document(), "regenerate it: python -m narrows.components"
 
 

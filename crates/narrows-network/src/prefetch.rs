@@ -1,7 +1,7 @@
 //! Asking for memory before it is needed: the one place with `unsafe` in this crate.
 //!
 //! On a fat-tree nearly every event finds its port and its packet outside the nearest cache, and the next event's are known
-//! while this one is handled: the agenda's entry says where both lie, so that neither waits for the other. `docs/engine.md`
+//! while this one is handled: the agenda's entry says where both lie, so that neither waits for the other. `docs/explanation/engine.md`
 //! has the figures; small networks live in the cache and do not ask.
 
 /// Asks for the cache line where `slice[index]` begins. Any index will do: nothing is read.

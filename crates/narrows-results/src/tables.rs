@@ -1,4 +1,4 @@
-//! Rows become Arrow columns, each declared here once: name, unit, description. `docs/results.md` is made of it.
+//! Rows become Arrow columns, each declared here once: name, unit, description. `docs/reference/results.md` is made of it.
 //!
 //! Whoever made the run, simulator or testbed, the tables are the same.
 

@@ -352,9 +352,10 @@ impl Problem {
             Problem::OutsideFolder { .. } => {
                 Some("put the file beside the experiment and name it relatively".to_owned())
             }
-            Problem::Malformed { help, .. } => {
-                Some(help.clone().unwrap_or_else(|| "docs/experiment-file.md shows what may stand here".to_owned()))
-            }
+            Problem::Malformed { help, .. } => Some(
+                help.clone()
+                    .unwrap_or_else(|| "docs/reference/experiment-file.md shows what may stand here".to_owned()),
+            ),
             Problem::UnknownKey { key, known } => or_list(key, known, "what may stand here"),
             Problem::UnknownName { name, known, .. } => or_list(name, known, "there are"),
             Problem::UnknownPath { segment, known, .. } => or_list(segment, known, "it has"),

@@ -1,5 +1,5 @@
 //! What the emulated switches tell hosts near by: a sampled packet's sender hears of the congestion that it met, in a datagram
-//! as `docs/wire.md` has it.
+//! as `docs/reference/wire.md` has it.
 
 use std::net::IpAddr;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! What our machines tell each other in datagrams, as docs/wire.md lays it out for others.
+//! What our machines tell each other in datagrams, as docs/reference/wire.md lays it out for others.
 //!
 //! Bytes in, values out, no sockets and no clock: the emulated switch writes notifications with it, a host's daemon reads
 //! them, two edge routers speak to each other, and tests do all of it. Whatever comes from outside may be forged; [`admission`] says

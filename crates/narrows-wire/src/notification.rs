@@ -189,10 +189,10 @@ mod tests {
         })
     }
 
-    /// As docs/wire.md shows it, byte for byte, tag and all: what another implementation is to be compared with.
+    /// As docs/reference/wire.md shows it, byte for byte, tag and all: what another implementation is to be compared with.
     #[test]
     fn the_documents_example_is_what_is_written() {
-        let text = include_str!("../../../docs/wire.md");
+        let text = include_str!("../../../docs/reference/wire.md");
         let digits = text.split("```hex\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
         let digits: String = digits.split_whitespace().collect();
         let expected: Vec<u8> =

@@ -157,7 +157,9 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
                 soft_wrap=True,
             )
         if everything:
-            OUT.print("docs/measures.md and each scorecard's end explain the measures that claims are made of")
+            OUT.print(
+                "docs/reference/measures.md and each scorecard's end explain the measures that claims are made of"
+            )
         OUT.print("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
 
 

@@ -52,7 +52,7 @@ def table(chosen: Iterable[Measure]) -> list[str]:
 
 
 def document() -> str:
-    """The reference of all measures, `docs/measures.md`."""
+    """The reference of all measures, `docs/reference/measures.md`."""
     title = [
         "# Measures",
         "",

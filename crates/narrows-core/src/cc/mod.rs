@@ -11,8 +11,8 @@
 //! the phase *after* that decision and must not grow the window unless [`Ack::may_grow`].
 //!
 //! # Adding a controller
-//! One file with a type, its [`Spec`] and its tests; one line in the `registry!` below; one page in `docs/algorithms/`.
-//! `docs/your-own-controller.md` goes through it with an example, from an empty file to a figure.
+//! One file with a type, its [`Spec`] and its tests; one line in the `registry!` below; one page in `docs/reference/algorithms/`.
+//! `docs/tutorial/your-own-controller.md` goes through it with an example, from an empty file to a figure.
 
 use crate::packet::Seq;
 use crate::rng::SmallStream;
@@ -23,9 +23,9 @@ pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod gemini;
-/// The example of `docs/your-own-controller.md`: compiled and tested, not registered.
+/// The example of `docs/tutorial/your-own-controller.md`: compiled and tested, not registered.
 #[cfg(test)]
-#[path = "../../../../docs/your-own-controller/cautious.rs"]
+#[path = "../../../../docs/tutorial/your-own-controller/cautious.rs"]
 pub mod guide;
 #[cfg(test)]
 mod harness;

@@ -85,7 +85,7 @@ impl ReactionPoint {
         forget: Span::from_ms(100),
     };
 
-    /// For a host's software, on the time scale of a datacenter: docs/algorithms/annulus.md says why.
+    /// For a host's software, on the time scale of a datacenter: docs/reference/algorithms/annulus.md says why.
     pub const SOFTWARE: ReactionPoint = ReactionPoint {
         byte_cycle: Bytes::new(150_000),
         timer: Span::from_us(500),

@@ -13,7 +13,7 @@ fn read(path: &Path) -> String {
 }
 
 fn page(name: &str) -> String {
-    read(&repository().join("docs/algorithms").join(name).with_extension("md"))
+    read(&repository().join("docs/reference/algorithms").join(name).with_extension("md"))
 }
 
 /// Every file below `folder`, in order.

@@ -1,5 +1,5 @@
 //! `narrowsd bridge`: joins two interfaces at the border of a site as a wire would, and repairs with the far edge what the wide area loses
-//! (DCIB, docs/algorithms/dcib.md).
+//! (DCIB, docs/reference/algorithms/dcib.md).
 //!
 //! | part | what it does |
 //! |---|---|
@@ -104,7 +104,7 @@ struct Run {
     /// What this edge calls itself; left out, this host's name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The file with the secret that both share: docs/wire.md
+    /// The file with the secret that both share: docs/reference/wire.md
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
     /// The tunnel's number, where several go the same way
@@ -154,7 +154,7 @@ struct Run {
     every: u32,
 }
 
-/// Rules by which packets are chosen: docs/algorithms/dcib.md has them.
+/// Rules by which packets are chosen: docs/reference/algorithms/dcib.md has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Choice {
     /// Evenly.

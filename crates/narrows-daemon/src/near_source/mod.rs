@@ -38,7 +38,7 @@ use work::{Given, Loop};
 /// How connections of this host listen to near-source switches.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Which congestion points are believed, with their addresses, this host's and keys: docs/deploy.md
+    /// Which congestion points are believed, with their addresses, this host's and keys: docs/how-to/deploy.md
     #[arg(long, value_name = "FILE")]
     senders: PathBuf,
     /// The address that notifications come to; left out, any
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     every: u32,
 }
 
-/// Sets of parameters: docs/algorithms/annulus.md has them.
+/// Sets of parameters: docs/reference/algorithms/annulus.md has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Profile {
     /// On the time scale of a datacenter, for a host's software.

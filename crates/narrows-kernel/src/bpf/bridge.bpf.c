@@ -78,7 +78,7 @@ struct __sk_buff {
 #define ICMP 1
 #define ICMPV6 58
 
-/* What the far edge's datagrams begin with: docs/wire.md. */
+/* What the far edge's datagrams begin with: docs/reference/wire.md. */
 #define MARKED 0x11
 #define WELCOME 0x14
 #define SHIM 28

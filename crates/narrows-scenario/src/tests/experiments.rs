@@ -646,7 +646,7 @@ fn every_field_of_a_profile_can_be_set() {
 
 #[test]
 fn the_documents_example_is_an_experiment() {
-    let page = include_str!("../../../../docs/experiment-file.md");
+    let page = include_str!("../../../../docs/reference/experiment-file.md");
     let examples: Vec<&str> = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     let whole: Vec<&str> = examples.into_iter().filter(|example| example.contains("[run]")).collect();
     assert_eq!(whole.len(), 1, "one complete example");

@@ -22,7 +22,7 @@
 //! | 44–59 | 56–71 | tag |
 //!
 //! Tags are those of ChaCha20-Poly1305 [RFC 8439 §2.8], with XChaCha20's nonce of 24 bytes in greetings and welcomes; nothing is
-//! encrypted. docs/wire.md says what they are over, where the keys come from, and why a replay changes nothing.
+//! encrypted. docs/reference/wire.md says what they are over, where the keys come from, and why a replay changes nothing.
 
 mod end;
 mod keys;

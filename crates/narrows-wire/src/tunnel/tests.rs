@@ -43,10 +43,10 @@ fn marked(end: &End, shim: Shim, inner: &[u8]) -> Vec<u8> {
     [&end.mark(shim, inner).unwrap()[..], inner].concat()
 }
 
-/// As docs/wire.md shows them, byte for byte: what another implementation is to be compared with.
+/// As docs/reference/wire.md shows them, byte for byte: what another implementation is to be compared with.
 #[test]
 fn the_documents_examples_are_what_is_written() {
-    let text = include_str!("../../../../docs/wire.md");
+    let text = include_str!("../../../../docs/reference/wire.md");
     let examples: Vec<Vec<u8>> = (text.split("```hex tunnel\n").skip(1))
         .map(|rest| {
             let digits: String = rest.split("```").next().unwrap().split_whitespace().collect();

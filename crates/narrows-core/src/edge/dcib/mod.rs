@@ -29,7 +29,7 @@
 //! names a session, and marked packets of any other session are refused. An edge that was restarted knows no session, so that the
 //! other, hearing nothing, stops marking and greets again.
 //!
-//! The documents are silent on most of this: `docs/algorithms/dcib.md` says what was decided.
+//! The documents are silent on most of this: `docs/reference/algorithms/dcib.md` says what was decided.
 
 mod choose;
 mod edge;
