@@ -27,7 +27,6 @@ fn main() {
             "core/src/cc",
             "daemon/src/cc",
             "daemon/src/bridge",
-            "kernel/src/bpf/host.c",
             "kernel/src/bpf/bridge.bpf.c",
             "kernel/src/bpf/bridge.h",
             "kernel/src/bridge.rs",

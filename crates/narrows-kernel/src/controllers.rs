@@ -1,7 +1,7 @@
-//! The table of what can be loaded: one line per controller.
+//! The table of what can be loaded.
 
 use crate::error::Error;
-use narrows_core::cc::{CongestionControl, Owner, Spec, dctcp, gemini, newreno, vegas};
+use narrows_core::cc::{Owner, Spec};
 
 /// A controller that has a twin in the kernel.
 #[derive(Debug)]
@@ -30,45 +30,9 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-/// Every controller.
-pub const CONTROLLERS: &[Controller] = &[
-    Controller {
-        spec: &newreno::SPEC,
-        registered: "narrows_newreno",
-        recovery: newreno::NewReno::RECOVERY,
-        needs_ecn: true,
-        has_alpha: false,
-        has_scale: false,
-        object: object!("newreno"),
-    },
-    Controller {
-        spec: &vegas::SPEC,
-        registered: "narrows_vegas",
-        recovery: vegas::Vegas::RECOVERY,
-        needs_ecn: false,
-        has_alpha: false,
-        has_scale: false,
-        object: object!("vegas"),
-    },
-    Controller {
-        spec: &dctcp::SPEC,
-        registered: "narrows_dctcp",
-        recovery: dctcp::Dctcp::RECOVERY,
-        needs_ecn: true,
-        has_alpha: true,
-        has_scale: false,
-        object: object!("dctcp"),
-    },
-    Controller {
-        spec: &gemini::SPEC,
-        registered: "narrows_gemini",
-        recovery: gemini::Gemini::RECOVERY,
-        needs_ecn: true,
-        has_alpha: true,
-        has_scale: true,
-        object: object!("gemini"),
-    },
-];
+/// Every controller, in the order of the alphabet. The build script writes a line for each `src/bpf/<name>.bpf.c` beside which
+/// there is a `<name>.core.h`.
+pub const CONTROLLERS: &[Controller] = include!(concat!(env!("OUT_DIR"), "/controllers.rs"));
 
 /// The controller whose [`Spec`] has this name, or that is registered by it.
 ///

@@ -1,5 +1,5 @@
 //! One algorithm, two languages: the host's build of each `*.core.h` and the controller of `narrows-core` are told the same
-//! facts, at random, and agree on window, threshold, pacing rate and all of their state after every step.
+//! facts, at random, and agree on all of their state, window and pacing rate among it, after every step.
 
 #[path = "twins/core.rs"]
 mod core;
@@ -8,33 +8,32 @@ mod facts;
 #[path = "twins/operations.rs"]
 mod operations;
 
-use self::core::{Core, Dctcp, Gemini, NewReno, State, Vegas};
+use self::core::{Core, Twin};
 use self::facts::Facts;
 use self::operations::{Case, Operation};
-use narrows_core::cc::{Cause, CongestionControl, Context, Settings, Spec, Value};
+use narrows_core::cc::{Cause, Context, Controller, Settings, Spec, Value};
 use narrows_core::rng::SmallStream;
 use narrows_core::units::Span;
+use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::parameters::encode;
+use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 /// Per controller. `TWIN_CASES` overrides it.
 const CASES: u32 = 3_000;
 
 /// Plays one case to both, comparing after every step.
-fn play<R, C>(spec: &'static Spec, new: fn(&Context<'_>) -> R, case: &Case) -> Result<(), TestCaseError>
-where
-    R: CongestionControl + std::fmt::Debug,
-    C: State,
-{
+fn play(spec: &'static Spec, twin: &'static Twin, case: &Case) -> Result<(), TestCaseError> {
     let mut facts = Facts::new(case);
     let path = facts.path();
     let settings = Settings::new(spec.parameters, &case.values);
-    let mut rust = new(&Context { settings, path: &path, random: SmallStream::new(1) });
+    let context = Context { settings, path: &path, random: SmallStream::new(1) };
+    let mut rust = Controller::build(spec.name, &context).expect("it is in the registry");
     let parameters: Vec<u64> = case.values.iter().map(|value| encode(*value)).collect();
-    let mut c = Core::<C>::init(&parameters, &facts.c_path());
+    let mut c = Core::init(twin, &parameters, &facts.c_path());
     agree(&rust, &c, 0, None)?;
     for (step, operation) in case.operations.iter().enumerate() {
-        facts.pass(operation, c.window());
+        facts.pass(operation, rust.window().get());
         match operation {
             Operation::Ack(_) => {
                 let ack = facts.ack();
@@ -78,65 +77,57 @@ fn cause_number(cause: Cause) -> u32 {
     }
 }
 
-fn agree<R, C>(rust: &R, c: &Core<C>, step: usize, operation: Option<&Operation>) -> Result<(), TestCaseError>
-where
-    R: CongestionControl + std::fmt::Debug,
-    C: State,
-{
-    let from_rust = (rust.window().get(), rust.slow_start_threshold().get(), rust.pacing().map(|rate| rate.as_bps()));
-    let from_c = (c.window(), c.threshold(), c.pacing());
-    let (inside_rust, inside_c) = (format!("{rust:?}"), c.state());
-    if from_rust == from_c && inside_rust == inside_c {
+fn agree(rust: &Controller, c: &Core, step: usize, operation: Option<&Operation>) -> Result<(), TestCaseError> {
+    let rust = format!("{rust:?}");
+    // The name of the variant and of the type stand before it, and a parenthesis behind it.
+    let rust = rust.find('{').map_or("", |brace| rust[brace..].trim_end_matches(')'));
+    let c = c.state();
+    if rust == c {
         return Ok(());
     }
-    Err(TestCaseError::fail(format!(
-        "step {step}, {operation:?}\n rust {from_rust:?} {inside_rust}\n    c {from_c:?} {inside_c}"
-    )))
+    Err(TestCaseError::fail(format!("step {step}, {operation:?}\n rust {rust}\n    c {c}")))
 }
 
 /// The same sequences every time.
-fn twins<R, C>(spec: &'static Spec, new: fn(&Context<'_>) -> R)
-where
-    R: CongestionControl + std::fmt::Debug,
-    C: State,
-{
+fn compare(spec: &'static Spec) {
+    let twin = Twin::of(spec.name);
     let names: Vec<&str> = spec.parameters.iter().map(|parameter| parameter.name).collect();
-    assert_eq!(Core::<C>::names(), names, "the core reads its parameters in the order of the Spec");
+    assert_eq!(twin.parameters(), names, "the core reads its parameters in the order of the Spec");
     let cases = std::env::var("TWIN_CASES").map_or(CASES, |text| text.parse().expect("TWIN_CASES is a number"));
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(config, seed);
     runner
-        .run(&operations::case(spec), |case| play::<R, C>(spec, new, &case))
-        .unwrap_or_else(|error| panic!("{error}"));
+        .run(&operations::case(spec), |case| play(spec, twin, &case))
+        .unwrap_or_else(|error| panic!("{}: {error}", spec.name));
 }
 
 #[test]
-fn newreno_is_the_same_in_both_languages() {
-    use narrows_core::cc::newreno;
-    twins::<newreno::NewReno, NewReno>(&newreno::SPEC, newreno::NewReno::new);
+fn every_controller_is_the_same_in_both_languages() {
+    assert!(!CONTROLLERS.is_empty());
+    std::thread::scope(|scope| {
+        for controller in CONTROLLERS {
+            scope.spawn(|| compare(controller.spec));
+        }
+    });
+}
+
+/// The table reads from a program's hooks who moves its window in recovery.
+#[test]
+fn the_same_one_moves_the_window_in_recovery() {
+    for controller in CONTROLLERS {
+        let case = operations::case(controller.spec);
+        let case = case.new_tree(&mut TestRunner::deterministic()).expect("no filter refuses").current();
+        let path = Facts::new(&case).path();
+        let settings = Settings::new(controller.spec.parameters, &case.values);
+        let built =
+            Controller::build(controller.spec.name, &Context { settings, path: &path, random: SmallStream::new(1) });
+        assert_eq!(built.expect("it is in the registry").recovery(), controller.recovery, "{}", controller.spec.name);
+    }
 }
 
 #[test]
-fn vegas_is_the_same_in_both_languages() {
-    use narrows_core::cc::vegas;
-    twins::<vegas::Vegas, Vegas>(&vegas::SPEC, vegas::Vegas::new);
-}
-
-#[test]
-fn dctcp_is_the_same_in_both_languages() {
-    use narrows_core::cc::dctcp;
-    twins::<dctcp::Dctcp, Dctcp>(&dctcp::SPEC, dctcp::Dctcp::new);
-}
-
-#[test]
-fn gemini_is_the_same_in_both_languages() {
-    use narrows_core::cc::gemini;
-    twins::<gemini::Gemini, Gemini>(&gemini::SPEC, gemini::Gemini::new);
-}
-
-#[test]
-fn what_rust_mirrors_has_the_sizes_of_c() {
+fn the_facts_have_the_same_size_in_both_languages() {
     core::check_sizes();
 }
 

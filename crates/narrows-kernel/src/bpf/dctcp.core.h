@@ -25,6 +25,15 @@ struct dctcp {
 	u64 window_end;		/* end of the window of data over which the fraction is measured */
 };
 
+/* Its state as the Rust controller's, for the twin test: kind, name there, value. */
+#define DCTCP_STATE(X, d) \
+	X(WINDOW, "window", &d->window) \
+	X(U64, "alpha", d->alpha) \
+	X(U64, "gain_shift", d->gain_shift) \
+	X(U64, "acked", d->acked) \
+	X(U64, "marked", d->marked) \
+	X(TYPE, "window_end", "Seq", d->window_end)
+
 CC_INLINE void dctcp_init(struct dctcp *d, const u64 *parameters, const struct cc_path *path)
 {
 	cc_window_init(&d->window, path->initial_window);

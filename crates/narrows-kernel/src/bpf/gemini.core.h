@@ -98,6 +98,54 @@ struct gemini {
 	u64 has_before;
 };
 
+/* Its state as the Rust controller's, for the twin test: kind, name there, value. */
+#define GEMINI_CONFIG_STATE(X, g) \
+	X(U64, "capacity_bps", g->config.capacity_bps) \
+	X(U64, "k", g->config.k) \
+	X(U64, "t_us", g->config.t_us) \
+	X(U64, "beta", g->config.beta) \
+	X(U64, "h", g->config.h) \
+	X(U64, "h_least", g->config.h_least) \
+	X(U64, "h_most", g->config.h_most) \
+	X(U64, "g_shift", g->config.g_shift) \
+	X(SOME, "fixed_factor", g->config.fixed_factor) \
+	X(U64, "factor_most", g->config.factor_most) \
+	X(U64, "ecn_cut_most", g->config.ecn_cut_most) \
+	X(BOOL, "ecn", g->config.ecn) \
+	X(BOOL, "delay", g->config.delay) \
+	X(BOOL, "grow_during_cut_round", g->config.grow_during_cut_round) \
+	X(BOOL, "gate_by_timer", g->config.gate_by_timer) \
+	X(BOOL, "fresh_samples", g->config.fresh_samples) \
+	X(BOOL, "halve_on_loss", g->config.halve_on_loss) \
+	X(U64, "route_change_after", g->config.route_change_after) \
+	X(BOOL, "pacing", g->config.pacing) \
+	X(U64, "gain_slow_start", g->config.gain_slow_start) \
+	X(U64, "gain", g->config.gain) \
+	X(U64, "packet_bits", g->config.packet_bits)
+
+#define GEMINI_STATE(X, g) \
+	STRUCT("config", "Config", GEMINI_CONFIG_STATE, g) \
+	X(U64, "window", g->window) \
+	X(U64, "threshold", g->threshold) \
+	X(U64, "credit", g->credit) \
+	X(U64, "alpha", g->alpha) \
+	X(U64, "acked", g->acked) \
+	X(U64, "marked", g->marked) \
+	X(TYPE, "window_end", "Seq", g->window_end) \
+	X(SOME, "rtt_current", g->rtt_current_us) \
+	X(SOME, "rtt_previous", g->rtt_previous_us) \
+	X(MINIMUM, "rtt_base", &g->rtt_base_us) \
+	X(U64, "factor", g->factor) \
+	X(U64, "step", g->step) \
+	X(TYPE, "cut_end", "Seq", g->cut_end) \
+	X(SOME_TYPE, "last_cut", g->has_last_cut, "Time", g->last_cut_ns * 1000) \
+	X(BOOL, "last_cut_was_loss", g->last_cut_was_loss) \
+	X(TYPE, "fresh_from", "Seq", g->fresh_from) \
+	X(U64, "futile_cuts", g->futile_cuts) \
+	X(U64, "futile_windows", g->futile_windows) \
+	X(SOME_TYPE, "pacing", g->pacing_bps, "Rate", g->pacing_bps) \
+	X(PAIR, "before", g->has_before, g->before_window, g->before_threshold)
+
 /* Bits of a set of signals. */
 #define GEMINI_SIGNAL_ECN 1
 #define GEMINI_SIGNAL_DELAY 2

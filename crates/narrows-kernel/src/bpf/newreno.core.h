@@ -13,6 +13,9 @@ struct newreno {
 	struct cc_window window;
 };
 
+/* Its state as the Rust controller's, for the twin test: kind, name there, value. */
+#define NEWRENO_STATE(X, n) X(WINDOW, "window", &n->window)
+
 CC_INLINE void newreno_init(struct newreno *n, const u64 *parameters, const struct cc_path *path)
 {
 	cc_window_init(&n->window, path->initial_window);

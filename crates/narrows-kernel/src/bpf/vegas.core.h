@@ -27,6 +27,19 @@ struct vegas {
 	u64 samples;
 };
 
+/* Its state as the Rust controller's, for the twin test: kind, name there, value. */
+#define VEGAS_STATE(X, v) \
+	X(U64, "alpha", v->alpha) \
+	X(U64, "beta", v->beta) \
+	X(U64, "gamma", v->gamma) \
+	X(WINDOW, "window", &v->window) \
+	X(BOOL, "active", v->active) \
+	X(PHASE, "phase", v->phase) \
+	X(TYPE, "round_end", "Seq", v->round_end) \
+	X(U64, "base_us", v->base_us) \
+	X(U64, "least_us", v->least_us) \
+	X(U64, "samples", v->samples)
+
 CC_INLINE void vegas_configure(struct vegas *v, const u64 *parameters, const struct cc_path *path)
 {
 	v->alpha = parameters[VEGAS_ALPHA];
