@@ -25,6 +25,7 @@ mod bridge;
 mod dumbbell;
 mod fat_tree;
 mod graph;
+mod leaf_spine;
 mod star;
 mod two_datacenters;
 
@@ -32,6 +33,8 @@ mod two_datacenters;
 pub const MAX_HOSTS: u32 = 4_096;
 /// Most links, counting each direction.
 pub const MAX_LINKS: u64 = 1_048_576;
+/// Highest rate of a link.
+const MAX_RATE: Rate = Rate::from_gbps(100_000);
 /// Size of a full IP packet, bytes: what a buffer must hold at least.
 const FULL_PACKET: u64 = 1_500;
 
@@ -130,6 +133,7 @@ registry! {
     "dumbbell" dumbbell::Dumbbell "" "Senders on the left, receivers on the right, one link between two switches."
     "star" star::Star "[DCTCP §4]" "Hosts on one switch."
     "fat-tree" fat_tree::FatTree "[Al-Fares 2008]" "A three-level fat tree of k-port switches."
+    "leaf-spine" leaf_spine::LeafSpine "[pFabric]" "Leaf switches with hosts, each linked to every spine switch."
     "graph" graph::Written "" "Any network, node by node."
 }
 
@@ -182,7 +186,7 @@ impl LinkSpec {
             if spec.rate.as_bps() == 0 {
                 return Err(Problem::Zero { what: "the rate of a link" }.at(&rate.span));
             }
-            bounded("the rate of a link", rate, spec.rate, Rate::from_gbps(100_000))?;
+            bounded("the rate of a link", rate, spec.rate, MAX_RATE)?;
         }
         if let Some(delay) = &class.delay {
             spec.delay = delay.value.0;
