@@ -29,7 +29,12 @@ def document() -> str:
         lines.append("")
         for item in own:
             if item["parameters"]:
-                lines += [f"### `{item['name']}`", "", "| key | what | range | default |", "|---|---|---|---|"]
+                lines += [f"### `{item['name']}`", ""]
+                if item.get("hosts"):
+                    first, last = item["hosts"]
+                    switches = ", ".join(f"`{name}`" for name in item["switches"])
+                    lines += [f"Hosts: `{first}` to `{last}`; the first switch of each kind: {switches}.", ""]
+                lines += ["| key | what | range | default |", "|---|---|---|---|"]
                 lines += [_row(parameter) for parameter in item["parameters"]] + [""]
     return "\n".join(lines)
 

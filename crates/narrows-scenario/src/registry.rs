@@ -7,11 +7,11 @@ use narrows_core::queue::{aqm, congestion_point};
 use serde_json::{Value as Json, json};
 
 use crate::controller::{describe_value, shown};
-use crate::topology::TOPOLOGIES;
+use crate::topology::{TOPOLOGIES, usual};
 use crate::traffic::sizes::BUILT_IN;
 
 /// A component of one of these kinds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Listed {
     /// `controller`, `aqm`, `congestion-point`, `edge`, `topology`, `size-distribution`, `profile`.
     pub kind: &'static str,
@@ -21,8 +21,8 @@ pub struct Listed {
     pub about: &'static str,
     /// Where it is defined; keys of `docs/references.toml`. Empty where it is defined here.
     pub source: &'static str,
-    /// What an experiment may set; of topologies and profiles see the schema.
-    pub parameters: &'static [Parameter],
+    /// What an experiment may set; of profiles see the schema.
+    pub parameters: Vec<Parameter>,
 }
 
 /// What each named profile is.
@@ -34,33 +34,37 @@ const PROFILES: &[(&str, &str, &str)] = &[
 
 /// All of them, kind by kind, in the order of their registries.
 pub fn components() -> Vec<Listed> {
-    let plain = |kind| move |(name, about, source)| Listed { kind, name, about, source, parameters: &[] };
+    let plain = |kind| move |(name, about, source)| Listed { kind, name, about, source, parameters: vec![] };
     let controllers = cc::SPECS.iter().map(|spec| Listed {
         kind: "controller",
         name: spec.name,
         about: spec.about,
         source: spec.source,
-        parameters: spec.parameters,
+        parameters: spec.parameters.to_vec(),
     });
     let parts = |kind, specs: &'static [Spec]| {
         specs.iter().map(move |spec| {
             let Spec { name, about, source, parameters } = *spec;
-            Listed { kind, name, about, source, parameters }
+            Listed { kind, name, about, source, parameters: parameters.to_vec() }
         })
     };
+    let topologies = parts("topology", TOPOLOGIES)
+        .zip(TOPOLOGIES)
+        .map(|(listed, topology)| Listed { parameters: usual::keys(topology), ..listed });
     let sizes = BUILT_IN.iter().map(|(name, about, source, _)| (*name, *about, *source));
     controllers
         .chain(parts("aqm", aqm::SPECS))
         .chain(parts("congestion-point", congestion_point::SPECS))
         .chain(parts("edge", edge::SPECS))
-        .chain(TOPOLOGIES.iter().copied().map(plain("topology")))
+        .chain(topologies)
         .chain(sizes.map(plain("size-distribution")))
         .chain(PROFILES.iter().copied().map(plain("profile")))
         .collect()
 }
 
 impl Listed {
-    /// As JSON: kind, name, about, source, parameters; of a controller its title and use of ECN too.
+    /// As JSON: kind, name, about, source, parameters; of a controller its title and use of ECN too, of a topology what its
+    /// first and last host and a switch of each kind are called where nothing is said.
     pub fn json(&self) -> Json {
         let parameters: Vec<Json> = self.parameters.iter().map(parameter).collect();
         let mut json = json!({
@@ -72,6 +76,11 @@ impl Listed {
                 EcnUse::Optional => "optional".into(),
                 EcnUse::Exact => "exact".into(),
             };
+        }
+        if self.kind == "topology" {
+            let (hosts, switches) = usual::names(self.name);
+            json["hosts"] = hosts.into();
+            json["switches"] = switches.into();
         }
         json
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::component::Settings;
+use narrows_core::component::{Kind, Parameter, Settings, Spec, Value};
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::congestion_point;
 use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
@@ -28,6 +28,7 @@ mod graph;
 mod leaf_spine;
 mod star;
 mod two_datacenters;
+pub(crate) mod usual;
 
 /// Most hosts of one network: a connection's number has 12 bits for the host that opens it.
 pub const MAX_HOSTS: u32 = 4_096;
@@ -116,10 +117,16 @@ macro_rules! registry {
             $(#[doc = $about] #[serde(rename = $name)] $topology($module::$topology),)*
         }
 
-        /// Name, sentence and source of each topology.
-        pub(crate) const TOPOLOGIES: &[(&str, &str, &str)] = &[$(($name, $about, $source)),*];
+        /// What each topology is, and the keys that it alone has.
+        pub(crate) const TOPOLOGIES: &[Spec] =
+            &[$(Spec { name: $name, about: $about, source: $source, parameters: $module::KEYS }),*];
 
         impl Topology {
+            /// The one of this name, of which nothing is said.
+            fn usual(name: &str) -> Option<Topology> {
+                match name { $($name => Some(Topology::$topology(Default::default())),)* _ => None }
+            }
+
             pub(crate) fn network(&self) -> &dyn Network {
                 match self { $(Topology::$topology(network) => network,)* }
             }
@@ -127,7 +134,8 @@ macro_rules! registry {
     };
 }
 
-// Adding a topology: a file with what an experiment says of it and its `Network`, and a line here.
+// Adding a topology: a file with what an experiment says of it, its `KEYS` and its `Network`; its module above, and a line
+// here.
 registry! {
     "two-datacenters" two_datacenters::TwoDatacenters "[GEMINI §V]" "Two datacenters joined by one WAN link."
     "dumbbell" dumbbell::Dumbbell "" "Senders on the left, receivers on the right, one link between two switches."
@@ -361,18 +369,26 @@ fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
     Ok(Some(Scheduler::Drr { weights: weights.clone() }))
 }
 
-/// A number of things, within 1 and `most`.
-fn count(what: &'static str, written: Option<&Located<u32>>, default: u32, most: u32) -> Judged<u32> {
+/// A key that says how many: what it is where nothing is said, and the least and most that it may be.
+#[allow(clippy::cast_lossless, reason = "`From` is not for constants")]
+const fn number(name: &'static str, default: u32, range: (u32, u32), about: &'static str) -> Parameter {
+    let range = Some((range.0 as u64, range.1 as u64));
+    Parameter { name, kind: Kind::Count, default: Value::Count(default as u64), range, about }
+}
+
+/// What a key made by [`number`] says, or is where nothing is said.
+fn count(key: &Parameter, written: Option<&Located<u32>>) -> Judged<u32> {
+    let (Value::Count(default), Some((least, most))) = (key.default, key.range) else {
+        unreachable!("{} has a number as default, and a range", key.name)
+    };
     match written {
-        None => Ok(default),
-        Some(written) if (1..=most).contains(&written.value) => Ok(written.value),
-        Some(written) => Err(Problem::OutOfRange {
-            what: what.to_owned(),
-            value: written.value.to_string(),
-            least: "1".to_owned(),
-            most: most.to_string(),
+        None => Ok(u32::try_from(default).expect("made from a u32")),
+        Some(written) if (least..=most).contains(&written.value.into()) => Ok(written.value),
+        Some(written) => {
+            let (what, value) = (key.name.to_owned(), written.value.to_string());
+            let (least, most) = (least.to_string(), most.to_string());
+            Err(Problem::OutOfRange { what, value, least, most }.at(&written.span))
         }
-        .at(&written.span)),
     }
 }
 

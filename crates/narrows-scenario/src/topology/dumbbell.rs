@@ -1,17 +1,21 @@
 //! A dumbbell: hosts `left-1` … on `switch-left`, `right-1` … on `switch-right`, one fabric link between the switches.
 
+use narrows_core::component::Parameter;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Packets, Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class, number};
 use crate::error::Judged;
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::network::LinkClass;
 use narrows_plan::{Graph, Role};
+
+const PAIRS: Parameter = number("pairs", 2, (1, MAX_HOSTS / 2), "hosts on each side");
+pub(super) const KEYS: &[Parameter] = &[PAIRS];
 
 /// Parameters of a dumbbell.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -36,7 +40,7 @@ impl Network for Dumbbell {
     }
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
-        let pairs = count("pairs", self.pairs.as_ref(), 2, MAX_HOSTS / 2)?;
+        let pairs = count(&PAIRS, self.pairs.as_ref())?;
         let base = LinkSpec {
             limit: Limit::Packets(Packets::new(100)),
             ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5))

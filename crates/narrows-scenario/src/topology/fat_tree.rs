@@ -4,13 +4,14 @@
 //! Names: hosts `p1e2-3` (pod, edge switch, host), switches `edge-p1e2`, `aggregation-p1a1`, `core-1`. Racks count from
 //! 1 over all pods.
 
+use narrows_core::component::Parameter;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Packets, Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, Named, Network, Stack, edge_class};
+use super::{Builder, LinkSpec, Named, Network, Stack, count, edge_class, number};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -19,6 +20,9 @@ use narrows_plan::{Graph, Role};
 
 /// 24³/4 = 3456 hosts; two ports more would be more hosts than a network may have.
 const MAX_PORTS: u32 = 24;
+
+const K: Parameter = number("k", 4, (2, MAX_PORTS), "ports of each switch, even: k³/4 hosts");
+pub(super) const KEYS: &[Parameter] = &[K];
 
 /// Parameters of a fat tree.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -43,14 +47,11 @@ impl Network for FatTree {
     }
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
-        let k = self.k.as_ref().map_or(4, |k| k.value);
-        if let Some(at) = &self.k
-            && (!(2..=MAX_PORTS).contains(&k) || !k.is_multiple_of(2))
-        {
-            let (what, value) = ("k (even)".to_owned(), k.to_string());
-            return Err(
-                Problem::OutOfRange { what, value, least: "2".to_owned(), most: MAX_PORTS.to_string() }.at(&at.span)
-            );
+        let k = count(&K, self.k.as_ref())?;
+        if let (false, Some(at)) = (k.is_multiple_of(2), &self.k) {
+            let sentence = format!("k is {k}, which is odd");
+            let help = Some("choose an even number".to_owned());
+            return Err(Problem::Malformed { sentence, help }.at(&at.span));
         }
         let half = k / 2;
         let base = LinkSpec {

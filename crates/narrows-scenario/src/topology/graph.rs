@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_core::component::Parameter;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Packets, Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, MAX_LINKS, Named, Network, Stack, count, edge_class, pool_of, without_pool};
+use super::{
+    Builder, LinkSpec, MAX_HOSTS, MAX_LINKS, Named, Network, Stack, count, edge_class, number, pool_of, without_pool,
+};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -17,6 +20,10 @@ use narrows_plan::{Graph, Role};
 
 /// Longest name of a node.
 const MAX_NAME: usize = 64;
+
+/// Of a network written node by node nothing is usual.
+pub(super) const KEYS: &[Parameter] = &[];
+const COUNT: Parameter = number("count", 1, (1, MAX_HOSTS), "hosts that are alike");
 
 /// Parameters of any network. Every link inherits from the class of its role.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -158,7 +165,7 @@ impl Network for Written {
         for group in &self.hosts {
             let home = switch_at(&group.switch)?;
             let spec = fabric_at(home)?.with(edge)?.with(without_pool(&group.link, "on a host's link")?)?;
-            let many = count("count", group.count.as_ref(), 1, MAX_HOSTS)?;
+            let many = count(&COUNT, group.count.as_ref())?;
             let switch = &self.switches[home];
             for index in 1..=many {
                 let name = if group.count.is_some() {

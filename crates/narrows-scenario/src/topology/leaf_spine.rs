@@ -6,13 +6,15 @@
 //! Names: hosts `l1-1` … `l9-16` (leaf, host), switches `leaf-1`, `spine-1`. Racks are leaves, from 1. Parallel links
 //! are told apart by their place: `leaf-1->spine-1#2`.
 
+use narrows_core::component::{Kind, Parameter, Value};
 use narrows_core::queue::Limit;
 use narrows_core::units::{Packets, Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, MAX_RATE, Named, Network, Stack, count, edge_class};
+use super::{Builder, LinkSpec, MAX_HOSTS, MAX_RATE, Named, Network, Stack, count, edge_class, number};
+use crate::controller::shown;
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -27,17 +29,37 @@ const MAX_PARALLEL: u32 = 8;
 /// for its leaf and, where it has parallel ones, another for its spine.
 const MAX_UPLINKS: u64 = 1 << 18;
 
+const LEAVES: Parameter = number("leaves", 9, (1, MAX_HOSTS), "leaf switches");
+const SPINES: Parameter = number("spines", 4, (1, MAX_SPINES), "spine switches");
+const HOSTS: Parameter = number("hosts-per-leaf", 16, (1, MAX_HOSTS), "hosts on each leaf");
+const PARALLEL: Parameter = number("parallel-links", 1, (1, MAX_PARALLEL), "links between each leaf and each spine");
+const RATIO: Parameter = Parameter {
+    name: "oversubscription",
+    kind: Kind::Real { bits: 32 },
+    default: Value::Real(1 << 32),
+    range: Some(((1 << 32) / 100 + 1, 1_000 << 32)),
+    about: "the rate of a leaf's hosts over that of its uplinks; means nothing beside `fabric.rate`",
+};
+const UPLINK: Parameter = Parameter {
+    name: "fabric.rate",
+    kind: Kind::Rate,
+    default: Value::Auto,
+    range: Some((1, MAX_RATE.as_bps())),
+    about: "rate of each direction; auto: as `oversubscription` and `edge.rate` have it",
+};
+pub(super) const KEYS: &[Parameter] = &[LEAVES, SPINES, HOSTS, PARALLEL, RATIO, UPLINK];
+
 /// Parameters of a leaf-spine network.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LeafSpine {
-    /// Leaf switches; 9 where nothing is said.
+    /// Leaf switches.
     pub leaves: Option<Located<u32>>,
-    /// Spine switches; 4 where nothing is said.
+    /// Spine switches.
     pub spines: Option<Located<u32>>,
-    /// Hosts on each leaf; 16 where nothing is said.
+    /// Hosts on each leaf.
     pub hosts_per_leaf: Option<Located<u32>>,
-    /// Links between each leaf and each spine; 1 where nothing is said.
+    /// Links between each leaf and each spine.
     pub parallel_links: Option<Located<u32>>,
     /// Rate of a leaf's hosts over the rate of its uplinks, from 0.01 to 1000: the rate of links between leaves and
     /// spines follows from it and from `edge.rate`. 1 where neither it nor `fabric.rate` is said.
@@ -63,11 +85,11 @@ impl LeafSpine {
     )]
     fn uplink_rate(&self, hosts: u32, host_rate: Rate, uplinks: u32) -> Judged<Rate> {
         let ratio = self.oversubscription.as_ref().map_or(Fraction(1.0), |written| written.value);
-        if let Some(written) = &self.oversubscription
-            && !(0.01..=1_000.0).contains(&ratio.0)
+        if let (Some(written), Some((least, most))) = (&self.oversubscription, RATIO.range)
+            && !(least..=most).contains(&ratio.scaled(32))
         {
-            let [what, value] = ["`oversubscription`".to_owned(), ratio.0.to_string()];
-            let [least, most] = ["0.01", "1000"].map(str::to_owned);
+            let (what, value) = (RATIO.name.to_owned(), ratio.0.to_string());
+            let [least, most] = [least, most].map(|end| shown(RATIO.kind, end));
             return Err(Problem::OutOfRange { what, value, least, most }.at(&written.span));
         }
         let exact = host_rate.as_bps() as f64 * f64::from(hosts) / (f64::from(uplinks) * ratio.0);
@@ -90,10 +112,10 @@ impl Network for LeafSpine {
     }
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
-        let leaves = count("`leaves`", self.leaves.as_ref(), 9, MAX_HOSTS)?;
-        let spines = count("`spines`", self.spines.as_ref(), 4, MAX_SPINES)?;
-        let hosts = count("`hosts-per-leaf`", self.hosts_per_leaf.as_ref(), 16, MAX_HOSTS)?;
-        let parallel = count("`parallel-links`", self.parallel_links.as_ref(), 1, MAX_PARALLEL)?;
+        let leaves = count(&LEAVES, self.leaves.as_ref())?;
+        let spines = count(&SPINES, self.spines.as_ref())?;
+        let hosts = count(&HOSTS, self.hosts_per_leaf.as_ref())?;
+        let parallel = count(&PARALLEL, self.parallel_links.as_ref())?;
         let all = u64::from(leaves) * u64::from(hosts);
         if let (true, Some(at)) = (all > MAX_HOSTS.into(), self.hosts_per_leaf.as_ref().or(self.leaves.as_ref())) {
             return Err(Problem::TooMany { what: "hosts", value: all, most: MAX_HOSTS.into() }.at(&at.span));
@@ -272,10 +294,10 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_a_way_out() {
         for (keys, sentence, help) in [
-            ("leaves = 0", "`leaves` is 0, outside 1 to 4096", "choose a value from 1 to 4096"),
-            ("spines = 0", "`spines` is 0, outside 1 to 512", "choose a value from 1 to 512"),
-            ("hosts-per-leaf = 0", "`hosts-per-leaf` is 0, outside 1 to 4096", "choose a value from 1 to 4096"),
-            ("parallel-links = 9", "`parallel-links` is 9, outside 1 to 8", "choose a value from 1 to 8"),
+            ("leaves = 0", "leaves is 0, outside 1 to 4096", "choose a value from 1 to 4096"),
+            ("spines = 0", "spines is 0, outside 1 to 512", "choose a value from 1 to 512"),
+            ("hosts-per-leaf = 0", "hosts-per-leaf is 0, outside 1 to 4096", "choose a value from 1 to 4096"),
+            ("parallel-links = 9", "parallel-links is 9, outside 1 to 8", "choose a value from 1 to 8"),
             (
                 "leaves = 4096\nhosts-per-leaf = 4096",
                 "hosts: 16777216 is more than the 4096 that are allowed",
@@ -292,7 +314,7 @@ mod tests {
                 "`rate` means nothing in `fabric` beside `oversubscription`",
                 "take it away",
             ),
-            ("oversubscription = 0", "`oversubscription` is 0, outside 0.01 to 1000", "choose a value"),
+            ("oversubscription = 0", "oversubscription is 0, outside 0.01 to 1000", "choose a value"),
             (
                 "oversubscription = 0.01\nedge = { rate = \"1Tbps\" }",
                 "links between leaves and spines would have 400000Gbps, outside 1bps to 100000Gbps",

@@ -1,13 +1,14 @@
 //! A star: hosts `h1`, `h2` … on the one switch `switch` [DCTCP §4]. With nothing said: 1 Gbps, a base round trip of
 //! 100 µs, and 4 MB of shared memory of which one hot port gets about 700 KB.
 
+use narrows_core::component::Parameter;
 use narrows_core::queue::PoolConfig;
 use narrows_core::units::{Bytes, Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class, number};
 use crate::error::Judged;
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -16,6 +17,9 @@ use narrows_plan::Graph;
 
 /// α = 0.21: α/(1+α) of 4 MB is 694 KB [DCTCP §4.1: "around 700KB"].
 const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_763 };
+
+const HOSTS: Parameter = number("hosts", 3, (1, MAX_HOSTS), "hosts on the switch");
+pub(super) const KEYS: &[Parameter] = &[HOSTS];
 
 /// Parameters of a star.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -40,7 +44,7 @@ impl Network for Star {
     }
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
-        let hosts = count("hosts", self.hosts.as_ref(), 3, MAX_HOSTS)?;
+        let hosts = count(&HOSTS, self.hosts.as_ref())?;
         let base = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5)) };
         let fabric = base.with(&self.fabric)?;
         let edge = fabric.with(edge_class(&self.edge)?)?;

@@ -5,13 +5,14 @@
 //! router's ports towards its racks are fabric ports of the same kind as the racks', with a pool of their own; its
 //! wide-area port has a buffer apart.
 
+use narrows_core::component::Parameter;
 use narrows_core::queue::{Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class, without_pool};
+use super::{Builder, LinkSpec, MAX_HOSTS, Named, Network, Stack, count, edge_class, number, without_pool};
 use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
@@ -21,13 +22,17 @@ use narrows_plan::{Graph, Role};
 /// One hot port tops out at a sixth of 4 MB, the paper's "~450 packets" [GEMINI §V].
 const POOL: PoolConfig = PoolConfig { size: Bytes::new(4_000_000), alpha: 13_107 };
 
+const SERVERS: Parameter = number("servers", 12, (1, MAX_HOSTS / 2), "servers in each rack");
+const RACKS: Parameter = number("racks", 2, (1, 1_024), "racks in each datacenter");
+pub(super) const KEYS: &[Parameter] = &[SERVERS, RACKS];
+
 /// Parameters of two datacenters.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TwoDatacenters {
-    /// Servers in each rack; 12 where nothing is said.
+    /// Servers in each rack.
     pub servers: Option<Located<u32>>,
-    /// Racks in each datacenter; 2 where nothing is said.
+    /// Racks in each datacenter.
     pub racks: Option<Located<u32>>,
     /// Links inside a datacenter.
     #[serde(default)]
@@ -49,8 +54,8 @@ impl Network for TwoDatacenters {
     }
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
-        let servers = count("servers", self.servers.as_ref(), 12, MAX_HOSTS / 2)?;
-        let racks = u16::try_from(count("racks", self.racks.as_ref(), 2, 1_024)?).expect("at most 1024");
+        let servers = count(&SERVERS, self.servers.as_ref())?;
+        let racks = u16::try_from(count(&RACKS, self.racks.as_ref())?).expect("at most 1024");
         let hosts = 2 * u64::from(servers) * u64::from(racks);
         if let (true, Some(at)) = (hosts > MAX_HOSTS.into(), self.servers.as_ref().or(self.racks.as_ref())) {
             return Err(Problem::TooMany { what: "hosts", value: hosts, most: MAX_HOSTS.into() }.at(&at.span));
