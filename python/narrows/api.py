@@ -101,7 +101,7 @@ def run(
     on: On = "local",
     ray_address: str | None = None,
     threads: int = 1,
-    backend: Literal["sim", "guest", "native"] = "sim",
+    backend: Literal["sim", "guest", "host", "native"] = "sim",
 ) -> Handle:
     """Starts an experiment: `Experiment(…).run(…)`, where the arguments are explained."""
     experiment = Experiment(source, quick=quick, seeds=seeds, settings=settings or {}, backend=backend)
@@ -140,7 +140,7 @@ def _refuse(backend: Backend, *, on: object, threads: object, jobs: object, ray_
         raise bad_input(
             f"--threads is for the simulator: with --backend {backend} the kernel decides", "leave out --threads"
         )
-    if backend is Backend.NATIVE and jobs not in {None, 1}:
+    if backend is Backend.HOST and jobs not in {None, 1}:
         raise bad_input(
             "runs on this machine's own kernel are made one at a time: several would disturb each other's clocks",
             "leave out --jobs",
@@ -156,7 +156,7 @@ def _executor(
 
         return Cluster(store, address=ray_address, limit=jobs, threads=threads)
     backends = {job.backend for job in wanted.missing}
-    if Backend.NATIVE in backends:
+    if Backend.HOST in backends:
         most = 1
     elif Backend.GUEST in backends:  # a guest's clock wants a core to itself
         most = min(jobs or default_workers(), default_workers())
@@ -168,7 +168,7 @@ def _executor(
 def load(name: str, *, out: str | Path = RUNS) -> Results:
     """Results that are there already, by the experiment's identifier, name, place, file or folder.
 
-    `@guest` or `@native` behind it names those of a real kernel, `~1` those from before its file was edited. Raises
+    `@guest` or `@host` behind it names those of a real kernel, `~1` those from before its file was edited. Raises
     `BadInput`.
     """
     store = Store(Path(out))

@@ -90,8 +90,8 @@ def test_the_index_gives_what_was_asked_for_and_nothing_else(two_arms, narrowsd,
     api.run(two_arms).finish()
     assert api.load("two").entry.backend is Backend.SIM
     assert api.load("two@guest").entry.backend is Backend.GUEST
-    with pytest.raises(BadInput, match=r"no result is called 'two@native'"):
-        api.load("two@native")
+    with pytest.raises(BadInput, match=r"no result is called 'two@host'"):
+        api.load("two@host")
     assert {entry.command for entry in Index(folder / "runs").entries().values()} == {
         "narrows run two.toml",
         "narrows run two.toml --seeds 1..1 --backend guest",
@@ -159,11 +159,11 @@ def test_what_a_live_run_cost_is_the_processor_time_of_narrowsd_and_its_children
 
 def test_native_runs_are_made_one_at_a_time(two_arms, narrowsd, folder, monkeypatch):
     monkeypatch.setenv("FAKE_NARROWSD_SECONDS", "0.4")
-    api.run(two_arms, backend="native").finish()
+    api.run(two_arms, backend="host").finish()
     times = sorted(float(when) for *_, when in begun(folder))
     assert len(times) == 4
     assert min(later - earlier for earlier, later in itertools.pairwise(times)) >= 0.4
-    assert {path.split("/")[0].rpartition("-")[2] for path in runs_in(folder)} == {"native"}
+    assert {path.split("/")[0].rpartition("-")[2] for path in runs_in(folder)} == {"host"}
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_worker_that_is_killed_leaves_no_narrowsd_behind(two_arms, narrowsd, f
     [
         (("--on", "ray"), "not by a cluster"),
         (("--threads", "2"), "--threads is for the simulator"),
-        (("--backend", "native", "--jobs", "2"), "one at a time"),
+        (("--backend", "host", "--jobs", "2"), "one at a time"),
     ],
 )
 def test_what_a_live_run_cannot_have_is_two(two_arms, narrowsd, folder, options, said):
@@ -317,7 +317,8 @@ def test_it_is_looked_for_where_it_is_said_then_installed_then_built(folder, nar
     [
         ("linux/gemini-wan", ("linux/gemini-wan", Backend.SIM)),
         ("linux/gemini-wan@guest", ("linux/gemini-wan", Backend.GUEST)),
-        ("a@b@native", ("a@b", Backend.NATIVE)),
+        ("a@b@host", ("a@b", Backend.HOST)),
+        ("a@b@native", ("a@b", Backend.HOST)),
         ("a@b", ("a@b", Backend.SIM)),
     ],
 )
@@ -473,7 +474,7 @@ def test_one_page_shows_both(both, folder):
 
 
 def test_a_page_of_native_runs_says_that_they_are_of_this_machine_and_in_real_time(two_arms, narrowsd):
-    text = report.page.render(api.run(two_arms, backend="native", seeds="1..=1").join(), [])
+    text = report.page.render(api.run(two_arms, backend="host", seeds="1..=1").join(), [])
     assert "emulated in real time" in text
     assert "On this machine&#39;s own kernel what is the same are the flows" in text
     assert "counts instructions" not in text
@@ -659,7 +660,7 @@ def test_a_page_of_fewer_seeds_takes_no_other_pages_place(both):
 
 def test_an_arm_has_one_colour_and_its_live_case_a_shade_of_it():
     alone = palette.colours(["cubic", "gemini"])
-    beside = palette.colours(["cubic · sim", "cubic · guest", "gemini · sim", "gemini · native"])
+    beside = palette.colours(["cubic · sim", "cubic · guest", "gemini · sim", "gemini · host"])
     assert (beside["cubic · sim"], beside["gemini · sim"]) == (alone["cubic"], alone["gemini"])
     assert len(set(beside.values())) == 4
 

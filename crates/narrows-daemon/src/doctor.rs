@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Finding {
-    /// For what it is needed: `guest`, `native` or `controllers`.
+    /// For what it is needed: `guest`, `host` or `controllers`.
     backend: &'static str,
     subject: &'static str,
     good: bool,
@@ -59,7 +59,7 @@ fn findings() -> Vec<Finding> {
             },
         ),
         of(
-            "native",
+            "host",
             "namespaces and TUN",
             doctor::examine().map(|()| kernel.clone()).map_err(|error| error.to_string()),
         ),

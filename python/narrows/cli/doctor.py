@@ -47,7 +47,7 @@ class Finding:
 def doctor(out: options.Out = options.DEFAULT_OUT, json: options.Json = False) -> None:
     """Check what this machine can run, and what is missing.
 
-    Code 3 if the simulator lacks something. What only live runs need (`--backend guest` or `native`) may be absent: –.
+    Code 3 if the simulator lacks something. What only live runs need (`--backend guest` or `host`) may be absent: –.
     """
     findings = list(examine(out))
     table = Table(box=None, show_header=False)

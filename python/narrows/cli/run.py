@@ -37,6 +37,13 @@ class Where:
     backend: Backend = Backend.SIM
 
 
+def _backend(name: str) -> Backend:
+    try:
+        return Backend(name)
+    except ValueError:
+        raise typer.BadParameter(f"there is no {name!r}; choose one of {', '.join(Backend)}") from None
+
+
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="Experiment file, or a folder of such files.")],
     quick: options.Quick = False,
@@ -48,7 +55,12 @@ def run(
     ray_address: options.RayAddress = None,
     threads: options.Threads = 1,
     backend: Annotated[
-        Backend, typer.Option(help="Run in the simulator, on Linux in a guest, or on this host's Linux.")
+        Backend,
+        typer.Option(
+            parser=_backend,
+            metavar="sim|guest|host",
+            help="Run in the simulator, on Linux in a guest, or on this host's Linux.",
+        ),
     ] = Backend.SIM,
     json: options.Json = False,
 ) -> None:

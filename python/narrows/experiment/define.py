@@ -42,7 +42,7 @@ class Experiment(Tabular):
         quick: bool = False,
         seeds: Seeds | None = None,
         settings: Mapping[str, str] | Sequence[tuple[str, str]] = (),
-        backend: Backend | Literal["sim", "guest", "native"] = Backend.SIM,
+        backend: Backend | Literal["sim", "guest", "host", "native"] = Backend.SIM,
     ) -> None:
         """Reads and expands an experiment.
 
@@ -56,7 +56,7 @@ class Experiment(Tabular):
         Raises:
             BadInput: The experiment or an argument has a mistake; the message says where, what and how to mend it.
         """
-        if backend not in list(Backend):
+        if backend not in {*Backend, "native"}:
             names = ", ".join(repr(item.value) for item in Backend)
             raise bad_input(f"backend cannot be {backend!r}", f"choose one of {names}")
         sets = tuple(settings.items() if isinstance(settings, Mapping) else settings)

@@ -34,7 +34,7 @@ _OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 _SHADES: Final = (0.0, 0.4, -0.5)
 _DARKEST, _LIGHTEST = -0.6, 0.6
-_BACKENDS: Final = {"": 0.0, Backend.SIM: 0.0, Backend.GUEST: 0.4, Backend.NATIVE: -0.45}
+_BACKENDS: Final = {"": 0.0, Backend.SIM: 0.0, Backend.GUEST: 0.4, Backend.HOST: -0.45}
 """How dark or light what ran a case makes its colour."""
 
 

@@ -38,7 +38,7 @@ _CLOCKS: Final = {
         "In a guest the clock counts instructions, and the emulated network keeps that clock's time: however busy this "
         "machine is, nothing there is later for it."
     ),
-    Backend.NATIVE: (
+    Backend.HOST: (
         "With this machine's own kernel the network between them is emulated in real time: what else goes on here "
         "makes packets late."
     ),
@@ -46,7 +46,7 @@ _CLOCKS: Final = {
 _REPEATED: Final = {
     Backend.SIM: "in the simulator the same version, plan and seed give the same results to the byte",
     Backend.GUEST: "in a guest they do with the same kernel, narrowsd and QEMU",
-    Backend.NATIVE: "on this machine's own kernel what is the same are the flows and when they begin",
+    Backend.HOST: "on this machine's own kernel what is the same are the flows and when they begin",
 }
 _PARTS: Final = {"deliveries": "packets", "applications": "hosts' actions"}
 _STATISTICS: Final = {"p50_ns": "median", "p99_ns": "p99", "max_ns": "largest"}

@@ -27,7 +27,12 @@ class Backend(StrEnum):
 
     SIM = "sim"
     GUEST = "guest"
-    NATIVE = "native"
+    HOST = "host"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Backend | None:
+        """`native`, as `host` was called before."""
+        return cls.HOST if value == "native" else None
 
     @property
     def is_live(self) -> bool:
@@ -40,7 +45,7 @@ class Backend(StrEnum):
         return {
             Backend.SIM: "simulator",
             Backend.GUEST: "Linux in a guest (guest)",
-            Backend.NATIVE: "this machine's Linux (native)",
+            Backend.HOST: "this host's Linux (host)",
         }[self]
 
     @property
@@ -85,6 +90,6 @@ def program_of(version: str) -> str:
 def split(name: str) -> tuple[str, Backend]:
     """`linux/gemini-wan@guest` as the experiment's name and the backend; the simulator where none is said."""
     base, mark, last = name.rpartition(MARK)
-    if mark and last in {backend.value for backend in Backend}:
+    if mark and last in {*Backend, "native"}:
         return base, Backend(last)
     return name, Backend.SIM

@@ -188,7 +188,7 @@ class Index:
     def find(self, wanted: str) -> Entry:
         """An experiment by identifier, name, place, file or folder. Raises `BadInput` with what there is.
 
-        Without `@guest` or `@native` behind it, what the simulator made is meant. `NAME~1` is the one before the last.
+        Without `@guest` or `@host` behind it, what the simulator made is meant. `NAME~1` is the one before the last.
         """
         entries = self.entries()
         if wanted in entries:
