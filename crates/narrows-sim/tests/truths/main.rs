@@ -1,6 +1,7 @@
 //! Controllers against known truths, on whole networks.
 #![allow(missing_docs, reason = "tests")]
 
+mod aqm;
 mod bbr;
 mod cubic;
 mod dcqcn;

@@ -16,6 +16,7 @@ use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Time};
 
 pub mod pi;
+pub mod pie;
 pub mod red;
 pub mod threshold;
 
@@ -153,4 +154,5 @@ registry! {
     threshold::Threshold,
     red::Red,
     pi::Pi,
+    pie::Pie,
 }
