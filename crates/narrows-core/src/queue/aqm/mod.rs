@@ -5,8 +5,12 @@
 //!
 //! # Adding an AQM
 //! One file: its `SPEC`; a `Config` with `new`, `values` and `marks`; a type with `build`, `decide` and `indifferent_up_to`;
-//! its tests. One line in the `registry!` below. Experiments, errors, the schema, `narrows show aqm` and the documents follow
-//! the `SPEC`.
+//! its tests. Its `mod` and one line in the `registry!` below. Experiments, errors, the schema, `narrows show aqm` and the
+//! documents follow the `SPEC`. Experiments are held to the ranges of the `SPEC`; `Config::new` judges only what its values
+//! are to each other, and need not judge a single one again.
+//!
+//! A law has no timer. What happens at times of its own it makes up for when a packet arrives ([`pi`], [`pie`]): since the last
+//! arrival the queue only drained. A call's work stays bounded, however long a port was idle.
 
 use alloc::vec::Vec;
 
