@@ -1,6 +1,7 @@
-//! Each controller has its page, each citation its reference, each deviation its test.
+//! Each controller has its page, each citation of controllers and queues its reference, each deviation its test.
 
 use narrows_core::cc::SPECS;
+use narrows_core::queue::aqm;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,12 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn controllers() -> Vec<PathBuf> {
-    files_below(&repository().join("crates/narrows-core/src/cc"))
+/// Where formulas stand: controllers, AQMs and schedulers.
+fn algorithms() -> Vec<PathBuf> {
+    ["cc", "queue"]
+        .iter()
+        .flat_map(|part| files_below(&repository().join("crates/narrows-core/src").join(part)))
+        .collect()
 }
 
 /// A file of `docs/` as TOML.
@@ -81,7 +86,13 @@ fn every_citation_resolves() {
             check(citation, spec.name);
         }
     }
-    for source in controllers() {
+    for spec in aqm::SPECS {
+        assert!(!citations(spec.source).is_empty(), "{} cites nothing", spec.name);
+        for citation in citations(spec.source) {
+            check(&citation, spec.name);
+        }
+    }
+    for source in algorithms() {
         for citation in citations(&words(&read(&source))) {
             check(&citation, &source.display().to_string());
         }

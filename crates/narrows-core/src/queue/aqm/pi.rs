@@ -6,7 +6,7 @@
 //! p(k) = p(k−1) + a·(q(k) − q_ref) − b·(q(k−1) − q_ref),    0 ≤ p ≤ 1
 //! ```
 //!
-//! [Hollot 2001 §IV, the controller as it is implemented]; a stays above b. An arriving packet is chosen with probability
+//! [Hollot 2001 §IV], the controller as it is implemented; a stays above b. An arriving packet is chosen with probability
 //! `p`, independently: it is marked if it is ECN-capable and the law may mark, else dropped. (PIE, RFC 8033, is another
 //! law: it controls the delay and scales its gains.)
 //!
