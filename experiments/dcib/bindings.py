@@ -18,7 +18,7 @@ def _km_per_ms() -> float:
 
 
 def _round_trips() -> float:
-    """Round trips between two hosts of one site in one between the sites, of experiment I."""
+    """RTTs between two hosts of one site in one between the sites, of experiment I."""
     network = tomllib.loads((_HERE / "b1-cooperative" / "experiment.toml").read_text())["topology"]["two-datacenters"]
     fabric_us = float(network["fabric"]["delay"].removesuffix("us"))
     wan_us = 1000 * float(network["wan"]["delay"].removesuffix("ms"))

@@ -64,7 +64,7 @@ def _largest_cut() -> float:
 
 
 def _supported_ratio() -> float:
-    """Round trips between datacenters over those inside: in Fig. 12, whose hosts are 200 µs apart, with 200 ms."""
+    """RTTs between datacenters over those inside: in Fig. 12, whose hosts are 200 µs apart, with 200 ms."""
     plan = Experiment(_HERE / "fig12" / "experiment.toml", settings=[("wan.delay", "99.9ms")]).plans[0]
     network = plan.body["network"]
     at = {node["name"]: place for place, node in enumerate(network["nodes"])}
@@ -73,7 +73,7 @@ def _supported_ratio() -> float:
 
 
 BINDINGS = {
-    # Table I: memory per port and Gbit/s, in KB inside datacenters and in MB across the wide area.
+    # Table I: memory per port and Gbit/s, in KB inside datacenters and in MB across the WAN.
     "gem-013": Binding(computed=lambda: _buffer(4 * 1024**2, 48, 1) / 1024),
     "gem-014": Binding(computed=lambda: _buffer(9 * 1024**2, 48, 10) / 1024),
     "gem-015": Binding(computed=lambda: _buffer(12 * 1024**2, 32, 40) / 1024),

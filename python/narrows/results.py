@@ -102,7 +102,7 @@ class Results(Tabular):
         return Counter(version for version in versions(runs) if version)
 
     def measure(self, name: str, *cases: str) -> pl.DataFrame:
-        """A named measure (docs/measures.md): `case`, `seed` and `value`, in the measure's unit.
+        """A named measure (docs/reference/measures.md): `case`, `seed` and `value`, in the measure's unit.
 
         Args:
             name: Such as `fct_small_p99`.
@@ -255,7 +255,7 @@ class Results(Tabular):
 
     @cached_property
     def bridges(self) -> pl.DataFrame:
-        """Ends of the bridges of all runs."""
+        """Ends of the edge pairs of all runs."""
         return collected(self._parts("bridges"))
 
     @cached_property

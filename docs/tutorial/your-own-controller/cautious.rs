@@ -1,7 +1,7 @@
 //! Cautious: NewReno that also gives way to delay [Cautious].
 //!
-//! It grows and answers losses as NewReno does [RFC 5681]. But while round trips take longer than the least one by more
-//! than `delay`, the window does not grow, and shrinks by an eighth once per round trip.
+//! It grows and answers losses as NewReno does [RFC 5681]. But while the RTT exceeds the minimum by more than
+//! `delay`, the window does not grow, and shrinks by an eighth once per RTT.
 
 use super::parts::reno::{Window, leave_to_window};
 use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Phase, Spec, Value};
@@ -12,7 +12,7 @@ use crate::units::{Span, Time};
 pub const SPEC: Spec = Spec {
     name: "cautious",
     title: "Cautious",
-    about: "NewReno that also takes an eighth off its window when the round trip grows.",
+    about: "NewReno that also takes an eighth off its window when the RTT grows.",
     source: "Cautious, RFC 5681",
     ecn: EcnUse::Optional,
     kernel: Kernel::None,
@@ -22,7 +22,7 @@ pub const SPEC: Spec = Spec {
         kind: Kind::Span,
         default: Value::Span(Span::from_ms(5)),
         range: Some((0, Span::from_secs(10).as_ps())),
-        about: "How much longer than the least round trip one may take before the window shrinks; 5 ms.",
+        about: "How much an RTT may exceed the minimum before the window shrinks; 5 ms.",
     }],
 };
 
@@ -31,7 +31,7 @@ pub const SPEC: Spec = Spec {
 pub struct Cautious {
     window: Window,
     delay: Span,
-    /// Round trips count only of segments from here on: those sent before the last cut cannot show what it did.
+    /// RTTs count only of segments from here on: those sent before the last cut do not show its effect.
     fresh_from: Seq,
 }
 
@@ -45,7 +45,7 @@ impl Cautious {
         }
     }
 
-    /// Whether a round trip takes too long.
+    /// Whether an RTT is too long.
     fn is_late(&self, span: Span, path: &Path) -> bool {
         path.min_rtt.is_some_and(|least| span > least + self.delay)
     }
@@ -71,7 +71,7 @@ impl CongestionControl for Cautious {
         }
     }
 
-    /// Losses and echoes halve the window [RFC 5681 §3.1], and delay from before them is answered with them.
+    /// Losses and ECE halve the window [RFC 5681 §3.1]; delay from before them causes no further cut.
     fn on_congestion(&mut self, _now: Time, _cause: Cause, path: &Path) {
         self.window.cut(self.half());
         self.fresh_from = path.nxt;
@@ -93,7 +93,7 @@ mod tests {
     const LEAST: Span = Span::from_ms(10);
     const LATE: Span = Span::from_ms(16);
 
-    /// A sender with a window of 80 packets, past slow start, that has seen the least round trip.
+    /// A sender with a window of 80 packets, past slow start, that has seen the minimum RTT.
     fn cautious(changes: &[(&str, Value)]) -> Drive<Cautious> {
         let path = path();
         let mut drive = Drive::new(build(&SPEC, Cautious::new, &path, changes), path);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn delay_takes_an_eighth_once_per_round_trip() {
+    fn delay_takes_an_eighth_once_per_rtt() {
         let mut drive = cautious(&[]);
         drive.round(LATE, false);
         assert_eq!(drive.window(), 70, "the first segment cuts; the others were sent before the cut");

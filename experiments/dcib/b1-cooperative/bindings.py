@@ -1,4 +1,4 @@
-"""How the claims of experiment I with a cooperative wide area are measured."""
+"""How the claims of experiment I with a cooperative WAN are measured."""
 
 from narrows.claims import Binding
 

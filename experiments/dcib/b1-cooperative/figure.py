@@ -1,4 +1,4 @@
-"""DCIB, experiment I: goodput of fifteen flows, where the wide area loses what was marked only."""
+"""DCIB, experiment I: goodput of fifteen flows, where the WAN loses what was marked only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the claims of experiment I with a wide area that does not cooperate are measured.
+"""How the claims of experiment I with a WAN that does not cooperate are measured.
 
 A tenth of the packets with a copy cannot give what the slides state, so 90 % and all are judged; what a tenth gives
 stands beside it.

@@ -1,4 +1,4 @@
-"""DCIB, experiment I: goodput of fifteen flows, where the wide area loses any packet."""
+"""DCIB, experiment I: goodput of fifteen flows, where the WAN loses any packet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DCIB, experiment II: goodput of fifteen flows by the round trip between the sites."""
+"""DCIB, experiment II: goodput of fifteen flows by the RTT between the sites."""
 
 from __future__ import annotations
 

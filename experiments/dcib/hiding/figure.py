@@ -1,4 +1,4 @@
-"""DCIB: goodput by what hides a loss, for three controllers and both kinds of wide area."""
+"""DCIB: goodput by what hides a loss, for three controllers and both kinds of WAN."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 HIDING: Final = ("resequence", "resequence-repairable", "snoop", "nothing")
 CONTROLLERS: Final = ("newreno", "cubic", "bbr")
-AREAS: Final = {"": "a wide area that cooperates", " (not cooperative)": "one that does not"}
+AREAS: Final = {"": "a WAN that cooperates", " (not cooperative)": "one that does not"}
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
-    """A row for each kind of wide area, a panel for each controller: goodput of all flows."""
+    """A row for each kind of WAN, a panel for each controller: goodput of all flows."""
 
     def goodput(hiding: str, area: str, controller: str) -> Estimate | None:
         return estimate([*sweep.by_seed(results.frames, f"{hiding}{area} · cc={controller}", "goodput_total").values()])

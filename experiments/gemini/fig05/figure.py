@@ -1,4 +1,4 @@
-"""GEMINI, Fig. 5: goodput and round trip of DCTCP against its threshold, inside a datacenter and across."""
+"""GEMINI, Fig. 5: goodput and RTT of DCTCP against its threshold, inside a datacenter and across."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def draw(results: Results) -> alt.TopLevelMixin:
     shown = runs.filter(pl.col("arm").is_in(PLACES))
     panels = [
         sweep.Panel("Throughput, all flows; dashed: hosts without offloads", "Mbit/s", shown, "total_mbps"),
-        sweep.Panel("Round trip, mean", "ms", shown, "rtt_ms", log=True),
+        sweep.Panel("RTT, mean", "ms", shown, "rtt_ms", log=True),
     ]
     smooth = runs.filter(pl.col("arm") == "inter-smooth").with_columns(pl.lit("inter").alias("arm"))
     references = sweep.means(smooth, AXIS, ("total_mbps", "rtt_ms"))

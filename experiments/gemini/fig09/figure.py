@@ -1,4 +1,4 @@
-"""GEMINI, Fig. 9: goodput and round trip of DCTCP and GEMINI against the threshold, inside a datacenter and across."""
+"""GEMINI, Fig. 9: goodput and RTT of DCTCP and GEMINI against the threshold, inside a datacenter and across."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _row(runs: pl.DataFrame, place: str, words: str, least_ms: float) -> alt.HCo
     own = _of(runs, f"-{place}")
     panels = [
         sweep.Panel(f"Throughput, all flows, {words}", "Mbit/s", own, "total_mbps"),
-        sweep.Panel("Round trip, mean", "ms", own, "rtt_ms", low=least_ms),
+        sweep.Panel("RTT, mean", "ms", own, "rtt_ms", low=least_ms),
     ]
     references = sweep.means(_of(runs, f"-{place}-smooth"), AXIS, ("total_mbps", "rtt_ms"))
     return sweep.draw(panels, AXIS, SCHEMES, title="threshold K, packets", log=True, references=references)

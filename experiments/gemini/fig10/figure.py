@@ -1,4 +1,4 @@
-"""GEMINI, Fig. 10: goodput and round trip across the wide area against the delay threshold T, a line for each cut β."""
+"""GEMINI, Fig. 10: goodput and RTT across the WAN against the delay threshold T, a line for each cut β."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def draw(results: Results) -> alt.TopLevelMixin:
     runs = every.drop_nulls(T).with_columns(("β = " + pl.col(BETA)).alias("arm"))
     panels = [
         sweep.Panel("Throughput, all flows", "Mbit/s", runs, "total_mbps", low=700),
-        sweep.Panel(f"Round trip, mean; CUBIC's is {_mean(cubic, 'rtt_ms')} ms", "ms", runs, "rtt_ms", low=10),
+        sweep.Panel(f"RTT, mean; CUBIC's is {_mean(cubic, 'rtt_ms')} ms", "ms", runs, "rtt_ms", low=10),
     ]
     flat = runs.select(T).unique().with_columns(
         pl.lit("total_mbps").alias("column"),

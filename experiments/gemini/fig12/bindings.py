@@ -4,7 +4,7 @@ from narrows.claims import Binding
 
 SCENARIOS = ("E-F12",)
 
-# The delay of the WAN that makes the round trip so many times 200 us.
+# The delay of the WAN that makes the RTT so many times 200 us.
 _DELAYS = {4: "300us", 8: "700us", 16: "1.5ms", 32: "3.1ms", 64: "6.3ms"}
 
 

@@ -1,4 +1,4 @@
-"""GEMINI, Fig. 12: goodput of flows that leave the datacenter and of flows that stay, by the ratio of round trips."""
+"""GEMINI, Fig. 12: goodput of flows that leave the datacenter and of flows that stay, by the ratio of RTTs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from narrows.results import Results
 
-RATIO = "round trips"
-TITLE = "round trip, inter over intra"
+RATIO = "RTTs"
+TITLE = "RTT, inter over intra"
 EVEN = "even (dashed)"
 
 

@@ -8,7 +8,7 @@ _THRESHOLDS = (20, 50, 300)
 _ROUND_TRIPS = ("0.2ms", "1ms", "4ms", "10ms", "40ms")
 
 BINDINGS = {
-    # The least over all numbers of flows, at every threshold and round trip.
+    # The least over all numbers of flows, at every threshold and RTT.
     "gem-045": Binding(
         tuple(
             f"min(utilisation_bottleneck(K={packets} RTT={rtt} · flows=*))"

@@ -36,7 +36,7 @@ def draw(results: Results) -> alt.TopLevelMixin:
         _row(runs, "Longest queue", "packets", "longest", analysed, remark="; dashed: analysis"),
         _row(runs, "Shortest queue", "packets", "shortest", analysed, remark="; dashed: analysis"),
     ]
-    # Round trips above, cuts below: each has colours of its own.
+    # RTTs above, cuts below: each has colours of its own.
     both: alt.VConcatChart = style.stacked((style.stacked(theorem), _guideline(runs)))
     return both.resolve_scale(color="independent")
 
@@ -91,7 +91,7 @@ def _row(
 
 
 def _renamed(runs: pl.DataFrame, packets: int, column: str) -> pl.DataFrame:
-    """The runs at this threshold, called by their round trip."""
+    """The runs at this threshold, called by their RTT."""
     names = {f"K={packets} RTT={rtt:g}ms": text for rtt, text in zip(ROUND_TRIPS_MS, ROUND_TRIPS, strict=True)}
     own = runs.filter(pl.col("arm").is_in(list(names)))
     return own.select(pl.col("arm").replace_strict(names), AXIS, "seed", pl.col(column).alias(f"{column} {packets}"))

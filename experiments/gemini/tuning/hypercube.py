@@ -35,10 +35,10 @@ SEEDS = "1..=2"
 FLOWS = 2_500
 """Flows that a run has at least: enough for a 99th percentile of the small ones, which are half of them."""
 ROUND_TRIPS = 60
-"""Round trips that a run lasts at least, with as many again for its flows to finish."""
+"""RTTs that a run lasts at least, with as many again for its flows to finish."""
 FLOWS_PER_SECOND_AND_GBPS = 123.8
 INSIDE_US = 220.0
-"""Round trip of what lies within the datacenters and the hosts."""
+"""RTT of what lies within the datacenters and the hosts."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def draw(table: pl.DataFrame) -> alt.TopLevelMixin:
                     y=y.title(f"{title}, drawn / default" if place == 0 else None),
                     color=alt.Color("rtt_ms:Q")
                     .scale(type="log", scheme="viridis")
-                    .legend(title="round trip, ms", orient="right", values=[2, 5, 10, 20, 50, 100]),
+                    .legend(title="RTT, ms", orient="right", values=[2, 5, 10, 20, 50, 100]),
                 )
             )
             row.append(alt.layer(even, points).properties(width=style.columns(4), height=150))

@@ -186,6 +186,9 @@ def _remark(records: Sequence[dict[str, Any]], repeat: int) -> str:
 
 
 def _page(table: str, remark: str) -> str:
+    from textwrap import fill
+
     from narrows.bench import machine
 
-    return f"{table}\n\n{remark} {datetime.now(UTC):%Y-%m-%d}. {machine.described()}."
+    said = f"{remark} {datetime.now(UTC):%Y-%m-%d}. {machine.described()}."
+    return f"{table}\n\n{fill(said, 120, break_on_hyphens=False)}"

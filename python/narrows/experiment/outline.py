@@ -71,7 +71,7 @@ def _traffic(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    """All of a few; of many `query/h-1 … query/h-45`."""
+    """All of a few; of many `web/h-1 … web/h-45`."""
     return ", ".join(names) if len(names) <= _MAX_NAMES else f"{names[0]} … {names[-1]}"
 
 

@@ -19,7 +19,7 @@ def marked_share(frames: Frames, arm: str) -> BySeed:
     """Of the packets with data that came to bridges from their own sites, the share that was marked as one to lose."""
     own = frames.bridges if frames.bridges.is_empty() else frames.bridges.filter(pl.col("case") == arm)
     if own.is_empty() or not own["data_packets"].sum():
-        raise NotEvaluable(f"no bridge carries data with {arm}")
+        raise NotEvaluable(f"no edge pair carries data with {arm}")
     share = pl.col("marked_packets").sum() / pl.col("data_packets").sum()
     return _by_seed(own.group_by("seed").agg(share.alias("value")))
 

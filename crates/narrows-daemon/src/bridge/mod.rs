@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `device` | what is set on the interfaces, and how it was before |
 //! | `frame` | a TCP packet, and what the machine asks of it |
-//! | `wrap` | headers around what the edges tell each other (docs/wire.md) |
+//! | `wrap` | headers around what the edges tell each other (docs/reference/wire.md) |
 //! | `clamp`, `limit` | nothing is longer than the wide area takes |
 //! | `router` | what becomes of each frame: without interfaces and clock |
 //! | `port`, `work` | the loop around it |

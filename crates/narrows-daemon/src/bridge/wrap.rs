@@ -1,5 +1,5 @@
 //! What goes around marked packets, and what the edges tell each other besides: IP and UDP headers that take them the way of the hosts'
-//! packets (docs/wire.md).
+//! packets (docs/reference/wire.md).
 
 use std::net::IpAddr;
 

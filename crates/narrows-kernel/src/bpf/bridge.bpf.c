@@ -2,7 +2,7 @@
 /*
  * Joins two interfaces, as a wire would. While a process is alive that says so every few milliseconds, it is given the TCP packets of both
  * sides and what the far edge sends, and sends them on itself; all else goes straight on. Without it everything goes straight on, and
- * what the far edge did to packets is undone here, so that hosts never see it (docs/wire.md).
+ * what the far edge did to packets is undone here, so that hosts never see it (docs/reference/wire.md).
  *
  * Nothing here trusts a length that a packet states: bytes are loaded by calls that check.
  */
