@@ -35,7 +35,7 @@ from narrows.measures.named import NotEvaluable, measure_called, value_by_seed
 from narrows.measures.stats import Estimate, estimate, estimate_of_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from narrows.claims.binding import Binding, Instead
     from narrows.claims.catalogue import Claim, Paper
@@ -210,8 +210,7 @@ class _Judge:
         return Part(text, _capped(_inside(found, accept), some), found, detail)
 
     def _of_means(self, expression: Expression, scenario: str) -> Estimate | None:
-        columns = {term: self._values(term, scenario) for term in terms(expression)}
-        seeds = sorted(set.intersection(*(set(column) for column in columns.values())))
+        columns, seeds = self._columns(terms(expression), scenario)
 
         def value(of: Sequence[int]) -> float:
             return evaluate(expression, lambda term: math.fsum(columns[term][seed] for seed in of) / len(of))
@@ -248,8 +247,7 @@ class _Judge:
         text = _retold(relation.text, names)
         try:
             left, right = self._settled(left, scenario), self._settled(right, scenario)
-            seeds = self._seeds([*terms(left), *terms(right)], scenario)
-            means = self._means([*terms(left), *terms(right)], scenario)
+            means, seeds = self._means([*terms(left), *terms(right)], scenario)
             left_mean, right_mean = evaluate(left, means), evaluate(right, means)
             ratios = self._ratios(left, right, scenario)
         except NotEvaluable as why:
@@ -302,9 +300,7 @@ class _Judge:
         return ("partly" if some else "fails"), reason + incomplete
 
     def _by_seed(self, expression: Expression, scenario: str) -> list[float]:
-        used = list(terms(expression))
-        columns = {term: self._values(term, scenario) for term in used}
-        seeds = sorted(set.intersection(*(set(column) for column in columns.values())))
+        columns, seeds = self._columns(terms(expression), scenario)
         values = [evaluate(expression, _at(columns, seed)) for seed in seeds]
         return [value for value in values if not math.isnan(value)]
 
@@ -312,20 +308,21 @@ class _Judge:
         """Left over right within each seed; nothing where that has no meaning, as for ranks against numbers."""
         if not any(True for _ in terms(right)):
             return self._by_seed(left, scenario)
-        columns = {term: self._values(term, scenario) for term in (*terms(left), *terms(right))}
-        seeds = sorted(set.intersection(*(set(column) for column in columns.values())))
+        columns, seeds = self._columns((*terms(left), *terms(right)), scenario)
         pairs = [(evaluate(left, _at(columns, seed)), evaluate(right, _at(columns, seed))) for seed in seeds]
         return [one / other for one, other in pairs if other and math.isfinite(one)]
 
-    def _seeds(self, used: Sequence[Term], scenario: str) -> set[int]:
-        """Those for which all of these have a value; empty where there are only ranks."""
-        columns = [self._values(term, scenario) for term in used if term.name != "rank"]
-        return set.intersection(*(set(column) for column in columns)) if columns else set()
+    def _columns(self, used: Iterable[Term], scenario: str) -> tuple[dict[Term, BySeed], list[int]]:
+        """The values of terms, and the seeds in which all of them have one."""
+        columns = {term: self._values(term, scenario) for term in used}
+        return columns, sorted(set.intersection(*map(set, columns.values()))) if columns else []
 
-    def _means(self, used: Sequence[Term], scenario: str) -> Callable[[Term], float]:
-        """Terms to their means over the seeds that all of them have, so that what is compared is paired."""
-        columns = {term: self._values(term, scenario) for term in used if term.name != "rank"}
-        seeds = self._seeds(used, scenario)
+    def _means(self, used: Sequence[Term], scenario: str) -> tuple[Callable[[Term], float], list[int]]:
+        """Terms to their means over the seeds that all of them have, so that what is compared is paired; these seeds.
+
+        Where there are only ranks, which are of all seeds, there are none.
+        """
+        columns, seeds = self._columns((term for term in used if term.name != "rank"), scenario)
         if columns and not seeds:
             raise NotEvaluable("no seed has a value for every arm")
 
@@ -334,7 +331,7 @@ class _Judge:
                 return self._mean(term, scenario)
             return math.fsum(columns[term][seed] for seed in seeds) / len(seeds)
 
-        return mean
+        return mean, seeds
 
     def _mean(self, term: Term, scenario: str) -> float:
         if term.name == "rank":
@@ -351,11 +348,11 @@ class _Judge:
     def _values(self, term: Term, scenario: str) -> BySeed:
         if term.name == "rank":
             name, arm = term.arguments
-            columns = {other: self._values(Term(name, (other,)), scenario) for other in self.claim.schemes}
-            seeds = set.intersection(*(set(column) for column in columns.values()))
+            columns, seeds = self._columns((Term(name, (other,)) for other in self.claim.schemes), scenario)
             slack = self.binding.rank_slack
             return {
-                seed: _rank({other: column[seed] for other, column in columns.items()}, arm, slack) for seed in seeds
+                seed: _rank({term.arguments[0]: column[seed] for term, column in columns.items()}, arm, slack)
+                for seed in seeds
             }
         figure = self.paper.figures[scenario]
         key = (figure, term.name, term.arguments)

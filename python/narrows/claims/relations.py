@@ -10,10 +10,11 @@ of one over cases: `max(thr(gemini · K=*) / thr(dctcp · K=*))`, where `*` stan
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -149,6 +150,18 @@ def terms(expression: Expression) -> Iterator[Term]:
                 yield from terms(choice)
 
 
+def _changed(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The same with its parts changed."""
+    match expression:
+        case Absolute(inner):
+            return Absolute(change(inner))
+        case Binary(operator, left, right):
+            return Binary(operator, change(left), change(right))
+        case Among(extreme, choices):
+            return Among(extreme, tuple(map(change, choices)))
+    return expression
+
+
 def renamed(expression: Expression, names: dict[str, str]) -> Expression:
     """The same expression with measures called otherwise; of `rank(measure, arm)` the measure is renamed."""
     match expression:
@@ -156,39 +169,25 @@ def renamed(expression: Expression, names: dict[str, str]) -> Expression:
             return Term("rank", (names.get(measure, measure), *arms))
         case Term(name):
             return replace(expression, name=names.get(name, name))
-        case Absolute(inner):
-            return Absolute(renamed(inner, names))
-        case Binary(operator, left, right):
-            return Binary(operator, renamed(left, names), renamed(right, names))
-        case Among(extreme, choices):
-            return Among(extreme, tuple(renamed(choice, names) for choice in choices))
-    return expression
+    return _changed(expression, lambda part: renamed(part, names))
 
 
 def settled(expression: Expression, mean_of: Callable[[Term], float]) -> Expression:
     """The same with `min` and `max` decided by means: the largest of several means, not the mean of the largest."""
-    match expression:
-        case Absolute(inner):
-            return Absolute(settled(inner, mean_of))
-        case Binary(operator, left, right):
-            return Binary(operator, settled(left, mean_of), settled(right, mean_of))
-        case Among(extreme, choices):
-            by_mean = {choice: evaluate(choice, mean_of) for choice in (settled(one, mean_of) for one in choices)}
-            present = {choice: mean for choice, mean in by_mean.items() if not math.isnan(mean)} or by_mean
-            return (min if extreme == "min" else max)(present, key=lambda choice: present[choice])
-    return expression
+    made = _changed(expression, lambda part: settled(part, mean_of))
+    if not isinstance(made, Among):
+        return made
+    by_mean = {choice: evaluate(choice, mean_of) for choice in made.choices}
+    present = {choice: mean for choice, mean in by_mean.items() if not math.isnan(mean)} or by_mean
+    return (min if made.extreme == "min" else max)(present, key=lambda choice: present[choice])
 
 
 def over_cases(expression: Expression, cases: Sequence[str]) -> Expression:
     """The same with every choice of `min` and `max` that has a `*` written out for the cases that there are."""
-    match expression:
-        case Absolute(inner):
-            return Absolute(over_cases(inner, cases))
-        case Binary(operator, left, right):
-            return Binary(operator, over_cases(left, cases), over_cases(right, cases))
-        case Among(extreme, choices):
-            return Among(extreme, tuple(each for choice in choices for each in _written_out(choice, cases)))
-    return expression
+    if isinstance(expression, Among):
+        every = (each for choice in expression.choices for each in _written_out(choice, cases))
+        return replace(expression, choices=tuple(every))
+    return _changed(expression, lambda part: over_cases(part, cases))
 
 
 def _written_out(choice: Expression, cases: Sequence[str]) -> list[Expression]:
@@ -208,16 +207,9 @@ def _written_out(choice: Expression, cases: Sequence[str]) -> list[Expression]:
 
 
 def _filled(expression: Expression, text: str) -> Expression:
-    match expression:
-        case Term(name, arguments):
-            return Term(name, tuple(argument.replace("*", text) for argument in arguments))
-        case Absolute(inner):
-            return Absolute(_filled(inner, text))
-        case Binary(operator, left, right):
-            return Binary(operator, _filled(left, text), _filled(right, text))
-        case Among(extreme, choices):
-            return Among(extreme, tuple(_filled(choice, text) for choice in choices))
-    return expression
+    if isinstance(expression, Term):
+        return replace(expression, arguments=tuple(argument.replace("*", text) for argument in expression.arguments))
+    return _changed(expression, lambda part: _filled(part, text))
 
 
 def parse_order(text: str) -> list[Relation] | Extreme:
@@ -227,15 +219,11 @@ def parse_order(text: str) -> list[Relation] | Extreme:
         if not isinstance(term, Term):
             raise NotUnderstood(f"'{extreme[1]}' is not a measure on an arm")
         return Extreme(term, cast("Literal['minimum', 'maximum']", extreme[2]), text)
-    parser = _Parser(text)
-    sides = [parser.sum()]
-    signs: list[Comparison] = []
-    while parser.peek in ("<", "<=", ">", ">="):
-        signs.append(cast("Comparison", parser.take()))
-        sides.append(parser.sum())
-    parser.expect_end()
-    if not signs:
+    reader = _Reader(text)
+    if not isinstance(reader.tree, ast.Compare):
         raise NotUnderstood(f"'{text}' compares nothing")
+    sides = [reader.read(side) for side in (reader.tree.left, *reader.tree.comparators)]
+    signs = [_SIGNS[type(sign)] for sign in reader.tree.ops]
     relations = zip(sides, signs, sides[1:], strict=False)
     return [
         Relation(left, sign, right, text if len(signs) == 1 else f"{show(left)} {sign} {show(right)}")
@@ -245,10 +233,8 @@ def parse_order(text: str) -> list[Relation] | Extreme:
 
 def parse_expression(text: str) -> Expression:
     """An expression."""
-    parser = _Parser(text)
-    expression = parser.sum()
-    parser.expect_end()
-    return expression
+    reader = _Reader(text)
+    return reader.read(reader.tree)
 
 
 def show(expression: Expression) -> str:
@@ -271,90 +257,49 @@ def _inside(expression: Expression, operator: str) -> str:
     return f"({show(expression)})" if weaker else show(expression)
 
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign><=|>=|[-+*/()<>,]))")
+_TERM = re.compile(r"\b(?!(?:abs|min|max)\s*\()([A-Za-z_]\w*)\s*\(([^)]*)\)")
+_PLAIN = re.compile(r"(?:\s|\d+(?:\.\d+)?(?:e-?\d+)?|_+|abs|min|max|<=|>=|[-+*/()<>,])*")
+"""What a text may hold beside its terms, for which underscores stand."""
+_OPERATORS: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_SIGNS: Final[dict[type[ast.cmpop], Comparison]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
-class _Parser:
-    """Recursive descent over one line."""
+class _Reader:
+    """One line as Python parses it once underscores stand for its terms, whose arguments need no quotes."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._match = _TOKEN.match(text)
+        self._text = text.strip()
+        self._terms: dict[tuple[int, int | None], Term] = {}
+        plain = _TERM.sub(self._hidden, self._text)
+        known = _PLAIN.match(plain)
+        if known is None or known.end() < len(plain):
+            raise self._error(1 + (known.end() if known else 0))
+        try:
+            self.tree = ast.parse(plain, mode="eval").body
+        except SyntaxError as error:
+            raise self._error(error.offset or 1) from None
 
-    @property
-    def peek(self) -> str | None:
-        """The next token's text."""
-        return self._match[0].strip() if self._match else None
+    def _hidden(self, found: re.Match[str]) -> str:
+        arguments = (argument.strip() for argument in found[2].split(","))
+        self._terms[found.span()] = Term(found[1], tuple(filter(None, arguments)))
+        return "_" * len(found[0])
 
-    def take(self) -> str:
-        """The next token, consumed."""
-        if self._match is None:
-            raise self._error()
-        token = self._match[0].strip()
-        self._go_to(self._match.end())
-        return token
+    def read(self, node: ast.expr) -> Expression:
+        """What a part of the tree is in the language."""
+        match node:
+            case ast.Constant(value=int() | float() as value):
+                return Number(float(value))
+            case ast.Name() if (node.col_offset, node.end_col_offset) in self._terms:
+                return self._terms[node.col_offset, node.end_col_offset]
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return Binary("-", Number(0.0), self.read(inner))
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+                return Binary(_OPERATORS[type(operator)], self.read(left), self.read(right))
+            case ast.Call(func=ast.Name(id="abs"), args=[inner]):
+                return Absolute(self.read(inner))
+            case ast.Call(func=ast.Name(id="min" | "max" as extreme), args=[_, *_] as choices):
+                return Among(extreme, tuple(map(self.read, choices)))
+        raise self._error(node.col_offset + 1)
 
-    def expect_end(self) -> None:
-        """Nothing may follow."""
-        if self._text[self._at :].strip():
-            raise self._error()
-
-    def sum(self) -> Expression:
-        """Product, then more of them with + and -."""
-        left = self._product()
-        while self.peek in ("+", "-"):
-            left = Binary(self.take(), left, self._product())
-        return left
-
-    def _product(self) -> Expression:
-        left = self._atom()
-        while self.peek in ("*", "/"):
-            left = Binary(self.take(), left, self._atom())
-        return left
-
-    def _atom(self) -> Expression:
-        if self._match is None:
-            raise self._error()
-        kind, text = self._match.lastgroup, self.take()
-        if kind == "number":
-            return Number(float(text))
-        if kind == "name":
-            return self._call(text)
-        if text == "-":
-            return Binary("-", Number(0.0), self._atom())
-        if text == "(":
-            return self._closed(self.sum())
-        raise self._error()
-
-    def _call(self, name: str) -> Expression:
-        if self.peek != "(":
-            raise self._error()
-        self.take()
-        if name == "abs":
-            return Absolute(self._closed(self.sum()))
-        if name in ("min", "max"):
-            choices = [self.sum()]
-            while self.peek == ",":
-                self.take()
-                choices.append(self.sum())
-            return self._closed(Among(cast("Literal['min', 'max']", name), tuple(choices)))
-        end = self._text.find(")", self._at)
-        if end < 0:
-            raise self._error()
-        inside = self._text[self._at : end]
-        self._go_to(end + 1)
-        return Term(name, tuple(argument.strip() for argument in inside.split(",") if argument.strip()))
-
-    def _closed(self, expression: Expression) -> Expression:
-        if self.peek != ")":
-            raise self._error()
-        self.take()
-        return expression
-
-    def _go_to(self, position: int) -> None:
-        self._at = position
-        self._match = _TOKEN.match(self._text, position)
-
-    def _error(self) -> NotUnderstood:
-        return NotUnderstood(f"'{self._text}' is not understood at column {self._at + 1}")
+    def _error(self, column: int) -> NotUnderstood:
+        return NotUnderstood(f"'{self._text}' is not understood at column {column}")
