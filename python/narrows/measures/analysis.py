@@ -82,16 +82,6 @@ def least_threshold(capacity: float, rtt: float) -> float:
     return capacity * rtt / 7
 
 
-def largest_gain(capacity: float, rtt: float, threshold: float) -> float:
-    """The g below which α remembers a whole sawtooth of one flow: (1 − g)^T > ½ [DCTCP §3.3 eq. 15]."""
-    return 2 * math.log(2) / math.sqrt(2 * (capacity * rtt + threshold))
-
-
-def largest_cut(delay_threshold: float, rtt: float) -> float:
-    """The largest β after which the pipe is still full: T / (T + RTT) [GEMINI §III-D]."""
-    return delay_threshold / (delay_threshold + rtt)
-
-
 def zero(function: Callable[[float], float], between: tuple[float, float]) -> float:
     """Where a function that is below zero at one end and above at the other crosses it, by bisection."""
     low, high = between

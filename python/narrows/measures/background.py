@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.measures.registry import NotEvaluable, measure, measure_together
+from narrows.measures.registry import NotEvaluable, by_seed, measure, measures
 from narrows.measures.tables import fct_by_bin
 
 if TYPE_CHECKING:
@@ -18,27 +18,29 @@ SHORT: Final = "100 KB–1 MB"
 """The size bin of short messages [DCTCP §2.2]."""
 
 
-@measure("ms")
-def message_mean(frames: Frames, arm: str) -> BySeed:
-    """Mean completion time of short messages, 100 KB to 1 MB."""
-    return _message(frames, arm, "mean")
+def _message(frames: Frames, arm: str, column: str) -> BySeed:
+    own = fct_by_bin(frames).filter((pl.col("case") == arm) & (pl.col("bin") == SHORT))
+    found = by_seed(own, column)
+    if not found:
+        most = max(own["flows"].to_list(), default=0)
+        raise NotEvaluable(f"not evaluable: {most} short messages per seed, too few for a {column}")
+    return found
 
 
-@measure("ms")
-def message_p95(frames: Frames, arm: str) -> BySeed:
-    """95th percentile of the completion time of short messages, 100 KB to 1 MB."""
-    return _message(frames, arm, "p95")
+measures("ms", _message, {
+    "message_mean": ("mean", "Mean completion time of short messages, 100 KB to 1 MB."),
+    "message_p95": ("p95", "95th percentile of the completion time of short messages, 100 KB to 1 MB."),
+})  # fmt: skip
 
 
 @measure("")
 def background_timeouts(frames: Frames, arm: str) -> BySeed:
     """Retransmission timeouts of all flows that answer no request."""
     flows = frames.flows.filter(pl.col("case") == arm)
-    counts = flows.group_by("seed").agg(pl.col("timeouts").sum()).sort("seed")
-    return {int(seed): float(count) for seed, count in counts.iter_rows()}
+    return by_seed(flows.group_by("seed").agg(pl.col("timeouts").sum()), "timeouts")
 
 
-@measure_together("")
+@measure("", together=True)
 def gain_rank_of_messages(frames: Frames, cases: tuple[str, ...]) -> BySeed:
     """Place of the short messages among the size bins under 10 MB, by how much less the mean of the second case is.
 
@@ -53,12 +55,3 @@ def gain_rank_of_messages(frames: Frames, cases: tuple[str, ...]) -> BySeed:
         raise NotEvaluable("no short message was finished")
     place = 1.0 + sum(gain > gains[SHORT] for gain in gains.values())
     return dict.fromkeys(frames.seeds, place)
-
-
-def _message(frames: Frames, arm: str, column: str) -> BySeed:
-    own = fct_by_bin(frames).filter((pl.col("case") == arm) & (pl.col("bin") == SHORT)).sort("seed")
-    found = {int(seed): float(value) for seed, value in own.select("seed", column).drop_nulls().iter_rows()}
-    if not found:
-        most = max(own["flows"].to_list(), default=0)
-        raise NotEvaluable(f"not evaluable: {most} short messages per seed, too few for a {column}")
-    return found

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from narrows.measures.registry import by_seed
+
 if TYPE_CHECKING:
     from narrows.frames import Frames
     from narrows.measures.stats import BySeed
@@ -50,7 +52,7 @@ def _rtt_ms(frames: Frames) -> BySeed:
     if not parts:
         return {}
     mean = (pl.col("rtt_mean_ns").cast(pl.Float64).mean() / 1e6).alias("value")
-    return _by_seed(pl.concat(parts).unique(("seed", "flow"), maintain_order=True).group_by("seed").agg(mean))
+    return by_seed(pl.concat(parts).unique(("seed", "flow"), maintain_order=True).group_by("seed").agg(mean))
 
 
 def _backlog_ms(frames: Frames, port: str | None, percent: int) -> BySeed:
@@ -58,11 +60,7 @@ def _backlog_ms(frames: Frames, port: str | None, percent: int) -> BySeed:
         return {}
     backlog = pl.col(f"queue_p{percent}_bytes").cast(pl.Float64)
     own = frames.ports.filter(pl.col("name") == port)
-    return _by_seed(own.select("seed", (8e3 * backlog / pl.col("rate_bps")).alias("value")))
-
-
-def _by_seed(table: pl.DataFrame) -> BySeed:
-    return {int(seed): float(value) for seed, value in table.drop_nulls().sort("seed").iter_rows()}
+    return by_seed(own.select("seed", (8e3 * backlog / pl.col("rate_bps")).alias("value")))
 
 
 def bottlenecks(frames: Frames) -> pl.DataFrame:

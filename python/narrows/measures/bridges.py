@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows.measures.registry import NotEvaluable, measure, measure_together
+from narrows.measures.registry import NotEvaluable, by_seed, measure
 from narrows.measures.tables import fct_by_bin
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 @measure("")
 def marked_share(frames: Frames, arm: str) -> BySeed:
     """Of the packets with data that came to bridges from their own sites, the share that was marked as one to lose."""
-    own = frames.bridges if frames.bridges.is_empty() else frames.bridges.filter(pl.col("case") == arm)
+    own = frames.bridges.filter(pl.col("case") == arm)
     if own.is_empty() or not own["data_packets"].sum():
         raise NotEvaluable(f"no edge pair carries data with {arm}")
     share = pl.col("marked_packets").sum() / pl.col("data_packets").sum()
-    return _by_seed(own.group_by("seed").agg(share.alias("value")))
+    return by_seed(own.group_by("seed").agg(share.alias("value")))
 
 
 @measure("")
@@ -30,7 +30,7 @@ def lost_on_wire(frames: Frames, arm: str) -> BySeed:
     busiest = pl.col("sent_bytes").arg_max()
     lost, sent = (pl.col(name).get(busiest) for name in ("lost_on_wire_packets", "sent_packets"))
     ports = frames.ports.filter((pl.col("case") == arm) & (pl.col("role") == "wan"))
-    return _by_seed(ports.group_by("seed").agg((lost / sent).alias("value")))
+    return by_seed(ports.group_by("seed").agg((lost / sent).alias("value")))
 
 
 @measure("")
@@ -41,7 +41,7 @@ def window_cuts(frames: Frames, arm: str) -> BySeed:
     table = windows.sort("seed", "entity", "time_ns").group_by("seed").agg(cut.sum().alias("value")).collect()
     if table.is_empty():
         raise NotEvaluable("windows were not sampled")
-    return _by_seed(table)
+    return by_seed(table)
 
 
 @measure("")
@@ -59,7 +59,7 @@ def cuts_per_loss(frames: Frames, arm: str) -> BySeed:
     return found
 
 
-@measure_together("")
+@measure("", together=True)
 def completion_reduced_most(frames: Frames, cases: tuple[str, ...]) -> BySeed:
     """1 less the ratio of the second case's mean completion time to the first's, in the size bin where it is largest.
 
@@ -72,9 +72,4 @@ def completion_reduced_most(frames: Frames, cases: tuple[str, ...]) -> BySeed:
     if reduced.is_empty():
         raise NotEvaluable("no size bin has flows enough of both cases")
     best = reduced.group_by("bin").agg(pl.col("value").mean()).sort("value", "bin").row(-1)[0]
-    return _by_seed(reduced.filter(pl.col("bin") == best))
-
-
-def _by_seed(table: pl.DataFrame) -> BySeed:
-    rows = table.select("seed", "value").drop_nulls().sort("seed").iter_rows()
-    return {int(seed): float(value) for seed, value in rows}
+    return by_seed(reduced.filter(pl.col("bin") == best))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from narrows.measures.registry import NotEvaluable, measure
+from narrows.measures.registry import NotEvaluable, by_seed, measure
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
@@ -33,9 +33,8 @@ def burstiness_wan(frames: Frames, arm: str) -> BySeed:
         .filter(pl.col("value").is_finite())
         .group_by("seed", maintain_order=True)
         .agg(pl.col("value").mean())
-        .sort("seed")
         .collect()
     )
     if bins.is_empty():
         raise NotEvaluable(f"nothing that the WAN sent was sampled with {arm}")
-    return {int(seed): float(value) for seed, value in bins.iter_rows()}
+    return by_seed(bins)

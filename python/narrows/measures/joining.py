@@ -13,7 +13,7 @@ import polars as pl
 
 from narrows.measures import longlived
 from narrows.measures.bottleneck import queue_samples
-from narrows.measures.registry import NotEvaluable, measure
+from narrows.measures.registry import NotEvaluable, by_seed, measure
 from narrows.measures.sharing import PAYLOAD_SHARE
 
 if TYPE_CHECKING:
@@ -109,5 +109,4 @@ def _line(frames: Frames, arm: str) -> float:
 
 
 def _mean(each: pl.DataFrame) -> BySeed:
-    table = each.group_by("seed").agg(pl.col("cut").mean()).sort("seed")
-    return dict(zip(table["seed"], table["cut"], strict=True))
+    return by_seed(each.group_by("seed").agg(pl.col("cut").mean()), "cut")

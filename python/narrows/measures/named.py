@@ -18,7 +18,15 @@ from narrows.measures import (  # noqa: F401 - each registers its measures
     steps,
     transfers,
 )
-from narrows.measures.registry import ALIASES, MEASURES, Measure, NotEvaluable, measure_called, value_by_seed
+from narrows.measures.registry import (
+    ALIASES,
+    MEASURES,
+    Measure,
+    NotEvaluable,
+    measure_called,
+    value_by_seed,
+    value_if_any,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +41,7 @@ __all__ = [
     "measure_called",
     "table",
     "value_by_seed",
+    "value_if_any",
 ]
 
 LANGUAGE: Final = (

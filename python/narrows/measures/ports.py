@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.measures.registry import NotEvaluable, measure
+from narrows.measures.registry import NotEvaluable, by_seed, measure
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
@@ -33,18 +33,12 @@ def utilisation_bottleneck(frames: Frames, arm: str) -> BySeed:
 def utilisation_watched(frames: Frames, arm: str) -> BySeed:
     """Mean utilisation of the watched switch ports inside the datacenters: what several equal ports have in common."""
     watched = pl.col("role").is_in(["fabric", "edge"]) & pl.col("queue_p50_bytes").is_not_null()
-    table = (
-        frames.ports.filter((pl.col("case") == arm) & watched)
-        .group_by("seed")
-        .agg(pl.col("utilisation").mean())
-        .sort("seed")
-    )
-    if table.is_empty():
+    ports = frames.ports.filter((pl.col("case") == arm) & watched)
+    if ports.is_empty():
         raise NotEvaluable(f"no port inside the datacenters was watched with {arm}")
-    return {int(seed): float(value) for seed, value in table.iter_rows()}
+    return by_seed(ports.group_by("seed").agg(pl.col("utilisation").mean()), "utilisation")
 
 
 def _largest(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
     ports = frames.ports.filter((pl.col("case") == arm) & (pl.col("role") != "host"))
-    table = ports.group_by("seed").agg(value.max().alias("value")).sort("seed")
-    return {int(seed): float(found) for seed, found in table.iter_rows()}
+    return by_seed(ports.group_by("seed").agg(value.max().alias("value")))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import polars as pl
 
 from narrows.measures.stats import BySeed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from narrows.frames import Frames
 
 OfCase = Callable[["Frames", str], BySeed]
 OfCases = Callable[["Frames", tuple[str, ...]], BySeed]
+Compute = TypeVar("Compute", OfCase, OfCases)
 
 
 class NotEvaluable(Exception):
@@ -52,29 +55,34 @@ ALIASES: Final = {
 MEASURES: Final[dict[str, Measure]] = {}
 
 
-def measure(unit: str) -> Callable[[OfCase], OfCase]:
-    """Registers a measure under its function's name; the docstring is its description."""
+def measure(unit: str, *, together: bool = False) -> Callable[[Compute], Compute]:
+    """Registers a measure under its function's name; the docstring is its description.
 
-    def register(compute: OfCase) -> OfCase:
-        MEASURES[compute.__name__] = Measure(compute.__name__, unit, _about(compute), compute)
+    One of several cases `together` is of those named, or of all that an arm has in a sweep.
+    """
+
+    def register(compute: Compute) -> Compute:
+        about = " ".join((compute.__doc__ or "").split())
+        MEASURES[compute.__name__] = Measure(compute.__name__, unit, about, compute, together)
         return compute
 
     return register
 
 
-def measure_together(unit: str) -> Callable[[OfCases], OfCases]:
-    """Registers a measure of several cases together: of those named, or of all that an arm has in a sweep."""
-
-    def register(compute: OfCases) -> OfCases:
-        name = compute.__name__
-        MEASURES[name] = Measure(name, unit, _about(compute), compute, together=True)
-        return compute
-
-    return register
+def measures(unit: str, compute: Callable[..., BySeed], chosen: Mapping[str, tuple[object, ...]]) -> None:
+    """Registers measures that differ in what `compute` is given behind frames and arm: by name that, and what it is."""
+    for name, (*arguments, about) in chosen.items():
+        MEASURES[name] = Measure(name, unit, str(about), _with(compute, arguments))
 
 
-def _about(compute: OfCase | OfCases) -> str:
-    return " ".join((compute.__doc__ or "").split())
+def _with(compute: Callable[..., BySeed], arguments: Sequence[object]) -> OfCase:
+    return lambda frames, arm: compute(frames, arm, *arguments)
+
+
+def by_seed(table: pl.DataFrame, column: str = "value") -> BySeed:
+    """A column of a table that has a row for each seed, without those that have no value."""
+    rows = table.select("seed", column).drop_nulls().sort("seed").iter_rows()
+    return {int(seed): float(value) for seed, value in rows}
 
 
 def measure_called(name: str) -> Measure | None:
@@ -102,6 +110,14 @@ def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
     return {seed: sum(column[seed] for column in columns) / len(columns) for seed in sorted(common)}
 
 
+def value_if_any(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
+    """The same; nothing where it cannot be measured."""
+    try:
+        return value_by_seed(frames, name, arms)
+    except NotEvaluable:
+        return {}
+
+
 def _sweep(frames: Frames, arm: str) -> list[str]:
     """The case of this name, or those of a sweep that begin with it."""
     own = [arm] if arm in frames.cases else [case for case in frames.cases if case.startswith(f"{arm} · ")]
@@ -118,7 +134,7 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
     if case not in frames.cases:
         raise NotEvaluable(f"no arm is called {case or arm}")
     own = pl.col("workload") == traffic
-    long, answers = (part if part.is_empty() else part.filter(own) for part in (frames.long, frames.answers))
+    long, answers = (part.filter(own) for part in (frames.long, frames.answers))
     if not (frames.flows["workload"] == traffic).any() and long.is_empty() and answers.is_empty():
         raise NotEvaluable(f"no flow belongs to a traffic called {traffic}")
     # Of flows those of the case alone: the traffic's in all cases may be a copy of gigabytes.

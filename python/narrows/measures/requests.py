@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.measures.registry import NotEvaluable, measure, measure_together, refuse_unfinished
+from narrows.measures.registry import NotEvaluable, by_seed, measure, measures, refuse_unfinished
 from narrows.measures.tables import request_ms
 
 if TYPE_CHECKING:
@@ -18,67 +18,54 @@ BEGINS: Final = 0.01
 """Timeouts have begun where so large a share of the requests has one: less is not seen in a figure from 0 to 1."""
 
 
-@measure("ms")
-def request_mean(frames: Frames, arm: str) -> BySeed:
-    """Mean completion time of requests."""
-    return _request(frames, arm, "mean")
+def _request(frames: Frames, arm: str, column: str) -> BySeed:
+    own = _table(frames).filter(pl.col("case") == arm)
+    refuse_unfinished(int(own["unfinished"].sum()), int(own["requests"].sum()), "requests")
+    found = by_seed(own, column)
+    if not found:
+        most = max(own["requests"].to_list(), default=0)
+        raise NotEvaluable(f"not evaluable: {most} requests per seed, too few for a {column}")
+    return found
 
 
-@measure("ms")
-def request_median(frames: Frames, arm: str) -> BySeed:
-    """Median of the completion time of requests."""
-    return _request(frames, arm, "p50")
+def _table(frames: Frames) -> pl.DataFrame:
+    if frames.requests.is_empty():
+        raise NotEvaluable("there are no requests")
+    return request_ms(frames)
 
 
-@measure("ms")
-def request_p95(frames: Frames, arm: str) -> BySeed:
-    """95th percentile of the completion time of requests."""
-    return _request(frames, arm, "p95")
+measures("ms", _request, {
+    "request_mean": ("mean", "Mean completion time of requests."),
+    "request_median": ("p50", "Median of the completion time of requests."),
+    "request_p95": ("p95", "95th percentile of the completion time of requests."),
+    "request_p99": ("p99", "99th percentile of the completion time of requests."),
+    "request_p999": ("p999", "99.9th percentile of the completion time of requests."),
+})  # fmt: skip
+measures("", _request, {
+    "request_timeouts": ("timeouts", "Retransmission timeouts per 1000 requests."),
+    "request_timeout_share": ("share", "Share of requests with at least one retransmission timeout."),
+})  # fmt: skip
 
 
-@measure("ms")
-def request_p99(frames: Frames, arm: str) -> BySeed:
-    """99th percentile of the completion time of requests."""
-    return _request(frames, arm, "p99")
-
-
-@measure("ms")
-def request_p999(frames: Frames, arm: str) -> BySeed:
-    """99.9th percentile of the completion time of requests."""
-    return _request(frames, arm, "p999")
-
-
-@measure("")
-def request_timeouts(frames: Frames, arm: str) -> BySeed:
-    """Retransmission timeouts per 1000 requests."""
-    return _request(frames, arm, "timeouts")
-
-
-@measure("")
-def request_timeout_share(frames: Frames, arm: str) -> BySeed:
-    """Share of requests with at least one retransmission timeout."""
-    return _request(frames, arm, "share")
-
-
-@measure_together("ms")
+@measure("ms", together=True)
 def request_mean_least(frames: Frames, cases: tuple[str, ...]) -> BySeed:
     """Smallest mean completion time among the cases."""
     return {seed: min(row["mean"] for row in rows) for seed, rows in _by_case(frames, cases).items()}
 
 
-@measure_together("")
+@measure("", together=True)
 def request_timeout_share_most(frames: Frames, cases: tuple[str, ...]) -> BySeed:
     """Largest share of requests with at least one timeout among the cases."""
     return {seed: max(row["share"] for row in rows) for seed, rows in _by_case(frames, cases).items()}
 
 
-@measure_together("servers")
+@measure("servers", together=True)
 def servers_with_timeouts(frames: Frames, cases: tuple[str, ...]) -> BySeed:
     """Fewest servers where at least 1 % of the requests have a timeout; infinite where no case has that."""
     return _fewest_servers(frames, cases, BEGINS)
 
 
-@measure_together("servers")
+@measure("servers", together=True)
 def servers_with_any_timeout(frames: Frames, cases: tuple[str, ...]) -> BySeed:
     """Fewest servers where any request has a timeout; infinite where none has."""
     return _fewest_servers(frames, cases, math.ulp(0.0))
@@ -100,20 +87,3 @@ def _by_case(frames: Frames, cases: tuple[str, ...]) -> dict[int, list[dict[str,
     if not rows:
         raise NotEvaluable("no request was finished")
     return rows
-
-
-def _request(frames: Frames, arm: str, column: str) -> BySeed:
-    own = _table(frames).filter(pl.col("case") == arm)
-    refuse_unfinished(int(own["unfinished"].sum()), int(own["requests"].sum()), "requests")
-    rows = own.select("seed", column, "requests").sort("seed")
-    found = {int(seed): float(value) for seed, value, _ in rows.iter_rows() if value is not None}
-    if not found:
-        most = max(rows["requests"].to_list(), default=0)
-        raise NotEvaluable(f"not evaluable: {most} requests per seed, too few for a {column}")
-    return found
-
-
-def _table(frames: Frames) -> pl.DataFrame:
-    if frames.requests.is_empty():
-        raise NotEvaluable("there are no requests")
-    return request_ms(frames)

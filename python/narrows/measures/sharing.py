@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from narrows.measures import longlived, tables
-from narrows.measures.registry import NotEvaluable, measure
+from narrows.measures.registry import NotEvaluable, by_seed, measure
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
@@ -61,7 +61,7 @@ def jain_all(frames: Frames, arm: str) -> BySeed:
     if not isinstance(last, int):
         raise NotEvaluable(f"no flow of {arm} lasts")
     table = tables.jain(frames, from_ns=last, to_ns=first if isinstance(first, int) else None)
-    return _by_seed(table.filter(pl.col("case") == arm), "jain")
+    return by_seed(table.filter(pl.col("case") == arm), "jain")
 
 
 @measure("s")
@@ -70,7 +70,7 @@ def time_to_share(frames: Frames, arm: str) -> BySeed:
 
     What does not come to pass before the next change takes for ever.
     """
-    return _by_seed(convergence(frames, arm).group_by("seed").agg(pl.col("seconds").max()), "seconds")
+    return by_seed(convergence(frames, arm).group_by("seed").agg(pl.col("seconds").max()), "seconds")
 
 
 def convergence(frames: Frames, case: str) -> pl.DataFrame:
@@ -131,9 +131,4 @@ def _ratio(flows: pl.DataFrame, column: str) -> BySeed:
     across, within = (
         pl.col(column).cast(pl.Float64).filter(pl.col("class") == name).mean() for name in ("inter", "intra")
     )
-    return _by_seed(flows.group_by("seed").agg((across / within).alias("value")), "value")
-
-
-def _by_seed(table: pl.DataFrame, column: str) -> BySeed:
-    rows = table.select("seed", column).drop_nulls().sort("seed").iter_rows()
-    return {int(seed): float(value) for seed, value in rows}
+    return by_seed(flows.group_by("seed").agg((across / within).alias("value")))

@@ -10,7 +10,7 @@ import polars as pl
 
 from narrows.measures import intervals
 from narrows.measures.longlived import WINDOW
-from narrows.measures.registry import NotEvaluable, measure
+from narrows.measures.registry import NotEvaluable, by_seed, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,15 +58,15 @@ def first_cut(frames: Frames, arm: str) -> BySeed:
         .join(flows.lazy(), on=["seed", "entity"])
         .sort("seed", "entity", "time_ns")
         .group_by("seed", "entity", maintain_order=True)
-        .agg(fall.filter(fall > 0).first().alias("cut"))
+        .agg(fall.filter(fall > 0).first().alias("value"))
         .group_by("seed", maintain_order=True)
-        .agg(pl.col("cut").mean())
-        .drop_nulls()
+        .agg(pl.col("value").mean())
         .collect()
     )
-    if table.is_empty():
+    found = by_seed(table)
+    if not found:
         raise NotEvaluable("no window was sampled that falls")
-    return {int(seed): float(cut) for seed, cut in table.rows()}
+    return found
 
 
 def _mean(frames: Frames, arm: str, value: Callable[[Step], float]) -> BySeed:

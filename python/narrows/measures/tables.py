@@ -158,20 +158,14 @@ def loss_overall(frames: Frames) -> pl.DataFrame:
     """Per run: packets dropped anywhere per packet that a host sent, in 1e-5: the chance to be lost on the way."""
     dropped = pl.col("dropped_packets").sum()
     sent = pl.col("sent_packets").filter(pl.col("role") == "host").sum()
-    return (
-        frames.ports.lazy()
-        .group_by(frames.keys, maintain_order=True)
-        .agg(pl.when(sent > 0).then(dropped / sent / LOSS_UNIT).alias("loss"))
-        .collect()
-    )
+    loss = pl.when(sent > 0).then(dropped / sent / LOSS_UNIT).alias("loss")
+    return frames.ports.lazy().group_by(frames.keys, maintain_order=True).agg(loss).collect()
 
 
 def busiest(frames: Frames, role: str) -> pl.DataFrame:
     """Per run: share of line rate in use at that port of a role which is used most."""
-    ports = frames.ports.lazy().filter(pl.col("role") == role)
-    return (
-        ports.group_by(frames.keys, maintain_order=True).agg(pl.col("utilisation").max().alias("utilisation")).collect()
-    )
+    ports = frames.ports.filter(pl.col("role") == role)
+    return ports.group_by(frames.keys, maintain_order=True).agg(pl.col("utilisation").max())
 
 
 def utilisation(frames: Frames, role: str) -> pl.DataFrame:
@@ -182,11 +176,7 @@ def utilisation(frames: Frames, role: str) -> pl.DataFrame:
         named = [in_words(part.lazy().select("case", "seed", node="source").unique()) for part in sources]
         senders = pl.concat([*named, ports.select("case", "seed", "node").limit(0)]).unique()
         ports = ports.join(senders, on=["case", "seed", "node"], how="semi", maintain_order="left")
-    return (
-        ports.group_by(frames.keys, maintain_order=True)
-        .agg(pl.col("utilisation").mean().alias("utilisation"))
-        .collect()
-    )
+    return ports.group_by(frames.keys, maintain_order=True).agg(pl.col("utilisation").mean()).collect()
 
 
 def recovery(frames: Frames) -> pl.DataFrame:
