@@ -11,7 +11,7 @@ from narrows import cross_backend
 from narrows.errors import bad_input
 from narrows.measures.bottleneck import of_same_queue
 from narrows.measures.named import MEASURES as KNOWN
-from narrows.measures.named import NotEvaluable, value_by_seed
+from narrows.measures.named import value_if_any
 from narrows.measures.stats import estimate, paired, paired_ratio
 from narrows.results import mixed_versions
 from narrows.runs import validity
@@ -20,7 +20,7 @@ from narrows.tables import Tabular
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from narrows.measures.stats import BySeed, Estimate
+    from narrows.measures.stats import Estimate
     from narrows.results import Results
 
 TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts")
@@ -101,22 +101,14 @@ def between(one: Results, other: Results) -> list[Row]:
 
 
 def _pair(one: Results, case: str, label: str, other: Results, other_case: str, other_label: str) -> list[Row]:
-    values: list[tuple[str, str, BySeed, BySeed]] = []
-    for name in MEASURES:
-        try:
-            base = value_by_seed(one.frames, name, (case,))
-            against = value_by_seed(other.frames, name, (other_case,))
-        except NotEvaluable:
-            continue
-        values.append((name, KNOWN[name].unit, base, against))
-    same_queue = of_same_queue((one.frames, case), (other.frames, other_case))
-    values += [(name, "ms", base, against) for name, (base, against) in same_queue.items()]
+    sides = ((one.frames, case), (other.frames, other_case))
+    values = {name: tuple(value_if_any(own, name, (at,)) for own, at in sides) for name in MEASURES}
     found: list[Row] = []
-    for name, unit, *both in values:
+    for name, both in (values | of_same_queue(*sides)).items():
         base, against = paired(*both)
-        means = estimate(list(base.values())), estimate(list(against.values()))
-        if means[0] is None or means[1] is None:
+        first, second = estimate(list(base.values())), estimate(list(against.values()))
+        if first is None or second is None:
             continue  # no seed has it on both sides
-        ratio = paired_ratio(against, base)
-        found.append(Row(name, unit, label, other_label, means[0].mean, means[1].mean, ratio))
+        unit = KNOWN[name].unit if name in KNOWN else "ms"
+        found.append(Row(name, unit, label, other_label, first.mean, second.mean, paired_ratio(against, base)))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 from polars import selectors
@@ -19,6 +19,14 @@ COUNTED: Final = (
     "retransmitted_bytes", "timeouts", "dropped_bytes", "finished",
 )  # fmt: skip
 """Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
+
+
+_PARTS: Final = ("ports", "series", "requests", "long", "answers", "bridges")
+"""Of `Frames` beside the flows."""
+
+
+def _none() -> pl.DataFrame:
+    return pl.DataFrame(schema=dict.fromkeys(("case", "workload", "controller"), pl.String))
 
 
 @dataclass(frozen=True)
@@ -37,12 +45,12 @@ class Frames:
     series: pl.LazyFrame
     requests: pl.DataFrame
     axes: tuple[str, ...] = ()
-    long: pl.DataFrame = field(default_factory=pl.DataFrame)
+    long: pl.DataFrame = field(default_factory=_none)
     """Flows without a size, with `goodput_mbps`; whenever they began, for what counts is what they delivered after the
     warm-up."""
-    answers: pl.DataFrame = field(default_factory=pl.DataFrame)
+    answers: pl.DataFrame = field(default_factory=_none)
     """Flows that answer a request, summed by `source` and `workload`: see `Results.answers`."""
-    bridges: pl.DataFrame = field(default_factory=pl.DataFrame)
+    bridges: pl.DataFrame = field(default_factory=_none)
     """Ends of bridges between routers."""
 
     @property
@@ -52,23 +60,10 @@ class Frames:
 
     def of(self, cases: Sequence[str]) -> Frames:
         """Those of some cases."""
+        parts: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
         own = pl.col("case").is_in(list(cases))
-        long = self.long if self.long.is_empty() else self.long.filter(own)
-        ports, requests = (part.filter(own) for part in (self.ports, self.requests))
-        flows = of_cases(self.flows, cases)
-        answers = self.answers if self.answers.is_empty() else self.answers.filter(own)
-        series = self.series.filter(own)
-        bridges = self.bridges if self.bridges.is_empty() else self.bridges.filter(own)
-        return replace(
-            self,
-            flows=flows,
-            ports=ports,
-            series=series,
-            requests=requests,
-            long=long,
-            answers=answers,
-            bridges=bridges,
-        )
+        filtered = {name: part.filter(own) for name, part in parts.items()}
+        return replace(self, flows=of_cases(self.flows, cases), **filtered)
 
     @cached_property
     def backends(self) -> dict[str, str]:

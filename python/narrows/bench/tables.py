@@ -1,4 +1,4 @@
-"""The figures as tables: for a terminal, and for a page between two marks."""
+"""The figures as tables: for a terminal, and for a page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.table import Table
 
-from narrows import atomic, wording
-from narrows.errors import bad_input
+from narrows import wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from narrows.bench.gate import Judged
 
@@ -116,23 +114,3 @@ def markdown(header: Sequence[str], rows: Rows) -> str:
     rule = ["---", *["---:"] * (len(header) - 1)]
     names = [name.replace("\n", " ") for name in header]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rule, *rows))
-
-
-def replace_part(page: Path, mark: str, content: str) -> None:
-    """Puts `content` between `<!-- mark -->` and `<!-- /mark -->`. Raises `BadInput` where the marks are not."""
-    before, after = around(page, mark)
-    atomic.write_text(page, f"{before}\n{content}\n{after}")
-
-
-def around(page: Path, mark: str) -> tuple[str, str]:
-    """What stands before and after a place for a table, marks included. Raises `BadInput` where it is not."""
-    first, last = f"<!-- {mark} -->", f"<!-- /{mark} -->"
-    try:
-        text = page.read_text(encoding="utf-8")
-    except OSError as error:
-        raise bad_input(f"cannot read {page}: {error.strerror}", f"give a page with {first} and {last}") from None
-    before, opened, rest = text.partition(first)
-    _, closed, after = rest.partition(last)
-    if not (opened and closed):
-        raise bad_input(f"{page} has no place for the table", f"write {first} and {last} where it belongs")
-    return before + opened, closed + after

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.markup import escape
 
-from narrows import wording
+from narrows import marked, wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.output import ERR, OUT, line
@@ -135,7 +135,7 @@ def _measure(
         raise bad_input("ns-3 has no program for these workloads", "name one of W1 to W5, or none")
     if markdown:
         for mark in ("costs", "peers"):
-            tables.around(markdown, mark)
+            marked.filled(markdown, mark)
     programs = ns3.Programs() if peers else None
     with saying() as say:
         samples = measure.repeated(chosen, repeat, say)
@@ -154,7 +154,7 @@ def _measure(
     if not json:
         OUT.print(tables.rich(tables.COSTS, tables.costs(records)), f"[dim]{escape(remark)}[/]", sep="\n")
     if markdown:
-        tables.replace_part(markdown, "costs", _page(tables.markdown(tables.COSTS, tables.costs(records)), remark))
+        marked.replace_part(markdown, "costs", _page(tables.markdown(tables.COSTS, tables.costs(records)), remark))
     if programs:
         _peers(programs, chosen, markdown=markdown, json=json)
 
@@ -172,7 +172,7 @@ def _peers(programs: Programs, chosen: Sequence[Workload], *, markdown: Path | N
     if not json:
         OUT.print(tables.rich(tables.PEERS, tables.peers(records)), f"[dim]{escape(remark)}[/]", sep="\n")
     if markdown:
-        tables.replace_part(markdown, "peers", _page(tables.markdown(tables.PEERS, tables.peers(records)), remark))
+        marked.replace_part(markdown, "peers", _page(tables.markdown(tables.PEERS, tables.peers(records)), remark))
 
 
 def _remark(records: Sequence[dict[str, Any]], repeat: int) -> str:

@@ -13,7 +13,6 @@ from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-GOOD: Final = 0
 CHECK_FAILED: Final = 1
 BAD_INPUT: Final = 2
 ENVIRONMENT: Final = 3

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from narrows import wording
 from narrows.cli import options
-from narrows.cli.output import OUT, line, warn_of_size
+from narrows.cli.output import OUT, line, tell_page
 from narrows.cli.progress import saying
 from narrows.cli.run import Where, perform
 from narrows.errors import EnvironmentLacks
@@ -39,11 +39,11 @@ def compare(
 
     With `page` the table is also written between the markers of this file.
     """
-    from narrows import atomic
+    from narrows import atomic, marked
     from narrows.fidelity import stored, table
 
     if page is not None:
-        table.filled(page, "")  # a page that cannot take it is said before anything is run
+        marked.filled(page, table.MARK)  # a page that cannot take it is said before anything is run
     for number, scenario in enumerate(asked, 1):
         _scenario(scenario, f"{scenario.label} ({number} of {len(asked)})", store, quick=quick, where=where, json=json)
     with saying() as say:
@@ -54,7 +54,7 @@ def compare(
     atomic.write_text(written[0], dumps(table.card(comparison, verdicts, quick=quick), indent=1) + "\n")
     atomic.write_text(written[1], table.markdown(comparison, verdicts, quick=quick))
     if page is not None:
-        atomic.write_text(page, table.filled(page, table.block(comparison, verdicts, quick=quick)))
+        marked.replace_part(page, table.MARK, table.block(comparison, verdicts, quick=quick).removesuffix("\n"))
         written.append(page)
     shown = [verdict for verdict in verdicts if verdict.scenario in asked]
     _show(comparison, shown, written, quick=quick, json=json)
@@ -80,12 +80,7 @@ def _scenario(scenario: Scenario, label: str, store: Store, *, quick: bool, wher
         )
         made.append(handle.identifier)
     for results in api.load_beside(made, out=where.out):
-        path = build(results, store)
-        if json:
-            line(event="report", scenario=scenario.label, path=str(path))
-        else:
-            OUT.print(str(path), soft_wrap=True)
-        warn_of_size(path)
+        tell_page(build(results, store), json=json, scenario=scenario.label)
 
 
 def _show(

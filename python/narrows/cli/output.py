@@ -22,10 +22,19 @@ ERR: Final = Console(stderr=True, highlight=False)
 """Progress and remarks."""
 
 
-def warn_of_size(page: Path) -> None:
-    """Says on stderr where a page is too large to be mailed; it is there all the same."""
+def tell(path: Path, *, json: bool, **fields: object) -> None:
+    """Where a file was written: its path, or for a program a line with these fields."""
+    if json:
+        line(**fields, path=str(path))
+    else:
+        OUT.print(str(path), soft_wrap=True)
+
+
+def tell_page(page: Path, *, json: bool, **fields: object) -> None:
+    """The same of a report; says on stderr where it is too large to be mailed. It is there all the same."""
     from narrows.report.page import MAX_BYTES
 
+    tell(page, json=json, event="report", **fields)
     size = page.stat().st_size
     if size > MAX_BYTES:
         ERR.print(f"{page} has {wording.size(size)}, more than {wording.size(MAX_BYTES)}", soft_wrap=True)

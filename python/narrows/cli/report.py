@@ -8,7 +8,7 @@ import typer
 
 from narrows.cli import options
 from narrows.cli.exits import codes
-from narrows.cli.output import OUT, line, warn_of_size
+from narrows.cli.output import tell_page
 
 
 def report(
@@ -29,9 +29,4 @@ def report(
 
     with codes():
         for results in api.load_beside(runs, out=out):
-            path = build(results, Store(out), cases=cases)
-            if json:
-                line(event="report", run=results.entry.identifier, path=str(path))
-            else:
-                OUT.print(str(path), soft_wrap=True)
-            warn_of_size(path)
+            tell_page(build(results, Store(out), cases=cases), json=json, run=results.entry.identifier)

@@ -12,7 +12,7 @@ from narrows import wording
 from narrows.cli import options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.fidelity import compare, show_list
-from narrows.cli.output import OUT, line, warn_of_size
+from narrows.cli.output import OUT, line, tell, tell_page
 from narrows.cli.progress import saying
 from narrows.cli.run import Where, perform
 from narrows.errors import bad_input
@@ -91,15 +91,14 @@ def reproduce(
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
-            if json:
-                line(event="scorecard", paper=paper.name, path=str(path), **scorecard.counts(shown))
-            else:
-                OUT.print(str(path), soft_wrap=True)
+            tell(path, json=json, event="scorecard", paper=paper.name, **scorecard.counts(shown))
             failed |= any(verdict.word == "fails" for verdict in shown)
         for figure, identifier in made.items():
             _report(figure, identifier, store, judged[figure.paper.name], json=json)
         if gallery is not None:
-            _gallery(gallery, store, quick=quick, json=json)
+            from narrows.report import gallery as pictures
+
+            tell(pictures.write(gallery, store, quick=quick), json=json, event="gallery")
     if (failed or apart) and strict:
         raise typer.Exit(CHECK_FAILED)
 
@@ -172,10 +171,7 @@ def _figure(figure: Figure, label: str, *, quick: bool, where: Where, json: bool
     identifier = handle.identifier
     results = api.load(identifier, out=where.out)
     for path in save(figure.draw(results), where.out / "figures", figure.picture(quick=quick)):
-        if json:
-            line(event="figure", figure=figure.label, path=str(path))
-        else:
-            OUT.print(str(path), soft_wrap=True)
+        tell(path, json=json, event="figure", figure=figure.label)
     return identifier
 
 
@@ -183,25 +179,11 @@ def _report(figure: Figure, identifier: str, store: Store, judged: list[Verdict]
     from narrows import api
     from narrows.report import build
 
-    path = build(api.load(identifier, out=store.root), store, judged=judged)
-    if json:
-        line(event="report", figure=figure.label, path=str(path))
-    else:
-        OUT.print(str(path), soft_wrap=True)
-    warn_of_size(path)
+    page = build(api.load(identifier, out=store.root), store, judged=judged)
+    tell_page(page, json=json, figure=figure.label)
 
 
-def _gallery(folder: Path, store: Store, *, quick: bool, json: bool) -> None:
-    from narrows.report import gallery
-
-    path = gallery.write(folder, store, quick=quick)
-    if json:
-        line(event="gallery", path=str(path))
-    else:
-        OUT.print(str(path), soft_wrap=True)
-
-
-def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) -> str:
+def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) -> Path:
     """The scorecard of the whole paper as JSON, Markdown and one page; the page's path."""
     from json import dumps
 
@@ -216,7 +198,7 @@ def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) 
     atomic.write_text(base.with_suffix(".json"), dumps(card, indent=1) + "\n")
     atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, there, quick=quick))
     atomic.write_text(base.with_suffix(".html"), claims.render(paper, verdicts, there, store, quick=quick))
-    return str(base.with_suffix(".html"))
+    return base.with_suffix(".html")
 
 
 def _show(paper: Paper, verdicts: list[Verdict], asked: str, *, everything: bool, json: bool) -> None:

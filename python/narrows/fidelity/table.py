@@ -8,19 +8,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from narrows import wording
-from narrows.errors import bad_input
 from narrows.fidelity.judge import UNITS, inside, summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from narrows.fidelity.catalogue import Comparison, Tolerance
     from narrows.fidelity.judge import ArmVerdict, Key, Quantity, ScenarioVerdict
     from narrows.fidelity.observed import Observed
 
-BEGIN: Final = "<!-- table -->"
-END: Final = "<!-- /table -->"
+MARK: Final = "table"
 """Around the table in a page that it is written into."""
 
 TITLES: Final[dict[Key, str]] = {
@@ -181,18 +178,6 @@ def markdown(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, qui
     title = f"# Simulator and kernel: {comparison.name}{' (quick runs)' if quick else ''}"
     again = f"`{command([comparison.name], quick=quick)}` runs what is missing and compares again."
     return f"{title}\n\n{again}\n\n{block(comparison, verdicts, quick=quick)}"
-
-
-def filled(page: Path, text: str) -> str:
-    """The page's text with the table between its two markers. Raises `BadInput` where it lacks them."""
-    try:
-        before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    except (OSError, ValueError) as error:
-        raise bad_input(f"cannot read {page}: {error}", "give a page of Markdown that is there") from error
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise bad_input(f"{page} has no place for the table", f"put {BEGIN} and {END} where it is to stand")
-    return f"{before}{begin}\n{text}{end}{after}"
 
 
 def card(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick: bool) -> dict[str, Any]:

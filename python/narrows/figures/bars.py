@@ -39,10 +39,15 @@ class Panel:
     """What stands in the place of a bar that is missing."""
 
 
-def by_case(table: pl.DataFrame, column: str) -> dict[str, Estimate | None]:
-    """A column of a table of runs as an estimate for each case."""
+def by_case(table: pl.DataFrame, column: str, scale: float = 1.0) -> dict[str, Estimate | None]:
+    """A column of a table of runs, times a scale, as an estimate for each case."""
     grouped = table.select("case", column).drop_nulls().group_by("case", maintain_order=True).agg(column)
-    return {case: estimate(values) for case, values in grouped.iter_rows()}
+    return scaled({case: estimate(values) for case, values in grouped.iter_rows()}, scale)
+
+
+def scaled(values: Mapping[str, Estimate | None], scale: float) -> dict[str, Estimate | None]:
+    """The same in another unit."""
+    return {case: found and found.scaled(scale) for case, found in values.items()}
 
 
 def draw(panels: Sequence[Panel], cases: Sequence[str], *, width: int = style.WIDTH) -> alt.HConcatChart:
@@ -96,17 +101,8 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
 def _row(panel: Panel, case: str) -> dict[str, object]:
     found = panel.values.get(case)
     if found is None:
-        return {
-            "case": case,
-            "mean": None,
-            "low": None,
-            "high": None,
-            "shown": "",
-            "label": "",
-            "range": "",
-            "kind": "",
-            "pooled": False,
-        }
+        words = dict.fromkeys(("shown", "label", "range", "kind"), "")
+        return {"case": case, **dict.fromkeys(("mean", "low", "high")), **words, "pooled": False}
     pooled = case in panel.pooled
     unit = f" {panel.unit}" if panel.unit else ""
     return {

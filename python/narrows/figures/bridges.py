@@ -20,10 +20,10 @@ WITHOUT: Final = "without the pair"
 def draw(frames: Frames) -> alt.TopLevelMixin:
     """A row for each case: goodput of all flows, share of packets lost on the way, share that may be lost."""
     panels = [bars.Panel("Goodput of all flows", "Mbit/s", _measured(frames, "goodput_total"))]
-    lost = _percent(_measured(frames, "lost_on_wire"))
+    lost = bars.scaled(_measured(frames, "lost_on_wire"), 100)
     if any(found and found.mean > 0 for found in lost.values()):
         panels.append(bars.Panel("Lost on the wire", "% of the packets", lost))
-    marked = _percent(_measured(frames, "marked_share"))
+    marked = bars.scaled(_measured(frames, "marked_share"), 100)
     if any(marked.values()):
         panels.append(bars.Panel("Marked as ones to lose", "% of the packets", marked, absent=WITHOUT))
     return bars.draw(panels, frames.cases)
@@ -39,7 +39,3 @@ def windows(frames: Frames) -> alt.TopLevelMixin:
 
 def _measured(frames: Frames, measure: str) -> dict[str, Estimate | None]:
     return {case: estimate(list(sweep.by_seed(frames, case, measure).values())) for case in frames.cases}
-
-
-def _percent(values: dict[str, Estimate | None]) -> dict[str, Estimate | None]:
-    return {case: found and found.scaled(100) for case, found in values.items()}

@@ -31,7 +31,7 @@ def panel(frames: Frames, size_class: SizeClass, column: Literal["mean", "p99"],
         together = fct_ms(frames, size_class, pooled=True).select("case", "p99").drop_nulls()
         pooled = {case: estimate([value]) for case, value in together.iter_rows() if values.get(case) is None}
     unit, scale = _unit(values | pooled)
-    scaled = {case: found and found.scaled(scale) for case, found in (values | pooled).items()}
+    scaled = bars.scaled(values | pooled, scale)
     reason = f"too few flows for a p99: {whole(samples_needed(99))} are needed" if column == "p99" else ""
     return bars.Panel(title, unit, scaled, frozenset(pooled), reason)
 

@@ -9,7 +9,6 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.figures.palette import colours
 from narrows.measures.longlived import GOODPUT
 
 if TYPE_CHECKING:
@@ -36,31 +35,16 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
         alt.Tooltip("time:Q", title="time, s", format=".3~f"),
         alt.Tooltip("value:Q", title=f"{title}, {unit}", format=",.4~r"),
     ]
-    names = data["controller"].unique(maintain_order=True).to_list()
-    chosen = colours(names)
-    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
-    by_controller = alt.Color("controller:N", scale=scale, legend=alt.Legend(orient="top", title=None))
     across = min(PER_ROW, len(frames.cases))
-    width = max(150, (style.WIDTH - 62) // across - 30)
     base = alt.Chart().encode(
         x=alt.X("time:Q", axis=alt.Axis(title="time, s", tickCount=4, grid=False), scale=alt.Scale(nice=False)),
         y=alt.Y("value:Q", title=f"{title}, {unit}", axis=alt.Axis(tickCount=4, format=",~r")),
-        color=by_controller if several else style.colour(frames.cases),
+        color=_coloured(data, "controller") if several else style.colour(frames.cases),
         detail="flow:N",
     )
     line = base.mark_line(strokeWidth=1.2).encode(opacity=style.visible(0.85))
     points = base.mark_point(filled=True, opacity=0).encode(tooltip=tooltip, size=style.visible(50, 0))
-    header = alt.Header(title=None, labelFontSize=12, labelPadding=4)
-    return (
-        alt.layer(line, points)
-        .properties(width=width, height=150)
-        .facet(
-            facet=alt.Facet("case:N", sort=list(frames.cases), header=header),
-            columns=across,
-            data=style.rows(data),
-            spacing=14,
-        )
-    )
+    return _panels(data, frames, across, line, points, spacing=14)
 
 
 def one_of_each(frames: Frames) -> alt.FacetChart:
@@ -79,8 +63,6 @@ def one_of_each(frames: Frames) -> alt.FacetChart:
         .sort("case", "workload", "time")
         .collect()
     )
-    chosen = colours(first["workload"].unique(maintain_order=True).to_list())
-    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
         alt.Tooltip("workload:N", title="traffic"),
@@ -94,23 +76,26 @@ def one_of_each(frames: Frames) -> alt.FacetChart:
             "time:Q", axis=alt.Axis(title="time, s (first seed)", tickCount=5, grid=False), scale=alt.Scale(nice=False)
         ),
         y=alt.Y("mbps:Q", title="goodput, Mbit/s", axis=alt.Axis(tickCount=4, format=",~r")),
-        color=alt.Color("workload:N", scale=scale, legend=alt.Legend(orient="top", title=None)),
+        color=_coloured(first, "workload"),
     )
     line = base.mark_line(strokeWidth=1.4)
     points = base.mark_point(filled=True, opacity=0, size=40).encode(tooltip=tooltip)
+    panels = _panels(data, frames, across, line, points, spacing=24)
+    return panels.resolve_axis(x="independent", y="independent")  # type: ignore[no-any-return]  # untyped in the library
+
+
+def _coloured(data: pl.DataFrame, column: str) -> alt.Color:
+    """Names by their colours, with a legend."""
+    scale = style.colour_scale(data[column].unique(maintain_order=True).to_list())
+    return alt.Color(f"{column}:N", scale=scale, legend=alt.Legend(orient="top", title=None))
+
+
+def _panels(data: pl.DataFrame, frames: Frames, across: int, *layers: alt.Chart, spacing: int) -> alt.FacetChart:
+    """A panel for each case, so many in a row."""
     header = alt.Header(title=None, labelFontSize=12, labelPadding=4)
-    chart: alt.FacetChart = (
-        alt.layer(line, points)
-        .properties(width=max(150, (style.WIDTH - 62) // across - 30), height=150)
-        .facet(
-            facet=alt.Facet("case:N", sort=list(frames.cases), header=header),
-            columns=across,
-            data=style.rows(data),
-            spacing=24,
-        )
-        .resolve_axis(x="independent", y="independent")
-    )
-    return chart
+    facet = alt.Facet("case:N", sort=list(frames.cases), header=header)
+    drawn = alt.layer(*layers).properties(width=max(150, (style.WIDTH - 62) // across - 30), height=150)
+    return drawn.facet(facet=facet, columns=across, data=style.rows(data), spacing=spacing)
 
 
 def _reduced(frames: Frames, quantity: str) -> pl.DataFrame:

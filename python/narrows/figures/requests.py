@@ -45,9 +45,7 @@ def draw(frames: Frames) -> alt.VConcatChart:
 
 def panel(frames: Frames, column: str, title: str, unit: str = "ms", *, scale: float = 1.0) -> bars.Panel:
     """Bars of a column of the table of requests."""
-    values = bars.by_case(request_ms(frames), column)
-    scaled = {case: found and found.scaled(scale) for case, found in values.items()}
-    return bars.Panel(title, unit, scaled, reason=_reason(column))
+    return bars.Panel(title, unit, bars.by_case(request_ms(frames), column, scale), reason=_reason(column))
 
 
 def _reason(column: str) -> str:

@@ -8,7 +8,6 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.figures.palette import colours
 from narrows.measures.longlived import GOODPUT
 
 if TYPE_CHECKING:
@@ -45,8 +44,6 @@ def over_time(frames: Frames, *, every: str = "1s") -> alt.VConcatChart:
 
 
 def _panel(data: pl.DataFrame, case: str, senders: list[str]) -> alt.Chart:
-    chosen = colours(senders)
-    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
     chart: alt.Chart = (
         alt.Chart(style.rows(data))
         .mark_line(strokeWidth=1.3)
@@ -58,7 +55,9 @@ def _panel(data: pl.DataFrame, case: str, senders: list[str]) -> alt.Chart:
                 axis=alt.Axis(tickCount=10, grid=False),
             ),
             y=alt.Y("value:Q", title="goodput, Mbit/s", axis=alt.Axis(tickCount=5, format=",~r")),
-            color=alt.Color("sender:N", scale=scale, title="sender", legend=alt.Legend(orient="top")),
+            color=alt.Color(
+                "sender:N", scale=style.colour_scale(senders), title="sender", legend=alt.Legend(orient="top")
+            ),
             tooltip=[
                 alt.Tooltip("sender:N", title="sender"),
                 alt.Tooltip("time:Q", title="time, s", format=".3~f"),

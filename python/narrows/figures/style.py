@@ -121,9 +121,13 @@ def _short(value: object) -> object:
 
 def colour(cases: Sequence[str], *, legend: bool = False) -> alt.Color:
     """The colour of a case, with a legend above if there is no other."""
-    chosen = colours(cases)
-    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
-    return alt.Color("case:N", scale=scale, title=None, legend=_legend(cases) if legend else None)
+    return alt.Color("case:N", scale=colour_scale(cases), title=None, legend=_legend(cases) if legend else None)
+
+
+def colour_scale(names: Sequence[str]) -> alt.Scale:
+    """Names to their colours."""
+    chosen = colours(names)
+    return alt.Scale(domain=list(chosen), range=list(chosen.values()))
 
 
 def _legend(cases: Sequence[str]) -> alt.Legend:

@@ -12,8 +12,7 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.figures.palette import colours
-from narrows.measures.named import NotEvaluable, value_by_seed
+from narrows.measures.named import value_if_any
 from narrows.measures.registry import TRAFFIC
 from narrows.measures.stats import estimate
 from narrows.wording import number
@@ -114,10 +113,7 @@ def measured(frames: Frames, axis: str, columns: Mapping[str, str]) -> pl.DataFr
 def by_seed(frames: Frames, case: str, measure: str) -> BySeed:
     """A measure of a case, `fct_mean / web` of one traffic's flows; empty where it cannot be measured."""
     name, _, traffic = measure.partition(TRAFFIC)
-    try:
-        return value_by_seed(frames, name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))
-    except NotEvaluable:
-        return {}
+    return value_if_any(frames, name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))
 
 
 def draw(
@@ -178,10 +174,8 @@ def _panel(
     y_scale = style.log_scale(reach) if panel.log else linear
     y_axis = style.log_axis(reach) if panel.log else alt.Axis(tickCount=_TICKS, format=",~r")
     y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
-    chosen = colours(arms)
-    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
     legend = alt.Legend(orient="top") if len(arms) > 1 else None
-    colour = alt.Color("case:N", scale=scale, title=None, legend=legend)
+    colour = alt.Color("case:N", scale=style.colour_scale(arms), title=None, legend=legend)
     tooltip = [
         alt.Tooltip("case:N", title="arm"),
         alt.Tooltip("at:N", title=x_title),

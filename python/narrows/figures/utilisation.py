@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from narrows.figures import bars
 from narrows.measures.tables import busiest, utilisation
 
 if TYPE_CHECKING:
     import altair as alt
+    import polars as pl
 
     from narrows.frames import Frames
 
@@ -29,13 +28,12 @@ def draw(frames: Frames) -> alt.HConcatChart:
     """
     present = set(frames.ports["role"].unique().to_list())
     panels = [
-        bars.Panel(title, "% of line rate", bars.by_case(_percent(frames, role), "percent"))
+        bars.Panel(title, "% of line rate", bars.by_case(_share(frames, role), "utilisation", 100))
         for role, title in _ROLES.items()
         if role in present
     ]
     return bars.draw(panels, frames.cases)
 
 
-def _percent(frames: Frames, role: str) -> pl.DataFrame:
-    share = busiest(frames, role) if role == "wan" else utilisation(frames, role)
-    return share.with_columns((100 * pl.col("utilisation")).alias("percent"))
+def _share(frames: Frames, role: str) -> pl.DataFrame:
+    return busiest(frames, role) if role == "wan" else utilisation(frames, role)

@@ -10,7 +10,7 @@ import polars as pl
 from narrows import wording
 from narrows.frames import in_words
 from narrows.measures import longlived
-from narrows.measures.named import NotEvaluable, value_by_seed
+from narrows.measures.named import value_if_any
 from narrows.measures.stats import BySeed, Estimate, estimate, paired_difference
 
 if TYPE_CHECKING:
@@ -136,10 +136,8 @@ def _lost_on_wires(frames: Frames) -> bool:
 def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]:
     """A row for each workload and controller of an arm that runs several controllers; losses are of all together."""
     keys = ["workload", "controller"]
-    sources = [frame for frame in (frames.flows, frames.long) if set(keys) <= set(frame.columns)]
-    if not sources:
-        return []
-    of_case = (in_words(frame.lazy().filter(pl.col("case") == case).select(keys).unique()) for frame in sources)
+    sources = (frames.flows.lazy(), frames.long.lazy())
+    of_case = (in_words(flows.filter(pl.col("case") == case).select(keys).unique()) for flows in sources)
     named = pl.concat(of_case).unique().sort(keys).collect()
     if named["controller"].n_unique() < 2:
         return []
@@ -147,10 +145,9 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
     apart = {quantity.measure for quantity in (*COMPLETION, *LONG)}
     for workload, controller in named.iter_rows():
         own = (pl.col("case") == case) & (pl.col("workload") == workload) & (pl.col("controller") == controller)
-        long = frames.long if frames.long.is_empty() else frames.long.filter(own)
+        flows_of, long = frames.flows.filter(own), frames.long.filter(own)
         ports = frames.ports.filter(pl.col("case") == case)
-        answers = frames.answers.clear()
-        part = replace(frames, flows=frames.flows.filter(own), long=long, ports=ports, answers=answers)
+        part = replace(frames, flows=flows_of, long=long, ports=ports, answers=frames.answers.clear())
         found = values(part, [quantity for quantity in chosen if quantity.measure in apart])
         cells = tuple(
             _column((case,), quantity, found[quantity], {case: ""})[case]
@@ -188,11 +185,8 @@ def values(frames: Frames, quantities: Sequence[Quantity]) -> dict[Quantity, dic
         # Each measure looks through all rows it is given: over hundreds of cases that would take minutes.
         own = frames.of([case])
         for quantity in quantities:
-            try:
-                by_seed = value_by_seed(own, quantity.measure, (case,))
-            except NotEvaluable:
-                continue
-            found[quantity][case] = {seed: quantity.scale * value for seed, value in by_seed.items()}
+            if by_seed := value_if_any(own, quantity.measure, (case,)):
+                found[quantity][case] = {seed: quantity.scale * value for seed, value in by_seed.items()}
     return found
 
 

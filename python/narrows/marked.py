@@ -1,0 +1,30 @@
+"""A page that people write, with places for what is measured: between `<!-- mark -->` and `<!-- /mark -->`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from narrows import atomic
+from narrows.errors import bad_input
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def replace_part(page: Path, mark: str, content: str) -> None:
+    """Puts `content` between the marks. Raises `BadInput` where they are not."""
+    atomic.write_text(page, filled(page, mark, content))
+
+
+def filled(page: Path, mark: str, content: str = "") -> str:
+    """The page's text with `content` between the marks. Raises `BadInput` where they are not."""
+    first, last = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise bad_input(f"cannot read {page}: {error}", f"give a page with {first} and {last}") from None
+    before, opened, rest = text.partition(first)
+    _, closed, after = rest.partition(last)
+    if not (opened and closed):
+        raise bad_input(f"{page} has no place for the table", f"write {first} and {last} where it belongs")
+    return f"{before}{first}\n{content}\n{last}{after}"
