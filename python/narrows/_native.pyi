@@ -29,6 +29,12 @@ def version() -> str:
 def plan_version(plan_json: str, by: str | None = None) -> str:
     """Of a plan's results: engine and components, of this module or, as `narrowsd sources` prints it, `by` another."""
 
+def long_flows(plan_json: str) -> str:
+    """JSON list of the flows without a size: workload, source, destination, from_ns, to_ns, stop_ns, base_rtt_ns."""
+
+def base_rtt(plan_json: str, one: str, other: str) -> int:
+    """Between two hosts by name, there and back, when nothing queues, ns."""
+
 def build() -> str:
     """The compiler and the profile: `rustc 1.95.0 (…), release`."""
 
@@ -54,8 +60,9 @@ def expand(
 ) -> str:
     """JSON {name, title, seeds, plans, differences, warnings}.
 
-    A plan is {hash, version, arm, axes, declared, plan, summary}, a difference {path, values: {arm: value}, declared},
-    a warning {text, help, schemes, plans}, where no schemes stand for all.
+    A plan is {hash, version, arm, axes, declared, plan, controllers, summary} with controllers [{traffic, name, ecn,
+    parameters}], a difference {path, values: {arm: value}, declared}, a warning {text, help, schemes, plans}, where no
+    schemes stand for all.
     """
 
 def start(plan_json: str, seed: int, *, threads: int = 1) -> Run:

@@ -55,6 +55,21 @@ def plan_version(body: Mapping[str, Any], by: str | None = None) -> str:
         return cast("str", module.plan_version(json.dumps(body), by))
 
 
+def long_flows(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The flows that a plan gives no size, with when they begin and stop, and their base RTT, ns.
+
+    Raises `BadInput` for a plan of another version.
+    """
+    with _converted() as module:
+        return cast("list[dict[str, Any]]", json.loads(module.long_flows(json.dumps(body))))
+
+
+def base_rtt_ns(body: Mapping[str, Any], one: str, other: str) -> int:
+    """RTT between two hosts of a plan when nothing queues: delays of links and stacks, nothing for serialisation."""
+    with _converted() as module:
+        return cast("int", module.base_rtt(json.dumps(body), one, other))
+
+
 def build() -> str:
     """The compiler and the profile that made the simulator: counts of instructions hold for these."""
     return cast("str", _module().build())

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from narrows import wording
+from narrows import native, wording
 from narrows.columns import tables
-from narrows.errors import bad_input
+from narrows.errors import BadInput, bad_input
+from narrows.experiment import labelled
 from narrows.frames import COUNTED, Frames, collected
 from narrows.measures import longlived
 from narrows.runs import validity
@@ -93,7 +94,8 @@ class Results(Tabular):
             for part, counts in made_by
             if len(counts) > 1
         ]
-        told = (*self.entry.warnings, *mixed, self._same_seeds(), *(changed(part, self._store) for part in parts))
+        changes = [changed(part, self._store) for part in parts]
+        told = (*self.entry.warnings, *mixed, self._same_seeds(), self._unread(), *changes)
         return tuple(text for text in told if text)
 
     def _versions(self, backend: Backend) -> Counter[str]:
@@ -169,6 +171,14 @@ class Results(Tabular):
             f"seed{'' if one else 's'} {seeds} gave the same results as seed {first} in every case: "
             f"{as_one} seeds count as {as_one - len(self.repeated)}"
         )
+
+    def _unread(self) -> str:
+        """Which plans, of another version, do not say which of their flows have no size."""
+        cases = dict.fromkeys(member.case for member, _ in self._runs if self._stated[member.hash] is None)
+        if not cases:
+            return ""
+        which = wording.some(list(cases))
+        return f"flows without a size are not shown of {which}, whose plans this version of Narrows cannot read"
 
     def plans(self) -> Iterator[Mapping[str, Any]]:
         """The body of each plan, once, as its first run keeps it."""
@@ -266,16 +276,28 @@ class Results(Tabular):
     @cached_property
     def long(self) -> pl.DataFrame:
         """Flows without a size, with their `goodput_mbps` after the warm-up; those that began in it too."""
-        parts = []
+        return collected(
+            longlived.measured(
+                self._labelled(member, seed, "flows"),
+                self._stated[member.hash] or (),
+                member.end_ns - member.warmup_ns,
+                late_ns=longlived.LIVE_LATE_NS if member.backend.is_live else 0,
+            )
+            for member, seed in self._runs
+        )
+
+    @cached_property
+    def _stated(self) -> dict[str, list[dict[str, Any]] | None]:
+        """By plan what it states of its flows without a size; `None` where it is one of another version."""
+        found: dict[str, list[dict[str, Any]] | None] = {}
         for member, seed in self._runs:
-            if (plan := (self._store.manifest(member.stored, seed) or {}).get("plan")) is None:
-                continue
-            flows = self._labelled(member, seed, "flows")
-            # Where there are none, only the columns are wanted, of what may be millions of rows.
-            own = flows if longlived.any_in(plan) else flows.limit(0)
-            late_ns = longlived.LIVE_LATE_NS if member.backend.is_live else 0
-            parts.append(longlived.measured(own, plan, member.end_ns - member.warmup_ns, late_ns=late_ns))
-        return collected(parts) if parts else pl.DataFrame()
+            if member.hash not in found:
+                manifest = self._store.manifest(member.stored, seed) or {}
+                try:
+                    found[member.hash] = native.long_flows(labelled(manifest.get("plan", {})))
+                except BadInput:
+                    found[member.hash] = None
+        return found
 
     @cached_property
     def series(self) -> pl.DataFrame:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _THIN = "\u202f"
+_MAX_NAMED = 3
+"""Names in a sentence."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -37,6 +43,11 @@ def count(value: float, digits: int = 3) -> str:
 def plural(value: int, thing: str) -> str:
     """`1 seed`, `3 seeds`."""
     return f"{whole(value)} {thing}{'' if value == 1 else 's'}"
+
+
+def some(texts: Sequence[str]) -> str:
+    """`a, b, c and 2 more`."""
+    return ", ".join(texts[:_MAX_NAMED]) + (f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else "")
 
 
 def milliseconds(value: float | None) -> str:

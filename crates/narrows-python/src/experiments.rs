@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use narrows_core::cc::SPECS;
 use narrows_core::units::Bytes;
-use narrows_plan::{Plan, Sources};
+use narrows_plan::{NodeKind, Plan, Sources, Traffic};
 use narrows_scenario::differences::differences;
-use narrows_scenario::summary::Summary;
-use narrows_scenario::{Limits, Overrides, Warning, json_schema, load, registry};
+use narrows_scenario::route::{NoPath, Routes};
+use narrows_scenario::summary::{LongFlow, Summary};
+use narrows_scenario::{Limits, Overrides, Warning, described, json_schema, load, registry};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -31,10 +33,39 @@ pub(crate) fn version() -> String {
 #[pyfunction]
 #[pyo3(signature = (plan_json, by=None))]
 pub(crate) fn plan_version(plan_json: &str, by: Option<&str>) -> PyResult<String> {
-    let refused = |what, error| PyValueError::new_err(format!("{what} of another version: {error}"));
-    let plan: Plan = serde_json::from_str(plan_json).map_err(|error| refused("the plan is one", error))?;
-    let by = by.map(serde_json::from_str).transpose().map_err(|error| refused("narrowsd is one", error))?;
-    Ok(by.unwrap_or_else(sources).version(&plan))
+    let refused = |error| PyValueError::new_err(format!("narrowsd is one of another version: {error}"));
+    let by = by.map(serde_json::from_str).transpose().map_err(refused)?;
+    Ok(by.unwrap_or_else(sources).version(&plan_of(plan_json)?))
+}
+
+/// A plan as JSON has it.
+pub(crate) fn plan_of(plan_json: &str) -> PyResult<Plan> {
+    serde_json::from_str(plan_json)
+        .map_err(|error| PyValueError::new_err(format!("the plan is one of another version: {error}")))
+}
+
+/// What a plan states of its flows without a size, as JSON.
+#[pyfunction]
+pub(crate) fn long_flows(plan_json: &str) -> PyResult<String> {
+    let plan = plan_of(plan_json)?;
+    let flows = LongFlow::all(&plan).map_err(no_path)?;
+    Ok(json!(flows).to_string())
+}
+
+/// RTT between two hosts of a plan when nothing queues, nanoseconds.
+#[pyfunction]
+pub(crate) fn base_rtt(plan_json: &str, one: &str, other: &str) -> PyResult<u64> {
+    let network = plan_of(plan_json)?.network;
+    let host = |name: &str| {
+        let found = (0..).zip(&network.nodes).find(|(_, node)| node.name == name && node.kind == NodeKind::Host);
+        found.map(|(place, _)| place).ok_or_else(|| PyValueError::new_err(format!("the plan has no host {name}")))
+    };
+    let rtts = Routes::new(&network).base_rtts(&[(host(one)?, host(other)?)]);
+    Ok(rtts.map_err(no_path)?[0].as_ns())
+}
+
+fn no_path(missing: NoPath) -> PyErr {
+    PyValueError::new_err(format!("the plan has no path from node {} to node {}", missing.from, missing.to))
 }
 
 /// The compiler and the profile that made this module.
@@ -82,6 +113,7 @@ pub(crate) fn expand(
                 "axes": plan.axes,
                 "declared": plan.declared,
                 "plan": plan,
+                "controllers": plan.traffic.iter().map(controller).collect::<Vec<_>>(),
                 "summary": Summary::of(plan, ESTIMATED_NS_PER_HOP),
             })
         })
@@ -117,4 +149,11 @@ pub(crate) fn expand(
         "warnings": warnings,
     });
     Ok(expanded.to_string())
+}
+
+/// What a kind of traffic is sent by, with parameters as one writes them.
+fn controller(traffic: &Traffic) -> Json {
+    let choice = &traffic.controller;
+    let parameters = described(choice, SPECS);
+    json!({ "traffic": traffic.name, "name": choice.name, "ecn": choice.ecn, "parameters": parameters })
 }

@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::experiments::sources;
+use crate::experiments::{plan_of, sources};
 use crate::tables::{Table, table};
 
 pyo3::create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
@@ -90,8 +90,7 @@ impl Run {
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, *, threads=1))]
 pub(crate) fn start(plan_json: &str, seed: u64, threads: u32) -> PyResult<Run> {
-    let plan: Plan = serde_json::from_str(plan_json)
-        .map_err(|error| PyValueError::new_err(format!("the plan is not one of this version: {error}")))?;
+    let plan = plan_of(plan_json)?;
     let shared = Arc::new(Shared::default());
     let for_worker = Arc::clone(&shared);
     let worker = thread::Builder::new()

@@ -241,6 +241,13 @@ pub fn describe_value(parameter: &Parameter, value: Value) -> String {
     }
 }
 
+/// A controller's parameters, name and value, as one writes them; none of a controller that is not of these.
+pub fn described(choice: &ControllerChoice, controllers: &[&'static Spec]) -> Vec<(&'static str, String)> {
+    let spec = controllers.iter().find(|spec| spec.name == choice.name);
+    let values = spec.into_iter().flat_map(|spec| spec.parameters.iter().zip(&choice.values));
+    values.map(|(parameter, value)| (parameter.name, describe_value(parameter, *value))).collect()
+}
+
 fn describe(kind: Kind) -> String {
     match kind {
         Kind::Switch => "true or false".to_owned(),
@@ -252,5 +259,32 @@ fn describe(kind: Kind) -> String {
         Kind::Bytes => "a size such as \"10MB\"".to_owned(),
         Kind::Size => "a size such as \"20pkt\" or \"30KB\"".to_owned(),
         Kind::Choice(names) => format!("one of {}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::CONTROLLERS;
+
+    #[test]
+    fn a_real_number_is_told_as_it_was_written() {
+        for (scaled, bits, text) in [(129, 30, "1.2e-7"), (102, 10, "0.1"), (717, 10, "0.7"), (209_715, 20, "0.2")] {
+            assert_eq!(real_text(scaled, bits), text);
+        }
+    }
+
+    #[test]
+    fn parameters_are_told_as_they_are_written() {
+        let values =
+            vec![Value::Real(205), Value::Span(Span::from_ms(5)), Value::Auto, Value::Switch(true), Value::Choice(1)];
+        let told = |name: &str, values| {
+            described(&ControllerChoice { name: name.to_owned(), values, ecn: true }, CONTROLLERS)
+                .into_iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(told("gemini", values), ["beta=0.2", "t=5ms", "k=auto", "delay=true", "growth=frozen"]);
+        assert!(told("of-tomorrow", vec![]).is_empty());
     }
 }

@@ -14,7 +14,7 @@ use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
 use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
-use crate::controller::describe_value;
+use crate::controller::{describe_value, described};
 use crate::select::role_name;
 use narrows_plan::{
     Connections, Graph, Link, LossOf, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope, Traffic,
@@ -285,10 +285,8 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
     let choice = &traffic.controller;
     facts.insert("cc".to_owned(), choice.name.clone());
     facts.insert("ecn".to_owned(), choice.ecn.to_string());
-    if let Some(spec) = controllers.iter().find(|spec| spec.name == choice.name) {
-        for (parameter, value) in spec.parameters.iter().zip(&choice.values) {
-            facts.insert(format!("cc.{}.{}", spec.name, parameter.name), describe_value(parameter, *value));
-        }
+    for (parameter, value) in described(choice, controllers) {
+        facts.insert(format!("cc.{}.{parameter}", choice.name), value);
     }
     let Ok(Value::Object(fields)) = serde_json::to_value(traffic.profile) else {
         unreachable!("a profile is an object")

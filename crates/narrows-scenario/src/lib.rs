@@ -35,7 +35,7 @@ pub mod traffic;
 pub mod units;
 mod warnings;
 
-pub use controller::{describe_value, parameter_value, real_text, shown};
+pub use controller::{describe_value, described, parameter_value, real_text, shown};
 pub use error::{CdfFault, Error, FlowFault, Problem};
 pub use expand::MAX_PLANS;
 pub use experiment::json_schema;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use narrows_core::units::Span;
 use narrows_plan::{Graph, NodeKind, Pairs};
 
 /// Two hosts with no path between them, by node.
@@ -256,5 +257,77 @@ impl<'a> Routes<'a> {
         }
         links.push(down);
         Ok(links)
+    }
+
+    /// Base RTT of each pair of different hosts: delays of links and stacks there and back, nothing for serialisation or
+    /// queues. Of several shortest paths, among which a hash of the flow chooses, the quickest counts.
+    ///
+    /// # Errors
+    /// If two of the pairs' hosts have no path between them.
+    pub fn base_rtts(&self, pairs: &[(u32, u32)]) -> Result<Vec<Span>, NoPath> {
+        let delay = |link: u32| self.graph.links[link as usize].delay;
+        let mut search = self.search();
+        // By the switch that they lead to: delays from every switch.
+        let mut known: BTreeMap<u32, Vec<Option<Span>>> = BTreeMap::new();
+        let mut one_way = |from: u32, to: u32| {
+            let ((entry, up, _), (exit, _, down)) = (self.home(from), self.home(to));
+            let delays = known.entry(exit).or_insert_with(|| self.delays_to(exit, &mut search));
+            Some(delay(up) + delays[entry as usize]? + delay(down))
+        };
+        let both_ways = |&(one, other): &(u32, u32)| {
+            let delay = one_way(one, other).zip(one_way(other, one)).map(|(there, back)| there + back);
+            delay.ok_or(NoPath { from: one, to: other })
+        };
+        pairs.iter().map(both_ways).collect()
+    }
+
+    /// From every switch the delay of the quickest of the shortest paths to this one; `None` where there is no way.
+    fn delays_to(&self, target: u32, search: &mut Search) -> Vec<Option<Span>> {
+        self.aim(target, search);
+        let Search { distance, order, .. } = search;
+        let mut delays = vec![None; self.out.len()];
+        delays[target as usize] = Some(Span::ZERO);
+        for switch in order.iter().skip(1) {
+            let nearer =
+                self.out[*switch as usize].iter().filter(|(_, to)| distance[*to as usize] < distance[*switch as usize]);
+            let through = nearer.map(|(link, to)| Some(self.graph.links[*link as usize].delay + delays[*to as usize]?));
+            delays[*switch as usize] = through.min().expect("a switch with a distance has a nearer neighbour");
+        }
+        delays
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::plans;
+
+    /// Hosts a and b; between their switches two links at once, and a way with more hops.
+    const TEXT: &str = r#"
+        [topology.graph]
+        switches = [{ name = "s1" }, { name = "s2" }, { name = "s3" }]
+        hosts = [{ name = "a", switch = "s1", link.delay = "1us" }, { name = "b", switch = "s2", link.delay = "1us" }]
+        links = [
+            { name = "slow", ends = ["s1", "s2"], forward.delay = "10us", backward.delay = "20us" },
+            { name = "fast", ends = ["s1", "s2"], forward.delay = "20us", backward.delay = "6us" },
+            { name = "in", ends = ["s1", "s3"], both.delay = "1us" },
+            { name = "out", ends = ["s3", "s2"], both.delay = "1us" },
+        ]
+        [[traffic]]
+        long = {}
+        from = "a"
+        to = "b"
+        [[arm]]
+        name = "cubic"
+        cc = "cubic"
+        [run]
+        end = "1s"
+    "#;
+
+    #[test]
+    fn a_base_rtt_is_that_of_the_quickest_of_the_shortest_paths_both_ways() {
+        let graph = &plans(TEXT)[0].network;
+        let rtts = Routes::new(graph).base_rtts(&[(0, 1), (1, 0)]).unwrap();
+        assert_eq!(rtts, [Span::from_us(1 + 10 + 1 + 1 + 6 + 1); 2]);
     }
 }

@@ -12,8 +12,10 @@ use crate::route::Routes;
 use crate::select::role_name;
 use narrows_plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
 
+mod long;
 mod memory;
 
+pub use long::LongFlow;
 use memory::Held;
 
 /// Payload of a full packet, bytes.

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from narrows import native
 from narrows.claims import Binding
 from narrows.experiment import Experiment
-from narrows.measures import paths
 
 SCENARIOS = ("A-4", "A-5", "A-6")
 
@@ -28,9 +28,7 @@ def _gain(measure: str, arm: str, load: float, base: str = "dctcp+bbr") -> str:
 def _wan_round_trip() -> float:
     """Milliseconds, from a host of rack a to one of rack c and back, when nothing queues."""
     plan = Experiment(Path(__file__).with_name("experiment.toml")).plans[0]
-    network = plan.body["network"]
-    names = [node["name"] for node in network["nodes"]]
-    return paths.round_trips(network)(names.index("a-1"), names.index("c-1")) / 1e6
+    return native.base_rtt_ns(plan.body, "a-1", "c-1") / 1e6
 
 
 _INSIDE = " + ".join(_at("payload", "dctcp+bbr", HALF, f"dc/rack-{rack}") for rack in (1, 2))

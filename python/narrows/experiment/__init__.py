@@ -1,7 +1,18 @@
 """Experiments: what they are, and the plans they expand into."""
 
 from narrows.experiment.define import FILE, GIVEN, Experiment, identifier, place_of
-from narrows.experiment.plans import ABSENT, SEPARATOR, Difference, Pairs, Plan, apart, case_name, is_plain
+from narrows.experiment.plans import (
+    ABSENT,
+    SEPARATOR,
+    ControllerUse,
+    Difference,
+    Pairs,
+    Plan,
+    apart,
+    case_name,
+    is_plain,
+    labelled,
+)
 from narrows.experiment.seeds import MAX_SEEDS, Seeds, chosen_seeds, seeds_text
 
 __all__ = [
@@ -10,6 +21,7 @@ __all__ = [
     "GIVEN",
     "MAX_SEEDS",
     "SEPARATOR",
+    "ControllerUse",
     "Difference",
     "Experiment",
     "Pairs",
@@ -20,6 +32,7 @@ __all__ = [
     "chosen_seeds",
     "identifier",
     "is_plain",
+    "labelled",
     "place_of",
     "seeds_text",
 ]

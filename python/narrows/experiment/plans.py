@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+@-]{0,199}")
-_LABELS = ("experiment", "arm", "axes", "declared")
+_NO_LABELS: dict[str, Any] = {"experiment": "", "arm": "", "axes": (), "declared": ()}
 _PICOSECONDS_PER_NANOSECOND = 1000
 
 ABSENT = "–"
@@ -22,6 +22,16 @@ SEPARATOR = " · "
 """Between the parts of a case's name."""
 
 Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ControllerUse:
+    """Which controller a traffic entry runs, with which parameters, as people write them."""
+
+    traffic: str
+    name: str
+    ecn: bool
+    parameters: Pairs
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,8 @@ class Plan:
     declared: Pairs
     body: Mapping[str, Any]
     """What the simulator is given."""
+    controllers: tuple[ControllerUse, ...]
+    """One per traffic entry, in the order of the file."""
     summary: Mapping[str, Any]
 
     @property
@@ -57,7 +69,7 @@ class Plan:
     @property
     def unlabelled(self) -> dict[str, Any]:
         """The body without its labels: the same for every experiment that shares the run."""
-        return {key: value for key, value in self.body.items() if key not in _LABELS}
+        return {key: value for key, value in self.body.items() if key not in _NO_LABELS}
 
     def _schedule(self, key: str) -> int:
         return int(self.body["schedule"][key]) // _PICOSECONDS_PER_NANOSECOND
@@ -90,6 +102,10 @@ def plan_from(raw: Mapping[str, Any]) -> Plan:
         axes=_pairs(raw["axes"]),
         declared=_pairs(raw["declared"]),
         body=raw["plan"],
+        controllers=tuple(
+            ControllerUse(use["traffic"], use["name"], use["ecn"], _pairs(use["parameters"]))
+            for use in raw["controllers"]
+        ),
         summary=raw["summary"],
     )
 
@@ -106,6 +122,11 @@ def difference_from(raw: Mapping[str, Any], plans: Sequence[Plan]) -> Difference
         values=tuple((plan.case, str(value)) for plan, value in values),
         declared=bool(raw["declared"]),
     )
+
+
+def labelled(unlabelled: Mapping[str, Any]) -> dict[str, Any]:
+    """A body that a run keeps, as the native module takes one: its labels are empty."""
+    return _NO_LABELS | dict(unlabelled)
 
 
 def apart(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:

@@ -1,4 +1,4 @@
-"""Flows without a size: which they are, how long their paths are, and the goodput of each after the warm-up."""
+"""Flows without a size: which they are, and the goodput of each after the warm-up."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from narrows.measures import paths
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
     from narrows.frames import Frames
 
@@ -18,55 +16,30 @@ WINDOW: Final = "window_packets"
 LIVE_LATE_NS: Final = 100_000_000
 """Later than the plan says a flow may start on a real kernel; a run in which many do does not count."""
 GROUP: Final = ("case", "workload", "controller")
+_STATED: Final = {
+    "workload": pl.String, "source": pl.String, "destination": pl.String, "from_ns": pl.UInt64, "to_ns": pl.UInt64,
+    "stop_ns": pl.UInt64, "base_rtt_ns": pl.UInt64,
+}  # fmt: skip
+"""What a plan says of each, which its traffic, its ends and its start name in the table of flows."""
 
 
-def stated(plan: Mapping[str, Any]) -> pl.DataFrame:
-    """The flows that a plan's body gives no size, by what names them in the table of flows.
-
-    With when they may start, when they are stopped (null: at the run's end), and their RTT without queues, ns.
-    """
-    nodes = plan["network"]["nodes"]
-    base_rtt = paths.round_trips(plan["network"])
-    rows = [
-        (
-            name,
-            nodes[flow["source"]]["name"],
-            nodes[flow["destination"]]["name"],
-            flow["at"] // 1000,
-            (flow["at"] + flow.get("spread", 0)) // 1000,
-            None if flow.get("stop") is None else flow["stop"] // 1000,
-            base_rtt(flow["source"], flow["destination"]),
-        )
-        for name, flow in _sizeless(plan)
-    ]
-    schema = {"workload": pl.String, "source": pl.String, "destination": pl.String, "from": pl.UInt64, "to": pl.UInt64,
-              "stop_ns": pl.UInt64, "base_rtt_ns": pl.UInt64}  # fmt: skip
-    return pl.DataFrame(rows, schema=schema, orient="row").unique(maintain_order=True)
-
-
-def any_in(plan: Mapping[str, Any]) -> bool:
-    """Whether a plan's body has a flow without a size."""
-    return next(_sizeless(plan), None) is not None
-
-
-def _sizeless(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """With the name of their traffic."""
-    for traffic in plan["traffic"]:
-        for flow in traffic["pattern"].get("list", ()):
-            if flow["size"] is None:
-                yield traffic["name"], flow
-
-
-def measured(flows: pl.LazyFrame, plan: Mapping[str, Any], measured_ns: int, *, late_ns: int = 0) -> pl.LazyFrame:
-    """Those of a run's flows that have no size, whenever they began, with their `goodput_mbps`.
+def measured(
+    flows: pl.LazyFrame, stated: Sequence[Mapping[str, Any]], measured_ns: int, *, late_ns: int = 0
+) -> pl.LazyFrame:
+    """Those of a run's flows that are `stated` without a size, whenever they began, with their `goodput_mbps`.
 
     `due_ns` is when they were to start at the earliest, and `late_ns` how much later than stated they may have started;
-    `stop_ns` and `base_rtt_ns` are as in `stated`.
+    `stop_ns` is when they are stopped (null: at the run's end), `base_rtt_ns` their RTT when nothing queues.
     """
     delivered = pl.col("delivered_after_warmup_bytes").cast(pl.Float64)
-    named = flows.join(stated(plan).lazy(), on=("workload", "source", "destination"))
-    in_time = named.filter(pl.col("start_ns").is_between("from", pl.col("to") + late_ns))
-    own = in_time.group_by("flow").agg(pl.col("from").first().alias("due_ns"), pl.col("stop_ns", "base_rtt_ns").first())
+    known = pl.DataFrame(stated, schema=_STATED).unique(maintain_order=True)
+    # Where there are none, only the columns are wanted, of what may be millions of rows.
+    flows = flows if stated else flows.limit(0)
+    named = flows.join(known.lazy(), on=("workload", "source", "destination"))
+    in_time = named.filter(pl.col("start_ns").is_between("from_ns", pl.col("to_ns") + late_ns))
+    own = in_time.group_by("flow").agg(
+        pl.col("from_ns").first().alias("due_ns"), pl.col("stop_ns", "base_rtt_ns").first()
+    )
     return flows.join(own, on="flow", maintain_order="left").with_columns(
         (8e3 * delivered / max(1, measured_ns)).alias("goodput_mbps")
     )

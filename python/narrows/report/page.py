@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from narrows.claims import Verdict
-    from narrows.experiment.parameters import ControllerUse
+    from narrows.experiment import ControllerUse
     from narrows.frames import Frames
     from narrows.results import Results
     from narrows.runs.index import Entry, Member

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from narrows import wording
 from narrows.errors import BadInput
 from narrows.experiment import Experiment, seeds_text
 from narrows.runs.backends import Backend
@@ -48,9 +49,6 @@ class Expected:
     versions: tuple[str, ...]
     """Of each plan's results, as they would be made now."""
 
-
-MAX_NAMED = 3
-"""Cases or settings named in a sentence."""
 
 NEVER = Standing(None, "not run yet")
 
@@ -107,19 +105,15 @@ def changed(entry: Entry, store: Store) -> str:
         "added": [case for case in after if case not in before],
         "removed": [it for it in before if it not in after],
     }
-    told = [f"{verb} {_some(named)}" for verb, named in cases.items() if named]
+    told = [f"{verb} {wording.some(named)}" for verb, named in cases.items() if named]
     differing = [case for case in after if case in before and before[case].hash != after[case].hash]
     if differing:
         manifest = store.manifest(before[differing[0]].stored, entry.seeds[0]) or {}
         paths = dict.fromkeys(_differences(manifest.get("plan", {}), after[differing[0]].unlabelled))
-        told.append(f"changed {_some(differing)} ({_some(list(paths))})")
+        told.append(f"changed {wording.some(differing)} ({wording.some(list(paths))})")
     if entry.seeds != now.seeds:
         told.append(f"seeds {seeds_text(entry.seeds)} → {seeds_text(now.seeds)}")
     return f"{file} has changed since these runs: {'; '.join(told)}; {advice}" if told else ""
-
-
-def _some(texts: Sequence[str]) -> str:
-    return ", ".join(texts[:MAX_NAMED]) + (f" and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else "")
 
 
 def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:

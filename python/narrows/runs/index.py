@@ -9,14 +9,13 @@ import fcntl
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
-from narrows import atomic, native
+from narrows import atomic
 from narrows.errors import bad_input
-from narrows.experiment import Difference, Experiment, Pairs, case_name, is_plain, outline, place_of
-from narrows.experiment.parameters import ControllerUse, uses_of
+from narrows.experiment import ControllerUse, Difference, Experiment, Pairs, case_name, is_plain, outline, place_of
 from narrows.runs.backends import AXIS, MARK, Backend, split
 
 if TYPE_CHECKING:
@@ -121,14 +120,13 @@ class Entry:
 
 def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
     """What the index keeps of an experiment."""
-    registry = native.controllers()
     members = tuple(
         Member(
             hash=plan.hash,
             arm=plan.arm,
             axes=plan.axes,
             declared=plan.declared,
-            controllers=uses_of(plan.body, registry),
+            controllers=plan.controllers,
             warmup_ns=plan.warmup_ns,
             end_ns=plan.end_ns,
             backend=experiment.backend,
@@ -283,47 +281,21 @@ def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
     names = [key, *(member["hash"] for member in raw["members"])]
     if not all(isinstance(name, str) and is_plain(name) for name in names):
         raise bad_input(f"the index names a file outside its folder: {key}", "delete index.json and run again")
-    backend = Backend(raw.get("backend", Backend.SIM))  # an index may be older than this key
-    members = tuple(
-        Member(
-            hash=member["hash"],
-            arm=member["arm"],
-            axes=_pairs(member["axes"]),
-            declared=_pairs(member["declared"]),
-            controllers=tuple(
-                ControllerUse(use["traffic"], use["name"], use["ecn"], _pairs(use["parameters"]))
-                for use in member["controllers"]
-            ),
-            warmup_ns=member["warmup_ns"],
-            end_ns=member["end_ns"],
-            backend=backend,
-        )
-        for member in raw["members"]
-    )
-    return Entry(
-        identifier=key,
-        name=raw["name"],
-        title=raw["title"],
-        file=raw["file"],
-        place=raw.get("place", place_of(Path(raw["file"]))),  # an index may be older than this key
-        quick=raw["quick"],
-        sets=_pairs(raw["sets"]),
-        seeds=tuple(raw["seeds"]),
-        version=raw["version"],
-        command=raw["command"],
-        members=members,
-        differences=tuple(_difference(item) for item in raw["differences"]),
-        setting=_pairs(raw["setting"]),
-        backend=backend,
-        other_seeds=raw.get("other_seeds", "-seeds-" in key),  # an index may be older than this key
-        warnings=tuple(raw.get("warnings", ())),
-    )
+    backend = raw.get("backend", Backend.SIM)
+    older = {"place": place_of(Path(raw["file"])), "other_seeds": "-seeds-" in key}  # what older indexes lack
+    members = [{**member, "backend": backend} for member in raw["members"]]
+    differences = [{**item, "values": item["values"].items()} for item in raw["differences"]]
+    made: Entry = _as(Entry, {**older, **raw, "identifier": key, "members": members, "differences": differences})
+    return made
 
 
-def _difference(raw: Mapping[str, Any]) -> Difference:
-    values = tuple((str(case), str(value)) for case, value in raw["values"].items())
-    return Difference(path=raw["path"], values=values, declared=raw["declared"])
-
-
-def _pairs(raw: list[list[str]]) -> Pairs:
-    return tuple((key, value) for key, value in raw)
+def _as(kind: Any, raw: Any) -> Any:
+    """What JSON has made lists and texts of: a dataclass, a tuple, or a plain value."""
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{name: _as(hints[name], raw[name]) for name in hints if name in raw})  # type: ignore[operator]
+    if get_origin(kind) is tuple:
+        *kinds, last = get_args(kind)
+        kinds = [*kinds, last] if last is not Ellipsis else kinds * len(raw)
+        return tuple(_as(one, item) for one, item in zip(kinds, raw, strict=True))
+    return kind(raw)
