@@ -1,8 +1,11 @@
 """Every test has the real native module, and may steer it, in this process and in those it starts."""
 
+import json
 import os
 import shutil
+import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +23,7 @@ import steer  # noqa: E402, F401
 
 from narrows.cli import app  # noqa: E402
 
+NARROWS = Path(sys.executable).with_name("narrows")
 QUICK = 'quick = { end = "40s", warmup = "4s", drain = "10s"'
 FIG13 = CHECKOUT / "experiments" / "gemini" / "fig13" / "experiment.toml"
 
@@ -46,6 +50,25 @@ cc = "gemini"
 set = { "fabric.aqm.threshold.mark-at" = "50pkt" }
 [run]
 end = "3s"
+seeds = "1..=2"
+"""
+SMALL = """\
+[topology.two-datacenters]
+servers = 2
+[[traffic]]
+name = "web"
+between = "datacenters"
+arrivals = { poisson = { load = 0.5, of = "wan" } }
+size = { cdf = "web-search" }
+[[arm]]
+name = "cubic"
+cc = "cubic"
+[[arm]]
+name = "gemini"
+cc = "gemini"
+[run]
+end = "100ms"
+drain = "1s"
 seeds = "1..=2"
 """
 
@@ -78,6 +101,47 @@ def narrows(*arguments):
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     return Done(found.exit_code, found.stdout, found.stderr)
+
+
+def installed(environment, *arguments, program=NARROWS, timeout=240, **options):
+    """The command, in a process of its own with this environment."""
+    command = [program, *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, **options)
+
+
+def said_by(environment, *arguments, **options):
+    """What the command prints, which does not fail."""
+    done = installed(environment, *arguments, **options)
+    assert done.returncode == 0, (arguments, done.stderr)
+    return done.stdout
+
+
+def lines(printed):
+    """What a command printed for programs."""
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def until(found, seconds=60, *, why="it did not happen"):
+    """What is found at last."""
+    deadline = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < deadline, why
+        time.sleep(0.02)
+    return value
+
+
+def children(parent):
+    """Processes that this one started."""
+    try:
+        tasks = list(Path(f"/proc/{parent}/task").iterdir())
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def until_gone(processes, seconds=60):
+    """Processes end soon after what started them."""
+    until(lambda: not any(Path(f"/proc/{process}").exists() for process in processes), seconds, why="one lives on")
 
 
 @pytest.fixture(scope="session")
@@ -153,51 +217,60 @@ def gemini(tmp_path_factory):
 
 def flows(*rows, case="a", seed=1):
     """Flow rows from (size in bytes, completion time in ms or nothing)."""
-    return pl.DataFrame(
+    sizes, times = [size for size, _ in rows], [time for _, time in rows]
+    table = pl.DataFrame(
         {
-            "case": [case] * len(rows),
-            "arm": [case] * len(rows),
-            "seed": [seed] * len(rows),
-            "source": ["h1"] * len(rows),
-            "workload": ["web"] * len(rows),
-            "controller": ["cubic"] * len(rows),
-            "size_bytes": [size for size, _ in rows],
-            "fct_ns": [None if fct is None else int(fct * 1e6) for _, fct in rows],
-            "slowdown": [None if fct is None else float(fct) for _, fct in rows],
-            "retransmitted_bytes": [size // 10 for size, _ in rows],
-            "timeouts": [1] * len(rows),
-            "class": ["intra" if size < 1_000_000 else "inter" for size, _ in rows],
-            "dropped_bytes": [size // 20 for size, _ in rows],
-            "finished": [fct is not None for _, fct in rows],
+            "size_bytes": sizes,
+            "fct_ns": [None if time is None else int(time * 1e6) for time in times],
+            "slowdown": [None if time is None else float(time) for time in times],
+            "retransmitted_bytes": [size // 10 for size in sizes],
+            "class": ["intra" if size < 1_000_000 else "inter" for size in sizes],
+            "dropped_bytes": [size // 20 for size in sizes],
+            "finished": [time is not None for time in times],
+            "source": "h1",
+            "workload": "web",
+            "controller": "cubic",
+            "timeouts": 1,
         },
-        schema_overrides={"fct_ns": pl.UInt64, "seed": pl.UInt64, "size_bytes": pl.UInt64, "slowdown": pl.Float64},
+        schema_overrides={"fct_ns": pl.UInt64, "size_bytes": pl.UInt64, "slowdown": pl.Float64},
     )
+    return labelled(table, case, seed)
 
 
 def ports(*rows, case="a", seed=1):
     """Port rows from (node, role, sent, dropped, utilisation)."""
-    return pl.DataFrame(
+    table = pl.DataFrame(
         [
             {
-                "case": case, "arm": case, "seed": seed, "name": f"{node}->x", "node": node, "role": role,
+                "name": f"{node}->x", "node": node, "role": role,
                 "sent_packets": sent, "dropped_packets": dropped, "dropped_limit_packets": dropped,
                 "dropped_pool_packets": 0, "dropped_aqm_packets": 0, "marked_packets": 0, "utilisation": used,
                 "queue_p99_bytes": 0, "queue_mean_bytes": 125_000.0, "rate_bps": 1_000_000_000,
             }
             for node, role, sent, dropped, used in rows
-        ],
-        schema_overrides={"seed": pl.UInt64},
+        ]
     )  # fmt: skip
+    return labelled(table, case, seed)
+
+
+def labelled(table, case="a", seed=1):
+    """A table whose rows are of this run."""
+    return table.with_columns(case=pl.lit(case), arm=pl.lit(case), seed=pl.lit(seed, pl.UInt64))
+
+
+def samples(*rows, case="a", seed=1):
+    """Samples from (entity, time in ns, quantity, value)."""
+    schema = {"entity": pl.String, "time_ns": pl.UInt64, "quantity": pl.String, "value": pl.Float64}
+    return labelled(pl.LazyFrame(rows, schema=schema, orient="row"), case, seed)
 
 
 def frames(flow_frames, port_frames, series=None):
     """Frames of several runs."""
     from narrows.frames import Frames
 
-    empty = pl.LazyFrame(schema={"case": pl.String, "quantity": pl.String, "entity": pl.String, "value": pl.Float64})
     return Frames(
         pl.concat(flow_frames),
         pl.concat(port_frames),
-        series if series is not None else empty,
+        samples() if series is None else series,
         pl.DataFrame(schema={"case": pl.String}),
     )

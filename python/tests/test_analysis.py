@@ -37,8 +37,6 @@ def test_bounds():
     assert analysis.largest_scale(gigabit, 200e-6, 50) == pytest.approx(3.0)
     assert analysis.largest_scale(gigabit, 10e-3, 50) == pytest.approx(0.2264, abs=1e-4)
     assert analysis.least_threshold(TEN_GBPS, SHORT) == pytest.approx(11.9, abs=0.01)
-    assert analysis.largest_gain(TEN_GBPS, SHORT, 40) == pytest.approx(0.088, abs=0.001)
-    assert analysis.largest_cut(0.005, 0.010) == pytest.approx(1 / 3)
 
 
 def test_the_least_value_of_a_valley_is_found():

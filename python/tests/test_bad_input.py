@@ -1,37 +1,12 @@
-"""What users get wrong, and what interrupts them, with the real simulator and the installed command."""
+"""What users get wrong, with the real simulator and the installed command."""
 
 import hashlib
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
+from conftest import SMALL, installed
 
-NARROWS = Path(sys.executable).with_name("narrows")
-GOOD = """\
-[topology.two-datacenters]
-servers = 2
-[[traffic]]
-name = "web"
-between = "datacenters"
-arrivals = { poisson = { load = 0.5, of = "wan" } }
-size = { cdf = "web-search" }
-[[arm]]
-name = "cubic"
-cc = "cubic"
-[[arm]]
-name = "gemini"
-cc = "gemini"
-[run]
-end = "100ms"
-drain = "1s"
-seeds = "1..=2"
-"""
 SIZES = 'size = { cdf = "web-search" }'
 FROM_FILE = 'size = { file = "sizes.cdf" }'
 
@@ -92,25 +67,19 @@ FILES = [
     (b"this is not TOML {{{\n", r"bad\.toml:1:\d+: .+", "write TOML"),
     (bytes(range(128, 256)) * 40, r"bad\.toml: `bad\.toml` is not UTF-8 text", "save it as UTF-8"),
     (b'name = "a\x00b"\n', r"bad\.toml:1:10: .+", "write TOML"),
-    (GOOD.encode() + b"\0\0\0", r"bad\.toml:18:4: .+", "write TOML"),
+    (SMALL.encode() + b"\0\0\0", r"bad\.toml:18:4: .+", "write TOML"),
     (b"", r"bad\.toml: `topology` is missing", "add `topology`"),
 ]
 
 
-def narrows(environment, *arguments, **options):
-    return subprocess.run(
-        [NARROWS, *arguments], env=environment, capture_output=True, text=True, timeout=120, **options
-    )
-
-
-def refused(done, folder, *, out="runs"):
+def refused(done, folder):
     """Exit code 2, a sentence and one line of help, no traceback, nothing that could steer a terminal, no run."""
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", done.stderr)
     assert len(re.findall(r"^ *help: \S", done.stderr, re.MULTILINE)) == 1, done.stderr
-    assert not (folder / out).exists()
+    assert not (folder / "runs").exists()
     return done.stderr
 
 
@@ -118,61 +87,37 @@ def refused(done, folder, *, out="runs"):
 def test_a_mistake_has_its_place_its_sentence_and_a_way_out(
     real, folder, instead_of, written, place, sentence, help_line
 ):
-    assert instead_of in GOOD
-    (folder / "bad.toml").write_text(GOOD.replace(instead_of, written, 1))
+    assert instead_of in SMALL
+    (folder / "bad.toml").write_text(SMALL.replace(instead_of, written, 1))
     for verb in (("run", "bad.toml"), ("check", "bad.toml")):
-        text = refused(narrows(real, *verb), folder)
+        text = refused(installed(real, *verb), folder)
         assert text.splitlines()[0] == f"bad.toml:{place}: {sentence}"
         assert text.splitlines()[-1] == f"help: {help_line}"
         line = int(place.split(":")[0])
-        assert f"{line} | {GOOD.replace(instead_of, written, 1).splitlines()[line - 1]}" in text
+        assert f"{line} | {SMALL.replace(instead_of, written, 1).splitlines()[line - 1]}" in text
 
 
 @pytest.mark.parametrize(("content", "sentence"), CDFS)
 def test_a_bad_distribution_names_its_own_line(real, folder, content, sentence):
     (folder / "sizes.cdf").write_bytes(content)
-    (folder / "bad.toml").write_text(GOOD.replace(SIZES, FROM_FILE))
-    assert refused(narrows(real, "run", "bad.toml"), folder).startswith(f"bad.toml:7:17: {sentence}\n")
+    (folder / "bad.toml").write_text(SMALL.replace(SIZES, FROM_FILE))
+    assert refused(installed(real, "run", "bad.toml"), folder).startswith(f"bad.toml:7:17: {sentence}\n")
 
 
 @pytest.mark.parametrize(("content", "sentence", "help_line"), FILES)
 def test_what_is_not_an_experiment_is_refused(real, folder, content, sentence, help_line):
     (folder / "bad.toml").write_bytes(content)
-    text = refused(narrows(real, "run", "bad.toml"), folder)
+    text = refused(installed(real, "run", "bad.toml"), folder)
     assert re.match(sentence + "\n", text), text
     assert f"help: {help_line}" in text
 
 
-def test_a_folder_is_not_an_experiment(real, folder):
-    (folder / "empty").mkdir()
-    assert "empty holds no experiment.toml" in refused(narrows(real, "run", "empty"), folder)
-    assert "empty holds no experiment.toml" in refused(narrows(real, "check", "empty"), folder)
-    assert "there is no such file" in refused(narrows(real, "run", "absent.toml"), folder)
-
-
-def test_an_override_is_shown_as_it_was_given(real, folder):
-    (folder / "good.toml").write_text(GOOD)
-    text = refused(narrows(real, "run", "good.toml", "--set", 'run.ned="1s"'), folder)
-    assert text.splitlines()[0] == "--set:1:1: unknown key `ned`"
-    assert "has no value" in refused(narrows(real, "run", "good.toml", "--set", "run.end"), folder)
-    seeds = narrows(real, "run", "good.toml", "--seeds", "x")
-    assert "x names no seeds" in refused(seeds, folder)
-
-
-def test_an_output_folder_that_cannot_be_written_is_said_before_anything_runs(real, folder):
-    (folder / "good.toml").write_text(GOOD)
-    (folder / "file").write_text("mine")
-    text = refused(narrows(real, "run", "good.toml", "--out", "file/runs"), folder, out="file/runs")
-    assert text.startswith("error: cannot write to the output folder file/runs: Not a directory\n")
-    assert (folder / "file").read_text() == "mine"
-
-
 def test_a_mistake_leaves_finished_runs_as_they_are(real, folder):
-    (folder / "good.toml").write_text(GOOD)
-    assert narrows(real, "run", "good.toml", "--seeds", "1..1").returncode == 0
+    (folder / "good.toml").write_text(SMALL)
+    assert installed(real, "run", "good.toml", "--seeds", "1..1").returncode == 0
     before = hashes(folder / "runs")
-    (folder / "good.toml").write_text(GOOD.replace("load = 0.5", "load = 1.7"))
-    assert narrows(real, "run", "good.toml").returncode == 2
+    (folder / "good.toml").write_text(SMALL.replace("load = 0.5", "load = 1.7"))
+    assert installed(real, "run", "good.toml").returncode == 2
     assert hashes(folder / "runs") == before
 
 
@@ -193,18 +138,18 @@ def hashes(root):
 
 
 def test_the_same_plan_and_seed_are_the_same_bytes(real, folder):
-    (folder / "good.toml").write_text(GOOD)
+    (folder / "good.toml").write_text(SMALL)
     for out, jobs in (("one", "1"), ("other", "2")):
-        assert narrows(real, "run", "good.toml", "--out", out, "--jobs", jobs).returncode == 0
+        assert installed(real, "run", "good.toml", "--out", out, "--jobs", jobs).returncode == 0
     one, other = hashes(folder / "one"), hashes(folder / "other")
     assert len(one) == 4 * 6 + 1, "four runs of six files, and the index"
     assert one == other
 
 
 def test_the_number_of_threads_changes_no_table(real, folder):
-    (folder / "good.toml").write_text(GOOD)
+    (folder / "good.toml").write_text(SMALL)
     for threads in ("1", "2"):
-        made = narrows(real, "run", "good.toml", "--seeds", "1..1", "--out", threads, "--threads", threads)
+        made = installed(real, "run", "good.toml", "--seeds", "1..1", "--out", threads, "--threads", threads)
         assert made.returncode == 0, made.stderr
     one, two = hashes(folder / "1"), hashes(folder / "2")
     assert [name for name in one if one[name] != two[name]] == [name for name in one if name.endswith("manifest.json")]
@@ -216,77 +161,6 @@ def test_the_number_of_threads_changes_no_table(real, folder):
 
 
 def test_a_run_says_what_it_cost(real, folder):
-    (folder / "good.toml").write_text(GOOD)
-    done = narrows(real, "run", "good.toml")
+    (folder / "good.toml").write_text(SMALL)
+    done = installed(real, "run", "good.toml")
     assert re.search(r"packet-hops, \S+ ns of processor time each \(\S+ hold-loop steps\)", done.stdout)
-
-
-LONG = GOOD.replace('end = "100ms"', 'end = "20s"')
-
-
-def begin(environment, folder):
-    """A run of many seeds of which some are finished."""
-    (folder / "long.toml").write_text(LONG.replace('seeds = "1..=2"', 'seeds = "1..=40"'))
-    started = subprocess.Popen(
-        [NARROWS, "run", "long.toml", "--jobs", "2"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, start_new_session=True,
-    )  # fmt: skip
-    deadline = time.monotonic() + 90
-    while not list((folder / "runs").glob("*/*/manifest.json")):
-        assert time.monotonic() < deadline
-        assert started.poll() is None, started.communicate()
-        time.sleep(0.05)
-    return started
-
-
-def children(parent):
-    """Processes that this one started."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            text = status.read_text()
-        except OSError:
-            continue
-        if f"\nPPid:\t{parent}\n" in text:
-            found.append(int(status.parent.name))
-    return found
-
-
-def whole_runs(folder):
-    """Every run is whole: its tables can be read; nothing else lies about."""
-    import polars as pl
-
-    found = [path for path in (folder / "runs").glob("*/*") if path.is_dir()]
-    for run in found:
-        assert not run.name.startswith("."), f"{run} is half-written"
-        assert json.loads((run / "manifest.json").read_text())["packet_hops"] > 0
-        assert pl.read_parquet(run / "flows.parquet").height > 0
-    return {run.relative_to(folder).as_posix(): (run / "manifest.json").stat().st_mtime_ns for run in found}
-
-
-def test_an_interrupt_keeps_finished_runs_and_the_next_time_goes_on(real, folder):
-    started = begin(real, folder)
-    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: the whole foreground group hears it
-    _, errors = started.communicate(timeout=60)
-    assert started.returncode == 130
-    assert re.search(r"^interrupted: stopped; \d+ of 80 runs are finished and kept\n  help: ", errors, re.MULTILINE)
-    kept = whole_runs(folder)
-    assert 1 <= len(kept) < 80
-    (folder / "long.toml").write_text(LONG.replace('seeds = "1..=2"', 'seeds = "1..=1"'))
-    assert narrows(real, "run", "long.toml").returncode == 0
-    assert kept.items() <= whole_runs(folder).items(), "finished runs are not made again"
-
-
-def test_a_killed_command_leaves_nothing_half_written(real, folder):
-    started = begin(real, folder)
-    workers = children(started.pid)
-    assert workers
-    started.kill()
-    started.communicate(timeout=60)
-    deadline = time.monotonic() + 30
-    while any(Path(f"/proc/{worker}").exists() for worker in workers):
-        assert time.monotonic() < deadline, "a worker outlives its parent"
-        time.sleep(0.05)
-    (folder / "long.toml").write_text(LONG.replace('seeds = "1..=2"', 'seeds = "1..=1"'))
-    assert narrows(real, "run", "long.toml").returncode == 0
-    whole_runs(folder)

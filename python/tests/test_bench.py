@@ -7,21 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT
+from conftest import CHECKOUT, children, installed, lines, until, until_gone
 from typer.testing import CliRunner
 
-from narrows import native
+from narrows import marked, native
 from narrows.bench import callgrind, gate, ns3, tables, workloads
 from narrows.bench.gate import Baseline, Judged, Verdict
 from narrows.cli import app
 from narrows.errors import BadInput, EnvironmentLacks, RunFailed
 
-NARROWS = Path(sys.executable).with_name("narrows")
 KEYS = {
     "workload": str,
     "simulator": str,
@@ -57,7 +55,7 @@ def counts(monkeypatch):
 def test_json_is_a_line_for_each_workload_with_its_keys(counts):
     done = bench("w1", "W3", "--repeat", "2", "--json")
     assert done.exit_code == 0, done.output
-    records = [json.loads(text) for text in done.stdout.splitlines()]
+    records = lines(done.stdout)
     assert [record["workload"] for record in records] == ["W1", "W3"]
     for record in records:
         assert {name: type(record[name]) for name in KEYS} == KEYS
@@ -145,7 +143,7 @@ def test_the_gate_passes_on_what_was_accepted_and_fails_above(counts, folder):
     assert (good.exit_code, good.stderr) == (0, "")
     bad = bench("--check", baseline(folder, W1=400.0, W3=190.0), "--json")
     assert bad.exit_code == 1
-    assert [json.loads(text)["verdict"] for text in bad.stdout.splitlines()] == ["passes", "fails"]
+    assert [record["verdict"] for record in lines(bad.stdout)] == ["passes", "fails"]
     assert "more than 3 % above" in bad.stderr
     named = bench("W1", "--check", baseline(folder, W1=400.0, W3=190.0))
     assert named.exit_code == 0, "only W1 is asked for"
@@ -263,7 +261,7 @@ def test_peers_take_time_from_one_pass_and_packet_hops_from_the_other(folder):
     checkout(folder, 'mkdir -p "$1" && cp program "$1/w1" && echo 3.99')
     done = bench("W1", "--repeat", "1", "--no-instructions", "--peers", "--json")
     assert done.exit_code == 0, done.output
-    ours, peer = (json.loads(text) for text in done.stdout.splitlines())
+    ours, peer = lines(done.stdout)
     assert [record["simulator"] for record in (ours, peer)] == ["narrows", "ns-3"]
     assert (peer["workload"], peer["peer"], peer["peer_packet_hops"], peer["peer_drops"]) == (
         "W1",
@@ -291,11 +289,11 @@ def test_peers_that_cannot_be_built_are_told_before_anything_runs(folder, script
 def test_a_page_keeps_what_stands_around_its_tables(folder):
     page = folder / "page.md"
     page.write_text("before\n<!-- costs -->\nold\n<!-- /costs -->\nafter\n")
-    tables.replace_part(page, "costs", tables.markdown(("a", "b"), [["1", "2"]]))
+    marked.replace_part(page, "costs", tables.markdown(("a", "b"), [["1", "2"]]))
     expected = "before\n<!-- costs -->\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n<!-- /costs -->\nafter\n"
     assert page.read_text() == expected
     with pytest.raises(BadInput):
-        tables.replace_part(page, "peers", "")
+        marked.replace_part(page, "peers", "")
 
 
 def test_the_results_page_has_both_places(counts, folder):
@@ -330,26 +328,18 @@ def test_an_interrupt_is_a_hundred_and_thirty_and_leaves_no_child(folder, how, o
         [sys.executable, "-m", "narrows", "bench", "W1", *options], env=environment,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
-    deadline = time.monotonic() + 60
-    while not (found := children.read_text().split()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    found = until(lambda: children(started.pid))
     os.kill(started.pid, how)
     out, errors = started.communicate(timeout=30)
     assert (started.returncode, out, errors) == (130, "", "interrupted\n")
-    while any(Path(f"/proc/{child}").exists() for child in found):
-        assert time.monotonic() < deadline, "a child outlives its parent"
-        time.sleep(0.05)
+    until_gone(found)
     assert not (folder / "new.toml").exists()
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_the_real_count_is_the_same_twice_and_the_gate_works_on_it(real, folder):
     def run(*arguments):
-        return subprocess.run(
-            [NARROWS, "bench", *arguments], env=real, capture_output=True, text=True, timeout=240, check=False
-        )
+        return installed(real, "bench", *arguments, timeout=240)
 
     assert run("W1", "--update", "true.toml").returncode == 0
     once = gate.read(Path("true.toml"))
@@ -365,10 +355,7 @@ def test_the_real_count_is_the_same_twice_and_the_gate_works_on_it(real, folder)
 
 
 def test_the_real_child_measures_the_simulation_alone(real, folder):
-    done = subprocess.run(
-        [NARROWS, "bench", "W1", "--repeat", "2", "--no-instructions", "--json"],
-        env=real, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+    done = installed(real, "bench", "W1", "--repeat", 2, "--no-instructions", "--json", timeout=240)
     assert (done.returncode, done.stderr) == (0, "")
     record = json.loads(done.stdout)
     # 1 Gbit/s is 81,274 packets of 1,538 bytes a second; each crosses three ports, and so does its acknowledgement.

@@ -4,21 +4,17 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from conftest import flows, frames, ports
+from conftest import flows, frames, labelled, ports, samples
 
 from narrows import columns
 from narrows.measures.named import NotEvaluable, value_by_seed
 
 
-def labelled(rows, schema):
-    table = pl.DataFrame(rows, schema=schema, orient="row")
-    return table.with_columns(case=pl.lit("a"), arm=pl.lit("a"), seed=pl.lit(1, pl.UInt64))
-
-
 def ends(*rows):
     """Ends of bridges, each with its packets with data and its marked ones."""
-    zeros = [0 if dtype == pl.UInt64 else "x" for dtype in columns.tables()["bridges"].schema.values()]
-    table = labelled([zeros] * len(rows), columns.tables()["bridges"].schema)
+    schema = columns.tables()["bridges"].schema
+    zeros = [0 if dtype == pl.UInt64 else "x" for dtype in schema.values()]
+    table = labelled(pl.DataFrame([zeros] * len(rows), schema=schema, orient="row"))
     data, marked = zip(*rows, strict=True)
     return table.with_columns(data_packets=pl.Series(data), marked_packets=pl.Series(marked))
 
@@ -27,11 +23,9 @@ def run(*, bridges=((900, 90), (100, 5)), windows=(), lost=0):
     port = ports(("b", "wan", 1_000, 0, 0.5), ("c", "wan", 400, 0, 0.1)).with_columns(
         lost_on_wire_packets=pl.Series([lost, 3], dtype=pl.UInt64), sent_bytes=pl.Series([9, 1], dtype=pl.UInt64)
     )
-    samples = [("flow-0", at, "window_packets", window) for at, window in enumerate(windows)]
-    samples += [("flow-1", at, "window_packets", 7.0) for at in range(5)]
-    schema = {"entity": pl.String, "time_ns": pl.UInt64, "quantity": pl.String, "value": pl.Float64}
-    series = labelled(samples if windows else [], schema).lazy()
-    table = frames([flows((10, 1))], [port], series)
+    taken = [("flow-0", at, "window_packets", window) for at, window in enumerate(windows)]
+    taken += [("flow-1", at, "window_packets", 7.0) for at in range(5)]
+    table = frames([flows((10, 1))], [port], samples(*(taken if windows else [])))
     return replace(table, bridges=ends(*bridges) if bridges else pl.DataFrame())
 
 

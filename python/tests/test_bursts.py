@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from conftest import flows, frames, ports
+from conftest import flows, frames, ports, samples
 
 from narrows.measures.named import NotEvaluable, value_by_seed
 
@@ -12,12 +12,8 @@ MS = 1_000_000
 def run(*bins):
     """Bins of 1 ms of a port of the WAN and of one that is none, of which the last four count."""
     rows = [(entity, (at + 1) * MS, "sent_bps", value) for entity in ("b->x", "t->x") for at, value in enumerate(bins)]
-    schema = {"entity": pl.String, "time_ns": pl.UInt64, "quantity": pl.String, "value": pl.Float64}
-    series = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-        case=pl.lit("a"), arm=pl.lit("a"), seed=pl.lit(1, pl.UInt64)
-    )
     port = ports(("b", "wan", 1, 0, 0.5), ("t", "fabric", 1, 0, 0.5))
-    return frames([flows((10, 1))], [port.with_columns(measured_ns=pl.lit(4 * MS, pl.UInt64))], series.lazy())
+    return frames([flows((10, 1))], [port.with_columns(measured_ns=pl.lit(4 * MS, pl.UInt64))], samples(*rows))
 
 
 def test_burstiness_is_of_the_bins_after_the_warmup():

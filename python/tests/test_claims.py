@@ -6,10 +6,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import CHECKOUT, flows, frames, ports
+from conftest import CHECKOUT, TESTS, flows, frames, ports
 from hypothesis import given
 from hypothesis import strategies as st
 
+from narrows import api
 from narrows.claims import Binding, Claim, Instead, Paper, catalogue, judge, relations, scorecard
 from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
 from narrows.errors import BadInput
@@ -209,47 +210,15 @@ def test_a_tail_of_few_flows_is_not_evaluable():
         value_by_seed(sample(), "fct_small_p99", ("slow",))
 
 
-def test_every_measure_is_tested_or_refused_above():
-    tested = {
-        ALIASES.get(mark.args[1][n][0], mark.args[1][n][0])
-        for mark in test_measures.pytestmark
-        for n in range(len(mark.args[1]))
-    }
-    elsewhere = {"goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts"}
-    elsewhere |= {"goodput_total", "rtt_long"}  # test_long_lived.py
-    elsewhere |= {"inter_over_intra", "round_trip_ratio", "shared_equally_up_to", "jain_all", "time_to_share"}
-    elsewhere |= {"loss_that_slows"}  # test_sharing.py
-    elsewhere |= {"burstiness_wan"}  # test_bursts.py
-    elsewhere |= {"marked_share", "lost_on_wire", "window_cuts", "cuts_per_loss", "completion_reduced_most"}
-    elsewhere |= {"cut_inside", "cut_across", "peak_queue"}  # test_joining.py
-    elsewhere |= {"queue_median", "queue_spread", "queue_std", "queue_range", "queue_mean", "queue_max"}
-    elsewhere |= {"utilisation_line"}  # test_queues.py
-    elsewhere |= {"convergence", "steps_converged", "jain_steps", "goodput_std", "first_cut"}  # test_steps.py
-    elsewhere |= {"request_median", "request_p95", "request_p999", "request_timeout_share"}  # test_requests.py
-    elsewhere |= {"request_mean_least", "request_timeout_share_most"}
-    elsewhere |= {"servers_with_timeouts", "servers_with_any_timeout"}
-    elsewhere |= {"message_mean", "message_p95", "background_timeouts", "gain_rank_of_messages"}
-    assert set(MEASURES) - tested - elsewhere == {
-        "fct_small_p99", "payload", "share_of_bytes_in_largest_tenth", "utilisation_wan_busiest", "utilisation_watched",
-    }  # fmt: skip
+def test_every_measure_is_named_by_a_test():
+    tests = "".join(path.read_text() for path in TESTS.glob("test_*.py"))
+    called = {name: [name, *(alias for alias, own in ALIASES.items() if own == name)] for name in MEASURES}
+    assert [name for name, names in called.items() if not any(f'"{one}"' in tests for one in names)] == []
 
 
 def claim(order=(), accept=None, scenario="S", kind="ordering", schemes=("fast", "slow")):
-    return Claim(
-        "c",
-        "Fig.",
-        (scenario,) if isinstance(scenario, str) else scenario,
-        "m",
-        schemes,
-        kind,
-        "",
-        "",
-        accept,
-        order,
-        True,
-        "H",
-        "",
-    )
+    scenarios = (scenario,) if isinstance(scenario, str) else scenario
+    return Claim("c", "Fig.", scenarios, "m", schemes, kind, "", "", accept, order, True, "H", "")
 
 
 def verdict(made, binding, *, figures=None, quick=False):
@@ -273,24 +242,18 @@ def test_a_factor_is_worked_out():
 
 
 def test_an_accepted_interval_is_written_with_its_decimals():
-    from dataclasses import replace
-
-    from narrows.claims import scorecard
-
     made = claim(("fct_all(fast) < fct_all(slow)",))
     bounds = ((0.6, 0.85), (2, float("inf")), (float("-inf"), 5), (10, 20), (0.123, 1))
-    assert [scorecard.accepted(replace(made, accept=pair)) for pair in bounds] == [
+    assert [scorecard.accepted(dataclasses.replace(made, accept=pair)) for pair in bounds] == [
         "0.60–0.85", "at least 2", "at most 5", "10–20", "0.123–1.000",
     ]  # fmt: skip
     small = ((-1e-6, 1e-6), (0, 2e-5), (-5, 5), (-math.inf, math.inf))
-    assert [scorecard.accepted(replace(made, accept=pair)) for pair in small] == [
+    assert [scorecard.accepted(dataclasses.replace(made, accept=pair)) for pair in small] == [
         "-1e-06 to 1e-06", "0 to 2e-05", "-5 to 5", "any value",
     ]  # fmt: skip
 
 
 def test_intervals_of_several_values_are_all_written():
-    from narrows.claims import scorecard
-
     each = dataclasses.replace(claim(accept=(0, 99), kind="number"), accept_each=((19, 21), (60.5, math.inf)))
     assert scorecard.accepted(each) == "19–21, at least 60.5"
     found = verdict(each, Binding(computed=lambda: (20, 65)), figures={})
@@ -327,21 +290,23 @@ def test_slack_lifts_a_rank_by_one_and_no_more():
 LOST = "plr_dcn(slow) / plr_dcn(fast)"
 
 
+def lossy(sent=100, **losses):
+    """By case how many packets the fabric drops in each seed, of so many that a host sends."""
+    runs = [(case, seed, lost) for case, of in losses.items() for seed, lost in enumerate(of, 1)]
+    rows = [(("h1", "host", sent, 0, 0.1), ("t", "fabric", 100, lost, 0.1)) for _, _, lost in runs]
+    made = [flows((10, 1), case=case, seed=seed) for case, seed, _ in runs]
+    return {"fig": frames(made, [ports(*own, case=run[0], seed=run[1]) for run, own in zip(runs, rows, strict=True)])}
+
+
 @pytest.mark.parametrize(
     ("fast", "slow", "word"),
     [((0, 0), (5, 5), "holds"), ((0, 0), (1, 1), "partly"), ((2, 2), (30, 30), "holds"), ((2, 2), (10, 10), "fails")],
     ids=["nearly nothing, and much", "nearly nothing, and little", "a ratio", "a smaller ratio"],
 )
 def test_a_denominator_near_zero_is_judged_as_the_claim_says(fast, slow, word):
-    tables = [
-        ports(("h1", "host", 100, 0, 0.1), ("t", "fabric", 100, lost, 0.1), case=case, seed=seed)
-        for case, losses in (("fast", fast), ("slow", slow))
-        for seed, lost in enumerate(losses, 1)
-    ]
-    runs = [flows((10, 1), case=case, seed=seed) for case in ("fast", "slow") for seed in (1, 2)]
     parts = (("plr_dcn(fast)", (0.0, 1000.0)), ("plr_dcn(slow)", (3000.0, math.inf)))
     bound = Binding((LOST,), instead=Instead("plr_dcn(fast)", 1000.0, parts))
-    found = verdict(claim(accept=(10, math.inf), kind="ratio"), bound, figures={"fig": frames(runs, tables)})
+    found = verdict(claim(accept=(10, math.inf), kind="ratio"), bound, figures=lossy(fast=fast, slow=slow))
     assert found.word == word
 
 
@@ -355,26 +320,14 @@ def test_the_largest_is_that_of_the_means():
 
 
 def test_where_some_seeds_have_no_value_a_claim_does_not_hold():
-    tables = [
-        ports(("h1", "host", 100, 0, 0.1), ("t", "fabric", 100, lost, 0.1), case=case, seed=seed)
-        for case, losses in (("fast", (1, 0)), ("slow", (30, 0)))
-        for seed, lost in enumerate(losses, 1)
-    ]
-    runs = [flows((10, 1), case=case, seed=seed) for case in ("fast", "slow") for seed in (1, 2)]
-    found = verdict(claim(accept=(10, math.inf), kind="ratio"), Binding((LOST,)), figures={"fig": frames(runs, tables)})
+    data = lossy(fast=(1, 0), slow=(30, 0))
+    found = verdict(claim(accept=(10, math.inf), kind="ratio"), Binding((LOST,)), figures=data)
     assert found.word == "partly"
     assert "in 1 of 2 seeds" in found.reason
 
 
 def test_a_ratio_of_what_is_rare_is_that_of_the_means():
-    losses = {"fast": (10, 10, 10, 10, 1), "slow": (20, 20, 20, 20, 100)}
-    tables = [
-        ports(("h1", "host", 1000, 0, 0.1), ("t", "fabric", 100, lost, 0.1), case=case, seed=seed)
-        for case, of in losses.items()
-        for seed, lost in enumerate(of, 1)
-    ]
-    runs = [flows((10, 1), case=case, seed=seed) for case in losses for seed in range(1, 6)]
-    data = {"fig": frames(runs, tables)}
+    data = lossy(1000, fast=(10, 10, 10, 10, 1), slow=(20, 20, 20, 20, 100))
     each = verdict(claim(accept=(10, math.inf), kind="ratio"), Binding((LOST,)), figures=data)
     assert (each.word, each.estimate.mean) == ("holds", pytest.approx((4 * 2 + 100) / 5))
     together = verdict(claim(accept=(10, math.inf), kind="ratio"), Binding((LOST,), of_means=True), figures=data)
@@ -390,15 +343,8 @@ def test_what_did_not_finish_is_not_left_out():
 
 
 def test_a_reduction_from_nothing_fails():
-    data = frames(
-        [flows((10, 1), case=case) for case in ("fast", "slow")],
-        [
-            ports(("t", "fabric", 100, lost, 0.1), ("h1", "host", 100, 0, 0.1), case=case)
-            for case, lost in (("fast", 1), ("slow", 0))
-        ],
-    )
     reduced = Binding(("1 - plr_dcn(fast) / plr_dcn(slow)",))
-    found = verdict(claim(accept=(0.3, 1), kind="ratio"), reduced, figures={"fig": data})
+    found = verdict(claim(accept=(0.3, 1), kind="ratio"), reduced, figures=lossy(fast=(1,), slow=(0,)))
     assert (found.word, found.estimate.mean) == ("fails", -math.inf)
 
 
@@ -584,8 +530,6 @@ def test_a_measure_may_be_of_one_traffic():
 
 
 def test_the_papers_setup_is_judged_from_ports_and_flows(gemini, monkeypatch):
-    from narrows import api
-
     monkeypatch.chdir(gemini)
     data = api.load("gemini-fig13-quick").frames
     verdicts = {item.claim.identifier: item for item in judge(GEMINI, {"fig13": data, "fig04": data}, quick=False)}

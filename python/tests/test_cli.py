@@ -6,18 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import narrows
+from conftest import lines, narrows
 from typer.testing import CliRunner
 
 from narrows import native
 from narrows.cli import app, progress
-from narrows.experiment import MAX_SEEDS
+from narrows.experiment import MAX_SEEDS, Experiment
 from narrows.runs.running import Progress
-
-
-def lines(done):
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
 
 CONTROLLERS = [item["name"] for item in native.controllers()]
 SEEDS_HELP = (
@@ -34,6 +29,10 @@ ERRORS = [
         "typo.toml:2:1: unknown key `arn`\n  |\n2 | arn = 1\n  | ^^^\nhelp: did you mean `arm`?\n",
     ),
     (
+        ("run", "two.toml", "--set", 'run.ned="1s"'),
+        '--set:1:1: unknown key `ned`\n  |\n1 | run.ned="1s"\n  | ^^^^^^^\nhelp: did you mean `end`?\n',
+    ),
+    (
         ("run", "two.toml", "--set", "run.end"),
         'error: --set run.end has no value\n  help: write --set key=value, for example --set run.end="20s"\n',
     ),
@@ -44,12 +43,15 @@ ERRORS = [
             "  help: choose another folder with --out, or change its permissions\n"
         ),
     ),
-    (
-        ("run", "empty"),
+    *(
         (
-            "error: empty holds no experiment.toml, nor does a folder in it\n"
-            "  help: give an experiment file, or a folder of such folders\n"
-        ),
+            (verb, "empty"),
+            (
+                "error: empty holds no experiment.toml, nor does a folder in it\n"
+                "  help: give an experiment file, or a folder of such folders\n"
+            ),
+        )
+        for verb in ("run", "check")
     ),
     (
         ("report", "two"),
@@ -72,6 +74,7 @@ def test_bad_input_is_two_and_printed_as_it_is(two_arms, folder, arguments, mess
     (folder / "empty").mkdir()
     done = narrows(*arguments)
     assert (done.returncode, done.stderr, done.stdout) == (2, message, "")
+    assert not (folder / "runs").exists()
 
 
 def test_run_then_again_then_report_and_compare(two_arms, folder):
@@ -87,7 +90,7 @@ def test_run_then_again_then_report_and_compare(two_arms, folder):
     assert narrows("run", "two.toml").stdout.startswith("two: 0 runs made, 4 were there")
     assert narrows("report", "two").stdout == "runs/reports/report-two.html\n"
     assert (folder / "runs" / "reports" / "report-two.html").stat().st_size < 8_000_000
-    compared = lines(narrows("compare", "two", "--json"))
+    compared = lines(narrows("compare", "two", "--json").stdout)
     assert {item["other"] for item in compared} == {"gemini"}
     small = next(item for item in compared if item["measure"] == "fct_small_mean")
     assert small["ratio"] < 1
@@ -100,7 +103,7 @@ def test_a_folder_runs_every_experiment_in_it(folder, two_arms):
     inner.mkdir(parents=True)
     two_arms.rename(inner / "experiment.toml")
     done = narrows("run", "set", "--json", "--seeds", "1..1")
-    events = lines(done)
+    events = lines(done.stdout)
     assert [event["event"] for event in events] == ["run", "run", "finished"]
     assert events[-1]["holds_per_packet_hop"] == pytest.approx(1.5, rel=0.9)
     assert events[-1]["wall_s"] > 0
@@ -170,7 +173,7 @@ def test_a_number_of_threads_or_jobs_that_no_machine_has_is_two(two_arms, folder
 
 
 def test_seeds_on_the_command_line_include_the_last(two_arms):
-    events = lines(narrows("check", "two.toml", "--seeds", "1..10", "--json"))
+    events = lines(narrows("check", "two.toml", "--seeds", "1..10", "--json").stdout)
     assert events[0]["seeds"] == list(range(1, 11))
     assert [event["event"] for event in events] == [
         "experiment", "plan", "plan", *["difference"] * (len(events) - 3),
@@ -181,7 +184,7 @@ def test_check_takes_a_folder_as_run_does(folder, two_arms):
     for name in ("one", "other"):
         (folder / "set" / name).mkdir(parents=True)
         (folder / "set" / name / "experiment.toml").write_text(two_arms.read_text().replace('"two"', f'"{name}"'))
-    events = lines(narrows("check", "set", "--json"))
+    events = lines(narrows("check", "set", "--json").stdout)
     assert [event["name"] for event in events if event["event"] == "experiment"] == ["one", "other"]
     refused = narrows("check", "set", "--plans", "plans")
     assert (refused.returncode, refused.stdout) == (2, "")
@@ -189,8 +192,6 @@ def test_check_takes_a_folder_as_run_does(folder, two_arms):
 
 
 def test_check_writes_plans_as_narrowsd_takes_them_and_overwrites_none(folder, two_arms):
-    from narrows.experiment import Experiment
-
     done = narrows("check", "two.toml", "--plans", "plans")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-2:] == ["plans/cubic.json", "plans/gemini.json"]
@@ -212,8 +213,6 @@ def test_check_shows_units(two_arms):
 
 
 def test_without_the_native_module_it_is_three(two_arms, monkeypatch):
-    from narrows import native
-
     def absent():
         raise native.EnvironmentLacks("the simulator's native module cannot be loaded")
 
@@ -224,11 +223,11 @@ def test_without_the_native_module_it_is_three(two_arms, monkeypatch):
 
 def test_version_controllers_and_doctor(folder):
     assert narrows("--version").stdout == f"narrows {native.version()}\n"
-    assert [item["name"] for item in lines(narrows("cc", "list", "--json"))] == CONTROLLERS
+    assert [item["name"] for item in lines(narrows("cc", "list", "--json").stdout)] == CONTROLLERS
     assert "the marking threshold of the switches" in narrows("cc", "show", "gemini").stdout
     done = narrows("doctor", "--json")
     assert done.returncode == 0
-    assert all(item["good"] for item in lines(done) if item["required"])
+    assert all(item["good"] for item in lines(done.stdout) if item["required"])
     assert not (folder / "runs").exists()
 
 
@@ -236,7 +235,7 @@ def test_doctor_without_a_writable_folder_is_three(folder):
     (folder / "file").write_text("")
     done = narrows("doctor", "--json", "--out", "file/runs")
     assert done.returncode == 3
-    lacking = [item["subject"] for item in lines(done) if item["required"] and not item["good"]]
+    lacking = [item["subject"] for item in lines(done.stdout) if item["required"] and not item["good"]]
     assert lacking == ["output folder"]
 
 
@@ -244,7 +243,7 @@ def test_reproduce_runs_draws_judges_and_reports(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
     done = narrows("reproduce", "gemini/fig04", "--quick", "--json")
     assert (done.stderr, done.returncode) == ("", 0)
-    events = lines(done)
+    events = lines(done.stdout)
     runs = [event for event in events if event["event"] == "run"]
     assert len(runs) == 18
     assert all(event["skipped"] for event in runs), "Fig. 4 shares every run with Fig. 13"
@@ -271,7 +270,7 @@ def test_reproduce_runs_draws_judges_and_reports(gemini, monkeypatch):
     table = (gemini / "runs" / "reports" / "claims-gemini-quick.md").read_text()
     assert all(f"| {name} (" in table for name in everything)
     strict = narrows("reproduce", "gemini/fig04", "gemini/fig13", "--quick", "--strict", "--json")
-    failing = [event["id"] for event in lines(strict) if event.get("verdict") == "fails"]
+    failing = [event["id"] for event in lines(strict.stdout) if event.get("verdict") == "fails"]
     assert strict.returncode == (1 if failing else 0)
     assert failing, "of runs so short"
 
@@ -296,7 +295,7 @@ def test_reproduce_names_what_there_is(gemini, monkeypatch):
 
 def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
-    events = lines(narrows("reproduce", "--json"))
+    events = lines(narrows("reproduce", "--json").stdout)
     figures = {event["figure"]: event for event in events if event["event"] == "figure"}
     assert figures["gemini/fig13"]["run"] == ["quick"]
     assert "gem-072" in figures["gemini/fig13"]["claims"]
@@ -336,7 +335,7 @@ def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_p
 
 def test_a_claim_is_reproduced_by_its_name(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
-    events = lines(narrows("reproduce", "gem-072", "--quick", "--json"))
+    events = lines(narrows("reproduce", "gem-072", "--quick", "--json").stdout)
     assert [event["id"] for event in events if event["event"] == "claim"] == ["gem-072"]
     printed = narrows("reproduce", "gem-072", "gemini/fig13", "--quick").stdout
     assert "\ngemini/fig13, gem-072 (quick), 12 claims: " in printed, "what was counted, and not the paper"

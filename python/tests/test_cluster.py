@@ -10,12 +10,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT, STEERED
-from test_killing import EXPERIMENT, NARROWS, beside, children, finish, gone, whole, written
+from conftest import CHECKOUT, NARROWS, STEERED, children, installed, lines, until, until_gone
+from test_killing import EXPERIMENT, beside, finish, whole, written
 
 pytestmark = [
     pytest.mark.system,
@@ -73,7 +72,7 @@ class RayCluster:
             except ProcessLookupError:
                 continue
         process.communicate()
-        assert gone(family, 10)
+        until_gone(family, 10)
 
     def end(self):
         for node in reversed(list(self.nodes)):
@@ -112,18 +111,15 @@ def local(real, tmp_path_factory):
     """The same runs by processes of this machine."""
     folder = tmp_path_factory.mktemp("local")
     (folder / "many.toml").write_text(LONGER)
-    subprocess.run([NARROWS, "run", "many.toml"], cwd=folder, env=real, check=True, capture_output=True, timeout=300)
+    installed(real, "run", "many.toml", cwd=folder, check=True, timeout=300)
     found = whole(folder / "runs")
     assert len(found) == RUNS
     return found
 
 
 def until_some_are_finished(command, root, number):
-    deadline = time.monotonic() + 120
-    while len(written(root)) < number:
-        assert command.poll() is None, command.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: len(written(root)) >= number or command.poll() is not None, 120)
+    assert command.poll() is None, command.communicate()
 
 
 def test_a_node_that_dies_costs_no_run(cluster, folder, local):
@@ -131,9 +127,7 @@ def test_a_node_that_dies_costs_no_run(cluster, folder, local):
     (folder / "many.toml").write_text(LONGER)
     command = cluster.command(folder, "runs")
     until_some_are_finished(command, folder / "runs", 2)
-    deadline = time.monotonic() + 10
-    while len(cluster.tasks()) < 2:  # between two tasks a process has no name
-        assert time.monotonic() < deadline, "both nodes work"
+    until(lambda: len(cluster.tasks()) == 2, 10, why="both nodes work")  # between two tasks a process has no name
     cluster.kill(NODE)
     assert len(written(folder / "runs")) < RUNS
     said = finish(command)
@@ -156,7 +150,7 @@ def test_the_command_goes_on_where_it_was_ended(cluster, folder, local, how):
     if how != signal.SIGKILL:
         assert re.search(rf"stopped; \d+ of {RUNS} runs are finished and kept", errors)
         assert beside(folder / "runs") == []
-    assert gone(tasks, 20), "a task outlives its command"
+    until_gone(tasks, 20)
     kept = written(folder / "runs")
     assert whole(folder / "runs").items() <= local.items()
     said = finish(cluster.command(folder, "runs"))
@@ -207,18 +201,14 @@ def test_a_run_for_which_no_node_has_memory_is_named(real, folder):
 def test_a_run_that_fits_no_node_is_refused_and_one_that_fits_is_made(cluster, folder):
     """The node has one processor."""
     (folder / "many.toml").write_text(EXPERIMENT.replace("1..=15", "1..=1"))
-    made = {}
-    for threads in ("2", "1"):
-        command = [NARROWS, "run", "many.toml", "--on", "ray", "--ray-address", cluster.address, "--threads", threads]
-        made[threads] = subprocess.run(
-            command, cwd=folder, env=cluster.environment, capture_output=True, text=True, timeout=60
-        )
-    assert (made["2"].returncode, made["2"].stdout) == (3, "")
-    assert made["2"].stderr == (
+    command = ["run", "many.toml", "--on", "ray", "--ray-address", cluster.address, "--threads"]
+    two, one = (installed(cluster.environment, *command, threads, timeout=60) for threads in (2, 1))
+    assert (two.returncode, two.stdout) == (3, "")
+    assert two.stderr == (
         "error: a run with --threads 2 needs a node of 2 processors; the largest of the cluster has 1\n"
         "  help: give fewer --threads, or let a larger node join the cluster first\n"
     )
-    assert made["1"].returncode == 0, made["1"].stderr
+    assert one.returncode == 0, one.stderr
 
 
 def test_as_many_tasks_fly_as_nodes_have_processors_for(cluster, monkeypatch):
@@ -260,11 +250,9 @@ def test_a_cluster_that_goes_away_ends_the_command_and_keeps_what_is_finished(cl
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_what_is_no_address_is_said_at_once(real, folder, address, how):
     (folder / "many.toml").write_text(EXPERIMENT)
-    command = [NARROWS, "run", "many.toml", "--on", "ray"]
-    if how == "option":
-        command += ["--ray-address", address]
+    option = ["--ray-address", address] if how == "option" else []
     environment = real | ({"RAY_ADDRESS": address} if how == "environment" else {})
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=20)
+    done = installed(environment, "run", "many.toml", "--on", "ray", *option, timeout=20)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
         f"error: '{address}' is not the address of a Ray cluster\n  help: write HOST:PORT, as in 10.0.0.1:6379"
@@ -275,22 +263,16 @@ def test_what_is_no_address_is_said_at_once(real, folder, address, how):
 def test_auto_is_the_cluster_that_ray_finds(cluster, folder, how):
     """Ray finds it by a file in its folder, or by the processes of this machine."""
     (folder / "many.toml").write_text(EXPERIMENT.replace("1..=15", "1..=1"))
-    command = [NARROWS, "run", "many.toml", "--on", "ray", "--json"]
-    if how == "option":
-        command += ["--ray-address", "auto"]
+    option = ["--ray-address", "auto"] if how == "option" else []
     environment = cluster.environment | ({"RAY_ADDRESS": "auto"} if how == "environment" else {})
-    said = finish(
-        subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-    )
-    assert [run["skipped"] for run in said] == [False, False]
+    done = installed(environment, "run", "many.toml", "--on", "ray", "--json", *option)
+    assert done.returncode == 0, done.stderr
+    assert [run["skipped"] for run in lines(done.stdout)[:-1]] == [False, False]
 
 
 def test_a_cluster_that_is_not_there_is_said_soon(real, folder):
     (folder / "many.toml").write_text(EXPERIMENT)
-    absent = [NARROWS, "run", "many.toml", "--on", "ray", "--ray-address", f"{HEAD}:9"]
-    done = subprocess.run(absent, cwd=folder, env=real, capture_output=True, text=True, timeout=20)
+    done = installed(real, "run", "many.toml", "--on", "ray", "--ray-address", f"{HEAD}:9", timeout=20)
     assert done.returncode == 3
     assert re.match(rf"error: no Ray cluster at {HEAD}:9: .*refused\n  help: start one with `ray start", done.stderr)
     assert "Traceback" not in done.stderr

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from narrows import columns, reference, wording
 from narrows.experiment import identifier
-from narrows.experiment.parameters import value_text
 from narrows.figures.palette import KNOWN, colours
 from narrows.measures import named
 
@@ -114,24 +113,6 @@ def test_quantities_have_their_unit():
     assert [wording.duration(seconds) for seconds in (9.5, 16.5, 16.4, 35)] == ["9.5 s", "16.5 s", "16 s", "35 s"]
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "text"),
-    [
-        ("auto", "rate", "auto"),
-        ({"packets": 50}, "packets", "50pkt"),
-        ({"span": 5_000_000_000}, "span", "5ms"),
-        ({"rate": 1_000_000_000}, "rate", "1Gbps"),
-        ({"real": 209_715}, {"real": {"bits": 20}}, "0.2"),
-        ({"switch": True}, "switch", "true"),
-        ({"choice": 1}, {"choice": ["round", "timer"]}, "timer"),
-        ({"count": 4}, "count", "4"),
-        ({"bytes": 10_000_000}, "bytes", "10MB"),
-    ],
-)
-def test_parameters_read_as_they_are_written(value, kind, text):
-    assert value_text(value, kind) == text
-
-
 def test_a_controller_has_one_colour_everywhere():
     assert colours(["gemini", "mine"])["gemini"] == colours(["bbr", "gemini"])["gemini"] == KNOWN["gemini"]
     many = [f"arm {number}" for number in range(9)]
@@ -157,12 +138,6 @@ def test_what_is_no_scheme_has_no_scheme_s_colour():
 def test_an_identifier_is_a_plain_file_name(name, quick, sets):
     made = identifier(name, quick=quick, sets=sets)
     assert re.fullmatch(r"[0-9A-Za-z_][0-9A-Za-z._+-]*", made)
-
-
-def test_a_real_parameter_prints_as_it_was_written():
-    assert value_text({"real": 129}, {"real": {"bits": 30}}) == "1.2e-7"
-    assert value_text({"real": 102}, {"real": {"bits": 10}}) == "0.1"
-    assert value_text({"real": 717}, {"real": {"bits": 10}}) == "0.7"
 
 
 def test_the_librarys_reference_is_its_docstrings():

@@ -6,10 +6,10 @@ import shutil
 
 import polars as pl
 import pytest
-from conftest import CHECKOUT, TWO_ARMS
+from conftest import CHECKOUT, TWO_ARMS, lines
 from typer.testing import CliRunner
 
-from narrows import native
+from narrows import marked, native
 from narrows.claims.folders import Figure
 from narrows.cli.app import app
 from narrows.errors import BadInput
@@ -222,16 +222,12 @@ def test_the_table_has_both_worlds_and_tells_what_lies_outside():
 def test_the_table_is_written_between_the_markers_of_a_page(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- table -->\nold\n<!-- /table -->\nafter\n")
-    assert table.filled(page, "new\n") == "before\n<!-- table -->\nnew\n<!-- /table -->\nafter\n"
+    assert marked.filled(page, table.MARK, "new") == "before\n<!-- table -->\nnew\n<!-- /table -->\nafter\n"
     page.write_text("<!-- table -->\n")
     with pytest.raises(BadInput, match="no place for the table"):
-        table.filled(page, "new")
-    assert (
-        table.filled(CHECKOUT / "docs" / "explanation" / "fidelity.md", "\n").count(
-            "<!-- table -->\n\n<!-- /table -->\n"
-        )
-        == 1
-    )
+        marked.filled(page, table.MARK, "new")
+    kept = marked.filled(CHECKOUT / "docs" / "explanation" / "fidelity.md", table.MARK)
+    assert kept.count("<!-- table -->\n\n<!-- /table -->\n") == 1
 
 
 def test_the_checkout_compares_its_scenarios_with_linux(monkeypatch):
@@ -278,7 +274,7 @@ def narrows(*arguments):
 
 
 def events(done, kind):
-    return [found for line in done.stdout.splitlines() if (found := json.loads(line))["event"] == kind]
+    return [found for found in lines(done.stdout) if found["event"] == kind]
 
 
 @pytest.mark.parametrize(

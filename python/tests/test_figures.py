@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from conftest import CHECKOUT, flows, frames, ports
+from conftest import CHECKOUT, flows, frames, labelled, ports
 
 from narrows import columns
 from narrows.claims import catalogue
@@ -141,20 +141,13 @@ def test_a_single_arm_needs_no_legend():
 
 def nothing():
     """Frames of a run in which no request finished, nothing was sampled and no flow is without a size."""
-    series = pl.LazyFrame(
-        schema={
-            "case": pl.String, "arm": pl.String, "seed": pl.UInt64, "time_ns": pl.UInt64, "entity": pl.String,
-            "quantity": pl.String, "value": pl.Float64,
-        }
-    )  # fmt: skip
-    labels = {"case": pl.String, "arm": pl.String, "seed": pl.UInt64}
     long = {"due_ns": pl.UInt64, "stop_ns": pl.UInt64, "base_rtt_ns": pl.UInt64, "goodput_mbps": pl.Float64}
-    made = frames([flows((10, None))], [ports(("b", "wan", 1, 0, 0.1))], series)
+    made = frames([flows((10, None))], [ports(("b", "wan", 1, 0, 0.1))])
     return replace(
         made,
         ports=made.ports.with_columns(measured_ns=pl.lit(10**9, dtype=pl.UInt64)),
         requests=pl.DataFrame({"case": ["a"], "completion_ns": [None]}, schema_overrides={"completion_ns": pl.UInt64}),
-        long=pl.DataFrame(schema=labels | dict(columns.tables()["flows"].schema) | long),
+        long=labelled(pl.DataFrame(schema=dict(columns.tables()["flows"].schema) | long)),
     )
 
 
@@ -166,9 +159,7 @@ def test_requests_of_which_none_finished_are_drawn_empty(tail):
 
 
 def test_a_panel_without_a_percentile_says_how_many_requests_it_needs():
-    few = pl.DataFrame({
-        "case": ["a"], "arm": ["a"], "seed": [1], "completion_ns": [1], "timeouts": [0], "responses": [1]
-    })  # fmt: skip
+    few = labelled(pl.DataFrame({"completion_ns": [1], "timeouts": [0], "responses": [1]}))
     panel = requests.panel(replace(nothing(), requests=few), "p999", "p99.9")
     shown = json.dumps(style.finished(bars.draw([panel], ["a"], width=900)), ensure_ascii=False)
     assert "too few requests for a p99.9: 10\u202f000 in each seed are needed" in shown

@@ -101,23 +101,17 @@ def simulated(real: dict[str, str], tmp_path: Path) -> Simulate:
     return simulate
 
 
+def narrowsd(plan: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """A run of a plan in a guest."""
+    command = [daemon.find(), "run", plan, "--seed", "1", "--out", out, "--on", "guest", *more]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
 def in_guest(plan: Path, name: str, *more: str) -> Path:
     """Runs a plan in a guest; the folder with its results."""
     folder = plan.parent / name
     folder.mkdir()
-    command = [
-        str(daemon.find()),
-        "run",
-        str(plan),
-        "--seed",
-        "1",
-        "--out",
-        str(folder / "out"),
-        "--on",
-        "guest",
-        *more,
-    ]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    ended = narrowsd(plan, folder / "out", *more)
     assert ended.returncode == 0, ended.stderr
     manifest = json.loads((folder / "out/manifest.json").read_text())
     assert manifest["valid"], manifest["invalid"]
@@ -196,8 +190,7 @@ def test_no_kernel_is_an_error_that_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("NARROWS_GUEST_KERNEL", f"{tmp_path}/nowhere")
     plan, _ = simulated("1ms", LONG, 'cc = "cubic"\n')
-    command = [str(daemon.find()), "run", str(plan), "--seed", "1", "--out", str(tmp_path / "out"), "--on", "guest"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = narrowsd(plan, tmp_path / "out")
     assert ended.returncode == 3
     assert "nowhere" in ended.stderr
     assert "help: `make guest-kernel`" in ended.stderr

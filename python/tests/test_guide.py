@@ -5,16 +5,14 @@ The project does not know the guide's controller: GEMINI stands in for it here, 
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT
+from conftest import CHECKOUT, NARROWS, said_by
 
 from narrows.experiment import identifier
 
-NARROWS = Path(sys.executable).with_name("narrows")
 TEXT = (CHECKOUT / "docs" / "tutorial" / "your-own-controller.md").read_text()
 CORE = CHECKOUT / "crates" / "narrows-core" / "src" / "cc"
 LISTING = "crates/narrows-core/src/cc/cautious.rs"
@@ -74,10 +72,7 @@ def test_the_experiments_of_the_guide_work_as_they_stand(real, folder):
             if command not in ("narrows", ".venv/bin/narrows", "python"):
                 assert command in ("cp", "cargo", "make", ".", "mkdir", "cd"), line
                 continue
-            program = sys.executable if command == "python" else NARROWS
-            made = subprocess.run([program, *arguments], env=real, capture_output=True, text=True, timeout=240)
-            assert made.returncode == 0, (line, made.stderr)
-            said.append(made.stdout)
+            said.append(said_by(real, *arguments, program=sys.executable if command == "python" else NARROWS))
     everything = "\n".join(said)
     for words in ("9 runs made", "6 runs made, 3 were there", "fct_small_mean", "jain_long", "utilisation"):
         assert words in everything

@@ -2,13 +2,10 @@
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
-from conftest import CHECKOUT
-
-NARROWS = Path(sys.executable).with_name("narrows")
+from conftest import CHECKOUT, said_by
 
 
 def blocks():
@@ -22,11 +19,6 @@ def blocks():
 def test_the_how_to_works_as_it_stands(real, folder):
     """One test: each section builds on those before it."""
 
-    def done(*arguments):
-        made = subprocess.run(arguments, env=real, capture_output=True, text=True, timeout=240)
-        assert made.returncode == 0, (arguments, made.stderr)
-        return made.stdout
-
     said = []
     for name, language, text in blocks():
         if language == "sh":
@@ -35,7 +27,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
                 assert command == ".venv/bin/narrows"
                 if arguments[0] == "reproduce":
                     (folder / "experiments/office/fig1/experiment.toml").write_text(Path("mine.toml").read_text())
-                said.append(done(NARROWS, *arguments))
+                said.append(said_by(real, *arguments))
             continue
         if language == "console":
             continue  # of a cluster: test_cluster.py
@@ -43,7 +35,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
         if name == "lab.py":
-            said.append(done(sys.executable, name))
+            said.append(said_by(real, name, program=sys.executable))
     everything = "\n".join(said)
     for words in ("10 runs made", "fct_small_mean", "mean_ms", "office-1"):
         assert words in everything
@@ -55,9 +47,9 @@ def test_the_example_of_the_reference_is_an_experiment(real, folder):
     text = (CHECKOUT / "docs" / "reference" / "experiment-file.md").read_text()
     example = re.search(r"```toml\n(.*?)```", text, re.DOTALL).group(1)
     (folder / "example.toml").write_text(example)
-    done = subprocess.run([NARROWS, "check", "example.toml"], env=real, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Web search across the WAN\n6 plans × 10 seeds = 60 runs of 2 min 45 s simulated")
+    assert said_by(real, "check", "example.toml").startswith(
+        "Web search across the WAN\n6 plans × 10 seeds = 60 runs of 2 min 45 s simulated"
+    )
 
 
 def test_the_readmes_experiment_and_commands_work(real, folder):
@@ -67,7 +59,6 @@ def test_the_readmes_experiment_and_commands_work(real, folder):
     shown = re.search(r"```text\n(.*?)```", text, re.DOTALL).group(1)
     for line in commands.splitlines():
         _, *arguments = shlex.split(line, comments=True)
-        done = subprocess.run([NARROWS, *arguments], env=real, capture_output=True, text=True, timeout=240)
-        assert done.returncode == 0, done.stderr
+        said = said_by(real, *arguments)
         if arguments[0] == "compare":
-            assert done.stdout == shown, "put what it says now into the README"
+            assert said == shown, "put what it says now into the README"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from conftest import flows, frames, ports
+from conftest import flows, frames, labelled, ports, samples
 
 from narrows.measures.named import NotEvaluable, value_by_seed
 from narrows.measures.sharing import PAYLOAD_SHARE
@@ -22,27 +22,23 @@ def run(*, crosses=True, inside=True, sampled=True):
     if inside:
         rows += [(flow, "intra", at * MS, 20_000) for flow, at in ((1, 10), (2, 10), (3, 30), (4, 30))]
     schema = {"flow": pl.UInt32, "class": pl.String, "due_ns": pl.UInt64, "base_rtt_ns": pl.UInt64}
-    of_run = {"case": pl.lit("a"), "arm": pl.lit("a"), "seed": pl.lit(1, pl.UInt64)}
-    long = pl.DataFrame(rows, schema=schema, orient="row").with_columns(**of_run)
-    samples = [("flow-0", end, "goodput_bps", 1.0) for end in range(1, 40)]
+    long = labelled(pl.DataFrame(rows, schema=schema, orient="row"))
+    taken = [("flow-0", end, "goodput_bps", 1.0) for end in range(1, 40)]
     # What crosses is seen 4 ms later: it gives up a fifth after the first time, nothing after the second.
-    samples = [(who, end, what, 0.8 if end == 15 else share) for who, end, what, share in samples]
-    samples += [
+    taken = [(who, end, what, 0.8 if end == 15 else share) for who, end, what, share in taken]
+    taken += [
         ("flow-1", 11, "goodput_bps", 0.1),
         ("flow-2", 11, "goodput_bps", 0.1),
         ("flow-2", 12, "goodput_bps", 1.0),
     ]
-    samples += [("flow-3", 31, "goodput_bps", 0.2), ("flow-4", 31, "goodput_bps", 0.4)]
-    series = [(who, end * MS, what, share * LINE) for who, end, what, share in samples]
+    taken += [("flow-3", 31, "goodput_bps", 0.2), ("flow-4", 31, "goodput_bps", 0.4)]
+    series = [(who, end * MS, what, share * LINE) for who, end, what, share in taken]
     queue = [(5, 900.0), (12, 3_000.0), (29, 60_000.0), (31, 6_000.0), (34, 9_000.0)]
     series += [("b->x", at * MS, "queue_bytes", size) for at, size in queue if sampled]
-    table = pl.DataFrame(series, schema=["entity", "time_ns", "quantity", "value"], orient="row").with_columns(
-        pl.col("time_ns").cast(pl.UInt64), **of_run
-    )
     port = ports(("b", "fabric", 1, 0, 0.5), ("c", "wan", 1, 0, 0.5)).with_columns(
         measured_ns=pl.lit(40 * MS, pl.UInt64)
     )
-    return replace(frames([flows((10, 1))], [port], table.lazy()), long=long)
+    return replace(frames([flows((10, 1))], [port], samples(*series)), long=long)
 
 
 def value(name, **what):

@@ -7,39 +7,26 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
+from conftest import NARROWS, SMALL, children, lines, until, until_gone
 
-NARROWS = Path(sys.executable).with_name("narrows")
-EXPERIMENT = """\
-[topology.two-datacenters]
-servers = 2
-[[traffic]]
-name = "web"
-between = "datacenters"
-arrivals = { poisson = { load = 0.5, of = "wan" } }
-size = { cdf = "web-search" }
-[[arm]]
-name = "cubic"
-cc = "cubic"
-[[arm]]
-name = "gemini"
-cc = "gemini"
-[run]
-end = "1s"
-drain = "1s"
-seeds = "1..=15"
-"""
+EXPERIMENT = SMALL.replace('end = "100ms"', 'end = "1s"').replace("1..=2", "1..=15")
 RUNS = 30
 CLOCKS = {"cpu_ns", "wall_ns", "hold_ns", "ns_per_packet_hop", "holds_per_packet_hop"}
 
 pytestmark = pytest.mark.system
 
 
-def start(environment, folder, out):
+@pytest.fixture
+def many(folder):
+    """A folder with an experiment of many runs."""
+    (folder / "many.toml").write_text(EXPERIMENT)
+    return folder
+
+
+def start(environment, folder, out="runs"):
     """A command with two workers, in a session of its own, so that it can be signalled like a terminal's."""
     return subprocess.Popen(
         [NARROWS, "run", "many.toml", "--jobs", "2", "--out", out, "--json"], cwd=folder, env=environment,
@@ -51,7 +38,7 @@ def finish(command):
     """What the command says of each run."""
     out, errors = command.communicate(timeout=120)
     assert command.returncode == 0, errors
-    return [said for said in map(json.loads, out.splitlines()) if said["event"] == "run"]
+    return [said for said in lines(out) if said["event"] == "run"]
 
 
 def whole(root):
@@ -77,25 +64,6 @@ def beside(root):
     return [path.name for path in root.glob("*/.*")]
 
 
-def children(parent):
-    """Processes that this one started."""
-    try:
-        tasks = list(Path(f"/proc/{parent}/task").iterdir())
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
-
-
-def gone(processes, seconds):
-    """Whether they have ended in this time."""
-    deadline = time.monotonic() + seconds
-    while any(Path(f"/proc/{process}").exists() for process in processes):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 @pytest.fixture(scope="module")
 def clean(real, tmp_path_factory):
     """The store of a command that nobody disturbed."""
@@ -108,15 +76,14 @@ def clean(real, tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_command_killed_again_and_again_ends_with_the_same_results(real, folder, clean, seed):
+def test_a_command_killed_again_and_again_ends_with_the_same_results(real, many, clean, seed):
     """Kills the command, a worker, both, or asks it to stop, at random moments; the same command goes on."""
-    (folder / "many.toml").write_text(EXPERIMENT)
-    chance, root = random.Random(seed), folder / "runs"
+    chance, root = random.Random(seed), many / "runs"
     ways = ["parent", "worker", "both", "terminate", "interrupt"]
     chance.shuffle(ways)
     kept = {}
     for way in ways:
-        command = start(real, folder, "runs")
+        command = start(real, many, "runs")
         time.sleep(chance.uniform(0.2, 1.6))
         workers = children(command.pid)
         if way in ("worker", "both") and workers:
@@ -129,58 +96,50 @@ def test_a_command_killed_again_and_again_ends_with_the_same_results(real, folde
             os.killpg(command.pid, signal.SIGINT)
         _, errors = command.communicate(timeout=120)
         assert way != "worker" or command.returncode == 0, "another worker takes the place of one that dies"
-        assert gone(workers, 10), "a worker outlives its parent"
+        until_gone(workers, 10)
         assert "Traceback" not in errors or "KeyboardInterrupt" in errors, "the latter while Python starts"
         now = written(root)
         assert kept.items() <= now.items(), "what was finished stays as it was"
         assert whole(root).items() <= clean.items()
         kept = now
-    finish(start(real, folder, "runs"))
+    finish(start(real, many, "runs"))
     assert kept.items() <= written(root).items()
     assert whole(root) == clean
     assert beside(root) == []
 
 
-def test_two_commands_on_one_folder_share_the_work(real, folder, clean):
-    (folder / "many.toml").write_text(EXPERIMENT)
-    commands = [start(real, folder, "runs") for _ in range(2)]
+def test_two_commands_on_one_folder_share_the_work(real, many, clean):
+    commands = [start(real, many, "runs") for _ in range(2)]
     said = [finish(command) for command in commands]
     made = [{(run["plan"], run["seed"]) for run in of_one if not run["skipped"]} for of_one in said]
     assert [len(of_one) for of_one in said] == [RUNS, RUNS], "each ends when all runs are there"
     assert len(made[0]) + len(made[1]) == RUNS
     assert made[0].isdisjoint(made[1]), "no run is made twice"
     assert min(map(len, made)) > 0
-    assert whole(folder / "runs") == clean
-    assert beside(folder / "runs") == []
+    assert whole(many / "runs") == clean
+    assert beside(many / "runs") == []
 
 
-def test_a_command_takes_over_what_a_killed_one_was_making(real, folder, clean):
-    (folder / "many.toml").write_text(EXPERIMENT)
-    first, second = (start(real, folder, "runs") for _ in range(2))
-    deadline = time.monotonic() + 60
-    while not written(folder / "runs"):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def test_a_command_takes_over_what_a_killed_one_was_making(real, many, clean):
+    first, second = (start(real, many, "runs") for _ in range(2))
+    until(lambda: written(many / "runs"))
     first.kill()
     finish(second)
     first.communicate()
-    assert whole(folder / "runs") == clean
-    assert beside(folder / "runs") == []
+    assert whole(many / "runs") == clean
+    assert beside(many / "runs") == []
 
 
 def test_workers_in_the_middle_of_a_long_run_end_with_their_parent(real, folder):
     """The parent dies without a word."""
     (folder / "many.toml").write_text(EXPERIMENT.replace('end = "1s"', 'end = "1000s"'))
     command = start(real, folder, "runs")
-    deadline = time.monotonic() + 30
-    while not list((folder / "runs").glob("*/.*.lock")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: list((folder / "runs").glob("*/.*.lock")))
     workers = children(command.pid)
     assert workers
     command.kill()
     command.communicate()
-    assert gone(workers, 6)
+    until_gone(workers, 6)
     assert written(folder / "runs") == {}
 
 
@@ -197,10 +156,9 @@ def test_a_run_that_outgrows_the_memory_fails_alone(real, folder):
     assert all(manifest["simulated_ns"] < 10e9 for manifest in made)
 
 
-def test_a_full_disk_ends_the_command_and_keeps_what_had_room(real, folder, clean):
+def test_a_full_disk_ends_the_command_and_keeps_what_had_room(real, many, clean):
     """The folder is a file system of 400 KB, which is then made larger."""
-    (folder / "many.toml").write_text(EXPERIMENT)
-    (folder / "runs").mkdir()
+    (many / "runs").mkdir()
     again = f"{NARROWS} run many.toml --jobs 2; echo code $?"
     script = f"""
         mount -t tmpfs -o size=400k none runs || {{ echo no mount; exit; }}
@@ -211,13 +169,13 @@ def test_a_full_disk_ends_the_command_and_keeps_what_had_room(real, folder, clea
         cp -r runs all
     """
     alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
-    done = subprocess.run(alone, cwd=folder, env=real, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(alone, cwd=many, env=real, capture_output=True, text=True, timeout=120)
     if "code" not in done.stdout:
         pytest.skip(f"this system does not let a user mount a file system: {done.stdout}{done.stderr}")
     assert re.findall(r"^code \d+", done.stdout, re.MULTILINE) == ["code 2", "code 0"]
     said = r"^error: cannot write run \w+/\d+ to runs: No space left on device\n  help: free some"
     assert re.search(said, done.stderr, re.MULTILINE)
-    assert 0 < len(whole(folder / "kept")) < RUNS
-    assert whole(folder / "kept").items() <= clean.items()
-    assert beside(folder / "kept") == []
-    assert whole(folder / "all") == clean
+    assert 0 < len(whole(many / "kept")) < RUNS
+    assert whole(many / "kept").items() <= clean.items()
+    assert beside(many / "kept") == []
+    assert whole(many / "all") == clean

@@ -10,20 +10,28 @@ import sys
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
-from conftest import CHECKOUT, TWO_ARMS, fake_narrowsd
+from conftest import CHECKOUT, TWO_ARMS, fake_narrowsd, lines, until
 from typer.testing import CliRunner
 
 import narrows
 from narrows import api, report
+from narrows.claims import folders
 from narrows.cli.app import app
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
 from narrows.figures import palette
+from narrows.frames import Frames
 from narrows.measures import bottleneck
+from narrows.measures.named import value_by_seed
+from narrows.measures.stats import paired_ratio
 from narrows.report import agreement, headline
 from narrows.runs import backends, daemon
 from narrows.runs.backends import Backend
+from narrows.runs.freshness import standings
 from narrows.runs.index import Index
+from narrows.runs.store import Store
+from narrows.wording import number
 
 
 def command(*arguments):
@@ -45,14 +53,6 @@ def runs_in(folder):
 
 def is_there(pid):
     return Path(f"/proc/{pid}").exists() and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def until(found, seconds=20):
-    end = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-    return value
 
 
 def test_what_the_checkout_has_built_is_found(monkeypatch):
@@ -338,7 +338,7 @@ def test_a_run_that_does_not_count_is_kept_said_and_left_out(two_arms, narrowsd,
     assert sorted(results.flows.select("case", "seed").unique().rows()) == sorted(kept)
     assert len(results.manifests) == 4
     assert results.frames.first_seed == 1
-    told = [json.loads(line) for line in command("run", "two.toml", "--backend", "guest", "--json").stdout.splitlines()]
+    told = lines(command("run", "two.toml", "--backend", "guest", "--json").stdout)
     assert [event["manifest"]["valid"] for event in told[:-1]] == [True, True, True, False]
     assert (told[-1]["invalid"], told[-1]["skipped"]) == (1, 4), "it is not made again"
 
@@ -354,10 +354,6 @@ def test_where_no_run_counts_there_is_nothing_to_show(two_arms, narrowsd, monkey
 
 
 def test_claims_are_judged_from_the_simulator_alone(gemini, narrowsd, monkeypatch):
-    from narrows.claims import folders
-    from narrows.runs.freshness import standings
-    from narrows.runs.store import Store
-
     folder = narrowsd.parent / "gemini"
     shutil.copytree(gemini / "experiments" / "gemini", folder / "experiments" / "gemini")
     monkeypatch.chdir(folder)
@@ -369,7 +365,7 @@ def test_claims_are_judged_from_the_simulator_alone(gemini, narrowsd, monkeypatc
 
 def test_doctor_shows_what_narrowsd_finds_and_fails_for_none_of_it(two_arms, narrowsd, monkeypatch):
     done = command("doctor", "--json")
-    found = {line["subject"]: line for line in map(json.loads, done.stdout.splitlines())}
+    found = {line["subject"]: line for line in lines(done.stdout)}
     assert done.returncode == 0, done.stderr
     assert (found["guest: kernel image"]["good"], found["guest: kernel image"]["required"]) == (False, False)
     assert found["guest: QEMU"]["good"] is True
@@ -481,10 +477,6 @@ def test_a_page_of_native_runs_says_that_they_are_of_this_machine_and_in_real_ti
 
 
 def test_agreement_is_the_ratio_within_a_seed(both):
-    from narrows.measures.named import value_by_seed
-    from narrows.measures.stats import paired_ratio
-    from narrows.wording import number
-
     (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
     (table,) = agreement.tables(results.entry, results.frames)
     assert (table.first, table.other) == ("sim", "guest")
@@ -498,9 +490,6 @@ def test_agreement_is_the_ratio_within_a_seed(both):
 
 
 def test_a_run_that_does_not_count_takes_its_seed_from_both_sides(two_arms, narrowsd, monkeypatch):
-    from narrows.measures.named import value_by_seed
-    from narrows.wording import number
-
     monkeypatch.setenv("FAKE_NARROWSD", "is-late:gemini/2")
     api.run(two_arms).finish()
     api.run(two_arms, backend="guest").finish()
@@ -512,7 +501,7 @@ def test_a_run_that_does_not_count_takes_its_seed_from_both_sides(two_arms, narr
     (table,) = agreement.tables(results.entry, results.frames)
     place = [quantity.measure for quantity in headline.columns(results.frames)].index("fct_mean")
     assert table.arms[1].cells[place].means == " → ".join(number(mean) for mean in of_one)
-    found = [json.loads(line) for line in command("compare", "two", "two@guest", "--json").stdout.splitlines()]
+    found = lines(command("compare", "two", "two@guest", "--json").stdout)
     (compared,) = (one for one in found if one["measure"] == "fct_mean" and one["base"] == "sim gemini")
     assert [compared["base_mean"], compared["other_mean"]] == pytest.approx(of_one)
     assert "what the other backend made with the same seed" in report.page.render(results, [])
@@ -528,15 +517,11 @@ def test_an_arm_whose_live_runs_do_not_count_is_on_the_page_without_numbers(two_
 
 
 def test_round_trips_and_the_watched_queue_stand_beside_each_other(both):
-    from narrows.wording import number
-
     (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
     (table,) = agreement.tables(results.entry, results.frames)
     assert [column.measure for column in table.columns[-3:]] == ["rtt_mean", "queue_p50", "queue_p99"]
     assert "Queue, p99" in report.page.render(results, [])
-    found = [
-        json.loads(line) for line in command("compare", "two", "two-seeds-1-3@guest", "--json").stdout.splitlines()
-    ]
+    found = lines(command("compare", "two", "two-seeds-1-3@guest", "--json").stdout)
     compared = {one["measure"]: one for one in found if one["base"] == "sim gemini"}
     for cell, name in zip(table.arms[1].cells[-3:], ("rtt_mean", "queue_p50", "queue_p99"), strict=True):
         one = compared[name]
@@ -553,11 +538,6 @@ def test_round_trips_and_the_watched_queue_stand_beside_each_other(both):
 
 
 def test_the_queue_that_is_compared_is_of_the_port_that_the_first_side_used_most():
-    import polars as pl
-
-    from narrows.frames import Frames
-    from narrows.measures.bottleneck import of_same_queue
-
     def side(case, use, rtts):
         rows = [(case, 1, name, used, 250_000 * place, 500_000 * place, 10**9)
                 for place, (name, used) in enumerate(use.items(), 1)]  # fmt: skip
@@ -571,10 +551,10 @@ def test_the_queue_that_is_compared_is_of_the_port_that_the_first_side_used_most
 
     one = side("a", {"up": 0.9, "down": 0.1}, [10_000_000, 30_000_000, None])
     other = side("b", {"up": 0.3, "down": 0.8}, [None])
-    assert of_same_queue(one, other) == {
+    assert bottleneck.of_same_queue(one, other) == {
         "rtt_mean": ({1: 20.0}, {}), "queue_p50": ({1: 2.0}, {1: 2.0}), "queue_p99": ({1: 4.0}, {1: 4.0}),
     }  # fmt: skip
-    assert of_same_queue(other, one)["queue_p50"] == ({1: 4.0}, {1: 4.0})
+    assert bottleneck.of_same_queue(other, one)["queue_p50"] == ({1: 4.0}, {1: 4.0})
 
 
 def test_means_beside_a_ratio_are_of_the_seeds_that_both_have():
@@ -604,8 +584,7 @@ def test_a_page_says_which_runs_it_leaves_out(two_arms, narrowsd, monkeypatch):
 
 
 def test_compare_puts_backends_side_by_side(both):
-    done = command("compare", "two", "two-seeds-1-3@guest", "--json")
-    found = [json.loads(line) for line in done.stdout.splitlines()]
+    found = lines(command("compare", "two", "two-seeds-1-3@guest", "--json").stdout)
     assert {(one["base"], one["other"]) for one in found} == {
         ("sim cubic", "guest cubic"), ("sim gemini", "guest gemini"),
     }  # fmt: skip
@@ -663,27 +642,3 @@ def test_an_arm_has_one_colour_and_its_live_case_a_shade_of_it():
     beside = palette.colours(["cubic · sim", "cubic · guest", "gemini · sim", "gemini · host"])
     assert (beside["cubic · sim"], beside["gemini · sim"]) == (alone["cubic"], alone["gemini"])
     assert len(set(beside.values())) == 4
-
-
-def test_a_flow_without_a_size_counts_though_it_began_late():
-    import polars as pl
-
-    from narrows.measures import longlived
-
-    plan = {
-        "network": {
-            "nodes": [{"name": "h1"}, {"name": "h2"}],
-            "links": [{"from": 0, "to": 1, "delay": 1000}, {"from": 1, "to": 0, "delay": 1000}],
-        },
-        "traffic": [
-            {"name": "long", "pattern": {"list": [{"source": 0, "destination": 1, "at": 10**12, "size": None}]}}
-        ],
-    }
-    flows = pl.LazyFrame(
-        {"flow": [0], "workload": ["long"], "source": ["h1"], "destination": ["h2"], "start_ns": [1_002_000_000],
-         "delivered_after_warmup_bytes": [10**6]},
-        schema_overrides={"start_ns": pl.UInt64},
-    )  # fmt: skip
-    assert longlived.measured(flows, plan, 10**9).collect().is_empty()
-    live = longlived.measured(flows, plan, 10**9, late_ns=longlived.LIVE_LATE_NS).collect()
-    assert live["due_ns"].to_list() == [1_000_000_000]

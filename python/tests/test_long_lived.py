@@ -1,43 +1,23 @@
 """Flows without a size, requests, and what a report and a comparison say of them."""
 
-import copy
 import json
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import flows, frames, ports
+from conftest import flows, frames, labelled, lines, ports, said_by, samples
 
+import narrows
+from narrows import api, native
 from narrows.figures import longlived as over_time
 from narrows.measures import longlived
 from narrows.measures.named import NotEvaluable, value_by_seed
 from narrows.report import headline
 
-NARROWS = Path(sys.executable).with_name("narrows")
-PLAN = {
-    "network": {
-        "nodes": [{"name": "h1"}, {"name": "h2"}, {"name": "s"}],
-        "links": [
-            {"from": one, "to": other, "delay": delay}
-            for one, other, delay in ((0, 2, 5_000_000), (2, 0, 5_000_000), (1, 2, 10_000_000), (2, 1, 20_000_000))
-        ],
-    },
-    "traffic": [
-        {
-            "name": "bulk",
-            "pattern": {
-                "list": [
-                    {"at": 0, "source": 0, "destination": 1, "size": None},
-                    {"at": 5_000_000, "source": 0, "destination": 1, "size": 1000},
-                ]
-            },
-        },
-        {"name": "web", "pattern": {"open": {}}},
-    ],
-}
+STATED = {
+    "workload": "bulk", "source": "h1", "destination": "h2", "from_ns": 0, "to_ns": 0, "stop_ns": None,
+    "base_rtt_ns": 40_000,
+}  # fmt: skip
 TWO_LONG = """
 [topology.dumbbell]
 pairs = 2
@@ -72,16 +52,12 @@ windows = "20ms"
 
 
 def long(*goodputs, case="a", seed=1, controller="cubic", workload="bulk"):
-    count = len(goodputs)
-    return pl.DataFrame(
-        {
-            "case": [case] * count, "arm": [case] * count, "seed": [seed] * count, "flow": list(range(count)),
-            "source": ["h1"] * count, "workload": [workload] * count, "controller": [controller] * count,
-            "goodput_mbps": [float(value) for value in goodputs], "rtt_mean_ns": [2_000_000] * count,
-            "size_bytes": [1000] * count, "retransmitted_bytes": [100] * count,
-        },
-        schema_overrides={"seed": pl.UInt64},
-    )  # fmt: skip
+    table = pl.DataFrame({
+        "goodput_mbps": [float(value) for value in goodputs], "flow": range(len(goodputs)), "source": "h1",
+        "workload": workload, "controller": controller, "rtt_mean_ns": 2_000_000, "size_bytes": 1000,
+        "retransmitted_bytes": 100,
+    })  # fmt: skip
+    return labelled(table, case, seed)
 
 
 def sample(*parts, **kwargs):
@@ -89,33 +65,66 @@ def sample(*parts, **kwargs):
     return replace(made, long=pl.concat(parts))
 
 
+def started(*starts_ns, workload="bulk"):
+    """Flows from h1 to h2 that began then."""
+    starts = pl.Series(starts_ns, dtype=pl.UInt64)
+    ends = {"workload": workload, "source": "h1", "destination": "h2"}
+    delivered = {"delivered_after_warmup_bytes": 1_000_000}
+    return pl.LazyFrame({"start_ns": starts, "flow": range(len(starts))} | ends | delivered)
+
+
 def test_only_flows_without_a_size_are_long_lived_and_those_of_the_warm_up_count():
-    rows = pl.DataFrame(
-        {
-            "workload": ["bulk", "bulk", "web"], "start_ns": [0, 5000, 0], "source": ["h1"] * 3,
-            "destination": ["h2"] * 3, "delivered_after_warmup_bytes": [1_000_000] * 3, "flow": [0, 1, 2],
-        },
-        schema_overrides={"start_ns": pl.UInt64},
-    )  # fmt: skip
-    found = longlived.measured(rows.lazy(), PLAN, 1_000_000_000).collect()
+    found = longlived.measured(started(0, 5000), [STATED], 1_000_000_000).collect()
     assert found.select("workload", "start_ns", "goodput_mbps").rows() == [("bulk", 0, 8.0)]
     assert found.select("due_ns", "stop_ns", "base_rtt_ns").rows() == [(0, None, 40_000)]
+    assert longlived.measured(started(0, workload="web"), [STATED], 1).collect().is_empty()
+    without = longlived.measured(started(0), [], 1).collect()
+    assert (without.is_empty(), without.columns) == (True, found.columns)
 
 
 def test_a_flow_may_start_anywhere_within_its_spread():
-    plan = copy.deepcopy(PLAN)
-    (bulk,) = (traffic for traffic in plan["traffic"] if traffic["name"] == "bulk")
-    for flow in bulk["pattern"]["list"]:
-        flow["spread"] = 4_000_000
-    starts = [0, 1234, 4000, 4001]
-    rows = pl.DataFrame(
-        {
-            "workload": ["bulk"] * 4, "start_ns": starts, "source": ["h1"] * 4, "destination": ["h2"] * 4,
-            "delivered_after_warmup_bytes": [1] * 4, "flow": [0, 1, 2, 3],
-        },
-        schema_overrides={"start_ns": pl.UInt64},
-    )  # fmt: skip
-    assert longlived.measured(rows.lazy(), plan, 1).collect()["start_ns"].to_list() == [0, 1234, 4000]
+    found = longlived.measured(started(0, 1234, 4000, 4001), [STATED | {"to_ns": 4000}], 1)
+    assert found.collect()["start_ns"].to_list() == [0, 1234, 4000]
+
+
+def test_on_a_real_kernel_it_counts_though_it_began_late():
+    at_a_second = STATED | {"from_ns": 10**9, "to_ns": 10**9}
+    late = started(1_002_000_000)
+    assert longlived.measured(late, [at_a_second], 10**9).collect().is_empty()
+    live = longlived.measured(late, [at_a_second], 10**9, late_ns=longlived.LIVE_LATE_NS).collect()
+    assert live["due_ns"].to_list() == [10**9]
+
+
+def test_a_plan_says_which_flows_have_no_size_and_how_long_their_round_trips_are(folder):
+    text = TWO_LONG.replace("long = { flows = 1 }", 'long = { flows = 1, spread = "1ms", stop = "150ms" }', 1)
+    body = narrows.Experiment(text).plans[0].body
+    first, *_, last = native.long_flows(body)
+    assert first | {"base_rtt_ns": 0} == {
+        "workload": "bulk", "source": "left-1", "destination": "right-1", "from_ns": 0, "to_ns": 1_000_000,
+        "stop_ns": 150_000_000, "base_rtt_ns": 0,
+    }  # fmt: skip
+    assert (last["workload"], last["from_ns"], last["to_ns"], last["stop_ns"]) == ("other", 0, 0, None)
+    # The dumbbell's hosts and its two switches: three links each way.
+    links = {link["name"]: link["delay"] for link in body["network"]["links"]}
+    path = ("left-1->switch-left", "switch-left->switch-right", "switch-right->right-1")
+    assert first["base_rtt_ns"] == 2 * sum(links[name] for name in path) // 1000
+    assert native.base_rtt_ns(body, "left-1", "right-1") == first["base_rtt_ns"]
+    with pytest.raises(narrows.BadInput, match="the plan has no host switch-left"):
+        native.base_rtt_ns(body, "left-1", "switch-left")
+
+
+def test_a_plan_of_another_version_is_said_and_its_flows_are_not_guessed(folder):
+    results = narrows.run(TWO_LONG).join()
+    assert (len(results.long), results.notices) == (4, ())
+    for path in folder.glob("runs/*/*/manifest.json"):
+        manifest = json.loads(path.read_text())
+        del manifest["plan"]["schedule"]
+        path.write_text(json.dumps(manifest))
+    results = api.load(results.entry.identifier)
+    assert results.long.is_empty()
+    assert results.notices == (
+        "flows without a size are not shown of one, two, whose plans this version of Narrows cannot read",
+    )
 
 
 def test_jain_is_one_for_equals_and_half_for_one_of_two():
@@ -151,12 +160,8 @@ def test_the_headline_has_only_what_there_is():
 
 
 def test_a_chart_over_time_has_a_line_for_each_flow():
-    series = pl.LazyFrame(
-        {"case": ["a"] * 4, "seed": [1] * 4, "time_ns": [10, 20, 10, 20],
-         "entity": ["flow-0", "flow-0", "flow-1", "flow-1"], "quantity": ["goodput_bps"] * 4,
-         "value": [1e6, 2e6, 3e6, 4e6]},
-        schema_overrides={"seed": pl.UInt64, "time_ns": pl.UInt64},
-    )  # fmt: skip
+    taken = (("flow-0", 10, 1e6), ("flow-0", 20, 2e6), ("flow-1", 10, 3e6), ("flow-1", 20, 4e6))
+    series = samples(*((flow, at, "goodput_bps", rate) for flow, at, rate in taken))
     made = replace(sample(long(6, 2)), series=series)
     drawn = over_time.over_time(made, longlived.GOODPUT).to_dict()
     (data,) = drawn["datasets"].values() if "datasets" in drawn else (drawn["data"]["values"],)
@@ -165,11 +170,8 @@ def test_a_chart_over_time_has_a_line_for_each_flow():
 
 
 def test_requests_have_times_and_timeouts():
-    asked = pl.DataFrame(
-        {"case": ["a"] * 3, "arm": ["a"] * 3, "seed": [1] * 3, "completion_ns": [1_000_000, 3_000_000, None],
-         "responses": [2, 2, 1], "timeouts": [0, 0, 3]},
-        schema_overrides={"seed": pl.UInt64},
-    )  # fmt: skip
+    times = [1_000_000, 3_000_000, None]
+    asked = labelled(pl.DataFrame({"completion_ns": times, "responses": [2, 2, 1], "timeouts": [0, 0, 3]}))
     made = replace(frames([flows((10, 1))], [ports(("b", "fabric", 1, 0, 0.1))]), requests=asked)
     with pytest.raises(NotEvaluable, match="1 of 3 requests did not finish"):
         value_by_seed(made, "request_mean", ("a",))
@@ -181,16 +183,10 @@ def test_requests_have_times_and_timeouts():
 
 def test_a_real_run_of_long_flows_has_a_report_and_a_comparison(real, folder):
     (folder / "long.toml").write_text(TWO_LONG)
-
-    def done(*arguments):
-        made = subprocess.run([NARROWS, *arguments], env=real, capture_output=True, text=True, timeout=120)
-        assert made.returncode == 0, made.stderr
-        return made.stdout
-
-    done("run", "long.toml")
-    compared = [json.loads(line) for line in done("compare", "long", "--json").splitlines()]
+    said_by(real, "run", "long.toml")
+    compared = lines(said_by(real, "compare", "long", "--json"))
     assert {"goodput_long", "jain_long"} <= {item["measure"] for item in compared}
-    text = (folder / done("report", "long").strip()).read_text()
+    text = (folder / said_by(real, "report", "long").strip()).read_text()
     for shown in ("long", "queues", "losses"):
         assert f'href="#{shown}"' in text
         assert f'<section id="{shown}">' in text

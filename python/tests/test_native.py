@@ -1,12 +1,11 @@
 """The real native module against what the lab relies on; skipped, saying so, where it is not built."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT
+from conftest import CHECKOUT, lines, said_by
 
 from narrows import components
 
@@ -50,11 +49,7 @@ json.dump({
 
 
 def test_the_native_module_keeps_its_contract(real):
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=real, cwd=CHECKOUT, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+    assert json.loads(said_by(real, "-c", SCRIPT, program=sys.executable, cwd=CHECKOUT)) == {
         "shared": True,
         "cases": True,
         "axes": True,
@@ -101,11 +96,7 @@ def test_memory_is_estimated_within_a_third_of_what_a_run_takes(real, folder, fl
         end = "1s"
         drain = "4s"
     """)
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY, str(file)], env=real, cwd=CHECKOUT, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    estimated, taken = json.loads(done.stdout)
+    estimated, taken = json.loads(said_by(real, "-c", MEMORY, file, program=sys.executable, cwd=CHECKOUT))
     assert 0.75 < estimated / taken < 1.35, (estimated, taken)
 
 
@@ -130,10 +121,7 @@ def test_what_may_not_be_meant_is_told(real, folder):
         end = "1s"
         seeds = 1
     """)
-    command = [sys.executable, "-m", "narrows", "check", "locked.toml", "--json"]
-    done = subprocess.run(command, env=real, cwd=folder, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    events = [json.loads(line) for line in done.stdout.splitlines()]
+    events = lines(said_by(real, "check", "locked.toml", "--json"))
     told = [event["text"] for event in events if event["event"] == "warning"]
     assert len(told) == 2, told
     assert told[0].startswith("flows may lock each other out at the drop-tail ports"), told

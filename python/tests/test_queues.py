@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from conftest import flows, frames, ports
+from conftest import flows, frames, ports, samples
 
 from narrows.figures import occupancy, style
 from narrows.measures.bottleneck import bottlenecks
@@ -21,16 +21,10 @@ def port(name, mean, case="a", seed=1, role="edge"):
     )
 
 
-def samples(entity, *packets, case="a", seed=1, begin=10, step=10):
-    """Samples of a queue, a packet is 1500 bytes."""
-    count = len(packets)
-    return pl.LazyFrame(
-        {
-            "case": [case] * count, "seed": [seed] * count, "time_ns": [begin + step * n for n in range(count)],
-            "quantity": ["queue_bytes"] * count, "entity": [entity] * count, "value": [1500.0 * n for n in packets],
-        },
-        schema_overrides={"seed": pl.UInt64, "time_ns": pl.UInt64},
-    )  # fmt: skip
+def queue(entity, *packets, case="a"):
+    """A sample every 10 ns; a packet is 1500 bytes."""
+    taken = enumerate(packets, 1)
+    return samples(*((entity, 10 * place, "queue_bytes", 1500.0 * count) for place, count in taken), case=case)
 
 
 def data(*ports_of, series):
@@ -42,7 +36,7 @@ ONE = data(
     port("long", 6000),
     port("short", 3000),
     port("host", 9000, role="host"),
-    series=[samples("long->x", *[99] * 10, *range(10)), samples("short->x", *[50] * 20)],
+    series=[queue("long->x", *[99] * 10, *range(10)), queue("short->x", *[50] * 20)],
 )
 
 
@@ -75,7 +69,7 @@ def test_each_case_and_seed_has_its_own_bottleneck():
         *(port(name, mean, case, seed) for name, mean, case, seed in [
             ("p", 1500, "a", 1), ("q", 3000, "a", 1), ("p", 4500, "b", 1), ("q", 3000, "b", 1),
         ]),
-        series=[samples(f"{name}->x", *[count] * 20, case=case) for name, case, count in [
+        series=[queue(f"{name}->x", *[count] * 20, case=case) for name, case, count in [
             ("p", "a", 1), ("q", "a", 2), ("p", "b", 3), ("q", "b", 4),
         ]],
     )  # fmt: skip
@@ -92,7 +86,7 @@ def test_the_figure_has_a_distribution_and_a_course_with_references():
 
 
 def test_a_course_is_reduced_to_means_of_equal_buckets():
-    many = samples("long->x", *range(2 * occupancy.MAX_POINTS)).select("case", "seed", "time_ns", "value").collect()
+    many = queue("long->x", *range(2 * occupancy.MAX_POINTS)).select("case", "seed", "time_ns", "value").collect()
     found = style.finished(occupancy.course(many, ("a",)))
     sets = found.get("datasets") or {}
     points = next(iter(sets.values())) if sets else found["vconcat"][0]["data"]["values"]

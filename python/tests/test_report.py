@@ -1,11 +1,13 @@
 """The page itself, in a browser without a network."""
 
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import altair
+import polars as pl
 import pytest
 from altair.utils import schemapi
 from conftest import TWO_ARMS
@@ -16,6 +18,7 @@ from narrows.cli import output
 from narrows.errors import BadInput
 from narrows.experiment import Difference
 from narrows.report import bundle, page
+from narrows.results import Results
 from narrows.runs.store import Store
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -24,8 +27,6 @@ MISCHIEF = '</script><img src=x onerror="document.title=1">'
 
 @pytest.fixture(scope="module")
 def page_path(gemini):
-    import os
-
     before = Path.cwd()
     os.chdir(gemini)
     try:
@@ -215,10 +216,6 @@ def test_every_chart_is_one_by_the_schema_of_vega_lite(page_path):
 
 
 def test_an_experiment_without_series_or_marks_has_a_page(folder, two_arms, monkeypatch):
-    import polars as pl
-
-    from narrows.results import Results
-
     results = api.run(two_arms, seeds="1..=1").join()
     scan = Results.scan
     monkeypatch.setattr(Results, "scan", lambda self, table: scan(self, table).filter(pl.lit(table != "series")))
@@ -279,6 +276,6 @@ def test_a_page_of_some_cases_has_a_name_of_its_own(many):
 def test_a_page_that_is_too_large_is_kept_and_said(many, monkeypatch, capsys):
     monkeypatch.setattr(page, "MAX_BYTES", 1000)
     path = report.build(many, Store(api.RUNS))
-    assert path.exists()
-    output.warn_of_size(path)
+    output.tell_page(path, json=False)
     assert "more than 1.00 KB" in " ".join(capsys.readouterr().err.split())
+    assert path.exists()

@@ -3,9 +3,10 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from conftest import flows, frames, ports
+from conftest import flows, frames, ports, samples
 from polars.testing import assert_frame_equal
 
+from narrows import api
 from narrows.frames import COUNTED
 from narrows.measures import tables as metrics
 from narrows.results import Results
@@ -74,10 +75,8 @@ def test_recovery_is_per_bytes_asked_and_per_thousand_flows():
 
 
 def test_jain_is_one_for_equals_and_one_over_n_for_a_hog():
-    series = pl.LazyFrame({
-        "case": ["a"] * 4, "arm": ["a"] * 4, "seed": [1] * 4, "time_ns": [1, 1, 2, 2],
-        "entity": ["f", "g"] * 2, "quantity": ["goodput_bps"] * 4, "value": [5.0, 5.0, 8.0, 0.0],
-    })  # fmt: skip
+    taken = (("f", 1, 5.0), ("g", 1, 5.0), ("f", 2, 8.0), ("g", 2, 0.0))
+    series = samples(*((flow, at, "goodput_bps", rate) for flow, at, rate in taken))
     data = frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))], series)
     assert metrics.jain(data)["jain"].item() == pytest.approx((1 + 0.5) / 2)
     assert metrics.jain(data, to_ns=1)["jain"].item() == 1.0
@@ -93,8 +92,6 @@ def test_size_bins_are_shared_by_all_cases():
 
 
 def test_flows_of_the_warm_up_are_not_read(gemini, monkeypatch):
-    from narrows import api
-
     monkeypatch.chdir(gemini)
     assert api.load("gemini-fig13-quick").flows["start_ns"].min() >= 400_000_000
 
@@ -153,8 +150,6 @@ def test_flows_in_memory_are_compact_and_give_what_flows_with_text_give():
 
 
 def test_what_measures_are_tested_with_is_there_in_earnest(gemini, monkeypatch):
-    from narrows import api
-
     monkeypatch.chdir(gemini)
     results = api.load("gemini-fig13-quick")
     own = results.frames.flows

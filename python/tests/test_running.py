@@ -3,15 +3,15 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT, TWO_ARMS
+from conftest import CHECKOUT, TESTS, TWO_ARMS, children, said_by, until, until_gone
 
 import narrows
 from narrows import api
@@ -76,8 +76,7 @@ def test_the_manifest_holds_the_plan_without_labels(two_arms, folder):
 def test_cancelling_keeps_what_is_finished_and_goes_on_later(two_arms, folder, monkeypatch):
     monkeypatch.setenv("TEST_SECONDS", "0.5")
     handle = api.run(two_arms, jobs=1)
-    while handle.progress().finished < 1:
-        time.sleep(0.02)
+    until(lambda: handle.progress().finished)
     handle.cancel()
     with pytest.raises(narrows.Cancelled, match="of 4 runs are finished and kept"):
         handle.finish()
@@ -126,10 +125,9 @@ def test_a_run_that_fails_is_named_and_the_others_stay(two_arms, folder, arm, re
 def test_a_run_whose_process_dies_by_accident_is_made_by_another(two_arms, folder, monkeypatch):
     monkeypatch.setenv("TEST_SECONDS", "0.5")
     handle = api.run(two_arms, jobs=1)
-    while handle.progress().simulated_ns == 0:
-        time.sleep(0.01)
-    (worker,) = _workers_in(folder)
-    os.kill(int(worker), signal.SIGKILL)
+    until(lambda: handle.progress().simulated_ns)
+    (worker,) = children(os.getpid())
+    os.kill(worker, signal.SIGKILL)
     assert [item.skipped for item in handle.finish()] == [False] * 4
 
 
@@ -138,9 +136,7 @@ def test_a_run_that_somebody_else_makes_is_waited_for(two_arms, folder):
     store = Store(folder / "runs")
     lock = store.lock(plan, 2)
     handle = api.run(two_arms)
-    deadline = time.monotonic() + 30
-    while (handle.progress().finished, handle.progress().elsewhere) != (3, 1) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: (handle.progress().finished, handle.progress().elsewhere) == (3, 1))
     assert not handle.done()
     files = {path.stem: path.read_bytes() for path in store.folder(plan, 1).glob("*.parquet")}
     store.write(plan, 2, files, store.manifest(plan, 1) | {"seed": 2})
@@ -160,21 +156,17 @@ def test_an_interrupt_stops_the_command_with_130_and_leaves_whole_runs(two_arms,
     environment = os.environ | {"TEST_SECONDS": "1.0"}
     command = [sys.executable, "-m", "narrows", "run", "two.toml", "--jobs", "1"]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not runs_in(folder) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: runs_in(folder))
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "finished and kept" in errors
+    assert re.search(r"^interrupted: stopped; \d of 4 runs are finished and kept\n  help: ", errors, re.MULTILINE)
     assert "Traceback" not in errors
     assert not list((folder / "runs").glob("*/.*"))
     assert subprocess.run([*command[:-2], "--json"], capture_output=True, text=True).returncode == 0
 
 
 def test_absent_runs_are_said_when_results_are_loaded(two_arms, folder):
-    import shutil
-
     handle = api.run(two_arms)
     handle.finish()
     shutil.rmtree(folder / "runs" / handle.experiment.plans[1].hash)
@@ -323,25 +315,15 @@ def test_the_worker_ends_with_its_parent(two_arms, folder):
     script = folder / "script.py"
     script.write_text(
         textwrap.dedent("""
-        import os, narrows
+        import os, narrows, conftest
         handle = narrows.run("two.toml", jobs=1)
         while handle.progress().simulated_ns == 0: pass
+        print(*conftest.children(os.getpid()), flush=True)
         os._exit(0)
         """)
     )
-    subprocess.run([sys.executable, str(script)], env=os.environ | {"TEST_SECONDS": "60"}, timeout=60)
-    deadline = time.monotonic() + 10
-    while _workers_in(folder) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _workers_in(folder)
-
-
-def _workers_in(folder):
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink() == folder and process.name != str(os.getpid()):
-                found.append(process.name)
-        except OSError:
-            continue
-    return found
+    paths = os.pathsep.join([os.environ["PYTHONPATH"], str(TESTS)])
+    environment = os.environ | {"TEST_SECONDS": "60", "PYTHONPATH": paths}
+    workers = said_by(environment, script, program=sys.executable).split()
+    assert workers
+    until_gone(workers, 10)

@@ -1,14 +1,14 @@
-"""How flows without a size share, over round trips, changes of who is there, and losses; and round trips of a plan."""
+"""How flows without a size share, over round trips, changes of who is there, and losses."""
 
 import math
 from dataclasses import replace
 
 import polars as pl
 import pytest
-from conftest import flows, frames, ports
+from conftest import flows, frames, labelled, ports, samples
 
 from narrows.figures import longlived as over_time
-from narrows.measures import paths, sharing
+from narrows.measures import sharing
 from narrows.measures.named import NotEvaluable, value_by_seed
 
 SECOND = 1_000_000_000
@@ -24,9 +24,7 @@ def long(rows, case="a", seed=1):
         schema=dict(zip(columns, (pl.String, pl.String, pl.Float64, pl.UInt64, pl.UInt64, pl.UInt64), strict=True)),
         orient="row",
     )
-    return table.with_row_index("flow").with_columns(
-        pl.lit(case).alias("case"), pl.lit(case[0]).alias("arm"), pl.lit(seed, dtype=pl.UInt64).alias("seed")
-    )
+    return labelled(table.with_row_index("flow"), case, seed).with_columns(arm=pl.lit(case[0]))
 
 
 def sample(tables, series=None):
@@ -42,14 +40,8 @@ def sample(tables, series=None):
 
 def bins(*rows, case="a", seed=1):
     """Goodput: (end of the bin in s, flow, its share of the line)."""
-    return pl.LazyFrame(
-        [
-            {"case": case, "arm": case, "seed": seed, "time_ns": at * SECOND, "entity": f"flow-{flow}",
-             "quantity": "goodput_bps", "value": share * LINE}
-            for at, flow, share in rows
-        ],
-        schema_overrides={"seed": pl.UInt64, "time_ns": pl.UInt64},
-    )  # fmt: skip
+    taken = [(f"flow-{flow}", at * SECOND, "goodput_bps", share * LINE) for at, flow, share in rows]
+    return samples(*taken, case=case, seed=seed)
 
 
 def pair(ratio, share, case):
@@ -119,14 +111,3 @@ def test_the_least_loss_that_slows_a_sender_is_that_of_the_sweep(goodputs, expec
     assert value_by_seed(made, "loss_that_slows", ("a0.1",)) == pytest.approx(expected)
     with pytest.raises(NotEvaluable):
         value_by_seed(frames([flows((10, 1))], wan), "loss_that_slows", ("a0.1",))
-
-
-def test_a_base_round_trip_is_the_quickest_of_the_shortest_paths_both_ways():
-    # 0 - 2 = 3 - 1, and 2 - 4 - 3 with more hops; the second link between 2 and 3 is quicker on the way back.
-    both = [(0, 2, 1), (2, 3, 10), (2, 4, 1), (4, 3, 1), (3, 1, 1)]
-    links = [link for one, other, delay in both for link in ((one, other, delay), (other, one, delay))]
-    links += [(2, 3, 20), (3, 2, 6)]
-    network = {"links": [{"from": one, "to": other, "delay": 1000 * delay} for one, other, delay in links]}
-    base_rtt = paths.round_trips(network)
-    assert base_rtt(0, 1) == 1 + 10 + 1 + 1 + 6 + 1
-    assert base_rtt(0, 1) == base_rtt(1, 0)

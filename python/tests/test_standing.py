@@ -5,20 +5,18 @@ import os
 import re
 import shutil
 import time
+from unittest.mock import patch
 
 import pytest
-from conftest import TWO_ARMS
-from typer.testing import CliRunner
+from conftest import TWO_ARMS, narrows
 
-import narrows
-from narrows import api
+from narrows import api, native
 from narrows.claims import folders, scorecard
-from narrows.cli import app
 from narrows.report import gallery
 from narrows.runs.freshness import standings
 from narrows.runs.store import Store
 
-VERSION = narrows.version()
+VERSION = native.version()
 CLAIM = """[[claim]]
 id = "office-{number}"
 item = "hunch"
@@ -73,8 +71,13 @@ def changed(path, old, new):
     os.utime(path, ns=(later, later))
 
 
-def listed():
-    return CliRunner().invoke(app, ["reproduce"]).output
+def reproduced(name):
+    return narrows("reproduce", name).returncode == 0
+
+
+def another_version():
+    """What is made within it another version has made."""
+    return patch.dict(os.environ, TEST_VERSION="0.0.1+dead")
 
 
 AGAIN = "`narrows reproduce office/fig1` runs it again"
@@ -84,26 +87,24 @@ def test_what_was_never_run_says_so_and_what_was_run_is_judged(office):
     assert (first().reason, first().absent) == ("not run yet: narrows reproduce office/fig1", True)
     api.run(FIG1).join()
     assert (first().word, first().absent) == ("holds", False)
-    assert "run: full" in listed()
+    assert "run: full" in narrows("reproduce").stdout
 
 
-def test_results_of_another_version_are_not_judged(office, monkeypatch):
-    monkeypatch.setenv("TEST_VERSION", "0.0.1+dead")
-    api.run(FIG1).join()
-    monkeypatch.delenv("TEST_VERSION")
+def test_results_of_another_version_are_not_judged(office):
+    with another_version():
+        api.run(FIG1).join()
     said = f"run by version 0.0.1+dead, this is {VERSION}"
     assert (first().word, first().reason) == ("not-run", f"{said}: {AGAIN}")
-    assert f"not run; full: {said}" in " ".join(listed().split())
+    assert f"not run; full: {said}" in " ".join(narrows("reproduce").stdout.split())
     api.run(FIG1).join()
     assert first().word == "holds"
 
 
-def test_runs_that_another_version_made_again_are_not_judged(office, monkeypatch):
+def test_runs_that_another_version_made_again_are_not_judged(office):
     results = api.run(FIG1).join()
     index = (office / "runs" / "index.json").read_bytes()
-    monkeypatch.setenv("TEST_VERSION", "0.0.1+dead")
-    api.run(FIG1, seeds="2..=2").join()
-    monkeypatch.delenv("TEST_VERSION")
+    with another_version():
+        api.run(FIG1, seeds="2..=2").join()
     (office / "runs" / "index.json").write_bytes(index)
     assert first().reason == f"2 of 4 runs are absent or of another version: {AGAIN}"
     shutil.rmtree(office / "runs" / results.entry.members[0].hash)
@@ -116,7 +117,7 @@ def test_a_run_with_other_seeds_is_not_judged_and_does_not_replace_the_full_one(
     api.run(FIG1).join()
     api.run(FIG1, seeds="1..=1").join()
     assert (first().word, first().parts[0].estimate.seeds) == ("holds", 2)
-    page = CliRunner().invoke(app, ["report", "office-fig1-seeds-1-1"]).output.strip()
+    page = narrows("report", "office-fig1-seeds-1-1").stdout.strip()
     assert 'id="claims"' not in (office / page).read_text(), "the claims are judged from other runs"
 
 
@@ -160,19 +161,17 @@ def test_results_count_wherever_they_were_made_and_are_judged(office, monkeypatc
     assert "office-fig1.png" in page.read_text()
 
 
-def test_the_gallery_says_what_does_not_count(office, monkeypatch):
-    monkeypatch.setenv("TEST_VERSION", "0.0.1+dead")
-    assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
-    monkeypatch.delenv("TEST_VERSION")
+def test_the_gallery_says_what_does_not_count(office):
+    with another_version():
+        assert reproduced("office/fig1")
     text = gallery.write(office / "gallery", Store(api.RUNS), quick=False).read_text()
     assert f"*Does not count: run by version 0.0.1+dead, this is {VERSION}.*" in text
 
 
-def test_the_scorecard_shows_no_picture_of_what_does_not_count(office, monkeypatch):
-    monkeypatch.setenv("TEST_VERSION", "0.0.1+dead")
-    assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
-    monkeypatch.delenv("TEST_VERSION")
-    assert CliRunner().invoke(app, ["reproduce", "office/fig2"]).exit_code == 0
+def test_the_scorecard_shows_no_picture_of_what_does_not_count(office):
+    with another_version():
+        assert reproduced("office/fig1")
+    assert reproduced("office/fig2")
     page = (office / "runs" / "reports" / "claims-office.html").read_text()
     assert page.count("<img") == 1
     assert f"Run by version 0.0.1+dead, this is {VERSION}." in page
@@ -194,7 +193,7 @@ def test_the_scorecard_says_what_was_run(office):
     for figure, seeds in (("fig2", "1..=3"), ("fig3", SEEDS)):
         path = office / "experiments" / "office" / figure / "experiment.toml"
         path.write_text(path.read_text().replace(SEEDS, seeds).replace("office-fig2", f"office-{figure}"))
-    assert CliRunner().invoke(app, ["reproduce", "office/fig1"]).exit_code == 0
+    assert reproduced("office/fig1")
     first_cards = cards(office)
     for text in (first_cards[".md"], first_cards[".html"]):
         assert f"Judged from full runs of version {VERSION}: 1 of 3 figures, with 2 seeds each." in text
@@ -208,11 +207,11 @@ def test_the_scorecard_says_what_was_run(office):
     ran, never, _ = card["figures"]
     assert (ran["version"], ran["seeds"], ran["simulated_s"]) == (VERSION, [1, 2], [3.0])
     assert (never["counts"], never["reason"]) == (False, "not run yet")
-    assert CliRunner().invoke(app, ["reproduce", "office"]).exit_code == 0
+    assert reproduced("office")
     full_cards = cards(office)
     assert "3 of 3 figures, with 2 seeds each, but office/fig2 with 3." in full_cards[".md"]
     shutil.rmtree(office / "runs" / "reports")
-    assert CliRunner().invoke(app, ["reproduce", "office"]).exit_code == 0
+    assert reproduced("office")
     assert cards(office) == full_cards, "the same runs give the same bytes"
 
 
@@ -227,15 +226,13 @@ def test_claims_are_judged_once_for_a_paper(office, monkeypatch):
     monkeypatch.setattr(
         folders, "judge", lambda paper, *rest, **more: judged.append(paper.name) or judge(paper, *rest, **more)
     )
-    done = CliRunner().invoke(app, ["reproduce", "office"])
-    assert (done.exit_code, judged) == (0, ["office"])
+    assert reproduced("office")
+    assert judged == ["office"]
     reports = [office / "runs" / "reports" / f"report-office-fig{number}.html" for number in (1, 2)]
     assert ["office-1" in path.read_text() for path in reports] == [True, False]
 
 
 def test_a_file_is_expanded_once_while_it_does_not_change(office, monkeypatch):
-    from narrows import native
-
     api.run(FIG1).join()
     expanded = []
     expand = native.expand

@@ -1,11 +1,12 @@
 """Flows that come and go: the steps between changes, and what is measured of them."""
 
+import itertools
 import math
 from dataclasses import replace
 
 import polars as pl
 import pytest
-from conftest import flows, frames, ports
+from conftest import flows, frames, labelled, ports, samples
 
 from narrows.figures import shares, style
 from narrows.measures import intervals
@@ -16,27 +17,14 @@ BIN_NS = 50_000_000
 
 def goodputs(flow, rates, *, begin=0, quantity="goodput_bps"):
     """A sample of a flow every 50 ms, Mbit/s."""
-    count = len(rates)
-    return pl.LazyFrame(
-        {
-            "case": ["a"] * count, "seed": [1] * count, "quantity": [quantity] * count,
-            "time_ns": [BIN_NS * (begin + n + 1) for n in range(count)], "entity": [f"flow-{flow}"] * count,
-            "value": [1e6 * rate for rate in rates],
-        },
-        schema_overrides={"seed": pl.UInt64, "time_ns": pl.UInt64},
-    )  # fmt: skip
+    ends = itertools.count(BIN_NS * (begin + 1), BIN_NS)
+    return samples(*((f"flow-{flow}", end, quantity, 1e6 * rate) for end, rate in zip(ends, rates, strict=False)))
 
 
 def made(*series):
     data = frames([flows((10, 1))], [ports(("b", "edge", 1, 0, 0.1))], pl.concat(series))
-    long = pl.DataFrame(
-        {
-            "case": ["a"] * 2, "seed": [1] * 2, "flow": [0, 1], "workload": ["x", "y"], "source": ["h2", "h3"],
-            "start_ns": [0, 0],
-        },
-        schema_overrides={"seed": pl.UInt64},
-    )  # fmt: skip
-    return replace(data, long=long)
+    long = pl.DataFrame({"flow": [0, 1], "workload": ["x", "y"], "source": ["h2", "h3"], "start_ns": [0, 0]})
+    return replace(data, long=labelled(long))
 
 
 # One flow alone for 3 s, then two for 4 s: the second comes to half of the line after 1 s.

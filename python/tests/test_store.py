@@ -11,10 +11,12 @@ import polars as pl
 import pytest
 from conftest import TWO_ARMS
 
-from narrows import native
+from narrows import api, native, report
+from narrows.claims import folders
 from narrows.columns import conform, tables
 from narrows.errors import BadInput
 from narrows.experiment import Experiment
+from narrows.runs.index import Index
 from narrows.runs.store import State, Store, encoded
 
 PLAN = Experiment(TWO_ARMS).plans[0].body
@@ -322,9 +324,6 @@ def test_every_column_is_described():
 
 @pytest.mark.parametrize("where", ["key", "hash"])
 def test_an_index_from_elsewhere_leads_nowhere_else(folder, two_arms, where):
-    from narrows import api
-    from narrows.runs.index import Index
-
     api.run(two_arms).join()
     path = folder / "runs" / "index.json"
     raw = json.loads(path.read_text())
@@ -347,9 +346,6 @@ def test_a_run_that_is_made_again_while_it_is_read_is_not_damaged(store):
 
 
 def test_files_of_one_name_keep_their_own_entries(folder, two_arms):
-    from narrows import api
-    from narrows.runs.index import Index
-
     other = folder / "lab" / "two.toml"
     other.parent.mkdir()
     other.write_text(two_arms.read_text().replace('end = "3s"', 'end = "2s"'))
@@ -368,8 +364,6 @@ def test_files_of_one_name_keep_their_own_entries(folder, two_arms):
 
 
 def test_an_edited_file_says_what_changed_and_its_former_results_are_kept(folder, two_arms):
-    from narrows import api
-
     first = api.run("two.toml").join()
     assert first.notices == ()
     edited = two_arms.read_text().replace('end = "3s"', 'end = "2s"').replace("1..=2", "1..=3")
@@ -393,9 +387,6 @@ def test_an_edited_file_says_what_changed_and_its_former_results_are_kept(folder
 
 
 def test_an_index_of_another_format_is_recognised_and_written_anew(folder, two_arms):
-    from narrows import api
-    from narrows.runs.index import Index
-
     api.run(two_arms).join()
     index = Index(folder / "runs")
     index.path.write_text(json.dumps({"format": 1, "experiments": {"two": {"name": "two"}}}))
@@ -410,9 +401,6 @@ def test_an_index_of_another_format_is_recognised_and_written_anew(folder, two_a
 
 
 def test_code_beside_a_foreign_experiment_is_not_run(folder, two_arms):
-    from narrows import api, report
-    from narrows.claims import folders
-
     paper = folder / "downloaded" / "paper"
     (paper / "fig").mkdir(parents=True)
     (paper / "claims.toml").write_text("claim = []")
@@ -424,6 +412,4 @@ def test_code_beside_a_foreign_experiment_is_not_run(folder, two_arms):
 
 
 def test_results_name_no_machines_paths(folder, two_arms):
-    from narrows import api
-
     assert api.run(two_arms.resolve()).join().entry.file == "two.toml"
