@@ -4,7 +4,7 @@ import narrows
 
 run = narrows.run("experiment.toml", quick=True)   # a handle: progress(), cancel(), join()
 results = run.join()
-results.flows                                      # polars, one row per flow, with its arm and seed
+results.flows                                      # polars, one row per flow, with its scheme and seed
 """
 
 from __future__ import annotations

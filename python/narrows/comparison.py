@@ -1,4 +1,4 @@
-"""The arms of a result against its first, or the same arms of several results, seed by seed."""
+"""The schemes of a result against its first, or the same schemes of several results, seed by seed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MEASURES: Final = ("fct_small_mean", "fct_small_p99", "fct_large_mean", "fct_mea
 
 @dataclass(frozen=True)
 class Row:
-    """One measure of one arm against the same measure elsewhere."""
+    """One measure of one scheme against the same measure elsewhere."""
 
     measure: str
     unit: str
@@ -44,19 +44,21 @@ class Row:
 
 
 class Comparison(Tabular):
-    """Measures of arms against those of a first, with ratios taken within each seed."""
+    """Measures of schemes against those of a first, with ratios taken within each seed."""
 
     def __init__(self, results: Sequence[Results]) -> None:
-        """Compares the arms of one result, or the equal arms of several. Raises `BadInput` where none can be."""
+        """Compares the schemes of one result, or the equal schemes of several. Raises `BadInput` where none can be."""
         first, *others = results
         if not others and len(first.frames.cases) == 1:
             raise bad_input(
-                "only one arm: nothing to compare it with; give a second result",
-                f"narrows compare {first.entry.identifier} OTHER, or add an arm to the experiment",
+                "only one scheme: nothing to compare it with; give a second result",
+                f"narrows compare {first.entry.identifier} OTHER, or add a scheme to the experiment",
             )
         self.rows = within(first) if not others else [row for other in others for row in between(first, other)]
         if not self.rows:
-            raise bad_input("these runs have no arm and seed in common", "compare runs whose arms have the same names")
+            raise bad_input(
+                "these runs have no scheme and seed in common", "compare runs whose schemes have the same names"
+            )
         told = [mixed_versions(results), *(text for one in results for text in one.notices)]
         self.notices = tuple(dict.fromkeys(filter(None, told)))
         """What whoever reads the numbers has to know."""
@@ -71,7 +73,7 @@ class Comparison(Tabular):
 
     @property
     def table(self) -> pl.DataFrame:
-        """A row for each measure and pair of arms."""
+        """A row for each measure and pair of schemes."""
         return pl.DataFrame([row_fields(row) for row in self.rows], infer_schema_length=None)
 
 
@@ -84,13 +86,13 @@ def row_fields(row: Row) -> dict[str, object]:
 
 
 def within(results: Results) -> list[Row]:
-    """Every arm against the first."""
+    """Every scheme against the first."""
     first, *others = results.frames.cases
     return [item for case in others for item in _pair(results, first, first, results, case, case)]
 
 
 def between(one: Results, other: Results) -> list[Row]:
-    """The arms that both have."""
+    """The schemes that both have."""
     common = [case for case in one.frames.cases if case in other.frames.cases]
     names = one.entry.identifier, other.entry.identifier
     if cross_backend.same_plans(one.entry, other.entry):

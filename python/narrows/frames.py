@@ -1,4 +1,4 @@
-"""What measures and figures read: every row knows its case, its arm, its seed and the sweep's axes."""
+"""What measures and figures read: every row knows its case, its scheme, its seed and the sweep's axes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Frames:
 
     @property
     def keys(self) -> list[str]:
-        """Columns that name a run: the case, its arm, the axes, the seed."""
+        """Columns that name a run: the case, its scheme, the axes, the seed."""
         return ["case", "arm", *self.axes, "seed"]
 
     def of(self, cases: Sequence[str]) -> Frames:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 import narrows
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE: Final = Path("docs/reference/python.md")
+INTRODUCTION: Final = (
+    "The classes and functions of the package `narrows`, which defines experiments, runs them and reads their results. "
+    "This page is generated from docstrings by `python -m narrows.reference`."
+)
 CLASSES: Final = (
     narrows.Experiment, Plan, Difference, narrows.Handle, Progress, narrows.Results, frames.Frames, Comparison,
 )  # fmt: skip
@@ -26,13 +31,13 @@ ERRORS: Final = (narrows.BadInput, narrows.EnvironmentLacks, narrows.RunFailed, 
 
 def document() -> str:
     """The page."""
-    lines = ["# The Python library", "", "Generated from docstrings by `python -m narrows.reference`.", ""]
+    lines = ["# The Python library", "", *wrapped(INTRODUCTION), ""]
     for function in FUNCTIONS:
         lines += [f"## `narrows.{function.__name__}`", "", *_member(f"narrows.{function.__name__}", function)]
     for kind in CLASSES:
-        lines += [f"## `{kind.__name__}`", "", _text(kind), ""]
-        if (made := inspect.getdoc(kind.__init__)) and kind.__module__ in str(kind.__init__.__globals__["__name__"]):
-            lines += [f"`{kind.__name__}{_signature(kind)}`", "", *_sections(made), ""]
+        lines += [f"## `{kind.__name__}`", "", *wrapped(_text(kind)), ""]
+        if (made := _made(kind)) is not None:
+            lines += [f"`{kind.__name__}{_signature(kind)}`", "", *([*_sections(made), ""] if made else [])]
         for name, member in _members(kind):
             lines += [f"### `{kind.__name__}.{name}`", "", *_member(name, member)]
     lines += ["## Errors", "", "| error | when |", "|---|---|"]
@@ -40,10 +45,23 @@ def document() -> str:
     return "\n".join(lines) + "\n"
 
 
+def wrapped(text: str, *, hanging: str = "") -> list[str]:
+    """A paragraph as lines of at most 120 columns."""
+    return fill(text, 120, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False).splitlines()
+
+
+def _made(kind: Any) -> str | None:
+    """What its own constructor says of itself; none if it is inherited."""
+    if kind.__module__ not in str(kind.__init__.__globals__["__name__"]):
+        return None
+    text = inspect.getdoc(kind.__init__) or ""
+    return "" if text.startswith("Initialize self") else text
+
+
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
     """Public members in the order of the source, those that it inherits left out."""
     for name, member in vars(kind).items():
-        if not name.startswith("_") and inspect.getdoc(member) and not isinstance(member, (int, str)):
+        if not name.startswith("_") and inspect.getdoc(member) and not isinstance(member, (int, str, tuple)):
             yield name, member
 
 
@@ -70,12 +88,14 @@ def _sections(text: str) -> list[str]:
     for block in text.split("\n\n"):
         heading, _, rest = block.partition("\n")
         if heading not in {"Args:", "Raises:", "Returns:"}:
-            lines += [" ".join(block.split()), ""]
+            lines += [*wrapped(" ".join(block.split())), ""]
         elif heading == "Returns:":
-            lines += [f"Returns {' '.join(rest.split())[:1].lower()}{' '.join(rest.split())[1:]}", ""]
+            said = " ".join(rest.split())
+            lines += [*wrapped(f"Returns {said[:1].lower()}{said[1:]}"), ""]
         else:
             items = re.sub(r"\n {5,}", " ", inspect.cleandoc(rest)).splitlines()
-            lines += [f"- `{name}`: {about.strip()}" for name, _, about in (item.partition(":") for item in items)]
+            for name, _, about in (item.partition(":") for item in items):
+                lines += wrapped(f"- `{name}`: {about.strip()}", hanging="  ")
             lines.append("")
     return lines[:-1]
 

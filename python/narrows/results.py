@@ -126,11 +126,13 @@ class Results(Tabular):
                 rows += [(case, *pair) for pair in value_by_seed(self.frames, name, (case,)).items()]
             except NotEvaluable as error:
                 if cases:
-                    raise bad_input(f"{name} of {case}: {error}", "measure another case, or run longer") from None
+                    raise bad_input(
+                        f"{name} of {case}: {error}", "measure another scheme or configuration, or run longer"
+                    ) from None
         return pl.DataFrame(rows, schema={"case": pl.String, "seed": pl.UInt64, "value": pl.Float64}, orient="row")
 
     def compare(self, *others: Results) -> Comparison:
-        """Every arm against the first; with other results, equal arms against this one's. Raises `BadInput`."""
+        """Every scheme against the first; with other results, equal schemes against this one's. Raises `BadInput`."""
         from narrows.comparison import Comparison
 
         return Comparison([self, *others])
@@ -144,7 +146,7 @@ class Results(Tabular):
     @property
     def heading(self) -> str:
         """Title, seeds and notices."""
-        cases, seeds = wording.plural(len(self.entry.members), "case"), wording.plural(len(self.entry.seeds), "seed")
+        cases, seeds = wording.plural(len(self.entry.members), "plan"), wording.plural(len(self.entry.seeds), "seed")
         return "\n".join([f"{self.entry.title}: {cases}, {seeds}; means over seeds", *self.notices])
 
     @property
@@ -168,7 +170,7 @@ class Results(Tabular):
         seeds, first = ", ".join(map(str, self.repeated)), ", ".join(map(str, sorted(set(self.repeated.values()))))
         one, as_one = len(self.repeated) == 1, len(self.repeated) + len(set(self.repeated.values()))
         return (
-            f"seed{'' if one else 's'} {seeds} gave the same results as seed {first} in every case: "
+            f"seed{'' if one else 's'} {seeds} gave the same results as seed {first} in every plan: "
             f"{as_one} seeds count as {as_one - len(self.repeated)}"
         )
 
@@ -192,7 +194,7 @@ class Results(Tabular):
         members = tuple(member for member in self.entry.members if fnmatchcase(member.case, pattern))
         if not members:
             raise bad_input(
-                f"no case of '{self.entry.identifier}' matches '{pattern}'",
+                f"no configuration of '{self.entry.identifier}' matches '{pattern}'",
                 f"there are: {', '.join(member.case for member in self.entry.members)}",
             )
         cases = {member.plan_case for member in members}
@@ -306,7 +308,7 @@ class Results(Tabular):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Names of the axis columns, which are null for arms that an axis leaves out.
+        """Names of the axis columns, which are null for schemes that an axis leaves out.
 
         An axis that is called like a column of a table gets a prefix.
         """

@@ -39,7 +39,7 @@ MISTAKES = [
     ),
     (
         'seeds = "1..=2"', 'seeds = "1..=2"\n[sample]\nqueues = "10ns"', "8:1",
-        "a run of arm `cubic` would need about 16017 MB of memory, and 4000 MB are allowed",
+        "a run of scheme `cubic` would need about 16017 MB of memory, and 4000 MB are allowed",
         "lower the load, the run's end, the buffers or the number of hosts",
     ),
     (

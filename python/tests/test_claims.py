@@ -394,7 +394,7 @@ def test_what_is_said_beside_a_verdict_is_said_of_every_scenario():
 
 def test_what_was_not_run_says_why():
     unknown_arm = verdict(claim(("fct_all(nobody) < fct_all(slow)",)), Binding())
-    assert (unknown_arm.word, unknown_arm.reason) == ("not-run", "no arm is called nobody")
+    assert (unknown_arm.word, unknown_arm.reason) == ("not-run", "no scheme is called nobody")
     absent = verdict(claim(("fct_all(fast) < fct_all(slow)",)), Binding(), figures={})
     assert absent.reason == "belongs to another figure (fig)"
     setup = verdict(claim(accept=(0, 1), kind="number"), Binding(("utilisation_wan()",), full_only=True), quick=True)
@@ -414,7 +414,7 @@ def test_an_extreme_over_cases_is_judged_as_one_value():
     found = verdict(claim(accept=(2, 2), kind="ratio"), Binding(("max(fct_all(*) / fct_all(fast))",)))
     assert (found.word, found.estimate.mean, found.parts[0].text) == ("holds", 2.0, "max(fct_all(*) / fct_all(fast))")
     absent = verdict(claim(accept=(2, 2), kind="ratio"), Binding(("max(fct_all(none · *))",)))
-    assert (absent.word, absent.reason) == ("not-run", "no arm is called none · *")
+    assert (absent.word, absent.reason) == ("not-run", "no scheme is called none · *")
     ordered = verdict(claim(("min(fct_all(*)) < fct_all(slow)",)), Binding())
     assert ordered.word == "holds"
 
@@ -525,7 +525,7 @@ def test_a_measure_may_be_of_one_traffic():
     assert value_by_seed(data, "fct_all", ("a",)) == {1: 3.0}
     with pytest.raises(NotEvaluable, match="no flow belongs to a traffic called none"):
         value_by_seed(data, "fct_all", ("a / none",))
-    with pytest.raises(NotEvaluable, match="no arm is called b"):
+    with pytest.raises(NotEvaluable, match="no scheme is called b"):
         value_by_seed(data, "fct_all", ("b / web",))
 
 

@@ -323,13 +323,13 @@ def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_p
     said = "![Realistic traffic between two datacenters at 1 Gbit/s. 48 hosts, 6 switches, 106 one-way links; "
     assert (
         said
-        + f"7 cases, 3 seeds; simulated: 4 s. gemini/fig13, quick run, Narrows {native.version()}.](gemini-fig13.png)"
+        + f"7 plans, 3 seeds; simulated: 4 s. gemini/fig13, quick run, Narrows {native.version()}.](gemini-fig13.png)"
         in page
     )
     assert "Traffic: pattern-1/1-2, pattern-1/2-1: web-search sizes, " in page
     picture = (gemini / "runs" / "figures" / "gemini-fig13-quick.svg").read_text()
     shown = " ".join(re.sub("<[^>]*>", " ", picture).split())
-    assert "48 hosts, 6 switches, 106 one-way links; 7 cases, 3 seeds; simulated: 4 s. gemini/fig13, quick" in shown
+    assert "48 hosts, 6 switches, 106 one-way links; 7 plans, 3 seeds; simulated: 4 s. gemini/fig13, quick" in shown
     assert (tmp_path / "gallery" / "gemini-fig13.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -358,7 +358,7 @@ def test_one_arm_alone_is_compared_with_nothing(two_arms):
     assert made.stdout.startswith("alone-seeds-1-1: 1 run made, 0 were there"), made.stderr
     done = narrows("compare", "alone")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: only one arm: nothing to compare it with; give a second result\n")
+    assert done.stderr.startswith("error: only one scheme: nothing to compare it with; give a second result\n")
 
 
 def test_a_folder_is_searched_one_level_deep(folder, two_arms):

@@ -45,7 +45,7 @@ def test_experiments_and_results_are_tables_when_printed(made):
     experiment = narrows.Experiment(TWO_ARMS)
     assert repr(experiment).startswith("Two arms: 2 plans × seeds 1..2\n")
     assert "fabric.aqm.threshold.mark-at" in repr(experiment)
-    assert repr(made).startswith("Two arms: 2 cases, 2 seeds; means over seeds\n")
+    assert repr(made).startswith("Two arms: 2 plans, 2 seeds; means over seeds\n")
     assert made.table["case"].to_list() == ["cubic", "gemini"]
     for shown in (experiment, made, made.compare()):
         assert "<table" in shown._repr_html_()
@@ -69,7 +69,7 @@ def test_a_comparison_pairs_seeds(made):
     base, other = (made.measure("fct_small_mean", case)["value"] for case in ("cubic", "gemini"))
     assert row["ratio"] == pytest.approx((other / base).mean())
     assert made.compare(made).table["ratio"].drop_nulls().unique().to_list() == [1.0]
-    with pytest.raises(narrows.BadInput, match="only one arm"):
+    with pytest.raises(narrows.BadInput, match="only one scheme"):
         Comparison([made.matching("cubic")])
 
 

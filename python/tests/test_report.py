@@ -187,7 +187,7 @@ def test_it_says_what_was_compared_and_how_it_was_made(page_path):
         "<dt>simulated</dt><dd>4 s</dd>",
         "%, busiest direction",
         "In the simulator the same version, plan and seed give the same results to the byte.",
-        "An arm is one of the things compared",
+        "A scheme is one of the alternatives compared",
         "tor-a1 → border-a",
         "<figcaption>Utilisation by kind of port. Realistic traffic between two datacenters at 1 Gbit/s. 48 hosts, ",
     ):
@@ -254,8 +254,8 @@ def charted(text):
 def test_a_page_of_many_cases_charts_the_first_and_says_how_others_are_seen(many):
     text = report.build(many, Store(api.RUNS)).read_text()
     assert charted(text) == [f"arm-{number}" for number in range(6)]
-    assert "of the first 6 of 8 cases" in text
-    assert 'narrows report many --cases "arm-7"' in text
+    assert "of the first 6 of 8 schemes and configurations" in text
+    assert 'narrows report many --configurations "arm-7"' in text
     headline = re.search(r'<section id="headline">.*?</section>', text, re.DOTALL).group()
     assert set(re.findall(r"arm-\d", headline)) == {f"arm-{number}" for number in range(8)}
 
@@ -269,7 +269,7 @@ def test_a_page_of_some_cases_has_a_name_of_its_own(many):
     assert charted(text) == ["arm-6", "arm-7"]
     assert "of the first" not in text
     assert "arm-0" not in text
-    with pytest.raises(BadInput, match="no case of 'many' matches 'arm-9'"):
+    with pytest.raises(BadInput, match="no configuration of 'many' matches 'arm-9'"):
         report.build(many, Store(api.RUNS), cases="arm-9")
 
 

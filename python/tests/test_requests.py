@@ -68,9 +68,9 @@ def test_a_p999_needs_ten_thousand_requests():
 
 
 def test_only_measures_of_several_cases_take_what_a_sweep_begins_with():
-    with pytest.raises(NotEvaluable, match="no arm is called tcp"):
+    with pytest.raises(NotEvaluable, match="no scheme is called tcp"):
         value_by_seed(sweep(), "request_mean", ("tcp",))
-    with pytest.raises(NotEvaluable, match=r"no arm is called tc$"):
+    with pytest.raises(NotEvaluable, match=r"no scheme is called tc$"):
         value_by_seed(sweep(), "servers_with_timeouts", ("tc",))
 
 

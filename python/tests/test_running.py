@@ -277,7 +277,7 @@ def test_seeds_that_change_nothing_count_as_one(two_arms, folder):
     results = api.load("two")
     assert results.entry.seeds == (1,)
     assert results.frames.seeds == (1,)
-    assert results.notices == ("seeds 2, 3 gave the same results as seed 1 in every case: 3 seeds count as 1",)
+    assert results.notices == ("seeds 2, 3 gave the same results as seed 1 in every plan: 3 seeds count as 1",)
 
 
 LINK = {"from": 0, "to": 1, "loss": 0, "jitter": 0, "aqm": {"threshold": {"mark-at": {"packets": 20}}}}

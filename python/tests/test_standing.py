@@ -200,7 +200,7 @@ def test_the_scorecard_says_what_was_run(office):
         assert "fct_small_avg" in text[text.index("Measures") :]
         assert "Mean completion time of flows under 100 KB." in text
         assert "time_to_share" not in text, "no claim of this paper is made of it"
-    assert "| office/fig1 | 2 cases, 2 seeds; simulated: 3 s |\n| office/fig2 | not run yet |" in first_cards[".md"]
+    assert "| office/fig1 | 2 plans, 2 seeds; simulated: 3 s |\n| office/fig2 | not run yet |" in first_cards[".md"]
     card = json.loads(first_cards[".json"])
     assert card["command"] == "narrows reproduce office"
     assert card["measures"]["fct_small_avg"]["unit"] == "ms"

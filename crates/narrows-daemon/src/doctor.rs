@@ -58,11 +58,7 @@ fn findings() -> Vec<Finding> {
                 Err("this one needs libraries, which a guest does not have; make narrowsd builds one".to_owned())
             },
         ),
-        of(
-            "host",
-            "namespaces and TUN",
-            doctor::examine().map(|()| kernel.clone()).map_err(|error| error.to_string()),
-        ),
+        of("host", "namespaces and TUN", doctor::examine().map(|()| kernel.clone()).map_err(|error| error.to_string())),
         of("controllers", "BPF struct_ops for TCP", struct_ops().map(|how| format!("{kernel}, {how}"))),
     ]
 }

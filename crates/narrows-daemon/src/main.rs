@@ -39,7 +39,7 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Holds this host's connections to what near-source switches ask for
     NearSource(near_source::Arguments),
-    /// Joins two interfaces at a site's border, and repairs with the far edge what the wide area loses
+    /// Joins two interfaces at a site's border, and repairs with the far edge what the WAN loses
     Bridge(bridge::Arguments),
     /// Prints the digests of the sources that results depend on, as JSON
     #[command(hide = true)]

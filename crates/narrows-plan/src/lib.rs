@@ -167,9 +167,9 @@ pub struct Link {
     pub limit: Limit,
     /// Whether it also draws on its node's pool.
     pub pooled: bool,
-    /// Its marking law.
+    /// Its AQM.
     pub aqm: Option<AqmConfig>,
-    /// What samples its queue and tells senders near by; left out of the plan's text where there is none.
+    /// What samples its queue and notifies senders; left out of the plan's text where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_point: Option<CongestionPoint>,
     /// What serves it where it has several classes; a FIFO, and left out of the plan's text, where there is none.
@@ -211,7 +211,7 @@ impl LossOf {
     }
 }
 
-/// How a port serves several classes. Each has a queue of its own, with the port's marking law and an equal share of its
+/// How a port serves several classes. Each has a queue of its own, with the port's AQM and an equal share of its
 /// limit and of what its pool grants it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -34,7 +34,7 @@ impl Ideal {
         there + leg(source, destination, size.unwrap_or(Bytes::new(1)))
     }
 
-    /// A handshake's round trip: a SYN there, its answer back.
+    /// A handshake's RTT: a SYN there, its answer back.
     pub fn handshake<P: Payload>(&mut self, graph: &Graph, network: &Network<P>, (opener, peer): (u32, u32)) -> Span {
         let options = Bytes::new(SYN_BYTES - HEADER_BYTES);
         self.leg(graph, network, (opener, peer), options) + self.leg(graph, network, (peer, opener), options)

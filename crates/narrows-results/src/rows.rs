@@ -28,9 +28,9 @@ pub struct FlowRow {
     pub fct_ns: Option<u64>,
     /// The same transfer on an empty network.
     pub ideal_fct_ns: u64,
-    /// Mean of the sender's round-trip samples during the flow; `None` without a sample.
+    /// Mean of the sender's RTT samples during the flow; `None` without a sample.
     pub rtt_mean_ns: Option<u64>,
-    /// Payload bytes sent again during the flow.
+    /// Payload bytes retransmitted during the flow.
     pub retransmitted_bytes: u64,
     /// Expiries of the sender's retransmission timer during the flow.
     pub timeouts: u32,
@@ -48,7 +48,7 @@ pub struct FlowRow {
     /// Payload bytes, of it or of its request, in packets that the network dropped, each as often as it was; `None` where
     /// packets are the kernel's.
     pub dropped_bytes: Option<u64>,
-    /// Notifications of switches near by that its sender took.
+    /// Notifications of adjacent switches that its sender took.
     pub near_source_cuts: u64,
     /// Payload bytes delivered in order after the warm-up.
     pub delivered_after_warmup_bytes: u64,
@@ -82,7 +82,7 @@ pub struct PortRow {
     pub dropped_limit_packets: u64,
     /// Dropped for the switch's pool.
     pub dropped_pool_packets: u64,
-    /// Dropped by the marking law.
+    /// Dropped by the AQM.
     pub dropped_aqm_packets: u64,
     /// Lost on the wire.
     pub dropped_impairment_packets: u64,
@@ -115,7 +115,7 @@ pub struct BridgeRow {
     pub received: ReceiveCounters,
     /// Duplicate acknowledgements from the other end that it did not pass on.
     pub hushed_packets: u64,
-    /// The round trip to the other end, smoothed, at the end.
+    /// The RTT to the other end, smoothed, at the end.
     pub round_trip_ns: u64,
 }
 
@@ -141,7 +141,7 @@ pub enum Quantity {
     WindowPackets,
     /// The rate at which a sender paces, IP bits per second; no sample of one that does not pace.
     PacingBps,
-    /// The rate that a switch near by holds a sender at, IP bits per second; no sample while none does.
+    /// The rate to which an adjacent switch limits a sender, IP bits per second; no sample while none does.
     NearSourceBps,
     /// Payload delivered in order per second, over the bin that ends now.
     GoodputBps,

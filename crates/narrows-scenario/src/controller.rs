@@ -15,7 +15,7 @@ use crate::experiment::selector::{Aqm, Controller, Scalar};
 use crate::units;
 use narrows_plan::ControllerChoice;
 
-/// The choice, with the spec's defaults where nothing is said.
+/// The choice, with the spec's defaults.
 pub(crate) fn resolve(
     written: &Located<Controller>,
     ecn: Option<&Located<bool>>,

@@ -311,7 +311,7 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
     facts
 }
 
-/// How senders answer a switch near by: whether they do, and each parameter as one writes it.
+/// How senders respond to an adjacent switch: whether they do, and each parameter as one writes it.
 fn near_source(point: Option<&ReactionPoint>, facts: &mut BTreeMap<String, String>) {
     let mut tell = |what: &str, value: String| facts.insert(format!("host.near-source{what}"), value);
     let Some(point) = point else {

@@ -278,7 +278,7 @@ pub enum Problem {
         end: String,
     },
     /// Would not fit the machine.
-    #[error("a run of arm `{arm}` would need about {needed} of memory, and {allowed} are allowed")]
+    #[error("a run of scheme `{arm}` would need about {needed} of memory, and {allowed} are allowed")]
     TooLargeForMemory {
         /// The arm.
         arm: String,
@@ -399,7 +399,9 @@ impl Problem {
             Problem::NotCrossed { .. } => Some("name links that its flows cross".to_owned()),
             Problem::Duplicate { .. } => Some("rename one of them".to_owned()),
             Problem::NoArms => Some("add one: [[arm]] with `name = \"DCTCP\"` and `cc = \"dctcp\"`".to_owned()),
-            Problem::NoController { .. } => Some("give the arm, the traffic or the whole file a `cc`".to_owned()),
+            Problem::NoController { .. } => {
+                Some("give the scheme (`[[arm]]`), the traffic or the whole file a `cc`".to_owned())
+            }
             Problem::NeedsEcn { .. } => Some("take `ecn = false` away".to_owned()),
             Problem::EndsBeforeStart { .. } => Some("move the end after the start".to_owned()),
             Problem::TooLargeForMemory { .. } => {

@@ -121,9 +121,12 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     let count = combinations.unwrap_or(u64::MAX);
     if count > MAX_PLANS {
         let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
-        return Err(
-            Problem::TooMany { what: "arms times combinations of the sweep", value: count, most: MAX_PLANS }.at(&span)
-        );
+        return Err(Problem::TooMany {
+            what: "schemes times combinations of the sweep",
+            value: count,
+            most: MAX_PLANS,
+        }
+        .at(&span));
     }
 
     let read = count * source.text.len() as u64;
@@ -376,11 +379,11 @@ fn check_arms(arms: &[Located<Arm>]) -> Judged<()> {
     for arm in arms {
         let name = &arm.name;
         if name.trim().is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
-            let sentence = "an arm's name has 1 to 64 characters".to_owned();
+            let sentence = "a scheme's name has 1 to 64 characters".to_owned();
             return Err(Problem::Malformed { sentence, help: None }.at(&name.span));
         }
         if !names.insert(name.as_str()) {
-            return Err(Problem::Duplicate { what: "arms", name: name.value.clone() }.at(&name.span));
+            return Err(Problem::Duplicate { what: "schemes", name: name.value.clone() }.at(&name.span));
         }
     }
     Ok(())

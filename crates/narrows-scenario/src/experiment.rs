@@ -27,7 +27,7 @@ use crate::topology::Topology;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct File {
-    /// Stable name; the folder's where nothing is said.
+    /// Stable name; default: the folder's.
     pub name: Option<Located<String>>,
     /// One line for reports.
     pub title: Option<String>,
@@ -74,9 +74,9 @@ pub struct Arm {
 pub struct Run {
     /// No flow starts at or after this.
     pub end: Located<Quantity<Time>>,
-    /// Started flows may go on so long after `end`; `"10s"` where nothing is said.
+    /// How long started flows may go on after `end`; default: `"10s"`.
     pub drain: Option<Located<Quantity<Span>>>,
-    /// What starts before this does not count; none where nothing is said.
+    /// Flows that start before this do not count; default: none.
     pub warmup: Option<Located<Quantity<Span>>>,
     /// `"1..10"`, both ends included, a number or a list (default: `"1..10"`).
     pub seeds: Option<Located<Seeds>>,
@@ -113,7 +113,7 @@ pub struct Quick {
 pub struct Sample {
     /// Backlog of every watched port, so often.
     pub queues: Option<Located<Quantity<Span>>>,
-    /// Roles or links whose ports are watched, globs allowed; ports between switches where nothing is said, or towards
+    /// Roles or links whose ports are watched, globs allowed; by default ports between switches, or towards
     /// hosts where there are none.
     pub watch: Option<Located<Selector>>,
     /// Window and pacing rate of the senders of long-lived flows and of `flows`, so often.

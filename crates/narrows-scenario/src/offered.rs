@@ -24,7 +24,7 @@ pub(crate) fn rounds(app: &dyn Rounds, end: Time) -> f64 {
     }
 }
 
-/// For every link, the share of its rate that flows and answers to queries at random times take, in wire bits of full packets, over shortest
+/// For every link, the share of its rate that flows and responses to requests at random times take, in wire bits of full packets, over shortest
 /// paths and even splits. Acknowledgements, requests, long-lived flows and closed loops are not counted: the first two
 /// are small, the others take what is left.
 ///

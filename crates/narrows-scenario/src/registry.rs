@@ -64,7 +64,7 @@ pub fn components() -> Vec<Listed> {
 
 impl Listed {
     /// As JSON: kind, name, about, source, parameters; of a controller its title and use of ECN too, of a topology what its
-    /// first and last host and a switch of each kind are called where nothing is said.
+    /// first and last host and a switch of each kind are called by default.
     pub fn json(&self) -> Json {
         let parameters: Vec<Json> = self.parameters.iter().map(parameter).collect();
         let mut json = json!({

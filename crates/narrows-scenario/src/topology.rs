@@ -318,7 +318,7 @@ struct Qcn {
     scope: Scope,
 }
 
-/// The set point for each 10 Gbit/s where nothing is said.
+/// The default set point for each 10 Gbit/s.
 const SET_POINT_AT_10_GBPS: u64 = 33_000;
 
 impl Qcn {
@@ -369,14 +369,14 @@ fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
     Ok(Some(Scheduler::Drr { weights: weights.clone() }))
 }
 
-/// A key that says how many: what it is where nothing is said, and the least and most that it may be.
+/// A key that says how many: its default, and the least and most that it may be.
 #[allow(clippy::cast_lossless, reason = "`From` is not for constants")]
 const fn number(name: &'static str, default: u32, range: (u32, u32), about: &'static str) -> Parameter {
     let range = Some((range.0 as u64, range.1 as u64));
     Parameter { name, kind: Kind::Count, default: Value::Count(default as u64), range, about }
 }
 
-/// What a key made by [`number`] says, or is where nothing is said.
+/// The value of a key made by [`number`], or its default.
 fn count(key: &Parameter, written: Option<&Located<u32>>) -> Judged<u32> {
     let (Value::Count(default), Some((least, most))) = (key.default, key.range) else {
         unreachable!("{} has a number as default, and a range", key.name)

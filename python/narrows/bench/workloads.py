@@ -17,7 +17,7 @@ _HOLD_NS: Final = 75.0
 
 @dataclass(frozen=True)
 class Workload:
-    """One of the experiment files beside this one: one arm, one seed."""
+    """One of the experiment files beside this one: one scheme, one seed."""
 
     name: str
     must_ns: float

@@ -324,7 +324,7 @@ class _Judge:
         """
         columns, seeds = self._columns((term for term in used if term.name != "rank"), scenario)
         if columns and not seeds:
-            raise NotEvaluable("no seed has a value for every arm")
+            raise NotEvaluable("no seed has a value for every scheme")
 
         def mean(term: Term) -> float:
             if term.name == "rank":

@@ -3,7 +3,7 @@
     fct_large_mean(gemini) < 0.8 * fct_large_mean(vegas)        a <= b < c        fct_mean(gemini) is minimum
     abs(rtt(gemini)/rtt(dctcp)-1) <= 0.10             rank(fct_small_mean, gemini) <= 3
 
-A *term* is a measure's name with the arms it is taken on; what stands in its parentheses is split at commas and not
+A *term* is a measure's name with the schemes it is taken on; what stands in its parentheses is split at commas and not
 interpreted, so `thr(K=20)` and `loss_dc(vegas-10)` need no quotes. `min(…)` and `max(…)` are of several expressions, or
 of one over cases: `max(thr(gemini · K=*) / thr(dctcp · K=*))`, where `*` stands for the same text in all its terms.
 """
@@ -38,7 +38,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Term:
-    """A measure on arms."""
+    """A measure on schemes."""
 
     name: str
     arguments: tuple[str, ...]
@@ -217,7 +217,7 @@ def parse_order(text: str) -> list[Relation] | Extreme:
     if extreme := re.fullmatch(r"\s*(.+?)\s+is\s+(minimum|maximum)\s*", text):
         term = parse_expression(extreme[1])
         if not isinstance(term, Term):
-            raise NotUnderstood(f"'{extreme[1]}' is not a measure on an arm")
+            raise NotUnderstood(f"'{extreme[1]}' is not a measure of a scheme")
         return Extreme(term, cast("Literal['minimum', 'maximum']", extreme[2]), text)
     reader = _Reader(text)
     if not isinstance(reader.tree, ast.Compare):

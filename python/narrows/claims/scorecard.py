@@ -32,10 +32,11 @@ _STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "no
 
 TERMS: Final = (
     "Confidence (H high, M medium, L low) was given before any run: how clear a claim is, and how well it can be "
-    "reproduced. An arm is one of the things compared, a controller with its settings; in a sweep a case is an arm "
-    "with one value of each axis. A claim holds if the mean over seeds lies in the accepted interval, or every "
-    "relation is true; partly if the interval over seeds overlaps it, or only some are true or were run; else it "
-    "fails. For what is not-run the reason is given. Marks: ✓ lies in it or is true, ≈ overlaps, ✗ neither."
+    "reproduced. A scheme is one of the alternatives compared, a controller with its settings; in a sweep "
+    "a configuration is one value of each axis. A claim holds if the mean over seeds lies in the accepted interval, "
+    "or every relation is true; partly if the interval over seeds overlaps it, or only some are true or were run; "
+    "otherwise it fails. For what is not-run the reason is given. Marks: ✓ lies in it or is true, ≈ overlaps, "
+    "✗ neither."
 )
 RULES: Final = (
     "Judged by the mean over seeds: < and > strictly; <=, >= and 'is minimum' within 5 %; "
@@ -126,7 +127,7 @@ def origin(there: Mapping[str, Standing], *, quick: bool) -> str:
 
 def ran(entry: Entry) -> str:
     """What was run: `6 cases, 3 seeds; simulated: 40 s`."""
-    cases, seeds = wording.plural(len(entry.members), "case"), wording.plural(len(entry.seeds), "seed")
+    cases, seeds = wording.plural(len(entry.members), "plan"), wording.plural(len(entry.seeds), "seed")
     return f"{cases}, {seeds}; simulated: {simulated_time(entry)}"
 
 

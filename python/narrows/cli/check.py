@@ -36,8 +36,8 @@ def check(
 ) -> None:
     """Show what an experiment would run, and what that would cost.
 
-    Reads the file as `run` would, and shows its network, traffic, offered load and the settings in which its arms
-    differ, with estimates of packets, processor time and memory. Nothing is run.
+    Reads the file as `run` would, and shows its network, traffic, offered load and the settings in which its
+    schemes differ, with estimates of packets, processor time and memory. Nothing is run.
     """
     from narrows.experiment import Experiment
 
@@ -60,7 +60,7 @@ def _write_plans(experiment: Experiment, folder: Path) -> list[Path]:
     """Each plan as `<arm>[-<axes>].json`. Raises `BadInput`, before anything is written, where one is there."""
     named = {folder / f"{_plain(plan.case)}.json": plan for plan in experiment.plans}
     if len(named) < len(experiment.plans):
-        raise bad_input("two plans would have the same file", "give the arms names that differ in letters or digits")
+        raise bad_input("two plans would have the same file", "give the schemes names that differ in letters or digits")
     if there := [path for path in named if path.exists()]:
         raise bad_input(f"{there[0]} is there already", "choose another folder with --plans, or delete it")
     try:
@@ -117,7 +117,7 @@ def _print_tables(experiment: Experiment) -> None:
     OUT.print(_differences(experiment))
     _, own = apart(experiment.differences)
     if any(not item.declared for item in experiment.differences):
-        OUT.print("\n[red]red: not declared by an arm[/]")
+        OUT.print("\n[red]red: not declared by a scheme[/]")
     for text in experiment.remarks:
         OUT.print(f"\n[yellow]warning:[/] {escape(text)}", soft_wrap=True)
     if own:
@@ -127,7 +127,7 @@ def _print_tables(experiment: Experiment) -> None:
 def _differences(experiment: Experiment) -> Table:
     """A row per plan: what is not the same in all of them, as far as it has it."""
     shown, _ = apart(experiment.differences)
-    table = Table("arm", "plan", "what differs", box=None, header_style="dim", pad_edge=False)
+    table = Table("scheme", "plan", "what differs", box=None, header_style="dim", pad_edge=False)
     for plan in experiment.plans:
         values = ((item.declared, item.path, dict(item.values).get(plan.case, ABSENT)) for item in shown)
         texts = [_setting(path, value, declared=declared) for declared, path, value in values if value != ABSENT]

@@ -1,4 +1,4 @@
-"""`narrows compare RUN…`: the arms of a run against its first, or the same arms of several runs, seed by seed."""
+"""`narrows compare RUN…`: the schemes of a run against its first, or the same schemes of several runs, seed by seed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def compare(
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Compare arms, or runs, seed by seed.
+    """Compare schemes, or runs, seed by seed.
 
-    With one RUN, every arm is compared with the first; with several, equal arms with those of the first. Ratios of
-    completion times and losses are taken within a seed and shown with their intervals.
+    With one RUN, every scheme is compared with the first; with several, equal schemes with those of the first. Ratios
+    of completion times and losses are taken within a seed and shown with their intervals.
     """
     from narrows import api
     from narrows.comparison import Comparison, row_fields

@@ -14,7 +14,13 @@ from narrows.cli.output import tell_page
 def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Results by name, or by their experiment file.")],
     cases: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Show only configurations whose names match; * is any text.")
+        str | None,
+        typer.Option(
+            "--configurations",
+            "--cases",
+            metavar="PATTERN",
+            help="Show only schemes and configurations whose names match; * is any text.",
+        ),
     ] = None,
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,

@@ -33,7 +33,7 @@ GIVEN = "experiments"
 
 
 class Experiment(Tabular):
-    """An experiment: its plans, its seeds, and what differs between its arms. `run` makes its runs."""
+    """An experiment: its plans, its seeds, and what differs between its schemes. `run` makes its runs."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Experiment(Tabular):
         self.other_seeds = self.seeds != own
         """Whether the seeds are not the file's."""
         self.plans = tuple(plan_from(plan) for plan in raw["plans"])
-        """One for each arm and point of the sweep."""
+        """One for each scheme and point of the sweep."""
         self.differences = tuple(difference_from(item, self.plans) for item in raw["differences"])
         """Settings whose values are not the same in all plans."""
         self.file = (

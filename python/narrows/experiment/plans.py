@@ -16,7 +16,7 @@ _NO_LABELS: dict[str, Any] = {"experiment": "", "arm": "", "axes": (), "declared
 _PICOSECONDS_PER_NANOSECOND = 1000
 
 ABSENT = "–"
-"""Value of a setting that an arm does not have."""
+"""Value of a setting that a scheme does not have."""
 
 SEPARATOR = " · "
 """Between the parts of a case's name."""
@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def case(self) -> str:
-        """What a chart calls it: the arm, and the values of the sweep's axes if there are any."""
+        """What a chart calls it: the scheme, and the values of the sweep's axes if there are any."""
         return case_name(self.arm, self.axes)
 
     @property
@@ -77,17 +77,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting whose value is not the same in all arms."""
+    """A setting whose value is not the same in all schemes."""
 
     path: str
     values: tuple[tuple[str, str], ...]
     """(case, value), in the order of the file."""
     declared: bool
-    """Whether the arms that differ say so."""
+    """Whether the schemes that differ say so."""
 
     @property
     def distinct(self) -> frozenset[str]:
-        """Its values, without the arms that have no such thing."""
+        """Its values, without the schemes that have no such thing."""
         return frozenset(value for _, value in self.values if value != ABSENT)
 
 
@@ -130,7 +130,7 @@ def labelled(unlabelled: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def apart(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:
-    """Differences to be shown, and parameters on which all arms with that controller agree, which fill pages."""
+    """Differences to be shown, and parameters on which all schemes with that controller agree, which fill pages."""
     own = [item for item in differences if item.declared and item.path.startswith("cc.") and len(item.distinct) == 1]
     return [item for item in differences if item not in own], own
 

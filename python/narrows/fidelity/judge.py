@@ -1,4 +1,4 @@
-"""Whether simulator and kernel agree: each quantity of each arm, and from these each scenario."""
+"""Whether simulator and kernel agree: each quantity of each scheme, and from these each scenario."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class ArmVerdict:
-    """One arm."""
+    """One scheme."""
 
     arm: str
     seeds: tuple[int, ...]
@@ -85,14 +85,14 @@ class ScenarioVerdict:
 
     @property
     def word(self) -> Word:
-        """Inside if all arms are."""
+        """Inside if all schemes are."""
         words = {arm.word for arm in self.arms} or {"not judged"}
         order: tuple[Word, ...] = ("outside", "not judged", "inside")
         return next(word for word in order if word in words)
 
 
 def judge(arm: str, sim: Runs, kernel: Runs, tolerance: Tolerance) -> ArmVerdict:
-    """An arm, from the seeds that count in both worlds."""
+    """A scheme, from the seeds that count in both worlds."""
     seeds = tuple(seed for seed in sim.seeds if seed in kernel.seeds)
     if not seeds:
         return ArmVerdict(arm, (), (), None, None, None)

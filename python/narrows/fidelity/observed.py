@@ -1,4 +1,4 @@
-"""What one world measured of one arm, all its seeds together: the numbers that are held against the other world's."""
+"""What one world measured of one scheme, all its seeds together: the numbers to compare with the other world's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FlowName = tuple[int, str, str, str, int]
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of one arm in one world, of the seeds that are compared."""
+    """The runs of one scheme in one world, of the seeds that are compared."""
 
     flows: pl.DataFrame
     """Every flow, with `sized`: whether it has a size, and `counted`: whether it began after the warm-up."""

@@ -55,7 +55,7 @@ def command(names: Sequence[str], *, quick: bool) -> str:
 
 def table(verdicts: Sequence[ScenarioVerdict]) -> Table:
     """For a terminal: simulator / kernel."""
-    made = Table("scenario", "arm", *(_heading(key) for key in TITLES), "", box=None, header_style="dim")
+    made = Table("scenario", "scheme", *(_heading(key) for key in TITLES), "", box=None, header_style="dim")
     for verdict in verdicts:
         if not verdict.arms:
             made.add_row(escape(verdict.scenario.name), *[_ABSENT] * 5, _styled(verdict.word))
@@ -132,7 +132,7 @@ def block(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick:
     """The table with its summary, remarks and what else was counted, in Markdown without headings."""
     origin = f" {'Quick' if quick else 'Full'} runs: {made}." if (made := made_by(verdicts)) else ""
     lines = [f"**{summary(verdicts)}.**{origin}", "", f"Simulator / kernel. {rules(comparison.tolerance)}", ""]
-    lines += _rows("scenario", "arm", *(_heading(key) for key in TITLES), "verdict")
+    lines += _rows("scenario", "scheme", *(_heading(key) for key in TITLES), "verdict")
     for verdict in verdicts:
         name = f"{verdict.scenario.name}: {verdict.scenario.about}"
         if not verdict.arms:
@@ -149,7 +149,7 @@ def block(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick:
 
 def _counted(verdicts: Sequence[ScenarioVerdict]) -> list[str]:
     """What is not judged."""
-    lines = _rows("scenario", "arm", "seeds", "port", "median queue, packets", "dropped, packets",
+    lines = _rows("scenario", "scheme", "seeds", "port", "median queue, packets", "dropped, packets",
                   "lost on the wire, packets", "marked, packets", "retransmitted, KB", "completions")  # fmt: skip
     for verdict in verdicts:
         for arm in verdict.arms:

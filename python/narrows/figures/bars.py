@@ -65,7 +65,7 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     reach = max((found.high for found in panel.values.values() if found and math.isfinite(found.high)), default=1.0)
     base = alt.Chart(data).encode(y=y)
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("shown:N", title=panel.title),
         alt.Tooltip("range:N", title="interval"),
         alt.Tooltip("kind:N", title="which is"),

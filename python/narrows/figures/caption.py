@@ -17,7 +17,7 @@ def of(entry: Entry, *, drawn: int | None = None) -> str:
 
     `drawn` is how many of the cases the picture shows, where that is not all.
     """
-    cases, seeds = wording.plural(len(entry.members), "case"), wording.plural(len(entry.seeds), "seed")
+    cases, seeds = wording.plural(len(entry.members), "plan"), wording.plural(len(entry.seeds), "seed")
     if drawn is not None and drawn < len(entry.members):
         cases = f"{wording.whole(drawn)} of {cases}"
     mode = "quick run" if entry.quick else "full run"

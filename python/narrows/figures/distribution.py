@@ -80,7 +80,7 @@ def axes(data: pl.DataFrame, *, tail: bool) -> tuple[alt.X, alt.Y, list[alt.Tool
         axis = style.log_axis(data["share"], percent=True)
         y = alt.Y("share:Q", title="share that takes longer", axis=axis, scale=alt.Scale(type="log", nice=False))
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("share:Q", title="take longer" if tail else "finished", format=".4~p" if tail else ".2%"),
         alt.Tooltip("value:Q", title="than, ms" if tail else "within, ms", format=",.4~r"),
     ]

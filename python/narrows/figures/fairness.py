@@ -30,7 +30,7 @@ class Window:
 
 
 def draw(frames: Frames, window: Window) -> alt.TopLevelMixin:
-    """A column for each arm: above what both kinds get, below the queue at the port; a row for each backend."""
+    """A column for each scheme: above what both kinds get, below the queue at the port; a row for each backend."""
     rates = pl.concat([_rates(frames, case, window) for case in frames.cases])
     # What a hole held back comes at once when it is filled: such a bin may be ten times the line.
     top = float(rates["rate"].quantile(0.98) or 1) * 1.25

@@ -28,7 +28,7 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
     title, unit = ("goodput", "Mbit/s") if quantity == GOODPUT else ("window", "packets")
     several = data.group_by("case").agg(pl.col("controller").n_unique())["controller"].max() != 1
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("flow:N", title="flow"),
         alt.Tooltip("workload:N", title="traffic"),
         alt.Tooltip("controller:N", title="controller"),
@@ -64,7 +64,7 @@ def one_of_each(frames: Frames) -> alt.FacetChart:
         .collect()
     )
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("workload:N", title="traffic"),
         alt.Tooltip("time:Q", title="time, s"),
         alt.Tooltip("mbps:Q", title="goodput, Mbit/s", format=",.4~r"),

@@ -41,7 +41,7 @@ def distribution(samples: pl.DataFrame, cases: Sequence[str], *, log: bool = Fal
         "share:Q", title="share of samples", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])
     )
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("share:Q", title="share of samples", format=".1%"),
         alt.Tooltip("value:Q", title="at most, packets", format=",.1f"),
     ]
@@ -90,7 +90,7 @@ def _panel(
     x = alt.X("time:Q", axis=x_axis, scale=alt.Scale(nice=False))
     y = alt.Y("value:Q", title="packets", axis=alt.Axis(tickCount=3, format=",~r"), scale=alt.Scale(domainMin=0))
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("time:Q", title=x_title, format=".5~f"),
         alt.Tooltip("value:Q", title="queue, packets", format=",.4~r"),
     ]

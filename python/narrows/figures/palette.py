@@ -41,7 +41,7 @@ _BACKENDS: Final = {"": 0.0, Backend.SIM: 0.0, Backend.GUEST: 0.4, Backend.HOST:
 def colours(cases: Sequence[str]) -> dict[str, str]:
     """A colour for each case: its scheme's, a shade of it where a scheme has several cases, else one that is free.
 
-    What ran a case, where cases say it, is a shade of the arm's colour: the simulator's is the full one.
+    What ran a case, where cases say it, is a shade of the scheme's colour: the simulator's is the full one.
     """
     said = {case: _backend(case) for case in cases}
     # Where what ran them is told by shades, schemes' several cases cannot be.
@@ -56,7 +56,7 @@ def live(cases: Sequence[str]) -> list[str]:
 
 
 def _backend(case: str) -> tuple[str, str]:
-    """`gemini · guest` as the arm and what ran it; nothing where it does not say."""
+    """`gemini · guest` as the scheme and what ran it; nothing where it does not say."""
     arm, _, last = case.rpartition(SEPARATOR)
     return (arm, last) if arm and last in _BACKENDS else (case, "")
 

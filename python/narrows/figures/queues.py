@@ -82,7 +82,7 @@ def _row(
     time_axis = alt.Axis(title="time, s" if last else None, labels=last, ticks=last, tickCount=3, grid=False)
     x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False))
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("time:Q", title="time, s", format=".3~f"),
         alt.Tooltip("mean:Q", title="mean backlog, bytes", format=",.0f"),
         alt.Tooltip("max:Q", title="largest, bytes", format=",.0f"),
@@ -121,7 +121,7 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
         "share:Q", title="share of samples", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])
     )
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("share:Q", title="share of samples", format=".1%"),
         alt.Tooltip("value:Q", title="at most, bytes", format=",.0f"),
     ]

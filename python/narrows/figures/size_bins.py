@@ -45,7 +45,7 @@ def panel(
     side = alt.XOffset("case:N", sort=list(cases))
     base = alt.Chart(style.rows(data)).encode(x=x, xOffset=side, color=style.colour(cases, legend=legend))
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("bin:N", title="flows of"),
         alt.Tooltip("mean:Q", title=f"{column}, ms", format=",.4~r"),
         alt.Tooltip("range:N", title="interval"),

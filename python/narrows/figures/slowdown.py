@@ -56,7 +56,7 @@ def _panel(
     title = "slowdown" if name == present[0] else None
     y = alt.Y("value:Q", scale=alt.Scale(type="log", nice=False), title=title, axis=style.log_axis(data["value"]))
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("size_from_bytes:Q", title="from, bytes", format=","),
         alt.Tooltip("size_to_bytes:Q", title="to, bytes", format=","),
         alt.Tooltip("value:Q", title=f"slowdown, {name}", format=".4~r"),

@@ -1,4 +1,4 @@
-"""A quantity against an axis of the sweep: a line for each arm, its interval over seeds as a rule."""
+"""A quantity against an axis of the sweep: a line for each scheme, its interval over seeds as a rule."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def draw(
     """The panels in a row, all against `axis`, whose `title` ends with its unit: times, rates and sizes are told in it.
 
     `references` are drawn dashed in every panel that has their `column`: rows of `column`, `arm`, the axis and `value`.
-    Later arms lie on earlier ones; those that are `broken` are dotted and have small points, so that both are seen.
+    Later schemes lie on earlier ones; those that are `broken` are dotted and have small points, so that both are seen.
     """
     width = style.columns(len(panels), label=44, gap=64)
     unit = _unit(title, [value for panel in panels for value in panel.table[axis].drop_nulls()])
@@ -177,7 +177,7 @@ def _panel(
     legend = alt.Legend(orient="top") if len(arms) > 1 else None
     colour = alt.Color("case:N", scale=style.colour_scale(arms), title=None, legend=legend)
     tooltip = [
-        alt.Tooltip("case:N", title="arm"),
+        alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("at:N", title=x_title),
         alt.Tooltip("shown:N", title=panel.title),
         alt.Tooltip("range:N", title="interval"),
@@ -202,7 +202,7 @@ def _panel(
 
 
 def _summary(panel: Panel, axis: str, axis_unit: str) -> pl.DataFrame:
-    """Mean and interval over seeds, for each arm and value of the axis."""
+    """Mean and interval over seeds, for each scheme and value of the axis."""
     grouped = (
         panel.table.select("arm", axis, panel.column)
         .drop_nulls()

@@ -70,6 +70,6 @@ def completion_reduced_most(frames: Frames, cases: tuple[str, ...]) -> BySeed:
     both = slow.join(fast, on=["seed", "bin"], suffix="_fast")
     reduced = both.with_columns((1 - pl.col("mean_fast") / pl.col("mean")).alias("value"))
     if reduced.is_empty():
-        raise NotEvaluable("no size bin has flows enough of both cases")
+        raise NotEvaluable("no size bin has enough flows of both schemes")
     best = reduced.group_by("bin").agg(pl.col("value").mean()).sort("value", "bin").row(-1)[0]
     return by_seed(reduced.filter(pl.col("bin") == best))

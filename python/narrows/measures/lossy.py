@@ -42,7 +42,7 @@ def loss_that_slows(frames: Frames, arm: str) -> BySeed:
     """Over the sweep: the least share of packets lost on the wire at which goodput is below half of what they leave.
 
     Infinite for a seed in which no loss is so high that it slows the sender.
-    Takes any case of the sweep and is of all cases of that case's arm.
+    Takes any case of the sweep and is of all cases of that case's scheme.
     """
     table = goodput_of_what_is_left(frames)
     own = table.filter(pl.col("case") == arm)["arm"].implode()

@@ -1,4 +1,4 @@
-"""What a named measure is: frames and an arm to one value per seed. Each file beside this one registers some."""
+"""What a named measure is: frames and a scheme to one value per seed. Each file beside this one registers some."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Measure:
 MAX_UNFINISHED: Final = 1e-3
 """Share of flows or requests that may be left undone."""
 TRAFFIC: Final = " / "
-"""Between an arm and a traffic."""
+"""Between a scheme and a traffic."""
 
 ALIASES: Final = {
     "fct_small_avg": "fct_small_mean",
@@ -70,7 +70,7 @@ def measure(unit: str, *, together: bool = False) -> Callable[[Compute], Compute
 
 
 def measures(unit: str, compute: Callable[..., BySeed], chosen: Mapping[str, tuple[object, ...]]) -> None:
-    """Registers measures that differ in what `compute` is given behind frames and arm: by name that, and what it is."""
+    """Registers measures that differ in what `compute` is given behind frames and scheme: by name that, and what it is."""
     for name, (*arguments, about) in chosen.items():
         MEASURES[name] = Measure(name, unit, str(about), _with(compute, arguments))
 
@@ -91,10 +91,10 @@ def measure_called(name: str) -> Measure | None:
 
 
 def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
-    """A measure on an arm, or without an arm the mean over all arms, for every seed. Raises `NotEvaluable`.
+    """A measure on a scheme, or without a scheme the mean over all schemes, for every seed. Raises `NotEvaluable`.
 
-    `ARM / TRAFFIC` is the arm with the flows of one traffic only. A measure of several cases together may also be given
-    what a sweep's cases begin with: `tcp · min-rto=10ms`.
+    `ARM / TRAFFIC` is the scheme with the flows of one traffic only. A measure of several cases together may also be
+    given what a sweep's cases begin with: `tcp · min-rto=10ms`.
     """
     found = measure_called(name)
     if found is None:
@@ -122,7 +122,7 @@ def _sweep(frames: Frames, arm: str) -> list[str]:
     """The case of this name, or those of a sweep that begin with it."""
     own = [arm] if arm in frames.cases else [case for case in frames.cases if case.startswith(f"{arm} · ")]
     if not own:
-        raise NotEvaluable(f"no arm is called {arm}")
+        raise NotEvaluable(f"no scheme is called {arm}")
     return own
 
 
@@ -132,7 +132,7 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
         return frames, arm
     case, _, traffic = arm.rpartition(TRAFFIC)
     if case not in frames.cases:
-        raise NotEvaluable(f"no arm is called {case or arm}")
+        raise NotEvaluable(f"no scheme is called {case or arm}")
     own = pl.col("workload") == traffic
     long, answers = (part.filter(own) for part in (frames.long, frames.answers))
     if not (frames.flows["workload"] == traffic).any() and long.is_empty() and answers.is_empty():

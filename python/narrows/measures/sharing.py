@@ -1,6 +1,6 @@
 """Measures of how flows without a size share capacity: by RTT, and while groups of them come and go.
 
-Those that look at a whole sweep take any of its cases and are of all cases of that case's arm.
+Those that look at a whole sweep take any of its cases and are of all cases of that case's scheme.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def convergence(frames: Frames, case: str) -> pl.DataFrame:
 
 
 def _sweep(frames: Frames, arm: str) -> list[str]:
-    """Every case of the arm that this case belongs to."""
+    """Every case of the scheme that this case belongs to."""
     arms = frames.ports.select("case", "arm").unique(maintain_order=True)
     own = arms.filter(pl.col("case") == arm)["arm"].implode()
     return arms.filter(pl.col("arm").is_in(own))["case"].to_list()

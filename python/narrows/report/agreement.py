@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Beside:
-    """One number of one arm: how another backend's compares with the first's."""
+    """One number of one scheme: how another backend's compares with the first's."""
 
     ratio: str
     """Other over first within a seed; `–` where the first is zero or one of them has no value."""
@@ -32,7 +32,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm whatever ran it, with its cases on the two backends."""
+    """A scheme whatever ran it, with its cases on the two backends."""
 
     name: str
     first_case: str
@@ -43,7 +43,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Table:
-    """All arms on two backends."""
+    """All schemes on two backends."""
 
     first: str
     other: str

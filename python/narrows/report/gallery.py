@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from narrows import atomic
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from narrows.runs.store import Store
 
 READING: Final = (
-    "A case is an arm of the experiment, a scheme with its settings, at one value of what is swept; a seed decides all "
-    "that is random in a run, and every case is run with each. Points and bars are means over the seeds, the thin "
+    "A plan is a scheme, a controller with its settings, in one configuration of what is swept; a seed decides all "
+    "that is random in a run, and every plan is run with each. Points and bars are means over the seeds, the thin "
     "lines on them the smallest and largest seed, or from five seeds on the mean's 95 % interval."
 )
 
@@ -30,7 +31,12 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     mode = " --quick" if quick else ""
     command = f"narrows reproduce PAPER{mode} --gallery DIR"
-    lines = ["# Gallery", "", f"Drawn from our own runs by `{command}`. {READING}", ""]
+    lines = [
+        "# Gallery",
+        "",
+        *wrap(f"The figures of all experiments, drawn from our own runs by `{command}`. {READING}", 120),
+        "",
+    ]
     for paper in folders.papers():
         lines += [f"## {paper.title or paper.name}", ""]
         own = folders.figures(paper)

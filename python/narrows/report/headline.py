@@ -1,4 +1,4 @@
-"""The numbers that a reader looks for first: a table of all arms, and who is best in what."""
+"""The numbers that a reader looks for first: a table of all schemes, and who is best in what."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """An arm, or one workload and controller of it."""
+    """A scheme, or one workload and controller of it."""
 
     case: str
     part: str
@@ -134,7 +134,7 @@ def _lost_on_wires(frames: Frames) -> bool:
 
 
 def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]:
-    """A row for each workload and controller of an arm that runs several controllers; losses are of all together."""
+    """A row for each workload and controller of a scheme that runs several controllers; losses are of all together."""
     keys = ["workload", "controller"]
     sources = (frames.flows.lazy(), frames.long.lazy())
     of_case = (in_words(flows.filter(pl.col("case") == case).select(keys).unique()) for flows in sources)
@@ -152,7 +152,7 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
         cells = tuple(
             _column((case,), quantity, found[quantity], {case: ""})[case]
             if quantity in found
-            else Cell("–", "of the arm as a whole", "")
+            else Cell("–", "of the scheme as a whole", "")
             for quantity in chosen
         )
         flows, unfinished = _counts(part)
@@ -161,7 +161,7 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
 
 
 def cards(frames: Frames) -> list[Card]:
-    """The best arm for small flows, large flows, all flows and requests, and how far the next one is.
+    """The best scheme for small flows, large flows, all flows and requests, and how far the next one is.
 
     Where several backends stand side by side there are cards for each: a backend is no contender.
     """

@@ -239,7 +239,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     long = longlived.present(results.frames)
     return [
         *([("backends", " and ".join(part.backend for part in entry.parts))] if entry.beside else []),
-        ("arms", wording.whole(len(_arms(entry)))),
+        ("schemes", wording.whole(len(_arms(entry)))),
         ("seeds", wording.whole(len(entry.seeds))),
         (caption.lasting(entry), caption.simulated_time(entry)),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),

@@ -45,7 +45,7 @@ class Expected:
     title: str
     seeds: tuple[int, ...]
     members: tuple[tuple[str, str, Pairs], ...]
-    """Hash, arm and axes of each plan."""
+    """Hash, scheme and axes of each plan."""
     versions: tuple[str, ...]
     """Of each plan's results, as they would be made now."""
 

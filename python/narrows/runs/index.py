@@ -114,7 +114,7 @@ class Entry:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Names of the sweep's axes; an arm may lack those into a controller that it does not run."""
+        """Names of the sweep's axes; a scheme may lack those into a controller that it does not run."""
         return tuple(dict.fromkeys(key for member in self.members for key, _ in member.axes))
 
 

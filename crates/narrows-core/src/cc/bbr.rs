@@ -33,7 +33,7 @@ mod tests;
 pub const SPEC: Spec = Spec {
     name: "bbr",
     title: "BBR",
-    about: "Models the path by its greatest bandwidth and least round trip, and sends at that rate.",
+    about: "Models the path by its bandwidth and minimum RTT, and sends at that rate.",
     source: "BBR, Linux",
     ecn: EcnUse::Optional,
     kernel: Kernel::Own("bbr"),

@@ -16,7 +16,7 @@ const ONE: u64 = 1 << 10;
 pub const SPEC: Spec = Spec {
     name: "cubic",
     title: "CUBIC",
-    about: "Grows along a cubic function of the time since the last loss, whatever the round trip.",
+    about: "Grows along a cubic function of the time since the last loss, whatever the RTT.",
     source: "RFC 9438",
     ecn: EcnUse::Optional,
     kernel: Kernel::Own("cubic"),

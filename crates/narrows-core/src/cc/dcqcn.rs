@@ -23,7 +23,7 @@ use crate::units::{Bytes, Packets, Rate, Span, Time};
 pub const SPEC: Spec = Spec {
     name: "dcqcn",
     title: "DCQCN",
-    about: "Cuts its rate by how often marks are echoed and recovers it in cycles: the law of RDMA adapters, over TCP.",
+    about: "Cuts its rate by how often marks are reported and recovers it in cycles: the rate law of RDMA adapters, over TCP.",
     source: "DCQCN",
     ecn: EcnUse::Exact,
     kernel: Kernel::None,
@@ -34,7 +34,7 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Span,
             default: Value::Span(Span::from_us(50)),
             range: Some((0, Span::from_secs(1).as_ps())),
-            about: "Echoes count as one notification for so long; 50 µs [DCQCN §3.1].",
+            about: "ECE within this time counts as one notification; 50 µs [DCQCN §3.1].",
         },
         Parameter {
             name: "g-shift",
@@ -90,7 +90,7 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Span,
             default: Value::Span(Span::from_ms(4)),
             range: Some((Span::from_us(10).as_ps(), Span::from_secs(1).as_ps())),
-            about: "The window is what the line sends in this time: more than a datacenter's round trip with full buffers.",
+            about: "The window is what the line sends in this time: more than a datacenter's RTT with full buffers.",
         },
     ],
 };

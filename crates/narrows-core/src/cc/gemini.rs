@@ -31,7 +31,7 @@ use arithmetic::{MAX_WINDOW, MIN_WINDOW, ONE_Q10, ONE_Q20};
 pub const SPEC: Spec = Spec {
     name: "gemini",
     title: "GEMINI",
-    about: "Reacts to ECN marks inside datacenters and to delay across the wide area, with steps scaled by the round trip.",
+    about: "Reacts to ECN marks inside datacenters and to delay across the WAN, with steps scaled by the RTT.",
     source: "GEMINI",
     ecn: EcnUse::Exact,
     kernel: Kernel::Twin,
@@ -56,7 +56,7 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Span,
             default: Value::Span(Span::from_ms(5)),
             range: Some((0, Span::from_secs(10).as_ps())),
-            about: "T, the queueing delay above the base round trip that counts as congestion [GEMINI Table IV].",
+            about: "T, the queueing delay above the base RTT that counts as congestion [GEMINI Table IV].",
         },
         Parameter {
             name: "beta",
@@ -70,21 +70,21 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Real { bits: 36 },
             default: Value::Real(8_246),
             range: Some((0, 1 << 36)),
-            about: "H, packets of growth per round trip and bit of bandwidth-delay product; 1.2e-7 [GEMINI Table IV].",
+            about: "H, packets of growth per RTT and bit of bandwidth-delay product; 1.2e-7 [GEMINI Table IV].",
         },
         Parameter {
             name: "h-min",
             kind: Kind::Real { bits: 10 },
             default: Value::Real(102),
             range: Some((0, 1 << 20)),
-            about: "Least growth h, packets per round trip; 0.1 [GEMINI §III-B].",
+            about: "Minimum growth h, packets per RTT; 0.1 [GEMINI §III-B].",
         },
         Parameter {
             name: "h-max",
             kind: Kind::Real { bits: 10 },
             default: Value::Real(5 * ONE_Q10),
             range: Some((0, 1 << 20)),
-            about: "Greatest growth h, packets per round trip; 5 [GEMINI §III-B].",
+            about: "Maximum growth h, packets per RTT; 5 [GEMINI §III-B].",
         },
         Parameter {
             name: "g-shift",
@@ -126,7 +126,7 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Switch,
             default: Value::Switch(true),
             range: None,
-            about: "Whether ECN echoes count; off, α is never updated and only delay acts.",
+            about: "Whether ECE counts; off, α is never updated and only delay acts.",
         },
         Parameter {
             name: "delay",
@@ -147,7 +147,7 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Choice(&["seq", "timer-base"]),
             default: Value::Choice(0),
             range: None,
-            about: "What separates two cuts: all data outstanding at the first is acknowledged, or the base round trip has passed.",
+            about: "What separates two cuts: all data outstanding at the first is acknowledged, or the base RTT has passed.",
         },
         Parameter {
             name: "delay-window",
@@ -189,14 +189,14 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Real { bits: 10 },
             default: Value::Real(2 * ONE_Q10),
             range: Some((ONE_Q10 / 4, 16 * ONE_Q10)),
-            about: "Pacing rate in slow start, in windows per smoothed round trip; 2 as Linux's tcp_pacing_ss_ratio.",
+            about: "Pacing rate in slow start, in windows per smoothed RTT; 2 as Linux's tcp_pacing_ss_ratio.",
         },
         Parameter {
             name: "pacing-gain",
             kind: Kind::Real { bits: 10 },
             default: Value::Real(1_229),
             range: Some((ONE_Q10 / 4, 16 * ONE_Q10)),
-            about: "Pacing rate otherwise, in windows per smoothed round trip; 1.2 as Linux's tcp_pacing_ca_ratio.",
+            about: "Pacing rate otherwise, in windows per smoothed RTT; 1.2 as Linux's tcp_pacing_ca_ratio.",
         },
     ],
 };

@@ -8,7 +8,7 @@ use crate::units::Time;
 pub const SPEC: Spec = Spec {
     name: "newreno",
     title: "NewReno",
-    about: "Additive increase, multiplicative decrease: one packet more per round trip, half after a loss.",
+    about: "Additive increase, multiplicative decrease: one packet more per RTT, half after a loss.",
     source: "RFC 5681",
     ecn: EcnUse::Optional,
     kernel: Kernel::Own("reno"),

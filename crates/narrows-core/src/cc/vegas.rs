@@ -15,7 +15,7 @@ use crate::units::{Packets, Span, Time};
 pub const SPEC: Spec = Spec {
     name: "vegas",
     title: "Vegas",
-    about: "Keeps a few packets of its own in the queues, measured by the growth of the round trip.",
+    about: "Keeps a few packets of its own in the queues, measured by the growth of the RTT.",
     source: "Vegas",
     ecn: EcnUse::Optional,
     kernel: Kernel::Twin,
@@ -26,14 +26,14 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Packets,
             default: Value::Packets(Packets::new(2)),
             range: Some((0, 1 << 20)),
-            about: "α: with fewer packets queued the window grows by one per round trip; 2 (Linux).",
+            about: "α: with fewer packets queued the window grows by one per RTT; 2 (Linux).",
         },
         Parameter {
             name: "beta",
             kind: Kind::Packets,
             default: Value::Packets(Packets::new(4)),
             range: Some((0, 1 << 20)),
-            about: "β: with more packets queued the window shrinks by one per round trip; 4 (Linux).",
+            about: "β: with more packets queued the window shrinks by one per RTT; 4 (Linux).",
         },
         Parameter {
             name: "gamma",

@@ -1,4 +1,4 @@
-//! `narrowsd bridge`: joins two interfaces at the border of a site as a wire would, and repairs with the far edge what the wide area loses
+//! `narrowsd bridge`: joins two interfaces at the border of a site as a wire would, and repairs with the far edge what the WAN loses
 //! (DCIB, docs/reference/algorithms/dcib.md).
 //!
 //! | part | what it does |
@@ -6,7 +6,7 @@
 //! | `device` | what is set on the interfaces, and how it was before |
 //! | `frame` | a TCP packet, and what the machine asks of it |
 //! | `wrap` | headers around what the edges tell each other (docs/reference/wire.md) |
-//! | `clamp`, `limit` | nothing is longer than the wide area takes |
+//! | `clamp`, `limit` | nothing is longer than the WAN takes |
 //! | `router` | what becomes of each frame: without interfaces and clock |
 //! | `port`, `work` | the loop around it |
 //! | `state`, `status` | what is left in `/run/narrows`, and told |
@@ -48,7 +48,7 @@ use router::RouterConfig;
 use state::{Before, Place};
 use work::{EventLoop, Parts, unix_ns};
 
-/// A bridge, or what to do with one.
+/// An edge router, or what to do with one.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -60,29 +60,29 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Says how bridges of this host fare, as JSON
+    /// Print the state of this host's edge routers, as JSON
     Status(Status),
-    /// Takes a bridge away that no process works on, and leaves the host as it was before
+    /// Remove an edge router without a process, and restore the host's settings
     Remove(Ends),
 }
 
-/// The interfaces of a bridge.
+/// The interfaces of an edge router.
 #[derive(Debug, clap::Args)]
 struct Ends {
     /// The interface to its own site
     #[arg(long, value_name = "INTERFACE", value_parser = name)]
     inside: String,
-    /// The interface to the wide area
+    /// The interface to the WAN
     #[arg(long, value_name = "INTERFACE", value_parser = name)]
     outside: String,
 }
 
 #[derive(Debug, clap::Args)]
 struct Status {
-    /// One bridge alone: its interface to its own site
+    /// Only one edge router: its interface to its own site
     #[arg(long, value_name = "INTERFACE", requires = "outside")]
     inside: Option<String>,
-    /// And that to the wide area
+    /// And that to the WAN
     #[arg(long, value_name = "INTERFACE", requires = "inside")]
     outside: Option<String>,
     /// In the text format of Prometheus
@@ -95,7 +95,7 @@ struct Run {
     /// The interface to its own site
     #[arg(long, value_name = "INTERFACE", value_parser = name)]
     inside: String,
-    /// The interface to the wide area
+    /// The interface to the WAN
     #[arg(long, value_name = "INTERFACE", value_parser = name)]
     outside: String,
     /// What the far edge calls itself (its `--name`)
@@ -482,7 +482,7 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
     })
 }
 
-/// Notes how the interfaces were, sets them up, and puts the programs there. What another process of this bridge noted before counts.
+/// Notes how the interfaces were, sets them up, and puts the programs there. What another process of this edge router noted before counts.
 fn join(place: &Place, pair: &Pair, joined: &Joined) -> Result<(), Failure> {
     let failed = |device: &str| {
         let device = device.to_owned();

@@ -59,7 +59,7 @@ const FLOW_THRESHOLD: Metric = Metric("narrows_flow_threshold_packets", "gauge",
 const FLOW_PACING: Metric = Metric("narrows_flow_pacing_bits_per_second", "gauge", "Pacing rate of a flow.");
 const FLOW_ALPHA: Metric =
     Metric("narrows_flow_alpha_ratio", "gauge", "The marked fraction of a flow's packets, smoothed.");
-const FLOW_BASE: Metric = Metric("narrows_flow_rtt_base_seconds", "gauge", "Base round trip of a flow.");
+const FLOW_BASE: Metric = Metric("narrows_flow_rtt_base_seconds", "gauge", "Base RTT of a flow.");
 const FLOW_ACKED: Metric = Metric("narrows_flow_acked_packets_total", "counter", "Packets acknowledged.");
 const FLOW_MARKED: Metric = Metric("narrows_flow_marked_packets_total", "counter", "Packets reported as marked.");
 const FLOW_CUTS: Metric = Metric("narrows_flow_cuts_total", "counter", "Cuts of the window by cause.");

@@ -13,7 +13,7 @@ use super::quantity::Quantity;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Host {
-    /// `"linux-4.9"`, `"linux-6"`, `"dctcp-2010"`; `linux-4.9` where nothing is said.
+    /// `"linux-4.9"`, `"linux-6"`, `"dctcp-2010"`; default: `linux-4.9`.
     pub profile: Option<Located<String>>,
     /// Time in the stack, per direction. It is added to the delay of the host's links, outgoing and incoming.
     pub stack_delay: Option<Located<StackDelay>>,
@@ -49,7 +49,7 @@ pub struct Host {
     pub receive_offload_segments: Option<Located<u8>>,
     /// Receive offload gives up waiting after this.
     pub receive_offload_gap: Option<Located<Quantity<Span>>>,
-    /// Pacing of every sender by the host (fq), percent of window per round trip.
+    /// Pacing of every sender by the host (fq), percent of the window per RTT.
     pub host_pacing: Option<Located<HostPacing>>,
     /// Most unsent data of a connection in its host's port, as time at its pacing rate.
     pub small_queue: Option<Located<Quantity<Span>>>,
@@ -65,8 +65,8 @@ pub struct Host {
     pub burst_sizing: Option<Sizing>,
     /// Most time that reports of a hole wait for others; 0 tells each at once.
     pub sack_compression: Option<Located<Quantity<Span>>>,
-    /// How senders answer to a switch near by that tells of congestion: `"off"`, `"standard"`, `"software"` or
-    /// `{ custom = { … } }`; off where nothing is said.
+    /// How senders respond to an adjacent switch that notifies them of congestion: `"off"`, `"standard"`, `"software"` or
+    /// `{ custom = { … } }`; default: off.
     pub near_source: Option<Located<NearSource>>,
 }
 
@@ -88,19 +88,19 @@ pub enum NearSource {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ReactionPoint {
-    /// Bytes of a cycle of recovery; 150 KB where nothing is said.
+    /// Bytes of a cycle of recovery; default: 150 KB.
     pub byte_cycle: Option<Located<Quantity<Bytes>>>,
-    /// Time of a cycle of recovery; 500 us where nothing is said.
+    /// Time of a cycle of recovery; default: 500 us.
     pub timer: Option<Located<Quantity<Span>>>,
-    /// The small step of the target rate; 1/2000 of the line rate where nothing is said.
+    /// The small step of the target rate; default: 1/2000 of the line rate.
     pub active: Option<Located<Quantity<Rate>>>,
-    /// The growing step; 1/200 of the line rate where nothing is said.
+    /// The growing step; default: 1/200 of the line rate.
     pub hyper_active: Option<Located<Quantity<Rate>>>,
-    /// The least rate; 1/1000 of the line rate where nothing is said.
+    /// The minimum rate; default: 1/1000 of the line rate.
     pub floor: Option<Located<Quantity<Rate>>>,
-    /// What the limit begins at; what was sent within the last 30 us where nothing is said.
+    /// What the limit begins at; default: the rate of the last 30 us.
     pub start: Option<Start>,
-    /// The limit is forgotten after so long without a notification and anything sent; 100 ms where nothing is said.
+    /// The limit ends after so long without a notification and anything sent; default: 100 ms.
     pub forget: Option<Located<Quantity<Span>>>,
 }
 
@@ -110,11 +110,11 @@ pub struct ReactionPoint {
 pub enum Start {
     /// The line rate.
     LineRate,
-    /// What was sent of late, over once to twice this.
+    /// The rate sent within the last one to two of this.
     Recent(Located<Quantity<Span>>),
 }
 
-/// Time that a packet spends in a host's stack; the topology's own where nothing is said.
+/// Time that a packet spends in a host's stack; default: the topology's.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StackDelay {
@@ -122,7 +122,7 @@ pub struct StackDelay {
     pub tx: Option<Located<Quantity<Span>>>,
     /// On the way in.
     pub rx: Option<Located<Quantity<Span>>>,
-    /// Every packet begins to leave up to so much later, at random; their order stays. None where nothing is said.
+    /// Every packet begins to leave up to so much later, at random; their order stays. Default: none.
     pub jitter: Option<Located<Quantity<Span>>>,
 }
 

@@ -24,13 +24,13 @@ pub struct LinkClass {
     pub pool: Option<Located<Pool>>,
     /// The AQM, or `"none"` for tail drop.
     pub aqm: Option<Located<Aqm>>,
-    /// What tells senders near by of the queue, beside the law.
+    /// What notifies senders of the queue, beside the AQM.
     pub congestion_point: Option<Located<CongestionPoint>>,
-    /// How the port serves several classes of traffic; one queue where nothing is said.
+    /// How the port serves several classes of traffic; default: one queue.
     pub scheduler: Option<Located<Scheduler>>,
     /// Share of packets lost on the wire, independently.
     pub loss: Option<Located<Fraction>>,
-    /// Which packets may be lost so; `"all"` where nothing is said.
+    /// Which packets may be lost so; default: `"all"`.
     pub loss_of: Option<LossOf>,
     /// What the routers at its two ends do together; links between routers only.
     pub bridge: Option<Located<EdgePair>>,
@@ -44,7 +44,7 @@ pub enum LossOf {
     All,
     /// Those with data.
     Data,
-    /// Those with data that are not ECN-capable: a wide area that spares the others.
+    /// Those with data that are not ECN-capable: a WAN that spares the others.
     Unprotected,
 }
 

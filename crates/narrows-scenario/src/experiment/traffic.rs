@@ -16,7 +16,7 @@ use crate::units::Frequency;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Traffic {
-    /// Unique; names its random streams. `traffic-1` and so on where nothing is said.
+    /// Unique; names its random streams. Default: `traffic-1` and so on.
     pub name: Option<Located<String>>,
     /// Its controller, where it is not the arm's.
     pub cc: Option<Located<Controller>>,
@@ -25,7 +25,7 @@ pub struct Traffic {
     /// What differs from the topology's `host` for this traffic.
     #[serde(default)]
     pub host: Host,
-    /// Which class of a port with a `scheduler` its packets are of, both ways; 0 where nothing is said.
+    /// Which class of a port with a `scheduler` its packets belong to, both ways; default: 0.
     pub service_class: Option<Located<u8>>,
     /// `"fresh"`, `"fresh-established"` or `{ persistent = { pool = 5 } }`.
     pub connections: Option<Located<Connections>>,
@@ -115,7 +115,7 @@ pub struct LogNormal {
 pub struct Poisson {
     /// Share of the busiest of the links `of` that the flows' wire bytes take.
     pub load: Option<Located<Fraction>>,
-    /// The part of that load that is this traffic's, above 0; all of it where nothing is said. Several traffics share a load
+    /// The part of that load that is this traffic's, above 0; default: all of it. Several traffics share a load
     /// so, and a sweep sets it for all of them.
     pub part: Option<Located<Fraction>>,
     /// A role, `"wan"`, `"fabric"`, `"edge"`, `"host"`, or a link, `"tor-a1->border-a"`, globs allowed.
@@ -140,15 +140,15 @@ pub enum Sizes {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Long {
-    /// How many; where nothing is said, one per sender.
+    /// How many; default: one per sender.
     pub flows: Option<Located<u32>>,
-    /// When the first starts; at once where nothing is said.
+    /// When the first starts; default: at once.
     pub start: Option<Located<Quantity<Time>>>,
-    /// Each starts up to so much later, at a moment that the seed decides; at once where nothing is said.
+    /// Each starts up to so much later, at a moment that the seed decides; default: at once.
     pub spread: Option<Located<Quantity<Span>>>,
     /// Each starts so much later than the one before.
     pub stagger: Option<Located<Quantity<Span>>>,
-    /// When the first stops offering data; at the run's end where nothing is said.
+    /// When the first stops offering data; default: at the run's end.
     pub stop: Option<Located<Quantity<Time>>>,
     /// Each stops so much later than the one before.
     pub stop_stagger: Option<Located<Quantity<Span>>>,
@@ -174,7 +174,7 @@ pub struct Flow {
     pub from: Located<String>,
     /// The host that receives them.
     pub to: Located<String>,
-    /// When; at once where nothing is said.
+    /// When; default: at once.
     pub at: Option<Located<Quantity<Time>>>,
     /// Its size; without it the flow goes on until `stop` or the run's end.
     pub size: Option<Located<Quantity<Bytes>>>,

@@ -58,7 +58,7 @@ pub struct Written {
 pub struct Switch {
     /// Unique among all nodes.
     pub name: Located<String>,
-    /// The datacenter it stands in; 0 where nothing is said.
+    /// The datacenter it stands in; default: 0.
     #[serde(default)]
     pub site: u16,
     /// The rack it stands in, unique over all sites; 0 for none.
@@ -92,7 +92,7 @@ pub struct SwitchLink {
     /// The two switches.
     #[schemars(with = "(String, String)")]
     pub ends: Located<Vec<Located<String>>>,
-    /// `"fabric"` or `"wan"`; where nothing is said, `wan` if the sites differ.
+    /// `"fabric"` or `"wan"`; default: `wan` if the sites differ.
     pub role: Option<Located<SwitchRole>>,
     /// What differs from the class, both directions.
     #[serde(default)]
@@ -131,7 +131,7 @@ impl Network for Written {
             limit: Limit::Packets(Packets::new(10_000)),
             ..LinkSpec::plain(Rate::from_gbps(1), Span::from_ms(5))
         }
-        .with(without_pool(&self.wan, "on a wide-area link")?)?;
+        .with(without_pool(&self.wan, "on a WAN link")?)?;
         let mut builder = Builder::new(Stack::of(&self.host, 0)?);
         let mut names: BTreeMap<String, u32> = BTreeMap::new();
         let mut take = |name: &str, at: &Located<String>| -> Judged<()> {

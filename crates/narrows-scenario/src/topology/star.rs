@@ -1,4 +1,4 @@
-//! A star: hosts `h1`, `h2` … on the one switch `switch` [DCTCP §4]. With nothing said: 1 Gbps, a base round trip of
+//! A star: hosts `h1`, `h2` … on the one switch `switch` [DCTCP §4]. By default: 1 Gbps, a base RTT of
 //! 100 µs, and 4 MB of shared memory of which one hot port gets about 700 KB.
 
 use narrows_core::component::Parameter;

@@ -3,7 +3,7 @@
 //!
 //! Names: hosts `a1-1` … `a2-12`, `b1-1` …; switches `tor-a1`, `border-a`. Sites are 1 and 2, racks 1 to 4. A border
 //! router's ports towards its racks are fabric ports of the same kind as the racks', with a pool of their own; its
-//! wide-area port has a buffer apart.
+//! WAN port has a buffer apart.
 
 use narrows_core::component::Parameter;
 use narrows_core::queue::{Limit, PoolConfig};
@@ -65,7 +65,7 @@ impl Network for TwoDatacenters {
         let edge = fabric.with(edge_class(&self.edge)?)?;
         let wan =
             LinkSpec { limit: Limit::Packets(Packets::new(10_000)), ..LinkSpec::plain(gigabit, Span::from_us(4_890)) }
-                .with(without_pool(&self.wan, "on a wide-area link")?)?;
+                .with(without_pool(&self.wan, "on a WAN link")?)?;
 
         let mut builder = Builder::new(Stack::of(&self.host, 45)?);
         let sites = [(1, 'a'), (2, 'b')];

@@ -1,4 +1,4 @@
-//! What a topology is where nothing is said, as keys that a file may set: found in the network itself.
+//! What a topology is by default, as keys that a file may set: found in the network itself.
 
 use narrows_core::component::{Kind, Parameter, Spec, Value};
 use narrows_core::queue::Limit;
@@ -15,10 +15,10 @@ const WAN: [&str; 5] = ["wan.rate", "wan.delay", "wan.limit", "wan.pool.size", "
 /// The network of this name, of which nothing is said; one that is written node by node is empty.
 fn network(name: &str) -> Graph {
     let topology = Topology::usual(name).expect("a registered topology");
-    topology.network().resolve(&mut Named::new()).unwrap_or_else(|_| panic!("{name} is right where nothing is said"))
+    topology.network().resolve(&mut Named::new()).unwrap_or_else(|_| panic!("the default {name} is right"))
 }
 
-/// All keys of a topology: its own, then what its links and hosts are where nothing is said. `edge` has what differs
+/// All keys of a topology: its own, then what its links and hosts are by default. `edge` has what differs
 /// from `fabric`.
 pub(crate) fn keys(topology: &Spec) -> Vec<Parameter> {
     let graph = network(topology.name);
@@ -75,7 +75,7 @@ fn class(names: [&'static str; 5], graph: &Graph, link: &Link) -> Vec<Parameter>
     keys
 }
 
-/// What nodes are called where nothing is said: the first and the last host, and the first switch of each kind.
+/// What nodes are called by default: the first and the last host, and the first switch of each kind.
 pub(crate) fn names(topology: &str) -> (Vec<String>, Vec<String>) {
     let graph = network(topology);
     let of = |kind| graph.nodes.iter().filter(move |node| node.kind == kind).map(|node| node.name.clone());

@@ -25,9 +25,9 @@ pub struct AllToAll {
     /// once.
     #[serde(default)]
     pub in_rounds: bool,
-    /// Iterations; one where nothing is said.
+    /// Iterations; default: one.
     pub repeats: Option<Located<u32>>,
-    /// When the first one begins; at once where nothing is said.
+    /// When the first one begins; default: at once.
     pub start: Option<Located<Quantity<Time>>>,
 }
 

@@ -32,7 +32,7 @@ pub struct Incast {
     pub total: Option<Located<Quantity<Bytes>>>,
     /// Rounds of a closed loop.
     pub repeats: Option<Located<u32>>,
-    /// Queries at random times, whatever became of the earlier ones: `poisson` with a `rate`, each client's.
+    /// Requests at random times, independent of earlier ones: `poisson` with a `rate`, each client's.
     pub arrivals: Option<Located<Arrivals>>,
     /// When the first round begins, or the random ones may.
     pub start: Option<Located<Quantity<Time>>>,
@@ -42,7 +42,7 @@ pub struct Incast {
 
 /// Most rounds of one client.
 const MAX_REPEATS: u32 = 10_000_000;
-/// A request where nothing is said: the query of the partition/aggregate pattern [DCTCP §2.2].
+/// The default size of a request: that of the partition/aggregate pattern [DCTCP §2.2].
 const REQUEST: Bytes = Bytes::new(1_600);
 
 /// Each client's loop and its name: the traffic's, with the client's host if there are several.
@@ -101,7 +101,7 @@ fn rounds(repeats: &Located<u32>) -> Judged<u32> {
     }
 }
 
-/// Mean time between the queries of a client that asks at random times.
+/// Mean time between the requests of a client that sends them at random times.
 fn interval(arrivals: &Located<Arrivals>) -> Judged<Span> {
     let Arrivals::Poisson(poisson) = &arrivals.value else {
         return Err(Problem::NotHere { key: "log-normal", place: "in `incast`" }.at(&arrivals.span));

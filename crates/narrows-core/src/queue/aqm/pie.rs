@@ -98,7 +98,7 @@ pub const SPEC: Spec = Spec {
             kind: Kind::Span,
             default: Value::Span(Span::from_ms(150)),
             range: Some((0, Span::from_secs(60).as_ps())),
-            about: "MAX_BURST: after calm, everything passes for so long; 150 ms [RFC 8033 §4.4]",
+            about: "MAX_BURST: after idling, everything passes for so long; 150 ms [RFC 8033 §4.4]",
         },
         Parameter {
             name: "ecn",
