@@ -58,7 +58,7 @@ MEASURES: Final[dict[str, Measure]] = {}
 def measure(unit: str, *, together: bool = False) -> Callable[[Compute], Compute]:
     """Registers a measure under its function's name; the docstring is its description.
 
-    One of several cases `together` is of those named, or of all that an arm has in a sweep.
+    One of several cases `together` is of those named, or of all that a scheme has in a sweep.
     """
 
     def register(compute: Compute) -> Compute:
@@ -70,7 +70,7 @@ def measure(unit: str, *, together: bool = False) -> Callable[[Compute], Compute
 
 
 def measures(unit: str, compute: Callable[..., BySeed], chosen: Mapping[str, tuple[object, ...]]) -> None:
-    """Registers measures that differ in what `compute` is given behind frames and scheme: by name that, and what it is."""
+    """Registers measures that differ in what `compute` is given behind frames and scheme: name to that, and the text."""
     for name, (*arguments, about) in chosen.items():
         MEASURES[name] = Measure(name, unit, str(about), _with(compute, arguments))
 
