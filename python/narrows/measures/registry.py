@@ -70,7 +70,7 @@ def measure(unit: str, *, together: bool = False) -> Callable[[Compute], Compute
 
 
 def measures(unit: str, compute: Callable[..., BySeed], chosen: Mapping[str, tuple[object, ...]]) -> None:
-    """Registers measures that differ in what `compute` is given behind frames and scheme: name to that, and the text."""
+    """Registers measures that differ in what `compute` gets after frames and scheme: name to that, and the text."""
     for name, (*arguments, about) in chosen.items():
         MEASURES[name] = Measure(name, unit, str(about), _with(compute, arguments))
 
