@@ -84,6 +84,20 @@ pub struct Parameter {
     pub about: &'static str,
 }
 
+/// Declares parameters: name, kind, default, least and greatest value if it has such, and its sentence.
+macro_rules! parameters {
+    ($($name:literal: $kind:expr, $default:expr $(, ($least:expr, $most:expr))?, $about:literal;)*) => {
+        &[$($crate::component::Parameter {
+            name: $name,
+            kind: $kind,
+            default: $default,
+            range: [$(Some(($least, $most)),)? None][0],
+            about: $about,
+        }),*]
+    };
+}
+pub(crate) use parameters;
+
 /// A component's parameters with the values of one experiment, in the same order.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {

@@ -16,7 +16,7 @@
 
 use super::parts::windowed::WindowedMax;
 use super::{
-    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Phase, RateSample, Sent,
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Path, Phase, RateSample, Sent, parameters,
 };
 use super::{Spec, Value};
 use crate::rng::SmallStream;
@@ -38,13 +38,10 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Optional,
     kernel: Kernel::Own("bbr"),
     needs_delivery_rate: true,
-    parameters: &[Parameter {
-        name: "version",
-        kind: Kind::Choice(&["linux-4.9", "linux-6"]),
-        default: Value::Choice(0),
-        range: None,
-        about: "Which kernel's BBR version 1; the later one paces 1 % below the bandwidth and allows for aggregated acknowledgements.",
-    }],
+    parameters: parameters! {
+        "version": Kind::Choice(&["linux-4.9", "linux-6"]), Value::Choice(0),
+            "Which kernel's BBR version 1; the later one paces 1 % below the bandwidth and allows for aggregated acknowledgements.";
+    },
 };
 
 /// One packet per microsecond, of bandwidths.

@@ -5,7 +5,7 @@
 //! that the look-ahead of a short RTT is neither 0 nor a whole tick.
 
 use super::parts::reno::{Window, leave_to_window};
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Sent, Spec, Value};
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Path, Sent, Spec, Value, parameters};
 use crate::packet::Seq;
 use crate::units::{Span, Time};
 
@@ -21,43 +21,17 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Optional,
     kernel: Kernel::Own("cubic"),
     needs_delivery_rate: false,
-    parameters: &[
-        Parameter {
-            name: "c",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Real(410),
-            range: Some((1, 100 * ONE)),
-            about: "C, the steepness of the cubic, packets per cubic second; 0.4 [RFC 9438 §5].",
-        },
-        Parameter {
-            name: "beta",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Real(717),
-            range: Some((1, ONE - 1)),
-            about: "β, the part of the window that a cut leaves; 0.7 [RFC 9438 §4.6].",
-        },
-        Parameter {
-            name: "fast-convergence",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "Whether a sender whose window shrinks from loss to loss releases more [RFC 9438 §4.7].",
-        },
-        Parameter {
-            name: "tcp-friendliness",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "Whether the window grows at least as fast as Reno's with the same β would [RFC 9438 §4.3].",
-        },
-        Parameter {
-            name: "hystart",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "Whether slow start ends at the first sign of a queue [HyStart].",
-        },
-    ],
+    parameters: parameters! {
+        "c": Kind::Real { bits: 10 }, Value::Real(410), (1, 100 * ONE),
+            "C, the steepness of the cubic, packets per cubic second; 0.4 [RFC 9438 §5].";
+        "beta": Kind::Real { bits: 10 }, Value::Real(717), (1, ONE - 1),
+            "β, the part of the window that a cut leaves; 0.7 [RFC 9438 §4.6].";
+        "fast-convergence": Kind::Switch, Value::Switch(true),
+            "Whether a sender whose window shrinks from loss to loss releases more [RFC 9438 §4.7].";
+        "tcp-friendliness": Kind::Switch, Value::Switch(true),
+            "Whether the window grows at least as fast as Reno's with the same β would [RFC 9438 §4.3].";
+        "hystart": Kind::Switch, Value::Switch(true), "Whether slow start ends at the first sign of a queue [HyStart].";
+    },
 };
 
 /// The state of one CUBIC sender.

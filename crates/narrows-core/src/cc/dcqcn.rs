@@ -15,7 +15,7 @@
 //! Both clocks are caught up with when something happens to the connection, exactly to that moment. At the line rate, where
 //! there is nothing to recover, the counts rest: a notification begins them anew.
 
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Sent, Spec, Value};
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Path, Sent, Spec, Value, parameters};
 use super::{MIN_WINDOW, Settings};
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
@@ -28,71 +28,26 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Exact,
     kernel: Kernel::None,
     needs_delivery_rate: false,
-    parameters: &[
-        Parameter {
-            name: "interval",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_us(50)),
-            range: Some((0, Span::from_secs(1).as_ps())),
-            about: "ECE within this time counts as one notification; 50 µs [DCQCN §3.1].",
-        },
-        Parameter {
-            name: "g-shift",
-            kind: Kind::Count,
-            default: Value::Count(8),
-            range: Some((0, 16)),
-            about: "α's gain g as a power of one half; 8 is 1/256 [DCQCN §5].",
-        },
-        Parameter {
-            name: "alpha-timer",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_us(55)),
-            range: Some((Span::from_us(10).as_ps(), Span::from_secs(1).as_ps())),
-            about: "α falls each time so long passes without a notification; 55 µs [DCQCN §3.1].",
-        },
-        Parameter {
-            name: "timer",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_us(55)),
-            range: Some((Span::from_us(10).as_ps(), Span::from_secs(1).as_ps())),
-            about: "A cycle of recovery in time; 55 µs [DCQCN §5].",
-        },
-        Parameter {
-            name: "byte-cycle",
-            kind: Kind::Bytes,
-            default: Value::Bytes(Bytes::new(10_000_000)),
-            range: Some((1, 1_000_000_000_000)),
-            about: "A cycle of recovery in IP bytes sent; 10 MB [DCQCN §5].",
-        },
-        Parameter {
-            name: "additive",
-            kind: Kind::Rate,
-            default: Value::Rate(Rate::from_mbps(40)),
-            range: Some((1_000_000, 1_000_000_000_000)),
-            about: "What the target rises by in a cycle after fast recovery; 40 Mbit/s, for lines of 40 Gbit/s [DCQCN §5].",
-        },
-        Parameter {
-            name: "hyper",
-            kind: Kind::Rate,
-            default: Value::Auto,
-            range: Some((1_000_000, 1_000_000_000_000)),
-            about: "What it rises by once both counts are past fast recovery, times the cycle; left out, ten times `additive`.",
-        },
-        Parameter {
-            name: "floor",
-            kind: Kind::Rate,
-            default: Value::Rate(Rate::from_mbps(10)),
-            range: Some((1, 1_000_000_000_000)),
-            about: "The rate never falls below this, or the line rate if that is less; the paper gives none.",
-        },
-        Parameter {
-            name: "window",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_ms(4)),
-            range: Some((Span::from_us(10).as_ps(), Span::from_secs(1).as_ps())),
-            about: "The window is what the line sends in this time: more than a datacenter's RTT with full buffers.",
-        },
-    ],
+    parameters: parameters! {
+        "interval": Kind::Span, Value::Span(Span::from_us(50)), (0, Span::from_secs(1).as_ps()),
+            "ECE within this time counts as one notification; 50 µs [DCQCN §3.1].";
+        "g-shift": Kind::Count, Value::Count(8), (0, 16), "α's gain g as a power of one half; 8 is 1/256 [DCQCN §5].";
+        "alpha-timer": Kind::Span, Value::Span(Span::from_us(55)),
+            (Span::from_us(10).as_ps(), Span::from_secs(1).as_ps()),
+            "α falls each time so long passes without a notification; 55 µs [DCQCN §3.1].";
+        "timer": Kind::Span, Value::Span(Span::from_us(55)), (Span::from_us(10).as_ps(), Span::from_secs(1).as_ps()),
+            "A cycle of recovery in time; 55 µs [DCQCN §5].";
+        "byte-cycle": Kind::Bytes, Value::Bytes(Bytes::new(10_000_000)), (1, 1_000_000_000_000),
+            "A cycle of recovery in IP bytes sent; 10 MB [DCQCN §5].";
+        "additive": Kind::Rate, Value::Rate(Rate::from_mbps(40)), (1_000_000, 1_000_000_000_000),
+            "What the target rises by in a cycle after fast recovery; 40 Mbit/s, for lines of 40 Gbit/s [DCQCN §5].";
+        "hyper": Kind::Rate, Value::Auto, (1_000_000, 1_000_000_000_000),
+            "What it rises by once both counts are past fast recovery, times the cycle; left out, ten times `additive`.";
+        "floor": Kind::Rate, Value::Rate(Rate::from_mbps(10)), (1, 1_000_000_000_000),
+            "The rate never falls below this, or the line rate if that is less; the paper gives none.";
+        "window": Kind::Span, Value::Span(Span::from_ms(4)), (Span::from_us(10).as_ps(), Span::from_secs(1).as_ps()),
+            "The window is what the line sends in this time: more than a datacenter's RTT with full buffers.";
+    },
 };
 
 /// One, of α.

@@ -5,7 +5,7 @@
 //! whether a sender grows in the round of its cut.
 
 use super::parts::reno::{Window, leave_to_window};
-use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Parameter, Path, Spec, Value};
+use super::{Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Owner, Path, Spec, Value, parameters};
 use crate::packet::Seq;
 use crate::units::Time;
 
@@ -21,22 +21,12 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Exact,
     kernel: Kernel::Twin,
     needs_delivery_rate: false,
-    parameters: &[
-        Parameter {
-            name: "g-shift",
-            kind: Kind::Count,
-            default: Value::Count(4),
-            range: Some((0, 10)),
-            about: "α's gain g as a power of one half; 4 is 1/16 [RFC 8257 §4.2].",
-        },
-        Parameter {
-            name: "initial-alpha",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Real(ONE),
-            range: Some((0, ONE)),
-            about: "α before the first window of data; 1, the cautious choice [RFC 8257 §3.3].",
-        },
-    ],
+    parameters: parameters! {
+        "g-shift": Kind::Count, Value::Count(4), (0, 10),
+            "α's gain g as a power of one half; 4 is 1/16 [RFC 8257 §4.2].";
+        "initial-alpha": Kind::Real { bits: 10 }, Value::Real(ONE), (0, ONE),
+            "α before the first window of data; 1, the cautious choice [RFC 8257 §3.3].";
+    },
 };
 
 /// The state of one DCTCP sender.

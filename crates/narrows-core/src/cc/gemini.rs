@@ -16,7 +16,7 @@
 
 use super::parts::windowed::WindowedMin;
 use super::{
-    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Parameter, Path, Phase, Spec, Value,
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Path, Phase, Spec, Value, parameters,
 };
 use crate::packet::Seq;
 use crate::units::{Packets, Rate, Span, Time};
@@ -36,169 +36,52 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Exact,
     kernel: Kernel::Twin,
     needs_delivery_rate: false,
-    parameters: &[
-        Parameter {
-            name: "capacity",
-            kind: Kind::Rate,
-            default: Value::Auto,
-            range: Some((1_000, 400_000_000_000)),
-            about: "C, the bandwidth in F and h; left out, the line rate of the sending host's port.",
-        },
-        Parameter {
-            name: "k",
-            kind: Kind::Packets,
-            default: Value::Auto,
-            range: Some((1, 1 << 20)),
-            about: "K, the marking threshold of the switches; left out, 50 packets per Gbit/s of capacity [GEMINI Table IV].",
-        },
-        Parameter {
-            name: "t",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_ms(5)),
-            range: Some((0, Span::from_secs(10).as_ps())),
-            about: "T, the queueing delay above the base RTT that counts as congestion [GEMINI Table IV].",
-        },
-        Parameter {
-            name: "beta",
-            kind: Kind::Real { bits: 20 },
-            default: Value::Real(209_715),
-            range: Some((0, ONE_Q20)),
-            about: "β, the relative cut on delay; 0.2 [GEMINI Table IV].",
-        },
-        Parameter {
-            name: "h",
-            kind: Kind::Real { bits: 36 },
-            default: Value::Real(8_246),
-            range: Some((0, 1 << 36)),
-            about: "H, packets of growth per RTT and bit of bandwidth-delay product; 1.2e-7 [GEMINI Table IV].",
-        },
-        Parameter {
-            name: "h-min",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Real(102),
-            range: Some((0, 1 << 20)),
-            about: "Minimum growth h, packets per RTT; 0.1 [GEMINI §III-B].",
-        },
-        Parameter {
-            name: "h-max",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Real(5 * ONE_Q10),
-            range: Some((0, 1 << 20)),
-            about: "Maximum growth h, packets per RTT; 5 [GEMINI §III-B].",
-        },
-        Parameter {
-            name: "g-shift",
-            kind: Kind::Count,
-            default: Value::Count(4),
-            range: Some((0, 16)),
-            about: "α's gain g as a power of one half; 4 is DCTCP's 1/16, which GEMINI adopts [RFC 8257 §4.2].",
-        },
-        Parameter {
-            name: "initial-alpha",
-            kind: Kind::Real { bits: 20 },
-            default: Value::Real(ONE_Q20),
-            range: Some((0, ONE_Q20)),
-            about: "α before the first window of data; 1, the cautious choice [RFC 8257 §3.3].",
-        },
-        Parameter {
-            name: "f",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Auto,
-            range: Some((0, 1 << 20)),
-            about: "A fixed scale factor F instead of 4K/(C·RTT + K); for tests of the theorem [GEMINI §III-C].",
-        },
-        Parameter {
-            name: "f-max",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Auto,
-            range: Some((0, 1 << 20)),
-            about: "Upper limit of F itself; left out, none. An ablation: it breaks the balance of F and h on short paths.",
-        },
-        Parameter {
-            name: "f-dcn-max",
-            kind: Kind::Real { bits: 20 },
-            default: Value::Real(ONE_Q20 / 2),
-            range: Some((0, ONE_Q20)),
-            about: "Upper limit of the cut α·F on ECN; 0.5, the largest cut of DCTCP and of standard TCP.",
-        },
-        Parameter {
-            name: "ecn",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "Whether ECE counts; off, α is never updated and only delay acts.",
-        },
-        Parameter {
-            name: "delay",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "Whether delay counts; off, only ECN and losses act.",
-        },
-        Parameter {
-            name: "grow-during-cut-round",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "Whether acknowledgements without a signal grow the window in the round after a cut [GEMINI Algorithm 1]; off, as in Linux's CWR state.",
-        },
-        Parameter {
-            name: "gate",
-            kind: Kind::Choice(&["seq", "timer-base"]),
-            default: Value::Choice(0),
-            range: None,
-            about: "What separates two cuts: all data outstanding at the first is acknowledged, or the base RTT has passed.",
-        },
-        Parameter {
-            name: "delay-window",
-            kind: Kind::Choice(&["fresh", "literal"]),
-            default: Value::Choice(0),
-            range: None,
-            about: "Whether samples of packets sent before a delay cut are left out of the next decision, or kept [GEMINI Algorithm 1].",
-        },
-        Parameter {
-            name: "loss-response",
-            kind: Kind::Choice(&["reno", "linux49"]),
-            default: Value::Choice(0),
-            range: None,
-            about: "The cut on a loss: half, or the cut of the signals that stand, as a module derived from Linux 4.9's DCTCP does.",
-        },
-        Parameter {
-            name: "rtt-base-window",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_secs(300)),
-            range: Some((Span::from_ms(1).as_ps(), Span::from_secs(100_000).as_ps())),
-            about: "How long RTT_base remembers its least sample; 300 s, Linux's tcp_min_rtt_wlen.",
-        },
-        Parameter {
-            name: "route-change-after",
-            kind: Kind::Count,
-            default: Value::Count(0),
-            range: Some((0, 1_000_000)),
-            about: "Delay cuts in a row, or windows at the floor, that do not end the delay before RTT_base follows it; 0 for never, as in the paper.",
-        },
-        Parameter {
-            name: "pacing",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "Whether every packet is paced [GEMINI §IV-A].",
-        },
-        Parameter {
-            name: "pacing-gain-slow-start",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Real(2 * ONE_Q10),
-            range: Some((ONE_Q10 / 4, 16 * ONE_Q10)),
-            about: "Pacing rate in slow start, in windows per smoothed RTT; 2 as Linux's tcp_pacing_ss_ratio.",
-        },
-        Parameter {
-            name: "pacing-gain",
-            kind: Kind::Real { bits: 10 },
-            default: Value::Real(1_229),
-            range: Some((ONE_Q10 / 4, 16 * ONE_Q10)),
-            about: "Pacing rate otherwise, in windows per smoothed RTT; 1.2 as Linux's tcp_pacing_ca_ratio.",
-        },
-    ],
+    parameters: parameters! {
+        "capacity": Kind::Rate, Value::Auto, (1_000, 400_000_000_000),
+            "C, the bandwidth in F and h; left out, the line rate of the sending host's port.";
+        "k": Kind::Packets, Value::Auto, (1, 1 << 20),
+            "K, the marking threshold of the switches; left out, 50 packets per Gbit/s of capacity [GEMINI Table IV].";
+        "t": Kind::Span, Value::Span(Span::from_ms(5)), (0, Span::from_secs(10).as_ps()),
+            "T, the queueing delay above the base RTT that counts as congestion [GEMINI Table IV].";
+        "beta": Kind::Real { bits: 20 }, Value::Real(209_715), (0, ONE_Q20),
+            "β, the relative cut on delay; 0.2 [GEMINI Table IV].";
+        "h": Kind::Real { bits: 36 }, Value::Real(8_246), (0, 1 << 36),
+            "H, packets of growth per RTT and bit of bandwidth-delay product; 1.2e-7 [GEMINI Table IV].";
+        "h-min": Kind::Real { bits: 10 }, Value::Real(102), (0, 1 << 20),
+            "Minimum growth h, packets per RTT; 0.1 [GEMINI §III-B].";
+        "h-max": Kind::Real { bits: 10 }, Value::Real(5 * ONE_Q10), (0, 1 << 20),
+            "Maximum growth h, packets per RTT; 5 [GEMINI §III-B].";
+        "g-shift": Kind::Count, Value::Count(4), (0, 16),
+            "α's gain g as a power of one half; 4 is DCTCP's 1/16, which GEMINI adopts [RFC 8257 §4.2].";
+        "initial-alpha": Kind::Real { bits: 20 }, Value::Real(ONE_Q20), (0, ONE_Q20),
+            "α before the first window of data; 1, the cautious choice [RFC 8257 §3.3].";
+        "f": Kind::Real { bits: 10 }, Value::Auto, (0, 1 << 20),
+            "A fixed scale factor F instead of 4K/(C·RTT + K); for tests of the theorem [GEMINI §III-C].";
+        "f-max": Kind::Real { bits: 10 }, Value::Auto, (0, 1 << 20),
+            "Upper limit of F itself; left out, none. An ablation: it breaks the balance of F and h on short paths.";
+        "f-dcn-max": Kind::Real { bits: 20 }, Value::Real(ONE_Q20 / 2), (0, ONE_Q20),
+            "Upper limit of the cut α·F on ECN; 0.5, the largest cut of DCTCP and of standard TCP.";
+        "ecn": Kind::Switch, Value::Switch(true), "Whether ECE counts; off, α is never updated and only delay acts.";
+        "delay": Kind::Switch, Value::Switch(true), "Whether delay counts; off, only ECN and losses act.";
+        "grow-during-cut-round": Kind::Switch, Value::Switch(true),
+            "Whether acknowledgements without a signal grow the window in the round after a cut [GEMINI Algorithm 1]; off, as in Linux's CWR state.";
+        "gate": Kind::Choice(&["seq", "timer-base"]), Value::Choice(0),
+            "What separates two cuts: all data outstanding at the first is acknowledged, or the base RTT has passed.";
+        "delay-window": Kind::Choice(&["fresh", "literal"]), Value::Choice(0),
+            "Whether samples of packets sent before a delay cut are left out of the next decision, or kept [GEMINI Algorithm 1].";
+        "loss-response": Kind::Choice(&["reno", "linux49"]), Value::Choice(0),
+            "The cut on a loss: half, or the cut of the signals that stand, as a module derived from Linux 4.9's DCTCP does.";
+        "rtt-base-window": Kind::Span, Value::Span(Span::from_secs(300)),
+            (Span::from_ms(1).as_ps(), Span::from_secs(100_000).as_ps()),
+            "How long RTT_base remembers its least sample; 300 s, Linux's tcp_min_rtt_wlen.";
+        "route-change-after": Kind::Count, Value::Count(0), (0, 1_000_000),
+            "Delay cuts in a row, or windows at the floor, that do not end the delay before RTT_base follows it; 0 for never, as in the paper.";
+        "pacing": Kind::Switch, Value::Switch(true), "Whether every packet is paced [GEMINI §IV-A].";
+        "pacing-gain-slow-start": Kind::Real { bits: 10 }, Value::Real(2 * ONE_Q10), (ONE_Q10 / 4, 16 * ONE_Q10),
+            "Pacing rate in slow start, in windows per smoothed RTT; 2 as Linux's tcp_pacing_ss_ratio.";
+        "pacing-gain": Kind::Real { bits: 10 }, Value::Real(1_229), (ONE_Q10 / 4, 16 * ONE_Q10),
+            "Pacing rate otherwise, in windows per smoothed RTT; 1.2 as Linux's tcp_pacing_ca_ratio.";
+    },
 };
 
 /// The parameters, resolved.

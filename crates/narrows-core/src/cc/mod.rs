@@ -33,6 +33,7 @@ pub mod newreno;
 pub mod parts;
 pub mod vegas;
 
+pub(crate) use crate::component::parameters;
 pub use crate::component::{Kind, Parameter, Settings, Value};
 
 /// The smallest window a controller states, except after a timeout [RFC 5681 §3.1].

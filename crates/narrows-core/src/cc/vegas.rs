@@ -6,7 +6,8 @@
 use super::Value;
 use super::parts::reno::{Window, leave_to_window};
 use super::{
-    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, MIN_WINDOW, Owner, Parameter, Path, Phase, Sent, Spec,
+    Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, MIN_WINDOW, Owner, Path, Phase, Sent, Spec,
+    parameters,
 };
 use crate::packet::Seq;
 use crate::units::{Packets, Span, Time};
@@ -20,29 +21,14 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Optional,
     kernel: Kernel::Twin,
     needs_delivery_rate: false,
-    parameters: &[
-        Parameter {
-            name: "alpha",
-            kind: Kind::Packets,
-            default: Value::Packets(Packets::new(2)),
-            range: Some((0, 1 << 20)),
-            about: "α: with fewer packets queued the window grows by one per RTT; 2 (Linux).",
-        },
-        Parameter {
-            name: "beta",
-            kind: Kind::Packets,
-            default: Value::Packets(Packets::new(4)),
-            range: Some((0, 1 << 20)),
-            about: "β: with more packets queued the window shrinks by one per RTT; 4 (Linux).",
-        },
-        Parameter {
-            name: "gamma",
-            kind: Kind::Packets,
-            default: Value::Packets(Packets::new(1)),
-            range: Some((0, 1 << 20)),
-            about: "γ: with more packets queued slow start ends; 1 (Linux).",
-        },
-    ],
+    parameters: parameters! {
+        "alpha": Kind::Packets, Value::Packets(Packets::new(2)), (0, 1 << 20),
+            "α: with fewer packets queued the window grows by one per RTT; 2 (Linux).";
+        "beta": Kind::Packets, Value::Packets(Packets::new(4)), (0, 1 << 20),
+            "β: with more packets queued the window shrinks by one per RTT; 4 (Linux).";
+        "gamma": Kind::Packets, Value::Packets(Packets::new(1)), (0, 1 << 20),
+            "γ: with more packets queued slow start ends; 1 (Linux).";
+    },
 };
 
 /// The state of one Vegas sender.

@@ -5,7 +5,7 @@
 //! [`CongestionPoint::interval`] a sample is due, and only then must the driver know the exact backlog
 //! ([`CongestionPoint::sample`]).
 
-use crate::component::{Kind, Parameter, Spec, Value};
+use crate::component::{Kind, Spec, Value, parameters};
 use crate::rng::SmallStream;
 use crate::units::Bytes;
 
@@ -25,36 +25,15 @@ pub const SPEC: Spec = Spec {
     name: "qcn",
     about: "Samples a port's queue and tells the senders of the sampled packets how congested it is.",
     source: "[802.1Qau; Annulus]",
-    parameters: &[
-        Parameter {
-            name: "set-point",
-            kind: Kind::Bytes,
-            default: Value::Auto,
-            range: Some((1_500, 500_000_000_000)),
-            about: "where the queue is to be held, IP bytes; auto: 33 KB per 10 Gbit/s, at most half of the port's marking threshold",
-        },
-        Parameter {
-            name: "weight",
-            kind: Kind::Count,
-            default: Value::Count(2),
-            range: Some((0, 64)),
-            about: "what growth weighs beside the distance from the set point",
-        },
-        Parameter {
-            name: "sample-base",
-            kind: Kind::Bytes,
-            default: Value::Bytes(Bytes::new(150_000)),
-            range: Some((1_500, 500_000_000_000)),
-            about: "bytes between two samples without congestion",
-        },
-        Parameter {
-            name: "notify",
-            kind: Kind::Choice(&["tor", "source-datacenter"]),
-            default: Value::Choice(0),
-            range: None,
-            about: "who is told: hosts on the same switch, or of the same datacenter",
-        },
-    ],
+    parameters: parameters! {
+        "set-point": Kind::Bytes, Value::Auto, (1_500, 500_000_000_000),
+            "where the queue is to be held, IP bytes; auto: 33 KB per 10 Gbit/s, at most half of the port's marking threshold";
+        "weight": Kind::Count, Value::Count(2), (0, 64), "what growth weighs beside the distance from the set point";
+        "sample-base": Kind::Bytes, Value::Bytes(Bytes::new(150_000)), (1_500, 500_000_000_000),
+            "bytes between two samples without congestion";
+        "notify": Kind::Choice(&["tor", "source-datacenter"]), Value::Choice(0),
+            "who is told: hosts on the same switch, or of the same datacenter";
+    },
 };
 
 /// Every congestion point's [`Spec`].

@@ -66,9 +66,9 @@ fn citations(text: &str) -> Vec<String> {
     found
 }
 
-/// The parts of a source that speak: comments and texts of parameters.
-fn words(source: &str) -> String {
-    let spoken = source.lines().map(str::trim).filter(|line| line.starts_with("//") || line.starts_with("about:"));
+/// The comments of a source.
+fn comments(source: &str) -> String {
+    let spoken = source.lines().map(str::trim).filter(|line| line.starts_with("//"));
     spoken.map(|line| line.trim_start_matches(['/', '!']).trim()).collect::<Vec<_>>().join(" ")
 }
 
@@ -82,18 +82,17 @@ fn every_citation_resolves() {
     for spec in SPECS {
         let page = page(spec.name);
         assert!(!citations(&page).is_empty(), "{}.md cites nothing", spec.name);
-        for citation in citations(&page).iter().map(String::as_str).chain(spec.source.split(", ")) {
-            check(citation, spec.name);
-        }
+        let of_parameters = spec.parameters.iter().flat_map(|parameter| citations(parameter.about));
+        let of_page = citations(&page).into_iter().chain(of_parameters);
+        of_page.chain(spec.source.split(", ").map(str::to_owned)).for_each(|citation| check(&citation, spec.name));
     }
     for spec in aqm::SPECS {
         assert!(!citations(spec.source).is_empty(), "{} cites nothing", spec.name);
-        for citation in citations(spec.source) {
-            check(&citation, spec.name);
-        }
+        let of_parameters = spec.parameters.iter().flat_map(|parameter| citations(parameter.about));
+        citations(spec.source).into_iter().chain(of_parameters).for_each(|citation| check(&citation, spec.name));
     }
     for source in algorithms() {
-        for citation in citations(&words(&read(&source))) {
+        for citation in citations(&comments(&read(&source))) {
             check(&citation, &source.display().to_string());
         }
     }

@@ -21,7 +21,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Arrival, Context, Size, Verdict};
-use crate::component::{Kind, Parameter, Settings, Spec, Value};
+use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::queue::Backlog;
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Span, Time};
@@ -38,43 +38,16 @@ pub const SPEC: Spec = Spec {
     name: "pi",
     about: "Proportional-integral control of the queue: p ← p + a·(q − reference) − b·(q a period ago − reference) at each period.",
     source: "[Hollot 2001]",
-    parameters: &[
-        Parameter {
-            name: "reference",
-            kind: Kind::Size,
-            default: Value::Required,
-            range: None,
-            about: "where the queue is held",
-        },
-        Parameter {
-            name: "a",
-            kind: Kind::Real { bits: 32 },
-            default: Value::Required,
-            range: Some((1, u32::MAX as u64)),
-            about: "weight of the queue's distance from `reference` now, per packet, or per byte of a `reference` in bytes",
-        },
-        Parameter {
-            name: "b",
-            kind: Kind::Real { bits: 32 },
-            default: Value::Required,
-            range: Some((0, u32::MAX as u64)),
-            about: "weight of that of a period ago, at most `a`",
-        },
-        Parameter {
-            name: "period",
-            kind: Kind::Span,
-            default: Value::Required,
-            range: Some((Span::from_us(1).as_ps(), Span::from_secs(60).as_ps())),
-            about: "between two computations of the probability",
-        },
-        Parameter {
-            name: "ecn",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "marks ECN-capable packets instead of dropping them",
-        },
-    ],
+    parameters: parameters! {
+        "reference": Kind::Size, Value::Required, "where the queue is held";
+        "a": Kind::Real { bits: 32 }, Value::Required, (1, u32::MAX as u64),
+            "weight of the queue's distance from `reference` now, per packet, or per byte of a `reference` in bytes";
+        "b": Kind::Real { bits: 32 }, Value::Required, (0, u32::MAX as u64),
+            "weight of that of a period ago, at most `a`";
+        "period": Kind::Span, Value::Required, (Span::from_us(1).as_ps(), Span::from_secs(60).as_ps()),
+            "between two computations of the probability";
+        "ecn": Kind::Switch, Value::Switch(true), "marks ECN-capable packets instead of dropping them";
+    },
 };
 
 /// Its parameters.

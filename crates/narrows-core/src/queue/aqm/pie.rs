@@ -31,7 +31,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Arrival, Context, Verdict};
-use crate::component::{Kind, Parameter, Settings, Spec, Value};
+use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::packet::FRAMING_BYTES;
 use crate::queue::Backlog;
 use crate::rng::SmallStream;
@@ -63,67 +63,28 @@ pub const SPEC: Spec = Spec {
     name: "pie",
     about: "Proportional-integral control of the queueing delay, with steps scaled by the probability and bursts allowed.",
     source: "[RFC 8033]",
-    parameters: &[
-        Parameter {
-            name: "target",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_ms(15)),
-            range: Some((Span::from_us(1).as_ps(), Span::from_secs(60).as_ps())),
-            about: "QDELAY_REF: where the queueing delay is held; 15 ms [RFC 8033 App. A]",
-        },
-        Parameter {
-            name: "period",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_ms(15)),
-            range: Some((Span::from_us(10).as_ps(), Span::from_secs(60).as_ps())),
-            about: "T_UPDATE, between two computations of the probability; 15 ms. With half of it goes half of `alpha`, \
-                    and a quarter of `alpha` more of `beta` [RFC 8033 §4.2]",
-        },
-        Parameter {
-            name: "alpha",
-            kind: Kind::Real { bits: GAIN_BITS },
-            default: Value::Real(1 << (GAIN_BITS - 3)),
-            range: Some((1, 1024 << GAIN_BITS)),
-            about: "weight of the delay's distance from `target`, per second; 0.125 [RFC 8033 §4.2]",
-        },
-        Parameter {
-            name: "beta",
-            kind: Kind::Real { bits: GAIN_BITS },
-            default: Value::Real(5 << (GAIN_BITS - 2)),
-            range: Some((0, 1024 << GAIN_BITS)),
-            about: "weight of the delay's change in a `period`, per second; 1.25 [RFC 8033 §4.2]",
-        },
-        Parameter {
-            name: "max-burst",
-            kind: Kind::Span,
-            default: Value::Span(Span::from_ms(150)),
-            range: Some((0, Span::from_secs(60).as_ps())),
-            about: "MAX_BURST: after idling, everything passes for so long; 150 ms [RFC 8033 §4.4]",
-        },
-        Parameter {
-            name: "ecn",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "marks ECN-capable packets instead of dropping them, up to `mark-ecn-threshold`",
-        },
-        Parameter {
-            name: "mark-ecn-threshold",
-            kind: Kind::Real { bits: THRESHOLD_BITS },
-            // To the nearest.
-            default: Value::Real(((1 << THRESHOLD_BITS) + 5) / 10),
-            range: Some((0, 1 << THRESHOLD_BITS)),
-            about: "mark_ecnth: the probability above which ECN-capable packets are dropped too; 0.1 [RFC 8033 §5.1]",
-        },
-        Parameter {
-            name: "derandomize",
-            kind: Kind::Switch,
-            default: Value::Switch(false),
-            range: None,
-            about: "spaces drops evenly: none before the probabilities since the last one add up to 0.85, one at 8.5 \
-                    [RFC 8033 §5.4]; optional there, always on in Linux",
-        },
-    ],
+    parameters: parameters! {
+        "target": Kind::Span, Value::Span(Span::from_ms(15)), (Span::from_us(1).as_ps(), Span::from_secs(60).as_ps()),
+            "QDELAY_REF: where the queueing delay is held; 15 ms [RFC 8033 App. A]";
+        "period": Kind::Span, Value::Span(Span::from_ms(15)), (Span::from_us(10).as_ps(), Span::from_secs(60).as_ps()),
+            "T_UPDATE, between two computations of the probability; 15 ms. With half of it goes half of `alpha`, \
+             and a quarter of `alpha` more of `beta` [RFC 8033 §4.2]";
+        "alpha": Kind::Real { bits: GAIN_BITS }, Value::Real(1 << (GAIN_BITS - 3)), (1, 1024 << GAIN_BITS),
+            "weight of the delay's distance from `target`, per second; 0.125 [RFC 8033 §4.2]";
+        "beta": Kind::Real { bits: GAIN_BITS }, Value::Real(5 << (GAIN_BITS - 2)), (0, 1024 << GAIN_BITS),
+            "weight of the delay's change in a `period`, per second; 1.25 [RFC 8033 §4.2]";
+        "max-burst": Kind::Span, Value::Span(Span::from_ms(150)), (0, Span::from_secs(60).as_ps()),
+            "MAX_BURST: after idling, everything passes for so long; 150 ms [RFC 8033 §4.4]";
+        "ecn": Kind::Switch, Value::Switch(true),
+            "marks ECN-capable packets instead of dropping them, up to `mark-ecn-threshold`";
+        // To the nearest.
+        "mark-ecn-threshold": Kind::Real { bits: THRESHOLD_BITS }, Value::Real(((1 << THRESHOLD_BITS) + 5) / 10),
+            (0, 1 << THRESHOLD_BITS),
+            "mark_ecnth: the probability above which ECN-capable packets are dropped too; 0.1 [RFC 8033 §5.1]";
+        "derandomize": Kind::Switch, Value::Switch(false),
+            "spaces drops evenly: none before the probabilities since the last one add up to 0.85, one at 8.5 \
+             [RFC 8033 §5.4]; optional there, always on in Linux";
+    },
 };
 
 /// Its parameters.

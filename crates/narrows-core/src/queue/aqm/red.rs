@@ -17,7 +17,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Arrival, Context, Size, Verdict};
-use crate::component::{Kind, Parameter, Settings, Spec, Value};
+use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::queue::Backlog;
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Span, Time};
@@ -35,57 +35,16 @@ pub const SPEC: Spec = Spec {
     name: "red",
     about: "Random early detection: marks or drops at random by the averaged queue.",
     source: "[Floyd and Jacobson 1993; RFC 2309]",
-    parameters: &[
-        Parameter {
-            name: "min",
-            kind: Kind::Size,
-            default: Value::Required,
-            range: None,
-            about: "below this average nothing happens",
-        },
-        Parameter {
-            name: "max",
-            kind: Kind::Size,
-            default: Value::Required,
-            range: None,
-            about: "above this average every packet is marked or dropped",
-        },
-        Parameter {
-            name: "max-probability",
-            kind: Kind::Real { bits: 16 },
-            default: Value::Required,
-            range: Some((0, 1 << 16)),
-            about: "probability at `max`",
-        },
-        Parameter {
-            name: "weight-shift",
-            kind: Kind::Count,
-            default: Value::Count(9),
-            range: Some((0, 16)),
-            about: "the average's weight is 2^−this; 0 judges by the queue itself",
-        },
-        Parameter {
-            name: "gentle",
-            kind: Kind::Switch,
-            default: Value::Switch(false),
-            range: None,
-            about: "from `max` to twice `max` the probability rises to 1 gradually",
-        },
-        Parameter {
-            name: "ecn",
-            kind: Kind::Switch,
-            default: Value::Switch(true),
-            range: None,
-            about: "marks ECN-capable packets instead of dropping them",
-        },
-        Parameter {
-            name: "marks-only",
-            kind: Kind::Switch,
-            default: Value::Switch(false),
-            range: None,
-            about: "never drops: packets that are not ECN-capable pass",
-        },
-    ],
+    parameters: parameters! {
+        "min": Kind::Size, Value::Required, "below this average nothing happens";
+        "max": Kind::Size, Value::Required, "above this average every packet is marked or dropped";
+        "max-probability": Kind::Real { bits: 16 }, Value::Required, (0, 1 << 16), "probability at `max`";
+        "weight-shift": Kind::Count, Value::Count(9), (0, 16),
+            "the average's weight is 2^−this; 0 judges by the queue itself";
+        "gentle": Kind::Switch, Value::Switch(false), "from `max` to twice `max` the probability rises to 1 gradually";
+        "ecn": Kind::Switch, Value::Switch(true), "marks ECN-capable packets instead of dropping them";
+        "marks-only": Kind::Switch, Value::Switch(false), "never drops: packets that are not ECN-capable pass";
+    },
 };
 
 /// Its parameters.

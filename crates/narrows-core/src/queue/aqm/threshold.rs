@@ -8,21 +8,18 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Arrival, Context, Size, Verdict};
-use crate::component::{Kind, Parameter, Settings, Spec, Value};
-use crate::queue::Backlog;
+use crate::component::{Kind, Settings, Spec, Value, parameters};
+use crate::queue::{AqmConfig, Backlog};
+use crate::units::Packets;
 
 /// What experiments may choose.
 pub const SPEC: Spec = Spec {
     name: "threshold",
     about: "Marks an ECN-capable packet that finds more than this queued.",
     source: "[DCTCP §3.1]",
-    parameters: &[Parameter {
-        name: "mark-at",
-        kind: Kind::Size,
-        default: Value::Required,
-        range: None,
-        about: "K: the queue above which packets are marked",
-    }],
+    parameters: parameters! {
+        "mark-at": Kind::Size, Value::Required, "K: the queue above which packets are marked";
+    },
 };
 
 /// Its parameters.
@@ -34,6 +31,10 @@ pub struct Config {
 }
 
 impl Config {
+    /// The law that marks above so many packets.
+    pub const fn at(packets: u64) -> AqmConfig {
+        AqmConfig::Threshold(Config { mark_at: Size::Packets(Packets::new(packets)) })
+    }
     pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
         Ok(Config { mark_at: settings.size("mark-at") })
     }
@@ -73,9 +74,9 @@ impl Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Aqm, AqmConfig};
+    use crate::queue::Aqm;
     use crate::rng::SmallStream;
-    use crate::units::{Bytes, Packets, Rate, Time};
+    use crate::units::{Bytes, Rate, Time};
 
     fn verdict(mark_at: Size, bytes: u64, packets: u64, ecn_capable: bool) -> Verdict {
         let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(0) };
