@@ -5,7 +5,7 @@
 
 pub use narrows_core::app::scatter_gather::Incast;
 pub use narrows_core::app::{FlowStart, Kind};
-use narrows_core::cc::Value;
+use narrows_core::cc::{Value, spec};
 use narrows_core::edge::dcib;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::tcp::profile::Profile;
@@ -191,6 +191,38 @@ pub struct Link {
     pub watched: bool,
 }
 
+impl Node {
+    /// In no rack, of the only datacenter, without memory of its own.
+    pub fn new(name: impl Into<String>, kind: NodeKind) -> Node {
+        Node { name: name.into(), kind, site: 0, rack: 0, pool: None }
+    }
+}
+
+impl Link {
+    /// A FIFO without bound in front of a wire that loses nothing.
+    pub fn new(name: impl Into<String>, (from, to): (u32, u32), role: Role, rate: Rate, delay: Span) -> Link {
+        Link {
+            name: name.into(),
+            from,
+            to,
+            rate,
+            delay,
+            stack: Span::ZERO,
+            role,
+            limit: Limit::Unlimited,
+            pooled: false,
+            aqm: None,
+            congestion_point: None,
+            scheduler: None,
+            loss: 0,
+            loss_of: LossOf::All,
+            bridge: None,
+            jitter: Span::ZERO,
+            watched: false,
+        }
+    }
+}
+
 /// Which packets a wire may lose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -278,6 +310,21 @@ pub enum Role {
     Wan,
 }
 
+impl Role {
+    /// Every role.
+    pub const ALL: [Role; 4] = [Role::Host, Role::Edge, Role::Fabric, Role::Wan];
+
+    /// Its name, as in experiments and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Host => "host",
+            Role::Edge => "edge",
+            Role::Fabric => "fabric",
+            Role::Wan => "wan",
+        }
+    }
+}
+
 /// A kind of traffic: who sends what to whom, over which stack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -307,6 +354,18 @@ pub struct ControllerChoice {
     pub values: Vec<Value>,
     /// Its packets are ECN-capable: always for a controller that needs it, on request for others (classic ECN).
     pub ecn: bool,
+}
+
+impl ControllerChoice {
+    /// This controller with its parameters as they are by default.
+    ///
+    /// # Panics
+    /// If none of this name is registered.
+    pub fn new(name: &str, ecn: bool) -> ControllerChoice {
+        let parameters = spec(name).expect("a registered controller").parameters;
+        let values = parameters.iter().map(|parameter| parameter.default).collect();
+        ControllerChoice { name: name.to_owned(), values, ecn }
+    }
 }
 
 /// How flows use connections.

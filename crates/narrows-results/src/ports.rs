@@ -46,33 +46,14 @@ impl PortRow {
 
 #[cfg(test)]
 mod tests {
-    use narrows_core::queue::Limit;
     use narrows_core::units::{Bytes, Packets, Rate, Span};
-    use narrows_plan::{LossOf, Role};
+    use narrows_plan::Role;
 
     use super::*;
 
     #[test]
     fn a_row_tells_of_the_time_since_the_reset() {
-        let link = Link {
-            name: "a->b".into(),
-            from: 0,
-            to: 1,
-            rate: Rate::from_mbps(100),
-            delay: Span::from_us(1),
-            stack: Span::ZERO,
-            role: Role::Edge,
-            limit: Limit::Unlimited,
-            pooled: false,
-            aqm: None,
-            congestion_point: None,
-            scheduler: None,
-            loss: 0,
-            loss_of: LossOf::All,
-            bridge: None,
-            jitter: Span::ZERO,
-            watched: true,
-        };
+        let link = Link::new("a->b", (0, 1), Role::Edge, Rate::from_mbps(100), Span::from_us(1));
         let at = |ms| Time::ZERO + Span::from_ms(ms);
         let integral = u128::from(Span::from_ms(10).as_ps()) * 700;
         let mut counters = Counters { queue_integral: integral, since: at(5), ..Counters::default() };

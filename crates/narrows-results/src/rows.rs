@@ -1,122 +1,195 @@
-//! Plain rows, in the order of the plan's identifiers.
+//! Plain rows, in the order of the plan's identifiers, and the Arrow columns that they become. A column is declared
+//! here once: name, unit, description. `docs/reference/results.md` is made of it.
 
 use narrows_core::edge::dcib::{Edge, Packet, ReceiveCounters, TransmitCounters};
 use narrows_core::units::Time;
 
-/// One flow.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FlowRow {
-    /// Number of the flow, in the order in which flows began.
-    pub flow: u32,
-    /// The connection that carried it.
-    pub connection: u32,
-    /// The query that it answers, if any.
-    pub request: Option<u32>,
-    /// Index of the node that sent its bytes.
-    pub source: u32,
-    /// Index of the node that received them.
-    pub destination: u32,
-    /// Whether the two stand in different datacenters.
-    pub inter: bool,
-    /// Index of the plan's traffic entry.
-    pub traffic: u32,
-    /// Bytes of payload; for a flow without a size, what was delivered.
-    pub size_bytes: u64,
-    /// When it was offered, or its request sent.
-    pub start_ns: u64,
-    /// From then to the last byte in order at the destination; `None` if it did not finish.
-    pub fct_ns: Option<u64>,
-    /// The same transfer on an empty network.
-    pub ideal_fct_ns: u64,
-    /// Mean of the sender's RTT samples during the flow; `None` without a sample.
-    pub rtt_mean_ns: Option<u64>,
-    /// Payload bytes retransmitted during the flow.
-    pub retransmitted_bytes: u64,
-    /// Expiries of the sender's retransmission timer during the flow.
-    pub timeouts: u32,
-    /// From its start until its connection was established; `None` of one that was open already, and if that never happened.
-    pub handshake_ns: Option<u64>,
-    /// SYNs of its connection that were retransmitted during the flow; `None` where a kernel does not tell.
-    pub syn_retransmits: Option<u32>,
-    /// What the retransmission timers had waited that expired during the flow: the sender's, and the opener's of its SYN and
-    /// request. `None` where a kernel does not tell.
-    pub rto_wait_ns: Option<u64>,
-    /// From its start until its first byte was at the destination; `None` if none came.
-    pub first_byte_ns: Option<u64>,
-    /// Payload bytes that arrived marked during the flow.
-    pub marked_bytes: u64,
-    /// Payload bytes, of it or of its request, in packets that the network dropped, each as often as it was; `None` where
-    /// packets are the kernel's.
-    pub dropped_bytes: Option<u64>,
-    /// Notifications of adjacent switches that its sender took.
-    pub near_source_cuts: u64,
-    /// Payload bytes delivered in order after the warm-up.
-    pub delivered_after_warmup_bytes: u64,
+#[cfg(feature = "tables")]
+use crate::tables::{Columns, Run, column};
+
+/// Of names, and of numbers without a dimension.
+#[cfg(feature = "tables")]
+const NONE: &str = "–";
+
+/// Declares a row: what it holds beside its columns, then its columns in their order. One with a type is a field too;
+/// one with a value is made from the row and its run.
+macro_rules! row {
+    (
+        $(#[$meta:meta])* $row:ident of $table:ident, |$at:ident, $run:ident|
+        { $($(#[$about:meta])* $held:ident: $of:ty;)* }
+        $($column:ident $(: $type:ty)?, $unit:expr, $description:literal $(= $value:expr)?;)*
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $row {
+            $($(#[$about])* pub $held: $of,)*
+            $($(#[doc = $description] pub $column: $type,)?)*
+        }
+
+        #[cfg(feature = "tables")]
+        impl $row {
+            pub(crate) fn columns($run: &Run<'_>) -> Columns {
+                let rows = &$run.results.$table;
+                vec![$({
+                    let value = |$at: &$row| value!($at.$column $(, $value)?);
+                    column(stringify!($column), $unit, $description, rows.iter().map(value))
+                }),*]
+            }
+        }
+    };
 }
 
-/// One query of a scatter-and-gather client.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RequestRow {
-    /// Number of the query.
-    pub request: u32,
-    /// Index of the client's node.
-    pub client: u32,
-    /// When its first request was offered.
-    pub start_ns: u64,
-    /// Until the last answer was whole; `None` if the run ended before.
-    pub completion_ns: Option<u64>,
-    /// Answers.
-    pub responses: u32,
+#[cfg(feature = "tables")]
+macro_rules! value {
+    ($row:ident.$column:ident) => {
+        $row.$column
+    };
+    ($row:ident.$column:ident, $value:expr) => {
+        $value
+    };
 }
 
-/// One port, from the end of the warm-up to the end of the run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PortRow {
-    /// Index of the link.
-    pub port: u32,
-    /// Packets whose last bit left.
-    pub sent_packets: u64,
-    /// Their IP bytes.
-    pub sent_bytes: u64,
-    /// Dropped for the port's own limit.
-    pub dropped_limit_packets: u64,
-    /// Dropped for the switch's pool.
-    pub dropped_pool_packets: u64,
-    /// Dropped by the AQM.
-    pub dropped_aqm_packets: u64,
-    /// Lost on the wire.
-    pub dropped_impairment_packets: u64,
-    /// Marked.
-    pub marked_packets: u64,
-    /// Samples of its congestion point that told of congestion.
-    pub congestion_samples: u64,
-    /// Time-weighted mean backlog, IP bytes.
-    pub queue_mean_bytes: f64,
-    /// Median of the sampled backlog; `None` where it is not sampled.
-    pub queue_p50_bytes: Option<u64>,
-    /// 99th percentile of the sampled backlog.
-    pub queue_p99_bytes: Option<u64>,
-    /// Largest backlog.
-    pub queue_max_bytes: u64,
-    /// Share of the time in which the line was busy.
-    pub utilisation: f64,
-    /// Length of the time measured.
-    pub measured_ns: u64,
+row! {
+    /// One flow.
+    FlowRow of flows, |row, run|
+    {
+        /// Whether the two stand in different datacenters.
+        inter: bool;
+        /// Index of the plan's traffic entry.
+        traffic: u32;
+    }
+    flow: u32, NONE, "Number of the flow within its run, in the order of its start.";
+    connection: u32, NONE, "The connection that carried it; persistent ones carry many flows.";
+    request: Option<u32>, NONE, "The request (row of `requests`) it answers, if it is part of one.";
+    source: u32, NONE, "Node that sends the flow's bytes." = run.node(row.source);
+    destination: u32, NONE, "Node that receives them." = run.node(row.destination);
+    class, NONE,
+        "`intra`: both ends in one datacenter; `inter`: the flow crosses the WAN."
+        = if row.inter { "inter" } else { "intra" };
+    workload, NONE, "Name of the traffic entry that it belongs to." = run.traffic(row).name.as_str();
+    controller, NONE, "Congestion controller of the sender." = run.traffic(row).controller.name.as_str();
+    size_bytes: u64, "bytes", "Application bytes to deliver; for a flow without a size, those delivered.";
+    start_ns: u64, "ns", "Simulated time at which its first byte was offered, or its request sent.";
+    fct_ns: Option<u64>, "ns",
+        "Flow completion time: from `start_ns` to the last byte delivered in order. Null if unfinished.";
+    ideal_fct_ns: u64, "ns", "The same transfer on an empty network: store-and-forward, framing, request leg included.";
+    slowdown, NONE, "`fct_ns / ideal_fct_ns`, at least 1. Null if unfinished." = row.slowdown();
+    rtt_mean_ns: Option<u64>, "ns", "Mean of the sender's round-trip samples. Null if it took none.";
+    retransmitted_bytes: u64, "bytes", "Application bytes that were sent again.";
+    timeouts: u32, NONE, "Retransmission timeouts that fired during the flow.";
+    handshake_ns: Option<u64>, "ns",
+        "From `start_ns` until its connection was established. Null of a connection that was open already, and if it never was.";
+    syn_retransmits: Option<u32>, NONE,
+        "SYNs of its connection that were retransmitted during the flow. Null in a live run if the connection was not established.";
+    rto_wait_ns: Option<u64>, "ns",
+        "How long the retransmission timers had run that expired during the flow: the sender's, and the opener's of its SYN and request. One may expire after the last byte, where an acknowledgement was lost. Null in a live run: no kernel tells.";
+    first_byte_ns: Option<u64>, "ns", "From `start_ns` until its first byte was at the destination. Null if none came.";
+    marked_bytes: u64, "bytes", "Payload bytes that arrived with a congestion mark, duplicates included.";
+    dropped_bytes: Option<u64>, "bytes",
+        "Payload of the flow, or of its request, in packets that the network dropped, each as often as it was. Null in a live run.";
+    near_source_cuts: u64, NONE,
+        "Notifications of congested switches near by that its sender took, each a cut of its near-source rate.";
+    delivered_after_warmup_bytes: u64, "bytes",
+        "Payload delivered in order between the end of the warm-up and the end of arrivals (`end`).";
+    finished, NONE, "Whether the last byte was delivered before the run stopped." = row.fct_ns.is_some();
 }
 
-/// One end of a bridge, from the beginning of the run to its end.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BridgeRow {
-    /// Index of the link that it sends over.
-    pub bridge: u32,
-    /// What it did with packets from its site.
-    pub transmitted: TransmitCounters,
-    /// What it did with packets from the other end.
-    pub received: ReceiveCounters,
-    /// Duplicate acknowledgements from the other end that it did not pass on.
-    pub hushed_packets: u64,
-    /// The RTT to the other end, smoothed, at the end.
-    pub round_trip_ns: u64,
+impl FlowRow {
+    /// Completion time over ideal completion time, at least 1.
+    #[cfg(feature = "tables")]
+    #[allow(clippy::cast_precision_loss, reason = "times stay below 2⁵³ ns, 104 days")]
+    fn slowdown(&self) -> Option<f64> {
+        self.fct_ns.map(|fct| (fct as f64 / self.ideal_fct_ns.max(1) as f64).max(1.0))
+    }
+}
+
+row! {
+    /// One query of a scatter-and-gather client.
+    RequestRow of requests, |row, run|
+    {}
+    request: u32, NONE, "Number of the request within its run.";
+    client: u32, NONE, "Node that asked." = run.node(row.client);
+    start_ns: u64, "ns", "Simulated time at which the client asked.";
+    completion_ns: Option<u64>, "ns", "From `start_ns` to the last byte of the last response. Null if unfinished.";
+    responses: u32, NONE, "Answers received.";
+    timeouts, NONE, "Retransmission timeouts on any of its flows." = run.timeouts[row.request as usize];
+}
+
+row! {
+    /// One port, from the end of the warm-up to the end of the run.
+    PortRow of ports, |row, run|
+    {
+        /// Lost on the wire.
+        dropped_impairment_packets: u64;
+    }
+    port: u32, NONE, "Index of the link in the plan.";
+    name, NONE, "`from->to`." = run.link(row.port).name.as_str();
+    node, NONE, "Node that the port belongs to." = run.node(run.link(row.port).from);
+    role, NONE,
+        "`host`: a host's own port; `edge`: a switch's port towards a host; `fabric`: between its switches; `wan`: between datacenters."
+        = run.link(row.port).role.name();
+    sent_packets: u64, "packets", "Packets transmitted, of every kind.";
+    sent_bytes: u64, "bytes", "IP bytes transmitted; framing is not counted.";
+    dropped_packets, "packets",
+        "Packets refused: the sum of the three reasons that follow."
+        = row.dropped_limit_packets + row.dropped_pool_packets + row.dropped_aqm_packets;
+    dropped_limit_packets: u64, "packets", "Refused because the port's own limit was reached.";
+    dropped_pool_packets: u64, "packets", "Refused by the switch's shared memory.";
+    dropped_aqm_packets: u64, "packets", "Refused by the marking law.";
+    lost_on_wire_packets, "packets",
+        "Lost on the wire after the port, where the experiment asks for it." = row.dropped_impairment_packets;
+    marked_packets: u64, "packets", "Packets that left with a congestion mark set here.";
+    congestion_samples: u64, NONE,
+        "Samples of the port's congestion point that told of congestion; senders in its scope were notified.";
+    queue_mean_bytes: f64, "bytes", "Backlog, IP bytes, weighted by time; the packet in service counts.";
+    queue_p50_bytes: Option<u64>, "bytes",
+        "Backlog that half of the samples do not exceed. Null where the port is not sampled.";
+    queue_p99_bytes: Option<u64>, "bytes",
+        "Backlog that 99 % of the samples do not exceed. Null where the port is not sampled.";
+    queue_max_bytes: u64, "bytes", "Largest backlog.";
+    rate_bps, "bit/s", "Line rate." = run.link(row.port).rate.as_bps();
+    utilisation: f64, NONE, "Wire bits sent, framing included, over `rate_bps × measured_ns`: 0 to 1.";
+    measured_ns: u64, "ns", "Length of the time that the counters cover.";
+}
+
+row! {
+    /// One end of a bridge, from the beginning of the run to its end.
+    BridgeRow of bridges, |row, run|
+    {
+        /// What it did with packets from its site.
+        transmitted: TransmitCounters;
+        /// What it did with packets from the other end.
+        received: ReceiveCounters;
+    }
+    bridge: u32, NONE, "The link that it sends over, `from->to`." = run.link(row.bridge).name.as_str();
+    node, NONE, "The router that it is." = run.node(run.link(row.bridge).from);
+    data_packets, "packets", "With data, from its own site." = row.transmitted.data_packets;
+    marked_packets, "packets", "Of these, those that may be lost: a copy was kept." = row.transmitted.marked_packets;
+    marked_bytes, "bytes", "Their IP bytes, as they came." = row.transmitted.marked_bytes.get();
+    unmarked_store_full_packets, "packets", "Chosen and not marked: no room for a copy." = row.transmitted.store_full;
+    unmarked_far_silent_packets, "packets",
+        "Chosen and not marked: the other end was not heard of." = row.transmitted.far_silent;
+    unmarked_severe_packets, "packets",
+        "Chosen and not marked: most of the last thousand marked ones were lost." = row.transmitted.severe;
+    fast_repairs, "packets", "Sent again as later ones were acknowledged." = row.transmitted.fast_repairs;
+    late_repairs, "packets", "Sent again as their time was over." = row.transmitted.late_repairs;
+    needless_repairs, "packets", "Of both, those whose first try arrived." = row.transmitted.needless_repairs;
+    repaired_packets, "packets", "Marked packets of which a repair arrived first." = row.transmitted.repaired;
+    given_up_packets, "packets", "Marked packets that were never acknowledged." = row.transmitted.given_up;
+    store_max_bytes, "bytes", "Most bytes of copies at once." = row.transmitted.store_max.get();
+    sessions, NONE,
+        "How often the two ends agreed on a session; 1 where neither fell silent." = row.transmitted.sessions;
+    round_trip_ns: u64, "ns", "Smoothed round trip to the other end when the run ended.";
+    received_marked_packets, "packets", "Marked packets from the other end, each once." = row.received.marked_packets;
+    duplicate_packets, "packets", "Marked packets from there that had come before: dropped." = row.received.duplicates;
+    cleared_marks, "packets", "Congestion marks taken off packets of hosts without ECN." = row.received.cleared_marks;
+    held_packets, "packets", "Held back as one before them was missing." = row.received.held_packets;
+    held_max_bytes, "bytes", "Most bytes held back at once." = row.received.held_max.get();
+    filled_holes, NONE, "Holes that were filled while they were hidden." = row.received.filled_holes;
+    late_holes, NONE, "Holes that the host was shown when their time was over." = row.received.late_holes;
+    plain_holes, NONE, "Holes that the host was shown as nobody would fill them." = row.received.plain_holes;
+    overflows, NONE, "Times that a connection's held packets were let go for want of room." = row.received.overflows;
+    hushed_packets: u64, "packets", "Duplicate acknowledgements from the other end, not passed on.";
 }
 
 impl BridgeRow {
@@ -179,17 +252,17 @@ impl Quantity {
     }
 }
 
-/// One sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SeriesRow {
-    /// When.
-    pub time_ns: u64,
-    /// Index of the link for a port's quantity, number of the flow otherwise.
-    pub entity: u32,
-    /// Of what.
-    pub quantity: Quantity,
-    /// How much.
-    pub value: f64,
+row! {
+    /// One sample.
+    #[derive(Copy)]
+    SeriesRow of series, |row, run|
+    {}
+    time_ns: u64, "ns", "Simulated time of the sample; for rates, the end of the bin.";
+    entity: u32, NONE, "What was sampled: a port's name, or a flow." = run.entity(row);
+    quantity: Quantity, NONE,
+        "`queue_bytes` (backlog of a port), `window_packets` (congestion window), `pacing_bps` (IP bits, of senders that pace), `near_source_bps` (IP bits, of senders that a switch near by holds), `goodput_bps` (of a bin), `sent_bps` (IP bits that left a port in a bin)."
+        = row.quantity.name();
+    value: f64, "see quantity", "The value, in the unit that ends the quantity's name.";
 }
 
 impl SeriesRow {

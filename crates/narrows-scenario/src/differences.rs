@@ -15,7 +15,6 @@ use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
 use crate::controller::{describe_value, described};
-use crate::select::role_name;
 use narrows_plan::{
     Connections, Graph, Link, LossOf, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope, Traffic,
 };
@@ -186,12 +185,12 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
     let wiring: Vec<_> = graph.links.iter().map(|link| (&link.name, link.from, link.to)).collect();
     let places: Vec<_> = graph.nodes.iter().map(|node| (&node.name, node.site, node.rack)).collect();
     facts.insert("network".to_owned(), digest(&(wiring, places)));
-    for role in [Role::Host, Role::Edge, Role::Fabric, Role::Wan] {
+    for role in Role::ALL {
         let links: Vec<&Link> = graph.links.iter().filter(|link| link.role == role).collect();
         if links.is_empty() {
             continue;
         }
-        let name = if role == Role::Host { "host-link" } else { role_name(role) };
+        let name = if role == Role::Host { "host-link" } else { role.name() };
         let mut tell = |what: &str, of: &dyn Fn(&Link) -> Option<String>| {
             let values: Vec<Option<String>> = links.iter().map(|link| of(link)).collect();
             if let Some(value) = grouped(&values) {

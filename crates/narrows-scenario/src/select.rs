@@ -31,9 +31,7 @@ fn host_names(graph: &Graph) -> Vec<String> {
 /// The host of this name.
 pub(crate) fn host(graph: &Graph, name: &Located<String>) -> Judged<u32> {
     let found = (0_u32..).zip(&graph.nodes).find(|(_, node)| node.kind == NodeKind::Host && node.name == name.value);
-    found
-        .map(|(index, _)| index)
-        .ok_or_else(|| Problem::NoSuchHost { pattern: name.value.clone(), known: host_names(graph) }.at(&name.span))
+    found.map(|(index, _)| index).ok_or_else(|| Problem::no_such("host", name, host_names(graph)).at(&name.span))
 }
 
 /// The hosts that a selector names, each once, in its order.
@@ -51,39 +49,18 @@ pub(crate) fn hosts(graph: &Graph, selector: &Located<Selector>) -> Judged<Vec<u
         }
         if !any {
             let span = if pattern.span.is_empty() { &selector.span } else { &pattern.span };
-            return Err(Problem::NoSuchHost { pattern: pattern.value.clone(), known: host_names(graph) }.at(span));
+            return Err(Problem::no_such("host", pattern, host_names(graph)).at(span));
         }
     }
     if hosts.is_empty() {
-        return Err(Problem::NoPairs { why: "the list of hosts is empty" }.at(&selector.span));
+        return Err(Problem::no_pairs("the list of hosts is empty").at(&selector.span));
     }
     Ok(hosts)
 }
 
-/// The role of this name.
-fn role(name: &str) -> Option<Role> {
-    match name {
-        "host" => Some(Role::Host),
-        "edge" => Some(Role::Edge),
-        "fabric" => Some(Role::Fabric),
-        "wan" => Some(Role::Wan),
-        _ => None,
-    }
-}
-
-/// A role as it is written.
-pub(crate) fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Host => "host",
-        Role::Edge => "edge",
-        Role::Fabric => "fabric",
-        Role::Wan => "wan",
-    }
-}
-
 /// The links of a role, or whose names match, that of a link's two directions included; at least one.
 pub(crate) fn links(graph: &Graph, named: &Named, pattern: &Located<String>) -> Judged<Vec<usize>> {
-    let found: Vec<usize> = match role(&pattern.value) {
+    let found: Vec<usize> = match Role::ALL.into_iter().find(|role| role.name() == pattern.value) {
         Some(role) => (0..graph.links.len()).filter(|index| graph.links[*index].role == role).collect(),
         None => {
             let own = named.iter().filter(|(name, _)| matches(&pattern.value, name)).flat_map(|(_, links)| *links);
@@ -95,7 +72,7 @@ pub(crate) fn links(graph: &Graph, named: &Named, pattern: &Located<String>) -> 
         let names = ["wan", "fabric", "edge", "host"].map(str::to_owned).into_iter();
         let known = names.chain(named.keys().cloned());
         let known = known.chain(graph.links.iter().map(|link| link.name.clone())).collect();
-        return Err(Problem::NoSuchLink { pattern: pattern.value.clone(), known }.at(&pattern.span));
+        return Err(Problem::no_such("link", pattern, known).at(&pattern.span));
     }
     Ok(found)
 }

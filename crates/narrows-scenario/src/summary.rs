@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::offered;
 use crate::route::Routes;
-use crate::select::role_name;
 use narrows_plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
 
 mod long;
@@ -376,13 +375,13 @@ fn roles(graph: &Graph, offered: &[f64]) -> Vec<RoleSummary> {
         let loads: Vec<f64> =
             graph.links.iter().zip(offered).filter(|(link, _)| link.role == role).map(|(_, load)| *load).collect();
         (!loads.is_empty()).then(|| RoleSummary {
-            role: role_name(role),
+            role: role.name(),
             ports: loads.len(),
             mean_load: loads.iter().sum::<f64>() / loads.len() as f64,
             max_load: loads.iter().copied().fold(0.0, f64::max),
         })
     };
-    [Role::Host, Role::Edge, Role::Fabric, Role::Wan].into_iter().filter_map(of).collect()
+    Role::ALL.into_iter().filter_map(of).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
