@@ -29,9 +29,9 @@ pub(crate) fn by_kernel(error: Error) -> Failure {
 
 /// What was written wrongly.
 pub(crate) fn by_scenario(problem: &Problem) -> Failure {
-    let help = match problem {
-        Problem::WrongKind { component, .. } => Some(format!("`narrowsd cc list {component}` says what it takes")),
-        _ => problem.help(),
+    let help = match problem.component() {
+        Some(component) => Some(format!("`narrowsd cc list {component}` says what it takes")),
+        None => problem.help().map(str::to_owned),
     };
     with(Failure::input(problem), help)
 }

@@ -22,14 +22,15 @@ pub(crate) fn resolve(
     specs: &'static [&'static Spec],
 ) -> Judged<ControllerChoice> {
     let Some(spec) = specs.iter().find(|spec| spec.name == written.name) else {
-        let known = specs.iter().map(|spec| spec.name.to_owned()).collect();
         let span = if written.name_span.is_empty() { &written.span } else { &written.name_span };
-        return Err(Problem::UnknownName { what: "controller", name: written.name.clone(), known }.at(span));
+        let known = specs.iter().map(|spec| spec.name);
+        return Err(Problem::unknown_name("controller", &written.name, known).at(span));
     };
     let values = values(spec.name, spec.parameters, written, &written.span)?;
     let ecn = match (spec.ecn, ecn) {
         (EcnUse::Exact, Some(denied)) if !denied.value => {
-            return Err(Problem::NeedsEcn { controller: spec.name }.at(&denied.span));
+            let sentence = format!("`{}` cannot run without ECN", spec.name);
+            return Err(Problem::new(sentence, "take `ecn = false` away").at(&denied.span));
         }
         (EcnUse::Exact, _) => true,
         (EcnUse::Optional, wanted) => wanted.is_some_and(|wanted| wanted.value),
@@ -41,7 +42,7 @@ pub(crate) fn resolve(
 pub(crate) fn aqm(written: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
     let Some((spec, values)) = chosen("AQM", aqm::SPECS, &written.value.0, &written.span)? else { return Ok(None) };
     let config = AqmConfig::new(spec.name, &Settings::new(spec.parameters, &values)).expect("it is in the registry");
-    let problem = |sentence: &str| Problem::Malformed { sentence: sentence.to_owned(), help: None }.at(&written.span);
+    let problem = |sentence: &str| Problem::malformed(sentence).at(&written.span);
     config.map(Some).map_err(problem)
 }
 
@@ -57,9 +58,9 @@ pub(crate) fn chosen(
         return Ok(None);
     }
     let Some(spec) = specs.iter().find(|spec| spec.name == written.name) else {
-        let known = [NONE].into_iter().chain(specs.iter().map(|spec| spec.name)).map(str::to_owned).collect();
+        let known = [NONE].into_iter().chain(specs.iter().map(|spec| spec.name));
         let span = if written.name_span.is_empty() { span } else { &written.name_span };
-        return Err(Problem::UnknownName { what, name: written.name.clone(), known }.at(span));
+        return Err(Problem::unknown_name(what, &written.name, known).at(span));
     };
     Ok(Some((spec, values(spec.name, spec.parameters, written, span)?)))
 }
@@ -74,16 +75,16 @@ fn values(
     let mut values: Vec<Value> = parameters.iter().map(|parameter| parameter.default).collect();
     for (name, scalar) in &written.parameters {
         let Some(index) = parameters.iter().position(|parameter| parameter.name == name.value) else {
-            let known = parameters.iter().map(|parameter| parameter.name.to_owned()).collect();
-            return Err(Problem::UnknownName { what: "parameter", name: name.value.clone(), known }.at(&name.span));
+            let known = parameters.iter().map(|parameter| parameter.name);
+            return Err(Problem::unknown_name("parameter", name, known).at(&name.span));
         };
         values[index] = value(of, &parameters[index], scalar)?;
     }
     match parameters.iter().zip(&values).find(|(_, value)| **value == Value::Required) {
         Some((parameter, _)) => {
             let sentence = format!("`{}` of `{of}` is missing", parameter.name);
-            let help = Some(format!("add `{}`, {}", parameter.name, describe(parameter.kind)));
-            Err(Problem::Malformed { sentence, help }.at(span))
+            let help = format!("add `{}`, {}", parameter.name, describe(parameter.kind));
+            Err(Problem::new(sentence, help).at(span))
         }
         None => Ok(values),
     }
@@ -93,11 +94,11 @@ fn values(
 /// experiment.
 ///
 /// # Errors
-/// [`Problem::UnknownName`], [`Problem::WrongKind`], [`Problem::Malformed`], [`Problem::OutOfRange`].
+/// If there is no such parameter, or this is none of its values.
 pub fn parameter_value(spec: &'static Spec, name: &str, text: &str) -> Result<Value, Problem> {
     let Some(parameter) = spec.parameters.iter().find(|parameter| parameter.name == name) else {
-        let known = spec.parameters.iter().map(|parameter| parameter.name.to_owned()).collect();
-        return Err(Problem::UnknownName { what: "parameter", name: name.to_owned(), known });
+        let known = spec.parameters.iter().map(|parameter| parameter.name);
+        return Err(Problem::unknown_name("parameter", name, known));
     };
     let scalar = match (text.parse(), text.parse::<i64>(), text.parse::<f64>()) {
         (Ok(on), _, _) => Scalar::Switch(on),
@@ -110,13 +111,8 @@ pub fn parameter_value(spec: &'static Spec, name: &str, text: &str) -> Result<Va
 
 /// A value of the parameter's kind, and within its range.
 fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scalar>) -> Judged<Value> {
-    let wrong = || {
-        let expected = describe(parameter.kind);
-        Problem::WrongKind { component: of, parameter: parameter.name, expected }.at(&written.span)
-    };
-    let quantity = |error: units::UnitError| {
-        Problem::Malformed { sentence: error.to_string(), help: Some(error.help()) }.at(&written.span)
-    };
+    let wrong = || Problem::wrong_kind(of, parameter.name, &describe(parameter.kind)).at(&written.span);
+    let quantity = |error: units::UnitError| Problem::new(error.to_string(), error.help()).at(&written.span);
     if written.value == Scalar::Text("auto".to_owned()) && parameter.default == Value::Auto {
         return Ok(Value::Auto);
     }
@@ -172,8 +168,7 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
         (Kind::Bytes, Scalar::Whole(number)) => return Err(quantity(units::bare::<Bytes>(number))),
         (Kind::Choice(names), Scalar::Text(text)) => {
             let Some(chosen) = names.iter().position(|name| name == text) else {
-                let known = names.iter().map(|name| (*name).to_owned()).collect();
-                return Err(Problem::UnknownName { what: "choice", name: text.clone(), known }.at(&written.span));
+                return Err(Problem::unknown_name("choice", text, names).at(&written.span));
             };
             return Ok(Value::Choice(u8::try_from(chosen).expect("a choice has few names")));
         }
@@ -197,7 +192,7 @@ fn out_of_range(of: &str, parameter: &Parameter, written: &Located<Scalar>, valu
     let (least, most) = parameter.range.unwrap_or((0, u64::MAX));
     let what = format!("`{}` of `{of}`", parameter.name);
     let (least, most) = (shown(parameter.kind, least), shown(parameter.kind, most));
-    Problem::OutOfRange { what, value, least, most }.at(&written.span)
+    Problem::out_of_range(what, value, least, most).at(&written.span)
 }
 
 /// The shortest decimal that stands for `scaled` / 2^`bits`: what an experiment wrote, not what scaling made of it.

@@ -82,11 +82,8 @@ impl<'i> Document<'i> {
     pub(crate) fn set(&mut self, path: &Path, value: &Value<'i>) -> Judged<()> {
         let segments: Vec<&str> = path.text.split('.').map(str::trim).collect();
         if segments.iter().any(|segment| segment.is_empty()) || segments.len() > 12 {
-            let problem = Problem::Malformed {
-                sentence: format!("`{}` is not a dotted path", path.text),
-                help: Some("write it like \"fabric.aqm.threshold.mark-at\"".to_owned()),
-            };
-            return Err(problem.at(&path.span));
+            let sentence = format!("`{}` is not a dotted path", path.text);
+            return Err(Problem::new(sentence, "write it like \"fabric.aqm.threshold.mark-at\"").at(&path.span));
         }
         let (place, rest, what) = if ROOTS.contains(&segments[0]) {
             (&mut self.root, &segments[..], "the file".to_owned())
@@ -213,15 +210,13 @@ fn descend<'i>(
                     _ => format!("traffic-{}", index + 1),
                 };
                 let known = array.iter().enumerate().map(name).collect();
-                let (path_text, segment) = (path.text.clone(), (*segment).to_owned());
-                return Err(Problem::UnknownPath { path: path_text, what, segment, known }.at(&path.span));
+                return Err(Problem::unknown_path(&path.text, &what, segment, known).at(&path.span));
             };
             let DeValue::Array(array) = place.get_mut() else { unreachable!("seen above") };
             place = array.get_mut(index).expect("the position of one of its elements");
         } else {
             if !matches!(place.get_ref(), DeValue::Table(_)) {
-                let (path_text, segment) = (path.text.clone(), (*segment).to_owned());
-                return Err(Problem::UnknownPath { path: path_text, what, segment, known: vec![] }.at(&path.span));
+                return Err(Problem::unknown_path(&path.text, &what, segment, vec![]).at(&path.span));
             }
             let DeValue::Table(table) = place.get_mut() else { unreachable!("seen above") };
             place = table
@@ -238,8 +233,7 @@ fn descend<'i>(
 fn printable(value: &Value<'_>) -> Judged<()> {
     let judge = |text: &str, span: Range<usize>| {
         let bad = text.chars().any(|character| character.is_control() && !"\n\t".contains(character));
-        let help = Some("take it out, escapes such as \\u001b too".to_owned());
-        let problem = || Problem::Malformed { sentence: "a text holds a control character".to_owned(), help };
+        let problem = || Problem::new("a text holds a control character", "take it out, escapes such as \\u001b too");
         if bad { Err(problem().at(&span)) } else { Ok(()) }
     };
     match value.get_ref() {
@@ -262,8 +256,7 @@ fn syntax(error: &toml::de::Error, text: &str) -> Box<crate::error::Fault> {
         true => "put texts and quantities in quotes: \"10s\"",
         false => "write TOML: `key = value` under `[tables]`, texts and quantities in quotes",
     };
-    let problem = Problem::Malformed { sentence: sentence.to_owned(), help: Some(help.to_owned()) };
-    problem.at(&(start..span.end.max(start + 1)))
+    Problem::new(sentence, help).at(&(start..span.end.max(start + 1)))
 }
 
 /// The reader's error as a problem. Serde carries text only: the sentences about unknown keys and names are its own and
@@ -273,33 +266,32 @@ fn translate(error: &toml::de::Error) -> Box<crate::error::Fault> {
     let message = error.message();
     let quoted = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
     if let Some((sentence, help)) = message.split_once(HELP) {
-        let problem = Problem::Malformed { sentence: sentence.to_owned(), help: Some(help.to_owned()) };
-        return problem.at(&span);
+        return Problem::new(sentence, help).at(&span);
     }
     for (start, is_key) in [("unknown field `", true), ("unknown variant `", false)] {
         let Some((name, rest)) = message.strip_prefix(start).and_then(|rest| rest.split_once('`')) else { continue };
-        let (name, known) = (name.to_owned(), quoted(rest));
         return match is_key {
-            true => Problem::UnknownKey { key: name, known },
-            false => Problem::UnknownName { what: "choice", name, known },
+            true => Problem::unknown_key(name, quoted(rest)),
+            false => Problem::unknown_name("choice", name, quoted(rest)),
         }
         .at(&span);
     }
     let sentence = message.lines().next().unwrap_or_default().trim_end_matches(':');
-    let (sentence, help) = if let Some(field) = sentence.strip_prefix("missing field ") {
-        (format!("{field} is missing"), Some(format!("add {field}")))
-    } else if let Some((found, expected)) =
+    if let Some(field) = sentence.strip_prefix("missing field ") {
+        return Problem::new(format!("{field} is missing"), format!("add {field}")).at(&span);
+    }
+    let sentence = if let Some((found, expected)) =
         sentence.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
     {
-        (format!("{} stands where {} belongs", plainly(found), plainly(expected)), None)
+        format!("{} stands where {} belongs", plainly(found), plainly(expected))
     } else if let Some((found, expected)) =
         sentence.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "))
     {
-        (format!("{} is out of range where {} belongs", plainly(found), plainly(expected)), None)
+        format!("{} is out of range where {} belongs", plainly(found), plainly(expected))
     } else {
-        (sentence.to_owned(), None)
+        sentence.to_owned()
     };
-    Problem::Malformed { sentence, help }.at(&span)
+    Problem::malformed(sentence).at(&span)
 }
 
 /// Serde's words for kinds of values, in a user's words.

@@ -1,430 +1,168 @@
 //! What can be wrong with an experiment: typed problems, where they stand, and a way out.
 
-use std::fmt;
+use std::fmt::{self, Display};
+use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::suggest::nearest;
 
 /// What is wrong. `Display` is one sentence; [`help`](Problem::help) is what to do about it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
-    /// The file cannot be read.
-    #[error("cannot read `{}`: {}", path.display(), reason(*kind))]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        kind: std::io::ErrorKind,
-    },
-    /// A FIFO, a device or a socket.
-    #[error("`{}` is not a regular file", path.display())]
-    NotRegular {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is not text.
-    #[error("`{}` is not UTF-8 text", path.display())]
-    NotUtf8 {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file reference leaves the experiment's folder.
-    #[error("`{path}` is outside the experiment's folder")]
-    OutsideFolder {
-        /// As written.
-        path: String,
-    },
-    /// Not TOML, or a value of the wrong shape.
-    #[error("{sentence}")]
-    Malformed {
-        /// What the reader says.
-        sentence: String,
-        /// What to do about it, if the reader knows.
-        help: Option<String>,
-    },
-    /// A key that means nothing here.
-    #[error("unknown key `{key}`")]
-    UnknownKey {
-        /// As written.
-        key: String,
-        /// What may stand here.
-        known: Vec<String>,
-    },
-    /// A name that is none of those known.
-    #[error("unknown {what} `{name}`")]
-    UnknownName {
-        /// What it should name.
-        what: &'static str,
-        /// As written.
-        name: String,
-        /// What there is; empty if that would not help.
-        known: Vec<String>,
-    },
-    /// A path that leads nowhere.
-    #[error("the path `{path}` leads nowhere: {what} has no `{segment}`")]
-    UnknownPath {
-        /// As written.
-        path: String,
-        /// What was reached.
-        what: String,
-        /// What it does not have.
-        segment: String,
-        /// What it has.
-        known: Vec<String>,
-    },
-    /// A sweep sets a value, or a part of it, on two axes or twice on one.
-    #[error("the sweep sets `{path}` {}", again(path, earlier))]
-    SetTwice {
-        /// As written.
-        path: String,
-        /// The one before it, which is the same, lies in it, or holds it.
-        earlier: String,
-    },
-    /// A needed key is absent.
-    #[error("`{key}` is missing")]
-    Missing {
-        /// The key.
-        key: &'static str,
-        /// What to write.
-        example: &'static str,
-    },
-    /// Not exactly one of several keys.
-    #[error("{what} needs exactly one of {}", list(keys))]
-    OneOf {
-        /// What needs it.
-        what: &'static str,
-        /// The keys.
-        keys: &'static [&'static str],
-    },
-    /// A key that another makes meaningless.
-    #[error("`{key}` means nothing {place}")]
-    NotHere {
-        /// The key.
-        key: &'static str,
-        /// Where: `beside \`long\``.
-        place: &'static str,
-    },
-    /// Outside its range.
-    #[error("{what} is {value}, outside {least} to {most}")]
-    OutOfRange {
-        /// What.
-        what: String,
-        /// As written.
-        value: String,
-        /// Least allowed.
-        least: String,
-        /// Most allowed.
-        most: String,
-    },
-    /// More than a bound that protects the machine.
-    #[error("{what}: {value} is more than the {most} that are allowed")]
-    TooMany {
-        /// What is counted.
-        what: &'static str,
-        /// How many.
-        value: u64,
-        /// How many are allowed.
-        most: u64,
-    },
-    /// More connections than a host can number.
-    #[error("host `{host}` would open about {connections} connections, and {most} are allowed")]
-    TooManyConnections {
-        /// Its name.
-        host: String,
-        /// How many, of all traffic.
-        connections: u64,
-        /// How many are allowed.
-        most: u64,
-    },
-    /// Zero where something is needed.
-    #[error("{what} is zero")]
-    Zero {
-        /// What.
-        what: &'static str,
-    },
-    /// A buffer that cannot hold a packet.
-    #[error("{what} of {bytes} B holds not one packet of 1500 B")]
-    NoRoomForAPacket {
-        /// Which buffer.
-        what: &'static str,
-        /// Its size.
-        bytes: u64,
-    },
-    /// A class of a port that cannot hold a packet.
-    #[error("one of {classes} equal shares of the buffer of `{port}` holds not one packet of 1500 B")]
-    NoRoomForAClass {
-        /// The first such port.
-        port: String,
-        /// How many classes share it.
-        classes: u64,
-    },
-    /// Ports with classes, and ports with congestion points.
-    #[error("`{port}` serves several classes and `{sampled}` has a congestion point: one network cannot have both yet")]
-    ClassesAndPoints {
-        /// The first port with a scheduler.
-        port: String,
-        /// The first port with a congestion point.
-        sampled: String,
-    },
-    /// A class that a port does not have.
-    #[error("class {class} has no queue at `{port}`, which serves {classes} classes")]
-    NoSuchClass {
-        /// As written.
-        class: u8,
-        /// The first such port.
-        port: String,
-        /// How many it has.
-        classes: usize,
-    },
-    /// A component's parameter of the wrong kind.
-    #[error("parameter `{parameter}` of `{component}` is {expected}")]
-    WrongKind {
-        /// The component.
-        component: &'static str,
-        /// The parameter.
-        parameter: &'static str,
-        /// What it is: `a length of time such as "5ms"`.
-        expected: String,
-    },
-    /// A line of a distribution.
-    #[error("{file}:{line}: {fault}")]
-    Distribution {
-        /// The file.
-        file: String,
-        /// Its line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        fault: CdfFault,
-    },
-    /// A line of a list of flows.
-    #[error("{file}:{line}: {fault}")]
-    FlowLine {
-        /// The file.
-        file: String,
-        /// Its line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        fault: FlowFault,
-    },
-    /// No host is called so.
-    #[error("no host matches `{pattern}`")]
-    NoSuchHost {
-        /// As written.
-        pattern: String,
-        /// Hosts that there are.
-        known: Vec<String>,
-    },
-    /// No link is called so.
-    #[error("no link matches `{pattern}`")]
-    NoSuchLink {
-        /// As written.
-        pattern: String,
-        /// Links that there are.
-        known: Vec<String>,
-    },
-    /// Nobody is left to send or to receive.
-    #[error("nobody can send to anybody: {why}")]
-    NoPairs {
-        /// Why.
-        why: &'static str,
-    },
-    /// No path between two hosts that exchange data.
-    #[error("no path leads from `{from}` to `{to}`")]
-    Unreachable {
-        /// The sender.
-        from: String,
-        /// The receiver.
-        to: String,
-    },
-    /// A load of links that no flow crosses.
-    #[error("no flow of this traffic crosses `{of}`")]
-    NotCrossed {
-        /// The links.
-        of: String,
-    },
-    /// Two things of one name.
-    #[error("two {what} are called `{name}`")]
-    Duplicate {
-        /// What they are.
-        what: &'static str,
-        /// Their name.
-        name: String,
-    },
-    /// Nothing is compared.
-    #[error("there is no [[arm]]")]
-    NoArms,
-    /// An arm leaves a traffic without a controller.
-    #[error("no controller is named for the traffic `{traffic}`")]
-    NoController {
-        /// The traffic.
-        traffic: String,
-    },
-    /// A controller that needs ECN is denied it.
-    #[error("`{controller}` cannot run without ECN")]
-    NeedsEcn {
-        /// The controller.
-        controller: &'static str,
-    },
-    /// Ends before it begins.
-    #[error("{what} ends at {end}, not after its start at {start}")]
-    EndsBeforeStart {
-        /// What.
-        what: &'static str,
-        /// When it begins.
-        start: String,
-        /// When it ends.
-        end: String,
-    },
-    /// Would not fit the machine.
-    #[error("a run of scheme `{arm}` would need about {needed} of memory, and {allowed} are allowed")]
-    TooLargeForMemory {
-        /// The arm.
-        arm: String,
-        /// Estimate.
-        needed: String,
-        /// Limit of the caller.
-        allowed: String,
-    },
-    /// A caller's `--set` or `--seeds` that cannot be read.
-    #[error("`{text}` is not {expected}")]
-    BadOverride {
-        /// As given.
-        text: String,
-        /// What is.
-        expected: &'static str,
-    },
-}
-
-/// What is wrong with a line of a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CdfFault {
-    /// Not two numbers.
-    #[error("a line is a size in bytes and a cumulative probability")]
-    NotTwoNumbers,
-    /// A size below the one before.
-    #[error("sizes must not go down")]
-    SizesGoDown,
-    /// A probability below the one before.
-    #[error("cumulative probabilities must not go down")]
-    ProbabilitiesGoDown,
-    /// The last probability is neither 1 nor 100.
-    #[error("the last cumulative probability must be 1 (or 100)")]
-    DoesNotEndAtOne,
-    /// Too long, or a size too large.
-    #[error("a distribution has at most 10000 points, and sizes of at most 10 TB")]
-    TooLarge,
-    /// All sizes are zero.
-    #[error("every size is zero")]
-    Empty,
-}
-
-/// What is wrong with a line of a list of flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FlowFault {
-    /// Not six columns.
-    #[error("a line is `source destination priority port bytes start-seconds`")]
-    Columns,
-    /// A host number out of range, or twice the same.
-    #[error("hosts are two different numbers below the number of hosts")]
-    Hosts,
-    /// The first line's count is wrong.
-    #[error("the first line states how many flows follow, at most 1000000")]
-    Count,
+#[error("{sentence}")]
+pub struct Problem {
+    sentence: String,
+    help: Option<String>,
+    /// The component of whose parameter it is.
+    component: Option<&'static str>,
 }
 
 impl Problem {
-    /// What to do about it: one line.
-    pub fn help(&self) -> Option<String> {
-        let or_list = |name: &str, known: &[String], what: &str| match nearest(name, known) {
+    pub(crate) fn new(sentence: impl Into<String>, help: impl Into<String>) -> Problem {
+        Problem { sentence: sentence.into(), help: Some(help.into()), component: None }
+    }
+
+    /// Not TOML, or a value of the wrong shape: the sentence is the reader's.
+    pub(crate) fn malformed(sentence: impl Into<String>) -> Problem {
+        Problem::new(sentence, "docs/reference/experiment-file.md shows what may stand here")
+    }
+
+    /// A name that is none of those known: the nearest helps, or else all of them under this heading.
+    fn unlisted(sentence: String, name: &str, known: impl IntoIterator<Item: AsRef<str>>, heading: &str) -> Problem {
+        let known: Vec<String> = known.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        let help = match nearest(name, &known) {
             Some(near) => Some(format!("did you mean `{near}`?")),
             None if known.is_empty() => None,
-            None => Some(format!("{what}: {}", shortened(known))),
+            None => Some(format!("{heading}: {}", shortened(&known))),
         };
-        match self {
-            Problem::Unreadable { kind: std::io::ErrorKind::IsADirectory, .. } => {
-                Some("give the path of an experiment file".to_owned())
-            }
-            Problem::Unreadable { .. } => Some("check the path and the rights".to_owned()),
-            Problem::NotRegular { .. } => Some("save it as a file first".to_owned()),
-            Problem::NotUtf8 { .. } => Some("save it as UTF-8".to_owned()),
-            Problem::OutsideFolder { .. } => {
-                Some("put the file beside the experiment and name it relatively".to_owned())
-            }
-            Problem::Malformed { help, .. } => Some(
-                help.clone()
-                    .unwrap_or_else(|| "docs/reference/experiment-file.md shows what may stand here".to_owned()),
-            ),
-            Problem::UnknownKey { key, known } => or_list(key, known, "what may stand here"),
-            Problem::UnknownName { name, known, .. } => or_list(name, known, "there are"),
-            Problem::UnknownPath { segment, known, .. } => or_list(segment, known, "it has"),
-            Problem::SetTwice { .. } => {
-                Some("leave it to one axis; an axis \"a, b\" sets both to the same values".to_owned())
-            }
-            Problem::Missing { example, .. } => Some(format!("write `{example}`")),
-            Problem::OneOf { .. } => Some("write one of them and no other".to_owned()),
-            Problem::NotHere { .. } => Some("take it away".to_owned()),
-            Problem::OutOfRange { least, most, .. } => Some(format!("choose a value from {least} to {most}")),
-            Problem::TooManyConnections { .. } => {
-                Some("choose a smaller pool, fewer hosts, a lower load or an earlier end".to_owned())
-            }
-            Problem::TooMany { .. } => Some("make the experiment smaller, or split it".to_owned()),
-            Problem::Zero { .. } => Some("choose a value above zero".to_owned()),
-            Problem::NoRoomForAPacket { .. } => Some("make it larger; a useful one holds many packets".to_owned()),
-            Problem::NoRoomForAClass { .. } => {
-                Some("make its limit or its pool larger, or have fewer classes".to_owned())
-            }
-            Problem::ClassesAndPoints { .. } => {
-                Some("set `scheduler = \"fifo\"`, or `congestion-point = \"none\"`".to_owned())
-            }
-            Problem::NoSuchClass { classes, .. } => {
-                Some(format!("classes count from 0: choose one up to {}, or state more `weights`", classes - 1))
-            }
-            Problem::WrongKind { component, .. } => Some(format!("`narrows show {component}` lists its parameters")),
-            Problem::Distribution { fault, .. } => Some(
-                match fault {
-                    CdfFault::DoesNotEndAtOne => "end the table with the largest size and probability 1",
-                    _ => "write it like `10000 0.15`, ascending",
-                }
-                .to_owned(),
-            ),
-            Problem::FlowLine { .. } => Some("write it like `0 5 3 100 1000000 0.01`".to_owned()),
-            Problem::NoSuchHost { pattern, known } => or_list(pattern, known, "hosts"),
-            Problem::NoSuchLink { pattern, known } => or_list(pattern, known, "links"),
-            Problem::NoPairs { .. } => {
-                Some("choose senders and receivers with `between`, or with `from` and `to`".to_owned())
-            }
-            Problem::Unreachable { .. } => Some("add a link between their switches".to_owned()),
-            Problem::NotCrossed { .. } => Some("name links that its flows cross".to_owned()),
-            Problem::Duplicate { .. } => Some("rename one of them".to_owned()),
-            Problem::NoArms => Some("add one: [[arm]] with `name = \"DCTCP\"` and `cc = \"dctcp\"`".to_owned()),
-            Problem::NoController { .. } => {
-                Some("give the scheme (`[[arm]]`), the traffic or the whole file a `cc`".to_owned())
-            }
-            Problem::NeedsEcn { .. } => Some("take `ecn = false` away".to_owned()),
-            Problem::EndsBeforeStart { .. } => Some("move the end after the start".to_owned()),
-            Problem::TooLargeForMemory { .. } => {
-                Some("lower the load, the run's end, the buffers or the number of hosts".to_owned())
-            }
-            Problem::BadOverride { .. } => Some("write --set path=value, --seeds 1..10".to_owned()),
-        }
+        Problem { sentence, help, component: None }
+    }
+
+    pub(crate) fn unknown_key(key: &str, known: Vec<String>) -> Problem {
+        Problem::unlisted(format!("unknown key `{key}`"), key, known, "what may stand here")
+    }
+
+    /// A name that is none of those known; there may be none, if they would not help.
+    pub fn unknown_name(what: &str, name: &str, known: impl IntoIterator<Item: AsRef<str>>) -> Problem {
+        Problem::unlisted(format!("unknown {what} `{name}`"), name, known, "there are")
+    }
+
+    /// A path that leads nowhere: what was reached, and what it does not have.
+    pub(crate) fn unknown_path(path: &str, what: &str, segment: &str, known: Vec<String>) -> Problem {
+        let sentence = format!("the path `{path}` leads nowhere: {what} has no `{segment}`");
+        Problem::unlisted(sentence, segment, known, "it has")
+    }
+
+    /// No host or no link is called so.
+    pub(crate) fn no_such(what: &str, pattern: &str, known: Vec<String>) -> Problem {
+        Problem::unlisted(format!("no {what} matches `{pattern}`"), pattern, known, &format!("{what}s"))
+    }
+
+    pub(crate) fn unreadable(path: &Path, kind: ErrorKind) -> Problem {
+        let help = match kind {
+            ErrorKind::IsADirectory => "give the path of an experiment file",
+            _ => "check the path and the rights",
+        };
+        Problem::new(format!("cannot read `{}`: {}", path.display(), reason(kind)), help)
+    }
+
+    pub(crate) fn missing(key: &str, example: &str) -> Problem {
+        Problem::new(format!("`{key}` is missing"), format!("write `{example}`"))
+    }
+
+    pub(crate) fn one_of(what: &str, keys: &[&str]) -> Problem {
+        Problem::new(format!("{what} needs exactly one of {}", list(keys)), "write one of them and no other")
+    }
+
+    /// A key that another makes meaningless: `beside \`long\``.
+    pub(crate) fn not_here(key: &str, place: &str) -> Problem {
+        Problem::new(format!("`{key}` means nothing {place}"), "take it away")
+    }
+
+    pub(crate) fn out_of_range(
+        what: impl Display,
+        value: impl Display,
+        least: impl Display,
+        most: impl Display,
+    ) -> Problem {
+        let help = format!("choose a value from {least} to {most}");
+        Problem::new(format!("{what} is {value}, outside {least} to {most}"), help)
+    }
+
+    /// More than a bound that protects the machine.
+    pub(crate) fn too_many(what: &str, value: u64, most: u64) -> Problem {
+        let sentence = format!("{what}: {value} is more than the {most} that are allowed");
+        Problem::new(sentence, "make the experiment smaller, or split it")
+    }
+
+    pub(crate) fn zero(what: &str) -> Problem {
+        Problem::new(format!("{what} is zero"), "choose a value above zero")
+    }
+
+    /// A buffer that cannot hold a packet.
+    pub(crate) fn no_room(what: &str, bytes: u64) -> Problem {
+        let sentence = format!("{what} of {bytes} B holds not one packet of 1500 B");
+        Problem::new(sentence, "make it larger; a useful one holds many packets")
+    }
+
+    /// A component's parameter of the wrong kind; what it is: `a length of time such as "5ms"`.
+    pub(crate) fn wrong_kind(component: &'static str, parameter: &str, expected: &str) -> Problem {
+        let sentence = format!("parameter `{parameter}` of `{component}` is {expected}");
+        let problem = Problem::new(sentence, format!("`narrows show {component}` lists its parameters"));
+        Problem { component: Some(component), ..problem }
+    }
+
+    /// A line of a file.
+    pub(crate) fn in_line(file: &str, line: usize, fault: &str, help: &str) -> Problem {
+        Problem::new(format!("{file}:{line}: {fault}"), help)
+    }
+
+    /// Nobody is left to send or to receive.
+    pub(crate) fn no_pairs(why: &str) -> Problem {
+        let help = "choose senders and receivers with `between`, or with `from` and `to`";
+        Problem::new(format!("nobody can send to anybody: {why}"), help)
+    }
+
+    /// Two things of one name.
+    pub(crate) fn duplicate(what: &str, name: impl Display) -> Problem {
+        Problem::new(format!("two {what} are called `{name}`"), "rename one of them")
+    }
+
+    pub(crate) fn ends_before_start(what: &str, start: impl Display, end: impl Display) -> Problem {
+        let sentence = format!("{what} ends at {end}, not after its start at {start}");
+        Problem::new(sentence, "move the end after the start")
+    }
+
+    /// A caller's `--set` or `--seeds` that cannot be read.
+    pub(crate) fn bad_override(text: &str, expected: &str) -> Problem {
+        Problem::new(format!("`{text}` is not {expected}"), "write --set path=value, --seeds 1..10")
+    }
+
+    /// What to do about it: one line.
+    pub fn help(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// The component that has no such value of a parameter: what lists its parameters is the caller's to say.
+    pub fn component(&self) -> Option<&'static str> {
+        self.component
+    }
+
+    /// This problem, caused by these bytes.
+    pub(crate) fn at(self, span: &Range<usize>) -> Box<Fault> {
+        Box::new(Fault { problem: self, span: span.clone() })
     }
 }
 
-fn reason(kind: std::io::ErrorKind) -> &'static str {
+fn reason(kind: ErrorKind) -> &'static str {
     match kind {
-        std::io::ErrorKind::NotFound => "there is no such file",
-        std::io::ErrorKind::PermissionDenied => "permission is denied",
-        std::io::ErrorKind::FileTooLarge => "it is too large",
-        std::io::ErrorKind::IsADirectory => "it is a folder",
+        ErrorKind::NotFound => "there is no such file",
+        ErrorKind::PermissionDenied => "permission is denied",
+        ErrorKind::FileTooLarge => "it is too large",
+        ErrorKind::IsADirectory => "it is a folder",
         _ => "reading fails",
     }
-}
-
-/// How a path and an earlier one of the sweep are in each other's way.
-fn again(path: &str, earlier: &str) -> String {
-    if path == earlier { "twice".to_owned() } else { format!("and, before it, `{earlier}`: one holds the other") }
 }
 
 fn list(keys: &[&str]) -> String {
@@ -451,13 +189,6 @@ fn shortened(names: &[String]) -> String {
 pub(crate) struct Fault {
     pub(crate) problem: Problem,
     pub(crate) span: Range<usize>,
-}
-
-impl Problem {
-    /// This problem, caused by these bytes.
-    pub(crate) fn at(self, span: &Range<usize>) -> Box<Fault> {
-        Box::new(Fault { problem: self, span: span.clone() })
-    }
 }
 
 /// Result of everything that judges located text. Boxed: errors are rare and large.
@@ -534,7 +265,7 @@ impl Error {
             let _ = writeln!(out, "{gutter} |\n{number} | {line}\n{gutter} | {indent}{}", "^".repeat(width));
         }
         if let Some(help) = self.problem.help() {
-            let _ = writeln!(out, "help: {}", shown(&help));
+            let _ = writeln!(out, "help: {}", shown(help));
         }
         // The text is not ours: what would steer a terminal is shown as a replacement character.
         let steers = |character: char| character.is_control() && !"\n\t".contains(character);
@@ -584,7 +315,7 @@ impl std::error::Error for Error {}
 
 impl miette::Diagnostic for Error {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.problem.help().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.problem.help().map(|help| Box::new(help) as Box<dyn Display>)
     }
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
         Some(&self.source.text)

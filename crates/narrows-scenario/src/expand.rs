@@ -112,8 +112,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     }
     let stated: BTreeSet<String> = written.entries(&["sweep"]).into_iter().map(|(path, _)| path.text).collect();
     if let Some((path, _)) = quick.sweep.iter().find(|(path, _)| !stated.contains(&path.text)) {
-        let (name, known) = (path.text.clone(), stated.into_iter().collect());
-        return Err(Problem::UnknownName { what: "axis", name, known }.at(&path.span));
+        return Err(Problem::unknown_name("axis", &path.text, stated).at(&path.span));
     }
     let axes: Vec<(&[Path], Vec<Labelled<'_>>)> =
         axes.iter().map(|axis| Ok((axis.paths.as_slice(), axis.parsed(text)?))).collect::<Judged<_>>()?;
@@ -121,18 +120,13 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     let count = combinations.unwrap_or(u64::MAX);
     if count > MAX_PLANS {
         let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
-        return Err(Problem::TooMany {
-            what: "schemes times combinations of the sweep",
-            value: count,
-            most: MAX_PLANS,
-        }
-        .at(&span));
+        return Err(Problem::too_many("schemes times combinations of the sweep", count, MAX_PLANS).at(&span));
     }
 
     let read = count * source.text.len() as u64;
     if read > MAX_TEXT {
         let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
-        return Err(Problem::TooMany { what: "bytes of text, times plans", value: read, most: MAX_TEXT }.at(&span));
+        return Err(Problem::too_many("bytes of text, times plans", read, MAX_TEXT).at(&span));
     }
 
     let mut plans: Vec<Plan> = vec![];
@@ -184,7 +178,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             parts += size(&plan);
             if parts > MAX_PARTS {
                 let what = "nodes, links and listed flows of all plans";
-                return Err(Problem::TooMany { what, value: parts, most: MAX_PARTS }.at(&arm.span));
+                return Err(Problem::too_many(what, parts, MAX_PARTS).at(&arm.span));
             }
             plans.push(plan);
         }
@@ -192,7 +186,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     let seeds = match &settings.overrides.seeds {
         Some(text) => Seeds::parse(text).ok_or_else(|| {
             let expected = "a seed, a range such as 1..10 with both ends, or a list such as 1,3,5, of at most 10000";
-            Problem::BadOverride { text: text.clone(), expected }.at(&(0..0))
+            Problem::bad_override(text, expected).at(&(0..0))
         })?,
         None => file.run.value.seeds.map_or_else(|| Seeds((1..=10).collect()), |seeds| seeds.value),
     };
@@ -240,7 +234,7 @@ fn padded_overrides(source: &Source, settings: &Settings<'_>) -> Judged<Vec<Over
         let end = start + value.len();
         if value.contains('\n') || path.contains('\n') {
             let expected = "a path and a value on one line";
-            return Err(Problem::BadOverride { text: path.clone(), expected }.at(&(0..0)));
+            return Err(Problem::bad_override(path, expected).at(&(0..0)));
         }
         let text = format!("{}v = {value}", "\n".repeat(start.saturating_sub(4)));
         overrides.push(Override {
@@ -281,7 +275,11 @@ fn set_once(document: &Document<'_>) -> Judged<()> {
     paths.sort_by(|one, other| one.0.cmp(&other.0));
     let Some(pair) = paths.windows(2).find(|pair| pair[1].0.starts_with(&pair[0].0)) else { return Ok(()) };
     let (earlier, later) = if pair[0].1 < pair[1].1 { (&pair[0].2, &pair[1].2) } else { (&pair[1].2, &pair[0].2) };
-    Err(Problem::SetTwice { path: later.text.clone(), earlier: earlier.text.clone() }.at(&later.span))
+    let sentence = match earlier.text == later.text {
+        true => format!("the sweep sets `{}` twice", later.text),
+        false => format!("the sweep sets `{}` and, before it, `{}`: one holds the other", later.text, earlier.text),
+    };
+    Err(Problem::new(sentence, "leave it to one axis; an axis \"a, b\" sets both to the same values").at(&later.span))
 }
 
 /// The values of an axis: a list, a range of whole numbers `"1..=40"`, or `{ from = "1ms", to = "5ms", step = "1ms" }`.
@@ -318,10 +316,9 @@ fn axis_values<'i>(value: &Value<'i>) -> Judged<Vec<AxisValue<'i>>> {
 }
 
 fn bad_axis(span: &Range<usize>) -> Box<crate::error::Fault> {
-    let sentence = "an axis is a list of values, or a range of at most 10000 values in one unit".to_owned();
-    let help =
-        "write [\"20pkt\", \"40pkt\"], \"1..=40\", or { from = \"1ms\", to = \"5ms\", step = \"1ms\" }".to_owned();
-    Problem::Malformed { sentence, help: Some(help) }.at(span)
+    let sentence = "an axis is a list of values, or a range of at most 10000 values in one unit";
+    let help = "write [\"20pkt\", \"40pkt\"], \"1..=40\", or { from = \"1ms\", to = \"5ms\", step = \"1ms\" }";
+    Problem::new(sentence, help).at(span)
 }
 
 /// `from`, `from + step`, … up to `to`, exactly; all in the same unit, or all without one.
@@ -373,17 +370,17 @@ fn label(value: &Value<'_>, text: &str) -> String {
 
 fn check_arms(arms: &[Located<Arm>]) -> Judged<()> {
     if arms.is_empty() {
-        return Err(Problem::NoArms.at(&(0..0)));
+        let help = "add one: [[arm]] with `name = \"DCTCP\"` and `cc = \"dctcp\"`";
+        return Err(Problem::new("there is no [[arm]]", help).at(&(0..0)));
     }
     let mut names = BTreeSet::new();
     for arm in arms {
         let name = &arm.name;
         if name.trim().is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
-            let sentence = "a scheme's name has 1 to 64 characters".to_owned();
-            return Err(Problem::Malformed { sentence, help: None }.at(&name.span));
+            return Err(Problem::malformed("a scheme's name has 1 to 64 characters").at(&name.span));
         }
         if !names.insert(name.as_str()) {
-            return Err(Problem::Duplicate { what: "schemes", name: name.value.clone() }.at(&name.span));
+            return Err(Problem::duplicate("schemes", &name.value).at(&name.span));
         }
     }
     Ok(())
@@ -396,8 +393,7 @@ fn plain_name(what: &'static str, name: &str, span: &Range<usize>) -> Judged<()>
         return Ok(());
     }
     let sentence = format!("`{}` cannot name {what}", name.chars().take(64).collect::<String>());
-    let help = Some("use letters, digits, `-`, `_` and `+`, at most 64".to_owned());
-    Err(Problem::Malformed { sentence, help }.at(span))
+    Err(Problem::new(sentence, "use letters, digits, `-`, `_` and `+`, at most 64").at(span))
 }
 
 /// Names of a plan.
@@ -417,8 +413,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     let profile = stack::resolve(host, Profile::LINUX_4_9)?;
     stack::fits(host, &network)?;
     if file.traffic.is_empty() {
-        let problem = Problem::Missing { key: "traffic", example: "[[traffic]]" };
-        return Err(problem.at(&(0..0)));
+        return Err(Problem::missing("traffic", "[[traffic]]").at(&(0..0)));
     }
     let routes = Routes::new(&network);
     let scene = Scene {
@@ -446,7 +441,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
         };
         if !names.insert(name.clone()) {
             let span = written.name.as_ref().map_or(&written.span, |name| &name.span);
-            return Err(Problem::Duplicate { what: "kinds of traffic", name }.at(span));
+            return Err(Problem::duplicate("kinds of traffic", name).at(span));
         }
         let resolved = traffic::resolve(&name, written, &scene)?;
         opened.add(&resolved, schedule.end, written.connections.as_ref().map_or(&written.span, |said| &said.span))?;
@@ -457,8 +452,11 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     let plan = Plan { experiment, arm: arm_name, axes, declared, network, traffic, schedule, sampling };
     let needed = Summary::of(&plan, 0).memory;
     if needed > settings.limits.memory {
-        let (arm_name, needed, allowed) = (plan.arm, rounded(needed), rounded(settings.limits.memory));
-        return Err(Problem::TooLargeForMemory { arm: arm_name, needed, allowed }.at(arm));
+        let (name, needed, allowed) = (plan.arm, rounded(needed), rounded(settings.limits.memory));
+        let sentence =
+            format!("a run of scheme `{name}` would need about {needed} of memory, and {allowed} are allowed");
+        let help = "lower the load, the run's end, the buffers or the number of hosts";
+        return Err(Problem::new(sentence, help).at(arm));
     }
     Ok(plan)
 }
@@ -489,24 +487,21 @@ fn schedule(file: &File) -> Judged<Schedule> {
     let run = &file.run;
     let end = run.end.value.0;
     if end == Time::ZERO {
-        return Err(Problem::Zero { what: "the run's end" }.at(&run.end.span));
+        return Err(Problem::zero("the run's end").at(&run.end.span));
     }
     let within = |what: &str, at: &Located<Quantity<Span>>, most: Span| {
         if at.value.0 <= most {
             return Ok(at.value.0);
         }
-        let (what, value, most) = (what.to_owned(), at.value.0.to_string(), most.to_string());
-        Err(Problem::OutOfRange { what, value, least: "0s".to_owned(), most }.at(&at.span))
+        Err(Problem::out_of_range(what, at.value.0, "0s", most).at(&at.span))
     };
     if end.since(Time::ZERO) > LONGEST {
-        let (what, value, most) = ("the run's end".to_owned(), end.to_string(), LONGEST.to_string());
-        return Err(Problem::OutOfRange { what, value, least: "1ps".to_owned(), most }.at(&run.end.span));
+        return Err(Problem::out_of_range("the run's end", end, "1ps", LONGEST).at(&run.end.span));
     }
     let drain = run.drain.as_ref().map_or(Ok(Span::from_secs(10)), |drain| within("drain", drain, LONGEST))?;
     let warmup = run.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value.0);
     if let (true, Some(at)) = (Time::ZERO + warmup >= end, &run.warmup) {
-        let (start, end) = (warmup.to_string(), end.to_string());
-        return Err(Problem::EndsBeforeStart { what: "what is measured", start, end }.at(&at.span));
+        return Err(Problem::ends_before_start("what is measured", warmup, end).at(&at.span));
     }
     Ok(Schedule { end, drain, warmup })
 }
@@ -519,20 +514,18 @@ fn sampled_flows(sample: &Sample, sampling: &Sampling, traffic: &[Traffic]) -> J
         return match asked.into_iter().find_map(|(key, at)| at.as_ref().map(|at| (key, at))) {
             Some((key, at)) if !traffic.iter().any(lasting) => {
                 let sentence = format!("`{key}` samples flows without a size, and there are none");
-                let help =
-                    "name flows with `flows = [\"web/*\"]`, by traffic, or by their numbers in results".to_owned();
-                Err(Problem::Malformed { sentence, help: Some(help) }.at(&at.span))
+                let help = "name flows with `flows = [\"web/*\"]`, by traffic, or by their numbers in results";
+                Err(Problem::new(sentence, help).at(&at.span))
             }
             _ => Ok(vec![]),
         };
     };
     if let (true, Some(first)) = (sampling.windows.max(sampling.goodput) == Span::ZERO, written.first()) {
-        return Err(Problem::NotHere { key: "flows", place: "without `windows` and `goodput`" }.at(&first.span));
+        return Err(Problem::not_here("flows", "without `windows` and `goodput`").at(&first.span));
     }
     let mut flows = vec![];
     for name in written {
-        let malformed =
-            |sentence: String, help: &str| Problem::Malformed { sentence, help: Some(help.to_owned()) }.at(&name.span);
+        let malformed = |sentence: String, help: &str| Problem::new(sentence, help).at(&name.span);
         let text = match &name.value {
             Scalar::Whole(number) => {
                 let app = traffic.iter().find_map(|traffic| match &traffic.pattern {
@@ -568,8 +561,8 @@ fn sampled_flows(sample: &Sample, sampling: &Sampling, traffic: &[Traffic]) -> J
             }
         }
         if flows.len() == before {
-            let known = traffic.iter().map(|entry| entry.name.clone()).collect();
-            return Err(Problem::UnknownName { what: "traffic", name: of.to_owned(), known }.at(&name.span));
+            let known = traffic.iter().map(|entry| &entry.name);
+            return Err(Problem::unknown_name("traffic", of, known).at(&name.span));
         }
     }
     Ok(flows)
@@ -583,11 +576,11 @@ fn sampling(sample: &Sample, network: &mut Graph, named: &Named, schedule: &Sche
         let Some(at) = at else { return Ok(Span::ZERO) };
         let span = at.value.0;
         if span == Span::ZERO {
-            return Err(Problem::Zero { what }.at(&at.span));
+            return Err(Problem::zero(what).at(&at.span));
         }
         let samples = schedule.end.since(Time::ZERO).as_ps() / span.as_ps();
         if samples > MAX_SAMPLES {
-            return Err(Problem::TooMany { what: "samples", value: samples, most: MAX_SAMPLES }.at(&at.span));
+            return Err(Problem::too_many("samples", samples, MAX_SAMPLES).at(&at.span));
         }
         Ok(span)
     };

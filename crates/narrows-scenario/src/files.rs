@@ -11,16 +11,17 @@ const LARGEST: u64 = 64 << 20;
 /// Largest experiment, bytes.
 pub(crate) const LARGEST_EXPERIMENT: u64 = 4 << 20;
 
-/// The text of a file of at most so many bytes.
-pub(crate) fn read(path: &Path, most: u64) -> Result<String, Problem> {
-    let unreadable = |kind| Problem::Unreadable { path: path.to_owned(), kind };
+/// The text of a file of at most so many bytes; messages name it so.
+pub(crate) fn read(path: &Path, shown: &Path, most: u64) -> Result<String, Problem> {
+    let unreadable = |kind| Problem::unreadable(shown, kind);
     // Opening a FIFO would wait for a writer, so its kind is looked at first.
     let kind = std::fs::metadata(path).map_err(|error| unreadable(error.kind()))?;
     if kind.is_dir() {
         return Err(unreadable(std::io::ErrorKind::IsADirectory));
     }
     if !kind.is_file() {
-        return Err(Problem::NotRegular { path: path.to_owned() });
+        let sentence = format!("`{}` is not a regular file", shown.display());
+        return Err(Problem::new(sentence, "save it as a file first"));
     }
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.kind()))?;
     let mut bytes = vec![];
@@ -28,12 +29,16 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<String, Problem> {
     if bytes.len() as u64 > most {
         return Err(unreadable(std::io::ErrorKind::FileTooLarge));
     }
-    String::from_utf8(bytes).map_err(|_| Problem::NotUtf8 { path: path.to_owned() })
+    let not_text = |_| Problem::new(format!("`{}` is not UTF-8 text", shown.display()), "save it as UTF-8");
+    String::from_utf8(bytes).map_err(not_text)
 }
 
 /// The text of a file beside the experiment, or in a folder beside it. Links that lead out of the folder are refused.
 pub(crate) fn beside(folder: Option<&Path>, reference: &Located<String>) -> Judged<String> {
-    let outside = || Problem::OutsideFolder { path: reference.value.clone() }.at(&reference.span);
+    let outside = || {
+        let sentence = format!("`{}` is outside the experiment's folder", reference.value);
+        Problem::new(sentence, "put the file beside the experiment and name it relatively").at(&reference.span)
+    };
     let relative = Path::new(&reference.value);
     let plain = |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
     let Some(folder) = folder else { return Err(outside()) };
@@ -41,20 +46,10 @@ pub(crate) fn beside(folder: Option<&Path>, reference: &Located<String>) -> Judg
         return Err(outside());
     }
     let path = folder.join(relative);
-    let unreadable = |error: std::io::Error| {
-        Problem::Unreadable { path: relative.to_owned(), kind: error.kind() }.at(&reference.span)
-    };
+    let unreadable = |error: std::io::Error| Problem::unreadable(relative, error.kind()).at(&reference.span);
     let (home, target) = (folder.canonicalize().map_err(unreadable)?, path.canonicalize().map_err(unreadable)?);
     if !target.starts_with(&home) {
         return Err(outside());
     }
-    read(&target, LARGEST).map_err(|problem| {
-        match problem {
-            Problem::Unreadable { kind, .. } => Problem::Unreadable { path: relative.to_owned(), kind },
-            Problem::NotUtf8 { .. } => Problem::NotUtf8 { path: relative.to_owned() },
-            Problem::NotRegular { .. } => Problem::NotRegular { path: relative.to_owned() },
-            other => other,
-        }
-        .at(&reference.span)
-    })
+    read(&target, relative, LARGEST).map_err(|problem| problem.at(&reference.span))
 }

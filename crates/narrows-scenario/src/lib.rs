@@ -36,7 +36,7 @@ pub mod units;
 mod warnings;
 
 pub use controller::{describe_value, described, parameter_value, real_text, shown};
-pub use error::{CdfFault, Error, FlowFault, Problem};
+pub use error::{Error, Problem};
 pub use expand::MAX_PLANS;
 pub use experiment::json_schema;
 pub use offered::offered_load;
@@ -91,7 +91,7 @@ impl Default for Limits {
 /// If anything is wrong with it: where, what, and what to do about it.
 pub fn load(path: &Path, overrides: &Overrides, limits: &Limits) -> Result<Experiment, Box<Error>> {
     let shown = path.display().to_string();
-    let text = files::read(path, files::LARGEST_EXPERIMENT).map_err(|problem| {
+    let text = files::read(path, path, files::LARGEST_EXPERIMENT).map_err(|problem| {
         let source = error::Source { name: shown.clone(), text: String::new(), overrides: 0 };
         Box::new(Error::new(*problem.at(&(0..0)), Arc::new(source)))
     })?;

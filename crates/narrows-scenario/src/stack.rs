@@ -15,8 +15,8 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
         Some(name) => match Profile::NAMED.iter().find(|(known, _)| *known == name.value) {
             Some((_, profile)) => *profile,
             None => {
-                let known = Profile::NAMED.iter().map(|(known, _)| (*known).to_owned()).collect();
-                return Err(Problem::UnknownName { what: "profile", name: name.value.clone(), known }.at(&name.span));
+                let known = Profile::NAMED.iter().map(|(known, _)| known);
+                return Err(Problem::unknown_name("profile", name, known).at(&name.span));
             }
         },
     };
@@ -53,7 +53,7 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
     let profile = host.over(base);
     if let (true, Some(at)) = (profile.min_rto > profile.max_rto, host.min_rto.as_ref().or(host.max_rto.as_ref())) {
         let sentence = format!("min-rto is {}, above max-rto of {}", profile.min_rto, profile.max_rto);
-        return Err(Problem::Malformed { sentence, help: Some("lower min-rto".to_owned()) }.at(&at.span));
+        return Err(Problem::new(sentence, "lower min-rto").at(&at.span));
     }
     Ok(profile)
 }
@@ -117,6 +117,5 @@ fn refuse_unless<T>(
     if holds {
         return Ok(());
     }
-    let (what, value, least, most) = (what.to_owned(), value.to_string(), least.to_owned(), most.to_owned());
-    Err(Problem::OutOfRange { what, value, least, most }.at(&at.span))
+    Err(Problem::out_of_range(what, value, least, most).at(&at.span))
 }

@@ -60,7 +60,11 @@ fn check_classes(graph: &Graph) -> Result<(), Problem> {
     for link in &graph.links {
         let Some(scheduler) = &link.scheduler else { continue };
         if let Some(sampled) = sampled {
-            return Err(Problem::ClassesAndPoints { port: link.name.clone(), sampled: sampled.name.clone() });
+            let sentence = format!(
+                "`{}` serves several classes and `{}` has a congestion point: one network cannot have both yet",
+                link.name, sampled.name
+            );
+            return Err(Problem::new(sentence, "set `scheduler = \"fifo\"`, or `congestion-point = \"none\"`"));
         }
         let classes = scheduler.classes() as u64;
         let own = match link.limit.share(classes) {
@@ -70,7 +74,11 @@ fn check_classes(graph: &Graph) -> Result<(), Problem> {
         };
         let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
         if own < FULL_PACKET || pool.is_some_and(|pool| hot_share(pool, classes) < u128::from(FULL_PACKET)) {
-            return Err(Problem::NoRoomForAClass { port: link.name.clone(), classes });
+            let sentence = format!(
+                "one of {classes} equal shares of the buffer of `{}` holds not one packet of 1500 B",
+                link.name
+            );
+            return Err(Problem::new(sentence, "make its limit or its pool larger, or have fewer classes"));
         }
     }
     Ok(())
@@ -93,8 +101,7 @@ fn check_points(graph: &Graph) -> Result<(), Problem> {
                 link.name,
                 Bytes::new(u64::try_from(room).unwrap_or(u64::MAX))
             );
-            let help = Some("lower `set-point`, or give the port more room".to_owned());
-            return Err(Problem::Malformed { sentence, help });
+            return Err(Problem::new(sentence, "lower `set-point`, or give the port more room"));
         }
     }
     Ok(())
@@ -192,7 +199,7 @@ impl LinkSpec {
         if let Some(rate) = &class.rate {
             spec.rate = rate.value.0;
             if spec.rate.as_bps() == 0 {
-                return Err(Problem::Zero { what: "the rate of a link" }.at(&rate.span));
+                return Err(Problem::zero("the rate of a link").at(&rate.span));
             }
             bounded("the rate of a link", rate, spec.rate, MAX_RATE)?;
         }
@@ -218,11 +225,7 @@ impl LinkSpec {
         }
         if let Some(loss) = &class.loss {
             if loss.0 >= 1.0 {
-                let (least, most) = ("0".to_owned(), "below 1".to_owned());
-                let value = loss.0.to_string();
-                return Err(
-                    Problem::OutOfRange { what: "the loss of a link".to_owned(), value, least, most }.at(&loss.span)
-                );
+                return Err(Problem::out_of_range("the loss of a link", loss.0, "0", "below 1").at(&loss.span));
             }
             spec.loss = u32::try_from(loss.scaled(32)).unwrap_or(u32::MAX);
         }
@@ -243,7 +246,7 @@ impl LinkSpec {
 /// Refuses a pool where ports share none of their own.
 fn without_pool<'a>(class: &'a LinkClass, place: &'static str) -> Judged<&'a LinkClass> {
     match &class.pool {
-        Some(pool) => Err(Problem::NotHere { key: "pool", place }.at(&pool.span)),
+        Some(pool) => Err(Problem::not_here("pool", place).at(&pool.span)),
         None => Ok(class),
     }
 }
@@ -257,22 +260,19 @@ fn bounded<T: PartialOrd + std::fmt::Display, W>(what: &str, at: &Located<W>, va
     if value <= most {
         return Ok(());
     }
-    let (what, value, most) = (what.to_owned(), value.to_string(), most.to_string());
-    Err(Problem::OutOfRange { what, value, least: "0".to_owned(), most }.at(&at.span))
+    Err(Problem::out_of_range(what, value, "0", most).at(&at.span))
 }
 
 fn limit_of(room: &Located<Room>) -> Judged<Limit> {
     match room.value {
         Room::Unlimited => Ok(Limit::Unlimited),
-        Room::Packets(packets) if packets == Packets::ZERO => {
-            Err(Problem::Zero { what: "the limit of a port" }.at(&room.span))
-        }
+        Room::Packets(packets) if packets == Packets::ZERO => Err(Problem::zero("the limit of a port").at(&room.span)),
         Room::Packets(packets) => {
             bounded("the limit of a port", room, packets, Packets::new(1 << 32))?;
             Ok(Limit::Packets(packets))
         }
         Room::Bytes(bytes) if bytes.get() < FULL_PACKET => {
-            Err(Problem::NoRoomForAPacket { what: "a buffer", bytes: bytes.get() }.at(&room.span))
+            Err(Problem::no_room("a buffer", bytes.get()).at(&room.span))
         }
         Room::Bytes(bytes) => {
             bounded("the limit of a port", room, bytes, Bytes::new(1 << 42))?;
@@ -284,20 +284,18 @@ fn limit_of(room: &Located<Room>) -> Judged<Limit> {
 fn pool_of(pool: &Located<Pool>) -> Judged<PoolConfig> {
     let size = pool.size.value.0;
     if size.get() < FULL_PACKET {
-        return Err(Problem::NoRoomForAPacket { what: "a pool", bytes: size.get() }.at(&pool.size.span));
+        return Err(Problem::no_room("a pool", size.get()).at(&pool.size.span));
     }
     bounded("the size of a pool", &pool.size, size, Bytes::new(1 << 42))?;
     let alpha = pool.alpha.scaled(16);
     let Some(alpha) = u32::try_from(alpha).ok().filter(|alpha| *alpha > 0) else {
-        let (what, value) = ("alpha".to_owned(), pool.alpha.0.to_string());
-        let (least, most) = ("0.00002".to_owned(), "65535".to_owned());
-        return Err(Problem::OutOfRange { what, value, least, most }.at(&pool.alpha.span));
+        return Err(Problem::out_of_range("alpha", pool.alpha.0, "0.00002", "65535").at(&pool.alpha.span));
     };
     let config = PoolConfig { size, alpha };
     let hot = hot_share(config, 1);
     if hot < u128::from(FULL_PACKET) {
         let bytes = u64::try_from(hot).unwrap_or(u64::MAX);
-        return Err(Problem::NoRoomForAPacket { what: "a port's share of the pool", bytes }.at(&pool.span));
+        return Err(Problem::no_room("a port's share of the pool", bytes).at(&pool.span));
     }
     Ok(config)
 }
@@ -325,12 +323,10 @@ impl Qcn {
     /// At a port: its own set point is below the threshold of its marking, so that it acts first.
     fn at(self, rate: Rate, aqm: Option<AqmConfig>) -> Point {
         let marks_at = match aqm {
-            Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
-                mark_at: Size::Packets(packets),
-            })) => packets.get() * FULL_PACKET,
-            Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at: Size::Bytes(bytes) })) => {
-                bytes.get()
-            }
+            Some(AqmConfig::Threshold(law)) => match law.mark_at {
+                Size::Packets(packets) => packets.get() * FULL_PACKET,
+                Size::Bytes(bytes) => bytes.get(),
+            },
             _ => u64::MAX,
         };
         let usual = Bytes::new(rate.scaled(SET_POINT_AT_10_GBPS, Rate::from_gbps(10).as_bps()).as_bps());
@@ -356,8 +352,7 @@ fn qcn_of(written: &Located<CongestionPoint>) -> Judged<Option<Qcn>> {
 fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
     let network::Scheduler::Drr(drr) = written else { return Ok(None) };
     let outside = |what: &str, value: usize, least: usize, most: usize| {
-        let [value, least, most] = [value, least, most].map(|number| number.to_string());
-        Problem::OutOfRange { what: what.to_owned(), value, least, most }.at(&drr.weights.span)
+        Problem::out_of_range(what, value, least, most).at(&drr.weights.span)
     };
     let weights = &drr.weights.value;
     if !(2..=MAX_CLASSES).contains(&weights.len()) {
@@ -384,11 +379,7 @@ fn count(key: &Parameter, written: Option<&Located<u32>>) -> Judged<u32> {
     match written {
         None => Ok(u32::try_from(default).expect("made from a u32")),
         Some(written) if (least..=most).contains(&written.value.into()) => Ok(written.value),
-        Some(written) => {
-            let (what, value) = (key.name.to_owned(), written.value.to_string());
-            let (least, most) = (least.to_string(), most.to_string());
-            Err(Problem::OutOfRange { what, value, least, most }.at(&written.span))
-        }
+        Some(written) => Err(Problem::out_of_range(key.name, written.value, least, most).at(&written.span)),
     }
 }
 

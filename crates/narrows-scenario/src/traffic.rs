@@ -109,8 +109,8 @@ impl Scene<'_> {
 
     /// A path that does not exist, said of this place.
     pub(crate) fn unreachable(&self, no: NoPath, span: &Range<usize>) -> Box<crate::error::Fault> {
-        let (from, to) = (self.name(no.from).to_owned(), self.name(no.to).to_owned());
-        Problem::Unreachable { from, to }.at(span)
+        let sentence = format!("no path leads from `{}` to `{}`", self.name(no.from), self.name(no.to));
+        Problem::new(sentence, "add a link between their switches").at(span)
     }
 }
 
@@ -118,12 +118,10 @@ impl Scene<'_> {
 pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Scene<'_>) -> Judged<Vec<Traffic>> {
     let kinds = [written.arrivals.is_some(), written.long.is_some(), written.flows.is_some()];
     if kinds.into_iter().chain(apps(written)).filter(|kind| *kind).count() != 1 {
-        let keys = KEYS;
-        return Err(Problem::OneOf { what: "a [[traffic]]", keys }.at(&written.span));
+        return Err(Problem::one_of("a [[traffic]]", KEYS).at(&written.span));
     }
     if let Some(delay) = &written.host.stack_delay {
-        return Err(Problem::NotHere { key: "stack-delay", place: "in a [[traffic]]: it is the topology's host's" }
-            .at(&delay.span));
+        return Err(Problem::not_here("stack-delay", "in a [[traffic]]: it is the topology's host's").at(&delay.span));
     }
     let profile = stack::resolve(&written.host, scene.profile)?;
     let controller = choose(name, written, scene)?;
@@ -160,7 +158,7 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         [("size", written.size.as_ref().map(|at| &at.span)), ("exact", written.exact.as_ref().map(|at| &at.span))]
     {
         if let Some(span) = present {
-            return Err(Problem::NotHere { key, place: "without `arrivals`" }.at(span));
+            return Err(Problem::not_here(key, "without `arrivals`").at(span));
         }
     }
     if let Some(long) = &written.long {
@@ -178,7 +176,7 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         ("request", written.request.as_ref().map(|at| &at.span)),
     ];
     if let Some((key, Some(span))) = stray.into_iter().find(|(_, span)| span.is_some()) {
-        return Err(Problem::NotHere { key, place: BESIDE }.at(span));
+        return Err(Problem::not_here(key, BESIDE).at(span));
     }
     if let Some(kinds) = app(name, written, scene)? {
         let connections = connections(written, Connections::Persistent { pool: 1 })?;
@@ -193,7 +191,11 @@ fn choose(name: &str, written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<Con
     match (&written.cc, scene.cc) {
         (Some(own), _) => controller::resolve(own, written.ecn.as_ref(), scene.controllers),
         (None, Some(default)) => controller::resolve(default, written.ecn.as_ref().or(scene.ecn), scene.controllers),
-        (None, None) => Err(Problem::NoController { traffic: name.to_owned() }.at(scene.arm)),
+        (None, None) => {
+            let sentence = format!("no controller is named for the traffic `{name}`");
+            Err(Problem::new(sentence, "give the scheme (`[[arm]]`), the traffic or the whole file a `cc`")
+                .at(scene.arm))
+        }
     }
 }
 
@@ -203,13 +205,14 @@ fn service_class(written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<u8> {
     for link in &scene.graph.links {
         let Some(classes) = link.scheduler.as_ref().map(Scheduler::classes) else { continue };
         if usize::from(class.value) >= classes {
-            return Err(Problem::NoSuchClass { class: class.value, port: link.name.clone(), classes }.at(&class.span));
+            let sentence =
+                format!("class {} has no queue at `{}`, which serves {classes} classes", class.value, link.name);
+            let help = format!("classes count from 0: choose one up to {}, or state more `weights`", classes - 1);
+            return Err(Problem::new(sentence, help).at(&class.span));
         }
     }
     if usize::from(class.value) >= MAX_CLASSES {
-        let (value, most) = (class.value.to_string(), (MAX_CLASSES - 1).to_string());
-        let what = "service-class".to_owned();
-        return Err(Problem::OutOfRange { what, value, least: "0".to_owned(), most }.at(&class.span));
+        return Err(Problem::out_of_range("service-class", class.value, "0", MAX_CLASSES - 1).at(&class.span));
     }
     Ok(class.value)
 }
@@ -220,8 +223,7 @@ fn connections(written: &WrittenTraffic, default: Connections) -> Judged<Connect
         Written::Fresh => Connections::Fresh,
         Written::FreshEstablished => Connections::FreshEstablished,
         Written::Persistent(persistent) if persistent.pool > 1_000 => {
-            return Err(Problem::TooMany { what: "connections of a pair", value: persistent.pool.into(), most: 1_000 }
-                .at(&said.span));
+            return Err(Problem::too_many("connections of a pair", persistent.pool.into(), 1_000).at(&said.span));
         }
         Written::Persistent(persistent) => Connections::Persistent { pool: persistent.pool },
     })
@@ -232,8 +234,7 @@ fn start(written: Option<&Located<Quantity<Time>>>, scene: &Scene<'_>) -> Judged
     match written {
         None => Ok(Time::ZERO),
         Some(at) if at.value.0 >= scene.end => {
-            let (start, end) = (at.value.0.to_string(), scene.end.to_string());
-            Err(Problem::EndsBeforeStart { what: "the run", start, end }.at(&at.span))
+            Err(Problem::ends_before_start("the run", at.value.0, scene.end).at(&at.span))
         }
         Some(at) => Ok(at.value.0),
     }
@@ -242,24 +243,19 @@ fn start(written: Option<&Located<Quantity<Time>>>, scene: &Scene<'_>) -> Judged
 /// A size above zero and within reason.
 fn positive(what: &'static str) -> impl Fn(&Located<Quantity<Bytes>>) -> Judged<Bytes> {
     move |size| match size.value.0 {
-        Bytes::ZERO => Err(Problem::Zero { what }.at(&size.span)),
-        bytes if bytes > LARGEST_FLOW => {
-            let (value, least, most) = (bytes.to_string(), "1B".to_owned(), LARGEST_FLOW.to_string());
-            Err(Problem::OutOfRange { what: what.to_owned(), value, least, most }.at(&size.span))
-        }
+        Bytes::ZERO => Err(Problem::zero(what).at(&size.span)),
+        bytes if bytes > LARGEST_FLOW => Err(Problem::out_of_range(what, bytes, "1B", LARGEST_FLOW).at(&size.span)),
         bytes => Ok(bytes),
     }
 }
 
 fn sizes(written: &WrittenTraffic, at: &Located<WrittenTraffic>, scene: &Scene<'_>) -> Judged<SizeDistribution> {
     let Some(size) = &written.size else {
-        return Err(Problem::Missing { key: "size", example: "size = { cdf = \"web-search\" }" }.at(&at.span));
+        return Err(Problem::missing("size", "size = { cdf = \"web-search\" }").at(&at.span));
     };
     match &size.value {
-        Sizes::Cdf(name) => sizes::built_in(&name.value).ok_or_else(|| {
-            let known = sizes::built_in_names();
-            Problem::UnknownName { what: "distribution", name: name.value.clone(), known }.at(&name.span)
-        }),
+        Sizes::Cdf(name) => sizes::built_in(&name.value)
+            .ok_or_else(|| Problem::unknown_name("distribution", name, sizes::built_in_names()).at(&name.span)),
         Sizes::File(path) => {
             let text = files::beside(scene.folder, path)?;
             sizes::parse(&path.value, &text).map_err(|problem| problem.at(&path.span))
@@ -284,7 +280,7 @@ fn open(
     let (total, intervals): (f64, Vec<Span>) = match (&poisson.load, &poisson.rate) {
         (Some(load), None) => {
             let Some(of) = &poisson.of else {
-                return Err(Problem::Missing { key: "of", example: "poisson = { load = 0.9, of = \"wan\" }" }.at(at));
+                return Err(Problem::missing("of", "poisson = { load = 0.9, of = \"wan\" }").at(at));
             };
             let part = poisson.part.as_ref().map_or(Ok(1.0), |part| proportion("the part of a load", part))?;
             let load = proportion("the load", load)? * part;
@@ -295,17 +291,17 @@ fn open(
             let of = poisson.of.as_ref().map(|of| ("of", &of.span));
             let part = poisson.part.as_ref().map(|part| ("part", &part.span));
             if let Some((key, span)) = of.or(part) {
-                return Err(Problem::NotHere { key, place: "beside `rate`" }.at(span));
+                return Err(Problem::not_here(key, "beside `rate`").at(span));
             }
             let Some(interval) = rate.value.0.interval() else {
-                return Err(Problem::Zero { what: "the rate of arrivals" }.at(&rate.span));
+                return Err(Problem::zero("the rate of arrivals").at(&rate.span));
             };
             let total = rate.value.0.per_second();
             let part =
                 |group: &Group| if groups.len() == 1 { interval } else { arrivals::interval(total * group.weight) };
             (total, groups.iter().map(part).collect())
         }
-        _ => return Err(Problem::OneOf { what: "poisson", keys: &["load", "rate"] }.at(at)),
+        _ => return Err(Problem::one_of("poisson", &["load", "rate"]).at(at)),
     };
     few_enough(total, if exact { MAX_EXACT_FLOWS } else { MAX_FLOWS }, at, scene)?;
     Ok(groups
@@ -332,16 +328,14 @@ fn bursts(
     scene: &Scene<'_>,
 ) -> Judged<Vec<Open>> {
     if let Some(exact) = written.exact.as_ref().filter(|exact| exact.value) {
-        return Err(Problem::NotHere { key: "exact", place: "beside `log-normal`" }.at(&exact.span));
+        return Err(Problem::not_here("exact", "beside `log-normal`").at(&exact.span));
     }
     let (mean, sigma) = (times.mean.value.0, times.sigma.value.0);
     if mean == Span::ZERO {
-        return Err(Problem::Zero { what: "the mean time between flows" }.at(&times.mean.span));
+        return Err(Problem::zero("the mean time between flows").at(&times.mean.span));
     }
     if !SIGMAS.contains(&sigma) {
-        let (what, value) = ("sigma".to_owned(), sigma.to_string());
-        let (least, most) = (SIGMAS.start().to_string(), SIGMAS.end().to_string());
-        return Err(Problem::OutOfRange { what, value, least, most }.at(&times.sigma.span));
+        return Err(Problem::out_of_range("sigma", sigma, SIGMAS.start(), SIGMAS.end()).at(&times.sigma.span));
     }
     let means: Vec<Span> = senders.iter().map(|sender| arrivals::thinned(mean, sender.weight)).collect();
     few_enough(means.iter().map(|mean| arrivals::per_second(*mean)).sum(), MAX_FLOWS, at, scene)?;
@@ -370,7 +364,7 @@ fn bursts(
 fn few_enough(per_second: f64, most: u64, at: &Range<usize>, scene: &Scene<'_>) -> Judged<()> {
     let expected = per_second * (scene.end.as_ps() as f64 / 1e12);
     if expected > most as f64 {
-        return Err(Problem::TooMany { what: "flows", value: expected as u64, most }.at(at));
+        return Err(Problem::too_many("flows", expected as u64, most).at(at));
     }
     Ok(())
 }
@@ -378,11 +372,10 @@ fn few_enough(per_second: f64, most: u64, at: &Range<usize>, scene: &Scene<'_>) 
 /// Above 0, and at most 1.
 fn proportion(what: &'static str, written: &Located<Fraction>) -> Judged<f64> {
     if written.0 == 0.0 {
-        return Err(Problem::Zero { what }.at(&written.span));
+        return Err(Problem::zero(what).at(&written.span));
     }
     if written.0 > 1.0 {
-        let (what, value) = (what.to_owned(), written.0.to_string());
-        return Err(Problem::OutOfRange { what, value, least: "0".to_owned(), most: "1".to_owned() }.at(&written.span));
+        return Err(Problem::out_of_range(what, written.0, "0", "1").at(&written.span));
     }
     Ok(written.0)
 }
@@ -403,6 +396,9 @@ fn at_load(
         .max_by(|a, b| (a.0 / a.1.as_bps() as f64).total_cmp(&(b.0 / b.1.as_bps() as f64)));
     match busiest {
         Some((share, rate)) if share > 0.0 => Ok(arrivals::flows_per_second(load, rate, sizes.mean(), share)),
-        _ => Err(Problem::NotCrossed { of: of.value.clone() }.at(&of.span)),
+        _ => {
+            let sentence = format!("no flow of this traffic crosses `{}`", of.value);
+            Err(Problem::new(sentence, "name links that its flows cross").at(&of.span))
+        }
     }
 }

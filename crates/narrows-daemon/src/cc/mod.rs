@@ -58,8 +58,8 @@ pub(crate) fn perform(verb: &Verb) -> Result<(), Failure> {
 /// The controller with this name, or registered by it.
 fn named(name: &str) -> Result<&'static Controller, Failure> {
     controllers::find(name).map_err(|_| {
-        let known = controllers::CONTROLLERS.iter().map(|controller| controller.spec.name.to_owned()).collect();
-        refused::by_scenario(&Problem::UnknownName { what: "controller", name: name.to_owned(), known })
+        let known = controllers::CONTROLLERS.iter().map(|controller| controller.spec.name);
+        refused::by_scenario(&Problem::unknown_name("controller", name, known))
     })
 }
 

@@ -89,7 +89,7 @@ pub(super) fn parse(text: &str) -> Result<u32, Failure> {
     let path = if text.contains('/') { PathBuf::from(text) } else { Path::new(NAMED).join(text) };
     inode(&path).ok_or_else(|| {
         let known = if text.contains('/') { Vec::new() } else { names() };
-        refused::by_scenario(&Problem::UnknownName { what: "network namespace", name: text.to_owned(), known })
+        refused::by_scenario(&Problem::unknown_name("network namespace", text, known))
     })
 }
 

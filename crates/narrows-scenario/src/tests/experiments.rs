@@ -2,6 +2,7 @@
 
 use narrows_core::edge::dcib::{Chooser, Hiding};
 use narrows_core::queue::aqm::Size;
+use narrows_core::queue::aqm::threshold::Config as Threshold;
 use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::units::{Rate, Span, Time};
 
@@ -90,11 +91,7 @@ fn arms_carry_their_controllers_and_thresholds() {
     let plans = plans(text!("gemini-fig13"));
     let threshold =
         |name: &str, role: Role| arm(&plans, name).network.links.iter().find(|link| link.role == role).unwrap().aqm;
-    let at = |packets| {
-        Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
-            mark_at: Size::Packets(Packets::new(packets)),
-        }))
-    };
+    let at = |packets| Some(Threshold::at(packets));
     for role in [Role::Edge, Role::Fabric] {
         assert_eq!(threshold("Cubic", role), None);
         assert_eq!(threshold("DCTCP", role), at(300));
@@ -231,9 +228,7 @@ end = "1s"
 fn an_axis_sets_several_paths_together() {
     let told = |plan: &Plan| {
         let port = plan.network.links.iter().find(|link| link.role == Role::Fabric).unwrap();
-        let Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at })) = port.aqm else {
-            panic!("{:?}", port.aqm)
-        };
+        let Some(AqmConfig::Threshold(Threshold { mark_at })) = port.aqm else { panic!("{:?}", port.aqm) };
         let k = plan.traffic[0].controller.values.iter().find(|value| matches!(value, Value::Packets(_))).copied();
         (mark_at, k)
     };
@@ -557,12 +552,7 @@ fn a_caller_overrides_arms_and_axes() {
     assert_eq!((experiment.plans.len(), experiment.seeds), (2, vec![4, 5, 6]));
     let link = experiment.plans[0].network.links.iter().find(|link| link.role == Role::Fabric).unwrap();
     assert_eq!(link.rate, Rate::from_gbps(2));
-    assert_eq!(
-        link.aqm,
-        Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
-            mark_at: Size::Packets(Packets::new(7))
-        }))
-    );
+    assert_eq!(link.aqm, Some(Threshold::at(7)));
     assert_eq!(experiment.plans[0].schedule.end, Time::ZERO + Span::from_secs(3));
     let controller = Overrides { sets: vec![set("cc.gemini.beta", "0.5")], ..Overrides::default() };
     let experiment = expand(text!("gemini-fig13"), &controller).unwrap();

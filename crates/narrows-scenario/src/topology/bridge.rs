@@ -73,7 +73,7 @@ pub(super) fn bridge_of(written: &Located<EdgePair>) -> Judged<Option<Bridge>> {
 /// Refuses bridges that nobody could be at both ends of, and such as would sit beside what decides late who is next.
 pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
     for link in graph.links.iter().filter(|link| link.bridge.is_some()) {
-        let refuse = |sentence: String, help: &str| Err(Problem::Malformed { sentence, help: Some(help.to_owned()) });
+        let refuse = |sentence: String, help: &str| Err(Problem::new(sentence, help));
         if [link.from, link.to].iter().any(|&end| graph.nodes[end as usize].kind == NodeKind::Host) {
             let sentence = format!("`{}` has a bridge, and a host at one end", link.name);
             return refuse(sentence, "a bridge joins two routers: write it in `wan`, or at a link of two switches");

@@ -49,9 +49,7 @@ impl Network for FatTree {
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
         let k = count(&K, self.k.as_ref())?;
         if let (false, Some(at)) = (k.is_multiple_of(2), &self.k) {
-            let sentence = format!("k is {k}, which is odd");
-            let help = Some("choose an even number".to_owned());
-            return Err(Problem::Malformed { sentence, help }.at(&at.span));
+            return Err(Problem::new(format!("k is {k}, which is odd"), "choose an even number").at(&at.span));
         }
         let half = k / 2;
         let base = LinkSpec {

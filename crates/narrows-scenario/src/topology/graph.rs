@@ -138,21 +138,20 @@ impl Network for Written {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
                 let sentence = format!("`{}` cannot name a node", name.chars().take(MAX_NAME).collect::<String>());
-                let help = Some("use letters, digits, `-` and `_`, at most 64".to_owned());
-                return Err(Problem::Malformed { sentence, help }.at(&at.span));
+                return Err(Problem::new(sentence, "use letters, digits, `-` and `_`, at most 64").at(&at.span));
             }
             match names.insert(name.to_owned(), 0) {
                 None => Ok(()),
-                Some(_) => Err(Problem::Duplicate { what: "nodes", name: name.to_owned() }.at(&at.span)),
+                Some(_) => Err(Problem::duplicate("nodes", name).at(&at.span)),
             }
         };
         let switch_names: Vec<&str> = self.switches.iter().map(|switch| switch.name.as_str()).collect();
         let places: BTreeMap<&str, usize> = switch_names.iter().copied().zip(0..).collect();
         let switch_at = |name: &Located<String>| -> Judged<usize> {
-            places.get(name.as_str()).copied().ok_or_else(|| {
-                let known = switch_names.iter().copied().map(str::to_owned).collect();
-                Problem::UnknownName { what: "switch", name: name.value.clone(), known }.at(&name.span)
-            })
+            places
+                .get(name.as_str())
+                .copied()
+                .ok_or_else(|| Problem::unknown_name("switch", name, &switch_names).at(&name.span))
         };
 
         // A pool stated at a switch is that of all its fabric ports; a link's own limit then takes its port out of it.
@@ -176,7 +175,7 @@ impl Network for Written {
                 take(&name, &group.name)?;
                 if homes.len() == MAX_HOSTS as usize {
                     let value = homes.len() as u64 + 1;
-                    return Err(Problem::TooMany { what: "hosts", value, most: MAX_HOSTS.into() }.at(&group.span));
+                    return Err(Problem::too_many("hosts", value, MAX_HOSTS.into()).at(&group.span));
                 }
                 builder.host(name, switch.site, switch.rack);
                 homes.push((home, spec.clone()));
@@ -184,7 +183,7 @@ impl Network for Written {
         }
         if let (true, Some(last)) = (2 * (homes.len() + self.links.len()) as u64 > MAX_LINKS, self.links.last()) {
             let value = 2 * (homes.len() + self.links.len()) as u64;
-            return Err(Problem::TooMany { what: "links", value, most: MAX_LINKS }.at(&last.span));
+            return Err(Problem::too_many("links", value, MAX_LINKS).at(&last.span));
         }
         let mut switches = vec![];
         for switch in &self.switches {
@@ -200,8 +199,7 @@ impl Network for Written {
         for link in &self.links {
             let [one, other] = &link.ends.value[..] else {
                 let sentence = format!("a link has two ends, and {} are named", link.ends.len());
-                let help = Some("write `ends = [\"s1\", \"s2\"]`".to_owned());
-                return Err(Problem::Malformed { sentence, help }.at(&link.ends.span));
+                return Err(Problem::new(sentence, "write `ends = [\"s1\", \"s2\"]`").at(&link.ends.span));
             };
             ends.push((switch_at(one)?, switch_at(other)?));
         }
@@ -214,7 +212,7 @@ impl Network for Written {
         for (link, (one, other)) in self.links.iter().zip(ends) {
             if one == other {
                 let sentence = format!("a link joins `{}` to itself", switch_names[one]);
-                return Err(Problem::Malformed { sentence, help: None }.at(&link.ends.span));
+                return Err(Problem::malformed(sentence).at(&link.ends.span));
             }
             let crosses = self.switches[one].site != self.switches[other].site;
             let role = match link.role.as_ref().map(|role| role.value) {
@@ -228,7 +226,7 @@ impl Network for Written {
             // Links that join the same switches are told apart by a name of their own, or else by their place.
             let own = link.name.as_ref().map_or_else(|| made.to_string(), |name| name.value.clone());
             let suffix = if *links > 1 { format!("#{own}") } else { String::new() };
-            let duplicate = |name| Problem::Duplicate { what: "links", name };
+            let duplicate = |name| Problem::duplicate("links", name);
             if let Some(name) = &link.name {
                 let first = builder.graph.links.len();
                 if named.insert(name.value.clone(), [first, first + 1]).is_some() {

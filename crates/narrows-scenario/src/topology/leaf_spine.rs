@@ -88,9 +88,8 @@ impl LeafSpine {
         if let (Some(written), Some((least, most))) = (&self.oversubscription, RATIO.range)
             && !(least..=most).contains(&ratio.scaled(32))
         {
-            let (what, value) = (RATIO.name.to_owned(), ratio.0.to_string());
             let [least, most] = [least, most].map(|end| shown(RATIO.kind, end));
-            return Err(Problem::OutOfRange { what, value, least, most }.at(&written.span));
+            return Err(Problem::out_of_range(RATIO.name, ratio.0, least, most).at(&written.span));
         }
         let exact = host_rate.as_bps() as f64 * f64::from(hosts) / (f64::from(uplinks) * ratio.0);
         let rate = Rate::from_bps(libm::rint(exact) as u64);
@@ -98,8 +97,7 @@ impl LeafSpine {
         match cause.or(self.edge.rate.as_ref().map(|rate| &rate.span)) {
             Some(at) if rate.as_bps() == 0 || rate > MAX_RATE => {
                 let sentence = format!("links between leaves and spines would have {rate}, outside 1bps to {MAX_RATE}");
-                let help = Some("change `oversubscription`, or the rate of the hosts' links".to_owned());
-                Err(Problem::Malformed { sentence, help }.at(at))
+                Err(Problem::new(sentence, "change `oversubscription`, or the rate of the hosts' links").at(at))
             }
             _ => Ok(rate),
         }
@@ -118,13 +116,12 @@ impl Network for LeafSpine {
         let parallel = count(&PARALLEL, self.parallel_links.as_ref())?;
         let all = u64::from(leaves) * u64::from(hosts);
         if let (true, Some(at)) = (all > MAX_HOSTS.into(), self.hosts_per_leaf.as_ref().or(self.leaves.as_ref())) {
-            return Err(Problem::TooMany { what: "hosts", value: all, most: MAX_HOSTS.into() }.at(&at.span));
+            return Err(Problem::too_many("hosts", all, MAX_HOSTS.into()).at(&at.span));
         }
         let uplinks = spines * parallel;
         let all = u64::from(leaves) * u64::from(uplinks);
         if let (true, Some(at)) = (all > MAX_UPLINKS, self.spines.as_ref().or(self.leaves.as_ref())) {
-            let what = "links between leaves and spines";
-            return Err(Problem::TooMany { what, value: all, most: MAX_UPLINKS }.at(&at.span));
+            return Err(Problem::too_many("links between leaves and spines", all, MAX_UPLINKS).at(&at.span));
         }
 
         let base = LinkSpec {
@@ -137,8 +134,7 @@ impl Network for LeafSpine {
             (None, _) => fabric.rate = self.uplink_rate(hosts, edge.rate, uplinks)?,
             (Some(_), None) => {}
             (Some(rate), Some(_)) => {
-                let place = "in `fabric` beside `oversubscription`";
-                return Err(Problem::NotHere { key: "rate", place }.at(&rate.span));
+                return Err(Problem::not_here("rate", "in `fabric` beside `oversubscription`").at(&rate.span));
             }
         }
 

@@ -58,7 +58,7 @@ impl Network for TwoDatacenters {
         let racks = u16::try_from(count(&RACKS, self.racks.as_ref())?).expect("at most 1024");
         let hosts = 2 * u64::from(servers) * u64::from(racks);
         if let (true, Some(at)) = (hosts > MAX_HOSTS.into(), self.servers.as_ref().or(self.racks.as_ref())) {
-            return Err(Problem::TooMany { what: "hosts", value: hosts, most: MAX_HOSTS.into() }.at(&at.span));
+            return Err(Problem::too_many("hosts", hosts, MAX_HOSTS.into()).at(&at.span));
         }
         let gigabit = Rate::from_gbps(1);
         let fabric = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(gigabit, Span::from_us(5)) }.with(&self.fabric)?;

@@ -35,14 +35,13 @@ pub struct AllToAll {
 pub(super) fn resolve(name: &str, written: &Located<AllToAll>, scene: &Scene<'_>) -> Judged<Vec<(String, Kind)>> {
     let hosts = select::hosts(scene.graph, &written.hosts)?;
     if hosts.len() < 2 {
-        let (what, value) = ("the number of hosts".to_owned(), hosts.len().to_string());
-        let most = scene.graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count().to_string();
-        return Err(Problem::OutOfRange { what, value, least: "2".to_owned(), most }.at(&written.hosts.span));
+        let most = scene.graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+        return Err(Problem::out_of_range("the number of hosts", hosts.len(), "2", most).at(&written.hosts.span));
     }
     let repeats = match &written.repeats {
         None => 1,
         Some(repeats) if repeats.value == 0 => {
-            return Err(Problem::Zero { what: "the number of iterations" }.at(&repeats.span));
+            return Err(Problem::zero("the number of iterations").at(&repeats.span));
         }
         Some(repeats) => repeats.value,
     };
@@ -51,7 +50,7 @@ pub(super) fn resolve(name: &str, written: &Located<AllToAll>, scene: &Scene<'_>
     let all = Planned { hosts, size, in_rounds: written.in_rounds, repeats, start };
     if all.messages() > MAX_FLOWS {
         let span = written.repeats.as_ref().map_or(&written.span, |repeats| &repeats.span);
-        return Err(Problem::TooMany { what: "flows", value: all.messages(), most: MAX_FLOWS }.at(span));
+        return Err(Problem::too_many("flows", all.messages(), MAX_FLOWS).at(span));
     }
     let kind = Kind::AllToAll(all);
     scene.reachable(kind.rounds().pairs().into_iter(), &written.span)?;

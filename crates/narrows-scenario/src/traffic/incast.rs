@@ -52,7 +52,7 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
     let (repeats, mean_interarrival) = match (&written.repeats, &written.arrivals) {
         (Some(repeats), None) => (rounds(repeats)?, None),
         (None, Some(arrivals)) => (0, Some(interval(arrivals)?)),
-        _ => return Err(Problem::OneOf { what: "incast", keys: &["repeats", "arrivals"] }.at(&written.span)),
+        _ => return Err(Problem::one_of("incast", &["repeats", "arrivals"]).at(&written.span)),
     };
     let start = start(written.start.as_ref(), scene)?;
     let request = written.request.as_ref().map(positive("a request")).transpose()?.unwrap_or(REQUEST);
@@ -61,18 +61,17 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
         let mut servers: Vec<u32> = servers.iter().copied().filter(|server| server != client).collect();
         if let Some(count) = &written.count {
             if count.value == 0 || count.value as usize > servers.len() {
-                let (what, value, most) = ("count".to_owned(), count.value.to_string(), servers.len().to_string());
-                return Err(Problem::OutOfRange { what, value, least: "1".to_owned(), most }.at(&count.span));
+                return Err(Problem::out_of_range("count", count.value, "1", servers.len()).at(&count.span));
             }
             servers.truncate(count.value as usize);
         }
         if servers.is_empty() {
-            return Err(Problem::NoPairs { why: "a client has no server other than itself" }.at(&written.servers.span));
+            return Err(Problem::no_pairs("a client has no server other than itself").at(&written.servers.span));
         }
         let response = match (&written.response, &written.total) {
             (Some(response), None) => positive("a response")(response)?,
             (None, Some(total)) => Bytes::new(positive("a response")(total)?.get().div_ceil(servers.len() as u64)),
-            _ => return Err(Problem::OneOf { what: "incast", keys: &["response", "total"] }.at(&written.span)),
+            _ => return Err(Problem::one_of("incast", &["response", "total"]).at(&written.span)),
         };
         if let (Some(mean), Some(arrivals)) = (mean_interarrival, &written.arrivals) {
             #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
@@ -92,10 +91,10 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
 /// Rounds of a closed loop.
 fn rounds(repeats: &Located<u32>) -> Judged<u32> {
     match repeats.value {
-        0 => Err(Problem::Zero { what: "the number of rounds" }.at(&repeats.span)),
+        0 => Err(Problem::zero("the number of rounds").at(&repeats.span)),
         value if value > MAX_REPEATS => {
             let most = MAX_REPEATS.into();
-            Err(Problem::TooMany { what: "rounds", value: value.into(), most }.at(&repeats.span))
+            Err(Problem::too_many("rounds", value.into(), most).at(&repeats.span))
         }
         repeats => Ok(repeats),
     }
@@ -104,7 +103,7 @@ fn rounds(repeats: &Located<u32>) -> Judged<u32> {
 /// Mean time between the requests of a client that sends them at random times.
 fn interval(arrivals: &Located<Arrivals>) -> Judged<Span> {
     let Arrivals::Poisson(poisson) = &arrivals.value else {
-        return Err(Problem::NotHere { key: "log-normal", place: "in `incast`" }.at(&arrivals.span));
+        return Err(Problem::not_here("log-normal", "in `incast`").at(&arrivals.span));
     };
     let refused = [
         ("load", poisson.load.as_ref().map(|load| &load.span)),
@@ -113,11 +112,11 @@ fn interval(arrivals: &Located<Arrivals>) -> Judged<Span> {
     ];
     for (key, span) in refused {
         if let Some(span) = span {
-            return Err(Problem::NotHere { key, place: "in `incast`, whose clients ask at a `rate`" }.at(span));
+            return Err(Problem::not_here(key, "in `incast`, whose clients ask at a `rate`").at(span));
         }
     }
     let Some(rate) = &poisson.rate else {
-        return Err(Problem::Missing { key: "rate", example: "poisson = { rate = \"7/s\" }" }.at(&arrivals.span));
+        return Err(Problem::missing("rate", "poisson = { rate = \"7/s\" }").at(&arrivals.span));
     };
-    rate.value.0.interval().ok_or_else(|| Problem::Zero { what: "the rate of arrivals" }.at(&rate.span))
+    rate.value.0.interval().ok_or_else(|| Problem::zero("the rate of arrivals").at(&rate.span))
 }

@@ -27,16 +27,16 @@ pub(super) fn resolve(
     let all: usize = senders.iter().map(|senders| senders.own.len()).sum();
     let flows = match &long.flows {
         None => u32::try_from(all).unwrap_or(u32::MAX),
-        Some(flows) if flows.value == 0 => return Err(Problem::Zero { what: "the number of flows" }.at(&flows.span)),
+        Some(flows) if flows.value == 0 => return Err(Problem::zero("the number of flows").at(&flows.span)),
         Some(flows) => flows.value,
     };
     if flows > MOST {
         let span = long.flows.as_ref().map_or(&long.span, |flows| &flows.span);
-        return Err(Problem::TooMany { what: "long-lived flows", value: flows.into(), most: MOST.into() }.at(span));
+        return Err(Problem::too_many("long-lived flows", flows.into(), MOST.into()).at(span));
     }
     let size = long.size.as_ref().map(positive("a size")).transpose()?;
     if let (Some(_), Some(stop)) = (size, &long.stop) {
-        return Err(Problem::NotHere { key: "stop", place: "beside `size`" }.at(&stop.span));
+        return Err(Problem::not_here("stop", "beside `size`").at(&stop.span));
     }
     let start = long.start.as_ref().map_or(Time::ZERO, |at| at.value.0);
     let stagger = long.stagger.as_ref().map_or(Span::ZERO, |by| by.value.0);
@@ -53,13 +53,11 @@ pub(super) fn resolve(
         if let (Some(end), Some(written)) = (stop, &long.stop)
             && end <= at + spread
         {
-            let (start, end) = ((at + spread).to_string(), end.to_string());
-            return Err(Problem::EndsBeforeStart { what: "a long-lived flow", start, end }.at(&written.span));
+            return Err(Problem::ends_before_start("a long-lived flow", at + spread, end).at(&written.span));
         }
         if at + spread >= scene.end {
-            let (start, end) = ((at + spread).to_string(), scene.end.to_string());
             let span = long.start.as_ref().map_or(&long.span, |start| &start.span);
-            return Err(Problem::EndsBeforeStart { what: "the run", start, end }.at(span));
+            return Err(Problem::ends_before_start("the run", at + spread, scene.end).at(span));
         }
         list.push(FlowStart { at, spread, source, destination, size, stop, request });
     }

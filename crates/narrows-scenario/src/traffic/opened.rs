@@ -37,8 +37,9 @@ impl<'a> Opened<'a> {
         let Some(host) = self.count.iter().position(|count| *count > f64::from(most)) else { return Ok(()) };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, positive")]
         let connections = self.count[host] as u64;
-        let host = self.graph.nodes[host].name.clone();
-        Err(Problem::TooManyConnections { host, connections, most: most.into() }.at(span))
+        let host = &self.graph.nodes[host].name;
+        let sentence = format!("host `{host}` would open about {connections} connections, and {most} are allowed");
+        Err(Problem::new(sentence, "choose a smaller pool, fewer hosts, a lower load or an earlier end").at(span))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -71,7 +71,7 @@ fn receivers(sender: u32, pairs: &Pairs) -> f64 {
 /// The groups of a traffic. At least one, each with at least one pair, weights adding up to 1.
 pub(super) fn groups(name: &str, written: &Located<Traffic>, scene: &Scene<'_>) -> Judged<Vec<Group>> {
     if written.between.is_none() && written.from.is_none() && written.to.is_none() {
-        return Err(Problem::Missing { key: "between", example: "between = \"all\"" }.at(&written.span));
+        return Err(Problem::missing("between", "between = \"all\"").at(&written.span));
     }
     let active = active(written, scene)?;
     let side = |said: Option<&Located<_>>| -> Judged<Vec<u32>> {
@@ -97,7 +97,7 @@ pub(super) fn groups(name: &str, written: &Located<Traffic>, scene: &Scene<'_>) 
             sites.sort_unstable();
             sites.dedup();
             if sites.len() < 2 {
-                return Err(Problem::NoPairs { why: "all hosts stand in one datacenter" }.at(span));
+                return Err(Problem::no_pairs("all hosts stand in one datacenter").at(span));
             }
             for one in &sites {
                 for other in sites.iter().filter(|other| *other != one) {
@@ -124,9 +124,7 @@ pub(super) fn groups(name: &str, written: &Located<Traffic>, scene: &Scene<'_>) 
             hosts.retain(|host| receives[*host as usize]);
             let pairs = permutation(name, &hosts);
             if pairs.is_empty() {
-                return Err(
-                    Problem::NoPairs { why: "a permutation needs two hosts that may both send and receive" }.at(span)
-                );
+                return Err(Problem::no_pairs("a permutation needs two hosts that may both send and receive").at(span));
             }
             return Ok(vec![Group { name: name.to_owned(), pairs: Pairs::Listed(pairs), weight: 1.0 }]);
         }
@@ -140,7 +138,7 @@ pub(super) fn groups(name: &str, written: &Located<Traffic>, scene: &Scene<'_>) 
     let weights: Vec<f64> = parts.iter().map(|(_, from, to)| ordered(from, to)).collect();
     let total: f64 = weights.iter().sum();
     if total == 0.0 {
-        return Err(Problem::NoPairs { why: "no sender is left that has a receiver other than itself" }.at(span));
+        return Err(Problem::no_pairs("no sender is left that has a receiver other than itself").at(span));
     }
     let several = weights.iter().filter(|weight| **weight > 0.0).count() > 1;
     let group = |((suffix, sources, destinations), weight): ((String, Vec<u32>, Vec<u32>), f64)| Group {
@@ -171,10 +169,7 @@ fn active(written: &Located<Traffic>, scene: &Scene<'_>) -> Judged<Vec<bool>> {
     }
     let largest = seen.values().copied().max().unwrap_or(0);
     if most.value == 0 || most.value > largest {
-        let (what, value) = ("active".to_owned(), most.value.to_string());
-        return Err(
-            Problem::OutOfRange { what, value, least: "1".to_owned(), most: largest.to_string() }.at(&most.span)
-        );
+        return Err(Problem::out_of_range("active", most.value, "1", largest).at(&most.span));
     }
     Ok(active)
 }

@@ -1,6 +1,6 @@
 //! Sizes of flows from tables, built in or in files.
 
-use crate::error::{CdfFault, Problem};
+use crate::error::Problem;
 use narrows_plan::SizeDistribution;
 
 /// The built-in tables: name, sentence, source, points. Adding one: a file in `data/`, and a line here.
@@ -22,6 +22,13 @@ pub(crate) const BUILT_IN: &[(&str, &str, &str, &str)] = &[
 
 /// Most points of a table.
 const MAX_POINTS: usize = 10_000;
+/// What may be wrong with a line.
+const NOT_TWO_NUMBERS: &str = "a line is a size in bytes and a cumulative probability";
+const SIZES_GO_DOWN: &str = "sizes must not go down";
+const PROBABILITIES_GO_DOWN: &str = "cumulative probabilities must not go down";
+const DOES_NOT_END_AT_ONE: &str = "the last cumulative probability must be 1 (or 100)";
+const TOO_LARGE: &str = "a distribution has at most 10000 points, and sizes of at most 10 TB";
+const EMPTY: &str = "every size is zero";
 /// Largest size: 10 TB.
 const LARGEST: u64 = 10_000_000_000_000;
 
@@ -39,7 +46,13 @@ pub fn built_in(name: &str) -> Option<SizeDistribution> {
 /// Reads lines of a size in bytes and a cumulative probability, ascending; `#` begins a comment. Probabilities that
 /// end at 100 are percents. The first interval begins at (0, 0).
 pub fn parse(name: &str, text: &str) -> Result<SizeDistribution, Problem> {
-    let fail = |line: usize, fault| Problem::Distribution { file: name.to_owned(), line, fault };
+    let fail = |line: usize, fault| {
+        let help = match fault {
+            DOES_NOT_END_AT_ONE => "end the table with the largest size and probability 1",
+            _ => "write it like `10000 0.15`, ascending",
+        };
+        Problem::in_line(name, line, fault, help)
+    };
     let mut points: Vec<(u64, f64)> = vec![];
     let mut last_line = 1;
     for (number, line) in (1..).zip(text.lines()) {
@@ -50,33 +63,33 @@ pub fn parse(name: &str, text: &str) -> Result<SizeDistribution, Problem> {
         last_line = number;
         let mut columns = line.split_whitespace();
         let (Some(size), Some(probability), None) = (columns.next(), columns.next(), columns.next()) else {
-            return Err(fail(number, CdfFault::NotTwoNumbers));
+            return Err(fail(number, NOT_TWO_NUMBERS));
         };
-        let size = whole_bytes(size).ok_or_else(|| fail(number, CdfFault::NotTwoNumbers))?;
-        let probability: f64 = probability.parse().map_err(|_| fail(number, CdfFault::NotTwoNumbers))?;
+        let size = whole_bytes(size).ok_or_else(|| fail(number, NOT_TWO_NUMBERS))?;
+        let probability: f64 = probability.parse().map_err(|_| fail(number, NOT_TWO_NUMBERS))?;
         if !probability.is_finite() || probability < 0.0 {
-            return Err(fail(number, CdfFault::NotTwoNumbers));
+            return Err(fail(number, NOT_TWO_NUMBERS));
         }
         if size > LARGEST || points.len() >= MAX_POINTS {
-            return Err(fail(number, CdfFault::TooLarge));
+            return Err(fail(number, TOO_LARGE));
         }
         if let Some((before, below)) = points.last() {
             if size < *before {
-                return Err(fail(number, CdfFault::SizesGoDown));
+                return Err(fail(number, SIZES_GO_DOWN));
             }
             if probability < *below {
-                return Err(fail(number, CdfFault::ProbabilitiesGoDown));
+                return Err(fail(number, PROBABILITIES_GO_DOWN));
             }
         }
         points.push((size, probability));
     }
-    let Some((largest, end)) = points.last().copied() else { return Err(fail(1, CdfFault::NotTwoNumbers)) };
+    let Some((largest, end)) = points.last().copied() else { return Err(fail(1, NOT_TWO_NUMBERS)) };
     let percent = end == 100.0;
     if !percent && end != 1.0 {
-        return Err(fail(last_line, CdfFault::DoesNotEndAtOne));
+        return Err(fail(last_line, DOES_NOT_END_AT_ONE));
     }
     if largest == 0 {
-        return Err(fail(last_line, CdfFault::Empty));
+        return Err(fail(last_line, EMPTY));
     }
     if percent {
         points.iter_mut().for_each(|(_, probability)| *probability /= 100.0);
@@ -149,17 +162,17 @@ mod tests {
     #[test]
     fn broken_tables_are_refused() {
         let fault = |text| match parse("t", text) {
-            Err(Problem::Distribution { line, fault, .. }) => (line, fault),
+            Err(problem) => problem.to_string(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(fault("1 0.5\n2 0.9\n"), (2, CdfFault::DoesNotEndAtOne));
-        assert_eq!(fault("5 0.5\n2 1\n"), (2, CdfFault::SizesGoDown));
-        assert_eq!(fault("1 0.5\n2 0.4\n3 1"), (2, CdfFault::ProbabilitiesGoDown));
-        assert_eq!(fault("1 one"), (1, CdfFault::NotTwoNumbers));
-        assert_eq!(fault("1 2 3"), (1, CdfFault::NotTwoNumbers));
-        assert_eq!(fault("1 nan"), (1, CdfFault::NotTwoNumbers));
-        assert_eq!(fault("0 0.5\n0 1"), (2, CdfFault::Empty));
-        assert_eq!(fault(""), (1, CdfFault::NotTwoNumbers));
+        assert_eq!(fault("1 0.5\n2 0.9\n"), format!("t:2: {DOES_NOT_END_AT_ONE}"));
+        assert_eq!(fault("5 0.5\n2 1\n"), format!("t:2: {SIZES_GO_DOWN}"));
+        assert_eq!(fault("1 0.5\n2 0.4\n3 1"), format!("t:2: {PROBABILITIES_GO_DOWN}"));
+        assert_eq!(fault("1 one"), format!("t:1: {NOT_TWO_NUMBERS}"));
+        assert_eq!(fault("1 2 3"), format!("t:1: {NOT_TWO_NUMBERS}"));
+        assert_eq!(fault("1 nan"), format!("t:1: {NOT_TWO_NUMBERS}"));
+        assert_eq!(fault("0 0.5\n0 1"), format!("t:2: {EMPTY}"));
+        assert_eq!(fault(""), format!("t:1: {NOT_TWO_NUMBERS}"));
     }
 
     proptest! {
