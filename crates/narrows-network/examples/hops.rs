@@ -6,12 +6,12 @@
 //!
 //! `cargo run --release -p narrows-network --example hops [NAME]`: the works whose name contains `NAME`, or all.
 
-use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::queue::Limit;
+use narrows_core::queue::aqm::threshold::Config;
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_network::{Entity, Event, Network, Offered, Payload};
-use narrows_plan::{Graph, Link, LossOf, Node, NodeKind, Role};
+use narrows_plan::{Graph, Link, Node, NodeKind, Role};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -64,32 +64,18 @@ struct Work {
 
 fn add_node(graph: &mut Graph, kind: NodeKind) -> u32 {
     let id = u32::try_from(graph.nodes.len()).expect("few nodes");
-    graph.nodes.push(Node { name: format!("n{id}"), kind, site: 0, rack: 0, pool: None });
+    graph.nodes.push(Node::new(format!("n{id}"), kind));
     id
 }
 
 fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span, limit: u64, mark_at: Option<u64>) {
     for (from, to) in [(a, b), (b, a)] {
         let host = graph.nodes[from as usize].kind == NodeKind::Host;
-        let mark_at = mark_at.filter(|_| !host).map(|k| Size::Packets(Packets::new(k)));
-        graph.links.push(Link {
-            name: format!("n{from}->n{to}"),
-            from,
-            to,
-            rate,
-            delay,
-            stack: Span::ZERO,
-            role: if host { Role::Host } else { Role::Fabric },
-            limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
-            pooled: false,
-            aqm: mark_at.map(|mark_at| AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at })),
-            congestion_point: None,
-            scheduler: None,
-            loss: 0,
-            loss_of: LossOf::All,
-            bridge: None,
-            jitter: Span::ZERO,
-            watched: false,
+        let role = if host { Role::Host } else { Role::Fabric };
+        let plain = Link::new(format!("n{from}->n{to}"), (from, to), role, rate, delay);
+        graph.links.push(match host {
+            true => plain,
+            false => Link { limit: Limit::Packets(Packets::new(limit)), aqm: mark_at.map(Config::at), ..plain },
         });
     }
 }

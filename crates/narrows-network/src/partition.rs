@@ -78,32 +78,15 @@ impl Partition {
 
 #[cfg(test)]
 mod tests {
-    use narrows_core::queue::Limit;
     use narrows_core::units::Rate;
-    use narrows_plan::{Link, LossOf, Node, NodeKind, Role, Scheduler};
+    use narrows_plan::{Link, Node, NodeKind, Role, Scheduler};
 
     use super::*;
 
     fn graph(sites: &[u16], links: &[(u32, u32, u64)]) -> Graph {
-        let node = |&site| Node { name: String::new(), kind: NodeKind::Switch, site, rack: 0, pool: None };
-        let link = |&(from, to, us): &(u32, u32, u64)| Link {
-            name: format!("{from}->{to}"),
-            from,
-            to,
-            rate: Rate::from_gbps(1),
-            delay: Span::from_us(us),
-            stack: Span::ZERO,
-            role: Role::Wan,
-            limit: Limit::Unlimited,
-            pooled: false,
-            aqm: None,
-            congestion_point: None,
-            scheduler: None,
-            loss: 0,
-            loss_of: LossOf::All,
-            bridge: None,
-            jitter: Span::ZERO,
-            watched: false,
+        let node = |&site| Node { site, ..Node::new("", NodeKind::Switch) };
+        let link = |&(from, to, us): &(u32, u32, u64)| {
+            Link::new(format!("{from}->{to}"), (from, to), Role::Wan, Rate::from_gbps(1), Span::from_us(us))
         };
         Graph { nodes: sites.iter().map(node).collect(), links: links.iter().map(link).collect() }
     }

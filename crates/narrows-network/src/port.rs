@@ -323,31 +323,31 @@ impl<P: Payload> Ports<P> {
         for (id, link) in graph.links.iter().enumerate() {
             let id = index(id);
             if link.rate == Rate::from_bps(0) {
-                return Err(GraphError::ZeroRate { link: id });
+                return Err(GraphError::ZeroRate(id));
             }
             let of_host = switches[link.from as usize] == NONE;
             if link.congestion_point.is_some() && of_host {
-                return Err(GraphError::HostSamples { link: id });
+                return Err(GraphError::HostSamples(id));
             }
             if link.scheduler.is_some() && of_host {
-                return Err(GraphError::HostClasses { link: id });
+                return Err(GraphError::HostClasses(id));
             }
             if link.scheduler.is_some() && has_points {
-                return Err(GraphError::ClassesAndPoints { link: id });
+                return Err(GraphError::ClassesAndPoints(id));
             }
             let pool = match (link.pooled, pool_of[link.from as usize]) {
                 (false, _) => None,
-                (true, None) => return Err(GraphError::NoPool { link: id }),
+                (true, None) => return Err(GraphError::NoPool(id)),
                 (true, Some(pool)) => {
                     ports.pools[pool as usize].links.push(id);
                     Some(pool)
                 }
             };
             if link.bridge.is_some() && (of_host || switches[link.to as usize] == NONE) {
-                return Err(GraphError::HostBridges { link: id });
+                return Err(GraphError::HostBridges(id));
             }
             if link.scheduler.is_some() && has_bridges {
-                return Err(GraphError::ClassesAndBridges { link: id });
+                return Err(GraphError::ClassesAndBridges(id));
             }
             let far_end = match switches[link.to as usize] {
                 NONE => FarEnd::Host(link.to),

@@ -9,97 +9,37 @@
 use narrows_core::rng::{Stream, mix};
 use narrows_plan::{Graph, NodeKind};
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::hint::select_unpredictable;
 
-/// Why a graph is not a network.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a graph is not a network: what is wrong with a link or a node of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each says what it is")]
 pub enum GraphError {
-    /// A link names a node that does not exist.
-    UnknownNode {
-        /// The link.
-        link: u32,
-    },
-    /// A link never finishes serialising.
-    ZeroRate {
-        /// The link.
-        link: u32,
-    },
-    /// A host has not exactly one link out and one in.
-    HostLinks {
-        /// The host.
-        node: u32,
-    },
-    /// A port draws on a pool that its node does not have.
-    NoPool {
-        /// The port's link.
-        link: u32,
-    },
-    /// A host's own port has a congestion point: only a switch's tells.
-    HostSamples {
-        /// The port's link.
-        link: u32,
-    },
-    /// A host's own port serves several classes: only a switch's may.
-    HostClasses {
-        /// The port's link.
-        link: u32,
-    },
-    /// A bridge begins or ends at a host: only routers are edges.
-    HostBridges {
-        /// The link.
-        link: u32,
-    },
-    /// A port serves several classes in a network with a bridge.
-    ClassesAndBridges {
-        /// The port's link.
-        link: u32,
-    },
-    /// A port serves several classes in a network with congestion points.
-    ClassesAndPoints {
-        /// The port's link.
-        link: u32,
-    },
-    /// A node has too many equally short ways, alone or with all others.
-    TooManyWays {
-        /// The node.
-        node: u32,
-    },
-    /// There is no path between two hosts.
-    Unreachable {
-        /// The host that would send.
-        from: u32,
-        /// The host that it cannot reach.
-        to: u32,
-    },
+    #[error("link {0} begins or ends at a node that does not exist")]
+    UnknownNode(u32),
+    #[error("link {0} has a rate of zero")]
+    ZeroRate(u32),
+    #[error("host {0} must have exactly one link out and one link in")]
+    HostLinks(u32),
+    #[error("link {0} draws on a pool that its node does not have")]
+    NoPool(u32),
+    #[error("link {0} has a congestion point and begins at a host")]
+    HostSamples(u32),
+    #[error("link {0} has a scheduler and begins at a host")]
+    HostClasses(u32),
+    #[error("link {0} has a bridge, and a host at one end")]
+    HostBridges(u32),
+    #[error("link {0} has a scheduler in a network with a bridge")]
+    ClassesAndBridges(u32),
+    #[error("link {0} has a scheduler in a network with congestion points")]
+    ClassesAndPoints(u32),
+    #[error(
+        "node {0} chooses among too many equally short ways: at most {MAX_EQUAL} at one node, and {MAX_MEMBERS} in all"
+    )]
+    TooManyWays(u32),
+    #[error("host {from} has no path to host {to}")]
+    Unreachable { from: u32, to: u32 },
 }
-
-impl fmt::Display for GraphError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GraphError::UnknownNode { link } => write!(f, "link {link} begins or ends at a node that does not exist"),
-            GraphError::ZeroRate { link } => write!(f, "link {link} has a rate of zero"),
-            GraphError::HostLinks { node } => write!(f, "host {node} must have exactly one link out and one link in"),
-            GraphError::NoPool { link } => write!(f, "link {link} draws on a pool that its node does not have"),
-            GraphError::HostSamples { link } => write!(f, "link {link} has a congestion point and begins at a host"),
-            GraphError::HostClasses { link } => write!(f, "link {link} has a scheduler and begins at a host"),
-            GraphError::ClassesAndPoints { link } => {
-                write!(f, "link {link} has a scheduler in a network with congestion points")
-            }
-            GraphError::HostBridges { link } => write!(f, "link {link} has a bridge, and a host at one end"),
-            GraphError::ClassesAndBridges { link } => {
-                write!(f, "link {link} has a scheduler in a network with a bridge")
-            }
-            GraphError::TooManyWays { node } => write!(
-                f,
-                "node {node} chooses among too many equally short ways: at most {MAX_EQUAL} at one node, and {MAX_MEMBERS} in all"
-            ),
-            GraphError::Unreachable { from, to } => write!(f, "host {from} has no path to host {to}"),
-        }
-    }
-}
-
-impl std::error::Error for GraphError {}
 
 const NONE: u32 = u32::MAX;
 /// Set in a table entry that names a group of equal links rather than a link: their number, less one, and above it the
@@ -145,13 +85,13 @@ impl Routes {
         for (id, link) in graph.links.iter().enumerate() {
             let id = id as u32;
             if link.from as usize >= graph.nodes.len() || link.to as usize >= graph.nodes.len() {
-                return Err(GraphError::UnknownNode { link: id });
+                return Err(GraphError::UnknownNode(id));
             }
             for (node, place) in
                 [(link.to, &mut attachments[link.to as usize].down), (link.from, &mut uplinks[link.from as usize])]
             {
                 if graph.nodes[node as usize].kind == NodeKind::Host && std::mem::replace(place, id) != NONE {
-                    return Err(GraphError::HostLinks { node });
+                    return Err(GraphError::HostLinks(node));
                 }
             }
         }
@@ -161,7 +101,7 @@ impl Routes {
                 continue;
             }
             if attachment.down == NONE || uplinks[node] == NONE {
-                return Err(GraphError::HostLinks { node: node as u32 });
+                return Err(GraphError::HostLinks(node as u32));
             }
             let feeder = graph.links[attachment.down as usize].from;
             attachment.switch = switches[feeder as usize];
@@ -222,7 +162,7 @@ impl Routes {
                     _ => match known.get(&nearer) {
                         Some(&group) => group,
                         None => {
-                            let group = self.add_group(&nearer).ok_or(GraphError::TooManyWays { node: node as u32 })?;
+                            let group = self.add_group(&nearer).ok_or(GraphError::TooManyWays(node as u32))?;
                             known.insert(nearer, group);
                             group
                         }

@@ -84,10 +84,10 @@ fn what_has_crossed_may_be_refused_beyond() {
 fn a_bridge_joins_routers_and_is_not_cut() {
     let mut to_host = pair();
     to_host.links[0].bridge = to_host.links[4].bridge;
-    assert_eq!(Network::<Packet>::new(&to_host, 1).unwrap_err(), GraphError::HostBridges { link: 0 });
+    assert_eq!(Network::<Packet>::new(&to_host, 1).unwrap_err(), GraphError::HostBridges(0));
     let mut classes = pair();
     classes.links[1].scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
-    assert_eq!(Network::<Packet>::new(&classes, 1).unwrap_err(), GraphError::ClassesAndBridges { link: 1 });
+    assert_eq!(Network::<Packet>::new(&classes, 1).unwrap_err(), GraphError::ClassesAndBridges(1));
     assert_eq!(Partition::by_site(&pair(), Span::ZERO).count(), 1);
     let mut plain = pair();
     plain.links.iter_mut().for_each(|link| link.bridge = None);

@@ -463,38 +463,38 @@ fn a_graph_that_is_no_network_is_refused() {
 
     let mut unknown = pair();
     unknown.links[1].to = 9;
-    assert_eq!(refused(&unknown), Some(GraphError::UnknownNode { link: 1 }));
+    assert_eq!(refused(&unknown), Some(GraphError::UnknownNode(1)));
 
     let mut slow = pair();
     slow.links[1].rate = Rate::from_bps(0);
-    assert_eq!(refused(&slow), Some(GraphError::ZeroRate { link: 1 }));
+    assert_eq!(refused(&slow), Some(GraphError::ZeroRate(1)));
 
     let mut unpooled = pair();
     unpooled.links[0].pooled = true;
-    assert_eq!(refused(&unpooled), Some(GraphError::NoPool { link: 0 }));
+    assert_eq!(refused(&unpooled), Some(GraphError::NoPool(0)));
 
     let mut told_by_a_host = pair();
     let sampling = CongestionPointConfig { set_point: Bytes::new(33_000), weight: 2, sample_base: Bytes::new(150_000) };
     told_by_a_host.links[0].congestion_point = Some(CongestionPoint { sampling, scope: Scope::Tor });
-    assert_eq!(refused(&told_by_a_host), Some(GraphError::HostSamples { link: 0 }));
+    assert_eq!(refused(&told_by_a_host), Some(GraphError::HostSamples(0)));
 
     let drr = Some(Scheduler::Drr { weights: vec![1, 1] });
     let mut classes_at_a_host = pair();
     classes_at_a_host.links[0].scheduler = drr.clone();
-    assert_eq!(refused(&classes_at_a_host), Some(GraphError::HostClasses { link: 0 }));
+    assert_eq!(refused(&classes_at_a_host), Some(GraphError::HostClasses(0)));
 
     let mut classes_and_points = graph(2, 1);
     (0..2).for_each(|host| _ = connect(&mut classes_and_points, host, 2, GBPS, Span::ZERO));
     classes_and_points.links[1].scheduler = drr;
     assert_eq!(refused(&classes_and_points), None);
     classes_and_points.links[3].congestion_point = told_by_a_host.links[0].congestion_point;
-    assert_eq!(refused(&classes_and_points), Some(GraphError::ClassesAndPoints { link: 1 }));
+    assert_eq!(refused(&classes_and_points), Some(GraphError::ClassesAndPoints(1)));
 
     let mut two = graph(3, 0);
     connect(&mut two, 0, 1, GBPS, Span::ZERO);
     connect(&mut two, 0, 2, GBPS, Span::ZERO);
-    assert_eq!(refused(&two), Some(GraphError::HostLinks { node: 0 }));
-    assert_eq!(refused(&graph(1, 0)), Some(GraphError::HostLinks { node: 0 }));
+    assert_eq!(refused(&two), Some(GraphError::HostLinks(0)));
+    assert_eq!(refused(&graph(1, 0)), Some(GraphError::HostLinks(0)));
 
     let mut islands = graph(4, 2);
     for host in 0..4 {
@@ -511,7 +511,7 @@ fn a_graph_that_is_no_network_is_refused() {
     }
     assert_eq!(refused(&islands), None);
     connect(&mut islands, 4, 5, GBPS, Span::ZERO);
-    assert_eq!(refused(&islands), Some(GraphError::TooManyWays { node: 5 }));
+    assert_eq!(refused(&islands), Some(GraphError::TooManyWays(5)));
 }
 
 /// Three hosts on the corners of a triangle of switches, whose sides are narrow, mark and lose.

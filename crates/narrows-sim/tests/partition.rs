@@ -6,8 +6,8 @@ use std::path::Path;
 
 use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::cc::{EcnUse, SPECS};
-use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
+use narrows_core::queue::aqm::threshold::Config as Threshold;
+use narrows_core::queue::{CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
@@ -72,28 +72,20 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     let mut join = |one: u32, other: u32, role, rate, delays: [Span; 2], loss| {
         for ((from, to), delay) in [(one, other), (other, one)].into_iter().zip(delays) {
             let host = from < count;
-            links.push(Link {
-                name: format!("{from}->{to}#{}", links.len()),
-                from,
-                to,
-                rate,
-                delay,
-                stack: Span::ZERO,
-                role: if host { Role::Host } else { role },
-                limit: if host { Limit::Unlimited } else { Limit::Packets(Packets::new(limit)) },
-                pooled: pooled && !host && (role != Role::Wan || wan_pooled),
-                aqm: mark_at.filter(|_| !host).map(|packets| {
-                    AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
-                        mark_at: Size::Packets(Packets::new(packets)),
-                    })
-                }),
-                congestion_point: point.filter(|_| !host),
-                scheduler: classes.filter(|&of| of == role && !host).map(|_| Scheduler::Drr { weights: vec![3, 1] }),
-                loss,
-                loss_of: LossOf::All,
-                bridge: None,
-                jitter: if host { jitter } else { Span::ZERO },
-                watched: !host,
+            let role = if host { Role::Host } else { role };
+            let plain = Link::new(format!("{from}->{to}#{}", links.len()), (from, to), role, rate, delay);
+            links.push(match host {
+                true => Link { loss, jitter, ..plain },
+                false => Link {
+                    limit: Limit::Packets(Packets::new(limit)),
+                    pooled: pooled && (role != Role::Wan || wan_pooled),
+                    aqm: mark_at.map(Threshold::at),
+                    congestion_point: point,
+                    scheduler: classes.filter(|&of| of == role).map(|_| Scheduler::Drr { weights: vec![3, 1] }),
+                    loss,
+                    watched: true,
+                    ..plain
+                },
             });
         }
     };
@@ -125,7 +117,6 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
 
 fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
     let spec = SPECS[dice.below(u32::try_from(SPECS.len()).expect("few")) as usize];
-    let values = spec.parameters.iter().map(|parameter| parameter.default).collect();
     let ecn = spec.ecn == EcnUse::Exact || dice.once_in(2);
     let named = dice.below(u32::try_from(Profile::NAMED.len()).expect("few")) as usize;
     let connections = match dice.below(3) {
@@ -135,7 +126,7 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
     };
     Traffic {
         name: format!("t{index}"),
-        controller: ControllerChoice { name: spec.name.into(), values, ecn },
+        controller: ControllerChoice::new(spec.name, ecn),
         service_class: u8::try_from(dice.below(2)).expect("0 or 1"),
         profile: Profile {
             min_rto: Span::from_ms(10),

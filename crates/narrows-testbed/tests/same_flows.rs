@@ -2,8 +2,6 @@
 #![cfg(target_os = "linux")]
 
 use narrows_core::app::all_to_all::AllToAll;
-use narrows_core::cc::spec;
-use narrows_core::queue::Limit;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_plan::flows::Name;
@@ -12,38 +10,18 @@ use narrows_sim::Simulation;
 use narrows_testbed::agent::Drawn;
 
 fn star(hosts: u32) -> Graph {
-    let node = |name: String, kind| Node { name, kind, site: 0, rack: 0, pool: None };
-    let mut nodes: Vec<Node> = (0..hosts).map(|host| node(format!("h{host}"), NodeKind::Host)).collect();
-    nodes.push(node("s".into(), NodeKind::Switch));
-    let link = |from: u32, to: u32| Link {
-        name: format!("{from}->{to}"),
-        from,
-        to,
-        rate: Rate::from_mbps(100),
-        delay: Span::from_us(100),
-        stack: Span::ZERO,
-        role: Role::Host,
-        limit: Limit::Unlimited,
-        pooled: false,
-        aqm: None,
-        congestion_point: None,
-        scheduler: None,
-        loss: 0,
-        loss_of: LossOf::All,
-        bridge: None,
-        jitter: Span::ZERO,
-        watched: false,
-    };
+    let mut nodes: Vec<Node> = (0..hosts).map(|host| Node::new(format!("h{host}"), NodeKind::Host)).collect();
+    nodes.push(Node::new("s", NodeKind::Switch));
+    let (rate, delay) = (Rate::from_mbps(100), Span::from_us(100));
+    let link = |from: u32, to: u32| Link::new(format!("{from}->{to}"), (from, to), Role::Host, rate, delay);
     Graph { nodes, links: (0..hosts).flat_map(|host| [link(host, hosts), link(hosts, host)]).collect() }
 }
 
 #[test]
 fn the_same_seed_has_the_same_flows_as_in_the_simulator() {
-    let parameters = spec("cubic").unwrap().parameters;
-    let values: Vec<_> = parameters.iter().map(|parameter| parameter.default).collect();
     let traffic = |name: &str, pattern| Traffic {
         name: name.into(),
-        controller: ControllerChoice { name: "cubic".into(), values: values.clone(), ecn: false },
+        controller: ControllerChoice::new("cubic", false),
         profile: Profile::LINUX_6,
         service_class: 0,
         connections: Connections::Fresh,

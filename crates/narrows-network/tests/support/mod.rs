@@ -1,11 +1,11 @@
 //! Small graphs and a small packet for the tests.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit};
-use narrows_core::units::{Packets, Rate, Span};
+use narrows_core::queue::AqmConfig;
+use narrows_core::queue::aqm::threshold::Config;
+use narrows_core::units::{Rate, Span};
 use narrows_network::Payload;
-use narrows_plan::{Graph, Link, LossOf, Node, NodeKind, Role};
+use narrows_plan::{Graph, Link, Node, NodeKind, Role};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Packet {
@@ -49,44 +49,19 @@ impl Payload for Packet {
 }
 
 pub(crate) fn graph(hosts: usize, switches: usize) -> Graph {
-    let node = |index: usize| Node {
-        name: format!("n{index}"),
-        kind: if index < hosts { NodeKind::Host } else { NodeKind::Switch },
-        site: 0,
-        rack: 0,
-        pool: None,
-    };
+    let kind = |index: usize| if index < hosts { NodeKind::Host } else { NodeKind::Switch };
+    let node = |index: usize| Node::new(format!("n{index}"), kind(index));
     Graph { nodes: (0..hosts + switches).map(node).collect(), links: Vec::new() }
 }
 
 /// Adds both directions, unlimited and unmarked; the index of the first, `a` to `b`.
 pub(crate) fn connect(graph: &mut Graph, a: u32, b: u32, rate: Rate, delay: Span) -> usize {
     for (from, to) in [(a, b), (b, a)] {
-        graph.links.push(Link {
-            name: format!("n{from}->n{to}"),
-            from,
-            to,
-            rate,
-            delay,
-            stack: Span::ZERO,
-            role: Role::Fabric,
-            limit: Limit::Unlimited,
-            pooled: false,
-            aqm: None,
-            congestion_point: None,
-            scheduler: None,
-            loss: 0,
-            loss_of: LossOf::All,
-            bridge: None,
-            jitter: Span::ZERO,
-            watched: false,
-        });
+        graph.links.push(Link::new(format!("n{from}->n{to}"), (from, to), Role::Fabric, rate, delay));
     }
     graph.links.len() - 2
 }
 
 pub(crate) fn threshold(packets: u64) -> Option<AqmConfig> {
-    Some(AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
-        mark_at: Size::Packets(Packets::new(packets)),
-    }))
+    Some(Config::at(packets))
 }

@@ -1,8 +1,8 @@
 //! Small plans, built by hand.
 
 use narrows_core::cc::{Value, spec};
-use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::queue::Limit;
+use narrows_core::queue::aqm::threshold::Config;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::*;
@@ -47,48 +47,21 @@ pub fn smooth(profile: Profile) -> Profile {
 impl Dumbbell {
     pub fn graph(&self) -> Graph {
         let n = self.pairs;
-        let node = |name: String, kind| Node { name, kind, site: 0, rack: 0, pool: None };
-        let mut nodes: Vec<Node> = (0..2 * n).map(|host| node(format!("h{host}"), NodeKind::Host)).collect();
-        nodes.push(node("left".into(), NodeKind::Switch));
-        nodes.push(node("right".into(), NodeKind::Switch));
-        let aqm = self.mark_at.map(|k| {
-            AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
-                mark_at: Size::Packets(Packets::new(k)),
-            })
-        });
+        let mut nodes: Vec<Node> = (0..2 * n).map(|host| Node::new(format!("h{host}"), NodeKind::Host)).collect();
+        nodes.extend(["left", "right"].map(|name| Node::new(name, NodeKind::Switch)));
         let mut links = Vec::new();
-        let mut link = |from: u32, to: u32, rate, delay, role, limit, aqm| {
-            let name = format!("{from}->{to}");
-            let watched = role == Role::Fabric;
-            let (stack, jitter, pooled, loss) = (Span::ZERO, Span::ZERO, false, 0);
-            links.push(Link {
-                name,
-                from,
-                to,
-                rate,
-                delay,
-                stack,
-                role,
-                limit,
-                pooled,
-                aqm,
-                congestion_point: None,
-                scheduler: None,
-                loss,
-                loss_of: LossOf::All,
-                bridge: None,
-                jitter,
-                watched,
-            });
-        };
+        let plain =
+            |from: u32, to: u32, role, rate, delay| Link::new(format!("{from}->{to}"), (from, to), role, rate, delay);
         for host in 0..2 * n {
             let switch = 2 * n + u32::from(host >= n);
-            link(host, switch, self.access, Span::ZERO, Role::Host, Limit::Unlimited, None);
-            link(switch, host, self.access, Span::ZERO, Role::Edge, Limit::Unlimited, None);
+            links.push(plain(host, switch, Role::Host, self.access, Span::ZERO));
+            links.push(plain(switch, host, Role::Edge, self.access, Span::ZERO));
         }
-        let limit = Limit::Packets(Packets::new(self.limit));
-        link(2 * n, 2 * n + 1, self.rate, self.rtt.div(2), Role::Fabric, limit, aqm);
-        link(2 * n + 1, 2 * n, self.rate, self.rtt.div(2), Role::Fabric, limit, aqm);
+        for (from, to) in [(2 * n, 2 * n + 1), (2 * n + 1, 2 * n)] {
+            let plain = plain(from, to, Role::Fabric, self.rate, self.rtt.div(2));
+            let (limit, aqm) = (Limit::Packets(Packets::new(self.limit)), self.mark_at.map(Config::at));
+            links.push(Link { limit, aqm, watched: true, ..plain });
+        }
         Graph { nodes, links }
     }
 
@@ -105,12 +78,6 @@ impl Dumbbell {
     }
 
     pub fn plan(&self, controller: &str, ecn: bool, end: Span, pattern: Pattern) -> Plan {
-        let values = spec(controller)
-            .expect("a registered controller")
-            .parameters
-            .iter()
-            .map(|parameter| parameter.default)
-            .collect();
         Plan {
             experiment: "test".into(),
             arm: controller.into(),
@@ -119,7 +86,7 @@ impl Dumbbell {
             network: self.graph(),
             traffic: vec![Traffic {
                 name: "test".into(),
-                controller: ControllerChoice { name: controller.into(), values, ecn },
+                controller: ControllerChoice::new(controller, ecn),
                 profile: self.profile,
                 service_class: 0,
                 connections: Connections::Fresh,
@@ -145,15 +112,7 @@ pub fn set(plan: &mut Plan, name: &str, value: Value) {
 }
 
 pub fn flow(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
-    FlowStart {
-        at: at(start),
-        spread: Span::ZERO,
-        source,
-        destination,
-        size: size.map(Bytes::new),
-        stop: None,
-        request: None,
-    }
+    FlowStart::new(at(start), source, destination, size.map(Bytes::new))
 }
 
 pub fn run(plan: &Plan, seed: u64) -> Results {

@@ -1,7 +1,6 @@
 //! The same plans in the simulator and on this kernel: the same flows, and completion times that agree.
 
 use narrows_core::app::all_to_all::AllToAll;
-use narrows_core::cc::spec;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_plan::{
@@ -19,9 +18,7 @@ fn at(ms: u64) -> Time {
 }
 
 fn traffic(name: &str, ecn: bool, connections: Connections, pattern: Pattern) -> Traffic {
-    let values =
-        spec("cubic").expect("it is registered").parameters.iter().map(|parameter| parameter.default).collect();
-    let controller = ControllerChoice { name: "cubic".into(), values, ecn };
+    let controller = ControllerChoice::new("cubic", ecn);
     Traffic { name: name.into(), controller, profile: Profile::LINUX_6, service_class: 0, connections, pattern }
 }
 

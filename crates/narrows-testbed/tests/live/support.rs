@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use narrows_core::queue::aqm::Size;
-use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::queue::Limit;
+use narrows_core::queue::aqm::threshold::Config as Threshold;
 use narrows_core::units::{Packets, Rate, Span, Time};
-use narrows_plan::{Graph, Link, LossOf, Node, NodeKind, Role, Sampling, Schedule};
+use narrows_plan::{Graph, Link, Node, NodeKind, Role, Sampling, Schedule};
 use narrows_testbed::clock::Clock;
 use narrows_testbed::emulator::{Control, Emulator, Observed, Options};
 use narrows_testbed::host::{self, Parameters};
@@ -33,41 +33,23 @@ pub(crate) fn machine(test: &str) -> Option<MutexGuard<'static, ()>> {
 
 /// Two hosts at 1 Gbps and a bottleneck of 100 Mbps between their switches, which takes half of `rtt` each way.
 pub(crate) fn dumbbell(rtt: Span, limit: u64, mark_at: Option<u64>) -> Graph {
-    let node = |name: &str, kind| Node { name: name.into(), kind, site: 0, rack: 0, pool: None };
     let nodes = vec![
-        node("left", NodeKind::Host),
-        node("right", NodeKind::Host),
-        node("x", NodeKind::Switch),
-        node("y", NodeKind::Switch),
+        Node::new("left", NodeKind::Host),
+        Node::new("right", NodeKind::Host),
+        Node::new("x", NodeKind::Switch),
+        Node::new("y", NodeKind::Switch),
     ];
-    let mut links = Vec::new();
-    for (from, to) in [(0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)] {
-        let bottleneck = from >= 2 && to >= 2;
-        let mark = mark_at.filter(|_| bottleneck);
-        links.push(Link {
-            name: format!("{from}->{to}"),
-            from,
-            to,
-            rate: Rate::from_mbps(if bottleneck { 100 } else { 1_000 }),
-            delay: if bottleneck { rtt.div(2) } else { Span::ZERO },
-            stack: Span::ZERO,
-            role: if bottleneck { Role::Fabric } else { Role::Host },
-            limit: if bottleneck { Limit::Packets(Packets::new(limit)) } else { Limit::Unlimited },
-            pooled: false,
-            aqm: mark.map(|k| {
-                AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config {
-                    mark_at: Size::Packets(Packets::new(k)),
-                })
-            }),
-            congestion_point: None,
-            scheduler: None,
-            loss: 0,
-            loss_of: LossOf::All,
-            bridge: None,
-            jitter: Span::ZERO,
-            watched: bottleneck,
-        });
-    }
+    let plain = |from: u32, to: u32, role, mbps, delay| {
+        Link::new(format!("{from}->{to}"), (from, to), role, Rate::from_mbps(mbps), delay)
+    };
+    let outer = [(0, 2), (2, 0), (1, 3), (3, 1)].map(|(from, to)| plain(from, to, Role::Host, 1_000, Span::ZERO));
+    let inner = [(2, 3), (3, 2)].map(|(from, to)| Link {
+        limit: Limit::Packets(Packets::new(limit)),
+        aqm: mark_at.map(Threshold::at),
+        watched: true,
+        ..plain(from, to, Role::Fabric, 100, rtt.div(2))
+    });
+    let links = outer.into_iter().chain(inner).collect();
     Graph { nodes, links }
 }
 
