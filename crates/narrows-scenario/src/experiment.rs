@@ -1,11 +1,10 @@
 //! The experiment as it is written: the shape of the file and nothing more. Unknown keys are refused here; what values
 //! mean together is judged where it is resolved.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use narrows_core::units::{Span, Time};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 
 pub mod host;
@@ -17,7 +16,7 @@ pub mod traffic;
 
 use located::Located;
 use network::Sets;
-use quantity::Quantity;
+use quantity::{Quantity, inline_schema};
 use selector::{Anything, Controller, Scalar, Selector};
 use traffic::Traffic;
 
@@ -201,22 +200,12 @@ impl<'de> Deserialize<'de> for Seeds {
     }
 }
 
-impl JsonSchema for Seeds {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "seeds".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [
-            { "type": "string", "pattern": r"^\s*[0-9]+\s*(\.\.=?\s*[0-9]+)?\s*(,\s*[0-9]+\s*(\.\.=?\s*[0-9]+)?\s*)*$",
-              "examples": ["1..10"] },
-            { "type": "integer", "minimum": 0 },
-            { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1, "uniqueItems": true },
-        ] })
-    }
-}
+inline_schema!(Seeds, "seeds", |_| json_schema!({ "anyOf": [
+        { "type": "string", "pattern": r"^\s*[0-9]+\s*(\.\.=?\s*[0-9]+)?\s*(,\s*[0-9]+\s*(\.\.=?\s*[0-9]+)?\s*)*$",
+          "examples": ["1..10"] },
+        { "type": "integer", "minimum": 0 },
+        { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1, "uniqueItems": true },
+    ] }));
 
 /// The JSON Schema of an experiment file, for editors.
 pub fn json_schema() -> serde_json::Value {

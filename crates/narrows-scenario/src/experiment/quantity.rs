@@ -1,11 +1,10 @@
 //! What an experiment writes where a quantity belongs: text with a unit, and nothing else.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use narrows_core::units::{Bytes, Packets};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -13,6 +12,24 @@ use crate::units::{self, Dimension, UnitError};
 
 /// Separates the sentence of an error raised inside serde, which carries text only, from its help.
 pub(crate) const HELP: &str = "\nhelp: ";
+
+/// A schema that stands where its type is used, without an entry of its own.
+macro_rules! inline_schema {
+    ($(@[$($generic:tt)*])? $type:ty, $name:expr, |$generator:pat_param| $schema:expr) => {
+        impl $(<$($generic)*>)? schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema($generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+pub(crate) use inline_schema;
 
 fn refused<E: Error>(error: &UnitError) -> E {
     E::custom(format_args!("{error}{HELP}{}", error.help()))
@@ -44,22 +61,14 @@ impl<'de, D: Dimension> Deserialize<'de> for Quantity<D> {
     }
 }
 
-impl<D: Dimension> JsonSchema for Quantity<D> {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        D::WHAT.into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let units: Vec<_> = D::UNITS.iter().map(|(unit, _)| *unit).collect();
-        json_schema!({
-            "type": "string",
-            "pattern": format!(r"^\s*[0-9]+(\.[0-9]+)?([eE]\+?[0-9]+)?\s*({})\s*$", units.join("|")),
-            "examples": [D::EXAMPLE],
-        })
-    }
-}
+inline_schema!(@[D: Dimension] Quantity<D>, D::WHAT, |_| {
+    let units: Vec<_> = D::UNITS.iter().map(|(unit, _)| *unit).collect();
+    json_schema!({
+        "type": "string",
+        "pattern": format!(r"^\s*[0-9]+(\.[0-9]+)?([eE]\+?[0-9]+)?\s*({})\s*$", units.join("|")),
+        "examples": [D::EXAMPLE],
+    })
+});
 
 /// A size counted in packets or in bytes, or for a limit no bound at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,18 +120,10 @@ impl<'de> Deserialize<'de> for Room {
     }
 }
 
-impl JsonSchema for Room {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "packets or bytes".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (packets, bytes) = (Quantity::<Packets>::json_schema(generator), Quantity::<Bytes>::json_schema(generator));
-        json_schema!({ "anyOf": [packets, bytes, { "const": "unlimited" }] })
-    }
-}
+inline_schema!(Room, "packets or bytes", |generator| {
+    let (packets, bytes) = (Quantity::<Packets>::json_schema(generator), Quantity::<Bytes>::json_schema(generator));
+    json_schema!({ "anyOf": [packets, bytes, { "const": "unlimited" }] })
+});
 
 /// A share: `0.2`, `"20%"`. Finite and not negative; the nearest `f64` to what is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -166,17 +167,7 @@ impl<'de> Deserialize<'de> for Fraction {
     }
 }
 
-impl JsonSchema for Fraction {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "share".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [
-            { "type": "number", "minimum": 0 },
-            { "type": "string", "pattern": r"^\s*[0-9.]+\s*%?\s*$", "examples": ["20%"] },
-        ] })
-    }
-}
+inline_schema!(Fraction, "share", |_| json_schema!({ "anyOf": [
+        { "type": "number", "minimum": 0 },
+        { "type": "string", "pattern": r"^\s*[0-9.]+\s*%?\s*$", "examples": ["20%"] },
+    ] }));

@@ -1,6 +1,5 @@
 //! One text or a list of texts, and values whose shape depends on where they will stand.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use narrows_core::cc::SPECS;
@@ -13,7 +12,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::located::Located;
-use super::quantity::{Fraction, Quantity};
+use super::quantity::{Fraction, Quantity, inline_schema};
 
 /// Names or globs, `"a1-*"` or `["a1-1", "a2-*"]`; a list counts in its order.
 #[derive(Clone, Debug)]
@@ -43,17 +42,11 @@ impl<'de> Deserialize<'de> for Selector {
     }
 }
 
-impl JsonSchema for Selector {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "selector".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
-    }
-}
+inline_schema!(
+    Selector,
+    "selector",
+    |_| json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+);
 
 /// A value that is looked at only where a path puts it.
 #[derive(Clone, Copy, Debug)]
@@ -65,17 +58,7 @@ impl<'de> Deserialize<'de> for Anything {
     }
 }
 
-impl JsonSchema for Anything {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "anything".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!(true)
-    }
-}
+inline_schema!(Anything, "anything", |_| json_schema!(true));
 
 /// One value of a controller's parameter, before its kind is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,18 +165,10 @@ macro_rules! chosen {
             }
         }
 
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-            fn schema_name() -> Cow<'static, str> {
-                $kind.into()
-            }
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let none = json_schema!({ "const": "none", "description": $none });
-                choices([none], $specs.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
-            }
-        }
+        inline_schema!($name, $kind, |generator| {
+            let none = json_schema!({ "const": "none", "description": $none });
+            choices([none], $specs.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
+        });
     )*};
 }
 
@@ -259,17 +234,11 @@ fn kind_schema(parameter: &Parameter, generator: &mut SchemaGenerator) -> Schema
     }
 }
 
-impl JsonSchema for Controller {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "controller".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        choices([], SPECS.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
-    }
-}
+inline_schema!(Controller, "controller", |generator| choices(
+    [],
+    SPECS.iter().map(|spec| (spec.name, spec.about, spec.parameters)),
+    generator
+));
 
 /// Parameters in the order of the text's keys.
 struct Parameters(Vec<(Located<String>, Located<Scalar>)>);
