@@ -22,10 +22,22 @@ pub trait Dimension: Sized {
     fn from_canonical(count: u64) -> Self;
 }
 
-impl Dimension for Span {
-    const WHAT: &'static str = "a length of time";
-    const EXAMPLE: &'static str = "200us";
-    const UNITS: &'static [(&'static str, u64)] = &[
+macro_rules! dimensions {
+    ($($dimension:ident, $from:path: $what:literal, $example:literal, $finest:literal, $units:expr;)*) => {$(
+        impl Dimension for $dimension {
+            const WHAT: &'static str = $what;
+            const EXAMPLE: &'static str = $example;
+            const UNITS: &'static [(&'static str, u64)] = $units;
+            const FINEST: &'static str = $finest;
+            fn from_canonical(count: u64) -> $dimension {
+                $from(count)
+            }
+        }
+    )*};
+}
+
+dimensions! {
+    Span, Span::from_ps: "a length of time", "200us", "a picosecond", &[
         ("ps", 1),
         ("ns", 1_000),
         ("us", 1_000_000),
@@ -36,26 +48,8 @@ impl Dimension for Span {
         ("s", 1_000_000_000_000),
         ("min", 60_000_000_000_000),
     ];
-    const FINEST: &'static str = "a picosecond";
-    fn from_canonical(count: u64) -> Span {
-        Span::from_ps(count)
-    }
-}
-
-impl Dimension for Time {
-    const WHAT: &'static str = "a point in time, counted from the run's start";
-    const EXAMPLE: &'static str = "10s";
-    const UNITS: &'static [(&'static str, u64)] = Span::UNITS;
-    const FINEST: &'static str = Span::FINEST;
-    fn from_canonical(count: u64) -> Time {
-        Time::from_ps(count)
-    }
-}
-
-impl Dimension for Rate {
-    const WHAT: &'static str = "a rate";
-    const EXAMPLE: &'static str = "10Gbps";
-    const UNITS: &'static [(&'static str, u64)] = &[
+    Time, Time::from_ps: "a point in time, counted from the run's start", "10s", "a picosecond", Span::UNITS;
+    Rate, Rate::from_bps: "a rate", "10Gbps", "a bit per second", &[
         ("bps", 1),
         ("bit/s", 1),
         ("b/s", 1),
@@ -75,16 +69,7 @@ impl Dimension for Rate {
         ("Tbit/s", 1_000_000_000_000),
         ("Tb/s", 1_000_000_000_000),
     ];
-    const FINEST: &'static str = "a bit per second";
-    fn from_canonical(count: u64) -> Rate {
-        Rate::from_bps(count)
-    }
-}
-
-impl Dimension for Bytes {
-    const WHAT: &'static str = "a size";
-    const EXAMPLE: &'static str = "64KB";
-    const UNITS: &'static [(&'static str, u64)] = &[
+    Bytes, Bytes::new: "a size", "64KB", "a byte", &[
         ("B", 1),
         ("kB", 1_000),
         ("KB", 1_000),
@@ -96,20 +81,9 @@ impl Dimension for Bytes {
         ("GiB", 1 << 30),
         ("TiB", 1 << 40),
     ];
-    const FINEST: &'static str = "a byte";
-    fn from_canonical(count: u64) -> Bytes {
-        Bytes::new(count)
-    }
-}
-
-impl Dimension for Packets {
-    const WHAT: &'static str = "a number of packets";
-    const EXAMPLE: &'static str = "300pkt";
-    const UNITS: &'static [(&'static str, u64)] = &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1)];
-    const FINEST: &'static str = "a packet";
-    fn from_canonical(count: u64) -> Packets {
-        Packets::new(count)
-    }
+    Packets, Packets::new: "a number of packets", "300pkt", "a packet",
+        &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1)];
+    Frequency, Frequency: "a rate of events", "62/s", "one event in a million seconds", &[("/s", 1_000_000)];
 }
 
 /// Events per second, in units of 10⁻⁶ per second.
@@ -126,16 +100,6 @@ impl Frequency {
     #[expect(clippy::cast_precision_loss, reason = "a rate of arrivals, used in estimates only")]
     pub fn per_second(self) -> f64 {
         self.0 as f64 / 1e6
-    }
-}
-
-impl Dimension for Frequency {
-    const WHAT: &'static str = "a rate of events";
-    const EXAMPLE: &'static str = "62/s";
-    const UNITS: &'static [(&'static str, u64)] = &[("/s", 1_000_000)];
-    const FINEST: &'static str = "one event in a million seconds";
-    fn from_canonical(count: u64) -> Frequency {
-        Frequency(count)
     }
 }
 
