@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use narrows_core::component::{Kind, Parameter, Settings, Spec, Value};
+use narrows_core::edge;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::congestion_point;
 use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
@@ -18,7 +19,6 @@ use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::network::{self, LinkClass, Pool};
 use crate::experiment::quantity::{Quantity, Room};
-use crate::experiment::selector::CongestionPoint;
 use narrows_plan::{CongestionPoint as Point, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope};
 
 mod bridge;
@@ -155,89 +155,76 @@ registry! {
 /// What a class of links resolves to.
 #[derive(Clone, Debug)]
 struct LinkSpec {
-    rate: Rate,
-    delay: Span,
-    /// What of `delay` is a host's stack.
-    stack: Span,
-    limit: Limit,
+    /// As it will be, but for its ends and what they decide.
+    link: Link,
     /// Memory of the switch that its ports draw on.
     pool: Option<PoolConfig>,
-    aqm: Option<AqmConfig>,
-    congestion_point: Option<Qcn>,
-    scheduler: Option<Scheduler>,
-    /// In units of 2⁻³².
-    loss: u32,
-    loss_of: LossOf,
-    bridge: Option<bridge::Bridge>,
-    /// Of a host's own port.
-    jitter: Span,
+    /// Values of the parameters of a congestion point, and of an edge pair: some follow from the link.
+    congestion_point: Option<Vec<Value>>,
+    bridge: Option<Vec<Value>>,
 }
 
 impl LinkSpec {
     /// Tail drop without bound, at this rate and delay.
-    const fn plain(rate: Rate, delay: Span) -> LinkSpec {
-        let (stack, jitter) = (Span::ZERO, Span::ZERO);
-        LinkSpec {
-            rate,
-            delay,
-            stack,
-            limit: Limit::Unlimited,
-            pool: None,
-            aqm: None,
-            congestion_point: None,
-            scheduler: None,
-            loss: 0,
-            loss_of: LossOf::All,
-            bridge: None,
-            jitter,
-        }
+    fn plain(rate: Rate, delay: Span) -> LinkSpec {
+        let link = Link::new("", (0, 0), Role::Fabric, rate, delay);
+        LinkSpec { link, pool: None, congestion_point: None, bridge: None }
+    }
+
+    /// Tail drop beyond so many packets.
+    fn limited(packets: u64, rate: Rate, delay: Span) -> LinkSpec {
+        let mut spec = LinkSpec::plain(rate, delay);
+        spec.link.limit = Limit::Packets(Packets::new(packets));
+        spec
     }
 
     /// This, with what a class says.
     fn with(&self, class: &LinkClass) -> Judged<LinkSpec> {
         let mut spec = self.clone();
         if let Some(rate) = &class.rate {
-            spec.rate = rate.value.0;
-            if spec.rate.as_bps() == 0 {
+            spec.link.rate = rate.value.0;
+            if spec.link.rate.as_bps() == 0 {
                 return Err(Problem::zero("the rate of a link").at(&rate.span));
             }
-            bounded("the rate of a link", rate, spec.rate, MAX_RATE)?;
+            bounded("the rate of a link", rate, spec.link.rate, MAX_RATE)?;
         }
         if let Some(delay) = &class.delay {
-            spec.delay = delay.value.0;
-            bounded("the delay of a link", delay, spec.delay, Span::from_secs(60))?;
+            spec.link.delay = delay.value.0;
+            bounded("the delay of a link", delay, spec.link.delay, Span::from_secs(60))?;
         }
         if let Some(limit) = &class.limit {
-            spec.limit = limit_of(limit)?;
+            spec.link.limit = limit_of(limit)?;
             spec.pool = None;
         }
         if let Some(pool) = &class.pool {
             spec.pool = Some(pool_of(pool)?);
         }
         if let Some(aqm) = &class.aqm {
-            spec.aqm = controller::aqm(aqm)?;
+            spec.link.aqm = controller::aqm(aqm)?;
         }
         if let Some(point) = &class.congestion_point {
-            spec.congestion_point = qcn_of(point)?;
+            let of = controller::chosen("congestion point", congestion_point::SPECS, &point.value.0, &point.span)?;
+            spec.congestion_point = of.map(|(_, values)| values);
         }
         if let Some(scheduler) = &class.scheduler {
-            spec.scheduler = scheduler_of(&scheduler.value)?;
+            spec.link.scheduler = scheduler_of(&scheduler.value)?;
         }
         if let Some(loss) = &class.loss {
             if loss.0 >= 1.0 {
                 return Err(Problem::out_of_range("the loss of a link", loss.0, "0", "below 1").at(&loss.span));
             }
-            spec.loss = u32::try_from(loss.scaled(32)).unwrap_or(u32::MAX);
+            spec.link.loss = u32::try_from(loss.scaled(32)).unwrap_or(u32::MAX);
         }
         if let Some(loss_of) = class.loss_of {
-            spec.loss_of = match loss_of {
+            spec.link.loss_of = match loss_of {
                 network::LossOf::All => LossOf::All,
                 network::LossOf::Data => LossOf::Data,
                 network::LossOf::Unprotected => LossOf::Unprotected,
             };
         }
         if let Some(bridge) = &class.bridge {
-            spec.bridge = bridge::bridge_of(bridge)?;
+            let of = controller::chosen("edge function", edge::SPECS, &bridge.value.0, &bridge.span)?;
+            spec.bridge = of.map(|(_, values)| values);
         }
         Ok(spec)
     }
@@ -307,46 +294,28 @@ fn hot_share(pool: PoolConfig, shares: u64) -> u128 {
     u128::from(pool.size.get()) * alpha / (alpha + one)
 }
 
-/// A congestion point whose set point may follow from its port.
-#[derive(Clone, Copy, Debug)]
-struct Qcn {
-    set_point: Option<Bytes>,
-    weight: u8,
-    sample_base: Bytes,
-    scope: Scope,
-}
-
 /// The default set point for each 10 Gbit/s.
 const SET_POINT_AT_10_GBPS: u64 = 33_000;
 
-impl Qcn {
-    /// At a port: its own set point is below the threshold of its marking, so that it acts first.
-    fn at(self, rate: Rate, aqm: Option<AqmConfig>) -> Point {
-        let marks_at = match aqm {
-            Some(AqmConfig::Threshold(law)) => match law.mark_at {
-                Size::Packets(packets) => packets.get() * FULL_PACKET,
-                Size::Bytes(bytes) => bytes.get(),
-            },
-            _ => u64::MAX,
-        };
-        let usual = Bytes::new(rate.scaled(SET_POINT_AT_10_GBPS, Rate::from_gbps(10).as_bps()).as_bps());
-        let set_point = self.set_point.unwrap_or(usual.min(Bytes::new(marks_at / 2)).max(Bytes::new(FULL_PACKET)));
-        let sampling = CongestionPointConfig { set_point, weight: self.weight, sample_base: self.sample_base };
-        Point { sampling, scope: self.scope }
-    }
-}
-
-fn qcn_of(written: &Located<CongestionPoint>) -> Judged<Option<Qcn>> {
-    let chosen = controller::chosen("congestion point", congestion_point::SPECS, &written.value.0, &written.span)?;
-    Ok(chosen.map(|(spec, values)| {
-        let settings = Settings::new(spec.parameters, &values);
-        Qcn {
-            set_point: settings.bytes_or_auto("set-point"),
-            weight: u8::try_from(settings.count("weight")).unwrap_or(u8::MAX),
-            sample_base: settings.bytes("sample-base"),
-            scope: if settings.choice("notify") == "tor" { Scope::Tor } else { Scope::SourceDatacenter },
-        }
-    }))
+/// The congestion point with these values at a port. Its default set point is below the threshold of the port's
+/// marking, so that it acts first.
+fn qcn_at(values: &[Value], rate: Rate, aqm: Option<AqmConfig>) -> Point {
+    let settings = Settings::new(congestion_point::SPECS[0].parameters, values);
+    let marks_at = match aqm {
+        Some(AqmConfig::Threshold(law)) => match law.mark_at {
+            Size::Packets(packets) => packets.get() * FULL_PACKET,
+            Size::Bytes(bytes) => bytes.get(),
+        },
+        _ => u64::MAX,
+    };
+    let usual = Bytes::new(rate.scaled(SET_POINT_AT_10_GBPS, Rate::from_gbps(10).as_bps()).as_bps());
+    let usual = usual.min(Bytes::new(marks_at / 2)).max(Bytes::new(FULL_PACKET));
+    let sampling = CongestionPointConfig {
+        set_point: settings.bytes_or_auto("set-point").unwrap_or(usual),
+        weight: u8::try_from(settings.count("weight")).unwrap_or(u8::MAX),
+        sample_base: settings.bytes("sample-base"),
+    };
+    Point { sampling, scope: if settings.choice("notify") == "tor" { Scope::Tor } else { Scope::SourceDatacenter } }
 }
 
 fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
@@ -439,40 +408,16 @@ impl Builder {
     fn link(&mut self, from: u32, to: u32, role: Role, spec: &LinkSpec) {
         let name = |node: u32| &self.graph.nodes[node as usize].name;
         let name = format!("{}->{}", name(from), name(to));
-        let LinkSpec {
-            rate,
-            delay,
-            stack,
-            limit,
-            pool,
-            aqm,
-            congestion_point,
-            scheduler,
-            loss,
-            loss_of,
-            bridge,
-            jitter,
-        } = spec.clone();
-        let pooled = pool.is_some();
-        let watched = false;
+        let plain = spec.link.clone();
         let link = Link {
             name,
             from,
             to,
-            rate,
-            delay,
-            stack,
             role,
-            limit,
-            pooled,
-            aqm,
-            congestion_point: congestion_point.map(|point| point.at(rate, aqm)),
-            scheduler,
-            loss,
-            loss_of,
-            bridge: bridge.map(|bridge| bridge.at(rate, delay)),
-            jitter,
-            watched,
+            pooled: spec.pool.is_some(),
+            congestion_point: spec.congestion_point.as_ref().map(|values| qcn_at(values, plain.rate, plain.aqm)),
+            bridge: spec.bridge.as_ref().map(|values| bridge::at(values, plain.rate, plain.delay)),
+            ..plain
         };
         self.graph.links.push(link);
     }
@@ -480,11 +425,13 @@ impl Builder {
     /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port is an unbounded FIFO.
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
         let Stack { tx, rx, jitter } = self.stack;
-        let LinkSpec { loss, loss_of, bridge, .. } = spec.clone();
-        let plain = LinkSpec::plain(spec.rate, spec.delay + tx);
-        let own = LinkSpec { stack: tx, loss, loss_of, bridge, jitter, ..plain };
+        let Link { rate, delay, loss, loss_of, .. } = spec.link;
+        let mut own = LinkSpec { bridge: spec.bridge.clone(), ..LinkSpec::plain(rate, delay + tx) };
+        own.link = Link { stack: tx, loss, loss_of, jitter, ..own.link };
         self.link(host, switch, Role::Host, &own);
-        self.link(switch, host, Role::Edge, &LinkSpec { delay: spec.delay + rx, stack: rx, ..spec.clone() });
+        let mut back = spec.clone();
+        (back.link.delay, back.link.stack) = (delay + rx, rx);
+        self.link(switch, host, Role::Edge, &back);
     }
 
     /// Joins two switches, both directions alike.

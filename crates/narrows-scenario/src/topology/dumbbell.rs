@@ -1,8 +1,7 @@
 //! A dumbbell: hosts `left-1` … on `switch-left`, `right-1` … on `switch-right`, one fabric link between the switches.
 
 use narrows_core::component::Parameter;
-use narrows_core::queue::Limit;
-use narrows_core::units::{Packets, Rate, Span};
+use narrows_core::units::{Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,10 +40,7 @@ impl Network for Dumbbell {
 
     fn resolve(&self, _: &mut Named) -> Judged<Graph> {
         let pairs = count(&PAIRS, self.pairs.as_ref())?;
-        let base = LinkSpec {
-            limit: Limit::Packets(Packets::new(100)),
-            ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5))
-        };
+        let base = LinkSpec::limited(100, Rate::from_gbps(1), Span::from_us(5));
         let fabric = base.with(&self.fabric)?;
         let edge = fabric.with(edge_class(&self.edge)?)?;
         let mut builder = Builder::new(Stack::of(&self.host, 0)?);

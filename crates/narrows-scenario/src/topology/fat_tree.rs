@@ -5,8 +5,7 @@
 //! 1 over all pods.
 
 use narrows_core::component::Parameter;
-use narrows_core::queue::Limit;
-use narrows_core::units::{Packets, Rate, Span};
+use narrows_core::units::{Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -52,10 +51,7 @@ impl Network for FatTree {
             return Err(Problem::new(format!("k is {k}, which is odd"), "choose an even number").at(&at.span));
         }
         let half = k / 2;
-        let base = LinkSpec {
-            limit: Limit::Packets(Packets::new(100)),
-            ..LinkSpec::plain(Rate::from_gbps(10), Span::from_us(1))
-        };
+        let base = LinkSpec::limited(100, Rate::from_gbps(10), Span::from_us(1));
         let fabric = base.with(&self.fabric)?;
         let edge_spec = fabric.with(edge_class(&self.edge)?)?;
         let mut builder = Builder::new(Stack::of(&self.host, 0)?);

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::component::Parameter;
-use narrows_core::queue::Limit;
-use narrows_core::units::{Packets, Rate, Span};
+use narrows_core::units::{Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -121,17 +120,11 @@ impl Network for Written {
     }
 
     fn resolve(&self, named: &mut Named) -> Judged<Graph> {
-        let base = LinkSpec {
-            limit: Limit::Packets(Packets::new(100)),
-            ..LinkSpec::plain(Rate::from_gbps(1), Span::from_us(5))
-        };
+        let base = LinkSpec::limited(100, Rate::from_gbps(1), Span::from_us(5));
         let fabric = base.with(&self.fabric)?;
         let edge = edge_class(&self.edge)?;
-        let wan = LinkSpec {
-            limit: Limit::Packets(Packets::new(10_000)),
-            ..LinkSpec::plain(Rate::from_gbps(1), Span::from_ms(5))
-        }
-        .with(without_pool(&self.wan, "on a WAN link")?)?;
+        let wan = LinkSpec::limited(10_000, Rate::from_gbps(1), Span::from_ms(5))
+            .with(without_pool(&self.wan, "on a WAN link")?)?;
         let mut builder = Builder::new(Stack::of(&self.host, 0)?);
         let mut names: BTreeMap<String, u32> = BTreeMap::new();
         let mut take = |name: &str, at: &Located<String>| -> Judged<()> {

@@ -7,8 +7,7 @@
 //! are told apart by their place: `leaf-1->spine-1#2`.
 
 use narrows_core::component::{Kind, Parameter, Value};
-use narrows_core::queue::Limit;
-use narrows_core::units::{Packets, Rate, Span};
+use narrows_core::units::{Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -124,14 +123,11 @@ impl Network for LeafSpine {
             return Err(Problem::too_many("links between leaves and spines", all, MAX_UPLINKS).at(&at.span));
         }
 
-        let base = LinkSpec {
-            limit: Limit::Packets(Packets::new(100)),
-            ..LinkSpec::plain(Rate::from_gbps(10), Span::from_us(1))
-        };
+        let base = LinkSpec::limited(100, Rate::from_gbps(10), Span::from_us(1));
         let mut fabric = base.with(&self.fabric)?;
         let edge = fabric.with(edge_class(&self.edge)?)?;
         match (&self.fabric.rate, &self.oversubscription) {
-            (None, _) => fabric.rate = self.uplink_rate(hosts, edge.rate, uplinks)?,
+            (None, _) => fabric.link.rate = self.uplink_rate(hosts, edge.link.rate, uplinks)?,
             (Some(_), None) => {}
             (Some(rate), Some(_)) => {
                 return Err(Problem::not_here("rate", "in `fabric` beside `oversubscription`").at(&rate.span));

@@ -6,8 +6,8 @@
 //! WAN port has a buffer apart.
 
 use narrows_core::component::Parameter;
-use narrows_core::queue::{Limit, PoolConfig};
-use narrows_core::units::{Bytes, Packets, Rate, Span};
+use narrows_core::queue::PoolConfig;
+use narrows_core::units::{Bytes, Rate, Span};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,8 +64,7 @@ impl Network for TwoDatacenters {
         let fabric = LinkSpec { pool: Some(POOL), ..LinkSpec::plain(gigabit, Span::from_us(5)) }.with(&self.fabric)?;
         let edge = fabric.with(edge_class(&self.edge)?)?;
         let wan =
-            LinkSpec { limit: Limit::Packets(Packets::new(10_000)), ..LinkSpec::plain(gigabit, Span::from_us(4_890)) }
-                .with(without_pool(&self.wan, "on a WAN link")?)?;
+            LinkSpec::limited(10_000, gigabit, Span::from_us(4_890)).with(without_pool(&self.wan, "on a WAN link")?)?;
 
         let mut builder = Builder::new(Stack::of(&self.host, 45)?);
         let sites = [(1, 'a'), (2, 'b')];
@@ -100,6 +99,9 @@ impl Network for TwoDatacenters {
 
 #[cfg(test)]
 mod tests {
+    use narrows_core::queue::Limit;
+    use narrows_core::units::Packets;
+
     use super::*;
 
     fn path_delay(graph: &Graph, names: &[&str]) -> Span {
