@@ -157,54 +157,37 @@ pub enum Sizing {
     Linux6,
 }
 
+/// A field of `$base` as it is said, by what is taken of what is said; as it is there if nothing is.
+macro_rules! over {
+    ($own:ident over $base:ident: $($($field:ident),* => |$said:ident| $value:expr;)*) => {{
+        let mut all = $base;
+        $($(if let Some($said) = &$own.$field {
+            all.$field = $value;
+        })*)*
+        all
+    }};
+}
+
 impl Host {
     /// `base` with what is said here.
     pub fn over(&self, base: Profile) -> Profile {
-        macro_rules! quantity {
-            ($field:ident) => {
-                self.$field.as_ref().map_or(base.$field, |said| said.value.0)
-            };
-        }
-        macro_rules! plain {
-            ($field:ident) => {
-                self.$field.as_ref().map_or(base.$field, |said| said.value)
-            };
-        }
-        Profile {
-            initial_window: quantity!(initial_window),
-            min_rto: quantity!(min_rto),
-            initial_rto: quantity!(initial_rto),
-            max_rto: quantity!(max_rto),
-            min_rto_is_total: self.min_rto_is_total.unwrap_or(base.min_rto_is_total),
-            loss_detection: self.loss_detection.map_or(base.loss_detection, |said| match said {
+        over! { self over base:
+            initial_window, min_rto, initial_rto, max_rto, delayed_ack, receive_offload_gap, small_queue,
+            small_queue_bytes, sack_compression => |said| said.value.0;
+            ack_every, quick_acks, offload_segments, receive_offload_segments => |said| said.value;
+            min_rto_is_total, tail_loss_probe, early_retransmit, undo, restart_after_idle, acks_window_growth,
+            push_bursts => |said| *said;
+            loss_detection => |said| match said {
                 Detection::DuplicateAcks => LossDetection::DuplicateAcks,
                 Detection::Rack => LossDetection::Rack,
-            }),
-            tail_loss_probe: self.tail_loss_probe.unwrap_or(base.tail_loss_probe),
-            early_retransmit: self.early_retransmit.unwrap_or(base.early_retransmit),
-            undo: self.undo.unwrap_or(base.undo),
-            ack_every: plain!(ack_every),
-            delayed_ack: quantity!(delayed_ack),
-            quick_acks: plain!(quick_acks),
-            restart_after_idle: self.restart_after_idle.unwrap_or(base.restart_after_idle),
-            offload_segments: plain!(offload_segments),
-            receive_offload_segments: plain!(receive_offload_segments),
-            receive_offload_gap: quantity!(receive_offload_gap),
-            host_pacing: self
-                .host_pacing
-                .as_ref()
-                .map_or(base.host_pacing, |said| Some((said.slow_start.value, said.avoidance.value))),
-            small_queue: quantity!(small_queue),
-            small_queue_bytes: quantity!(small_queue_bytes),
-            receive_buffer: self.receive_buffer.as_ref().map_or(base.receive_buffer, |said| said.value.0.get()),
-            acks_window_growth: self.acks_window_growth.unwrap_or(base.acks_window_growth),
-            push_bursts: self.push_bursts.unwrap_or(base.push_bursts),
-            burst_sizing: self.burst_sizing.map_or(base.burst_sizing, |said| match said {
+            };
+            host_pacing => |said| Some((said.slow_start.value, said.avoidance.value));
+            receive_buffer => |said| said.value.0.get();
+            burst_sizing => |said| match said {
                 Sizing::Linux49 => BurstSizing::Linux49,
                 Sizing::Linux6 => BurstSizing::Linux6,
-            }),
-            sack_compression: quantity!(sack_compression),
-            near_source: self.near_source.as_ref().map_or(base.near_source, |said| said.value.resolved()),
+            };
+            near_source => |said| said.value.resolved();
         }
     }
 }
@@ -223,20 +206,13 @@ impl NearSource {
 impl ReactionPoint {
     /// `base` with what is said here.
     fn over(&self, base: near_source::ReactionPoint) -> near_source::ReactionPoint {
-        let rate = |said: &Option<Located<Quantity<Rate>>>, base| {
-            said.as_ref().map_or(base, |said| near_source::Step::Fixed(said.value.0))
-        };
-        near_source::ReactionPoint {
-            byte_cycle: self.byte_cycle.as_ref().map_or(base.byte_cycle, |said| said.value.0),
-            timer: self.timer.as_ref().map_or(base.timer, |said| said.value.0),
-            active: rate(&self.active, base.active),
-            hyper_active: rate(&self.hyper_active, base.hyper_active),
-            floor: rate(&self.floor, base.floor),
-            start: self.start.as_ref().map_or(base.start, |said| match said {
+        over! { self over base:
+            byte_cycle, timer, forget => |said| said.value.0;
+            active, hyper_active, floor => |said| near_source::Step::Fixed(said.value.0);
+            start => |said| match said {
                 Start::LineRate => near_source::Start::LineRate,
                 Start::Recent(span) => near_source::Start::Recent(span.value.0),
-            }),
-            forget: self.forget.as_ref().map_or(base.forget, |said| said.value.0),
+            };
         }
     }
 }
