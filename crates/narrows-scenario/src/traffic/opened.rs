@@ -1,6 +1,5 @@
 //! How many connections each host opens: their numbers have 20 bits for it.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use narrows_core::app::Rounds;
@@ -8,7 +7,7 @@ use narrows_core::units::Time;
 
 use crate::error::{Judged, Problem};
 use crate::offered::{flows_per_second, rounds};
-use narrows_plan::{Connections, Graph, Pairs, Pattern, Traffic};
+use narrows_plan::{Connections, FlowStart, Graph, Pairs, Pattern, Traffic};
 
 /// Most connections that one host opens in a run.
 pub(crate) const MAX_CONNECTIONS: u32 = 1 << 20;
@@ -27,10 +26,7 @@ impl<'a> Opened<'a> {
     /// Adds what stands at this place; refuses more than a host can number.
     pub(crate) fn add(&mut self, traffic: &[Traffic], end: Time, span: &Range<usize>) -> Judged<()> {
         for kind in traffic {
-            match kind.connections {
-                Connections::Fresh | Connections::FreshEstablished => self.add_fresh(&kind.pattern, end),
-                Connections::Persistent { pool } => self.add_pools(&kind.pattern, f64::from(pool)),
-            }
+            self.add_kind(kind, end);
         }
         // Six standard deviations of a Poisson count: what is let through does not fail by chance.
         let most = MAX_CONNECTIONS - 6 * MAX_CONNECTIONS.isqrt();
@@ -43,68 +39,40 @@ impl<'a> Opened<'a> {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn add_fresh(&mut self, pattern: &Pattern, end: Time) {
-        match pattern {
+    fn add_kind(&mut self, kind: &Traffic, end: Time) {
+        let pool = match kind.connections {
+            Connections::Fresh | Connections::FreshEstablished => None,
+            Connections::Persistent { pool } => Some(f64::from(pool)),
+        };
+        match &kind.pattern {
             Pattern::Open(open) => {
                 let flows = flows_per_second(open) * end.as_ps() as f64 / 1e12;
                 let asked = open.request.is_some();
                 match &open.pairs {
                     Pairs::Listed(listed) => {
-                        let share = flows / listed.len().max(1) as f64;
+                        let each = pool.unwrap_or(flows / listed.len().max(1) as f64);
                         for (source, destination) in listed {
-                            self.count[(if asked { *destination } else { *source }) as usize] += share;
-                        }
-                    }
-                    Pairs::Between { sources, destinations } => {
-                        let openers = if asked { destinations } else { sources };
-                        for opener in openers {
-                            self.count[*opener as usize] += flows / openers.len() as f64;
-                        }
-                    }
-                }
-            }
-            Pattern::List(list) => {
-                for flow in list {
-                    let opener = if flow.request.is_some() { flow.destination } else { flow.source };
-                    self.count[opener as usize] += 1.0;
-                }
-            }
-            Pattern::App(kind) => self.add_pairs(kind.rounds(), rounds(kind.rounds(), end)),
-        }
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
-    fn add_pools(&mut self, pattern: &Pattern, pool: f64) {
-        match pattern {
-            Pattern::Open(open) => {
-                let asked = open.request.is_some();
-                match &open.pairs {
-                    Pairs::Listed(listed) => {
-                        for (source, destination) in listed {
-                            self.count[(if asked { *destination } else { *source }) as usize] += pool;
+                            self.count[(if asked { *destination } else { *source }) as usize] += each;
                         }
                     }
                     Pairs::Between { sources, destinations } => {
                         let (openers, peers) = if asked { (destinations, sources) } else { (sources, destinations) };
-                        for opener in openers {
-                            self.count[*opener as usize] += pool * peers.len() as f64;
-                        }
+                        let each = pool.map_or(flows / openers.len() as f64, |pool| pool * peers.len() as f64);
+                        openers.iter().for_each(|opener| self.count[*opener as usize] += each);
                     }
                 }
             }
             Pattern::List(list) => {
-                let pairs: BTreeSet<(u32, u32)> = list
-                    .iter()
-                    .map(|flow| match flow.request {
-                        Some(_) => (flow.destination, flow.source),
-                        None => (flow.source, flow.destination),
-                    })
-                    .collect();
-                for (opener, _) in pairs {
-                    self.count[opener as usize] += pool;
+                let mut pairs: Vec<(u32, u32)> = list.iter().map(FlowStart::ends).collect();
+                if pool.is_some() {
+                    pairs.sort_unstable();
+                    pairs.dedup();
                 }
+                pairs.into_iter().for_each(|(opener, _)| self.count[opener as usize] += pool.unwrap_or(1.0));
             }
-            Pattern::App(kind) => self.add_pairs(kind.rounds(), pool),
+            Pattern::App(kind) => {
+                self.add_pairs(kind.rounds(), pool.unwrap_or_else(|| rounds(kind.rounds(), end)));
+            }
         }
     }
 
