@@ -32,57 +32,59 @@ const PLAIN: Spec = Spec {
     parameters: &[],
 };
 
+const fn parameter(name: &'static str, kind: Kind, default: Value, range: Option<(u64, u64)>) -> Parameter {
+    Parameter { name, kind, default, range, about: "" }
+}
+
 const VEGAS: &[Parameter] = &[
-    Parameter {
-        name: "alpha",
-        kind: Kind::Packets,
-        default: Value::Packets(Packets::new(2)),
-        range: Some((1, 1_000)),
-        about: "",
-    },
-    Parameter {
-        name: "beta",
-        kind: Kind::Packets,
-        default: Value::Packets(Packets::new(4)),
-        range: Some((1, 1_000)),
-        about: "",
-    },
+    parameter("alpha", Kind::Packets, Value::Packets(Packets::new(2)), Some((1, 1_000))),
+    parameter("beta", Kind::Packets, Value::Packets(Packets::new(4)), Some((1, 1_000))),
 ];
 
+const A_SECOND: Option<(u64, u64)> = Some((Span::from_us(1).as_ps(), Span::from_secs(1).as_ps()));
+
 const GEMINI: &[Parameter] = &[
-    Parameter {
-        name: "beta",
-        kind: Kind::Real { bits: 10 },
-        default: Value::Real(205),
-        range: Some((1, 1_024)),
-        about: "",
-    },
-    Parameter {
-        name: "t",
-        kind: Kind::Span,
-        default: Value::Span(Span::from_ms(5)),
-        range: Some((Span::from_us(1).as_ps(), Span::from_secs(1).as_ps())),
-        about: "",
-    },
-    Parameter { name: "k", kind: Kind::Packets, default: Value::Auto, range: Some((1, 100_000)), about: "" },
-    Parameter { name: "delay", kind: Kind::Switch, default: Value::Switch(true), range: None, about: "" },
-    Parameter {
-        name: "growth",
-        kind: Kind::Choice(&["fresh", "frozen"]),
-        default: Value::Choice(0),
-        range: None,
-        about: "",
-    },
+    parameter("beta", Kind::Real { bits: 10 }, Value::Real(205), Some((1, 1_024))),
+    parameter("t", Kind::Span, Value::Span(Span::from_ms(5)), A_SECOND),
+    parameter("k", Kind::Packets, Value::Auto, Some((1, 100_000))),
+    parameter("delay", Kind::Switch, Value::Switch(true), None),
+    parameter("growth", Kind::Choice(&["fresh", "frozen"]), Value::Choice(0), None),
 ];
 
 /// Expands with the tests' controllers.
 pub(crate) fn expand(text: &str, overrides: &Overrides) -> Result<Experiment, Box<Error>> {
-    let limits = &Limits::default();
-    Loader { file: "experiment.toml", name: "test", folder: None, overrides, limits, controllers: CONTROLLERS }
-        .expand(text.to_owned())
+    expand_in(None, text, overrides, &Limits::default())
 }
 
-/// The same, of a text that is right.
+/// The same, for a file in a folder and a machine with these limits.
+fn expand_in(
+    folder: Option<&Path>,
+    text: &str,
+    overrides: &Overrides,
+    limits: &Limits,
+) -> Result<Experiment, Box<Error>> {
+    let loader = Loader { file: "experiment.toml", name: "test", folder, overrides, limits, controllers: CONTROLLERS };
+    loader.expand(text.to_owned())
+}
+
+/// What is said of a text that is refused.
+fn refused(text: &str) -> String {
+    match expand(text, &Overrides::default()) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => error.render(),
+    }
+}
+
+/// What is said of a text each time one of its parts is replaced by another.
+fn all_refused(text: &str, cases: &[(&str, &str)]) -> String {
+    let one = |(from, to): &(&str, &str)| {
+        assert!(text.contains(from), "nothing to replace: {from}");
+        refused(&text.replacen(from, to, 1)) + "\n"
+    };
+    cases.iter().map(one).collect()
+}
+
+/// The plans of a text that is right.
 pub(crate) fn plans(text: &str) -> Vec<narrows_plan::Plan> {
     expand(text, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render())).plans
 }

@@ -28,13 +28,6 @@ end = "1s"
     )
 }
 
-fn refused(text: &str) -> String {
-    match expand(text, &Overrides::default()) {
-        Ok(_) => panic!("accepted: {text}"),
-        Err(error) => error.render(),
-    }
-}
-
 #[test]
 fn parallel_links_have_names_of_their_own() {
     let ends = r#"ends = ["s1", "s2"]"#;

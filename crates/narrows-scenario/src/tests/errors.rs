@@ -25,21 +25,8 @@ set = { "fabric.aqm.threshold.mark-at" = "50pkt" }
 end = "10s"
 "#;
 
-/// What is said of `RIGHT` with one text replaced by another.
-fn said(from: &str, to: &str) -> String {
-    assert!(RIGHT.contains(from), "nothing to replace: {from}");
-    let text = RIGHT.replacen(from, to, 1);
-    match expand(&text, &Overrides::default()) {
-        Ok(_) => panic!("accepted: {to}"),
-        Err(error) => error.render(),
-    }
-}
-
 fn all_said(cases: &[(&str, &str)]) -> String {
-    cases.iter().fold(String::new(), |mut all, (from, to)| {
-        let _ = writeln!(all, "{}", said(from, to));
-        all
-    })
+    all_refused(RIGHT, cases)
 }
 
 #[test]
@@ -192,7 +179,7 @@ fn paths() {
 
 #[test]
 fn axes_that_set_the_same() {
-    let sweep = |axes: &str| said("[run]", &format!("[sweep]\n{axes}\n[run]"));
+    let sweep = |axes: &str| refused(&RIGHT.replacen("[run]", &format!("[sweep]\n{axes}\n[run]"), 1));
     insta::assert_snapshot!(
         [
             "\"fabric.delay, wan.delay\" = [\"5us\", \"6us\"]\n\"wan.delay\" = [\"1ms\", \"2ms\"]",
@@ -281,7 +268,7 @@ fn classes() {
         ("arrivals", &class("\"gold\"")),
     ]);
     let third = RIGHT.replacen(room, &two, 1).replacen("arrivals", &class("2"), 1);
-    let _ = writeln!(all, "{}", expand(&third, &Overrides::default()).unwrap_err().render());
+    let _ = writeln!(all, "{}", refused(&third));
     insta::assert_snapshot!(all);
 }
 
@@ -304,26 +291,24 @@ end = "1s"
 "#;
     assert!(plans(graph)[0].network.links.iter().any(|link| link.bridge.is_some()));
     assert_eq!(plans(&graph.replace("bridge = { dcib = {} }", "bridge = \"dcib\"")), plans(graph));
-    let mut all = String::new();
-    for (from, to) in [
-        ("dcib = {}", "dcib = { share = 0 }"),
-        ("dcib = {}", "dcib = { share = 1.5 }"),
-        ("dcib = {}", "dcib = { repairs = 16 }"),
-        ("dcib = {}", "dcib = { store = \"1KB\" }"),
-        ("dcib = {}", "dcib = { hold = \"0s\" }"),
-        ("dcib = {}", "dcib = { round-trip = \"2min\" }"),
-        ("dcib = {}", "dcib = { hiding = \"hush\" }"),
-        ("dcib = {}", "dcib = { clones = 3 }"),
-        ("bridge = { dcib = {} }", "bridge = \"dcip\""),
-        ("loss-of = \"data\"", "loss-of = \"syn\""),
-        ("edge = { ", "edge = { bridge = { dcib = {} }, "),
-        ("forward = {}", "forward = { bridge = \"none\" }"),
-        ("edge = { ", "edge = { scheduler = { drr = { weights = [1, 1] } }, "),
-    ] {
-        assert!(graph.contains(from), "{from}");
-        let _ = writeln!(all, "{}", expand(&graph.replacen(from, to, 1), &Overrides::default()).unwrap_err().render());
-    }
-    insta::assert_snapshot!(all);
+    insta::assert_snapshot!(all_refused(
+        graph,
+        &[
+            ("dcib = {}", "dcib = { share = 0 }"),
+            ("dcib = {}", "dcib = { share = 1.5 }"),
+            ("dcib = {}", "dcib = { repairs = 16 }"),
+            ("dcib = {}", "dcib = { store = \"1KB\" }"),
+            ("dcib = {}", "dcib = { hold = \"0s\" }"),
+            ("dcib = {}", "dcib = { round-trip = \"2min\" }"),
+            ("dcib = {}", "dcib = { hiding = \"hush\" }"),
+            ("dcib = {}", "dcib = { clones = 3 }"),
+            ("bridge = { dcib = {} }", "bridge = \"dcip\""),
+            ("loss-of = \"data\"", "loss-of = \"syn\""),
+            ("edge = { ", "edge = { bridge = { dcib = {} }, "),
+            ("forward = {}", "forward = { bridge = \"none\" }"),
+            ("edge = { ", "edge = { scheduler = { drr = { weights = [1, 1] } }, "),
+        ]
+    ));
 }
 
 #[test]
@@ -355,37 +340,27 @@ cc = "cubic"
 end = "1s"
 "#;
     assert_eq!(plans(graph)[0].network.links.len(), 8);
-    let mut all = String::new();
-    for (from, to) in [
-        ("links = [{ ends = [\"s1\", \"s2\"] }]", ""),
-        ("ends = [\"s1\", \"s2\"]", "ends = [\"s1\", \"s3\"]"),
-        ("ends = [\"s1\", \"s2\"]", "ends = [\"s1\", \"s1\"]"),
-        ("{ name = \"s2\" }", "{ name = \"s1\" }"),
-        ("name = \"y\"", "name = \"x-1\""),
-        ("name = \"y\"", "name = \"y y\""),
-        ("to = \"y\"", "to = \"z\""),
-        ("to = \"y\"", "to = \"x-1\""),
-        ("size = \"1MB\"", "size = \"0B\""),
-        ("flows = {", "between = \"all\"\nflows = {"),
-    ] {
-        assert!(graph.contains(from), "{from}");
-        let _ = writeln!(all, "{}", expand(&graph.replacen(from, to, 1), &Overrides::default()).unwrap_err().render());
-    }
-    insta::assert_snapshot!(all);
+    insta::assert_snapshot!(all_refused(
+        graph,
+        &[
+            ("links = [{ ends = [\"s1\", \"s2\"] }]", ""),
+            ("ends = [\"s1\", \"s2\"]", "ends = [\"s1\", \"s3\"]"),
+            ("ends = [\"s1\", \"s2\"]", "ends = [\"s1\", \"s1\"]"),
+            ("{ name = \"s2\" }", "{ name = \"s1\" }"),
+            ("name = \"y\"", "name = \"x-1\""),
+            ("name = \"y\"", "name = \"y y\""),
+            ("to = \"y\"", "to = \"z\""),
+            ("to = \"y\"", "to = \"x-1\""),
+            ("size = \"1MB\"", "size = \"0B\""),
+            ("flows = {", "between = \"all\"\nflows = {"),
+        ]
+    ));
 }
 
 #[test]
 fn memory_is_bounded_by_the_caller() {
     let limits = &Limits { memory: Bytes::new(1_000_000) };
-    let loader = Loader {
-        file: "experiment.toml",
-        name: "test",
-        folder: None,
-        overrides: &Overrides::default(),
-        limits,
-        controllers: CONTROLLERS,
-    };
-    insta::assert_snapshot!(loader.expand(RIGHT.to_owned()).unwrap_err().render());
+    insta::assert_snapshot!(expand_in(None, RIGHT, &Overrides::default(), limits).unwrap_err().render());
 }
 
 #[test]
@@ -408,16 +383,8 @@ fn files_stand_beside_the_experiment() {
     let mut all = String::new();
     for file in ["down.cdf", "short.cdf", "absent.cdf", "../../Cargo.toml", "/etc/hostname", "not-utf8.cdf"] {
         let text = RIGHT.replacen("cdf = \"web-search\"", &format!("file = \"{file}\""), 1);
-        let (overrides, limits) = (&Overrides::default(), &Limits::default());
-        let loader = Loader {
-            file: "experiment.toml",
-            name: "test",
-            folder: Some(&folder),
-            overrides,
-            limits,
-            controllers: CONTROLLERS,
-        };
-        let _ = writeln!(all, "{}", loader.expand(text).unwrap_err().render());
+        let outcome = expand_in(Some(&folder), &text, &Overrides::default(), &Limits::default());
+        let _ = writeln!(all, "{}", outcome.unwrap_err().render());
     }
     insta::assert_snapshot!(all);
 }
