@@ -17,13 +17,8 @@ fn any_flow() -> impl Strategy<Value = FlowStart> {
     let ends = (0..2 * PAIRS, 0..2 * PAIRS).prop_filter("two hosts", |(source, destination)| source != destination);
     (0u64..400, ends, 1u64..400_000, prop::option::of(1u64..3_000)).prop_map(
         |(ms, (source, destination), size, request)| FlowStart {
-            at: at(Span::from_ms(ms)),
-            spread: Span::ZERO,
-            source,
-            destination,
-            size: Some(Bytes::new(size)),
-            stop: None,
             request: request.map(Bytes::new),
+            ..FlowStart::new(at(Span::from_ms(ms)), source, destination, Some(Bytes::new(size)))
         },
     )
 }
