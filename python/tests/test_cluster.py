@@ -127,7 +127,7 @@ def test_a_node_that_dies_costs_no_run(cluster, folder, local):
     (folder / "many.toml").write_text(LONGER)
     command = cluster.command(folder, "runs")
     until_some_are_finished(command, folder / "runs", 2)
-    until(lambda: len(cluster.tasks()) == 2, 10, why="both nodes work")  # between two tasks a process has no name
+    until(lambda: len(cluster.tasks()) >= 2, 10, why="both nodes work")  # between two tasks a process has no name
     cluster.kill(NODE)
     assert len(written(folder / "runs")) < RUNS
     said = finish(command)
