@@ -60,9 +60,9 @@ def expand(
 ) -> str:
     """JSON {name, title, seeds, plans, differences, warnings}.
 
-    A plan is {hash, version, arm, axes, declared, plan, controllers, summary} with controllers [{traffic, name, ecn,
-    parameters}], a difference {path, values: {arm: value}, declared}, a warning {text, help, schemes, plans}, where no
-    schemes stand for all.
+    A plan is {hash, version, arm, axes, declared, plan, draws, controllers, summary} with controllers [{traffic, name,
+    ecn, parameters}], a difference {path, values: {arm: value}, declared}, a warning {text, help, schemes, plans},
+    where no schemes stand for all.
     """
 
 def start(plan_json: str, seed: int, *, threads: int = 1) -> Run:

@@ -1,4 +1,3 @@
-import copy
 import itertools
 import json
 import os
@@ -11,12 +10,11 @@ import textwrap
 import time
 
 import pytest
-from conftest import CHECKOUT, TESTS, TWO_ARMS, children, said_by, until, until_gone
+from conftest import TESTS, TWO_ARMS, children, said_by, until, until_gone
 
 import narrows
 from narrows import api
 from narrows.experiment import Experiment, seeds_text
-from narrows.experiment.randomness import DRAWING, may_draw
 from narrows.results import mixed_versions, versions
 from narrows.runs.index import Index
 from narrows.runs.processes import Processes
@@ -138,8 +136,7 @@ def test_a_run_that_somebody_else_makes_is_waited_for(two_arms, folder):
     handle = api.run(two_arms)
     until(lambda: (handle.progress().finished, handle.progress().elsewhere) == (3, 1))
     assert not handle.done()
-    files = {path.stem: path.read_bytes() for path in store.folder(plan, 1).glob("*.parquet")}
-    store.write(plan, 2, files, store.manifest(plan, 1) | {"seed": 2})
+    copied(store, plan, 1, 2, seed=2)
     lock.release()
     assert [item.skipped for item in handle.finish()] == [False, False, True, False]
     assert (handle.progress().skipped, handle.progress().elsewhere) == (1, 0)
@@ -237,7 +234,7 @@ def test_runs_of_two_versions_are_said(two_arms, folder, monkeypatch):
         f"these results come from different versions of Narrows: two by {version}; "
         f"{other.entry.identifier} by 0.0.1-test"
     )
-    made_by(Store(folder / "runs"), before.entry.members[1].stored, 1, "0.0.1-test")
+    copied(Store(folder / "runs"), before.entry.members[1].stored, 1, 1, version="0.0.1-test")
     (notice,) = api.load("two").notices
     assert notice == (
         f"runs of 2 versions of Narrows are mixed ({version}: 1 run, 0.0.1-test: 1 run): `narrows run two.toml` makes "
@@ -255,15 +252,15 @@ def test_runs_of_an_edited_controller_are_told_apart_and_different_controllers_a
     assert versions([cubic, run(engine="2", cubic="c")]) == ["0.1.0+11111111", "0.1.0+22222222"]
 
 
-def made_by(store, plan, seed, version):
-    files = {path.stem: path.read_bytes() for path in store.folder(plan, seed).glob("*.parquet")}
-    store.write(plan, seed, files, store.manifest(plan, seed) | {"version": version, "seed": seed})
+def copied(store, plan, of, to, **changed):
+    """Writes a run's tables as those of another seed, with what is changed in that one's manifest."""
+    files = {path.stem: path.read_bytes() for path in store.folder(plan, of).glob("*.parquet")}
+    store.write(plan, to, files, (store.manifest(plan, to) or store.manifest(plan, of)) | changed)
 
 
 def copy_of_the_first_seed(store, plan):
     for seed in (2, 3):
-        files = {path.stem: path.read_bytes() for path in store.folder(plan, 1).glob("*.parquet")}
-        store.write(plan, seed, files, store.manifest(plan, seed))
+        copied(store, plan, 1, seed)
 
 
 def test_seeds_that_change_nothing_count_as_one(two_arms, folder):
@@ -278,37 +275,6 @@ def test_seeds_that_change_nothing_count_as_one(two_arms, folder):
     assert results.entry.seeds == (1,)
     assert results.frames.seeds == (1,)
     assert results.notices == ("seeds 2, 3 gave the same results as seed 1 in every plan: 3 seeds count as 1",)
-
-
-LINK = {"from": 0, "to": 1, "loss": 0, "jitter": 0, "aqm": {"threshold": {"mark-at": {"packets": 20}}}}
-FLOW = {"at": 0, "source": 0, "destination": 1, "size": None}
-PLAN = {
-    "network": {"nodes": [{}, {}], "links": [LINK, LINK | {"from": 1, "to": 0}]},
-    "traffic": [{"controller": {"name": "cubic"}, "pattern": {"list": [FLOW]}}],
-}
-
-
-def changed(where, key, value):
-    plan = copy.deepcopy(PLAN)
-    {"network": plan["network"], "link": plan["network"]["links"][0], "flow": plan["traffic"][0]["pattern"]["list"][0],
-     "traffic": plan["traffic"][0], "controller": plan["traffic"][0]["controller"]}[where][key] = value  # fmt: skip
-    return plan
-
-
-@pytest.mark.parametrize("change", [
-    ("link", "loss", 1), ("link", "jitter", 5), ("link", "aqm", {"red": {}}), ("link", "bridge", {}),
-    ("flow", "spread", 9), ("controller", "name", "bbr"), ("traffic", "pattern", {"open": {}}),
-    ("traffic", "pattern", {"incast": {"jitter": 5}}), ("network", "links", [LINK, LINK]),
-])  # fmt: skip
-def test_what_may_follow_the_seed_is_known(change):
-    assert not may_draw(PLAN)
-    assert not may_draw(changed("traffic", "pattern", {"all-to-all": {"hosts": [0, 1]}}))
-    assert may_draw(changed(*change))
-
-
-def test_the_controllers_that_draw_are_those_that_take_random_numbers():
-    sources = (CHECKOUT / "crates/narrows-core/src/cc").glob("*.rs")
-    assert {path.stem for path in sources if re.search(r"random: context\.random", path.read_text())} == DRAWING
 
 
 def test_the_worker_ends_with_its_parent(two_arms, folder):

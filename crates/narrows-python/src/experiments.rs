@@ -8,7 +8,7 @@ use narrows_plan::{NodeKind, Plan, Sources, Traffic};
 use narrows_scenario::differences::differences;
 use narrows_scenario::route::{NoPath, Routes};
 use narrows_scenario::summary::{LongFlow, Summary};
-use narrows_scenario::{Limits, Overrides, Warning, described, json_schema, load, registry};
+use narrows_scenario::{Limits, Overrides, Warning, described, json_schema, load, may_draw, registry};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -113,6 +113,7 @@ pub(crate) fn expand(
                 "axes": plan.axes,
                 "declared": plan.declared,
                 "plan": plan,
+                "draws": may_draw(plan),
                 "controllers": plan.traffic.iter().map(controller).collect::<Vec<_>>(),
                 "summary": Summary::of(plan, ESTIMATED_NS_PER_HOP),
             })

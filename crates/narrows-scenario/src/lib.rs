@@ -19,6 +19,7 @@ use narrows_core::units::Bytes;
 mod controller;
 pub mod differences;
 mod document;
+mod draws;
 mod error;
 mod expand;
 pub mod experiment;
@@ -36,6 +37,7 @@ pub mod units;
 mod warnings;
 
 pub use controller::{describe_value, described, parameter_value, real_text, shown};
+pub use draws::may_draw;
 pub use error::{Error, Problem};
 pub use expand::MAX_PLANS;
 pub use experiment::json_schema;

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from narrows import native
 from narrows.errors import BadInput, bad_input
 from narrows.experiment.plans import ABSENT, Pairs, apart, difference_from, plan_from
-from narrows.experiment.randomness import may_draw
 from narrows.experiment.seeds import chosen_seeds, seeds_text
 from narrows.runs.backends import Backend
 from narrows.tables import Tabular
@@ -87,7 +86,7 @@ class Experiment(Tabular):
     @property
     def remarks(self) -> tuple[str, ...]:
         """The warnings, and which plans give the same results with every seed."""
-        fixed = [plan.case for plan in self.plans if not may_draw(plan.body)] if len(self.seeds) > 1 else []
+        fixed = [plan.case for plan in self.plans if not plan.draws] if len(self.seeds) > 1 else []
         if not fixed:
             return self.warnings
         which = "these plans" if len(fixed) == len(self.plans) else ", ".join(fixed)

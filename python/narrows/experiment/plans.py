@@ -47,6 +47,8 @@ class Plan:
     declared: Pairs
     body: Mapping[str, Any]
     """What the simulator is given."""
+    draws: bool
+    """Whether it may draw random numbers; where it does not, every seed gives the same results."""
     controllers: tuple[ControllerUse, ...]
     """One per traffic entry, in the order of the file."""
     summary: Mapping[str, Any]
@@ -102,6 +104,7 @@ def plan_from(raw: Mapping[str, Any]) -> Plan:
         axes=_pairs(raw["axes"]),
         declared=_pairs(raw["declared"]),
         body=raw["plan"],
+        draws=bool(raw["draws"]),
         controllers=tuple(
             ControllerUse(use["traffic"], use["name"], use["ecn"], _pairs(use["parameters"]))
             for use in raw["controllers"]

@@ -1,0 +1,105 @@
+//! Whether anything in a plan follows its seed: where nothing does, every seed gives the same results.
+
+use std::collections::BTreeSet;
+
+use narrows_core::queue::AqmConfig;
+use narrows_core::units::Span;
+use narrows_plan::{Kind, Link, Pattern, Plan, Traffic};
+
+/// Controllers that draw random numbers themselves.
+const DRAWING: &[&str] = &["bbr"];
+
+/// Whether a plan may draw random numbers; `false` is certain.
+pub fn may_draw(plan: &Plan) -> bool {
+    let links = &plan.network.links;
+    let ways: BTreeSet<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
+    // In a tree there is no choice among paths.
+    let is_tree = links.len() == ways.len() && ways.len() + 2 <= 2 * plan.network.nodes.len();
+    !is_tree || links.iter().any(link_draws) || plan.traffic.iter().any(traffic_draws)
+}
+
+fn link_draws(link: &Link) -> bool {
+    let marks_at_random = link.aqm.is_some_and(|aqm| !matches!(aqm, AqmConfig::Threshold(_)));
+    let functions = link.scheduler.is_some() || link.congestion_point.is_some() || link.bridge.is_some();
+    link.loss > 0 || link.jitter > Span::ZERO || functions || marks_at_random
+}
+
+fn traffic_draws(traffic: &Traffic) -> bool {
+    let draws = match &traffic.pattern {
+        Pattern::Open(_) => true,
+        Pattern::List(flows) => flows.iter().any(|flow| flow.spread > Span::ZERO),
+        Pattern::App(Kind::Incast(incast)) => incast.mean_interarrival.is_some() || incast.jitter > Span::ZERO,
+        Pattern::App(Kind::AllToAll(_)) => false,
+    };
+    draws || DRAWING.contains(&traffic.controller.name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::tests::plans;
+
+    /// Nothing of it is random.
+    const TEXT: &str = r#"
+        [topology.dumbbell]
+        pairs = 2
+        fabric = { aqm = { threshold = { mark-at = "20pkt" } } }
+        [[traffic]]
+        long = {}
+        from = "left-*"
+        to = "right-*"
+        [[arm]]
+        name = "it"
+        cc = "cubic"
+        [run]
+        end = "1s"
+    "#;
+
+    #[test]
+    fn what_may_follow_the_seed_is_known() {
+        let draws = |from: &str, to: &str| {
+            assert!(TEXT.contains(from));
+            may_draw(&plans(&TEXT.replacen(from, to, 1))[0])
+        };
+        assert!(!draws("long = {}", "long = {}"));
+        let incast = "incast = { clients = \"right-1\", servers = \"left-*\", total = \"60KB\", repeats = 3";
+        let asks = |more: &str| {
+            let text = TEXT.replace("from = \"left-*\"", "").replace("to = \"right-*\"", "");
+            may_draw(&plans(&text.replace("long = {}", &format!("{incast}{more} }}")))[0])
+        };
+        assert!(!asks(""));
+        assert!(asks(", jitter = \"1ms\""));
+        for (from, to) in [
+            ("fabric = {", "fabric = { loss = 0.01,"),
+            ("long = {}", "long = { spread = \"1ms\" }"),
+            ("\"cubic\"", "\"bbr\""),
+            ("pairs = 2", "pairs = 2\nhost = { stack-delay = { jitter = \"5us\" } }"),
+            ("long = {}", "arrivals = { poisson = { rate = \"9/s\" } }\nsize = { fixed = \"9KB\" }"),
+        ] {
+            assert!(draws(from, to), "{to}");
+        }
+    }
+
+    #[test]
+    fn links_between_the_same_switches_are_a_choice() {
+        let mut plan = plans(TEXT).remove(0);
+        let again = plan.network.links.last().expect("it has links").clone();
+        plan.network.links.push(again);
+        assert!(may_draw(&plan));
+    }
+
+    #[test]
+    fn the_controllers_that_draw_are_those_that_take_random_numbers() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows-core/src/cc");
+        let files =
+            std::fs::read_dir(folder).expect("the sources are there").map(|entry| entry.expect("a file").path());
+        let drawing = files
+            .filter(|path| path.is_file())
+            .filter(|path| std::fs::read_to_string(path).expect("a source is text").contains("random: context.random"));
+        let names: Vec<String> =
+            drawing.map(|path| path.file_stem().expect("it has a name").to_string_lossy().into_owned()).collect();
+        assert_eq!(names, DRAWING);
+    }
+}
