@@ -38,7 +38,7 @@ ci: tools
 	+@$(SIDE_BY_SIDE) $(TESTS) $(SYSTEM_TESTS)
 
 ## In three minutes, when all is compiled: format, lints, unit tests of the machines, Python's tests without a simulator.
-quick:
+quick: fast
 	cargo fmt --all --check
 	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
 	$(OWN_JOBS) cargo test --quiet --lib $(QUICK:%=--package narrows-%)
@@ -121,7 +121,7 @@ bench: .venv/bin/maturin
 
 ## What takes longer: fuzzing, licences, undefined behaviour, a cluster, the full experiments and their claims.
 TOOLS := target/tools/bin
-nightly: test test-system $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
+nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	$(TOOLS)/cargo-deny --log-level error check licenses bans sources
 	for target in experiment notification segments tunnel; do \
 		PATH=$(CURDIR)/$(TOOLS):$$PATH cargo +nightly fuzz run $$target -- -max_total_time=300 -max_len=4096 || exit 1; \
@@ -154,6 +154,7 @@ DEVELOP := PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(OWN_JOBS) $(BIN)/maturi
 
 ## The native module anew after an edit, optimised less and compiled in pieces: for whoever tries a controller.
 fast: .venv/bin/maturin
-	@test -e .venv/built || $(DEVELOP) --profile fast --extras dev
+	@test -e .venv/built -o -e .venv/fast || $(DEVELOP) --profile fast --extras dev
 	@$(OWN_JOBS) cargo build --quiet --profile fast --package narrows-python --features pyo3/extension-module
 	@cp --remove-destination target/fast/lib_native.so python/narrows/_native.abi3.so
+	@rm -f .venv/built && touch .venv/fast

@@ -65,6 +65,7 @@ fn table(controllers: &[String]) -> String {
     let mut table = "&[\n".to_owned();
     for name in controllers {
         let program = fs::read_to_string(format!("src/bpf/{name}.bpf.c")).expect("it was compiled");
+        let program = without_comments(&program);
         let owner = if program.contains(".cong_control =") { "Controller" } else { "Transport" };
         let _ = writeln!(
             table,
@@ -76,6 +77,19 @@ fn table(controllers: &[String]) -> String {
         );
     }
     table + "]\n"
+}
+
+/// C without its comments, every run of blanks one space.
+fn without_comments(source: &str) -> String {
+    let mut rest = source;
+    let mut code = String::new();
+    while let Some(begin) = rest.find("/*") {
+        code.push_str(&rest[..begin]);
+        rest = rest[begin..].split_once("*/").map_or("", |(_, behind)| behind);
+    }
+    code.push_str(rest);
+    let lines = code.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
 /// The C of the twin test: every core's header, and the core behind pointers.

@@ -15,13 +15,22 @@ fn main() {
         single: &[("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/drr", "core/src/queue/drr")],
     }
     .write();
-    println!("cargo::rustc-env=NARROWS_BUILD={}, {}", compiler(), told("PROFILE"));
+    println!("cargo::rustc-env=NARROWS_BUILD={}, {}", compiler(), profile());
 }
 
 /// As `rustc --version` has it.
 fn compiler() -> String {
     let answer = Command::new(told("RUSTC")).arg("--version").output().expect("the compiler that runs this answers");
     String::from_utf8(answer.stdout).expect("a version is text").trim().to_owned()
+}
+
+/// The profile's folder below `target`: Cargo's `PROFILE` tells those that inherit `release` by that name.
+fn profile() -> String {
+    let out = told("OUT_DIR");
+    let mut folders = out.rsplit(['/', '\\']);
+    let build = folders.by_ref().nth(2);
+    assert_eq!(build, Some("build"), "{out} is target/PROFILE/build/PACKAGE/out");
+    folders.next().expect("a profile has a folder").to_owned()
 }
 
 /// What Cargo tells a build script.

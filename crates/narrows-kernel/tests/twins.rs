@@ -112,6 +112,22 @@ fn every_controller_is_the_same_in_both_languages() {
     });
 }
 
+/// What the build script reads from the programs: a controller that is not here says nothing yet.
+#[test]
+fn the_programs_say_what_they_need_and_publish() {
+    let facts = |name: &str| match name {
+        "dctcp" => Some((true, true, false)),
+        "gemini" => Some((true, true, true)),
+        "newreno" => Some((true, false, false)),
+        "vegas" => Some((false, false, false)),
+        _ => None,
+    };
+    for controller in CONTROLLERS {
+        let read = (controller.needs_ecn, controller.has_alpha, controller.has_scale);
+        assert!(facts(controller.spec.name).is_none_or(|known| known == read), "{}: {read:?}", controller.spec.name);
+    }
+}
+
 /// The table reads from a program's hooks who moves its window in recovery.
 #[test]
 fn the_same_one_moves_the_window_in_recovery() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Network;
-use narrows_plan::{NodeKind, Plan, Role};
+use narrows_plan::{Connections, NodeKind, Pattern, Plan, Role, Traffic};
 use narrows_results::{PortRow, Results};
 use narrows_wire::Key;
 use rustix::io::Errno;
@@ -98,6 +98,14 @@ pub enum TestbedError {
     /// The plan samples flows with a size.
     #[error("live runs sample flows without a size only: take `sample.flows` out")]
     SampledFlows,
+    /// An application's connections would be established before its messages are known.
+    #[error(
+        "traffic {traffic} opens its connections as it goes in live runs: `fresh-established` is for arrivals and lists"
+    )]
+    EstablishedAhead {
+        /// Its name.
+        traffic: String,
+    },
     /// The plan has a faster path than is carried faithfully.
     #[error(
         "flows from {source_host} to {destination} could go at {} Mbps; live runs carry {} Mbps: scale the plan down",
@@ -283,6 +291,12 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     }
     if !plan.sampling.flows.is_empty() {
         return Err(TestbedError::SampledFlows);
+    }
+    let ahead = |traffic: &&Traffic| {
+        matches!(traffic.connections, Connections::FreshEstablished) && matches!(traffic.pattern, Pattern::App(_))
+    };
+    if let Some(traffic) = plan.traffic.iter().find(ahead) {
+        return Err(TestbedError::EstablishedAhead { traffic: traffic.name.clone() });
     }
     let network: Network<Packet> = Network::new(&plan.network, seed).map_err(EmulatorError::from)?;
     let narrowest = |from: u32, to: u32| {

@@ -153,10 +153,13 @@ impl Application for Exchange<'_> {
     }
 
     fn poll(&mut self, now: Time) -> Option<Start> {
-        if self.first.is_some_and(|first| now < first) || now >= self.end {
+        if self.first.is_some_and(|first| now < first) {
             return None;
         }
         self.first = None;
+        if now >= self.end {
+            return None;
+        }
         let &place = self.ready.front()?;
         let (host, whole) = (&mut self.hosts[place as usize], self.plan.per_step());
         let round = host.step * whole + host.begun;
@@ -175,7 +178,7 @@ impl Application for Exchange<'_> {
     }
 
     /// # Panics
-    /// If the message is of a step that its destination has done.
+    /// If the message is of a step that its destination has done: each is delivered once.
     fn handle_delivered(&mut self, _now: Time, sequence: u32) -> bool {
         let (_, destination) = self.plan.ends(sequence);
         let host = &mut self.hosts[destination as usize];
@@ -307,6 +310,8 @@ mod tests {
         let mut nobody = Exchange::new(&plan, at(9), |_| false);
         assert_eq!((nobody.next_at(), nobody.poll(at(3)), nobody.peers()), (None, None, &[][..]));
         assert_eq!(Exchange::new(&plan, at(9), |host| host == 2).peers(), [4, 7]);
+        let mut late = Exchange::new(&plan, at(9), |_| true);
+        assert_eq!((late.poll(at(9)), late.next_at()), (None, None), "a poll that comes late leaves nothing due");
         let mut app = Exchange::new(&plan, at(9), |_| true);
         for Start { sequence, .. } in begun(&mut app, at(3)) {
             app.handle_sent(at(3), sequence);

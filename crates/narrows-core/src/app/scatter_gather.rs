@@ -2,6 +2,7 @@
 //!
 //! A request asks every server once, in the order of the plan, so that a flow's number says which server it is of.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -141,15 +142,19 @@ impl<'a> ScatterGather<'a> {
 
     /// Whether a request begins.
     fn asks(&mut self, now: Time) -> bool {
+        let over = now >= self.end;
         match &mut self.turns {
-            _ if now >= self.end => false,
             Turns::Closed { first, left, waiting } => {
                 *first = None;
-                if *left == 0 || *waiting > 0 {
+                if over || *left == 0 || *waiting > 0 {
                     return false;
                 }
                 (*left, *waiting) = (*left - 1, self.incast.servers());
                 true
+            }
+            Turns::Open(times) if over => {
+                *times = (Box::new(core::iter::empty()) as Times<'_>).peekable();
+                false
             }
             Turns::Open(times) => times.next_if(|&at| at <= now).is_some(),
         }
@@ -214,7 +219,6 @@ impl Application for ScatterGather<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::boxed::Box;
 
     fn incast(repeats: u32, jitter: Span) -> Incast {
         Incast {
@@ -268,6 +272,17 @@ mod tests {
         assert_eq!((app.next_at(), app.poll(at(1))), (Some(at(2)), None));
         assert_eq!((begun(&mut app, at(4)).len(), app.next_at()), (6, Some(at(5))));
         assert!(!app.handle_delivered(at(4), 0));
+    }
+
+    #[test]
+    fn a_poll_that_comes_late_leaves_nothing_due() {
+        let incast = incast(3, Span::ZERO);
+        for times in [None, Some([2, 9].map(at))] {
+            let times = times.map(|times| Box::new(times.into_iter()) as Times<'_>);
+            let mut app = ScatterGather::new(&incast, times, 1, at(10), true);
+            assert!(app.next_at().is_some());
+            assert_eq!((app.poll(at(11)), app.next_at()), (None, None));
+        }
     }
 
     #[test]

@@ -86,6 +86,10 @@ impl<'a> Agent<'a> {
                     if writing.left == 0 {
                         whole = Some(writing.name);
                         connection.writing = None;
+                        if connection.number.is_none() {
+                            // Answered: the next request may come.
+                            connection.reading = Reading::Name([0; NAME_BYTES], 0);
+                        }
                     }
                 }
                 Err(Errno::AGAIN) => {
@@ -195,8 +199,10 @@ impl<'a> Agent<'a> {
     /// This end hears of a flow for the first time.
     pub(super) fn meet(&mut self, id: u32, name: Name) {
         let traffic = self.connections[&id].traffic;
-        let Some(flow) = self.flows.get(name).filter(|flow| name.traffic == traffic && flow.ends().1 == self.host)
-        else {
+        let known = self.flows.get(name).filter(|flow| name.traffic == traffic && flow.ends().1 == self.host);
+        // Each has one message, whoever says that this is another.
+        let again = self.notes.flows.get(&name).is_some_and(|flow| flow.received.is_some() || flow.sent.is_some());
+        let Some(flow) = known.filter(|_| !again) else {
             self.fail(id);
             return;
         };
@@ -220,10 +226,10 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// A request is whole: it is answered, perhaps after a wait.
+    /// A request is whole: it is answered, perhaps after a wait. Until then nothing else may come.
     pub(super) fn requested(&mut self, id: u32, name: Name) {
         let connection = self.connections.get_mut(&id).expect("it was read from");
-        connection.reading = Reading::Name([0; NAME_BYTES], 0);
+        connection.reading = Reading::Nothing;
         match self.flows.wait(name) {
             None => self.answer(id, name),
             Some(wait) => self.arm(self.run.clock.now() + wait, Due::Answer(id, name)),
