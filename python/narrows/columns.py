@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -78,7 +79,7 @@ def document() -> str:
         lines += [
             f"## `{table.name}.parquet`",
             "",
-            table.row,
+            fill(table.row, 120, break_on_hyphens=False),
             "",
             "| column | type | unit | meaning |",
             "|---|---|---|---|",

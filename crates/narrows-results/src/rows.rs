@@ -60,7 +60,7 @@ row! {
     }
     flow: u32, NONE, "Number of the flow within its run, in the order of its start.";
     connection: u32, NONE, "The connection that carried it; persistent ones carry many flows.";
-    request: Option<u32>, NONE, "The request (row of `requests`) it answers, if it is part of one.";
+    request: Option<u32>, NONE, "The request (row of `requests`) to which it is a response, if any.";
     source: u32, NONE, "Node that sends the flow's bytes." = run.node(row.source);
     destination: u32, NONE, "Node that receives them." = run.node(row.destination);
     class, NONE,
@@ -74,21 +74,21 @@ row! {
         "Flow completion time: from `start_ns` to the last byte delivered in order. Null if unfinished.";
     ideal_fct_ns: u64, "ns", "The same transfer on an empty network: store-and-forward, framing, request leg included.";
     slowdown, NONE, "`fct_ns / ideal_fct_ns`, at least 1. Null if unfinished." = row.slowdown();
-    rtt_mean_ns: Option<u64>, "ns", "Mean of the sender's round-trip samples. Null if it took none.";
-    retransmitted_bytes: u64, "bytes", "Application bytes that were sent again.";
+    rtt_mean_ns: Option<u64>, "ns", "Mean of the sender's RTT samples. Null without a sample.";
+    retransmitted_bytes: u64, "bytes", "Application bytes that were retransmitted.";
     timeouts: u32, NONE, "Retransmission timeouts that fired during the flow.";
     handshake_ns: Option<u64>, "ns",
-        "From `start_ns` until its connection was established. Null of a connection that was open already, and if it never was.";
+        "From `start_ns` until its connection was established. Null if the connection was open already, or was never established.";
     syn_retransmits: Option<u32>, NONE,
         "SYNs of its connection that were retransmitted during the flow. Null in a live run if the connection was not established.";
     rto_wait_ns: Option<u64>, "ns",
-        "How long the retransmission timers had run that expired during the flow: the sender's, and the opener's of its SYN and request. One may expire after the last byte, where an acknowledgement was lost. Null in a live run: no kernel tells.";
-    first_byte_ns: Option<u64>, "ns", "From `start_ns` until its first byte was at the destination. Null if none came.";
+        "Sum of the retransmission timeouts that expired during the flow: the sender's, and the opener's for its SYN and request. One may expire after the last byte, if an acknowledgement was lost. Null in a live run: the kernel does not report it.";
+    first_byte_ns: Option<u64>, "ns", "From `start_ns` until its first byte arrived at the destination. Null if none arrived.";
     marked_bytes: u64, "bytes", "Payload bytes that arrived with a congestion mark, duplicates included.";
     dropped_bytes: Option<u64>, "bytes",
-        "Payload of the flow, or of its request, in packets that the network dropped, each as often as it was. Null in a live run.";
+        "Payload of the flow, or of its request, in packets that the network dropped, counted as often as they were dropped. Null in a live run.";
     near_source_cuts: u64, NONE,
-        "Notifications of congested switches near by that its sender took, each a cut of its near-source rate.";
+        "Notifications of adjacent congested switches that its sender accepted, each a reduction of its near-source rate.";
     delivered_after_warmup_bytes: u64, "bytes",
         "Payload delivered in order between the end of the warm-up and the end of arrivals (`end`).";
     finished, NONE, "Whether the last byte was delivered before the run stopped." = row.fct_ns.is_some();
@@ -108,10 +108,10 @@ row! {
     RequestRow of requests, |row, run|
     {}
     request: u32, NONE, "Number of the request within its run.";
-    client: u32, NONE, "Node that asked." = run.node(row.client);
-    start_ns: u64, "ns", "Simulated time at which the client asked.";
+    client: u32, NONE, "Node that sent the request." = run.node(row.client);
+    start_ns: u64, "ns", "Simulated time at which the client sent the request.";
     completion_ns: Option<u64>, "ns", "From `start_ns` to the last byte of the last response. Null if unfinished.";
-    responses: u32, NONE, "Answers received.";
+    responses: u32, NONE, "Responses received.";
     timeouts, NONE, "Retransmission timeouts on any of its flows." = run.timeouts[row.request as usize];
 }
 
@@ -131,16 +131,16 @@ row! {
     sent_packets: u64, "packets", "Packets transmitted, of every kind.";
     sent_bytes: u64, "bytes", "IP bytes transmitted; framing is not counted.";
     dropped_packets, "packets",
-        "Packets refused: the sum of the three reasons that follow."
+        "Packets dropped: the sum of the three reasons that follow."
         = row.dropped_limit_packets + row.dropped_pool_packets + row.dropped_aqm_packets;
-    dropped_limit_packets: u64, "packets", "Refused because the port's own limit was reached.";
-    dropped_pool_packets: u64, "packets", "Refused by the switch's shared memory.";
-    dropped_aqm_packets: u64, "packets", "Refused by the marking law.";
+    dropped_limit_packets: u64, "packets", "Dropped because the port's own limit was reached.";
+    dropped_pool_packets: u64, "packets", "Dropped because the switch's shared memory was full.";
+    dropped_aqm_packets: u64, "packets", "Dropped by the AQM.";
     lost_on_wire_packets, "packets",
-        "Lost on the wire after the port, where the experiment asks for it." = row.dropped_impairment_packets;
+        "Lost on the wire after the port, as the experiment states." = row.dropped_impairment_packets;
     marked_packets: u64, "packets", "Packets that left with a congestion mark set here.";
     congestion_samples: u64, NONE,
-        "Samples of the port's congestion point that told of congestion; senders in its scope were notified.";
+        "Samples of the port's congestion point that showed congestion; senders in its scope were notified.";
     queue_mean_bytes: f64, "bytes", "Backlog, IP bytes, weighted by time; the packet in service counts.";
     queue_p50_bytes: Option<u64>, "bytes",
         "Backlog that half of the samples do not exceed. Null where the port is not sampled.";
@@ -164,31 +164,31 @@ row! {
     bridge: u32, NONE, "The link that it sends over, `from->to`." = run.link(row.bridge).name.as_str();
     node, NONE, "The router that it is." = run.node(run.link(row.bridge).from);
     data_packets, "packets", "With data, from its own site." = row.transmitted.data_packets;
-    marked_packets, "packets", "Of these, those that may be lost: a copy was kept." = row.transmitted.marked_packets;
-    marked_bytes, "bytes", "Their IP bytes, as they came." = row.transmitted.marked_bytes.get();
+    marked_packets, "packets", "Of these, those that were made loss-eligible: a copy was kept." = row.transmitted.marked_packets;
+    marked_bytes, "bytes", "Their IP bytes, as received." = row.transmitted.marked_bytes.get();
     unmarked_store_full_packets, "packets", "Chosen and not marked: no room for a copy." = row.transmitted.store_full;
     unmarked_far_silent_packets, "packets",
-        "Chosen and not marked: the other end was not heard of." = row.transmitted.far_silent;
+        "Chosen and not marked: the other router was silent." = row.transmitted.far_silent;
     unmarked_severe_packets, "packets",
         "Chosen and not marked: most of the last thousand marked ones were lost." = row.transmitted.severe;
-    fast_repairs, "packets", "Sent again as later ones were acknowledged." = row.transmitted.fast_repairs;
-    late_repairs, "packets", "Sent again as their time was over." = row.transmitted.late_repairs;
-    needless_repairs, "packets", "Of both, those whose first try arrived." = row.transmitted.needless_repairs;
+    fast_repairs, "packets", "Retransmitted because later ones were acknowledged." = row.transmitted.fast_repairs;
+    late_repairs, "packets", "Retransmitted because their timer expired." = row.transmitted.late_repairs;
+    needless_repairs, "packets", "Of both, spurious ones: the first try arrived." = row.transmitted.needless_repairs;
     repaired_packets, "packets", "Marked packets of which a repair arrived first." = row.transmitted.repaired;
     given_up_packets, "packets", "Marked packets that were never acknowledged." = row.transmitted.given_up;
-    store_max_bytes, "bytes", "Most bytes of copies at once." = row.transmitted.store_max.get();
+    store_max_bytes, "bytes", "Maximum bytes of copies at once." = row.transmitted.store_max.get();
     sessions, NONE,
-        "How often the two ends agreed on a session; 1 where neither fell silent." = row.transmitted.sessions;
-    round_trip_ns: u64, "ns", "Smoothed round trip to the other end when the run ended.";
+        "How often the two routers agreed on a session; 1 if neither fell silent." = row.transmitted.sessions;
+    round_trip_ns: u64, "ns", "Smoothed RTT to the other router when the run ended.";
     received_marked_packets, "packets", "Marked packets from the other end, each once." = row.received.marked_packets;
-    duplicate_packets, "packets", "Marked packets from there that had come before: dropped." = row.received.duplicates;
-    cleared_marks, "packets", "Congestion marks taken off packets of hosts without ECN." = row.received.cleared_marks;
-    held_packets, "packets", "Held back as one before them was missing." = row.received.held_packets;
-    held_max_bytes, "bytes", "Most bytes held back at once." = row.received.held_max.get();
+    duplicate_packets, "packets", "Marked packets from there that had arrived before: dropped." = row.received.duplicates;
+    cleared_marks, "packets", "CE marks cleared from packets of hosts without ECN." = row.received.cleared_marks;
+    held_packets, "packets", "Held back because one before them was missing." = row.received.held_packets;
+    held_max_bytes, "bytes", "Maximum bytes held back at once." = row.received.held_max.get();
     filled_holes, NONE, "Holes that were filled while they were hidden." = row.received.filled_holes;
-    late_holes, NONE, "Holes that the host was shown when their time was over." = row.received.late_holes;
-    plain_holes, NONE, "Holes that the host was shown as nobody would fill them." = row.received.plain_holes;
-    overflows, NONE, "Times that a connection's held packets were let go for want of room." = row.received.overflows;
+    late_holes, NONE, "Holes that were shown to the host because their time was over." = row.received.late_holes;
+    plain_holes, NONE, "Holes that were shown to the host because they would not be filled." = row.received.plain_holes;
+    overflows, NONE, "Times that a connection's held packets were released for lack of memory." = row.received.overflows;
     hushed_packets: u64, "packets", "Duplicate acknowledgements from the other end, not passed on.";
 }
 
@@ -260,7 +260,7 @@ row! {
     time_ns: u64, "ns", "Simulated time of the sample; for rates, the end of the bin.";
     entity: u32, NONE, "What was sampled: a port's name, or a flow." = run.entity(row);
     quantity: Quantity, NONE,
-        "`queue_bytes` (backlog of a port), `window_packets` (congestion window), `pacing_bps` (IP bits, of senders that pace), `near_source_bps` (IP bits, of senders that a switch near by holds), `goodput_bps` (of a bin), `sent_bps` (IP bits that left a port in a bin)."
+        "`queue_bytes` (backlog of a port), `window_packets` (congestion window), `pacing_bps` (IP bits, of senders that pace), `near_source_bps` (IP bits, of senders that an adjacent switch limits), `goodput_bps` (of a bin), `sent_bps` (IP bits that left a port in a bin)."
         = row.quantity.name();
     value: f64, "see quantity", "The value, in the unit that ends the quantity's name.";
 }

@@ -11,16 +11,16 @@ use crate::{BridgeRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
 
 /// The tables, and what one row of each is.
 pub const TABLES: [(&str, &str); 5] = [
-    ("flows", "One flow: one transfer of a known size, or one that goes on until it is stopped."),
-    ("requests", "One request of a client that asks several servers and waits for all of them."),
+    ("flows", "One flow: a transfer of a known size, or one that lasts until it is stopped."),
+    ("requests", "One request of a client to several servers; it is complete when all have responded."),
     (
         "ports",
-        "One port, that is one direction of a link. Counters cover `measured_ns`; the warm-up is not in them. Of a link with a `bridge`, what goes ahead of its queue is not in them either: repairs, and what the routers tell each other, which `bridges.parquet` counts.",
+        "One port, that is one direction of a link. Counters cover `measured_ns`; the warm-up is not in them. For a link with an edge pair (`bridge`), packets that bypass its queue are not in them either: repairs, and messages between the routers, which `bridges.parquet` counts.",
     ),
     ("series", "One sample. The table is long: `quantity` says what `value` is."),
     (
         "bridges",
-        "One end of a bridge between two routers, over the whole run. Without bridges there is none. Of a direction of traffic, what its near edge does (marked, repaired) stands in the row of the link that it sends over; what its far edge does (received, held, holes) in the row of the way back.",
+        "One router of an edge pair (`bridge`), over the whole run; no row without edge pairs. A marked packet is a loss-eligible one. For each direction of traffic, the counters of its near edge (marked, repaired) are in the row of the link that it sends over; those of its far edge (received, held, holes) in the row of the reverse direction.",
     ),
 ];
 
