@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from narrows import atomic, cross_backend
 from narrows.errors import bad_input
-from narrows.experiment import GIVEN, Experiment, seeds_text
+from narrows.experiment import GIVEN, Experiment
 from narrows.results import Results
 from narrows.runs.backends import Backend
-from narrows.runs.index import Index, entry_of
+from narrows.runs.index import DEFAULT_ROOT, Index, entry_of
 from narrows.runs.processes import Processes, default_workers
 from narrows.runs.running import Batch, Wanted
 from narrows.runs.store import Store
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from narrows.runs.index import Entry
     from narrows.runs.running import Executor, Finished, Progress
 
-RUNS = Path("runs")
+RUNS = DEFAULT_ROOT
 """Where results are kept unless told otherwise."""
 
 On = Literal["local", "ray"]
@@ -74,7 +74,7 @@ class Handle:
         if self.experiment.text is not None:
             atomic.write_text(self.experiment.file, self.experiment.text)
         version = self.experiment.backend.version()
-        entry = entry_of(self.experiment, version=version, command=command_for(self.experiment))
+        entry = entry_of(self.experiment, version=version, root=self._store.root)
         self.entry = Index(self._store.root).record(entry)
         return finished
 
@@ -182,15 +182,3 @@ def load_beside(names: Sequence[str], *, out: str | Path = RUNS) -> list[Results
     """
     store = Store(Path(out))
     return cross_backend.joined([Index(store.root).find(name) for name in names], store)
-
-
-def command_for(experiment: Experiment) -> str:
-    """The command that makes these results."""
-    options = [f"--set {key}={value}" for key, value in experiment.sets]
-    if experiment.other_seeds:
-        options.insert(0, f"--seeds {seeds_text(experiment.seeds)}")
-    if experiment.quick:
-        options.insert(0, "--quick")
-    if experiment.backend.is_live:
-        options.append(f"--backend {experiment.backend}")
-    return " ".join(["narrows run", experiment.file.as_posix(), *options])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -83,9 +84,9 @@ def run(
                 both = _to_report(handle, out)
                 if len(both) > 1 and (remark := unlike_hosts((plan.body for plan in handle.experiment.plans), both)):
                     OUT.print(remark, markup=False, soft_wrap=True)
-                elsewhere = "" if out == options.DEFAULT_OUT else f" --out {out}"
-                advice = f"next: narrows report {' '.join(entry.identifier for entry in both)}{elsewhere}"
-                OUT.print(advice, markup=False, soft_wrap=True)
+                elsewhere = [] if out == options.DEFAULT_OUT else ["--out", str(out)]
+                advice = shlex.join(["narrows", "report", *(entry.identifier for entry in both), *elsewhere])
+                OUT.print(f"next: {advice}", markup=False, soft_wrap=True)
 
 
 def _to_report(handle: Handle, out: Path) -> list[Entry]:

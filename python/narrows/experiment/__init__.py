@@ -3,6 +3,7 @@
 from narrows.experiment.define import FILE, GIVEN, Experiment, identifier, place_of
 from narrows.experiment.plans import (
     ABSENT,
+    MAX_NAME,
     SEPARATOR,
     ControllerUse,
     Difference,
@@ -19,6 +20,7 @@ __all__ = [
     "ABSENT",
     "FILE",
     "GIVEN",
+    "MAX_NAME",
     "MAX_SEEDS",
     "SEPARATOR",
     "ControllerUse",

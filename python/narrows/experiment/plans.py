@@ -11,7 +11,9 @@ from narrows.runs.backends import AXIS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._+@-]{0,199}")
+MAX_NAME = 200
+"""Characters of what names a file or folder of ours; file systems take 255 bytes, endings and prefixes included."""
+_PLAIN = re.compile(rf"[0-9A-Za-z_][0-9A-Za-z._+@-]{{0,{MAX_NAME - 1}}}")
 _NO_LABELS: dict[str, Any] = {"experiment": "", "arm": "", "axes": (), "declared": ()}
 _PICOSECONDS_PER_NANOSECOND = 1000
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from narrows import wording
@@ -16,6 +16,7 @@ from narrows.runs.store import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from narrows.claims.folders import Figure
     from narrows.experiment import Pairs
@@ -91,14 +92,16 @@ def _expected(file: str, _changed_ns: int, *, quick: bool, backend: Backend) -> 
 
 def changed(entry: Entry, store: Store) -> str:
     """A sentence where its file asks for something else than it did when these runs were made; else nothing."""
-    file = Path(entry.file)
-    if not file.is_file():
+    if not entry.location.is_file():
         return ""
+    file = entry.here
     advice = f"`{entry.command}` runs it as it is now"
     try:
-        now = Experiment(file, settings=entry.sets, quick=entry.quick, seeds=entry.seeds if entry.other_seeds else None)
+        now = Experiment(
+            entry.location, settings=entry.sets, quick=entry.quick, seeds=entry.seeds if entry.other_seeds else None
+        )
     except BadInput:
-        return f"{file} has changed since these runs, and has a mistake, which `narrows check {file}` shows"
+        return f"{file} has changed since these runs, and has a mistake, which `{_check(file)}` shows"
     before = {member.case: member for member in entry.members}
     after = {plan.case: plan for plan in now.plans}
     cases = {
@@ -114,6 +117,10 @@ def changed(entry: Entry, store: Store) -> str:
     if entry.seeds != now.seeds:
         told.append(f"seeds {seeds_text(entry.seeds)} → {seeds_text(now.seeds)}")
     return f"{file} has changed since these runs: {'; '.join(told)}; {advice}" if told else ""
+
+
+def _check(file: str | Path) -> str:
+    return shlex.join(["narrows", "check", str(file)])
 
 
 def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
@@ -143,7 +150,7 @@ def _why_not(entry: Entry, figure: Figure, store: Store, version: str) -> str:
     try:
         wanted = expected(figure, quick=entry.quick, backend=entry.backend)
     except BadInput:
-        return f"its experiment file has a mistake, which `narrows check {figure.experiment}` shows"
+        return f"its experiment file has a mistake, which `{_check(figure.experiment)}` shows"
     if tuple((member.hash, member.arm, member.axes) for member in entry.members) != wanted.members:
         return "run from another experiment file than there is now"
     if entry.seeds != wanted.seeds:

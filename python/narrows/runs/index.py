@@ -1,32 +1,48 @@
 """`runs/index.json`: the plans of each experiment, so that figures share runs and results are found again.
 
 An entry belongs to a file and its options; what the file asked for before is kept as `NAME~1`, `NAME~2`, newest first.
+Files are kept relative to the store, so that an entry names the same file in whatever folder it is read.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
+import os
 import re
+import shlex
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
 from narrows import atomic
-from narrows.errors import bad_input
-from narrows.experiment import ControllerUse, Difference, Experiment, Pairs, case_name, is_plain, outline, place_of
+from narrows.errors import BadInput, bad_input
+from narrows.experiment import (
+    FILE,
+    MAX_NAME,
+    ControllerUse,
+    Difference,
+    Experiment,
+    Pairs,
+    case_name,
+    is_plain,
+    outline,
+    place_of,
+    seeds_text,
+)
 from narrows.runs.backends import AXIS, MARK, Backend, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from narrows.errors import BadInput
-
 FORMAT: Final = 3
 """Of the file. An index in another one names nothing: what it named is found again by its hashes."""
 MAX_HISTORY: Final = 10
 """Earlier entries that are kept of a file."""
+DEFAULT_ROOT: Final = Path("runs")
+"""Where results are kept unless told otherwise."""
 _EARLIER: Final = re.compile(r"(?P<name>.+)~(?P<steps>[1-9]\d{0,2})")
 
 
@@ -69,11 +85,13 @@ class Entry:
     name: str
     title: str
     file: str
+    """As it was given, or relative to the working directory of that time: for display only."""
     quick: bool
     sets: Pairs
     seeds: tuple[int, ...]
     version: str
     command: str
+    """Makes its runs again, in the working directory."""
     members: tuple[Member, ...]
     differences: tuple[Difference, ...]
     setting: Pairs
@@ -88,6 +106,8 @@ class Entry:
     """What may not be as meant, in sentences."""
     beside: tuple[Entry, ...] = ()
     """Of results that were put side by side: each backend's own. None of them is in the index as a whole."""
+    location: Path = Path()
+    """The absolute path of its file."""
 
     @property
     def parts(self) -> tuple[Entry, ...]:
@@ -95,9 +115,15 @@ class Entry:
         return self.beside or (self,)
 
     @property
-    def key(self) -> tuple[str, bool, Pairs, tuple[int, ...], Backend]:
+    def key(self) -> tuple[Path, bool, Pairs, tuple[int, ...], Backend]:
         """What it belongs to: a file and the options it was run with."""
-        return self.file, self.quick, self.sets, self.seeds if self.other_seeds else (), self.backend
+        sets = tuple(sorted(self.sets))  # as its identifier has them
+        return self.location, self.quick, sets, self.seeds if self.other_seeds else (), self.backend
+
+    @property
+    def here(self) -> str:
+        """Its file's path from the working directory."""
+        return _from_here(self.location)
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -118,8 +144,8 @@ class Entry:
         return tuple(dict.fromkeys(key for member in self.members for key, _ in member.axes))
 
 
-def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
-    """What the index keeps of an experiment."""
+def entry_of(experiment: Experiment, *, version: str, root: Path) -> Entry:
+    """What the index of the store in `root` keeps of an experiment."""
     members = tuple(
         Member(
             hash=plan.hash,
@@ -135,7 +161,7 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
     )
     summaries = [plan.summary for plan in experiment.plans]
     ends = [plan.end_ns for plan in experiment.plans]
-    return Entry(
+    entry = Entry(
         identifier=experiment.identifier,
         name=experiment.name,
         title=experiment.title,
@@ -145,14 +171,32 @@ def entry_of(experiment: Experiment, *, version: str, command: str) -> Entry:
         sets=experiment.sets,
         seeds=experiment.seeds,
         version=version,
-        command=command,
+        command="",
         members=members,
         differences=experiment.differences,
         setting=((outline.SIMULATED_TIME, outline.simulated_time(summaries, ends)), *outline.setting(summaries)),
         backend=experiment.backend,
         other_seeds=experiment.other_seeds,
         warnings=experiment.warnings,
+        location=_resolved(experiment.file),
     )
+    return replace(entry, command=command_for(entry, root))
+
+
+def command_for(entry: Entry, root: Path | None = None) -> str:
+    """The command that makes these results in the store in `root`, as a shell takes it in the working directory."""
+    words = ["narrows", "run", entry.file if root is None else entry.here]
+    if entry.quick:
+        words.append("--quick")
+    if entry.other_seeds:
+        words += ["--seeds", seeds_text(entry.seeds)]
+    for key, value in entry.sets:
+        words += ["--set", f"{key}={value}"]
+    if entry.backend.is_live:
+        words += ["--backend", entry.backend.value]
+    if root is not None and _resolved(root) != _resolved(DEFAULT_ROOT):
+        words += ["--out", str(root)]
+    return shlex.join(words)
 
 
 class Index:
@@ -163,13 +207,28 @@ class Index:
 
     def entries(self) -> dict[str, Entry]:
         """Every experiment, by identifier; none where a version with another format wrote the index."""
+        return {key: self._entry(key, value) for key, value in self._part("experiments").items()}
+
+    def _history(self) -> dict[str, list[dict[str, Any]]]:
+        return self._part("history", list)
+
+    def _part(self, name: str, kind: type = dict) -> dict[str, Any]:
+        """A table of the index, whose values are of this kind."""
         raw = self._read()
         if raw.get("format") != FORMAT:
             return {}
+        part = raw.get(name, {})
+        if not (isinstance(part, dict) and all(isinstance(value, kind) for value in part.values())):
+            raise self._unreadable(f"`{name}` is not as Narrows writes it")
+        return part
+
+    def _entry(self, key: str, raw: Mapping[str, Any]) -> Entry:
         try:
-            return {key: _entry(key, value) for key, value in raw["experiments"].items()}
-        except (KeyError, TypeError) as error:
-            raise self._unreadable(error) from error
+            return _entry(key, raw, self.path.parent)
+        except BadInput:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._unreadable(f"in {key}: {error!r}") from error
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -180,7 +239,7 @@ class Index:
             raise self._unreadable(error) from error
         return raw if isinstance(raw, dict) else {}
 
-    def _unreadable(self, error: Exception) -> BadInput:
+    def _unreadable(self, error: object) -> BadInput:
         return bad_input(f"cannot read {self.path}: {error}", "delete it; running an experiment again writes it anew")
 
     def find(self, wanted: str) -> Entry:
@@ -195,12 +254,13 @@ class Index:
             return self._earlier(self.find(earlier["name"]), int(earlier["steps"]))
         base, backend = split(wanted)
         path = Path(base)
+        of_backend = [entry for entry in entries.values() if entry.backend is backend]
+        file, folder = _resolved(path), _resolved(path / FILE).parent
         matches = [
             entry
-            for entry in entries.values()
-            if entry.backend is backend
-            and (base in (entry.name, entry.place) or path in (Path(entry.file), Path(entry.file).parent))
-        ]
+            for entry in of_backend
+            if base in (entry.name, entry.place) or file == entry.location or folder == entry.location.parent
+        ] or [entry for entry in of_backend if path in (Path(entry.file), Path(entry.file).parent)]
         if len(matches) == 1:
             return matches[0]
         if not entries and self._read():
@@ -219,31 +279,32 @@ class Index:
         kept = self._history().get(entry.identifier, [])
         if steps > len(kept):
             raise bad_input(f"there is no result {name}", f"of {entry.identifier} {len(kept)} earlier ones are kept")
-        return replace(_entry(entry.identifier, kept[steps - 1]), identifier=name)
-
-    def _history(self) -> dict[str, list[dict[str, Any]]]:
-        raw = self._read()
-        return raw.get("history", {}) if raw.get("format") == FORMAT else {}
+        return replace(self._entry(entry.identifier, kept[steps - 1]), identifier=name)
 
     def record(self, entry: Entry) -> Entry:
         """Adds an experiment, and returns it as it is called; safe beside other processes.
 
-        It takes the place of what its file asked for before, which is kept as history. Where another file has its name,
-        it is called after its own file, too.
+        It takes the place of what its file asked for before, which is kept as history, and keeps the name of that. A
+        name that belongs to another file which is still there is not taken: it is called after its own file, too.
         """
+        root = self.path.parent
         with self._locked():
             entries, history = self.entries(), self._history()
             former = next((other for other in entries.values() if other.key == entry.key), None)
-            entry = replace(entry, identifier=_free_name(entry, entries))
-            replaced = former or entries.get(entry.identifier)
-            if replaced is not None:
-                own = history.pop(replaced.identifier, [])
-                if replaced.asked != entry.asked:
-                    own.insert(0, _raw(replaced))
-                del entries[replaced.identifier]
-                history[entry.identifier] = own[:MAX_HISTORY]
-            experiments = {key: _raw(value) for key, value in sorted((entries | {entry.identifier: entry}).items())}
-            content = {"format": FORMAT, "experiments": experiments, "history": {k: v for k, v in history.items() if v}}
+            entry = replace(entry, identifier=_name_for(entry, former, entries, root))
+            assert is_plain(entry.identifier), "an identifier names files"
+            earlier: list[dict[str, Any]] = []
+            for name in dict.fromkeys([former.identifier if former else entry.identifier, entry.identifier]):
+                if (replaced := entries.pop(name, None)) is not None:
+                    earlier += [_raw(replaced, root)] if replaced.asked != entry.asked else []
+                    earlier += history.pop(name, [])
+            history[entry.identifier] = earlier[:MAX_HISTORY]
+            entries[entry.identifier] = entry
+            content = {
+                "format": FORMAT,
+                "experiments": {key: _raw(value, root) for key, value in sorted(entries.items())},
+                "history": {key: value for key, value in history.items() if value},
+            }
             atomic.write_text(self.path, json.dumps(content, indent=1) + "\n")
         return entry
 
@@ -255,19 +316,45 @@ class Index:
             yield
 
 
-def _free_name(entry: Entry, entries: Mapping[str, Entry]) -> str:
-    """Its identifier; with its path where that names the results of another file, which is still there."""
-    base, mark, backend = entry.identifier.partition(MARK)
-    path = re.sub(r"[^0-9A-Za-z._]+", "-", str(Path(entry.file).with_suffix(""))).strip("-.")
-    for name in (entry.identifier, f"{base}-{path}{mark}{backend}"):
+def _name_for(entry: Entry, former: Entry | None, entries: Mapping[str, Entry], root: Path) -> str:
+    """What its results are called already; else its identifier, with its path where that is another file's."""
+
+    def is_free(name: str) -> bool:
         holder = entries.get(name)
-        if holder is None or holder.file == entry.file or not Path(holder.file).exists():
-            return name
-    raise bad_input(f"another file has results called {name}", "give one of them another name, or choose another --out")
+        return holder is None or holder is former or (former is None and not holder.location.is_file())
+
+    def longer(text: str) -> str:
+        base, mark, backend = entry.identifier.partition(MARK)
+        return f"{base}-{text}{mark}{backend}"
+
+    path = os.path.relpath(entry.location.with_suffix(""), root.resolve())
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]
+    text = re.sub(r"[^0-9A-Za-z._]+", "-", path).strip("-.")
+    room = MAX_NAME - len(longer(""))
+    fits = text if len(text) <= room else f"{text[len(digest) + 1 - room :].strip('-.')}-{digest}"
+    kept = [former.identifier] if former is not None and former.name == entry.name else []
+    return next(filter(is_free, [*kept, entry.identifier, longer(fits)]), longer(digest))
 
 
-def _raw(entry: Entry) -> dict[str, Any]:
+def _resolved(path: Path) -> Path:
+    """The absolute path of a file; a link keeps its name, after which an experiment may be called."""
+    try:
+        return path.parent.resolve() / path.name
+    except (OSError, ValueError):  # the working directory is gone, or no file can have this name
+        return path
+
+
+def _from_here(path: Path) -> str:
+    try:
+        return os.path.relpath(path)
+    except FileNotFoundError:  # the working directory is gone
+        return str(path)
+
+
+def _raw(entry: Entry, root: Path) -> dict[str, Any]:
     raw = asdict(entry)
+    raw["path"] = Path(os.path.relpath(raw.pop("location"), root.resolve())).as_posix()
+    raw["command"] = command_for(entry)  # for whoever reads the file: Narrows makes it anew for where it is read
     del raw["identifier"], raw["beside"]
     for member in raw["members"]:
         del member["backend"]  # the entry's
@@ -277,16 +364,27 @@ def _raw(entry: Entry) -> dict[str, Any]:
     return raw
 
 
-def _entry(key: str, raw: Mapping[str, Any]) -> Entry:
+def _location(raw: Mapping[str, Any], root: Path) -> Path:
+    if "path" in raw:
+        return Path(os.path.normpath(root.resolve() / raw["path"]))
+    # An index may be older than this key: its files are relative to where they were run, as a rule beside the store.
+    beside = _resolved(root.resolve().parent / raw["file"])
+    return beside if beside.is_file() else _resolved(Path(raw["file"]))
+
+
+def _entry(key: str, raw: Mapping[str, Any], root: Path) -> Entry:
     names = [key, *(member["hash"] for member in raw["members"])]
     if not all(isinstance(name, str) and is_plain(name) for name in names):
         raise bad_input(f"the index names a file outside its folder: {key}", "delete index.json and run again")
     backend = raw.get("backend", Backend.SIM)
     older = {"place": place_of(Path(raw["file"])), "other_seeds": "-seeds-" in key}  # what older indexes lack
+    made_here = {"identifier": key, "location": _location(raw, root), "command": ""}
     members = [{**member, "backend": backend} for member in raw["members"]]
     differences = [{**item, "values": item["values"].items()} for item in raw["differences"]]
-    made: Entry = _as(Entry, {**older, **raw, "identifier": key, "members": members, "differences": differences})
-    return made
+    made: Entry = _as(Entry, {**older, **raw, **made_here, "members": members, "differences": differences})
+    if not made.seeds:
+        raise ValueError("there are no seeds")
+    return replace(made, command=command_for(made, root))
 
 
 def _as(kind: Any, raw: Any) -> Any:
