@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from narrows import atomic, cross_backend
+from narrows import cross_backend
 from narrows.errors import bad_input
 from narrows.experiment import GIVEN, Experiment
 from narrows.results import Results
@@ -36,19 +37,20 @@ class Handle:
         self,
         experiment: Experiment,
         *,
-        out: Path = RUNS,
+        out: str | Path = RUNS,
         jobs: int | None = None,
         on: On = "local",
         ray_address: str | None = None,
         threads: int = 1,
     ) -> None:
         _refuse(experiment.backend, on=on, threads=threads, jobs=jobs, ray_address=ray_address)
-        if experiment.text is not None:
-            experiment.file = out / GIVEN / experiment.file.name
+        root = _folder(out)
+        if experiment.given is not None:
+            experiment.file = experiment.given.path_in(root / GIVEN, experiment.file.name)
         self.experiment = experiment
         self.entry: Entry | None = None
         """What the index keeps of it, once it is finished."""
-        self._store = Store(out)
+        self._store = Store(root)
         wanted = Wanted([experiment], self._store, threads=threads)
         self._batch = Batch(wanted, _executor(self._store, wanted, jobs, on, ray_address, threads))
 
@@ -71,8 +73,8 @@ class Handle:
     def finish(self) -> tuple[Finished, ...]:
         """Waits and records the experiment in the index. Raises what `Batch.join` raises."""
         finished = self._batch.join()
-        if self.experiment.text is not None:
-            atomic.write_text(self.experiment.file, self.experiment.text)
+        if self.experiment.given is not None:
+            self.experiment.given.write(self.experiment.file)
         version = self.experiment.backend.version()
         entry = entry_of(self.experiment, version=version, root=self._store.root)
         self.entry = Index(self._store.root).record(entry)
@@ -122,12 +124,23 @@ def _count(name: str, value: object) -> None:
         raise bad_input(f"{name} cannot be {value!r}", f"give a whole number from 1 to {MAX_JOBS}")
 
 
+def _folder(out: object) -> Path:
+    try:
+        if isinstance(out, (str, Path)) and "\0" not in os.fsdecode(os.fsencode(out)):
+            return Path(out)
+    except UnicodeError:
+        pass
+    raise bad_input(f"out cannot be {out!r}", "give the path of a folder, such as out='runs'")
+
+
 def _refuse(backend: Backend, *, on: object, threads: object, jobs: object, ray_address: object) -> None:
     """Raises `BadInput` for what no run, or no live run, can have."""
     _choice("on", on, ["local", "ray"])
     _count("threads", threads)
     if jobs is not None:
         _count("jobs", jobs)
+    if not isinstance(ray_address, str | None):
+        raise bad_input(f"ray_address cannot be {ray_address!r}", 'give a text, such as "head:6379"')
     if ray_address is not None and on != "ray":
         raise bad_input("an address of a Ray cluster is for runs on a cluster", 'give on="ray" (--on ray) too')
     if not backend.is_live:
@@ -171,7 +184,7 @@ def load(name: str, *, out: str | Path = RUNS) -> Results:
     `@guest` or `@host` behind it names those of a real kernel, `~1` those from before its file was edited. Raises
     `BadInput`.
     """
-    store = Store(Path(out))
+    store = Store(_folder(out))
     return Results(Index(store.root).find(name), store)
 
 
@@ -180,5 +193,5 @@ def load_beside(names: Sequence[str], *, out: str | Path = RUNS) -> list[Results
 
     Raises `BadInput`.
     """
-    store = Store(Path(out))
+    store = Store(_folder(out))
     return cross_backend.joined([Index(store.root).find(name) for name in names], store)

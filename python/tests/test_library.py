@@ -1,14 +1,17 @@
 """The lab as a library: an experiment from a file, a text or a dict, and results that show themselves as tables."""
 
+import shlex
 import tomllib
 
 import nbclient
 import nbformat
 import pytest
 from conftest import CHECKOUT, TWO_ARMS
+from conftest import narrows as command
 
 import narrows
 from narrows.comparison import Comparison
+from narrows.errors import EnvironmentLacks
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,122 @@ def test_an_experiment_given_as_a_text_is_kept_beside_its_results(made):
     assert entry.file.endswith("runs/experiments/two.toml")
     assert narrows.Experiment(entry.file).plans[0].hash == entry.members[0].hash
     assert made.notices == ()
+
+
+UNNAMED = TWO_ARMS.replace('name = "two"\ntitle = "Two arms"\n', "").replace('end = "3s"', 'end = "20ms"')
+NAMES_A_FILE = UNNAMED.replace('cdf = "web-search"', 'file = "sizes/two.cdf"')
+SIZES = "1000 0\n2000 0.5\n9000 1\n"
+
+
+@pytest.mark.parametrize("text", [UNNAMED, NAMES_A_FILE])
+def test_a_text_without_a_name_has_the_same_one_every_time(folder, text):
+    (folder / "sizes").mkdir()
+    (folder / "sizes" / "two.cdf").write_text(SIZES)
+    one, again, as_dict = (narrows.Experiment(source) for source in (text, text, tomllib.loads(text)))
+    assert one.name.startswith("experiment-")
+    for other in (again, as_dict):
+        assert (other.name, other.identifier, other.file.name) == (one.name, one.name, f"{one.name}.toml")
+        assert [plan.body for plan in other.plans] == [plan.body for plan in one.plans]
+    assert {plan.body["experiment"] for plan in one.plans} == {one.name}
+    assert narrows.Experiment(text.replace("20ms", "30ms")).name != one.name
+    assert sorted(path.name for path in folder.iterdir()) == ["sizes"]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("settings", [{}, {"traffic.web.size": '{ file = "sizes/two.cdf" }'}])
+def test_a_text_that_names_a_file_is_kept_with_it(folder, monkeypatch, settings):
+    (folder / "sizes").mkdir()
+    (folder / "sizes" / "two.cdf").write_text(SIZES)
+    text = UNNAMED if settings else NAMES_A_FILE
+    results = narrows.Experiment(text, settings=settings, seeds=1).run(out="my runs").join()
+    assert results.notices == ()
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    (folder / "sizes" / "two.cdf").unlink()
+    loaded = narrows.load(results.entry.identifier, out="../my runs")
+    assert loaded.notices == ()
+    done = command(*shlex.split(loaded.entry.command)[1:])
+    assert (done.returncode, ": 0 runs made" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("absent.cdf", r"^experiment:10:17: cannot read `absent.cdf`"), ("../out.cdf", "outside the experiment's folder"),
+    ("/etc/hostname", "outside the experiment's folder"), ("link.cdf", "names link.cdf, which it cannot read"),
+    ("sizes", "names sizes, which it cannot read"), ("sizes/absent/two", "absent/two"),
+])  # fmt: skip
+def test_a_file_that_a_text_may_not_name_is_refused(folder, name, message):
+    (folder / "sizes").mkdir()
+    (folder / "link.cdf").symlink_to("/etc/hostname")
+    with pytest.raises(narrows.BadInput, match=message):
+        narrows.Experiment(NAMES_A_FILE.replace("sizes/two.cdf", name))
+
+
+def test_files_are_named_by_sets_and_sweeps_too(folder):
+    for name in ("a.cdf", "b.cdf", "c.cdf"):
+        (folder / name).write_text(SIZES)
+    swept = UNNAMED.replace('cdf = "web-search"', 'file = "c.cdf"')
+    swept += '[sweep]\n"traffic.web.size.file" = ["a.cdf", "b.cdf"]\n'
+    experiment = narrows.Experiment(swept)
+    assert len(experiment.plans) == 4
+    assert sorted(experiment.given.files) == ["a.cdf", "b.cdf", "c.cdf"]
+    narrows.Experiment(NAMES_A_FILE, settings={"traffic.web.size.file": "a.cdf"})
+
+
+def test_a_text_needs_no_working_directory(folder, monkeypatch):
+    (folder / "gone").mkdir()
+    monkeypatch.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    experiment = narrows.Experiment(UNNAMED, seeds=1)
+    assert experiment.place == ""
+    with pytest.raises(narrows.BadInput, match="cannot write to the output folder runs"):
+        experiment.run()
+    results = experiment.run(out=folder / "runs").join()
+    assert results.notices == ()
+    assert narrows.load(experiment.identifier, out=folder / "runs").entry == results.entry
+
+
+def test_a_text_needs_no_right_to_write_in_the_working_directory(monkeypatch):
+    monkeypatch.chdir("/proc")  # where nobody may, not even root
+    assert len(narrows.Experiment(UNNAMED).plans) == 2
+
+
+def test_without_a_temporary_folder_the_environment_lacks_something(monkeypatch):
+    import tempfile
+
+    def lacking(*how, **more):
+        raise FileNotFoundError(2, "No usable temporary directory")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", lacking)
+    with pytest.raises(EnvironmentLacks, match="No usable temporary directory\n  help: name one in TMPDIR"):
+        narrows.Experiment(UNNAMED)
+
+
+@pytest.mark.parametrize("arguments", [
+    *({"settings": value} for value in (5, "abc", ["ab"], [("a",)], [("a", "b", "c")], {"a": None}, {"\ud800": "1"})),
+    *({"source": value} for value in ({"name": "\ud800"}, "name = '\ud800'\n", "\udc80.toml", {1: 2}, {"a": {2: 3}})),
+    *({"backend": value} for value in ([], None, {})), {"quick": None},
+])  # fmt: skip
+def test_arguments_of_a_wrong_kind_are_refused(folder, arguments):
+    with pytest.raises(narrows.BadInput, match=r"\n *help: "):
+        narrows.Experiment(**{"source": TWO_ARMS, **arguments})
+
+
+def test_a_dict_that_holds_itself_is_refused(folder):
+    endless = {}
+    endless["name"] = endless
+    with pytest.raises(narrows.BadInput, match="the dict is no experiment"):
+        narrows.Experiment(endless)
+
+
+@pytest.mark.parametrize("arguments", [
+    {"out": None}, {"out": 5}, {"out": "a\0b"}, {"out": "\ud800"}, {"ray_address": 5}, {"ray_address": 5, "on": "ray"},
+])  # fmt: skip
+def test_arguments_of_a_run_of_a_wrong_kind_are_refused(folder, arguments):
+    experiment = narrows.Experiment(UNNAMED)
+    with pytest.raises(narrows.BadInput, match=r"cannot be .*\n  help: "):
+        experiment.run(**arguments)
+    with pytest.raises(narrows.BadInput, match="out cannot be"):
+        narrows.load("two", out=5)
 
 
 def test_experiments_and_results_are_tables_when_printed(made):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from narrows import native
-from narrows.errors import BadInput, bad_input
+from narrows.errors import bad_input
+from narrows.experiment.given import Given, given
 from narrows.experiment.plans import ABSENT, Pairs, apart, difference_from, plan_from
 from narrows.experiment.seeds import chosen_seeds, seeds_text
 from narrows.runs.backends import Backend
@@ -55,15 +55,18 @@ class Experiment(Tabular):
         Raises:
             BadInput: The experiment or an argument has a mistake; the message says where, what and how to mend it.
         """
-        if backend not in {*Backend, "native"}:
+        if backend not in (*Backend, "native"):
             names = ", ".join(repr(item.value) for item in Backend)
             raise bad_input(f"backend cannot be {backend!r}", f"choose one of {names}")
-        sets = tuple(settings.items() if isinstance(settings, Mapping) else settings)
-        if not (isinstance(quick, bool) and all(isinstance(text, str) for pair in sets for text in pair)):
-            raise bad_input("quick is True or False, and settings are texts", 'for example settings={"run.end": "20s"}')
-        self.text = _text_of(source)
-        """The experiment's text, if it was not given as a file."""
-        raw = _expanded(source, self.text, sets=sets, quick=quick)
+        if not isinstance(quick, bool):
+            raise bad_input(f"quick cannot be {quick!r}", "give True or False")
+        sets = _pairs(settings)
+        self.given = _given(source, sets)
+        """The experiment, if it is not a file."""
+        if self.given is None:
+            raw = native.expand(str(source), sets=sets, quick=quick, seeds=None)
+        else:
+            raw = self.given.expand(sets=sets, quick=quick)
         self.name = str(raw["name"])
         self.title = str(raw.get("title") or raw["name"])
         own = tuple(int(seed) for seed in raw["seeds"])
@@ -75,7 +78,7 @@ class Experiment(Tabular):
         self.differences = tuple(difference_from(item, self.plans) for item in raw["differences"])
         """Settings whose values are not the same in all plans."""
         self.file = (
-            _shortest(Path(str(source))) if self.text is None else Path(f"{identifier(self.name, quick=False)}.toml")
+            _shortest(Path(str(source))) if self.given is None else Path(f"{identifier(self.name, quick=False)}.toml")
         )
         self.quick = quick
         self.sets: Pairs = sets
@@ -139,12 +142,12 @@ class Experiment(Tabular):
         """
         from narrows.api import Handle
 
-        return Handle(self, out=Path(out), jobs=jobs, on=on, ray_address=ray_address, threads=threads)
+        return Handle(self, out=out, jobs=jobs, on=on, ray_address=ray_address, threads=threads)
 
     @property
     def place(self) -> str:
         """The figure that it is the experiment of, wherever one stands: `gemini/fig13`; nothing for any other file."""
-        return place_of(self.file.resolve())
+        return place_of(self.file.resolve()) if self.given is None else ""
 
     @property
     def identifier(self) -> str:
@@ -153,35 +156,29 @@ class Experiment(Tabular):
         return self.backend.named(identifier(self.name, quick=self.quick, sets=self.sets, seeds=seeds))
 
 
-def _text_of(source: str | Path | Mapping[str, Any]) -> str | None:
-    """The experiment's text; `None` for the path of a file."""
-    if isinstance(source, Mapping):
-        import tomli_w
-
-        try:
-            return tomli_w.dumps(source)
-        except TypeError as error:
-            raise bad_input(f"the dict is no experiment: {error}", "use texts, numbers, lists and dicts") from None
-    if isinstance(source, str) and "\n" in source:
-        return source
+def _given(source: str | Path | Mapping[str, Any], sets: Pairs) -> Given | None:
+    """The experiment as a text; `None` for the path of a file."""
+    if isinstance(source, Mapping) or (isinstance(source, str) and "\n" in source):
+        return given(source, sets)
     if not isinstance(source, (str, Path)):
         raise bad_input(f"{source!r} is no experiment", "give the path of a file, its text, or a dict")
+    if not _is_text(str(source)):
+        raise bad_input(f"{str(source)!r} is no name in UTF-8", "rename the file or its folder")
     return None
 
 
-def _expanded(
-    source: str | Path | Mapping[str, Any], text: str | None, *, sets: Sequence[tuple[str, str]], quick: bool
-) -> dict[str, Any]:
-    if text is None:
-        return native.expand(str(source), sets=sets, quick=quick, seeds=None)
-    # Beside the files of the working directory, so that it may name these.
-    with tempfile.NamedTemporaryFile("w", suffix=".toml", dir=Path.cwd(), prefix=".experiment-") as file:
-        file.write(text)
-        file.flush()
-        try:
-            return native.expand(file.name, sets=sets, quick=quick, seeds=None)
-        except BadInput as error:
-            raise BadInput(str(error).replace(file.name, "experiment")) from None
+def _pairs(settings: Any) -> Pairs:
+    """Overridden settings. Raises `BadInput` for what is none."""
+    pairs = list(settings.items()) if isinstance(settings, Mapping) else settings
+    is_list = isinstance(pairs, (list, tuple))
+    if not (is_list and all(isinstance(it, (list, tuple)) and [*map(_is_text, it)] == [True, True] for it in pairs)):
+        raise bad_input(f"settings cannot be {settings!r}", 'give texts, for example settings={"run.end": "20s"}')
+    return tuple((key, value) for key, value in pairs)
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that UTF-8 holds: half of a surrogate pair is none."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _warning(item: Mapping[str, Any]) -> str:
@@ -198,7 +195,10 @@ def place_of(file: Path) -> str:
 
 def _shortest(path: Path) -> Path:
     """Relative to the working directory where it lies below it, so that results name no machine's paths."""
-    return path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
+    try:
+        return path.relative_to(Path.cwd()) if path.is_absolute() else path
+    except (ValueError, FileNotFoundError):  # it does not, or the working directory is gone
+        return path
 
 
 def identifier(name: str, *, quick: bool, sets: Sequence[tuple[str, str]] = (), seeds: Sequence[int] = ()) -> str:
