@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, bad_input
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from narrows import _native as _Native  # noqa: N812
 
 TableName = Literal["flows", "requests", "ports", "series", "bridges"]
+
+_RUN_AGAIN: Final = "run the experiment again: a plan is of one version"
 
 
 def _module() -> ModuleType:
@@ -31,14 +33,15 @@ def _module() -> ModuleType:
 
 
 @contextmanager
-def _converted() -> Iterator[ModuleType]:
+def _converted(advice: str) -> Iterator[ModuleType]:
+    """The module, whose errors become the lab's, with this advice where the module gives none."""
     module = _module()
     try:
         yield module
     except module.BadInput as error:
         raise BadInput(str(error)) from None
     except ValueError as refused:
-        raise bad_input(str(refused), "make the experiment smaller, or split it") from None
+        raise bad_input(str(refused), advice) from None
 
 
 def version() -> str:
@@ -49,10 +52,18 @@ def version() -> str:
 def plan_version(body: Mapping[str, Any], by: str | None = None) -> str:
     """What a plan's results depend on: the engine, and the components that the plan uses.
 
-    `by` is what `narrowsd sources` prints (default: the simulator's own sources).
+    `by` is what `narrowsd sources` prints (default: the simulator's own sources). Raises `BadInput` where the plan is
+    one of another version, and `EnvironmentLacks` where narrowsd is.
     """
-    with _converted() as module:
-        return cast("str", module.plan_version(json.dumps(body), by))
+    plan = json.dumps(body)
+    with _converted(_RUN_AGAIN) as module:
+        own = cast("str", module.plan_version(plan, None))
+    if by is None:
+        return own
+    try:
+        return cast("str", module.plan_version(plan, by))
+    except ValueError as refused:  # the plan was good for the simulator
+        raise EnvironmentLacks(f"{refused}\n  help: make narrowsd from the same sources: `make narrowsd`") from None
 
 
 def long_flows(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -60,13 +71,13 @@ def long_flows(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     Raises `BadInput` for a plan of another version.
     """
-    with _converted() as module:
+    with _converted(_RUN_AGAIN) as module:
         return cast("list[dict[str, Any]]", json.loads(module.long_flows(json.dumps(body))))
 
 
 def base_rtt_ns(body: Mapping[str, Any], one: str, other: str) -> int:
     """RTT between two hosts of a plan when nothing queues: delays of links and stacks, nothing for serialisation."""
-    with _converted() as module:
+    with _converted("name two hosts of the plan that a path connects") as module:
         return cast("int", module.base_rtt(json.dumps(body), one, other))
 
 
@@ -97,7 +108,7 @@ def schema() -> dict[str, Any]:
 
 def expand(path: str, *, sets: Sequence[tuple[str, str]], quick: bool, seeds: str | None) -> dict[str, Any]:
     """An experiment file as plans and seeds. Raises `BadInput` with the place of the mistake."""
-    with _converted() as module:
+    with _converted("give the path of a file, and overridden settings, as texts in UTF-8") as module:
         text = module.expand(path, sets=list(sets), quick=quick, seeds=seeds)
     return cast("dict[str, Any]", json.loads(text))
 
@@ -111,7 +122,7 @@ class Run:
     """A run on its own thread, or several. Poll `progress`; `join` waits."""
 
     def __init__(self, plan_json: str, seed: int, *, threads: int = 1) -> None:
-        with _converted() as module:
+        with _converted(_RUN_AGAIN) as module:
             self._run: _Native.Run = module.start(plan_json, seed, threads=threads)
 
     def progress(self) -> tuple[int, int, int]:
@@ -124,7 +135,7 @@ class Run:
 
     def join(self) -> RunResults:
         """Waits for the end. Raises `Cancelled`, or `BadInput` if the simulator refuses the plan."""
-        with _converted() as module:
+        with _converted("mend what it names: fewer hosts or flows, an earlier end, or several experiments") as module:
             try:
                 return RunResults(self._run.join())
             except module.Cancelled:

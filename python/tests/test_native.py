@@ -5,9 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT, lines, said_by
+from conftest import CHECKOUT, TWO_ARMS, lines, said_by
 
-from narrows import components
+from narrows import components, native
+from narrows.errors import BadInput, EnvironmentLacks
+from narrows.experiment import Experiment
 
 SCRIPT = """
 import json, sys
@@ -126,3 +128,30 @@ def test_what_may_not_be_meant_is_told(real, folder):
     assert len(told) == 2, told
     assert told[0].startswith("flows may lock each other out at the drop-tail ports"), told
     assert told[1].startswith("b: `dctcp` needs ECN marks, and no port on the paths of `traffic-1` marks; give"), told
+
+
+def test_what_the_module_refuses_has_advice_that_fits(folder):
+    (plan, *_) = Experiment(TWO_ARMS).plans
+    stopped = [{**link, "rate": 0} for link in plan.body["network"]["links"]]
+    refused = {
+        "run the experiment again": [
+            lambda: native.Run("{}", 1), lambda: native.plan_version({}), lambda: native.plan_version({}, by="{}"),
+            lambda: native.long_flows({}),
+        ],
+        "name two hosts": [lambda: native.base_rtt_ns(plan.body, "a1-1", "nobody")],
+        "mend what it names": [
+            native.Run(json.dumps({**plan.body, "network": {**plan.body["network"], "links": stopped}}), 1).join,
+        ],
+        "texts in UTF-8": [lambda: native.expand("\udc80.toml", sets=[], quick=False, seeds=None)],
+    }  # fmt: skip
+    for advice, calls in refused.items():
+        for call in calls:
+            with pytest.raises(BadInput, match=f"\n  help: .*{advice}"):
+                call()
+
+
+@pytest.mark.parametrize("sources", ["", "0.0.1", "{}", '{"engine": 1}'])
+def test_a_narrowsd_of_another_version_is_the_environments(folder, sources):
+    (plan, *_) = Experiment(TWO_ARMS).plans
+    with pytest.raises(EnvironmentLacks, match=r"narrowsd is one of another version: .*\n  help: .*`make narrowsd`"):
+        native.plan_version(plan.body, by=sources)
