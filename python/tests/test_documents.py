@@ -1,3 +1,4 @@
+import inspect
 import re
 import tomllib
 
@@ -6,7 +7,7 @@ from conftest import CHECKOUT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows import columns, reference, wording
+from narrows import columns, native, reference, wording
 from narrows.experiment import identifier
 from narrows.figures.palette import KNOWN, colours
 from narrows.measures import named
@@ -142,3 +143,15 @@ def test_an_identifier_is_a_plain_file_name(name, quick, sets):
 
 def test_the_librarys_reference_is_its_docstrings():
     assert (CHECKOUT / reference.PAGE).read_text() == reference.document(), "regenerate it: python -m narrows.reference"
+
+
+def test_the_librarys_reference_has_no_docstring_that_is_pythons_own():
+    assert inspect.getdoc(object.__init__) not in reference.document()
+
+
+@pytest.mark.parametrize(("kind", "heading"), [("controller", "Controllers"), ("aqm", "AQMs")])
+def test_the_readme_lists_every_component(kind, heading):
+    text = " ".join((CHECKOUT / "README.md").read_text().split())
+    (listed,) = re.findall(rf"\*\*{heading}\*\*: (.+?);", text)
+    names = [item.removesuffix(" rate law").removesuffix("'s").lower() for item in listed.split(", ")]
+    assert names == [item["name"] for item in native.components() if item["kind"] == kind]
