@@ -1,7 +1,8 @@
-"""A file is whole or absent: written beside its place, then renamed over it."""
+"""A file is whole or absent: written beside its place, synced, then renamed over it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,14 @@ def write_bytes(path: Path, content: bytes) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink()
         raise bad_input(
             f"cannot write {path}: {error.strerror}", "choose a folder that can be written with --out"
         ) from error

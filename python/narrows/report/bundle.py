@@ -16,6 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from narrows import atomic
+from narrows.errors import BadInput
 from narrows.figures import style
 
 
@@ -26,13 +27,25 @@ def library() -> Markup:
 
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "narrows"
     kept = folder / f"vega-{style.VEGA_LITE}-{version('vl-convert-python')}.js"
-    try:
-        return _script(kept.read_text(encoding="utf-8"))
-    except OSError:
-        made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=style.VEGA_LITE)
-    with contextlib.suppress(OSError):
-        atomic.write_text(kept, made)
+    if (whole := _kept(kept)) is not None:
+        return _script(whole)
+    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=style.VEGA_LITE)
+    with contextlib.suppress(BadInput):  # without a cache it is made each time
+        atomic.write_text(kept, f"{_seal(made)}\n{made}")
     return _script(made)
+
+
+def _kept(path: Path) -> str | None:
+    """What the file holds behind its digest; `None` where there is no file, or the digest is another's."""
+    try:
+        seal, _, text = path.read_bytes().decode().partition("\n")
+    except (OSError, ValueError):
+        return None
+    return text if seal == _seal(text) else None
+
+
+def _seal(text: str) -> str:
+    return f"// sha256-{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def behaviour() -> Markup:
