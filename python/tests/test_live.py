@@ -502,7 +502,10 @@ def test_a_run_that_does_not_count_takes_its_seed_from_both_sides(two_arms, narr
     place = [quantity.measure for quantity in headline.columns(results.frames)].index("fct_mean")
     assert table.arms[1].cells[place].means == " → ".join(number(mean) for mean in of_one)
     found = lines(command("compare", "two", "two@guest", "--json").stdout)
-    (compared,) = (one for one in found if one["measure"] == "fct_mean" and one["base"] == "sim gemini")
+    left_out = [one["text"].partition(":")[0] for one in found if one["event"] == "left_out"]
+    assert left_out == ["1 of 4 runs does not count"]
+    rows = [one for one in found if one["event"] == "comparison"]
+    (compared,) = (one for one in rows if one["measure"] == "fct_mean" and one["base"] == "sim gemini")
     assert [compared["base_mean"], compared["other_mean"]] == pytest.approx(of_one)
     assert "what the other backend made with the same seed" in report.page.render(results, [])
 

@@ -35,6 +35,8 @@ def compare(
         if json:
             for row in found.rows:
                 line(event="comparison", **row_fields(row))
+            for text in found.left_out:
+                line(event="left_out", text=text)
             for text in found.notices:
                 line(event="notice", text=text)
             return
