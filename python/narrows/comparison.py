@@ -13,14 +13,14 @@ from narrows.measures.bottleneck import of_same_queue
 from narrows.measures.named import MEASURES as KNOWN
 from narrows.measures.named import value_if_any
 from narrows.measures.stats import estimate, paired, paired_ratio
-from narrows.results import mixed_versions
+from narrows.results import mixed_versions, repeated_seeds
 from narrows.runs import validity
 from narrows.tables import Tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from narrows.measures.stats import Estimate
+    from narrows.measures.stats import BySeed, Estimate
     from narrows.results import Results
 
 TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts")
@@ -40,7 +40,7 @@ class Row:
     other_mean: float
     """Both over the seeds that both have."""
     ratio: Estimate | None
-    """other / base within a seed."""
+    """other / base within a seed. Seeds that repeat another's results on both sides count as one."""
 
 
 class Comparison(Tabular):
@@ -59,7 +59,10 @@ class Comparison(Tabular):
             raise bad_input(
                 "these runs have no scheme and seed in common", "compare runs whose schemes have the same names"
             )
-        told = [mixed_versions(results), *(text for one in results for text in one.notices)]
+        told = [
+            mixed_versions(results),
+            *(text for one in results for text in _notices(one, others if one is first else [first])),
+        ]
         self.notices = tuple(dict.fromkeys(filter(None, told)))
         """What whoever reads the numbers has to know."""
         self.left_out = tuple(text for one in results if (text := validity.left_out(one.manifests)))
@@ -102,12 +105,46 @@ def between(one: Results, other: Results) -> list[Row]:
     ]
 
 
+def _notices(one: Results, partners: Sequence[Results]) -> list[str]:
+    """Those of a result that is compared with these."""
+    if all(_as_one(one, partner) for partner in partners):
+        return list(one.notices)
+    consequence = "each is paired with the same seed of the other results"
+    paired_each = f"'{one.entry.identifier}': {repeated_seeds(one.repeated, consequence)}"
+    return [paired_each if text == repeated_seeds(one.repeated) else text for text in one.notices]
+
+
+def _as_one(one: Results, other: Results) -> bool:
+    """Whether seeds that repeat one another's results in `one` do so in the other, too."""
+    common = {*one.entry.seeds, *one.repeated} & {*other.entry.seeds, *other.repeated}
+    return len(_counting(one, other, common)) == len({one.repeated.get(seed, seed) for seed in common})
+
+
+def _counting(one: Results, other: Results, seeds: Iterable[int]) -> list[int]:
+    """Of common seeds those that count: the first of each group that repeats one another's results on both sides."""
+    first: dict[tuple[int, int], int] = {}
+    for seed in sorted(seeds):
+        first.setdefault((one.repeated.get(seed, seed), other.repeated.get(seed, seed)), seed)
+    return list(first.values())
+
+
+def _in_pairs(one: Results, other: Results, base: BySeed, against: BySeed) -> tuple[BySeed, BySeed]:
+    """Both over the common seeds that count. A seed that repeats another's results has that one's value."""
+    base, against = paired(_with_repeated(base, one), _with_repeated(against, other))
+    seeds = _counting(one, other, base)
+    return {seed: base[seed] for seed in seeds}, {seed: against[seed] for seed in seeds}
+
+
+def _with_repeated(values: BySeed, results: Results) -> BySeed:
+    return values | {seed: values[first] for seed, first in results.repeated.items() if first in values}
+
+
 def _pair(one: Results, case: str, label: str, other: Results, other_case: str, other_label: str) -> list[Row]:
     sides = ((one.frames, case), (other.frames, other_case))
     values = {name: tuple(value_if_any(own, name, (at,)) for own, at in sides) for name in MEASURES}
     found: list[Row] = []
     for name, both in (values | of_same_queue(*sides)).items():
-        base, against = paired(*both)
+        base, against = _in_pairs(one, other, *both)
         first, second = estimate(list(base.values())), estimate(list(against.values()))
         if first is None or second is None:
             continue  # no seed has it on both sides

@@ -45,6 +45,8 @@ class Results(Tabular):
         Raises `BadInput` where a run is absent, or none of them counts.
         """
         self.entry = entry
+        """Without the seeds in `repeated`."""
+        self._whole = entry
         self._store = store
         self._scanned: dict[tuple[str, int, TableName], pl.LazyFrame] = {}
         runs = [(member, seed) for member in entry.members for seed in entry.seeds]
@@ -68,7 +70,10 @@ class Results(Tabular):
             for seed, first in repeats({(member.case, seed): read[member, seed] for member, seed in counting}).items()
             if seed != first
         }
-        """Seeds that gave the same tables as an earlier one in every case, and that one: they count as one."""
+        """Seeds that gave the same tables as an earlier one in every case, and that one.
+
+        They count as one, except where they are compared with results in which they differ.
+        """
         self._recorded = recorded or entry
         if self.repeated:
             self.entry = replace(entry, seeds=tuple(seed for seed in entry.seeds if seed not in self.repeated))
@@ -95,7 +100,7 @@ class Results(Tabular):
             if len(counts) > 1
         ]
         changes = [changed(part, self._store) for part in parts]
-        told = (*self.entry.warnings, *mixed, self._same_seeds(), self._unread(), *changes)
+        told = (*self.entry.warnings, *mixed, repeated_seeds(self.repeated), self._unread(), *changes)
         return tuple(text for text in told if text)
 
     def _versions(self, backend: Backend) -> Counter[str]:
@@ -164,16 +169,6 @@ class Results(Tabular):
                 made = made.join(values.rename({"value": column}), on="case", how="left", maintain_order="left")
         return made
 
-    def _same_seeds(self) -> str:
-        if not self.repeated:
-            return ""
-        seeds, first = ", ".join(map(str, self.repeated)), ", ".join(map(str, sorted(set(self.repeated.values()))))
-        one, as_one = len(self.repeated) == 1, len(self.repeated) + len(set(self.repeated.values()))
-        return (
-            f"seed{'' if one else 's'} {seeds} gave the same results as seed {first} in every plan: "
-            f"{as_one} seeds count as {as_one - len(self.repeated)}"
-        )
-
     def _unread(self) -> str:
         """Which plans, of another version, do not say which of their flows have no size."""
         cases = dict.fromkeys(member.case for member, _ in self._runs if self._stated[member.hash] is None)
@@ -202,7 +197,7 @@ class Results(Tabular):
             replace(item, values=tuple(value for value in item.values if value[0] in cases))
             for item in self.entry.differences
         )
-        part = replace(self.entry, members=members, differences=differences)
+        part = replace(self._whole, members=members, differences=differences)
         return Results(part, self._store, recorded=self._recorded)
 
     @cached_property
@@ -388,6 +383,17 @@ def repeats(manifests: Mapping[tuple[str, int], Mapping[str, Any]]) -> dict[int,
         digests.setdefault(seed, []).append((case, json.dumps(tables, sort_keys=True) if tables else seed))
     first: dict[str, int] = {}
     return {seed: first.setdefault(repr(sorted(own, key=str)), seed) for seed, own in digests.items()}
+
+
+def repeated_seeds(repeated: Mapping[int, int], consequence: str = "") -> str:
+    """Which seeds gave the same results as others, and what follows (default: that they count as one), or nothing."""
+    if not repeated:
+        return ""
+    seeds, first = ", ".join(map(str, repeated)), ", ".join(map(str, sorted(set(repeated.values()))))
+    count = len(repeated) + len(set(repeated.values()))
+    return f"seed{'' if len(repeated) == 1 else 's'} {seeds} gave the same results as seed {first} in every plan: " + (
+        consequence or f"{count} seeds count as {count - len(repeated)}"
+    )
 
 
 def _without_plan(manifest: dict[str, Any] | None) -> dict[str, Any] | None:

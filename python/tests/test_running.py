@@ -274,7 +274,41 @@ def test_seeds_that_change_nothing_count_as_one(two_arms, folder):
     results = api.load("two")
     assert results.entry.seeds == (1,)
     assert results.frames.seeds == (1,)
-    assert results.notices == ("seeds 2, 3 gave the same results as seed 1 in every plan: 3 seeds count as 1",)
+    assert results.notices == (SAME_SEEDS,)
+    part = results.matching("cubic")
+    assert (part.entry.seeds, part.notices) == ((1,), (SAME_SEEDS,)), "a part says so, too"
+    assert SAME_SEEDS.removeprefix("s") in api.load("two").report(cases="cubic").read_text()
+
+
+SAME_SEEDS = "seeds 2, 3 gave the same results as seed 1 in every plan: 3 seeds count as 1"
+
+
+@pytest.mark.simulator
+def test_seeds_that_change_nothing_are_compared_with_each_seed_of_others(folder):
+    def results(name, *, alike):
+        out = folder / name
+        made = narrows.Experiment(TWO_ARMS.replace('"two"', f'"{name}"').replace("1..=2", "1..=3")).run(out=out).join()
+        for member in made.entry.members if alike else ():
+            copy_of_the_first_seed(Store(out), member.stored)
+        return narrows.load(name, out=out)
+
+    varies, fixed = results("varies", alike=False), results("fixed", alike=True)
+    mean = varies.measure("fct_mean", "cubic")["value"]
+    (only,) = fixed.measure("fct_mean", "cubic")["value"]
+    assert mean.n_unique() == 3
+    for one, other in ((varies, fixed), (fixed, varies)):
+        compared = one.compare(other)
+        row = compared.table.filter(measure="fct_mean", base=f"{one.entry.identifier} cubic").row(0, named=True)
+        own = {varies: mean.mean(), fixed: only}
+        assert (row["base_mean"], row["other_mean"]) == pytest.approx((own[one], own[other]))
+        ratio = only / mean if other is fixed else mean / only
+        assert (row["seeds"], row["interval"]) == (3, "range")
+        assert (row["ratio"], row["low"], row["high"]) == pytest.approx((ratio.mean(), ratio.min(), ratio.max()))
+        (told,) = compared.notices
+        assert told.startswith("'fixed': seeds 2, 3 gave the same results as seed 1 in every plan: each is paired with")
+    again = fixed.compare(fixed)
+    assert set(again.table["seeds"].drop_nulls()) == {1}, "no side varies"
+    assert again.notices == (SAME_SEEDS,)
 
 
 def test_the_worker_ends_with_its_parent(two_arms, folder):
