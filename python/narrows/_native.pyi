@@ -55,7 +55,6 @@ def expand(
     *,
     sets: list[tuple[str, str]] = [],
     quick: bool = False,
-    seeds: str | None = None,
     memory_limit_bytes: int | None = None,
 ) -> str:
     """JSON {name, title, seeds, plans, differences, warnings}.
@@ -64,6 +63,9 @@ def expand(
     ecn, parameters}], a difference {path, values: {arm: value}, declared}, a warning {text, help, schemes, plans},
     where no schemes stand for all.
     """
+
+def seeds(text: str) -> list[int] | None:
+    """Of a text such as `1..10` or `1,3,5..9`, as `run.seeds` takes it; `None` if it names none."""
 
 def start(plan_json: str, seed: int, *, threads: int = 1) -> Run:
     """On up to so many threads; the results do not depend on them."""

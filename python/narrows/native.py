@@ -106,11 +106,16 @@ def schema() -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(_module().schema()))
 
 
-def expand(path: str, *, sets: Sequence[tuple[str, str]], quick: bool, seeds: str | None) -> dict[str, Any]:
+def expand(path: str, *, sets: Sequence[tuple[str, str]], quick: bool) -> dict[str, Any]:
     """An experiment file as plans and seeds. Raises `BadInput` with the place of the mistake."""
     with _converted("give the path of a file, and overridden settings, as texts in UTF-8") as module:
-        text = module.expand(path, sets=list(sets), quick=quick, seeds=seeds)
+        text = module.expand(path, sets=list(sets), quick=quick)
     return cast("dict[str, Any]", json.loads(text))
+
+
+def seeds(text: str) -> list[int] | None:
+    """Seeds from a text, as `run.seeds` of an experiment file takes it; `None` if it names none."""
+    return cast("list[int] | None", _module().seeds(text))
 
 
 def calibrate() -> float:

@@ -79,7 +79,7 @@ import json, sys
 from pathlib import Path
 from narrows import native
 folder = Path(sys.argv[1])
-(plan,) = native.expand(str(folder / "experiment.toml"), sets=[], quick=False, seeds=None)["plans"]
+(plan,) = native.expand(str(folder / "experiment.toml"), sets=[], quick=False)["plans"]
 (folder / "plan.json").write_text(json.dumps(plan["plan"]))
 results = native.Run(json.dumps(plan["plan"]), 1).join()
 for name in ("flows", "ports"):

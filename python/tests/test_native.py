@@ -142,7 +142,7 @@ def test_what_the_module_refuses_has_advice_that_fits(folder):
         "mend what it names": [
             native.Run(json.dumps({**plan.body, "network": {**plan.body["network"], "links": stopped}}), 1).join,
         ],
-        "texts in UTF-8": [lambda: native.expand("\udc80.toml", sets=[], quick=False, seeds=None)],
+        "texts in UTF-8": [lambda: native.expand("\udc80.toml", sets=[], quick=False)],
     }  # fmt: skip
     for advice, calls in refused.items():
         for call in calls:

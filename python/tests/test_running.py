@@ -203,7 +203,8 @@ REFUSED = [
     ({"settings": {"run.end": 2}}, "settings cannot be"), ({"seeds": True}, "True names no seeds"),
     *(({"seeds": seeds}, "names no seeds") for seeds in ([], [1, 1], [-1], [1.0], ["1"], "5..1", "1..", "", "1,1")),
     *(({"seeds": seeds}, "names no seeds") for seeds in (2**63, "1..10001", itertools.count())),
-    ({"seeds": 1.5}, "seeds cannot be 1.5"),
+    ({"seeds": 1.5}, "seeds cannot be 1.5"), ({"seeds": b"12"}, "seeds cannot be b'12'"),
+    ({"seeds": bytearray(b"12")}, "seeds cannot be bytearray(b'12')"),
 ]  # fmt: skip
 
 
@@ -216,12 +217,30 @@ def test_what_no_run_can_have_is_refused_at_once(two_arms, folder, arguments, se
 
 @pytest.mark.parametrize(("seeds", "expected"), [
     (3, (3,)), ("3", (3,)), ("1..3", (1, 2, 3)), ("1..=3", (1, 2, 3)), (range(4, 6), (4, 5)), ([9, 1], (9, 1)),
-    ("9, 1", (9, 1)), (iter([5]), (5,)),
+    ("9, 1", (9, 1)), (iter([5]), (5,)), ("1,3,5..9", (1, 3, 5, 6, 7, 8, 9)), (" 1 .. 3 ", (1, 2, 3)),
 ])  # fmt: skip
 def test_seeds_are_a_number_a_range_or_a_list(two_arms, seeds, expected):
     found = Experiment(two_arms, seeds=seeds)
     assert (found.seeds, found.other_seeds) == (expected, True)
     assert Experiment(two_arms, seeds=seeds_text(expected)).seeds == expected
+
+
+@pytest.mark.parametrize("text", ["1,3,5..9", " 1 .. 3 ", "1..= 2", "9,1..2", "0", str(2**63 - 1)])
+def test_a_text_of_seeds_is_the_same_in_a_file_and_beside_it(two_arms, text):
+    beside = Experiment(two_arms, seeds=text).seeds
+    two_arms.write_text(TWO_ARMS.replace("1..=2", text))
+    assert Experiment(two_arms).seeds == beside
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1,", "..3", "3..1", "1,1", "1..3,2", "+1", "-1", "1.5", str(2**63), "0..10000", "１"]
+)
+def test_a_text_that_names_no_seeds_does_so_in_a_file_and_beside_it(two_arms, text):
+    with pytest.raises(narrows.BadInput, match="names no seeds"):
+        Experiment(two_arms, seeds=text)
+    two_arms.write_text(TWO_ARMS.replace("1..=2", text))
+    with pytest.raises(narrows.BadInput, match="seeds"):
+        Experiment(two_arms)
 
 
 def test_runs_of_two_versions_are_said(two_arms, folder, monkeypatch):

@@ -6,6 +6,7 @@ use narrows_core::cc::SPECS;
 use narrows_core::units::Bytes;
 use narrows_plan::{NodeKind, Plan, Sources, Traffic};
 use narrows_scenario::differences::differences;
+use narrows_scenario::experiment::Seeds;
 use narrows_scenario::route::{NoPath, Routes};
 use narrows_scenario::summary::{LongFlow, Summary};
 use narrows_scenario::{Limits, Overrides, Warning, described, json_schema, load, may_draw, registry};
@@ -86,18 +87,23 @@ pub(crate) fn schema() -> String {
     json_schema().to_string()
 }
 
+/// Seeds from a text, as `run.seeds` of an experiment file takes it; `None` if it names none.
+#[pyfunction]
+pub(crate) fn seeds(text: &str) -> Option<Vec<u64>> {
+    Seeds::parse(text).map(|seeds| seeds.0)
+}
+
 /// An experiment file, expanded into plans, as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, *, sets=Vec::new(), quick=false, seeds=None, memory_limit_bytes=None))]
+#[pyo3(signature = (path, *, sets=Vec::new(), quick=false, memory_limit_bytes=None))]
 pub(crate) fn expand(
     path: &str,
     sets: Vec<(String, String)>,
     quick: bool,
-    seeds: Option<String>,
     memory_limit_bytes: Option<u64>,
 ) -> PyResult<String> {
     let limits = memory_limit_bytes.map_or(Limits::default(), |bytes| Limits { memory: Bytes::new(bytes) });
-    let overrides = Overrides { sets, quick, seeds };
+    let overrides = Overrides { sets, quick };
     let experiment = load(Path::new(path), &overrides, &limits).map_err(|error| BadInput::new_err(error.render()))?;
     let hashes: Vec<String> = experiment.plans.iter().map(Plan::hash).collect();
     let sources = sources();

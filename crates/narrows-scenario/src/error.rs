@@ -134,9 +134,9 @@ impl Problem {
         Problem::new(sentence, "move the end after the start")
     }
 
-    /// A caller's `--set` or `--seeds` that cannot be read.
+    /// A caller's `--set` that cannot be read.
     pub(crate) fn bad_override(text: &str, expected: &str) -> Problem {
-        Problem::new(format!("`{text}` is not {expected}"), "write --set path=value, --seeds 1..10")
+        Problem::new(format!("`{text}` is not {expected}"), "write --set path=value")
     }
 
     /// What to do about it: one line.

@@ -183,13 +183,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             plans.push(plan);
         }
     }
-    let seeds = match &settings.overrides.seeds {
-        Some(text) => Seeds::parse(text).ok_or_else(|| {
-            let expected = "a seed, a range such as 1..10 with both ends, or a list such as 1,3,5, of at most 10000";
-            Problem::bad_override(text, expected).at(&(0..0))
-        })?,
-        None => file.run.value.seeds.map_or_else(|| Seeds((1..=10).collect()), |seeds| seeds.value),
-    };
+    let seeds = file.run.value.seeds.map_or_else(|| Seeds((1..=10).collect()), |seeds| seeds.value);
     Ok(Expanded { name, title: file.title, seeds: seeds.0, plans })
 }
 

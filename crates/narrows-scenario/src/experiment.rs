@@ -137,7 +137,7 @@ enum FlowName {
 }
 
 /// Seeds: `7`, `"1..10"` with both ends, for which `"1..=10"` is another spelling, several of these as `"1,3,5..9"`, or a
-/// list of numbers. At most 10 000, each once.
+/// list of numbers. At most 10 000, each once, and each at most 2^63 − 1, the largest integer of TOML.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
@@ -151,7 +151,11 @@ impl Seeds {
 
     /// Reads the text form.
     pub fn parse(text: &str) -> Option<Seeds> {
-        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let number = |text: &str| {
+            let digits = text.trim();
+            let whole = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<i64>().ok())?;
+            whole.map(i64::unsigned_abs)
+        };
         let mut seeds = vec![];
         for part in text.split(',') {
             let (first, last) = match part.split_once("..") {

@@ -68,8 +68,6 @@ pub struct Overrides {
     pub sets: Vec<(String, String)>,
     /// Whether `run.quick` counts.
     pub quick: bool,
-    /// Seeds in place of the experiment's.
-    pub seeds: Option<String>,
 }
 
 /// What the machine can bear.

@@ -47,7 +47,7 @@ class Given:
             path = Path(folder.name) / f"{self.name}.toml"
             self.write(path)
             try:
-                return native.expand(str(path), sets=sets, quick=quick, seeds=None)
+                return native.expand(str(path), sets=sets, quick=quick)
             except BadInput as error:
                 raise BadInput(str(error).replace(str(path), "experiment")) from None
 

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 
+from narrows import native
 from narrows.errors import bad_input
 
 Seeds = int | str | Iterable[int]
-"""`3`, `"1..10"` with both ends included, `"1,5,9"`, `range(1, 11)`, `[1, 5, 9]`."""
+"""`3`, `"1..10"` with both ends included, `"1,3,5..9"`, `range(1, 11)`, `[1, 5, 9]`."""
 
 MAX_SEEDS = 10_000
 """Seeds of one experiment."""
 _MAX_SEED = 2**63 - 1
-_RANGE = re.compile(r"([0-9]{1,19})\.\.=?([0-9]{1,19})")
 
 
 def chosen_seeds(seeds: Seeds) -> tuple[int, ...]:
-    """Seeds from a number, numbers, or a text: `3`, `1..10` with the last included, `1,5,9`. Raises `BadInput`."""
+    """Seeds from a number, numbers, or a text as an experiment file has it: `3`, `1..10`, `1,3,5..9`.
+
+    Raises `BadInput`.
+    """
     help_text = f"give a range such as 1..10 (both included) or different numbers such as 1,5,9; at most {MAX_SEEDS}"
+    numbers: Sequence[object]
     if isinstance(seeds, str):
-        if (ends := _RANGE.fullmatch(seeds.strip())) is not None:
-            first, last = int(ends[1]), int(ends[2])
-            numbers: Sequence[object] = range(first, min(last, first + MAX_SEEDS) + 1)
-        else:
-            texts = [text.strip() for text in seeds.split(",")]
-            numbers = [int(text) if text.isdecimal() and len(text) < 20 else text for text in texts]
+        numbers = native.seeds(seeds) or ()
     elif isinstance(seeds, int):
         numbers = [seeds]
+    elif isinstance(seeds, (bytes, bytearray, memoryview)):  # would be their characters' numbers
+        raise bad_input(f"seeds cannot be {seeds!r}", help_text)
     else:
         try:
             numbers = list(itertools.islice(seeds, MAX_SEEDS + 1))

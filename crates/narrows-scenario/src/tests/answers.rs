@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::experiment::Seeds;
 use narrows_plan::{FlowStart, Pattern, SampledFlow};
 
 /// Two switches and what joins them.
@@ -106,9 +107,39 @@ fn a_range_of_seeds_has_both_ends_everywhere() {
         ("\"9, 1..3\"", vec![9, 1, 2, 3]),
     ] {
         assert_eq!(seeds(written), expected, "{written}");
-        let text = written.trim_matches(['"', '[', ']']).to_owned();
-        let overrides = Overrides { seeds: Some(text), ..Overrides::default() };
+        let overrides = Overrides { sets: vec![("run.seeds".to_owned(), written.to_owned())], ..Overrides::default() };
         assert_eq!(expand(&parallel(r#"{ ends = ["s1", "s2"] }"#, ""), &overrides).unwrap().seeds, expected);
+    }
+}
+
+#[test]
+fn a_text_of_seeds_is_of_digits_ranges_and_commas() {
+    for (text, expected) in [
+        ("1,3,5..9", vec![1, 3, 5, 6, 7, 8, 9]),
+        (" 1 .. 3 ", vec![1, 2, 3]),
+        ("1..= 2", vec![1, 2]),
+        ("9223372036854775807", vec![u64::MAX / 2]),
+    ] {
+        assert_eq!(Seeds::parse(text), Some(Seeds(expected)), "{text}");
+    }
+    for text in [
+        "",
+        ",",
+        "1,",
+        "..3",
+        "1..",
+        "3..1",
+        "1,1",
+        "1..3,2",
+        "+1",
+        "-1",
+        "1.5",
+        "a",
+        "1...3",
+        "9223372036854775808",
+        "0..10000",
+    ] {
+        assert_eq!(Seeds::parse(text), None, "{text}");
     }
 }
 

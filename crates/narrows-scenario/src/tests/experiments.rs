@@ -544,8 +544,12 @@ fn several_traffics_share_a_load() {
 fn a_caller_overrides_arms_and_axes() {
     let set = |path: &str, value: &str| (path.to_owned(), value.to_owned());
     let overrides = Overrides {
-        sets: vec![set("fabric.rate", "2Gbps"), set("fabric.aqm.threshold.mark-at", "7pkt"), set("run.end", "3s")],
-        seeds: Some("4..6".to_owned()),
+        sets: vec![
+            set("fabric.rate", "2Gbps"),
+            set("fabric.aqm.threshold.mark-at", "7pkt"),
+            set("run.end", "3s"),
+            set("run.seeds", "4..6"),
+        ],
         quick: true,
     };
     let experiment = expand(text!("gemini-fig05"), &overrides).unwrap();
