@@ -26,7 +26,7 @@ use crate::topology::Named;
 use crate::traffic::opened::Opened;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
-use crate::{Limits, Overrides, select, stack, topology};
+use crate::{Limits, Overrides, offered, select, stack, topology};
 use narrows_plan::{Graph, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
 
 /// Most plans of one experiment: arms × combinations of the axes.
@@ -514,11 +514,15 @@ fn sampled_flows(sample: &Sample, sampling: &Sampling, traffic: &[Traffic]) -> J
             _ => Ok(vec![]),
         };
     };
-    if let (true, Some(first)) = (sampling.windows.max(sampling.goodput) == Span::ZERO, written.first()) {
+    let Some(first) = written.value.first() else {
+        let help = "write \"web/*\", or leave `flows` out";
+        return Err(Problem::new("`flows` names no flows", help).at(&written.span));
+    };
+    if sampling.windows.max(sampling.goodput) == Span::ZERO {
         return Err(Problem::not_here("flows", "without `windows` and `goodput`").at(&first.span));
     }
     let mut flows = vec![];
-    for name in written {
+    for name in &written.value {
         let malformed = |sentence: String, help: &str| Problem::new(sentence, help).at(&name.span);
         let text = match &name.value {
             Scalar::Whole(number) => {
@@ -533,6 +537,10 @@ fn sampled_flows(sample: &Sample, sampling: &Sampling, traffic: &[Traffic]) -> J
                 let number = u32::try_from(*number).map_err(|_| {
                     malformed(format!("{number} is no flow's number"), "write the number of a row of `flows`")
                 })?;
+                let counts = traffic.iter().map(offered::most_flows).collect::<Option<Vec<u64>>>();
+                if let Some(all) = counts.map(|counts| counts.iter().sum()).filter(|all| u64::from(number) >= *all) {
+                    return Err(malformed(no_such_flow(&number.to_string(), "a run", all), "the first flow is 0"));
+                }
                 flows.push(SampledFlow::Number(number));
                 continue;
             }
@@ -546,20 +554,33 @@ fn sampled_flows(sample: &Sample, sampling: &Sampling, traffic: &[Traffic]) -> J
             return Err(malformed(sentence, "write \"web/*\" for all of the traffic `web`, or \"web/7\""));
         }
         let before = flows.len();
+        // The most flows of a traffic that matches, if that is known of each.
+        let mut most = Some(0);
         for (index, entry) in (0..).zip(traffic) {
             // A traffic of several directions or clients has an entry for each: `web/a`, `web/b`.
             let whole = entry.name.split('/').next().unwrap_or_default();
             if select::matches(of, &entry.name) || select::matches(of, whole) {
                 let one = |sequence: &u32| SampledFlow::One { traffic: index, sequence: *sequence };
                 flows.push(sequence.as_ref().map_or(SampledFlow::All(index), one));
+                most = most.zip(offered::most_flows(entry)).map(|(most, own)| most.max(own));
             }
         }
         if flows.len() == before {
             let known = traffic.iter().map(|entry| &entry.name);
             return Err(Problem::unknown_name("traffic", of, known).at(&name.span));
         }
+        if let (Ok(sequence), Some(all)) = (sequence, most)
+            && u64::from(sequence) >= all
+        {
+            return Err(malformed(no_such_flow(text, "its traffic", all), "the first flow of a traffic is 0"));
+        }
     }
     Ok(flows)
+}
+
+/// That `whose` flows are too few for this one.
+fn no_such_flow(flow: &str, whose: &str, most: u64) -> String {
+    format!("there is no flow `{flow}`: {whose} has at most {most}")
 }
 
 /// Most samples of one kind and place.

@@ -7,7 +7,7 @@ use narrows_core::units::Time;
 
 use crate::route::{NoPath, Routes};
 use narrows_plan::arrivals::{GOODPUT_OVER_WIRE, per_second};
-use narrows_plan::{Graph, Open, Pairs, Pattern, Plan};
+use narrows_plan::{Graph, Open, Pairs, Pattern, Plan, Traffic};
 
 /// Flows per second of a process.
 pub(crate) fn flows_per_second(open: &Open) -> f64 {
@@ -21,6 +21,28 @@ pub(crate) fn rounds(app: &dyn Rounds, end: Time) -> f64 {
         None => f64::from(app.repeats()),
         Some(_) if end <= app.start() => 0.0,
         Some(mean) => end.since(app.start()).as_ps() as f64 / mean.as_ps().max(1) as f64,
+    }
+}
+
+/// The most flows of a traffic, where that does not depend on chance.
+pub(crate) fn most_flows(traffic: &Traffic) -> Option<u64> {
+    match &traffic.pattern {
+        Pattern::Open(_) => None,
+        Pattern::List(list) => Some(list.len() as u64),
+        Pattern::App(kind) => {
+            let app = kind.rounds();
+            app.mean_interarrival().is_none().then(|| u64::from(app.repeats()) * app.pairs().len() as u64)
+        }
+    }
+}
+
+/// Flows of a traffic until `end`: as many as it has, or as are expected at random.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub(crate) fn expected_flows(traffic: &Traffic, end: Time) -> f64 {
+    match &traffic.pattern {
+        Pattern::Open(open) => flows_per_second(open) * end.as_ps() as f64 / 1e12,
+        Pattern::List(list) => list.len() as f64,
+        Pattern::App(kind) => rounds(kind.rounds(), end) * kind.rounds().pairs().len() as f64,
     }
 }
 

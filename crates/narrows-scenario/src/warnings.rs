@@ -7,8 +7,9 @@ use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
+use crate::offered;
 use crate::route::Routes;
-use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, Traffic};
+use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, SampledFlow, Traffic};
 
 /// A sentence, what to do about it, and the plans that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,6 +31,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         let mut said = unmarked(plan, &routes, controllers);
         said.extend(phases(plan, &routes));
         said.extend(late(plan));
+        said.extend(unsampled(plan));
         for (text, help) in said {
             let place = *places.entry(text.clone()).or_insert(found.len());
             if place == found.len() {
@@ -157,6 +159,38 @@ fn late(plan: &Plan) -> Vec<Said> {
         })
     };
     plan.traffic.iter().filter_map(of).collect()
+}
+
+/// Sampled flows whose number is far beyond that of the flows expected at random.
+fn unsampled(plan: &Plan) -> Vec<Said> {
+    let end = plan.schedule.end;
+    let say = |name: String, expected: f64, of: &str| {
+        (
+            format!("`sample.flows` names {name}, and about {expected:.0} flows{of} are expected"),
+            "name one of the first, or move `run.end`".to_owned(),
+        )
+    };
+    let of = |flow: &SampledFlow| match *flow {
+        SampledFlow::All(_) => None,
+        SampledFlow::One { traffic, sequence } => {
+            let entry = &plan.traffic[traffic as usize];
+            let expected = offered::expected_flows(entry, end);
+            let random = offered::most_flows(entry).is_none();
+            let name = &entry.name;
+            (random && far_beyond(sequence, expected))
+                .then(|| say(format!("`{name}/{sequence}`"), expected, &format!(" of `{name}`")))
+        }
+        SampledFlow::Number(number) => {
+            let expected = plan.traffic.iter().map(|entry| offered::expected_flows(entry, end)).sum();
+            far_beyond(number, expected).then(|| say(format!("flow {number}"), expected, ""))
+        }
+    };
+    plan.sampling.flows.iter().filter_map(of).collect()
+}
+
+/// Whether a count from 0 is beyond what chance gives: twice what is expected, and 20 more.
+fn far_beyond(number: u32, expected: f64) -> bool {
+    f64::from(number) > 2.0 * expected + 20.0
 }
 
 /// The first few names.

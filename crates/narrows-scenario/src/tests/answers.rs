@@ -88,7 +88,7 @@ fn what_measures_nothing_is_refused() {
 #[test]
 fn flows_with_a_size_are_sampled_by_name_and_number() {
     let text = parallel(r#"{ ends = ["s1", "s2"] }"#, "[sample]\ngoodput = \"1ms\"\nflows = [\"l*/*\", \"long/1\", 7]");
-    let sampled = plans(&text.replace("long = {}", "long = { size = \"1MB\" }")).remove(0).sampling.flows;
+    let sampled = plans(&text.replace("long = {}", "long = { size = \"1MB\", flows = 8 }")).remove(0).sampling.flows;
     assert_eq!(sampled, [SampledFlow::All(0), SampledFlow::One { traffic: 0, sequence: 1 }, SampledFlow::Number(7)]);
 }
 
@@ -259,4 +259,47 @@ fn flows_after_the_end_are_counted() {
     let begins = |flow: &FlowStart| flow.at;
     let Pattern::List(flows) = &plans(&text)[0].traffic[0].pattern else { panic!() };
     assert_eq!(flows.iter().map(begins).filter(|at| at.as_ms() < 1_000).count(), 1);
+}
+
+/// A run with these sampled flows, whose traffic is this.
+fn sampling(traffic: &str, flows: &str) -> String {
+    let text = parallel(r#"{ ends = ["s1", "s2"] }"#, &format!("[sample]\nwindows = \"1ms\"\nflows = {flows}"));
+    text.replace("long = {}", traffic)
+}
+
+#[test]
+fn sampled_flows_that_do_not_exist_are_refused() {
+    let three = "long = { size = \"1MB\", flows = 3 }";
+    let six = "incast = { clients = \"x-1\", servers = \"y-*\", response = \"2KB\", repeats = 3 }";
+    let of_six = |flows: &str| sampling(six, flows).replace("from = \"x-*\"\nto = \"y-*\"\n", "");
+    for (text, said) in [
+        (sampling(three, "[]"), "`flows` names no flows"),
+        (sampling("long = {}", "[]"), "`flows` names no flows"),
+        (sampling(three, "[\"long/0\", \"long/3\"]"), "there is no flow `long/3`: its traffic has at most 3"),
+        (sampling(three, "[2, 3]"), "there is no flow `3`: a run has at most 3"),
+        (of_six("[\"long/6\"]"), "there is no flow `long/6`: its traffic has at most 6"),
+    ] {
+        let found = refused(&text);
+        assert!(found.contains(said), "{found}");
+    }
+    plans(&sampling(three, "[\"long/0\", \"long/2\", \"*/*\", 2]"));
+    plans(&of_six("[\"long/5\"]"));
+}
+
+/// 50 flows are expected in the second; a Poisson count beyond 120 has a probability of 10^-16.
+#[test]
+fn sampled_flows_that_will_hardly_exist_are_told_of() {
+    let random = "arrivals = { poisson = { rate = \"50/s\" } }\nsize = { fixed = \"1MB\" }";
+    let far = "sample.flows";
+    let told = |flows: &str| -> Vec<String> {
+        let said = warnings(&sampling(random, flows)).into_iter().map(|(text, _)| text);
+        said.filter(|text| text.contains(far)).collect()
+    };
+    assert_eq!(
+        told("[\"long/99999\"]"),
+        ["`sample.flows` names `long/99999`, and about 50 flows of `long` are expected"]
+    );
+    assert_eq!(told("[123456]"), ["`sample.flows` names flow 123456, and about 50 flows are expected"]);
+    assert_eq!(told("[\"long/*\", \"long/120\", 120]"), <[String; 0]>::default());
+    assert_eq!(told("[\"long/121\"]").len(), 1);
 }
