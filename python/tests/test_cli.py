@@ -105,7 +105,11 @@ def test_a_folder_runs_every_experiment_in_it(folder, two_arms):
     done = narrows("run", "set", "--json", "--seeds", "1..1")
     events = lines(done.stdout)
     assert [event["event"] for event in events] == ["run", "run", "finished"]
-    assert events[-1]["holds_per_packet_hop"] == pytest.approx(1.5, rel=0.9)
+    manifests = [event["manifest"] for event in events[:2]]
+    cpu_ns, hops, hold_ns = (sum(one[name] for one in manifests) for name in ("cpu_ns", "packet_hops", "hold_ns"))
+    assert events[-1]["packet_hops"] == hops > 1000
+    assert events[-1]["cpu_ns_per_packet_hop"] == pytest.approx(cpu_ns / hops)
+    assert events[-1]["holds_per_packet_hop"] == pytest.approx(cpu_ns / hops / (hold_ns / 2))
     assert events[-1]["wall_s"] > 0
     assert "plan" not in events[0]["manifest"]
 
@@ -175,9 +179,16 @@ def test_a_number_of_threads_or_jobs_that_no_machine_has_is_two(two_arms, folder
 def test_seeds_on_the_command_line_include_the_last(two_arms):
     events = lines(narrows("check", "two.toml", "--seeds", "1..10", "--json").stdout)
     assert events[0]["seeds"] == list(range(1, 11))
-    assert [event["event"] for event in events] == [
-        "experiment", "plan", "plan", *["difference"] * (len(events) - 3),
-    ]  # fmt: skip
+    assert [event["event"] for event in events[:3]] == ["experiment", "plan", "plan"]
+    assert {event["event"] for event in events[3:]} == {"difference"}
+    parameters = {
+        f"cc.{each['name']}.{parameter['name']}"
+        for each in native.controllers()
+        if each["name"] in ("cubic", "gemini")
+        for parameter in each["parameters"]
+    }
+    marks = {f"{role}.aqm.threshold.mark-at" for role in ("edge", "fabric")}
+    assert [event["path"] for event in events[3:]] == sorted({"cc", "ecn"} | parameters | marks)
 
 
 def test_check_takes_a_folder_as_run_does(folder, two_arms):

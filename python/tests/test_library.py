@@ -1,5 +1,7 @@
 """The lab as a library: an experiment from a file, a text or a dict, and results that show themselves as tables."""
 
+import json
+import re
 import shlex
 import tomllib
 
@@ -10,6 +12,7 @@ from conftest import CHECKOUT, TWO_ARMS
 from conftest import narrows as command
 
 import narrows
+from narrows import wording
 from narrows.comparison import Comparison
 from narrows.errors import EnvironmentLacks
 
@@ -192,10 +195,23 @@ def test_a_comparison_pairs_seeds(made):
         Comparison([made.matching("cubic")])
 
 
-def test_a_report_is_a_page(made):
-    assert made.report().read_text().startswith("<!DOCTYPE html>")
+def test_a_report_is_a_page_with_the_means_and_charts_of_each_case(made):
+    page = made.report().read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<title>Two arms · Narrows</title>" in page
+    headline = page[page.index('<section id="headline">') :].partition("</section>")[0]
+    rows = headline[headline.index("<tbody>") :].split("</tr>")
+    for case, row in zip(("cubic", "gemini"), rows, strict=False):
+        assert case in row
+        for measure in ("fct_small_mean", "fct_mean"):
+            assert f">{wording.number(made.measure(measure, case)['value'].mean())}<" in row
+    charts = re.findall(r'<script type="application/json" id="spec-[^"]+">(.+?)</script>', page)
+    assert len(charts) > 3
+    for text in charts:
+        assert any(json.loads(text)["datasets"].values()), "it has what it draws"
 
 
+@pytest.mark.simulator
 @pytest.mark.filterwarnings("ignore")  # of Jupyter's own
 def test_the_notebook_runs_and_plots(folder):
     read = nbformat.read(CHECKOUT / "examples" / "compare.ipynb", as_version=4)

@@ -64,7 +64,7 @@ class Experiment(Tabular):
         self.given = _given(source, sets)
         """The experiment, if it is not a file."""
         if self.given is None:
-            raw = native.expand(str(source), sets=sets, quick=quick, seeds=None)
+            raw = native.expand(str(source), sets=sets, quick=quick)
         else:
             raw = self.given.expand(sets=sets, quick=quick)
         self.name = str(raw["name"])
