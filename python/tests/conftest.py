@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,12 +79,46 @@ SIMULATE = {"real", "gemini", "two_arms", "made", "office", "linux", "many", "co
 
 
 def pytest_collection_modifyitems(items):
-    """Marks what drives a browser and what makes runs; files of guests, clusters and killing mark themselves."""
+    """Marks what drives a browser and what makes runs; other tests that make runs mark themselves."""
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker(pytest.mark.system)
         if not SIMULATE.isdisjoint(item.fixturenames):
             item.add_marker(pytest.mark.simulator)
+
+
+MAY_RUN = {"simulator", "system", "ray", "live", "guest"}
+"""Marks of tests that may make runs; `make quick` leaves all of them out."""
+
+NOTED = Path(tempfile.gettempdir()) / f"narrows-tests-{os.getpid()}"
+"""Where runs of other tests are noted, in whichever process."""
+
+
+def pytest_configure():
+    """Files of tests make no runs while they are imported."""
+    os.environ["TEST_NO_RUNS"] = str(NOTED)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item):
+    """Before any fixture: a run of a test without such a mark is refused."""
+    NOTED.unlink(missing_ok=True)
+    if MAY_RUN.isdisjoint(mark.name for mark in item.iter_markers()):
+        os.environ["TEST_NO_RUNS"] = str(NOTED)
+    else:
+        os.environ.pop("TEST_NO_RUNS", None)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """A run that was refused fails its test, even where the test expects a failure."""
+    try:
+        return (yield)
+    finally:
+        if NOTED.exists():
+            NOTED.unlink()
+            pytest.fail(f"{item.nodeid} makes runs and is not marked `simulator`")
 
 
 @dataclass(frozen=True)

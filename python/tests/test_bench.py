@@ -80,12 +80,14 @@ def test_the_table_has_units_and_verdicts(counts):
     assert re.search(r"A hold took [\d.]+ ns\. Medians of 1 run", row)
 
 
+@pytest.mark.simulator
 def test_without_instructions_there_is_null(monkeypatch):
     monkeypatch.setattr(callgrind, "per_packet_hop", lambda _: pytest.fail("counted"))
     record = json.loads(bench("W1", "--repeat", "1", "--no-instructions", "--json").stdout)
     assert record["instructions_per_packet_hop"] is None
 
 
+@pytest.mark.simulator
 def test_without_valgrind_there_is_null_and_a_way_to_get_it(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     done = bench("W1", "--repeat", "1", "--json")
@@ -257,6 +259,7 @@ def checkout(folder, script):
     program.chmod(0o755)
 
 
+@pytest.mark.simulator
 def test_peers_take_time_from_one_pass_and_packet_hops_from_the_other(folder):
     checkout(folder, 'mkdir -p "$1" && cp program "$1/w1" && echo 3.99')
     done = bench("W1", "--repeat", "1", "--no-instructions", "--peers", "--json")
@@ -320,6 +323,7 @@ def in_place_of_valgrind(folder):
     return os.pathsep.join([str(program.parent), os.environ["PATH"]])
 
 
+@pytest.mark.simulator
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("options", [("--no-instructions",), ("--update", "new.toml")])
 def test_an_interrupt_is_a_hundred_and_thirty_and_leaves_no_child(folder, how, options):

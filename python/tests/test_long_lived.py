@@ -113,6 +113,7 @@ def test_a_plan_says_which_flows_have_no_size_and_how_long_their_round_trips_are
         native.base_rtt_ns(body, "left-1", "switch-left")
 
 
+@pytest.mark.simulator
 def test_a_plan_of_another_version_is_said_and_its_flows_are_not_guessed(folder):
     results = narrows.run(TWO_LONG).join()
     assert (len(results.long), results.notices) == (4, ())

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -19,11 +20,19 @@ from narrows.experiment import Experiment
 from narrows.runs.index import Index
 from narrows.runs.store import State, Store, encoded
 
-PLAN = Experiment(TWO_ARMS).plans[0].body
-RUN = native.Run(json.dumps(PLAN), 1).join()
-TABLES_OF_A_RUN = {name: RUN.table(name) for name in tables()}
+pytestmark = pytest.mark.simulator
 COSTS = {"packet_hops": 1_000_000, "cpu_ns": 76_000_000, "ns_per_packet_hop": 76.0}
-FILES = {name: encoded(name, TABLES_OF_A_RUN[name]) for name in tables()}
+
+
+@cache
+def tables_of_a_run():
+    run = native.Run(json.dumps(Experiment(TWO_ARMS).plans[0].body), 1).join()
+    return {name: run.table(name) for name in tables()}
+
+
+@cache
+def files():
+    return {name: encoded(name, table) for name, table in tables_of_a_run().items()}
 
 
 @pytest.fixture
@@ -35,7 +44,7 @@ def store(tmp_path):
 
 def write(store, version="1"):
     with store.lock("abcd", 3):
-        store.write("abcd", 3, FILES, {"version": version, **COSTS})
+        store.write("abcd", 3, files(), {"version": version, **COSTS})
 
 
 def test_a_run_is_whole_or_absent(store):
@@ -114,7 +123,7 @@ for number in itertools.count(1):
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     state = store.state("abcd", 3, "2")
     if state is not State.ABSENT:
-        for name, content in test_store.FILES.items():
+        for name, content in test_store.files().items():
             assert (store.folder("abcd", 3) / f"{name}.parquet").read_bytes() == content
     print(code, state.name)
     store.prepare()
@@ -179,7 +188,7 @@ def flip(path, place):
 
 @pytest.mark.parametrize("damage", [
     Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-40]), lambda path: path.write_bytes(b""),
-    lambda path: path.write_bytes(FILES["requests"]), lambda path: flip(path, 1000),
+    lambda path: path.write_bytes(files()["requests"]), lambda path: flip(path, 1000),
 ])  # fmt: skip
 def test_a_damaged_table_names_the_folder_to_delete(store, damage):
     write(store)
@@ -302,11 +311,11 @@ def test_a_folder_that_cannot_be_written_is_the_users_error(tmp_path):
 @pytest.mark.parametrize("change", [lambda frame: frame.drop("flow"), lambda frame: frame.with_columns(extra=1)])
 def test_a_column_that_is_not_described_is_a_defect(change):
     with pytest.raises(AssertionError, match="what the simulator declares"):
-        conform("flows", change(TABLES_OF_A_RUN["flows"]))
+        conform("flows", change(tables_of_a_run()["flows"]))
 
 
 def test_only_a_nullable_column_may_hold_a_null():
-    flows = TABLES_OF_A_RUN["flows"]
+    flows = tables_of_a_run()["flows"]
     conform("flows", flows.with_columns(fct_ns=pl.lit(None, dtype=pl.UInt64)))
     with pytest.raises(AssertionError, match="size_bytes"):
         conform("flows", flows.with_columns(size_bytes=pl.lit(None, dtype=pl.UInt64)))
@@ -340,7 +349,7 @@ def test_a_run_that_is_made_again_while_it_is_read_is_not_damaged(store):
     write(store)
     store.scan("abcd", 3, "flows")
     with store.lock("abcd", 3):
-        Store(store.root).write("abcd", 3, FILES | {"ports": FILES["requests"]}, {"version": "1", **COSTS})
+        Store(store.root).write("abcd", 3, files() | {"ports": files()["requests"]}, {"version": "1", **COSTS})
     with pytest.raises(BadInput, match="columns of ports"):
         store.scan("abcd", 3, "ports")
 

@@ -1,7 +1,8 @@
 """The native module, steered by the environment; every answer is its own.
 
 `TEST_VERSION` is what it calls itself, `TEST_SECONDS` how much longer each run takes. Runs of arms called `panics`,
-`dies` and `is-killed` end so. `TEST_END_MS` ends arrivals earlier.
+`dies` and `is-killed` end so. `TEST_END_MS` ends arrivals earlier. Where `TEST_NO_RUNS` is a file's path, a run is
+noted there and refused.
 """
 
 import json
@@ -9,6 +10,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 from narrows import _native
 
@@ -62,6 +64,13 @@ class Outcome:
         return json.dumps(made)
 
 
+def start(plan_json, seed, *, threads=1):
+    if note := os.environ.get("TEST_NO_RUNS"):
+        Path(note).touch()
+        raise RuntimeError("this test makes runs and is not marked `simulator`")
+    return Run(plan_json, seed, threads)
+
+
 def version():
     return os.environ.get("TEST_VERSION") or _version()
 
@@ -81,4 +90,4 @@ def expand(path, **options):
 
 
 _native.version, _native.plan_version, _native.expand = version, plan_version, expand
-_native.start = lambda plan_json, seed, *, threads=1: Run(plan_json, seed, threads)
+_native.start = start
