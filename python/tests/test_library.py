@@ -106,6 +106,7 @@ def test_files_are_named_by_sets_and_sweeps_too(folder):
     narrows.Experiment(NAMES_A_FILE, settings={"traffic.web.size.file": "a.cdf"})
 
 
+@pytest.mark.simulator
 def test_a_text_needs_no_working_directory(folder, monkeypatch):
     (folder / "gone").mkdir()
     monkeypatch.chdir(folder / "gone")

@@ -130,6 +130,7 @@ def test_what_may_not_be_meant_is_told(real, folder):
     assert told[1].startswith("b: `dctcp` needs ECN marks, and no port on the paths of `traffic-1` marks; give"), told
 
 
+@pytest.mark.simulator
 def test_what_the_module_refuses_has_advice_that_fits(folder):
     (plan, *_) = Experiment(TWO_ARMS).plans
     stopped = [{**link, "rate": 0} for link in plan.body["network"]["links"]]
