@@ -1,7 +1,7 @@
 //! A leaf-spine network, a Clos network of two tiers: every leaf switch has links to every spine switch, and hosts hang
 //! on leaves only. Between hosts of two leaves there is an equally short path over each link from the leaf to a spine.
-//! With nothing said it is that of pFabric: 144 hosts at 10 Gbps, and as much capacity above a leaf as below it
-//! [pFabric].
+//! By default it is the network on which pFabric was evaluated: 144 hosts at 10 Gbps, and as much capacity above a leaf
+//! as below it.
 //!
 //! Names: hosts `l1-1` … `l9-16` (leaf, host), switches `leaf-1`, `spine-1`. Racks are leaves, from 1. Parallel links
 //! are told apart by their place: `leaf-1->spine-1#2`.
