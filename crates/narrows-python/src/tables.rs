@@ -44,9 +44,9 @@ pub(crate) fn tables() -> String {
             "description": field.metadata()["description"],
         })
     };
-    let table = |(name, row)| {
-        let columns = columns(name).expect("each of these names has a table");
-        json!({ "name": name, "row": row, "columns": columns.fields().iter().map(column).collect::<Vec<_>>() })
+    let table = |table: narrows_results::tables::Table| {
+        let columns = columns(table.name).expect("each of these names has a table");
+        json!({ "name": table.name, "row": table.about, "columns": columns.fields().iter().map(column).collect::<Vec<_>>() })
     };
     Json::from_iter(TABLES.map(table)).to_string()
 }

@@ -9,19 +9,31 @@ use narrows_plan::{Link, Plan, Traffic};
 
 use crate::{BridgeRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
 
-/// The tables, and what one row of each is.
-pub const TABLES: [(&str, &str); 5] = [
-    ("flows", "One flow: a transfer of a known size, or one that lasts until it is stopped."),
-    ("requests", "One request of a client to several servers; it is complete when all have responded."),
-    (
-        "ports",
-        "One port, that is one direction of a link. Counters cover `measured_ns`; the warm-up is not in them. For a link with an edge pair (`bridge`), packets that bypass its queue are not in them either: repairs, and messages between the routers, which `bridges.parquet` counts.",
-    ),
-    ("series", "One sample. The table is long: `quantity` says what `value` is."),
-    (
-        "bridges",
-        "One router of an edge pair (`bridge`), over the whole run; no row without edge pairs. A marked packet is a loss-eligible one. For each direction of traffic, the counters of its near edge (marked, repaired) are in the row of the link that it sends over; those of its far edge (received, held, holes) in the row of the reverse direction.",
-    ),
+/// A table of a run's results.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// What one row of it is.
+    pub about: &'static str,
+}
+
+/// The tables.
+pub const TABLES: [Table; 5] = [
+    Table { name: "flows", about: "One flow: a transfer of a known size, or one that lasts until it is stopped." },
+    Table {
+        name: "requests",
+        about: "One request of a client to several servers; it is complete when all have responded.",
+    },
+    Table {
+        name: "ports",
+        about: "One port, that is one direction of a link. Counters cover `measured_ns`; the warm-up is not in them. For a link with an edge pair (`bridge`), packets that bypass its queue are not in them either: repairs, and messages between the routers, which `bridges.parquet` counts.",
+    },
+    Table { name: "series", about: "One sample. The table is long: `quantity` says what `value` is." },
+    Table {
+        name: "bridges",
+        about: "One router of an edge pair (`bridge`), over the whole run; no row without edge pairs. A marked packet is a loss-eligible one. For each direction of traffic, the counters of its near edge (marked, repaired) are in the row of the link that it sends over; those of its far edge (received, held, holes) in the row of the reverse direction.",
+    },
 ];
 
 /// The table of this name; `None` if there is none. A field's metadata are its `unit` and `description`.
