@@ -1,9 +1,10 @@
 //! What of a source file can change a result: its code, without comments, tests, messages, and the lists of components.
 //!
 //! Dropped of Rust: comments and documentation; items under `#[cfg(test)]`; `#[error]`, `#[expect]` and `#[allow]`; the texts of
-//! assertions and panics; the texts of a component's description (`title`, `about`, `source`); `mod name;`; what a macro called
-//! `registry` is given. Dropped of C: comments. All else counts, layout aside.
+//! assertions, panics and `.expect`; the texts of descriptions (fields `title`, `about` and `source`, and what `parameters!` and
+//! `row!` are given); `mod name;`; what a macro called `registry` is given. Dropped of C: comments. All else counts, layout aside.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -23,6 +24,8 @@ const MESSAGES: [&str; 10] = [
 ];
 /// Fields of a description that are for people.
 const DESCRIPTIONS: [&str; 3] = ["title", "about", "source"];
+/// Macros that declare parameters or columns: each declaration is a list that ends with its description, or with that and `=`.
+const DECLARATIONS: [&str; 2] = ["parameters", "row"];
 /// Attributes that change no code.
 const INERT: [&str; 4] = ["doc", "error", "expect", "allow"];
 
@@ -34,20 +37,36 @@ pub(crate) fn words(path: &str, text: &str) -> Vec<String> {
     let mut found = vec![];
     if path.ends_with(".rs") {
         let tokens = TokenStream::from_str(text).unwrap_or_else(|error| panic!("{path} is no Rust: {error}"));
-        rust(tokens, &mut found);
-    } else if path.ends_with(".cdf") {
-        found.push(text.to_owned());
+        rust(&tokens.into_iter().collect::<Vec<_>>(), &mut found);
     } else {
         found.extend(without_comments(text).split_whitespace().map(str::to_owned));
     }
     found
 }
 
-fn rust(stream: TokenStream, found: &mut Vec<String>) {
-    let tokens: Vec<TokenTree> = stream.into_iter().collect();
+/// The modules and headers that these words may name: what stands in `use` or before `::`, and what C includes.
+pub(crate) fn modules(words: &[String]) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    let mut is_in_use = false;
+    for (at, word) in words.iter().enumerate() {
+        let (before, after) = (at.checked_sub(1).map_or("", |before| &words[before]), &words[at + 1..]);
+        match word.as_str() {
+            "use" => is_in_use = true,
+            ";" => is_in_use = false,
+            header if before == "#include" => found.extend(header.trim_matches('"').split('.').next()),
+            name if is_in_use || after.starts_with(&[":".to_owned(), ":".to_owned()]) => {
+                found.insert(name);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn rust(tokens: &[TokenTree], found: &mut Vec<String>) {
     let mut at = 0;
     while at < tokens.len() {
-        let after = skip(&tokens, at);
+        let after = skip(tokens, at);
         if after > at {
             at = after;
             continue;
@@ -61,11 +80,23 @@ fn rust(stream: TokenStream, found: &mut Vec<String>) {
                     Delimiter::None => ("", ""),
                 };
                 found.push(open.into());
-                if at >= 2 && is_punct(&tokens[at - 1], '!') && is_ident(&tokens[at - 2], &MESSAGES) {
-                    rust(group.stream().into_iter().filter(|token| !is_text(token)).collect(), found);
-                } else {
-                    rust(group.stream(), found);
+                let called =
+                    |macros: &[&str]| at >= 2 && is_punct(&tokens[at - 1], '!') && is_ident(&tokens[at - 2], macros);
+                let is_expect = at >= 2 && is_punct(&tokens[at - 2], '.') && is_ident(&tokens[at - 1], &["expect"]);
+                let mut inside: Vec<TokenTree> = group.stream().into_iter().collect();
+                let has_message = called(&MESSAGES) || is_expect;
+                if has_message {
+                    inside.retain(|token| !is_text(token));
+                } else if called(&DECLARATIONS) {
+                    inside = without_descriptions(&inside);
                 }
+                // A last comma is layout, but for a tuple of one.
+                let is_comma = |token: &TokenTree| is_punct(token, ',');
+                let is_one = open == "(" && !has_message && inside.iter().filter(|token| is_comma(token)).count() == 1;
+                while !is_one && inside.last().is_some_and(is_comma) {
+                    inside.pop();
+                }
+                rust(&inside, found);
                 found.push(close.into());
             }
             other => found.push(other.to_string()),
@@ -98,18 +129,21 @@ fn skip(tokens: &[TokenTree], at: usize) -> usize {
     if named(visibility, &["mod"]) && is(visibility + 2, ';') {
         return at + visibility + 3;
     }
-    if is(0, '.') && named(1, &["expect"]) {
-        // The text alone is dropped: that it may panic there counts.
-        if let Some(TokenTree::Group(argument)) = tokens.get(at + 2)
-            && argument.stream().into_iter().all(|token| is_text(&token))
-        {
-            return at + 3;
-        }
-    }
     if named(0, &DESCRIPTIONS) && is(1, ':') && tokens.get(at + 2).is_some_and(is_text) {
         return at + 3;
     }
     at
+}
+
+/// Declarations without the text that ends each.
+fn without_descriptions(tokens: &[TokenTree]) -> Vec<TokenTree> {
+    let ends = |token: &TokenTree| is_punct(token, ';') || is_punct(token, '=');
+    let is_description = |at: usize| {
+        is_text(&tokens[at])
+            && at.checked_sub(1).is_some_and(|before| is_punct(&tokens[before], ','))
+            && tokens.get(at + 1).is_some_and(ends)
+    };
+    (0..tokens.len()).filter(|&at| !is_description(at)).map(|at| tokens[at].clone()).collect()
 }
 
 /// Behind an item: its further attributes, then up to its block or semicolon.

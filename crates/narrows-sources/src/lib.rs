@@ -3,18 +3,22 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod lock;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What of a crate decides results, by folder: code, and distributions of sizes.
-const COUNTS: [(&str, &[&str]); 2] = [("src", &["rs", "c", "h"]), ("data", &["cdf"])];
+/// What of a crate decides results: its code, and what its build script makes of that.
+const PARTS: [&str; 2] = ["src", "build.rs"];
+/// The files among these that count.
+const EXTENSIONS: [&str; 3] = ["rs", "c", "h"];
 
 /// Which sources. A path begins behind `crates/narrows-`: `core/src/cc`.
 #[derive(Debug)]
 pub struct Sources<'a> {
-    /// Crates that make a run, without `narrows-`.
+    /// Crates that make a run, without `narrows-`. The external crates that these name for use at run time count by their
+    /// versions; what these use in turn does not.
     pub crates: &'a [&'a str],
     /// Folders that decide nothing.
     pub without: &'a [&'a str],
@@ -29,11 +33,11 @@ pub struct Sources<'a> {
     pub single: &'a [(&'a str, &'a str)],
 }
 
-/// A component's own digest, and the words of its code: one that names another depends on it.
+/// A component's own digest, and the modules that its code names: one that names another depends on it.
 #[derive(Default)]
 struct Component {
     digest: Digest,
-    words: BTreeSet<String>,
+    modules: BTreeSet<String>,
 }
 
 impl Sources<'_> {
@@ -53,30 +57,51 @@ impl Sources<'_> {
     fn digests(&self, crates: &Path) -> (String, Vec<(String, String)>) {
         let mut engine = Digest::default();
         let mut components: BTreeMap<String, Component> = BTreeMap::new();
-        for (name, (part, extensions)) in self.crates.iter().flat_map(|name| COUNTS.map(|counts| (name, counts))) {
-            let folder = crates.join(format!("narrows-{name}")).join(part);
-            println!("cargo::rerun-if-changed={}", folder.display());
-            for file in files(&folder) {
-                let below = file.strip_prefix(&folder).expect("it was found there").display().to_string();
-                let path = format!("{name}/{part}/{}", below.replace('\\', "/"));
-                let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-                if !extensions.contains(&extension) || is_below(&path, self.without) && !is_below(&path, self.but) {
-                    continue;
-                }
-                let words = code::words(&path, &fs::read_to_string(&file).expect("a source file can be read"));
-                let add = |digest: &mut Digest| [&path].into_iter().chain(&words).for_each(|word| digest.add(word));
-                match self.component(&path) {
-                    None => add(&mut engine),
-                    Some(name) => {
-                        let component = components.entry(name).or_default();
-                        add(&mut component.digest);
-                        component.words.extend(words);
-                    }
+        let lock = read(&crates.join("../Cargo.lock"));
+        for name in self.crates {
+            let package = format!("narrows-{name}");
+            let manifest = read(&crates.join(&package).join("Cargo.toml"));
+            lock::externals(&package, &manifest, &lock).iter().for_each(|external| engine.add(external));
+            for part in PARTS.map(|part| crates.join(&package).join(part)) {
+                // Cargo takes what is watched and is not there for changed, each time.
+                if part.exists() {
+                    println!("cargo::rerun-if-changed={}", part.display());
+                    self.add(crates, files(&part), &mut engine, &mut components);
                 }
             }
         }
         let digests = components.keys().map(|name| (name.clone(), with_dependencies(name, &components))).collect();
         (engine.text(), digests)
+    }
+
+    /// Adds these files, each to what it belongs to.
+    fn add(
+        &self,
+        crates: &Path,
+        files: Vec<PathBuf>,
+        engine: &mut Digest,
+        components: &mut BTreeMap<String, Component>,
+    ) {
+        for file in files {
+            let path = file.strip_prefix(crates).expect("it was found there").display().to_string().replace('\\', "/");
+            let path = path.strip_prefix("narrows-").expect("each crate's folder begins so");
+            let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+            if !EXTENSIONS.contains(&extension) || is_below(path, self.without) && !is_below(path, self.but) {
+                continue;
+            }
+            let words = code::words(path, &fs::read_to_string(&file).expect("a source file can be read"));
+            let add = |digest: &mut Digest| {
+                [path].into_iter().chain(words.iter().map(|word| &**word)).for_each(|word| digest.add(word))
+            };
+            match self.component(path) {
+                None => add(engine),
+                Some(name) => {
+                    let component = components.entry(name).or_default();
+                    add(&mut component.digest);
+                    component.modules.extend(code::modules(&words).into_iter().map(str::to_owned));
+                }
+            }
+        }
     }
 
     /// The component that a file belongs to; `None` for the engine's.
@@ -100,10 +125,10 @@ fn with_dependencies(name: &str, components: &BTreeMap<String, Component>) -> St
     let mut found = BTreeSet::from([name]);
     let mut open = vec![name];
     while let Some(next) = open.pop() {
-        let words = &components[next].words;
+        let modules = &components[next].modules;
         for other in components.keys() {
             let stem = other.rsplit('/').next().expect("a split has a last part");
-            if words.contains(stem) && found.insert(other) {
+            if modules.contains(stem) && found.insert(other) {
                 open.push(other);
             }
         }
@@ -117,13 +142,22 @@ fn is_below(path: &str, places: &[&str]) -> bool {
     places.iter().any(|place| path == *place || path.strip_prefix(place).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// Every file of a folder that is no test's, sorted.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return vec![] };
+/// A file that Cargo is to look at again when it changes.
+fn read(path: &Path) -> String {
+    println!("cargo::rerun-if-changed={}", path.display());
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+}
+
+/// A file, or every one of a folder that is no test's, sorted.
+fn files(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    let entries = fs::read_dir(path).expect("a folder can be read");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a folder can be read").path()).collect();
     paths.sort();
     paths.retain(|path| path.file_stem().is_none_or(|stem| stem != "tests"));
-    paths.into_iter().flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+    paths.iter().flat_map(|path| files(path)).collect()
 }
 
 /// FNV-1a: it tells versions apart, it guards nothing.
