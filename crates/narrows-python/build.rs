@@ -8,10 +8,17 @@ use narrows_sources::Sources;
 fn main() {
     Sources {
         crates: &["core", "network", "plan", "results", "sim"],
-        without: &[],
+        // What tests drive controllers with.
+        without: &["core/src/cc/harness.rs"],
         but: &[],
-        folders: &[("cc", "core/src/cc"), ("queue/aqm", "core/src/queue/aqm"), ("edge", "core/src/edge")],
-        shared: &["harness"],
+        folders: &[
+            ("app", "core/src/app"),
+            ("cc", "core/src/cc"),
+            ("edge", "core/src/edge"),
+            ("queue/aqm", "core/src/queue/aqm"),
+        ],
+        // Flows that begin at given times, and the connections of all.
+        shared: &["timed", "connection_pool"],
         single: &[("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/drr", "core/src/queue/drr")],
     }
     .write();

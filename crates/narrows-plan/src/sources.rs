@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Plan, of_json};
+use crate::{Pattern, Plan, of_json};
 
 /// Digests of the sources of a program that makes runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +58,11 @@ impl Plan {
     pub fn components(&self) -> BTreeSet<String> {
         let mut found: BTreeSet<String> =
             self.traffic.iter().map(|traffic| format!("cc/{}", traffic.controller.name)).collect();
+        for traffic in &self.traffic {
+            if let Pattern::App(kind) = &traffic.pattern {
+                found.insert(format!("app/{}", kind.module()));
+            }
+        }
         for link in &self.network.links {
             if let Some(Value::Object(aqm)) =
                 link.aqm.map(|aqm| serde_json::to_value(aqm).expect("it is part of a plan"))

@@ -191,6 +191,10 @@ macro_rules! registry {
             pub const fn name(&self) -> &'static str {
                 match self { $(Kind::$kind(_) => $key,)* }
             }
+            /// The module of its machine, which versions of results name.
+            pub const fn module(&self) -> &'static str {
+                match self { $(Kind::$kind(_) => stringify!($of),)* }
+            }
             /// What every kind tells.
             pub fn rounds(&self) -> &dyn Rounds {
                 match self { $(Kind::$kind(kind) => kind,)* }
