@@ -21,7 +21,8 @@ fn main() {
     single.extend(controllers.iter().map(|(name, place)| (name.as_str(), place.as_str())));
     Sources {
         crates: &["core", "network", "plan", "results", "kernel", "testbed", "wire", "daemon"],
-        // Transport and controllers of a live run are the kernel's; what the other verbs are for makes no runs.
+        // Transport and controllers of a live run are the kernel's; what their `Spec`s say, `src/sources.rs` adds. What the other
+        // verbs are for makes no runs.
         without: &[
             "core/src/tcp",
             "core/src/cc",
@@ -33,8 +34,9 @@ fn main() {
         ],
         // The limit beside them is ours in both worlds.
         but: &["core/src/tcp/near_source.rs"],
-        folders: &[("queue/aqm", "core/src/queue/aqm"), ("edge", "core/src/edge")],
-        shared: &[],
+        folders: &[("app", "core/src/app"), ("edge", "core/src/edge"), ("queue/aqm", "core/src/queue/aqm")],
+        // Flows that begin at given times, and the connections of all.
+        shared: &["timed", "connection_pool"],
         single: &single,
     }
     .write();

@@ -12,13 +12,13 @@ mod near_source;
 mod refused;
 mod run;
 mod service;
+mod sources;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use failure::Failure;
-use narrows_plan::Sources;
 
 /// The version of the package, and the digest of the sources that all runs depend on.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("NARROWS_ENGINE"));
@@ -61,17 +61,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The digests of the sources that results depend on.
-pub(crate) fn sources() -> Sources {
-    Sources::new(env!("CARGO_PKG_VERSION"), include!(concat!(env!("OUT_DIR"), "/sources.rs")))
-}
-
 fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Sources => {
-            println!("{}", serde_json::to_string(&sources()).expect("texts are JSON"));
+            println!("{}", serde_json::to_string(&sources::usual()).expect("texts are JSON"));
             Ok(())
         }
         Command::InsideGuest => run::inside_guest(),

@@ -23,15 +23,19 @@ pub(super) fn choice(text: &str) -> Result<(String, String), String> {
 /// By the plan's names, the kernel's.
 pub(super) fn names(plan: &Plan, chosen: &[(String, String)]) -> BTreeMap<String, String> {
     let used = plan.traffic.iter().map(|traffic| traffic.controller.name.as_str());
-    let usual = |name: &str| match spec(name).map(|spec| spec.kernel) {
-        Some(Kernel::Own(kernel)) => kernel.to_owned(),
-        Some(Kernel::Twin) => format!("narrows_{name}"),
-        Some(Kernel::None) | None => name.to_owned(),
-    };
     let name = |name: &str| {
         chosen.iter().find(|(ours, _)| ours == name).map_or_else(|| usual(name), |(_, kernel)| kernel.clone())
     };
     used.map(|used| (used.to_owned(), name(used))).collect()
+}
+
+/// The kernel's name for a controller of the plan, if none is chosen.
+pub(crate) fn usual(name: &str) -> String {
+    match spec(name).map(|spec| spec.kernel) {
+        Some(Kernel::Own(kernel)) => kernel.to_owned(),
+        Some(Kernel::Twin) => format!("narrows_{name}"),
+        Some(Kernel::None) | None => name.to_owned(),
+    }
 }
 
 /// Refuses what no kernel has, by the kernel's names.

@@ -4,7 +4,7 @@
 //! simulated run, and `manifest.json`. A folder is whole or absent.
 
 mod carry;
-mod controllers;
+pub(crate) mod controllers;
 mod guest;
 mod results;
 

@@ -48,9 +48,10 @@ fn manifest(
     let wall_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
     let uname = rustix::system::uname();
     let counts = &outcome.counts;
+    let sources = sources::of(controllers);
     json!({
-        "version": sources().version(plan),
-        "sources": sources().of(plan),
+        "version": sources.version(plan),
+        "sources": sources.of(plan),
         "plan_hash": plan.hash(),
         "seed": seed,
         "threads": 1,
