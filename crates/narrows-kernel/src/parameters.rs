@@ -195,7 +195,7 @@ mod tests {
             refusal("gamma", Value::Count(3)).starts_with("gemini has no parameter `gamma`; it has capacity, k, t,")
         );
         let error = find("cubic").expect_err("it has no twin").to_string();
-        assert_eq!(error, "no controller `cubic`; there are newreno, vegas, dctcp, gemini");
+        assert_eq!(error, "no controller `cubic`; there are dctcp, gemini, newreno, vegas");
     }
 
     #[test]
