@@ -50,8 +50,7 @@ QUICK := core network plan scenario
 
 lints:
 	cargo fmt --all --check
-	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --all-targets --quiet -- -D warnings
-	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --test live --quiet -- -D warnings
+	$(OWN_JOBS) cargo clippy --workspace $(WITHOUT) --all-targets --test live --quiet -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(OWN_JOBS) cargo doc --no-deps --document-private-items --quiet
 
 # All of them by one command: what each package asks of its dependencies is then compiled once. After the lints, as both have the

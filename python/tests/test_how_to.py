@@ -54,7 +54,8 @@ def test_the_example_of_the_reference_is_an_experiment(real, folder):
 
 def test_the_readmes_experiment_and_commands_work(real, folder):
     text = (CHECKOUT / "README.md").read_text()
-    (folder / "backup.toml").write_text(re.search(r"```toml\n(.*?)```", text, re.DOTALL).group(1))
+    name, experiment = re.search(r"`(\S+\.toml)`:\n\n```toml\n(.*?)```", text, re.DOTALL).groups()
+    (folder / name).write_text(experiment)
     commands = re.search(r"```sh\n(.*?)```", text, re.DOTALL).group(1)
     shown = re.search(r"```text\n(.*?)```", text, re.DOTALL).group(1)
     for line in commands.splitlines():

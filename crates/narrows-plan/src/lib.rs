@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-pub use narrows_core::app::scatter_gather::Incast;
+pub use narrows_core::app::incast::Incast;
 pub use narrows_core::app::{FlowStart, Kind};
 use narrows_core::cc::{Value, spec};
 use narrows_core::edge::dcib;

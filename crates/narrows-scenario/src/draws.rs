@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use narrows_core::queue::AqmConfig;
 use narrows_core::units::Span;
-use narrows_plan::{Kind, Link, Pattern, Plan, Traffic};
+use narrows_plan::{Link, Pattern, Plan, Traffic};
 
 /// Controllers that draw random numbers themselves.
 const DRAWING: &[&str] = &["bbr"];
@@ -28,8 +28,7 @@ fn traffic_draws(traffic: &Traffic) -> bool {
     let draws = match &traffic.pattern {
         Pattern::Open(_) => true,
         Pattern::List(flows) => flows.iter().any(|flow| flow.spread > Span::ZERO),
-        Pattern::App(Kind::Incast(incast)) => incast.mean_interarrival.is_some() || incast.jitter > Span::ZERO,
-        Pattern::App(Kind::AllToAll(_)) => false,
+        Pattern::App(kind) => kind.rounds().draws(),
     };
     draws || DRAWING.contains(&traffic.controller.name.as_str())
 }

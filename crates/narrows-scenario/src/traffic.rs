@@ -44,9 +44,9 @@ const SIGMAS: RangeInclusive<f64> = 0.01..=4.0;
 /// Largest flow.
 const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
 
-/// Lists the applications that go in rounds: key, and the module that has its text and makes it a plan's.
+/// The applications that go in rounds, each in a module that has its text and makes it a plan's.
 macro_rules! apps {
-    ($($key:literal: $module:ident),* $(,)?) => {
+    (machines: $($machine:ident :: $app:ident),*; $($(#[$doc:meta])* $key:literal: $module:ident :: $kind:ident;)*) => {
         $(pub mod $module;)*
 
         /// What says when an entry's flows come.
@@ -69,10 +69,7 @@ macro_rules! apps {
     };
 }
 
-apps! {
-    "incast": incast,
-    "all-to-all": all_to_all,
-}
+narrows_core::applications!(apps);
 
 /// What traffic is judged against.
 pub(crate) struct Scene<'a> {

@@ -6,7 +6,7 @@
 //! rest of the world came in messages. So one run can be split over several threads, and a live agent runs the same machine.
 //!
 //! # Adding an application
-//! One file with what a plan says of it ([`Rounds`]) and its machine, and its names in the `registry!` below: then both drivers,
+//! One file with what a plan says of it ([`Rounds`]) and its machine, and its names in the list below: then both drivers,
 //! estimates and checks have it. In `narrows-scenario`, `traffic/<name>.rs` makes it of what an experiment writes.
 
 use alloc::boxed::Box;
@@ -17,7 +17,7 @@ use crate::units::{Bytes, Span, Time};
 
 pub mod all_to_all;
 pub mod connection_pool;
-pub mod scatter_gather;
+pub mod incast;
 pub mod timed;
 
 /// One flow, as the plan states it.
@@ -163,6 +163,10 @@ pub trait Rounds {
     fn mean_interarrival(&self) -> Option<Span> {
         None
     }
+    /// Whether anything of it follows the seed.
+    fn draws(&self) -> bool {
+        self.mean_interarrival().is_some()
+    }
     /// What two of them may differ in.
     fn facts(&self) -> Vec<(&'static str, Fact)>;
     /// Its machine.
@@ -174,16 +178,29 @@ pub trait Rounds {
     }
 }
 
-/// Lists every application: the enum that dispatches; and of those that go in rounds what a plan says of them, by the key of
-/// an experiment file.
+/// Passes the list of applications to a macro: the machines, and the kinds that go in rounds, each with its key in experiment
+/// files. A kind's module has the same name wherever something is said of it.
+#[macro_export]
+macro_rules! applications {
+    ($macro:ident) => {
+        $macro! {
+            machines: timed::Timed, incast::ScatterGather, all_to_all::Exchange;
+            /// Scatter and gather.
+            "incast": incast::Incast;
+            /// Each host sends to each other host.
+            "all-to-all": all_to_all::AllToAll;
+        }
+    };
+}
+
+/// The enum that dispatches to machines; and of the kinds that go in rounds what a plan says of them.
 macro_rules! registry {
-    (machines: $($module:ident :: $app:ident),* $(,)?; kinds: $($key:literal: $of:ident :: $kind:ident),* $(;)?) => {
+    (machines: $($module:ident :: $app:ident),*; $($(#[$doc:meta])* $key:literal: $of:ident :: $kind:ident;)*) => {
         /// What a plan says of an application that goes in rounds.
         #[derive(Clone, Debug, PartialEq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-        #[allow(missing_docs, reason = "a variant is its kind")]
         pub enum Kind {
-            $(#[cfg_attr(feature = "serde", serde(rename = $key))] $kind($of::$kind),)*
+            $($(#[$doc])* #[cfg_attr(feature = "serde", serde(rename = $key))] $kind($of::$kind),)*
         }
 
         impl Kind {
@@ -233,7 +250,4 @@ macro_rules! registry {
     };
 }
 
-registry! {
-    machines: timed::Timed, scatter_gather::ScatterGather, all_to_all::Exchange;
-    kinds: "incast": scatter_gather::Incast, "all-to-all": all_to_all::AllToAll;
-}
+applications!(registry);

@@ -8,52 +8,54 @@ use super::host::Host;
 use super::located::Located;
 use super::quantity::{Fraction, Quantity};
 use super::selector::{Controller, Selector};
-use crate::traffic::all_to_all::AllToAll;
-use crate::traffic::incast::Incast;
 use crate::units::Frequency;
 
-/// One kind of traffic: exactly one of `arrivals`, `long`, `incast`, `all-to-all` and `flows` says when.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Traffic {
-    /// Unique; names its random streams. Default: `traffic-1` and so on.
-    pub name: Option<Located<String>>,
-    /// Its controller, where it is not the arm's.
-    pub cc: Option<Located<Controller>>,
-    /// Classic ECN for a controller that does not need ECN.
-    pub ecn: Option<Located<bool>>,
-    /// What differs from the topology's `host` for this traffic.
-    #[serde(default)]
-    pub host: Host,
-    /// Which class of a port with a `scheduler` its packets belong to, both ways; default: 0.
-    pub service_class: Option<Located<u8>>,
-    /// `"fresh"`, `"fresh-established"` or `{ persistent = { pool = 5 } }`.
-    pub connections: Option<Located<Connections>>,
-    /// Who sends to whom, by where they stand.
-    pub between: Option<Located<Between>>,
-    /// Hosts that send the flows' bytes.
-    pub from: Option<Located<Selector>>,
-    /// Hosts that receive them.
-    pub to: Option<Located<Selector>>,
-    /// Of each rack only the first so many hosts take part.
-    pub active: Option<Located<u32>>,
-    /// Flows that arrive at random.
-    pub arrivals: Option<Located<Arrivals>>,
-    /// Sizes of flows that arrive at random.
-    pub size: Option<Located<Sizes>>,
-    /// The receiver asks for each flow with a request of this size.
-    pub request: Option<Located<Quantity<Bytes>>>,
-    /// Stratified sizes and scaled arrivals: a short run offers exactly what it says.
-    pub exact: Option<Located<bool>>,
-    /// Long-lived flows.
-    pub long: Option<Located<Long>>,
-    /// Scatter and gather.
-    pub incast: Option<Located<Incast>>,
-    /// Each host sends to each other host.
-    pub all_to_all: Option<Located<AllToAll>>,
-    /// Flows one by one.
-    pub flows: Option<Located<Flows>>,
+/// An entry, with a key for each application.
+macro_rules! entry {
+    (machines: $($machine:ident :: $app:ident),*; $($(#[$doc:meta])* $key:literal: $module:ident :: $kind:ident;)*) => {
+        /// One kind of traffic: exactly one of `arrivals`, `long`, `flows` and the applications says when.
+        #[derive(Clone, Debug, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub struct Traffic {
+            /// Unique; names its random streams. Default: `traffic-1` and so on.
+            pub name: Option<Located<String>>,
+            /// Its controller, where it is not the arm's.
+            pub cc: Option<Located<Controller>>,
+            /// Classic ECN for a controller that does not need ECN.
+            pub ecn: Option<Located<bool>>,
+            /// What differs from the topology's `host` for this traffic.
+            #[serde(default)]
+            pub host: Host,
+            /// Which class of a port with a `scheduler` its packets belong to, both ways; default: 0.
+            pub service_class: Option<Located<u8>>,
+            /// `"fresh"`, `"fresh-established"` or `{ persistent = { pool = 5 } }`.
+            pub connections: Option<Located<Connections>>,
+            /// Who sends to whom, by where they stand.
+            pub between: Option<Located<Between>>,
+            /// Hosts that send the flows' bytes.
+            pub from: Option<Located<Selector>>,
+            /// Hosts that receive them.
+            pub to: Option<Located<Selector>>,
+            /// Of each rack only the first so many hosts take part.
+            pub active: Option<Located<u32>>,
+            /// Flows that arrive at random.
+            pub arrivals: Option<Located<Arrivals>>,
+            /// Sizes of flows that arrive at random.
+            pub size: Option<Located<Sizes>>,
+            /// The receiver asks for each flow with a request of this size.
+            pub request: Option<Located<Quantity<Bytes>>>,
+            /// Stratified sizes and scaled arrivals: a short run offers exactly what it says.
+            pub exact: Option<Located<bool>>,
+            /// Long-lived flows.
+            pub long: Option<Located<Long>>,
+            $($(#[$doc])* pub $module: Option<Located<crate::traffic::$module::$kind>>,)*
+            /// Flows one by one.
+            pub flows: Option<Located<Flows>>,
+        }
+    };
 }
+
+narrows_core::applications!(entry);
 
 /// Who sends to whom, by where they stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]

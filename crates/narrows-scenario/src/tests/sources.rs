@@ -47,7 +47,7 @@ fn an_edited_component_changes_the_versions_of_the_plans_that_use_it_and_of_no_o
 
 #[test]
 fn an_edited_application_changes_the_versions_of_the_plans_that_use_it_and_of_no_other() {
-    let components = [("app/all_to_all", "1"), ("app/scatter_gather", "1")];
+    let components = [("app/all_to_all", "1"), ("app/incast", "1")];
     let version = |components: &[(&str, &str)], traffic: &str| {
         let plans = plans(&TEXT.replace("from = \"a\"\n    to = \"b\"\n    long = { flows = 2 }", traffic));
         Sources::new("0.1.0", ("12345678", components)).version(&plans[0])
@@ -57,7 +57,7 @@ fn an_edited_application_changes_the_versions_of_the_plans_that_use_it_and_of_no
         "incast = { clients = [\"a\"], servers = [\"b\"], response = \"30KB\", repeats = 2 }",
         "from = \"a\"\n    to = \"b\"\n    long = { flows = 1 }",
     ];
-    for (edited, stale) in [("app/all_to_all", [true, false, false]), ("app/scatter_gather", [false, true, false])] {
+    for (edited, stale) in [("app/all_to_all", [true, false, false]), ("app/incast", [false, true, false])] {
         let after = components.map(|(name, digest)| (name, if name == edited { "2" } else { digest }));
         assert_eq!(entries.map(|entry| version(&components, entry) != version(&after, entry)), stale, "{edited}");
     }

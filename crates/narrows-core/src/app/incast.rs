@@ -72,6 +72,10 @@ impl Rounds for Incast {
         self.mean_interarrival
     }
 
+    fn draws(&self) -> bool {
+        self.mean_interarrival.is_some() || self.jitter > Span::ZERO
+    }
+
     fn facts(&self) -> Vec<(&'static str, Fact)> {
         let text = |value: &dyn core::fmt::Display| Fact::Text(value.to_string());
         Vec::from([
