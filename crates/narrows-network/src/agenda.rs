@@ -33,11 +33,12 @@ const FULL_FRAME_BITS: u64 = 8 * 1_538;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Entity(u64);
 
-/// The kinds of entities, in the order in which they are handled at equal times. Zero is kept for the end of a service,
-/// for ports that one day must act on it.
+/// The kinds of entities, in the order in which they are handled at equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
+    /// A service ends, at a port that must act on it then; the network's own.
+    Service = 0,
     /// The first packet of a link reaches its far end.
     Arrival = 1,
     /// A timer of a protocol machine. Retransmission and pacing are entities of their own.
@@ -76,6 +77,7 @@ impl Entity {
     /// Its class.
     pub const fn class(self) -> Class {
         match self.0 >> CLASS_SHIFT {
+            0 => Class::Service,
             1 => Class::Arrival,
             2 => Class::Timer,
             3 => Class::Start,
@@ -92,6 +94,16 @@ impl Entity {
     #[allow(clippy::cast_possible_truncation, reason = "24 bits")]
     pub const fn slot(self) -> u32 {
         (self.0 & ((1 << SLOT_BITS) - 1)) as u32
+    }
+
+    /// The end of a service at the port of a link, or of a pause.
+    pub(crate) const fn service(link: u32) -> Entity {
+        Entity::new(Class::Service, (link as u64) << 1, link << 1)
+    }
+
+    /// A pause that the far end of a link has asked for is asked for again.
+    pub(crate) const fn refresh(link: u32) -> Entity {
+        Entity::new(Class::Service, (link as u64) << 1 | 1, link << 1 | 1)
     }
 
     /// The first arrival of a link. The identifier is the link's; the slot is unused.
@@ -113,6 +125,7 @@ pub(crate) enum Due {
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
     pending: Wheel,
+    services: Slots,
     timers: Slots,
     starts: Slots,
     samples: Slots,
@@ -143,6 +156,7 @@ impl Agenda {
         let keys = (0..links).map(|link| Entity::arrival(link).0);
         Agenda {
             pending: Wheel::new(wheel::width_bits(frames_per_second), keys),
+            services: Slots::default(),
             timers: Slots::default(),
             starts: Slots::default(),
             samples: Slots::default(),
@@ -221,6 +235,7 @@ impl Agenda {
     #[inline]
     fn slots(&mut self, entity: Entity) -> &mut Slots {
         match entity.class() {
+            Class::Service => &mut self.services,
             Class::Timer => &mut self.timers,
             Class::Start => &mut self.starts,
             Class::Sample => &mut self.samples,

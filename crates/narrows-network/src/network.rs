@@ -23,11 +23,11 @@
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
-use crate::port::{Arrived, Counters, FarEnd, First, Offered, Ports};
+use crate::port::{Arrived, Counters, FarEnd, First, Offered, Ports, reverses};
 use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::queue::Feedback;
-use narrows_core::units::{Bytes, Packets, Time};
-use narrows_plan::{Graph, NodeKind};
+use narrows_core::units::{Bytes, Packets, Span, Time};
+use narrows_plan::{Graph, Link, NodeKind};
 
 /// What a network must know of a packet. Up to 32 bytes keep a record within 40.
 pub trait Payload: Copy {
@@ -50,6 +50,19 @@ pub trait Payload: Copy {
     }
     /// Sets the congestion mark.
     fn mark(&mut self);
+    /// Whether it goes before all others where a port is served: a notification, or a pause frame.
+    fn is_urgent(&self) -> bool {
+        false
+    }
+    /// The frame that pauses the other end's port of a link, for a priority and so long; a time of zero resumes it. `None` where
+    /// the payload has no such frame: then no network that pauses can be made.
+    fn pause(_priority: u8, _time: Span) -> Option<Self> {
+        None
+    }
+    /// Of a frame that pauses, the priority and how long.
+    fn as_pause(&self) -> Option<(u8, Span)> {
+        None
+    }
 }
 
 /// What the driver hears of.
@@ -90,6 +103,13 @@ pub enum Event<P> {
         /// The packet.
         packet: P,
     },
+    /// The last bit of a packet has left a host's port that is served: one that can be paused.
+    Left {
+        /// The port.
+        link: u32,
+        /// The packet.
+        packet: P,
+    },
     /// An entity that the driver armed is due. It is not armed any more.
     Due(Entity),
 }
@@ -112,7 +132,7 @@ pub struct Network<P> {
     ports: Ports<P>,
     /// By link: the switch whose port it is, by index among switches; [`NONE`] for a host. Empty without lanes.
     switches: Vec<u32>,
-    /// By link: the part that it leads into, if that is another; [`BESIDE_CLASSES`] where its switch has ports with classes;
+    /// By link: the part that it leads into, if that is another; [`BESIDE_SERVED`] where its node has served ports;
     /// [`BRIDGED`] where it is a bridge; else [`NONE`]. Empty where all are [`NONE`].
     detours: Vec<u32>,
     /// By part.
@@ -121,12 +141,14 @@ pub struct Network<P> {
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
     before_arrivals: BeforeArrivals,
+    /// By link: the one back. Empty where nobody is paused.
+    reverses: Vec<u32>,
     packet_hops: u64,
     events: u64,
 }
 
 const NONE: u32 = u32::MAX;
-const BESIDE_CLASSES: u32 = u32::MAX - 1;
+const BESIDE_SERVED: u32 = u32::MAX - 1;
 const BRIDGED: u32 = u32::MAX - 2;
 /// What is done before a packet is taken out of its link's ring.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +156,7 @@ enum BeforeArrivals {
     Nothing,
     /// The links are too many for the nearest cache: what comes next is asked for.
     Prefetch,
-    /// Some ports serve several classes: what is due is decided.
+    /// Some ports are served packet by packet: what is due is decided.
     Decide,
 }
 
@@ -153,9 +175,16 @@ impl<P: Payload> Network<P> {
                 host_links[link.from as usize] = id;
             }
         }
-        let detours = detours(graph);
-        let has_classes = graph.links.iter().any(|link| link.scheduler.is_some());
-        let before_arrivals = match (has_classes, graph.links.len() >= WIDE) {
+        let served = graph.served();
+        let detours = detours(graph, &served);
+        let has_served = served.into_iter().any(|served| served);
+        let reverses = if ports.pauses_links() { reverses(graph) } else { Vec::new() };
+        for (id, link) in (0..).zip(&graph.links) {
+            if reverses.get(id as usize) == Some(&NONE) && link.ingress.is_some_and(|memory| memory.thresholds.is_some()) {
+                return Err(GraphError::NoWayBack(id));
+            }
+        }
+        let before_arrivals = match (has_served, graph.links.len() >= WIDE) {
             (true, _) => BeforeArrivals::Decide,
             (false, true) => BeforeArrivals::Prefetch,
             (false, false) => BeforeArrivals::Nothing,
@@ -169,6 +198,7 @@ impl<P: Payload> Network<P> {
             routes,
             host_links,
             before_arrivals,
+            reverses,
             packet_hops: 0,
             events: 0,
         })
@@ -182,10 +212,10 @@ impl<P: Payload> Network<P> {
         let mut network = Network::new(graph, seed)?;
         if partition.count() > 1 {
             network.detours.resize(graph.links.len(), NONE);
-            for (detour, link) in network.detours.iter_mut().zip(&graph.links) {
+            for ((detour, link), is_served) in network.detours.iter_mut().zip(&graph.links).zip(graph.served()) {
                 let (from, to) = (partition.part_of(link.from), partition.part_of(link.to));
                 if from == part && to != part {
-                    assert!(link.scheduler.is_none(), "what a port with classes sends next is not known ahead");
+                    assert!(!is_served, "what a served port sends next is not known ahead");
                     assert!(link.bridge.is_none(), "what goes over a bridge its driver decides");
                     *detour = to;
                 }
@@ -248,7 +278,12 @@ impl<P: Payload> Network<P> {
         if self.detour(onward) == BRIDGED {
             return Some(Event::Entering { link: onward, packet });
         }
-        if let Offered::Dropped(_) = self.offer(now, onward, packet) {
+        let detour = self.detour(onward);
+        let offered = match detour {
+            NONE => self.offer(now, onward, packet),
+            _ => self.offer_aside(now, onward, link, detour, packet),
+        };
+        if let Offered::Dropped(_) = offered {
             return Some(Event::Dropped { packet });
         }
         let feedback = self.ports.take_told()?;
@@ -263,19 +298,21 @@ impl<P: Payload> Network<P> {
                 let offered = self.ports.offer(now, link, packet);
                 self.follow(link, offered)
             }
-            detour => self.offer_aside(now, link, detour, packet),
+            detour => self.offer_aside(now, link, NONE, detour, packet),
         }
     }
 
-    /// Offers a packet to a port with a detour.
+    /// Offers a packet that came over `from` to a port with a detour.
     #[inline(never)]
-    fn offer_aside(&mut self, now: Time, link: u32, detour: u32, packet: P) -> Offered {
-        if self.ports.serves_classes(link) {
-            let offered = self.ports.enqueue(now, link, packet);
-            return self.follow(link, offered);
+    fn offer_aside(&mut self, now: Time, link: u32, from: u32, detour: u32, packet: P) -> Offered {
+        if self.ports.is_served(link) {
+            let (offered, first) = self.ports.enqueue(now, link, from, packet);
+            let offered = self.follow(link, (offered, first));
+            self.follow_served(now);
+            return offered;
         }
         let offered = self.ports.offer(now, link, packet);
-        if detour == BESIDE_CLASSES {
+        if detour == BESIDE_SERVED {
             return self.follow(link, offered);
         }
         self.export(now, detour, link, packet, offered.0);
@@ -296,6 +333,54 @@ impl<P: Payload> Network<P> {
         }
         self.packet_hops += u64::from(matches!(offered, Offered::Accepted { .. }));
         offered
+    }
+
+    /// What a served port brings about beside: ends of services that must be told, and frames that pause and resume.
+    fn follow_served(&mut self, now: Time) {
+        while let Some(frame) = self.ports.take_frame() {
+            self.send_frame(now, frame.link, frame.priority, frame.pause);
+            if frame.pause {
+                let (_, again) = self.ports.pause_times(frame.link);
+                self.agenda.arm(Entity::refresh(frame.link), now + again);
+            }
+        }
+        while let Some((link, at)) = self.ports.take_wake() {
+            self.agenda.arm(Entity::service(link), at);
+        }
+    }
+
+    /// Sends a frame back over `link`, which pauses the port of `link` or resumes it.
+    fn send_frame(&mut self, now: Time, link: u32, priority: u8, pause: bool) {
+        let time = if pause { self.ports.pause_times(link).0 } else { Span::ZERO };
+        let frame = P::pause(priority, time).expect("the payload of a network that pauses has such frames");
+        let back = self.reverses[link as usize];
+        self.ports.count_frame(back);
+        let offered = self.ports.enqueue_urgent(now, back, frame);
+        self.follow(back, offered);
+    }
+
+    /// A port of which the end of a service is told, or a pause that is asked for again, is due.
+    #[inline(never)]
+    fn serve(&mut self, now: Time, entity: Entity) -> Option<Event<P>> {
+        let link = entity.slot() >> 1;
+        if entity == Entity::service(link) {
+            let first = self.ports.serve(now, link);
+            if let Some(first) = first {
+                self.agenda.arm_link(link, first);
+            }
+        } else {
+            let mut asks = false;
+            for priority in (0..8).filter(|&priority| self.ports.is_asking(link, priority)).collect::<Vec<u8>>() {
+                self.send_frame(now, link, priority, true);
+                asks = true;
+            }
+            if asks {
+                let (_, again) = self.ports.pause_times(link);
+                self.agenda.arm(entity, now + again);
+            }
+        }
+        self.follow_served(now);
+        self.ports.take_left().map(|(link, packet)| Event::Left { link, packet })
     }
 
     #[inline(never)]
@@ -321,6 +406,12 @@ impl<P: Payload> Network<P> {
     fn notify_from(&mut self, now: Time, switch: u32, packet: P) {
         let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
         if self.detour(onward) == BRIDGED {
+            return;
+        }
+        if self.ports.is_served(onward) {
+            let offered = self.ports.enqueue_urgent(now, onward, packet);
+            self.follow(onward, offered);
+            self.follow_served(now);
             return;
         }
         if let Some(lane) = self.ports.lane(onward) {
@@ -350,6 +441,12 @@ impl<P: Payload> Network<P> {
             let link = match due {
                 Due::Arrival(link) => link,
                 Due::Entity(entity) => {
+                    if entity.class() == Class::Service {
+                        if let Some(event) = self.serve(now, entity) {
+                            return Some((now, event));
+                        }
+                        continue;
+                    }
                     self.events += u64::from(entity.class() == Class::Timer);
                     return Some((now, Event::Due(entity)));
                 }
@@ -368,10 +465,12 @@ impl<P: Payload> Network<P> {
             if let Some(first) = arrived.next {
                 self.agenda.arm_link(link, first);
             }
-            if arrived.special
-                && let Some(event) = self.arrive_specially(link, &arrived)
-            {
-                return Some((now, event));
+            if arrived.special {
+                match self.arrive_specially(now, link, &arrived) {
+                    Special::No => {}
+                    Special::Done => continue,
+                    Special::Event(event) => return Some((now, event)),
+                }
             }
             match arrived.far_end {
                 FarEnd::Host(host) => {
@@ -386,12 +485,12 @@ impl<P: Payload> Network<P> {
                     let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
                     let detour = self.detour(onward);
                     if detour != NONE {
-                        // Ports with classes move packets when they are settled: what has arrived may not lie where it did.
+                        // Served ports move packets when they are settled: what has arrived may not lie where it did.
                         let packet = *packet;
                         if detour == BRIDGED {
                             return Some((now, Event::Entering { link: onward, packet }));
                         }
-                        if let Offered::Dropped(_) = self.offer_aside(now, onward, detour, packet) {
+                        if let Offered::Dropped(_) = self.offer_aside(now, onward, link, detour, packet) {
                             return Some((now, Event::Dropped { packet }));
                         }
                         if let Some(feedback) = self.ports.take_told() {
@@ -412,15 +511,28 @@ impl<P: Payload> Network<P> {
         }
     }
 
-    /// A packet at the far end of a wire that may lose it, or of a bridge: what comes of it that is not usual.
-    #[cold]
-    fn arrive_specially(&mut self, link: u32, arrived: &Arrived) -> Option<Event<P>> {
+    /// A packet at the far end of a wire that may lose it, of a bridge, or of a served port.
+    #[inline(never)]
+    fn arrive_specially(&mut self, now: Time, link: u32, arrived: &Arrived) -> Special<P> {
         let packet = *self.ports.packet(arrived);
+        if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
+            if let Some((priority, time)) = packet.as_pause() {
+                let paused = self.reverses[link as usize];
+                if let Some(first) = self.ports.pause(now, paused, priority, time) {
+                    self.agenda.arm_link(paused, first);
+                }
+                self.follow_served(now);
+                return Special::Done;
+            }
+            let FarEnd::Switch(switch) = arrived.far_end else { return Special::No };
+            self.notify_from(now, switch, packet);
+            return Special::Done;
+        }
         if self.ports.loses(link, &packet) {
-            return Some(Event::Dropped { packet });
+            return Special::Event(Event::Dropped { packet });
         }
         let link = self.ports.link_of(link);
-        (self.detour(link) == BRIDGED).then_some(Event::Crossed { link, packet })
+        if self.detour(link) == BRIDGED { Special::Event(Event::Crossed { link, packet }) } else { Special::No }
     }
 
     /// When something is due next: [`Network::next`] has no event before. `None` if nothing is due ever. There need not be an
@@ -476,19 +588,25 @@ impl<P: Payload> Network<P> {
     }
 }
 
+/// What comes of a packet at the far end of a link that is not plain.
+enum Special<P> {
+    /// It goes on as others do.
+    No,
+    /// It has been handled.
+    Done,
+    /// The driver handles it.
+    Event(Event<P>),
+}
+
 /// What [`Network::detours`] says of a whole network.
-fn detours(graph: &Graph) -> Vec<u32> {
-    if graph.links.iter().any(|link| link.bridge.is_some()) {
-        return graph.links.iter().map(|link| if link.bridge.is_some() { BRIDGED } else { NONE }).collect();
-    }
-    if graph.links.iter().all(|link| link.scheduler.is_none()) {
-        return Vec::new();
-    }
+fn detours(graph: &Graph, served: &[bool]) -> Vec<u32> {
     let mut beside = vec![NONE; graph.nodes.len()];
-    for link in graph.links.iter().filter(|link| link.scheduler.is_some()) {
-        beside[link.from as usize] = BESIDE_CLASSES;
+    for (link, _) in graph.links.iter().zip(served).filter(|(_, served)| **served) {
+        beside[link.from as usize] = BESIDE_SERVED;
     }
-    graph.links.iter().map(|link| beside[link.from as usize]).collect()
+    let detour = |link: &Link| if link.bridge.is_some() { BRIDGED } else { beside[link.from as usize] };
+    let detours: Vec<u32> = graph.links.iter().map(detour).collect();
+    if detours.iter().all(|&detour| detour == NONE) { Vec::new() } else { detours }
 }
 
 /// By link, the switch whose port it is; nothing where no link has a lane.

@@ -28,7 +28,7 @@ impl Partition {
     }
 
     /// A part for each site, numbered in the order of the sites. One part where there is one site, and where a cut has
-    /// less delay than `least`, or none, or a port with classes or a bridge: there would be no look-ahead.
+    /// less delay than `least`, or none, or a port that is served packet by packet, or a bridge: there would be no look-ahead.
     pub fn by_site(graph: &Graph, least: Span) -> Partition {
         let mut sites: Vec<u16> = graph.nodes.iter().map(|node| node.site).collect();
         sites.sort_unstable();
@@ -39,12 +39,12 @@ impl Partition {
         };
         let parts: Vec<u32> = graph.nodes.iter().map(|node| part_of(node.site)).collect();
         let mut delays: BTreeMap<(u32, u32), Span> = BTreeMap::new();
-        for link in &graph.links {
+        for (link, is_served) in graph.links.iter().zip(graph.served()) {
             let (from, to) = (parts[link.from as usize], parts[link.to as usize]);
             if from != to {
                 let delay = delays.entry((to, from)).or_insert(link.delay);
                 // What such a port sends next is decided when it sends it, and told by its far end's arrivals.
-                let is_late = link.scheduler.is_some() || link.bridge.is_some();
+                let is_late = is_served || link.bridge.is_some();
                 let look_ahead = if is_late { Span::ZERO } else { link.delay };
                 *delay = look_ahead.min(*delay);
             }

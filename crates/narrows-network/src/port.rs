@@ -6,29 +6,33 @@
 //! it: `Port::held_bytes` is an upper bound of the backlog, and what limits and laws grant for an upper bound they grant for
 //! the truth. *Settling* walks the ring past departures that are due, each packet once in its life.
 //!
-//! A port that serves several classes cannot know that: it is *served lazily*, see `port/classes.rs`, and shares rules
-//! and counters with the others. A port of yet another kind (pausable, changing rate) would stand beside it.
+//! A port with several queues, or that can be paused, cannot know that: it is *served lazily*, see `port/served.rs`, and shares
+//! rules and counters with the others.
 //!
 //! Invariants: accepted departures are never taken back; what is carried over or accepted has been sent or is queued;
 //! every offered packet is accepted or dropped for exactly one reason.
 
-mod classes;
 mod counters;
+mod ingress;
 mod lanes;
+mod served;
 
 pub use counters::Counters;
+pub(crate) use ingress::{Frame, reverses};
 
 use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
-use classes::Classes;
+use ingress::Memories;
 use narrows_core::packet::{FRAMING_BYTES, MIN_WIRE_BYTES};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::{Graph, Link, LossOf};
+use std::collections::VecDeque;
+use served::Served;
 
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
@@ -46,6 +50,10 @@ struct Line {
 }
 
 impl Line {
+    const fn as_rate(self) -> Rate {
+        Rate::from_bps(self.rate)
+    }
+
     /// What a byte takes beyond whole picoseconds, in units of one picosecond divided by the rate.
     const fn rest(self) -> u64 {
         PS_PER_BYTE_AT_1_BPS % self.rate
@@ -69,7 +77,7 @@ fn wire_bytes(ip_bytes: u32) -> u64 {
 pub enum Offered {
     /// It is in the queue or in service.
     Accepted {
-        /// When its last bit leaves the port; [`Time::NEVER`] while other classes may go before it.
+        /// When its last bit leaves the port; [`Time::NEVER`] while others may go before it, or the port is paused.
         departure: Time,
         /// Whether the port's law marked it.
         marked: bool,
@@ -99,7 +107,7 @@ struct Port {
     far_end: u32,
     /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹².
     exact: bool,
-    /// Whether its wire loses packets, or it is a bridge.
+    /// Whether its wire loses packets, it is a bridge, or what is urgent comes over it among the rest.
     special: bool,
     kind: Kind,
     /// Whether what is offered from outside waits a random time.
@@ -113,8 +121,8 @@ struct Port {
     sample_beyond: u64,
     /// Index of the pool it draws on; [`NONE`] for none.
     pool: u32,
-    /// Index of its classes; [`NONE`] for a FIFO.
-    classes: u32,
+    /// Index of its queues, if it is served; [`NONE`] for a computed FIFO.
+    served: u32,
 }
 
 const _: () = assert!(size_of::<Port>() == 128, "a port is two cache lines");
@@ -128,8 +136,8 @@ enum Kind {
     Fifo,
     /// In the order of arrival; it draws on a pool as well.
     PooledFifo,
-    /// Class by class, from a pool or not.
-    Classes,
+    /// One packet at a time, from several queues or one; from a pool or not.
+    Served,
 }
 
 const NONE: u32 = u32::MAX;
@@ -209,6 +217,8 @@ struct Rules {
     marked: Packets,
     congestion_point: Option<CongestionPoint>,
     samples: Packets,
+    /// Frames sent over it that pause or resume its far end.
+    pause_frames: Packets,
     since: Time,
     /// Packets lost on the wire, in units of 2⁻³², and which of them may be.
     loss: u32,
@@ -233,8 +243,10 @@ pub(crate) struct Ports<P> {
     ports: Vec<Port>,
     rules: Vec<Rules>,
     pools: Vec<SharedPool>,
-    /// Of each port that serves several.
-    classes: Vec<Classes>,
+    /// Of each port that is served.
+    served: Vec<Served>,
+    /// What switches hold by ingress, where any counts it.
+    ingress: Option<Memories>,
     store: Store<P>,
     /// Number of links: from here on ports are lanes.
     links: u32,
@@ -244,6 +256,10 @@ pub(crate) struct Ports<P> {
     beside: Vec<u32>,
     /// What the last packet's sample told.
     told: Option<Feedback>,
+    /// Frames to be sent; ports of which the next end is to be told; what has left hosts' ports.
+    frames: VecDeque<Frame>,
+    wakes: VecDeque<(u32, Time)>,
+    left: VecDeque<(u32, P)>,
 }
 
 impl Port {
@@ -307,18 +323,23 @@ impl<P: Payload> Ports<P> {
             })
             .collect();
         let switches = switch_indices(graph);
+        let served = graph.served();
         let has_bridges = graph.links.iter().any(|link| link.bridge.is_some());
         let has_points = graph.links.iter().any(|link| link.congestion_point.is_some());
         let mut ports = Ports {
             ports: Vec::new(),
             rules: Vec::new(),
             pools,
-            classes: Vec::new(),
+            served: Vec::new(),
+            ingress: Memories::new(graph, &served),
             store: Store::new(),
             links: index(graph.links.len()),
             lanes: Vec::new(),
             beside: Vec::new(),
             told: None,
+            frames: VecDeque::new(),
+            wakes: VecDeque::new(),
+            left: VecDeque::new(),
         };
         for (id, link) in graph.links.iter().enumerate() {
             let id = index(id);
@@ -332,9 +353,6 @@ impl<P: Payload> Ports<P> {
             if link.scheduler.is_some() && of_host {
                 return Err(GraphError::HostClasses(id));
             }
-            if link.scheduler.is_some() && has_points {
-                return Err(GraphError::ClassesAndPoints(id));
-            }
             let pool = match (link.pooled, pool_of[link.from as usize]) {
                 (false, _) => None,
                 (true, None) => return Err(GraphError::NoPool(id)),
@@ -346,17 +364,19 @@ impl<P: Payload> Ports<P> {
             if link.bridge.is_some() && (of_host || switches[link.to as usize] == NONE) {
                 return Err(GraphError::HostBridges(id));
             }
-            if link.scheduler.is_some() && has_bridges {
-                return Err(GraphError::ClassesAndBridges(id));
+            let is_served = served[id as usize];
+            if is_served && link.bridge.is_some() {
+                return Err(GraphError::ServedBridge(id));
             }
             let far_end = match switches[link.to as usize] {
                 NONE => FarEnd::Host(link.to),
                 switch => FarEnd::Switch(switch),
             };
-            ports.add(link, far_end, pool.unwrap_or(NONE), seed);
+            let queues = is_served.then(|| Served::new(link, of_host, seed));
+            ports.add(link, far_end, pool.unwrap_or(NONE), queues, seed);
         }
         if has_points || has_bridges {
-            ports.add_lanes(graph, has_points, seed);
+            ports.add_lanes(graph, &served, has_points, seed);
         }
         Ok(ports)
     }
@@ -371,22 +391,24 @@ impl<P: Payload> Ports<P> {
     #[inline(never)]
     fn sample(&mut self, now: Time, link: u32) {
         self.settle(now, link);
+        let held = self.held(link);
         let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
         let Some(point) = &mut rules.congestion_point else { return };
-        self.told = point.sample(port.held().bytes);
+        self.told = point.sample(held.bytes);
         rules.samples += Packets::new(u64::from(self.told.is_some()));
         port.sample_beyond = port.accepted.bytes.get().saturating_add(point.interval());
     }
 
-    fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, seed: u64) {
+    fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, served: Option<Served>, seed: u64) {
         let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
         let calm = calm(link.limit, aqm.as_ref());
-        let classes = link.scheduler.as_ref().map(|scheduler| {
-            self.classes.push(Classes::new(scheduler, link, seed));
-            index(self.classes.len() - 1)
+        let is_served = served.is_some();
+        let served = served.map_or(NONE, |served| {
+            self.served.push(served);
+            index(self.served.len() - 1)
         });
         let point = link.congestion_point.map(|point| CongestionPoint::new(point.sampling, small("congestion-point")));
         self.ports.push(Port {
@@ -403,11 +425,11 @@ impl<P: Payload> Ports<P> {
                 FarEnd::Switch(switch) => switch | SWITCH,
             },
             exact: ps_per_byte.is_some(),
-            special: link.loss > 0 || link.bridge.is_some(),
-            kind: match (&classes, pool) {
-                (Some(_), _) => Kind::Classes,
-                (None, NONE) => Kind::Fifo,
-                (None, _) => Kind::PooledFifo,
+            special: link.loss > 0 || link.bridge.is_some() || is_served,
+            kind: match (is_served, pool) {
+                (true, _) => Kind::Served,
+                (false, NONE) => Kind::Fifo,
+                (false, _) => Kind::PooledFifo,
             },
             jittery: link.jitter > Span::ZERO,
             queue_integral: 0,
@@ -415,7 +437,7 @@ impl<P: Payload> Ports<P> {
             accepted: Backlog::EMPTY,
             sample_beyond: point.as_ref().map_or(u64::MAX, CongestionPoint::interval),
             pool,
-            classes: classes.unwrap_or(NONE),
+            served,
         });
         self.rules.push(Rules {
             limit: link.limit,
@@ -429,6 +451,7 @@ impl<P: Payload> Ports<P> {
             marked: Packets::ZERO,
             congestion_point: point,
             samples: Packets::ZERO,
+            pause_frames: Packets::ZERO,
             since: Time::ZERO,
             loss: link.loss,
             loss_of: link.loss_of,
@@ -563,12 +586,12 @@ impl<P: Payload> Ports<P> {
         self.ports[link as usize].far_end()
     }
 
-    /// The first packet of `link` reaches the far end. Where a port serves several classes, what is due by now has been
+    /// The first packet of `link` reaches the far end. Where a port is served, what is due by now has been
     /// [decided](Self::decide_before).
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, link: u32) -> Arrived {
         let port = &mut self.ports[link as usize];
-        debug_assert!(port.kind != Kind::Classes || port.held_packets == 0 || port.free_at > now, "decided before");
+        debug_assert!(port.kind != Kind::Served || port.held_packets == 0 || port.free_at > now, "decided before");
         let position = port.ring.front();
         let record = self.store.record(position);
         debug_assert_eq!(record.at, now);
@@ -689,14 +712,14 @@ impl<P: Payload> Ports<P> {
                 port.settle(&self.store, now);
                 self.pools[port.pool as usize].pool.give_back(Bytes::new(before - port.held_bytes));
             }
-            Kind::Classes => self.decide(now, link),
+            Kind::Served => self.decide(now, link),
         }
     }
 
     /// What a settled port holds.
     fn held(&self, link: u32) -> Backlog {
         let port = &self.ports[link as usize];
-        if port.kind == Kind::Classes { self.classes[port.classes as usize].held() } else { port.held() }
+        if port.kind == Kind::Served { self.served[port.served as usize].held() } else { port.held() }
     }
 
     /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken that is due.

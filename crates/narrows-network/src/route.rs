@@ -29,10 +29,10 @@ pub enum GraphError {
     HostClasses(u32),
     #[error("link {0} has a bridge, and a host at one end")]
     HostBridges(u32),
-    #[error("link {0} has a scheduler in a network with a bridge")]
-    ClassesAndBridges(u32),
-    #[error("link {0} has a scheduler in a network with congestion points")]
-    ClassesAndPoints(u32),
+    #[error("link {0} is an edge pair's, whose port is a plain FIFO, and has a scheduler or is paused")]
+    ServedBridge(u32),
+    #[error("link {0} has no link back that could carry pause frames")]
+    NoWayBack(u32),
     #[error(
         "node {0} chooses among too many equally short ways: at most {MAX_EQUAL} at one node, and {MAX_MEMBERS} in all"
     )]

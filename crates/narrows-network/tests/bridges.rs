@@ -87,7 +87,9 @@ fn a_bridge_joins_routers_and_is_not_cut() {
     assert_eq!(Network::<Packet>::new(&to_host, 1).unwrap_err(), GraphError::HostBridges(0));
     let mut classes = pair();
     classes.links[1].scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
-    assert_eq!(Network::<Packet>::new(&classes, 1).unwrap_err(), GraphError::ClassesAndBridges(1));
+    Network::<Packet>::new(&classes, 1).unwrap();
+    classes.links[4].scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+    assert_eq!(Network::<Packet>::new(&classes, 1).unwrap_err(), GraphError::ServedBridge(4));
     assert_eq!(Partition::by_site(&pair(), Span::ZERO).count(), 1);
     let mut plain = pair();
     plain.links.iter_mut().for_each(|link| link.bridge = None);

@@ -4,11 +4,12 @@
 mod support;
 
 use narrows_core::queue::aqm::Size;
+use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, DropReason, Limit, PoolConfig};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
-use narrows_plan::{CongestionPoint, Graph, Scheduler, Scope};
+use narrows_plan::{CongestionPoint, Graph, Ingress, Scheduler, Scope};
 use proptest::prelude::*;
 use support::{Packet, connect, graph, threshold};
 
@@ -132,7 +133,7 @@ fn classes_beside_a_fifo_mix_up_no_packets() {
                 packet
             }
             Event::Sampled { .. } => unreachable!("nothing samples"),
-            Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
+            Event::Left { .. } | Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
         };
         assert_eq!(packet, sent[packet.id as usize]);
         assert!(!std::mem::replace(&mut gone[packet.id as usize], true), "{packet:?} twice");
@@ -480,15 +481,19 @@ fn a_graph_that_is_no_network_is_refused() {
 
     let drr = Some(Scheduler::Drr { weights: vec![1, 1] });
     let mut classes_at_a_host = pair();
-    classes_at_a_host.links[0].scheduler = drr.clone();
+    classes_at_a_host.links[0].scheduler = drr;
     assert_eq!(refused(&classes_at_a_host), Some(GraphError::HostClasses(0)));
 
-    let mut classes_and_points = graph(2, 1);
-    (0..2).for_each(|host| _ = connect(&mut classes_and_points, host, 2, GBPS, Span::ZERO));
-    classes_and_points.links[1].scheduler = drr;
-    assert_eq!(refused(&classes_and_points), None);
-    classes_and_points.links[3].congestion_point = told_by_a_host.links[0].congestion_point;
-    assert_eq!(refused(&classes_and_points), Some(GraphError::ClassesAndPoints(1)));
+    let thresholds = Thresholds { xoff: Bytes::new(3_000), xon: Bytes::new(1_500) };
+    let mut one_way = graph(2, 2);
+    for (a, b) in [(0, 2), (1, 3), (2, 3)] {
+        connect(&mut one_way, a, b, GBPS, Span::ZERO);
+    }
+    one_way.links.push(one_way.links[4].clone());
+    one_way.links[4].ingress = Some(Ingress { limit: Limit::Unlimited, thresholds: Some(thresholds) });
+    assert_eq!(refused(&one_way), None);
+    one_way.links.swap(4, 6);
+    assert_eq!(refused(&one_way), Some(GraphError::NoWayBack(6)));
 
     let mut two = graph(3, 0);
     connect(&mut two, 0, 1, GBPS, Span::ZERO);

@@ -1,17 +1,20 @@
 //! The explicit port, with an event per departure and nothing clever, against the computed and the lazily served one: on
-//! random small networks both must give the same arrivals, drops, marks, backlogs and counters.
+//! random small networks both must give the same arrivals, drops, marks, pauses, backlogs and counters.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod support;
 
 use narrows_core::queue::aqm::Size;
+use narrows_core::queue::pfc::{Thresholds, pause_time};
 use narrows_core::queue::{AqmConfig, DropReason, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_network::{Class, Entity, Event, Network, Offered};
-use narrows_plan::{Graph, NodeKind, Scheduler};
+use narrows_network::{Class, Entity, Event, Network, Offered, Payload};
+use narrows_plan::{Graph, Ingress, NodeKind, Scheduler};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use support::{Packet, connect, graph};
 
 /// 84 bytes at 1 Gbit/s. Delays, injections and most service times are multiples, so that times often tie.
@@ -23,10 +26,12 @@ enum Seen {
     Arrived(u64, u32, Packet),
     /// When, and which packet.
     Dropped(u64, u32),
+    /// When a packet has left a host's port, and which.
+    Left(u64, u32, u32),
     Backlog(u64, u32, u64, u64),
     /// Sent packets and bytes, largest backlog, its integral, how long the packet in service had been so at the reset and is,
-    /// drops by reason, marks.
-    Counters(u32, u64, u64, u64, u128, [u64; 2], [u64; DropReason::COUNT], u64),
+    /// drops by reason, marks, how long it was paused, pause frames.
+    Counters(u32, u64, u64, u64, u128, [u64; 2], [u64; DropReason::COUNT], [u64; 3]),
 }
 
 #[derive(Clone, Debug)]
@@ -43,20 +48,33 @@ struct Case {
 
 // --- The explicit model ---------------------------------------------------------------------------------------------
 
-/// A port with one class is a FIFO.
+/// A packet in a port, and the link over which it came.
+type Held = (Packet, Option<usize>);
+
 struct Port {
-    /// What waits, by class.
-    waiting: Vec<VecDeque<Packet>>,
-    in_service: Option<Packet>,
+    scheduler: Option<Scheduler>,
+    /// What waits, by queue; and what goes before.
+    waiting: Vec<VecDeque<Held>>,
+    urgent: VecDeque<Packet>,
+    /// Urgent ones have no origin, and do not count.
+    in_service: Option<Held>,
+    is_urgent: bool,
     /// When it went into service.
     begun_at: u64,
     begun_before: u64,
-    /// Deficit round robin as published: classes that wait in the order of their turns, what each has been given and not
+    /// Deficit round robin as published: queues that wait in the order of their turns, what each has been given and not
     /// sent, and whether the first has had its quantum in this turn.
     turns: VecDeque<usize>,
     quanta: Vec<u64>,
     deficits: Vec<u64>,
     given: bool,
+    /// By priority.
+    paused: [bool; 8],
+    paused_since: u64,
+    paused_for: u64,
+    frames: u64,
+    /// Whom the port itself has paused.
+    feeders: Vec<(usize, u8)>,
     wire: VecDeque<Packet>,
     sent: (u64, u64),
     dropped: [u64; DropReason::COUNT],
@@ -68,16 +86,28 @@ struct Port {
 
 impl Port {
     fn new(scheduler: Option<&Scheduler>) -> Port {
-        let weights = scheduler.map_or(vec![1], |Scheduler::Drr { weights }| weights.clone());
+        let weights = match scheduler {
+            None => vec![1],
+            Some(Scheduler::StrictPriority { classes }) => vec![1; usize::from(*classes)],
+            Some(Scheduler::Drr { weights }) => weights.clone(),
+        };
         Port {
+            scheduler: scheduler.cloned(),
             waiting: vec![VecDeque::new(); weights.len()],
+            urgent: VecDeque::new(),
             in_service: None,
+            is_urgent: false,
             begun_at: 0,
             begun_before: 0,
             turns: VecDeque::new(),
             deficits: vec![0; weights.len()],
             quanta: weights.into_iter().map(|weight| 1_500 * u64::from(weight)).collect(),
             given: false,
+            paused: [false; 8],
+            paused_since: 0,
+            paused_for: 0,
+            frames: 0,
+            feeders: Vec::new(),
             wire: VecDeque::new(),
             sent: (0, 0),
             dropped: [0; DropReason::COUNT],
@@ -87,47 +117,81 @@ impl Port {
             touched: 0,
         }
     }
-    fn class_of(&self, packet: &Packet) -> usize {
+    fn queue_of(&self, packet: &Packet) -> usize {
         if self.waiting.len() == 1 { 0 } else { usize::from(packet.class) }
     }
-    fn packets_of(&self, class: usize) -> impl Iterator<Item = &Packet> {
-        self.waiting[class].iter().chain(self.in_service.iter().filter(move |packet| self.class_of(packet) == class))
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        self.waiting.iter().flatten().chain(self.in_service.iter().filter(|_| !self.is_urgent))
     }
-    fn bytes_of(&self, class: usize) -> u64 {
-        self.packets_of(class).map(|packet| u64::from(packet.size)).sum()
+    fn packets_of(&self, queue: usize) -> impl Iterator<Item = &Held> {
+        self.held().filter(move |(packet, _)| self.queue_of(packet) == queue)
+    }
+    fn bytes_of(&self, queue: usize) -> u64 {
+        self.packets_of(queue).map(|(packet, _)| u64::from(packet.size)).sum()
     }
     fn bytes(&self) -> u64 {
-        (0..self.waiting.len()).map(|class| self.bytes_of(class)).sum()
+        self.held().map(|(packet, _)| u64::from(packet.size)).sum()
     }
-    fn packets(&self) -> u64 {
-        (0..self.waiting.len()).map(|class| self.packets_of(class).count() as u64).sum()
+    fn is_paused(&self, queue: usize) -> bool {
+        if self.scheduler.is_none() { self.paused.contains(&true) } else { self.paused[queue] }
     }
-    /// The next packet goes into service, if any waits: its size.
+    /// The next packet goes into service, if any may: its size.
     fn begin(&mut self) -> Option<u64> {
+        if let Some(packet) = self.urgent.pop_front() {
+            (self.in_service, self.is_urgent) = (Some((packet, None)), true);
+            return Some(u64::from(packet.size));
+        }
+        self.is_urgent = false;
+        if !matches!(self.scheduler, Some(Scheduler::Drr { .. })) {
+            let queue = (0..self.waiting.len()).find(|&queue| !self.waiting[queue].is_empty() && !self.is_paused(queue))?;
+            self.in_service = self.waiting[queue].pop_front();
+            return Some(u64::from(self.in_service.unwrap().0.size));
+        }
         loop {
-            let &class = self.turns.front()?;
+            let &queue = self.turns.front()?;
             if !std::mem::replace(&mut self.given, true) {
-                self.deficits[class] += self.quanta[class];
+                self.deficits[queue] += self.quanta[queue];
             }
-            let size = u64::from(self.waiting[class][0].size);
-            if size > self.deficits[class] {
-                let class = self.turns.pop_front().unwrap();
-                self.turns.push_back(class);
+            let size = u64::from(self.waiting[queue][0].0.size);
+            if size > self.deficits[queue] {
+                let queue = self.turns.pop_front().unwrap();
+                self.turns.push_back(queue);
                 self.given = false;
                 continue;
             }
-            self.deficits[class] -= size;
-            self.in_service = self.waiting[class].pop_front();
-            if self.waiting[class].is_empty() {
+            self.deficits[queue] -= size;
+            self.in_service = self.waiting[queue].pop_front();
+            if self.waiting[queue].is_empty() {
                 self.turns.pop_front();
-                (self.deficits[class], self.given) = (0, false);
+                (self.deficits[queue], self.given) = (0, false);
             }
             return Some(size);
         }
     }
+    fn set_pause(&mut self, now: u64, priority: u8, paused: bool) {
+        let (any, queues) = (self.paused.contains(&true), self.waiting.len());
+        let before: Vec<bool> = (0..queues).map(|queue| self.is_paused(queue)).collect();
+        self.paused[usize::from(priority)] = paused;
+        match (any, self.paused.contains(&true)) {
+            (false, true) => self.paused_since = now,
+            (true, false) => self.paused_for += now - self.paused_since,
+            _ => {}
+        }
+        for queue in 0..queues {
+            match (before[queue], self.is_paused(queue)) {
+                (false, true) => {
+                    self.given &= self.turns.front() != Some(&queue);
+                    self.turns.retain(|&other| other != queue);
+                    self.deficits[queue] = 0;
+                }
+                (true, false) if !self.waiting[queue].is_empty() => self.turns.push_back(queue),
+                _ => {}
+            }
+        }
+    }
     /// How long the packet in service has been so.
     fn begun(&self, now: u64) -> u64 {
-        self.in_service.map_or(0, |_| now - self.begun_at)
+        self.in_service.filter(|_| !self.is_urgent).map_or(0, |_| now - self.begun_at)
     }
     /// Adds the time since the last change to the integral.
     fn pass(&mut self, now: u64) {
@@ -136,21 +200,69 @@ impl Port {
     }
 }
 
+/// Kinds of events at equal times, in their order.
+const SERVICE: u32 = 0;
+const FRAME: u32 = 1;
+const ARRIVAL: u32 = 2;
+const START: u32 = 3;
+const SAMPLE: u32 = 4;
+
 struct Explicit<'a> {
     case: &'a Case,
     ports: Vec<Port>,
-    /// Time, class (service end, arrival, start, sample), identifier.
+    served: Vec<bool>,
+    /// Time, kind, identifier.
     events: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Frames to send: over which link, with which priority, and whether it pauses.
+    frames: Vec<(usize, u8, bool)>,
+    /// By link and priority: whether too much came over it.
+    over: BTreeSet<(usize, u8)>,
+    /// By link and priority: by how many reasons it is paused.
+    claims: BTreeMap<(usize, u8), u32>,
     seen: Vec<Seen>,
 }
 
 impl Explicit<'_> {
-    fn offer(&mut self, now: u64, link: u32, mut packet: Packet) {
+    /// Links of this case come in pairs, one for each direction.
+    fn back(link: usize) -> usize {
+        link ^ 1
+    }
+
+    fn of_switch(&self, node: u32) -> impl Iterator<Item = &Held> {
+        let links = self.case.graph.links.iter();
+        self.ports.iter().zip(links).filter(move |(_, link)| link.from == node).flat_map(|(port, _)| port.held())
+    }
+
+    /// What the switch at its end holds of a link, of one priority or all.
+    fn memory(&self, link: usize, priority: Option<u8>) -> u64 {
+        self.of_switch(self.case.graph.links[link].to)
+            .filter(|(packet, from)| *from == Some(link) && priority.is_none_or(|priority| packet.class == priority))
+            .map(|(packet, _)| u64::from(packet.size))
+            .sum()
+    }
+
+    fn claim(&mut self, now: u64, link: usize, priority: u8, more: bool) {
+        let claims = self.claims.entry((link, priority)).or_default();
+        let before = *claims;
+        if more { *claims += 1 } else { *claims -= 1 }
+        if before == 0 || *claims == 0 {
+            self.frames.push((Self::back(link), priority, more));
+            self.events.push(Reverse((now, FRAME, u32::try_from(self.frames.len() - 1).unwrap())));
+        }
+    }
+
+    fn offer(&mut self, now: u64, link: u32, from: Option<usize>, mut packet: Packet) {
         let description = &self.case.graph.links[link as usize];
         let port = &self.ports[link as usize];
-        let (class, shares) = (port.class_of(&packet), port.waiting.len() as u64);
-        let (bytes, packets) = (port.bytes_of(class), port.packets_of(class).count() as u64);
+        let (queue, shares) = (port.queue_of(&packet), port.waiting.len() as u64);
+        let (bytes, packets) = (port.bytes_of(queue), port.packets_of(queue).count() as u64);
         let size = u64::from(packet.size);
+        let ingress = from.and_then(|from| self.case.graph.links[from].ingress);
+        if let Some(narrows_plan::Ingress { limit: Limit::Bytes(most), .. }) = ingress
+            && self.memory(from.unwrap(), None) + size > most.get()
+        {
+            return self.drop(now, link, DropReason::Limit, packet);
+        }
         let fits = match description.limit {
             Limit::Unlimited => true,
             Limit::Packets(most) => packets < most.get() / shares,
@@ -184,13 +296,52 @@ impl Explicit<'_> {
         }
         let port = &mut self.ports[link as usize];
         port.pass(now);
-        port.waiting[class].push_back(packet);
-        if port.waiting[class].len() == 1 {
-            port.turns.push_back(class);
+        port.waiting[queue].push_back((packet, from));
+        if port.waiting[queue].len() == 1 && !port.is_paused(queue) {
+            port.turns.push_back(queue);
         }
         port.max = port.max.max(port.bytes());
-        if port.in_service.is_none() {
+        if let Some(from) = from {
+            self.pause_whoever_fills(now, link as usize, from, packet.class);
+        }
+        if self.ports[link as usize].in_service.is_none() {
             self.begin(now, link);
+        }
+    }
+
+    fn pause_whoever_fills(&mut self, now: u64, link: usize, from: usize, priority: u8) {
+        let graph = &self.case.graph;
+        if let Some(thresholds) = graph.links[from].ingress.and_then(|memory| memory.thresholds)
+            && self.memory(from, Some(priority)) > thresholds.xoff.get()
+            && self.over.insert((from, priority))
+        {
+            self.claim(now, from, priority, true);
+        }
+        if let Some(thresholds) = graph.links[link].pauses {
+            let port = &self.ports[link];
+            let pauses = port.bytes() > thresholds.xoff.get() || !port.feeders.is_empty();
+            if pauses && !port.feeders.contains(&(from, priority)) {
+                self.ports[link].feeders.push((from, priority));
+                self.claim(now, from, priority, true);
+            }
+        }
+    }
+
+    fn resume_whoever_fills(&mut self, now: u64, link: usize, (packet, from): Held) {
+        let (graph, priority) = (&self.case.graph, packet.class);
+        let Some(from) = from else { return };
+        if let Some(thresholds) = graph.links[from].ingress.and_then(|memory| memory.thresholds)
+            && self.memory(from, Some(priority)) <= thresholds.xon.get()
+            && self.over.remove(&(from, priority))
+        {
+            self.claim(now, from, priority, false);
+        }
+        if let Some(thresholds) = graph.links[link].pauses
+            && self.ports[link].bytes() <= thresholds.xon.get()
+        {
+            for (from, priority) in std::mem::take(&mut self.ports[link].feeders) {
+                self.claim(now, from, priority, false);
+            }
         }
     }
 
@@ -202,64 +353,99 @@ impl Explicit<'_> {
     fn begin(&mut self, now: u64, link: u32) {
         if let Some(size) = self.ports[link as usize].begin() {
             let service = self.case.graph.links[link as usize].rate.time_for(Bytes::new((size + 38).max(84))).as_ps();
-            self.events.push(Reverse((now + service, 0, link)));
+            self.events.push(Reverse((now + service, SERVICE, link)));
             self.ports[link as usize].begun_at = now;
         }
     }
 
     fn service_ends(&mut self, now: u64, link: u32) {
+        let description = &self.case.graph.links[link as usize];
         let port = &mut self.ports[link as usize];
         port.pass(now);
-        let packet = port.in_service.take().unwrap();
-        port.sent.0 += 1;
-        port.sent.1 += u64::from(packet.size);
-        port.wire.push_back(packet);
+        let held = port.in_service.take().unwrap();
+        port.wire.push_back(held.0);
+        if !port.is_urgent {
+            port.sent.0 += 1;
+            port.sent.1 += u64::from(held.0.size);
+            self.resume_whoever_fills(now, link as usize, held);
+            if self.served[link as usize]
+                && self.case.graph.nodes[description.from as usize].kind == NodeKind::Host
+            {
+                self.seen.push(Seen::Left(now, link, held.0.id));
+            }
+        }
         self.begin(now, link);
-        self.events.push(Reverse((now + self.case.graph.links[link as usize].delay.as_ps(), 1, link)));
+        self.events.push(Reverse((now + description.delay.as_ps(), ARRIVAL, link)));
+    }
+
+    fn arrives(&mut self, now: u64, link: u32) {
+        let packet = self.ports[link as usize].wire.pop_front().unwrap();
+        if let Some((priority, time)) = packet.pause {
+            let paused = Self::back(link as usize);
+            self.ports[paused].set_pause(now, priority, time > 0);
+            if self.ports[paused].in_service.is_none() {
+                self.begin(now, u32::try_from(paused).unwrap());
+            }
+            return;
+        }
+        let node = self.case.graph.links[link as usize].to;
+        match self.case.graph.nodes[node as usize].kind {
+            NodeKind::Host => self.seen.push(Seen::Arrived(now, node, packet)),
+            NodeKind::Switch => {
+                self.offer(now, towards(&self.case.graph, node, packet.destination), Some(link as usize), packet);
+            }
+        }
     }
 
     fn run(mut self) -> Vec<Seen> {
         let graph = &self.case.graph;
-        self.events.extend((0..).zip(&self.case.packets).map(|(i, packet)| Reverse((packet.0, 2, i))));
-        self.events.extend((0..).zip(&self.case.samples).map(|(i, &at)| Reverse((at, 3, i))));
-        self.events.push(Reverse((self.case.reset, 3, u32::MAX)));
+        self.events.extend((0..).zip(&self.case.packets).map(|(i, packet)| Reverse((packet.0, START, i))));
+        self.events.extend((0..).zip(&self.case.samples).map(|(i, &at)| Reverse((at, SAMPLE, i))));
+        self.events.push(Reverse((self.case.reset, SAMPLE, u32::MAX)));
         while let Some(Reverse((now, class, id))) = self.events.pop() {
             if now > self.case.end {
                 break;
             }
             match class {
-                0 => self.service_ends(now, id),
-                1 => {
-                    let packet = self.ports[id as usize].wire.pop_front().unwrap();
-                    let node = graph.links[id as usize].to;
-                    match graph.nodes[node as usize].kind {
-                        NodeKind::Host => self.seen.push(Seen::Arrived(now, node, packet)),
-                        NodeKind::Switch => self.offer(now, towards(graph, node, packet.destination), packet),
+                SERVICE => self.service_ends(now, id),
+                FRAME => {
+                    let (over, priority, pauses) = self.frames[id as usize];
+                    let time = if pauses { pause_time(graph.links[Self::back(over)].rate) } else { Span::ZERO };
+                    let port = &mut self.ports[over];
+                    port.frames += 1;
+                    port.urgent.push_back(Packet::pause(priority, time).unwrap());
+                    if port.in_service.is_none() {
+                        self.begin(now, u32::try_from(over).unwrap());
                     }
                 }
-                2 => {
+                ARRIVAL => self.arrives(now, id),
+                START => {
                     let (_, host, packet) = self.case.packets[id as usize];
-                    self.offer(now, towards(graph, host, packet.destination), packet);
+                    self.offer(now, towards(graph, host, packet.destination), None, packet);
                 }
                 _ if id == u32::MAX => {
                     for port in &mut self.ports {
                         port.begun_before = port.begun(now);
                         (port.dropped, port.marked) = ([0; DropReason::COUNT], 0);
                         (port.sent, port.max, port.integral, port.touched) = ((0, 0), port.bytes(), 0, now);
+                        (port.paused_for, port.paused_since, port.frames) = (0, now, 0);
                     }
                 }
                 _ => {
                     for (link, port) in (0..).zip(&self.ports) {
-                        self.seen.push(Seen::Backlog(now, link, port.bytes(), port.packets()));
+                        self.seen.push(Seen::Backlog(now, link, port.bytes(), port.held().count() as u64));
                     }
                 }
             }
         }
+        let end = self.case.end;
         for (link, port) in (0..).zip(&mut self.ports) {
-            port.pass(self.case.end);
-            let begun = [port.begun_before, port.begun(self.case.end)];
-            let Port { sent, max, integral, dropped, marked, .. } = *port;
-            self.seen.push(Seen::Counters(link, sent.0, sent.1, max, integral, begun, dropped, marked));
+            port.pass(end);
+            let begun = [port.begun_before, port.begun(end)];
+            let running = if port.paused.contains(&true) { end - port.paused_since } else { 0 };
+            let Port { sent, max, integral, dropped, marked, frames, .. } = *port;
+            let told = [marked, port.paused_for + running, frames];
+            self.seen.push(Seen::Counters(link, sent.0, sent.1, max, integral, begun, dropped, told));
         }
         self.seen
     }
@@ -267,7 +453,9 @@ impl Explicit<'_> {
 
 fn explicit(case: &Case) -> Vec<Seen> {
     let ports = case.graph.links.iter().map(|link| Port::new(link.scheduler.as_ref())).collect();
-    Explicit { case, ports, events: BinaryHeap::new(), seen: Vec::new() }.run()
+    let (events, frames, seen) = (BinaryHeap::new(), Vec::new(), Vec::new());
+    let (over, claims) = (BTreeSet::new(), BTreeMap::new());
+    Explicit { case, ports, served: case.graph.served(), events, frames, over, claims, seen }.run()
 }
 
 /// The link towards `destination` in a tree: the one behind which it can be found.
@@ -305,6 +493,7 @@ fn computed(case: &Case) -> Vec<Seen> {
                 Event::Arrival { host, packet } => seen.push(Seen::Arrived(now.as_ps(), host, packet)),
                 Event::Dropped { packet } => seen.push(Seen::Dropped(now.as_ps(), packet.id)),
                 Event::Sampled { .. } => unreachable!("nothing is sampled"),
+                Event::Left { link, packet } => seen.push(Seen::Left(now.as_ps(), link, packet.id)),
                 Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
                 Event::Due(entity) if entity == reset => network.reset_counters(now),
                 Event::Due(entity) if entity.class() == Class::Sample => {
@@ -326,8 +515,8 @@ fn computed(case: &Case) -> Vec<Seen> {
         let (sent, max) = (counters.sent, counters.queue_max.get());
         let begun = [counters.begun_before, counters.begun].map(Span::as_ps);
         let (integral, dropped) = (counters.queue_integral, counters.dropped.map(Packets::get));
-        let marked = counters.marked.get();
-        seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, integral, begun, dropped, marked));
+        let told = [counters.marked.get(), counters.paused.as_ps(), counters.pause_frames.get()];
+        seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, integral, begun, dropped, told));
     }
     seen
 }
@@ -341,7 +530,9 @@ struct Wire {
     limit: Limit,
     pooled: bool,
     aqm: Option<AqmConfig>,
-    weights: Option<Vec<u16>>,
+    scheduler: Option<Scheduler>,
+    ingress: Option<Ingress>,
+    pauses: Option<Thresholds>,
 }
 
 /// Packets are of the classes below this.
@@ -363,12 +554,43 @@ fn wire() -> impl Strategy<Value = Wire> {
         mark_at.prop_map(|mark_at| AqmConfig::Threshold(narrows_core::queue::aqm::threshold::Config { mark_at })),
     );
     let weights = prop::collection::vec(prop_oneof![3 => 1u16..4, 1 => 1u16..=1_000], usize::from(CLASSES)..=8);
-    (rate, delay, limit, any::<bool>(), aqm, prop::option::of(weights))
-        .prop_map(|(rate, delay, limit, pooled, aqm, weights)| Wire { rate, delay, limit, pooled, aqm, weights })
+    let scheduler = prop_oneof![
+        Just(None),
+        (CLASSES..=8).prop_map(|classes| Some(Scheduler::StrictPriority { classes })),
+        weights.prop_map(|weights| Some(Scheduler::Drr { weights })),
+    ];
+    let thresholds = || {
+        (0u64..1_500, 0u64..1_500)
+            .prop_map(|(xon, more)| Thresholds { xon: Bytes::new(xon), xoff: Bytes::new(xon + more) })
+    };
+    let memory = prop_oneof![Just(Limit::Unlimited), (0u64..15_000).prop_map(|most| Limit::Bytes(Bytes::new(most)))];
+    let ingress = (memory, prop::option::weighted(0.9, thresholds()))
+        .prop_map(|(limit, thresholds)| Ingress { limit, thresholds });
+    let pauses = prop::option::weighted(0.3, thresholds());
+    (rate, delay, limit, any::<bool>(), aqm, scheduler, prop::option::weighted(0.9, ingress), pauses).prop_map(
+        |(rate, delay, limit, pooled, aqm, scheduler, ingress, pauses)| Wire {
+            rate,
+            delay,
+            limit,
+            pooled,
+            aqm,
+            scheduler,
+            ingress,
+            pauses,
+        },
+    )
 }
 
-/// A random network, with ports that serve several classes or without.
-fn case(classes: bool) -> impl Strategy<Value = Case> {
+/// What a case draws in beside plain ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ports {
+    Computed,
+    Queues,
+    Pausable,
+}
+
+/// A random network with such ports.
+fn case(ports: Ports) -> impl Strategy<Value = Case> {
     let tick = prop_oneof![3 => (0u64..150).prop_map(|ticks| ticks * TICK), 1 => 0u64..150 * TICK];
     // 84, 168, 1538 and odd numbers of bytes on the wire.
     let size = prop_oneof![Just(46u32), Just(20), Just(130), Just(1_500), 20u32..1_500];
@@ -400,15 +622,19 @@ fn case(classes: bool) -> impl Strategy<Value = Case> {
                 link.delay = Span::from_ps(wire.delay);
                 (link.limit, link.aqm) = (wire.limit, wire.aqm);
                 link.pooled = wire.pooled && link.from as usize >= hosts;
-                let weights = wire.weights.clone().filter(|_| classes && link.from as usize >= hosts);
-                link.scheduler = weights.map(|weights| Scheduler::Drr { weights });
+                let (of_switch, to_switch) = (link.from as usize >= hosts, link.to as usize >= hosts);
+                link.scheduler = wire.scheduler.clone().filter(|_| ports != Ports::Computed && of_switch);
+                link.ingress = wire.ingress.filter(|_| ports == Ports::Pausable && to_switch);
+                link.pauses = wire.pauses.filter(|_| ports == Ports::Pausable && of_switch);
             }
             let packets = (0..)
                 .zip(packets)
                 .map(|(id, (at, from, to, size, class, capable))| {
+                    // Close together where queues are to grow.
+                    let at = if ports == Ports::Pausable { at / 4 } else { at };
                     let from = from % u32::try_from(hosts).unwrap();
                     let to = (from + 1 + to % u32::try_from(hosts - 1).unwrap()) % u32::try_from(hosts).unwrap();
-                    (at, from, Packet { id, destination: to, flow: id, size, class, capable, marked: false })
+                    (at, from, Packet { id, destination: to, flow: id, size, class, capable, marked: false, pause: None })
                 })
                 .collect();
             let end = end * TICK;
@@ -419,12 +645,39 @@ fn case(classes: bool) -> impl Strategy<Value = Case> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
-    fn computed_departures_equal_explicit_ones(case in case(false)) {
+    fn computed_departures_equal_explicit_ones(case in case(Ports::Computed)) {
         prop_assert_eq!(computed(&case), explicit(&case));
     }
 
     #[test]
-    fn classes_served_lazily_leave_as_classes_served_by_an_event_each(case in case(true)) {
+    fn queues_served_lazily_leave_as_queues_served_by_an_event_each(case in case(Ports::Queues)) {
         prop_assert_eq!(computed(&case), explicit(&case));
     }
+
+    #[test]
+    fn switches_that_pause_links_pause_and_resume_them_as_explicit_ones_do(case in case(Ports::Pausable)) {
+        prop_assert_eq!(computed(&case), explicit(&case));
+    }
+}
+
+/// The random cases are about what they are named for: in most of them ports are paused, and in some packets come again after.
+#[test]
+fn most_random_switches_that_may_pause_do() {
+    let mut runner = TestRunner::deterministic();
+    let cases = (0..200).map(|_| case(Ports::Pausable).new_tree(&mut runner).unwrap().current());
+    let (mut pausing, mut resumed) = (0, 0);
+    for case in cases {
+        let counters = computed(&case).into_iter().filter_map(|seen| match seen {
+            Seen::Counters(_, sent, .., [_, paused, frames]) => Some((sent, paused, frames)),
+            _ => None,
+        });
+        let (mut paused, mut goes_on) = (false, false);
+        for (sent, time, frames) in counters {
+            paused |= frames > 0;
+            goes_on |= time > 0 && sent > 0;
+        }
+        pausing += u32::from(paused);
+        resumed += u32::from(goes_on);
+    }
+    assert!(pausing > 60 && resumed > 40, "{pausing}, {resumed}");
 }

@@ -7,6 +7,7 @@ pub use narrows_core::app::incast::Incast;
 pub use narrows_core::app::{FlowStart, Kind};
 use narrows_core::cc::{Value, spec};
 use narrows_core::edge::dcib;
+use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
@@ -107,6 +108,23 @@ impl Graph {
         self.nodes[one as usize].site != self.nodes[other as usize].site
     }
 
+    /// By link: whether its port is served packet by packet, as one with several queues is, one that can be paused, and each of a
+    /// switch that counts what it holds by ingress. All others are computed: what they do is known on a packet's arrival.
+    pub fn served(&self) -> Vec<bool> {
+        let (mut counts, mut pauses) = (vec![false; self.nodes.len()], vec![false; self.nodes.len()]);
+        for link in &self.links {
+            counts[link.to as usize] |= link.ingress.is_some();
+            counts[link.from as usize] |= link.pauses.is_some();
+            pauses[link.from as usize] |= link.pauses.is_some();
+        }
+        let is_served = |link: &Link| {
+            let can_be_paused = link.ingress.is_some_and(|memory| memory.thresholds.is_some()) || pauses[link.to as usize];
+            let at_switch = self.nodes[link.from as usize].kind == NodeKind::Switch;
+            link.scheduler.is_some() || can_be_paused || at_switch && counts[link.from as usize]
+        };
+        self.links.iter().map(is_served).collect()
+    }
+
     /// Whether the congestion point at the port `link` tells a host, whose own link is `own`.
     pub fn is_told(&self, host: u32, own: u32, link: u32) -> bool {
         let port = &self.links[link as usize];
@@ -175,6 +193,13 @@ pub struct Link {
     /// What serves it where it has several classes; a FIFO, and left out of the plan's text, where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Scheduler>,
+    /// The memory of the switch at the far end for what comes over this link; left out of the plan's text where packets count at
+    /// the port that they leave by alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ingress: Option<Ingress>,
+    /// When this port has whatever fills it paused; left out of the plan's text where it never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<Thresholds>,
     /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
     pub loss: u32,
     /// Which packets may be; any, and left out of the plan's text, where nothing else is said.
@@ -214,6 +239,8 @@ impl Link {
             aqm: None,
             congestion_point: None,
             scheduler: None,
+            ingress: None,
+            pauses: None,
             loss: 0,
             loss_of: LossOf::All,
             bridge: None,
@@ -248,6 +275,11 @@ impl LossOf {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
+    /// A class is served while all before it are empty or paused.
+    StrictPriority {
+        /// 2 to 8.
+        classes: u8,
+    },
     /// Deficit round robin [Shreedhar 1995].
     Drr {
         /// By class: 2 to 8 of them, each 1 to 1000.
@@ -257,10 +289,23 @@ pub enum Scheduler {
 
 impl Scheduler {
     /// Number of classes.
-    pub const fn classes(&self) -> usize {
-        let Scheduler::Drr { weights } = self;
-        weights.len()
+    pub fn classes(&self) -> usize {
+        match self {
+            Scheduler::StrictPriority { classes } => usize::from(*classes),
+            Scheduler::Drr { weights } => weights.len(),
+        }
     }
+}
+
+/// The memory of a switch for what comes over one link: a packet takes room from its arrival until its last bit has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Ingress {
+    /// Beyond this packets are dropped: bytes, over all classes.
+    pub limit: Limit,
+    /// When the link is paused, by class; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thresholds: Option<Thresholds>,
 }
 
 /// A congestion point at a port, and whom it tells.

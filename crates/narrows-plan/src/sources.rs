@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Pattern, Plan, of_json};
+use crate::{Pattern, Plan, Scheduler, of_json};
 
 /// Digests of the sources of a program that makes runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +70,8 @@ impl Plan {
                 found.extend(aqm.keys().map(|name| format!("queue/aqm/{name}")));
             }
             found.extend(link.congestion_point.iter().map(|_| "queue/congestion_point".to_owned()));
-            found.extend(link.scheduler.iter().map(|_| "queue/drr".to_owned()));
+            found.extend(matches!(link.scheduler, Some(Scheduler::Drr { .. })).then(|| "queue/drr".to_owned()));
+            found.extend((link.ingress.is_some() || link.pauses.is_some()).then(|| "queue/pfc".to_owned()));
             found.extend(link.bridge.iter().map(|_| "edge/dcib".to_owned()));
         }
         found

@@ -58,6 +58,11 @@ impl DeficitRoundRobin {
         }
     }
 
+    /// Number of classes.
+    pub const fn classes(&self) -> usize {
+        self.shares.len()
+    }
+
     /// The first packet waits in the queue of `class`: its turn comes after all others'.
     pub fn wake(&mut self, class: usize) {
         debug_assert!(!self.turns.contains(&class), "class {class} is awake");
@@ -89,6 +94,20 @@ impl DeficitRoundRobin {
         let class = self.turns.pop_front().expect("a class was chosen");
         self.shares[class].deficit = Bytes::ZERO;
         self.begun = false;
+    }
+
+    /// A class that waits takes no more turns: it is paused. As one that rests, it keeps nothing.
+    pub fn leave(&mut self, class: usize) {
+        if self.turns.front() == Some(&class) {
+            self.begun = false;
+        }
+        self.turns.retain(|&other| other != class);
+        self.shares[class].deficit = Bytes::ZERO;
+    }
+
+    /// The packet that was chosen last was discarded and not sent: its class has paid nothing.
+    pub fn refund(&mut self, class: usize, size: Bytes) {
+        self.shares[class].deficit += size;
     }
 }
 

@@ -5,17 +5,20 @@
 //! they grant for a backlog they also grant for a smaller one. A driver that only knows an upper bound of the backlog
 //! may therefore act on a "yes" at once, and needs the exact figure only to be sure of a "no".
 //!
-//! Where a port serves several classes, [`DeficitRoundRobin`] says whose packet leaves next.
+//! Where a port has several queues, its [`Discipline`] says whose packet leaves next.
 
 pub mod aqm;
 pub mod congestion_point;
+pub mod discipline;
 pub mod drr;
 pub mod limits;
+pub mod pfc;
 
 use crate::units::{Bytes, Packets};
 
 pub use aqm::{Aqm, AqmConfig};
 pub use congestion_point::{CongestionPoint, CongestionPointConfig, Feedback};
+pub use discipline::Discipline;
 pub use drr::DeficitRoundRobin;
 pub use limits::{Limit, Pool, PoolConfig};
 

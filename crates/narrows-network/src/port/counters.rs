@@ -1,6 +1,6 @@
 //! What a port has done: counted as packets come and settled to the moment when somebody asks.
 
-use super::{Ports, wire_bytes};
+use super::{Ports, Served, wire_bytes};
 use crate::network::Payload;
 use narrows_core::packet::FRAMING_BYTES;
 use narrows_core::queue::{Backlog, DropReason};
@@ -31,6 +31,10 @@ pub struct Counters {
     pub begun_before: Span,
     /// See above.
     pub begun: Span,
+    /// How long it was paused, by one priority at least.
+    pub paused: Span,
+    /// Frames that asked the far end of this link to pause or resume, refreshes included.
+    pub pause_frames: Packets,
     /// When the counters were reset.
     pub since: Time,
 }
@@ -69,6 +73,7 @@ impl<P: Payload> Ports<P> {
         let (port, rules, held) = (&self.ports[link as usize], &self.rules[link as usize], self.held(link));
         let with = |a: Backlog, b: Backlog| Backlog { bytes: a.bytes + b.bytes, packets: a.packets + b.packets };
         let taken = with(rules.carried, port.accepted);
+        let served = self.served.get(port.served as usize);
         Counters {
             carried: rules.carried,
             offered: with(port.accepted, rules.refused),
@@ -81,6 +86,8 @@ impl<P: Payload> Ports<P> {
             queue_integral: port.queue_integral + self.waited(now, link) - self.outstanding(now, link),
             begun_before: rules.begun_before,
             begun: self.begun(now, link),
+            paused: served.map_or(Span::ZERO, |served| served.paused(now)),
+            pause_frames: rules.pause_frames,
             since: rules.since,
         }
     }
@@ -112,14 +119,18 @@ impl<P: Payload> Ports<P> {
             rules.dropped = Default::default();
             rules.marked = Packets::ZERO;
             rules.samples = Packets::ZERO;
+            rules.pause_frames = Packets::ZERO;
             rules.since = now;
+            if let Some(served) = self.served.get_mut(port.served as usize) {
+                served.reset(now);
+            }
         }
     }
 
     /// What of the packet in service at a settled port has gone over the line.
     fn begun(&self, now: Time, link: u32) -> Span {
         let port = &self.ports[link as usize];
-        if port.held_packets == 0 {
+        if port.held_packets == 0 || self.served.get(port.served as usize).is_some_and(|served| !served.counts()) {
             return Span::ZERO;
         }
         let record = self.store.first_unsettled(&port.ring);
@@ -131,8 +142,9 @@ impl<P: Payload> Ports<P> {
     /// Σ size · (departure − now) over what a settled port holds and of which the departure is known.
     fn outstanding(&self, now: Time, link: u32) -> u128 {
         let port = &self.ports[link as usize];
+        let counts = self.served.get(port.served as usize).is_none_or(Served::counts);
         self.store
-            .unsettled(&port.ring, u64::from(port.held_packets))
+            .unsettled(&port.ring, u64::from(port.held_packets) * u64::from(counts))
             .map(|record| {
                 let left = record.at - (now + port.delay);
                 u128::from(record.packet.ip_bytes()) * u128::from(left.as_ps())

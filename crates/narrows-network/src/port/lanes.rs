@@ -11,11 +11,15 @@ use narrows_plan::{Graph, Link, Role};
 
 impl<P: Payload> Ports<P> {
     /// Beside each bridge a lane, and beside every link inside a site where anything sends `notifications`: their own queue,
-    /// served before the other, at the link's rate. Notifications end below the stack of a host.
-    pub(super) fn add_lanes(&mut self, graph: &Graph, notifications: bool, seed: u64) {
+    /// served before the other, at the link's rate. A served port has such a queue of its own. Notifications end below the stack of a host.
+    pub(super) fn add_lanes(&mut self, graph: &Graph, served: &[bool], notifications: bool, seed: u64) {
         for (id, link) in graph.links.iter().enumerate() {
             let inside = link.role != Role::Wan && !graph.crosses(link.from, link.to);
             let (name, loss) = match link.bridge {
+                None if served[id] => {
+                    self.lanes.push(NONE);
+                    continue;
+                }
                 Some(_) => (format!("{}/urgent", link.name), link.loss),
                 None if notifications && inside => (format!("{}/notifications", link.name), 0),
                 None => {
@@ -33,11 +37,13 @@ impl<P: Payload> Ports<P> {
                 aqm: None,
                 congestion_point: None,
                 scheduler: None,
+                ingress: None,
+                pauses: None,
                 loss,
                 jitter: Span::ZERO,
                 ..link.clone()
             };
-            self.add(&lane, self.ports[id].far_end(), NONE, seed);
+            self.add(&lane, self.ports[id].far_end(), NONE, None, seed);
         }
     }
 

@@ -16,11 +16,16 @@ pub(crate) struct Packet {
     pub(crate) class: u8,
     pub(crate) capable: bool,
     pub(crate) marked: bool,
+    /// Of a pause frame: the priority and for how long, ps.
+    pub(crate) pause: Option<(u8, u64)>,
 }
+
+/// The number of a packet that is a notification.
+pub(crate) const NOTE: u32 = 99_999;
 
 impl Packet {
     pub(crate) fn to(destination: u32, size: u32) -> Packet {
-        Packet { id: 0, destination, flow: 0, size, class: 0, capable: true, marked: false }
+        Packet { id: 0, destination, flow: 0, size, class: 0, capable: true, marked: false, pause: None }
     }
 }
 
@@ -45,6 +50,15 @@ impl Payload for Packet {
     }
     fn mark(&mut self) {
         self.marked = true;
+    }
+    fn is_urgent(&self) -> bool {
+        self.pause.is_some() || self.id == NOTE
+    }
+    fn pause(priority: u8, time: Span) -> Option<Packet> {
+        Some(Packet { pause: Some((priority, time.as_ps())), ..Packet::to(0, 46) })
+    }
+    fn as_pause(&self) -> Option<(u8, Span)> {
+        self.pause.map(|(priority, time)| (priority, Span::from_ps(time)))
     }
 }
 

@@ -1,0 +1,167 @@
+//! Which of a port's queues sends next: first in first out, strict priority, or [deficit round robin](super::drr).
+//!
+//! Deciding only: the queues are the driver's. It tells when a queue begins to wait ([`wake`](Discipline::wake)), when the
+//! packet that was chosen was its last ([`rest`](Discipline::rest)), and when a queue that waits is paused
+//! ([`leave`](Discipline::leave)); one that is resumed wakes again.
+
+use super::drr::{DeficitRoundRobin, MAX_CLASSES};
+use crate::units::Bytes;
+
+/// The law of a port's turns.
+#[derive(Clone, Debug)]
+pub enum Discipline {
+    /// One queue for all classes.
+    Fifo(StrictPriority),
+    /// A queue for each class; class 0 goes first.
+    Strict(StrictPriority),
+    /// A queue for each class, which share by weight.
+    Drr(DeficitRoundRobin),
+}
+
+/// Queues of which the first that waits sends.
+#[derive(Clone, Copy, Debug)]
+pub struct StrictPriority {
+    /// Bit `i` is set while queue `i` waits.
+    waiting: u32,
+    queues: usize,
+}
+
+impl StrictPriority {
+    const fn lowest(self) -> Option<usize> {
+        if self.waiting == 0 { None } else { Some(self.waiting.trailing_zeros() as usize) }
+    }
+}
+
+impl Discipline {
+    /// One queue.
+    pub const FIFO: Discipline = Discipline::Fifo(StrictPriority { waiting: 0, queues: 1 });
+
+    /// So many classes, each served only while all before it are empty or paused.
+    ///
+    /// # Panics
+    /// If there are none, or more than [`MAX_CLASSES`].
+    pub fn strict(classes: usize) -> Discipline {
+        assert!((1..=MAX_CLASSES).contains(&classes), "a port has one to {MAX_CLASSES} classes");
+        Discipline::Strict(StrictPriority { waiting: 0, queues: classes })
+    }
+
+    /// Number of queues.
+    pub const fn queues(&self) -> usize {
+        match self {
+            Discipline::Fifo(law) | Discipline::Strict(law) => law.queues,
+            Discipline::Drr(law) => law.classes(),
+        }
+    }
+
+    /// The queue of this service class. A port with one queue has it for all.
+    ///
+    /// # Panics
+    /// If there are several queues, and none for this class.
+    #[inline]
+    pub fn queue_of(&self, class: u8) -> usize {
+        match self {
+            Discipline::Fifo(_) => 0,
+            law => {
+                assert!(usize::from(class) < law.queues(), "class {class} has no queue");
+                usize::from(class)
+            }
+        }
+    }
+
+    /// The first packet waits in `queue`, which is not paused.
+    #[inline]
+    pub fn wake(&mut self, queue: usize) {
+        match self {
+            Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting |= 1 << queue,
+            Discipline::Drr(law) => law.wake(queue),
+        }
+    }
+
+    /// The queue whose first packet is sent now; `None` if nothing waits that may be sent. `first` tells the size of the
+    /// first packet that waits in a queue. The packet goes, or is [given back](Self::refund).
+    #[inline]
+    pub fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
+        match self {
+            Discipline::Fifo(law) | Discipline::Strict(law) => law.lowest(),
+            Discipline::Drr(law) => law.choose(first),
+        }
+    }
+
+    /// The packet that was chosen last was discarded at the head of its queue, and not sent.
+    pub fn refund(&mut self, queue: usize, size: Bytes) {
+        if let Discipline::Drr(law) = self {
+            law.refund(queue, size);
+        }
+    }
+
+    /// The packet that was chosen last was the last of its queue.
+    #[inline]
+    pub fn rest(&mut self) {
+        match self {
+            Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting &= law.waiting - 1,
+            Discipline::Drr(law) => law.rest(),
+        }
+    }
+
+    /// A queue that waits is paused.
+    pub fn leave(&mut self, queue: usize) {
+        match self {
+            Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting &= !(1 << queue),
+            Discipline::Drr(law) => law.leave(queue),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(_: usize) -> Bytes {
+        Bytes::new(1_500)
+    }
+
+    #[test]
+    fn the_first_class_that_waits_and_is_not_paused_sends() {
+        let mut law = Discipline::strict(4);
+        assert_eq!(law.choose(size), None);
+        [3, 1, 2].into_iter().for_each(|class| law.wake(class));
+        assert_eq!(law.choose(size), Some(1));
+        law.leave(1);
+        assert_eq!(law.choose(size), Some(2));
+        law.rest();
+        assert_eq!(law.choose(size), Some(3));
+        law.wake(1);
+        assert_eq!(law.choose(size), Some(1));
+    }
+
+    #[test]
+    fn a_paused_class_of_a_round_robin_keeps_nothing_and_the_others_go_on() {
+        let mut law = Discipline::Drr(DeficitRoundRobin::new(&[2, 1]));
+        law.wake(0);
+        law.wake(1);
+        assert_eq!(law.choose(size), Some(0));
+        law.leave(0);
+        assert_eq!([law.choose(size), law.choose(size)], [Some(1), Some(1)]);
+        law.wake(0);
+        // Its quantum is two packets, and nothing is left from before.
+        let turns = [0; 6].map(|_| law.choose(size).unwrap());
+        assert_eq!(turns.iter().filter(|&&class| class == 0).count(), 4);
+    }
+
+    #[test]
+    fn a_discarded_packet_costs_its_class_nothing() {
+        let mut law = Discipline::Drr(DeficitRoundRobin::new(&[1, 1]));
+        law.wake(0);
+        law.wake(1);
+        assert_eq!(law.choose(size), Some(0));
+        law.refund(0, Bytes::new(1_500));
+        assert_eq!(law.choose(size), Some(0));
+        assert_eq!(law.choose(size), Some(1));
+    }
+
+    #[test]
+    fn one_queue_has_all_classes() {
+        assert_eq!([0, 7].map(|class| Discipline::FIFO.queue_of(class)), [0, 0]);
+        assert_eq!(Discipline::strict(8).queue_of(7), 7);
+    }
+}

@@ -1,0 +1,205 @@
+//! The memory of switches for what comes in over a link, and who is paused because of it [802.1Qbb].
+//!
+//! What is held is known exactly where it counts: the ports of a switch are settled before a packet is refused or anybody
+//! paused, and while a link is paused each departure from the switch is an event, so that it is resumed at the moment.
+
+use narrows_core::queue::pfc::{self, Ask, Ingress};
+use narrows_core::units::{Bytes, Span, Time};
+use narrows_plan::Graph;
+
+use super::{NONE, Ports, index};
+use crate::network::Payload;
+use crate::route::switch_indices;
+
+/// The link over which a packet came, and its priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    link: u32,
+    priority: u8,
+}
+
+impl Origin {
+    /// It was offered from outside, or does not count.
+    pub(super) const NONE: Origin = Origin { link: NONE, priority: 0 };
+}
+
+/// A frame that a switch sends back over the reverse of a link, so that the other end of `link` pauses or resumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) link: u32,
+    pub(crate) priority: u8,
+    pub(crate) pause: bool,
+}
+
+/// Of every link that ends at a switch, its memory there.
+#[derive(Clone, Debug)]
+pub(super) struct Memories {
+    /// By link.
+    of: Vec<Option<Ingress>>,
+    /// By link: the switch that it begins and ends at, by index; [`NONE`] for a host.
+    begins: Vec<u32>,
+    ends: Vec<u32>,
+    /// By switch: its served ports, and how many pauses it asks for.
+    ports: Vec<Vec<u32>>,
+    pauses: Vec<u32>,
+}
+
+impl Memories {
+    /// `None` where no switch counts by ingress.
+    pub(super) fn new(graph: &Graph, served: &[bool]) -> Option<Memories> {
+        if graph.links.iter().all(|link| link.ingress.is_none() && link.pauses.is_none()) {
+            return None;
+        }
+        let switches = switch_indices(graph);
+        let count = switches.iter().filter(|&&switch| switch != NONE).count();
+        let mut ports = vec![Vec::new(); count];
+        let begins: Vec<u32> = graph.links.iter().map(|link| switches[link.from as usize]).collect();
+        for (id, &switch) in (0..).zip(&begins) {
+            if switch != NONE && served[id as usize] {
+                ports[switch as usize].push(id);
+            }
+        }
+        let ends: Vec<u32> = graph.links.iter().map(|link| switches[link.to as usize]).collect();
+        let of = (graph.links.iter().zip(&ends))
+            .map(|(link, &end)| {
+                let pausing = end != NONE && ports[end as usize].iter().any(|&port| graph.links[port as usize].pauses.is_some());
+                let plain = || pausing.then(|| Ingress::new(narrows_core::queue::Limit::Unlimited, None));
+                link.ingress.map(|memory| Ingress::new(memory.limit, memory.thresholds)).or_else(plain)
+            })
+            .collect();
+        Some(Memories { of, begins, ends, ports, pauses: vec![0; count] })
+    }
+}
+
+impl<P: Payload> Ports<P> {
+    /// What a packet that came over `from` is counted by.
+    pub(super) fn origin(&self, from: u32, priority: u8) -> Origin {
+        let counts = from != NONE && self.ingress.as_ref().is_some_and(|memories| memories.of[from as usize].is_some());
+        if counts { Origin { link: from, priority } } else { Origin::NONE }
+    }
+
+    fn memory(&mut self, origin: Origin) -> Option<&mut Ingress> {
+        if origin.link == NONE {
+            return None;
+        }
+        self.ingress.as_mut()?.of[origin.link as usize].as_mut()
+    }
+
+    /// Whether the memory for what comes over its link takes a packet.
+    pub(super) fn ingress_admits(&mut self, now: Time, origin: Origin, size: Bytes) -> bool {
+        let Some(memory) = self.memory(origin) else { return true };
+        if memory.is_calm(origin.priority, size) && !memory.pauses(origin.priority) {
+            return true;
+        }
+        let memories = self.ingress.as_ref().expect("it has this memory");
+        let switch = memories.ends[origin.link as usize] as usize;
+        for place in 0..memories.ports[switch].len() {
+            let port = self.ingress.as_ref().expect("as above").ports[switch][place];
+            self.decide(now, port);
+        }
+        self.memory(origin).is_none_or(|memory| memory.admits(size))
+    }
+
+    /// A packet that came over its link waits at the port `at`.
+    pub(super) fn ingress_takes(&mut self, now: Time, at: u32, origin: Origin, size: Bytes) {
+        let Some(memory) = self.memory(origin) else { return };
+        let ask = memory.take(origin.priority, size);
+        self.ask(now, origin, ask);
+        let index = self.ports[at as usize].served as usize;
+        let held = self.served[index].held().bytes;
+        if let Some(feeders) = &mut self.served[index].feeders
+            && (held > feeders.thresholds.xoff || !feeders.paused.is_empty())
+            && !feeders.paused.contains(&origin)
+        {
+            feeders.paused.push(origin);
+            let ask = self.memory(origin).map_or(Ask::Nothing, |memory| memory.claim(origin.priority));
+            self.ask(now, origin, ask);
+        }
+    }
+
+    /// The last bit of a packet that came over its link has left the port `at`.
+    pub(super) fn ingress_gives_back(&mut self, now: Time, at: u32, origin: Origin, size: Bytes) {
+        let Some(memory) = self.memory(origin) else { return };
+        let ask = memory.give_back(origin.priority, size);
+        self.ask(now, origin, ask);
+        let index = self.ports[at as usize].served as usize;
+        let held = self.served[index].held().bytes;
+        if let Some(feeders) = &mut self.served[index].feeders
+            && held <= feeders.thresholds.xon
+            && !feeders.paused.is_empty()
+        {
+            for origin in std::mem::take(&mut feeders.paused) {
+                let ask = self.memory(origin).map_or(Ask::Nothing, |memory| memory.yield_claim(origin.priority));
+                self.ask(now, origin, ask);
+            }
+        }
+    }
+
+    /// Has a frame sent, and what goes with it told.
+    fn ask(&mut self, now: Time, origin: Origin, ask: Ask) {
+        let pause = match ask {
+            Ask::Nothing => return,
+            Ask::Pause => true,
+            Ask::Resume => false,
+        };
+        self.frames.push_back(Frame { link: origin.link, priority: origin.priority, pause });
+        let memories = self.ingress.as_mut().expect("somebody is paused");
+        let switch = memories.ends[origin.link as usize] as usize;
+        if !pause {
+            memories.pauses[switch] -= 1;
+            return;
+        }
+        memories.pauses[switch] += 1;
+        if memories.pauses[switch] == 1 {
+            for place in 0..memories.ports[switch].len() {
+                let port = self.ingress.as_ref().expect("as above").ports[switch][place];
+                self.decide(now, port);
+                self.tell_end(port);
+            }
+        }
+    }
+
+    /// Whether the switch of this port has paused anybody.
+    pub(super) fn has_paused(&self, link: u32) -> bool {
+        let Some(memories) = &self.ingress else { return false };
+        let switch = memories.begins[link as usize];
+        switch != NONE && memories.pauses[switch as usize] > 0
+    }
+
+    /// Whether the far end of `link` pauses this priority of it.
+    pub(crate) fn is_asking(&self, link: u32, priority: u8) -> bool {
+        let memory = self.ingress.as_ref().and_then(|memories| memories.of[link as usize].as_ref());
+        memory.is_some_and(|memory| memory.pauses(priority))
+    }
+
+    /// How long a pause lasts that the other end of `link` is asked for, and when it is asked for again.
+    pub(crate) fn pause_times(&self, link: u32) -> (Span, Span) {
+        let whole = pfc::pause_time(self.rules[link as usize].line.as_rate());
+        (whole, Span::from_ps(whole.as_ps() / pfc::REFRESH))
+    }
+
+    /// A frame to send. The oldest first.
+    #[inline(always)]
+    pub(crate) fn take_frame(&mut self) -> Option<Frame> {
+        self.frames.pop_front()
+    }
+
+    /// Whether links can be paused.
+    pub(crate) fn pauses_links(&self) -> bool {
+        self.ingress.is_some()
+    }
+}
+
+/// By link: the one back, between the same two nodes; of several, the one in the same place among them.
+pub(crate) fn reverses(graph: &Graph) -> Vec<u32> {
+    let mut among = std::collections::BTreeMap::<(u32, u32), Vec<u32>>::new();
+    for (id, link) in graph.links.iter().enumerate() {
+        among.entry((link.from, link.to)).or_default().push(index(id));
+    }
+    let place = |id: u32, link: &narrows_plan::Link| {
+        let ours = &among[&(link.from, link.to)];
+        let place = ours.iter().position(|&other| other == id).expect("it is among them");
+        among.get(&(link.to, link.from)).and_then(|theirs| theirs.get(place)).copied().unwrap_or(NONE)
+    };
+    (0..).zip(&graph.links).map(|(id, link)| place(id, link)).collect()
+}

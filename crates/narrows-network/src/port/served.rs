@@ -1,0 +1,466 @@
+//! Ports whose queues are served one packet at a time: which packet leaves next is decided when the one before it has left, and
+//! known no sooner. They have several queues, or can be paused, or mark and drop at the head of a queue.
+//!
+//! Such a port is *served lazily*: a service that ends is no event. Decisions that fell due at `s ≤ now` are taken when the
+//! port is touched next, by an arrival at either end or by who reads it, in their order and as of their own time
+//! ([`Ports::decide`]). That is soon enough:
+//!
+//! - A decision at `s` depends on what arrived before `s`, and every arrival touches the port first. So no decision sees a
+//!   packet that came after it, and a departure at `t` frees its place, and lets the next packet begin, before an arrival
+//!   at `t`.
+//! - What is begun at `s` reaches the far end a service and the wire's delay later. The packet before it, which left at `s`,
+//!   reaches the far end at `s` plus that delay, and touches the port then, if nothing did before. So while anything waits
+//!   that may be sent, the port's ring holds a packet that has begun, whose arrival is in the agenda and comes no later than
+//!   what follows must be known. Nothing else is armed: still one event for each packet and hop.
+//!
+//! Only while somebody must be told at the very moment is the end of a service an event ([`Ports::take_wake`]): a host, which
+//! fills its port again; and at a switch that has paused a link, whoever is resumed by the departure.
+//!
+//! The link's ring holds what has begun: the packet in service, which is what `Port` counts as held, and those on the
+//! wire. What waits lies in a ring for each queue, with the time at which it came.
+//!
+//! Each queue has the port's AQM and its limit to itself: an equal share of the port's own, and as much of what the
+//! pool grants the port. The packet in service counts in its queue until its last bit has left. A law that reckons with a
+//! rate is told the line's. What is urgent waits in a queue of its own, goes before all others, is never paused or dropped, and
+//! is not counted, as in [`lanes`](super::lanes).
+//!
+//! Invariants: where nothing is in service, whatever waits is paused; a queue is awake in the discipline while its ring holds a
+//! packet and it is not paused.
+
+use narrows_core::queue::aqm::{self, Aqm, Verdict};
+use narrows_core::queue::pfc::{PRIORITIES, Thresholds};
+use narrows_core::queue::{Backlog, DeficitRoundRobin, Discipline, DropReason, Limit};
+use narrows_core::rng::Stream;
+use narrows_core::units::{Bytes, Packets, Span, Time};
+use narrows_plan::{Link, Scheduler};
+use std::collections::VecDeque;
+
+use super::ingress::Origin;
+use super::{First, Kind, NONE, Offered, Ports, wire_bytes};
+use crate::link::{Record, Ring};
+use crate::network::Payload;
+
+/// The queues of one port, and the law of their turns.
+#[derive(Clone, Debug)]
+pub(super) struct Served {
+    discipline: Discipline,
+    queues: Vec<Queue>,
+    /// What goes before all of them.
+    urgent: Ring,
+    /// Queue of the packet in service; of the last one while there is none; [`URGENT`].
+    serving: usize,
+    /// Where the packet in service came from.
+    origin: Origin,
+    pauses: Pauses,
+    /// Whether a host hears of each departure.
+    of_host: bool,
+    /// Whom this port pauses itself, where it pauses anybody.
+    pub(super) feeders: Option<Feeders>,
+}
+
+/// The packet in service is an urgent one.
+const URGENT: usize = usize::MAX;
+
+/// One queue.
+#[derive(Clone, Debug)]
+struct Queue {
+    /// What waits, and where each packet of it came from, where that counts.
+    ring: Ring,
+    origins: VecDeque<Origin>,
+    /// What waits, and the packet in service if it is of this queue.
+    held: Backlog,
+    limit: Limit,
+    aqm: Option<Aqm>,
+    /// When the last bit of its last packet left.
+    idle_since: Time,
+}
+
+/// Which priorities of a port are paused.
+#[derive(Clone, Copy, Debug)]
+struct Pauses {
+    mask: u8,
+    until: [Time; PRIORITIES],
+    /// Since when any is; how long any was before, since the counters' reset.
+    since: Time,
+    before: Span,
+}
+
+impl Pauses {
+    const NONE: Pauses = Pauses { mask: 0, until: [Time::ZERO; PRIORITIES], since: Time::ZERO, before: Span::ZERO };
+
+    /// When the first pause ends, if nobody asks for it again.
+    fn first_end(&self) -> Time {
+        let paused = (0..PRIORITIES).filter(|priority| self.mask & 1 << priority != 0);
+        paused.map(|priority| self.until[priority]).min().unwrap_or(Time::NEVER)
+    }
+
+    fn set(&mut self, now: Time, mask: u8) {
+        if self.mask == 0 && mask != 0 {
+            self.since = now;
+        } else if self.mask != 0 && mask == 0 {
+            self.before += now.since(self.since);
+        }
+        self.mask = mask;
+    }
+}
+
+/// The links that fill a port which pauses them.
+#[derive(Clone, Debug)]
+pub(super) struct Feeders {
+    pub(super) thresholds: Thresholds,
+    /// Those that it has paused, while it does: by origin.
+    pub(super) paused: Vec<Origin>,
+}
+
+impl Served {
+    pub(super) fn new(link: &Link, of_host: bool, seed: u64) -> Served {
+        let discipline = match &link.scheduler {
+            None => Discipline::FIFO,
+            Some(Scheduler::StrictPriority { classes }) => Discipline::strict(usize::from(*classes)),
+            Some(Scheduler::Drr { weights }) => Discipline::Drr(DeficitRoundRobin::new(weights)),
+        };
+        let count = discipline.queues();
+        let queue = |queue: usize| Queue {
+            ring: Ring::EMPTY,
+            origins: VecDeque::new(),
+            held: Backlog::EMPTY,
+            limit: link.limit.share(count as u64),
+            aqm: link.aqm.map(|config| {
+                let name = if count == 1 { String::new() } else { format!("/class-{queue}") };
+                let stream = Stream::named(seed, &format!("aqm/{}{name}", link.name)).small();
+                Aqm::new(&config, &aqm::Context { rate: link.rate, stream })
+            }),
+            idle_since: Time::ZERO,
+        };
+        Served {
+            queues: (0..count).map(queue).collect(),
+            discipline,
+            urgent: Ring::EMPTY,
+            serving: 0,
+            origin: Origin::NONE,
+            pauses: Pauses::NONE,
+            of_host,
+            feeders: link.pauses.map(|thresholds| Feeders { thresholds, paused: Vec::new() }),
+        }
+    }
+
+    /// What all queues hold.
+    pub(super) fn held(&self) -> Backlog {
+        self.queues.iter().fold(Backlog::EMPTY, |all, queue| Backlog {
+            bytes: all.bytes + queue.held.bytes,
+            packets: all.packets + queue.held.packets,
+        })
+    }
+
+    /// Whether the packet in service is one of those that count.
+    pub(super) fn counts(&self) -> bool {
+        self.serving != URGENT
+    }
+
+    /// Whether this queue is paused: one that has all classes is if any priority is.
+    fn is_paused(&self, queue: usize) -> bool {
+        match self.discipline {
+            Discipline::Fifo(_) => self.pauses.mask != 0,
+            _ => self.pauses.mask & 1 << queue != 0,
+        }
+    }
+
+    /// Sets which priorities are paused: queues leave the discipline or come back.
+    fn set_pauses(&mut self, now: Time, mask: u8) {
+        let paused: Vec<bool> = (0..self.queues.len()).map(|queue| self.is_paused(queue)).collect();
+        self.pauses.set(now, mask);
+        for (queue, before) in paused.into_iter().enumerate() {
+            if self.queues[queue].ring.len() > 0 {
+                match (before, self.is_paused(queue)) {
+                    (false, true) => self.discipline.leave(queue),
+                    (true, false) => self.discipline.wake(queue),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// How long any priority was paused since the counters were reset.
+    pub(super) fn paused(&self, now: Time) -> Span {
+        let running = if self.pauses.mask == 0 { Span::ZERO } else { now.since(self.pauses.since) };
+        self.pauses.before + running
+    }
+
+    /// Counts pauses anew.
+    pub(super) fn reset(&mut self, now: Time) {
+        self.pauses.before = Span::ZERO;
+        self.pauses.since = now;
+    }
+}
+
+impl<P: Payload> Ports<P> {
+    /// Whether the port of `link` is of this kind.
+    #[inline(always)]
+    pub(crate) fn is_served(&self, link: u32) -> bool {
+        self.ports[link as usize].kind == Kind::Served
+    }
+
+    fn served(&mut self, link: u32) -> &mut Served {
+        &mut self.served[self.ports[link as usize].served as usize]
+    }
+
+    /// A packet of `link` is about to reach the far end: see the [module](self).
+    #[inline(never)]
+    pub(crate) fn decide_before(&mut self, now: Time, link: u32) {
+        if self.is_served(link) {
+            self.decide(now, link);
+        }
+    }
+
+    /// A packet arrives at such a port, over the link `from` if it was not offered from outside; as [`offer`](Self::offer).
+    pub(crate) fn enqueue(&mut self, now: Time, link: u32, from: u32, mut packet: P) -> (Offered, Option<First>) {
+        let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
+        self.decide(now, link);
+        let size = Bytes::new(u64::from(packet.ip_bytes()));
+        let queue = self.served(link).discipline.queue_of(packet.service_class());
+        let origin = self.origin(from, packet.service_class());
+        let verdict = match self.ingress_admits(now, origin, size) {
+            true => self.judge_queue(now, link, queue, size, packet.ecn_capable()),
+            false => Err(DropReason::Limit),
+        };
+        self.note(link, size, verdict);
+        let marked = match verdict {
+            Ok(marked) => marked,
+            Err(reason) => return (Offered::Dropped(reason), None),
+        };
+        if marked {
+            packet.mark();
+        }
+        let port = &mut self.ports[link as usize];
+        if port.pool != NONE {
+            self.pools[port.pool as usize].pool.take(size);
+        }
+        port.accepted.bytes += size;
+        port.accepted.packets += Packets::new(1);
+        let is_due = port.accepted.bytes.get() > port.sample_beyond;
+        let served = &mut self.served[port.served as usize];
+        let waiting = &mut served.queues[queue];
+        waiting.held.bytes += size;
+        waiting.held.packets += Packets::new(1);
+        self.store.push(&mut waiting.ring, Record { at: ready, packet });
+        if self.ingress.is_some() {
+            waiting.origins.push_back(origin);
+        }
+        if waiting.ring.len() == 1 && !served.is_paused(queue) {
+            served.discipline.wake(queue);
+        }
+        port.queue_max = port.queue_max.max(served.held().bytes);
+        self.ingress_takes(now, link, origin, size);
+        if is_due {
+            self.sample(now, link);
+        }
+        let (departure, first) = self.begin_if_free(now, link);
+        (Offered::Accepted { departure, marked }, first)
+    }
+
+    /// A packet that is urgent arrives at such a port. It is never refused.
+    pub(crate) fn enqueue_urgent(&mut self, now: Time, link: u32, packet: P) -> (Offered, Option<First>) {
+        self.decide(now, link);
+        let index = self.ports[link as usize].served as usize;
+        self.store.push(&mut self.served[index].urgent, Record { at: now, packet });
+        let (departure, first) = self.begin_if_free(now, link);
+        (Offered::Accepted { departure, marked: false }, first)
+    }
+
+    /// If the port is free, what waits begins to leave now: when it will have left, and for the agenda, if the link was empty.
+    fn begin_if_free(&mut self, now: Time, link: u32) -> (Time, Option<First>) {
+        if self.ports[link as usize].held_packets > 0 {
+            return (Time::NEVER, None);
+        }
+        let was_empty = self.ports[link as usize].ring.len() == 0;
+        self.begin(now, link);
+        let port = &self.ports[link as usize];
+        let has_begun = port.held_packets > 0;
+        let first = (was_empty && has_begun).then(|| First { at: port.free_at + port.delay, front: port.ring.front() });
+        (if has_begun { port.free_at } else { Time::NEVER }, first)
+    }
+
+    /// Law, limit and pool on a packet of a queue: whether it is to be marked, or why it is dropped.
+    fn judge_queue(
+        &mut self,
+        now: Time,
+        link: u32,
+        queue: usize,
+        size: Bytes,
+        ecn_capable: bool,
+    ) -> Result<bool, DropReason> {
+        let (index, pool) = (self.ports[link as usize].served as usize, self.ports[link as usize].pool);
+        let shares = self.served[index].queues.len() as u64;
+        let queue = &mut self.served[index].queues[queue];
+        let backlog = queue.held;
+        let verdict = queue.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
+            aqm.decide(&aqm::Arrival { now, backlog, idle_since: queue.idle_since, ecn_capable })
+        });
+        if verdict == Verdict::Drop {
+            return Err(DropReason::Aqm);
+        }
+        if !queue.limit.admits(backlog, size) {
+            return Err(DropReason::Limit);
+        }
+        let admits = |ports: &Self| ports.pools[pool as usize].pool.admits_share(backlog.bytes, size, shares);
+        if pool != NONE && !admits(self) {
+            self.settle_all_of(now, pool);
+            if !admits(self) {
+                return Err(DropReason::Pool);
+            }
+        }
+        Ok(verdict == Verdict::Mark)
+    }
+
+    /// Takes the decisions that are due by `now`, each as of its own time: what has left makes place, and who is next begins.
+    #[inline(never)]
+    pub(crate) fn decide(&mut self, now: Time, link: u32) {
+        loop {
+            let port = &mut self.ports[link as usize];
+            if port.held_packets == 0 || port.free_at > now {
+                return;
+            }
+            let (at, left) = (port.free_at, Bytes::new(port.held_bytes));
+            if self.served[port.served as usize].of_host {
+                let record = self.store.first_unsettled(&port.ring);
+                self.left.push_back((link, record.packet));
+            }
+            self.store.settle_all(&mut port.ring);
+            (port.held_bytes, port.held_packets) = (0, 0);
+            let served = &mut self.served[port.served as usize];
+            if served.counts() {
+                if port.pool != NONE {
+                    self.pools[port.pool as usize].pool.give_back(left);
+                }
+                let queue = &mut served.queues[served.serving];
+                queue.held.bytes -= left;
+                queue.held.packets -= Packets::new(1);
+                queue.idle_since = at;
+                let origin = served.origin;
+                self.ingress_gives_back(at, link, origin, left);
+            }
+            self.begin(at, link);
+        }
+    }
+
+    /// At `at` the port is free: the packet whose turn it is begins to leave, if any waits that is not paused.
+    fn begin(&mut self, at: Time, link: u32) {
+        let index = self.ports[link as usize].served as usize;
+        let served = &mut self.served[index];
+        if served.pauses.mask != 0 && served.pauses.first_end() <= at {
+            let ended = |priority: &usize| served.pauses.until[*priority] <= at;
+            let mask = (0..PRIORITIES).filter(ended).fold(served.pauses.mask, |mask, priority| mask & !(1 << priority));
+            served.set_pauses(at, mask);
+        }
+        let (port, rules) = (&mut self.ports[link as usize], &self.rules[link as usize]);
+        let Served { discipline, queues, urgent, serving, origin, pauses, .. } = served;
+        let (queue, ring) = if urgent.len() > 0 {
+            (URGENT, urgent)
+        } else {
+            let first = |queue: usize| {
+                let record = self.store.record(queues[queue].ring.front());
+                Bytes::new(u64::from(record.packet.ip_bytes()))
+            };
+            match discipline.choose(first) {
+                Some(queue) => (queue, &mut queues[queue].ring),
+                None => {
+                    if pauses.mask != 0 && queues.iter().any(|queue| queue.ring.len() > 0) {
+                        self.wakes.push_back((link, pauses.first_end()));
+                    }
+                    return;
+                }
+            }
+        };
+        let Record { at: ready, packet } = *self.store.record(ring.front());
+        self.store.pop(ring, true);
+        let is_last = ring.len() == 0;
+        *serving = queue;
+        let size = packet.ip_bytes();
+        let departure = at.max(ready) + Span::from_ps(rules.line.time_for(wire_bytes(size)));
+        port.free_at = departure;
+        (port.held_bytes, port.held_packets) = (u64::from(size), 1);
+        if queue != URGENT {
+            *origin = queues[queue].origins.pop_front().unwrap_or(Origin::NONE);
+            if is_last {
+                discipline.rest();
+            }
+            port.queue_integral += u128::from(size) * u128::from(departure.since(ready.max(rules.since)).as_ps());
+        }
+        self.store.push(&mut port.ring, Record { at: departure + port.delay, packet });
+        if self.must_tell(link) {
+            self.wakes.push_back((link, departure));
+        }
+    }
+
+    /// Whether the end of a service at this port must be told at its very moment.
+    fn must_tell(&self, link: u32) -> bool {
+        let port = &self.ports[link as usize];
+        self.served[port.served as usize].of_host || self.has_paused(link)
+    }
+
+    /// The port is told to pause a priority for so long; a time of zero resumes it. For the agenda, if the link was empty and
+    /// a packet begins.
+    pub(crate) fn pause(&mut self, now: Time, link: u32, priority: u8, time: Span) -> Option<First> {
+        if !self.is_served(link) {
+            return None;
+        }
+        self.decide(now, link);
+        let served = self.served(link);
+        served.pauses.until[usize::from(priority)] = now + time;
+        let bit = 1 << priority;
+        let mask = if time == Span::ZERO { served.pauses.mask & !bit } else { served.pauses.mask | bit };
+        served.set_pauses(now, mask);
+        self.begin_if_free(now, link).1
+    }
+
+    /// Σ size · (now − arrival) over what waits for its turn in a settled port, arrivals before the reset counting from there.
+    pub(super) fn waited(&self, now: Time, link: u32) -> u128 {
+        let (port, since) = (&self.ports[link as usize], self.rules[link as usize].since);
+        let Some(served) = self.served.get(port.served as usize) else { return 0 };
+        let rings = served.queues.iter().map(|queue| &queue.ring);
+        rings
+            .flat_map(|ring| self.store.unsettled(ring, u64::from(ring.len())))
+            .map(|record| {
+                let waited = now.since(record.at.max(since).min(now));
+                u128::from(record.packet.ip_bytes()) * u128::from(waited.as_ps())
+            })
+            .sum()
+    }
+
+    /// A port of which the end of a service, or of a pause, is to be told then: for the agenda, where the last that is said of a port
+    /// counts.
+    #[inline(always)]
+    pub(crate) fn take_wake(&mut self) -> Option<(u32, Time)> {
+        self.wakes.pop_front()
+    }
+
+    /// What has left a host's port.
+    #[inline(always)]
+    pub(crate) fn take_left(&mut self) -> Option<(u32, P)> {
+        self.left.pop_front()
+    }
+
+    /// The end of a service or of a pause is due: for the agenda, if the link was empty and a packet begins.
+    pub(crate) fn serve(&mut self, now: Time, link: u32) -> Option<First> {
+        let was_empty = self.ports[link as usize].ring.len() == 0;
+        self.decide(now, link);
+        if self.ports[link as usize].held_packets == 0 {
+            self.begin(now, link);
+        }
+        let port = &self.ports[link as usize];
+        (was_empty && port.held_packets > 0).then(|| First { at: port.free_at + port.delay, front: port.ring.front() })
+    }
+
+    /// A frame that pauses or resumes goes out at this port.
+    pub(crate) fn count_frame(&mut self, link: u32) {
+        self.rules[link as usize].pause_frames += Packets::new(1);
+    }
+
+    /// Has the end of the service be told that goes on at this port, if one does.
+    pub(super) fn tell_end(&mut self, link: u32) {
+        let port = &self.ports[link as usize];
+        if port.held_packets > 0 {
+            self.wakes.push_back((link, port.free_at));
+        }
+    }
+}
