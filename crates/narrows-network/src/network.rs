@@ -344,6 +344,9 @@ impl<P: Payload> Network<P> {
                 self.agenda.arm(Entity::refresh(frame.link), now + again);
             }
         }
+        while let Some((lane, first)) = self.ports.take_first() {
+            self.agenda.arm_link(lane, first);
+        }
         while let Some((link, at)) = self.ports.take_wake() {
             self.agenda.arm(Entity::service(link), at);
         }
@@ -515,15 +518,15 @@ impl<P: Payload> Network<P> {
     #[inline(never)]
     fn arrive_specially(&mut self, now: Time, link: u32, arrived: &Arrived) -> Special<P> {
         let packet = *self.ports.packet(arrived);
-        if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
-            if let Some((priority, time)) = packet.as_pause() {
-                let paused = self.reverses[link as usize];
-                if let Some(first) = self.ports.pause(now, paused, priority, time) {
-                    self.agenda.arm_link(paused, first);
-                }
-                self.follow_served(now);
-                return Special::Done;
+        if let Some((priority, time)) = packet.as_pause() {
+            let paused = self.reverses[self.ports.link_of(link) as usize];
+            if let Some(first) = self.ports.pause(now, paused, priority, time) {
+                self.agenda.arm_link(paused, first);
             }
+            self.follow_served(now);
+            return Special::Done;
+        }
+        if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
             let FarEnd::Switch(switch) = arrived.far_end else { return Special::No };
             self.notify_from(now, switch, packet);
             return Special::Done;

@@ -256,9 +256,10 @@ pub(crate) struct Ports<P> {
     beside: Vec<u32>,
     /// What the last packet's sample told.
     told: Option<Feedback>,
-    /// Frames to be sent; ports of which the next end is to be told; what has left hosts' ports.
+    /// Frames to be sent; ports of which the next end is to be told; lanes with a first packet; what has left hosts' ports.
     frames: VecDeque<Frame>,
     wakes: VecDeque<(u32, Time)>,
+    firsts: VecDeque<(u32, First)>,
     left: VecDeque<(u32, P)>,
 }
 
@@ -339,6 +340,7 @@ impl<P: Payload> Ports<P> {
             told: None,
             frames: VecDeque::new(),
             wakes: VecDeque::new(),
+            firsts: VecDeque::new(),
             left: VecDeque::new(),
         };
         for (id, link) in graph.links.iter().enumerate() {
@@ -373,9 +375,9 @@ impl<P: Payload> Ports<P> {
                 switch => FarEnd::Switch(switch),
             };
             let queues = is_served.then(|| Served::new(link, of_host, seed));
-            ports.add(link, far_end, pool.unwrap_or(NONE), queues, seed);
+            ports.add(link, (of_host, far_end), pool.unwrap_or(NONE), queues, seed);
         }
-        if has_points || has_bridges {
+        if has_points || has_bridges || ports.ingress.is_some() {
             ports.add_lanes(graph, &served, has_points, seed);
         }
         Ok(ports)
@@ -399,7 +401,7 @@ impl<P: Payload> Ports<P> {
         port.sample_beyond = port.accepted.bytes.get().saturating_add(point.interval());
     }
 
-    fn add(&mut self, link: &Link, far_end: FarEnd, pool: u32, served: Option<Served>, seed: u64) {
+    fn add(&mut self, link: &Link, (of_host, far_end): (bool, FarEnd), pool: u32, served: Option<Served>, seed: u64) {
         let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
@@ -417,7 +419,7 @@ impl<P: Payload> Ports<P> {
             held_packets: 0,
             ps_per_byte: ps_per_byte.unwrap_or(0),
             free_at: Time::ZERO,
-            delay: link.delay,
+            delay: if is_served && of_host { link.delay.saturating_sub(link.stack) } else { link.delay },
             calm_bytes: u32::try_from(calm.bytes.get()).unwrap_or(u32::MAX),
             calm_packets: u32::try_from(calm.packets.get()).unwrap_or(u32::MAX),
             far_end: match far_end {

@@ -51,10 +51,15 @@ struct Case {
 /// A packet in a port, and the link over which it came.
 type Held = (Packet, Option<usize>);
 
+/// Added to a link, what is urgent on it, where it comes by a wire of its own.
+const LANE: u32 = 1_000;
+
 struct Port {
     scheduler: Option<Scheduler>,
     /// What waits, by queue; and what goes before.
     waiting: Vec<VecDeque<Held>>,
+    /// When what waits has passed the host's stack.
+    ready: VecDeque<u64>,
     urgent: VecDeque<Packet>,
     /// Urgent ones have no origin, and do not count.
     in_service: Option<Held>,
@@ -76,6 +81,7 @@ struct Port {
     /// Whom the port itself has paused.
     feeders: Vec<(usize, u8)>,
     wire: VecDeque<Packet>,
+    lane: VecDeque<Packet>,
     sent: (u64, u64),
     dropped: [u64; DropReason::COUNT],
     marked: u64,
@@ -94,6 +100,7 @@ impl Port {
         Port {
             scheduler: scheduler.cloned(),
             waiting: vec![VecDeque::new(); weights.len()],
+            ready: VecDeque::new(),
             urgent: VecDeque::new(),
             in_service: None,
             is_urgent: false,
@@ -109,6 +116,7 @@ impl Port {
             frames: 0,
             feeders: Vec::new(),
             wire: VecDeque::new(),
+            lane: VecDeque::new(),
             sent: (0, 0),
             dropped: [0; DropReason::COUNT],
             marked: 0,
@@ -136,15 +144,19 @@ impl Port {
         if self.scheduler.is_none() { self.paused.contains(&true) } else { self.paused[queue] }
     }
     /// The next packet goes into service, if any may: its size.
-    fn begin(&mut self) -> Option<u64> {
+    fn begin(&mut self, now: u64) -> Option<u64> {
         if let Some(packet) = self.urgent.pop_front() {
             (self.in_service, self.is_urgent) = (Some((packet, None)), true);
             return Some(u64::from(packet.size));
         }
         self.is_urgent = false;
+        if self.ready.front().is_some_and(|&ready| ready > now) {
+            return None;
+        }
         if !matches!(self.scheduler, Some(Scheduler::Drr { .. })) {
             let queue = (0..self.waiting.len()).find(|&queue| !self.waiting[queue].is_empty() && !self.is_paused(queue))?;
             self.in_service = self.waiting[queue].pop_front();
+            self.ready.pop_front();
             return Some(u64::from(self.in_service.unwrap().0.size));
         }
         loop {
@@ -202,10 +214,11 @@ impl Port {
 
 /// Kinds of events at equal times, in their order.
 const SERVICE: u32 = 0;
-const FRAME: u32 = 1;
-const ARRIVAL: u32 = 2;
-const START: u32 = 3;
-const SAMPLE: u32 = 4;
+const READY: u32 = 1;
+const FRAME: u32 = 2;
+const ARRIVAL: u32 = 3;
+const START: u32 = 4;
+const SAMPLE: u32 = 5;
 
 struct Explicit<'a> {
     case: &'a Case,
@@ -226,6 +239,10 @@ impl Explicit<'_> {
     /// Links of this case come in pairs, one for each direction.
     fn back(link: usize) -> usize {
         link ^ 1
+    }
+
+    fn is_host(&self, node: u32) -> bool {
+        self.case.graph.nodes[node as usize].kind == NodeKind::Host
     }
 
     fn of_switch(&self, node: u32) -> impl Iterator<Item = &Held> {
@@ -294,9 +311,15 @@ impl Explicit<'_> {
             packet.marked = true;
             self.ports[link as usize].marked += 1;
         }
+        let of_served_host = self.is_host(description.from) && self.served[link as usize];
         let port = &mut self.ports[link as usize];
         port.pass(now);
         port.waiting[queue].push_back((packet, from));
+        if of_served_host {
+            let ready = now + description.stack.as_ps();
+            port.ready.push_back(ready);
+            self.events.push(Reverse((ready, READY, link)));
+        }
         if port.waiting[queue].len() == 1 && !port.is_paused(queue) {
             port.turns.push_back(queue);
         }
@@ -351,7 +374,7 @@ impl Explicit<'_> {
     }
 
     fn begin(&mut self, now: u64, link: u32) {
-        if let Some(size) = self.ports[link as usize].begin() {
+        if let Some(size) = self.ports[link as usize].begin(now) {
             let service = self.case.graph.links[link as usize].rate.time_for(Bytes::new((size + 38).max(84))).as_ps();
             self.events.push(Reverse((now + service, SERVICE, link)));
             self.ports[link as usize].begun_at = now;
@@ -363,23 +386,28 @@ impl Explicit<'_> {
         let port = &mut self.ports[link as usize];
         port.pass(now);
         let held = port.in_service.take().unwrap();
-        port.wire.push_back(held.0);
-        if !port.is_urgent {
+        let (is_urgent, stack) = (port.is_urgent, description.stack.as_ps());
+        let beside = is_urgent && stack > 0;
+        if beside { port.lane.push_back(held.0) } else { port.wire.push_back(held.0) }
+        if !is_urgent {
             port.sent.0 += 1;
             port.sent.1 += u64::from(held.0.size);
             self.resume_whoever_fills(now, link as usize, held);
-            if self.served[link as usize]
-                && self.case.graph.nodes[description.from as usize].kind == NodeKind::Host
-            {
+            if self.served[link as usize] && self.is_host(description.from) {
                 self.seen.push(Seen::Left(now, link, held.0.id));
             }
         }
         self.begin(now, link);
-        self.events.push(Reverse((now + description.delay.as_ps(), ARRIVAL, link)));
+        // A host's stack is before its port where that is served.
+        let before = beside || self.served[link as usize] && self.is_host(description.from);
+        let at = now + description.delay.as_ps() - if before { stack } else { 0 };
+        self.events.push(Reverse((at, ARRIVAL, if beside { LANE + link } else { link })));
     }
 
     fn arrives(&mut self, now: u64, link: u32) {
-        let packet = self.ports[link as usize].wire.pop_front().unwrap();
+        let (beside, link) = (link >= LANE, link % LANE);
+        let port = &mut self.ports[link as usize];
+        let packet = if beside { port.lane.pop_front() } else { port.wire.pop_front() }.unwrap();
         if let Some((priority, time)) = packet.pause {
             let paused = Self::back(link as usize);
             self.ports[paused].set_pause(now, priority, time > 0);
@@ -416,6 +444,11 @@ impl Explicit<'_> {
                     port.urgent.push_back(Packet::pause(priority, time).unwrap());
                     if port.in_service.is_none() {
                         self.begin(now, u32::try_from(over).unwrap());
+                    }
+                }
+                READY => {
+                    if self.ports[id as usize].in_service.is_none() {
+                        self.begin(now, id);
                     }
                 }
                 ARRIVAL => self.arrives(now, id),
@@ -527,6 +560,7 @@ fn computed(case: &Case) -> Vec<Seen> {
 struct Wire {
     rate: u64,
     delay: u64,
+    stack: u64,
     limit: Limit,
     pooled: bool,
     aqm: Option<AqmConfig>,
@@ -567,10 +601,12 @@ fn wire() -> impl Strategy<Value = Wire> {
     let ingress = (memory, prop::option::weighted(0.9, thresholds()))
         .prop_map(|(limit, thresholds)| Ingress { limit, thresholds });
     let pauses = prop::option::weighted(0.3, thresholds());
-    (rate, delay, limit, any::<bool>(), aqm, scheduler, prop::option::weighted(0.9, ingress), pauses).prop_map(
-        |(rate, delay, limit, pooled, aqm, scheduler, ingress, pauses)| Wire {
+    let stack = prop_oneof![Just(0u64), (0u64..20).prop_map(|ticks| ticks * TICK), 0u64..20 * TICK];
+    ((rate, delay, stack), limit, any::<bool>(), aqm, scheduler, prop::option::weighted(0.9, ingress), pauses).prop_map(
+        |((rate, delay, stack), limit, pooled, aqm, scheduler, ingress, pauses)| Wire {
             rate,
             delay,
+            stack,
             limit,
             pooled,
             aqm,
@@ -625,6 +661,10 @@ fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 let (of_switch, to_switch) = (link.from as usize >= hosts, link.to as usize >= hosts);
                 link.scheduler = wire.scheduler.clone().filter(|_| ports != Ports::Computed && of_switch);
                 link.ingress = wire.ingress.filter(|_| ports == Ports::Pausable && to_switch);
+                if ports == Ports::Pausable && !(of_switch && to_switch) {
+                    link.stack = Span::from_ps(wire.stack);
+                    link.delay = link.delay + link.stack;
+                }
                 link.pauses = wire.pauses.filter(|_| ports == Ports::Pausable && of_switch);
             }
             let packets = (0..)

@@ -7,19 +7,22 @@ use crate::network::Payload;
 use crate::port::First;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Span, Time};
-use narrows_plan::{Graph, Link, Role};
+use narrows_plan::{Graph, Link, NodeKind, Role};
 
 impl<P: Payload> Ports<P> {
     /// Beside each bridge a lane, and beside every link inside a site where anything sends `notifications`: their own queue,
-    /// served before the other, at the link's rate. A served port has such a queue of its own. Notifications end below the stack of a host.
+    /// served before the other, at the link's rate. A served port has such a queue of its own, and a lane for its wire alone, where it
+    /// leads to a host with a stack. Notifications end below the stack of a host.
     pub(super) fn add_lanes(&mut self, graph: &Graph, served: &[bool], notifications: bool, seed: u64) {
+        let is_host = |node: u32| graph.nodes[node as usize].kind == NodeKind::Host;
         for (id, link) in graph.links.iter().enumerate() {
             let inside = link.role != Role::Wan && !graph.crosses(link.from, link.to);
             let (name, loss) = match link.bridge {
-                None if served[id] => {
+                None if served[id] && (link.stack == Span::ZERO || is_host(link.from)) => {
                     self.lanes.push(NONE);
                     continue;
                 }
+                None if served[id] => (format!("{}/urgent", link.name), 0),
                 Some(_) => (format!("{}/urgent", link.name), link.loss),
                 None if notifications && inside => (format!("{}/notifications", link.name), 0),
                 None => {
@@ -43,7 +46,12 @@ impl<P: Payload> Ports<P> {
                 jitter: Span::ZERO,
                 ..link.clone()
             };
-            self.add(&lane, self.ports[id].far_end(), NONE, None, seed);
+            self.add(&lane, (false, self.ports[id].far_end()), NONE, None, seed);
+            if served[id] {
+                let added = index(self.ports.len() - 1);
+                self.ports[added as usize].special = true;
+                self.served[self.ports[id].served as usize].lane = added;
+            }
         }
     }
 

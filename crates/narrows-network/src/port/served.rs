@@ -47,6 +47,11 @@ pub(super) struct Served {
     queues: Vec<Queue>,
     /// What goes before all of them.
     urgent: Ring,
+    /// The lane whose wire it takes: towards a host, where it ends below the stack and comes sooner than what left before. [`NONE`]:
+    /// the port's own.
+    pub(super) lane: u32,
+    /// Whether one of it is in service, on its way to the lane.
+    sends_beside: bool,
     /// Queue of the packet in service; of the last one while there is none; [`URGENT`].
     serving: usize,
     /// Where the packet in service came from.
@@ -54,6 +59,10 @@ pub(super) struct Served {
     pauses: Pauses,
     /// Whether a host hears of each departure.
     of_host: bool,
+    /// Of a host's port: its stack, which a packet passes before it comes to the port, so that none of it is beyond a pause.
+    stack: Span,
+    /// When each packet that waits there has passed it.
+    ready: VecDeque<Time>,
     /// Whom this port pauses itself, where it pauses anybody.
     pub(super) feeders: Option<Feeders>,
 }
@@ -136,10 +145,14 @@ impl Served {
             queues: (0..count).map(queue).collect(),
             discipline,
             urgent: Ring::EMPTY,
+            lane: NONE,
+            sends_beside: false,
             serving: 0,
             origin: Origin::NONE,
             pauses: Pauses::NONE,
             of_host,
+            stack: if of_host { link.stack } else { Span::ZERO },
+            ready: VecDeque::new(),
             feeders: link.pauses.map(|thresholds| Feeders { thresholds, paused: Vec::new() }),
         }
     }
@@ -216,6 +229,7 @@ impl<P: Payload> Ports<P> {
     pub(crate) fn enqueue(&mut self, now: Time, link: u32, from: u32, mut packet: P) -> (Offered, Option<First>) {
         let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
         self.decide(now, link);
+        let (ready, of_host) = (ready + self.served(link).stack, self.served(link).of_host);
         let size = Bytes::new(u64::from(packet.ip_bytes()));
         let queue = self.served(link).discipline.queue_of(packet.service_class());
         let origin = self.origin(from, packet.service_class());
@@ -242,7 +256,10 @@ impl<P: Payload> Ports<P> {
         let waiting = &mut served.queues[queue];
         waiting.held.bytes += size;
         waiting.held.packets += Packets::new(1);
-        self.store.push(&mut waiting.ring, Record { at: ready, packet });
+        self.store.push(&mut waiting.ring, Record { at: now, packet });
+        if of_host {
+            served.ready.push_back(ready);
+        }
         if self.ingress.is_some() {
             waiting.origins.push_back(origin);
         }
@@ -255,7 +272,7 @@ impl<P: Payload> Ports<P> {
             self.sample(now, link);
         }
         let (departure, first) = self.begin_if_free(now, link);
-        (Offered::Accepted { departure, marked }, first)
+        (Offered::Accepted { departure: if of_host { Time::NEVER } else { departure }, marked }, first)
     }
 
     /// A packet that is urgent arrives at such a port. It is never refused.
@@ -263,13 +280,16 @@ impl<P: Payload> Ports<P> {
         self.decide(now, link);
         let index = self.ports[link as usize].served as usize;
         self.store.push(&mut self.served[index].urgent, Record { at: now, packet });
+        if self.served[index].lane != NONE {
+            self.tell_end(link);
+        }
         let (departure, first) = self.begin_if_free(now, link);
         (Offered::Accepted { departure, marked: false }, first)
     }
 
     /// If the port is free, what waits begins to leave now: when it will have left, and for the agenda, if the link was empty.
     fn begin_if_free(&mut self, now: Time, link: u32) -> (Time, Option<First>) {
-        if self.ports[link as usize].held_packets > 0 {
+        if self.is_busy(link) {
             return (Time::NEVER, None);
         }
         let was_empty = self.ports[link as usize].ring.len() == 0;
@@ -312,15 +332,26 @@ impl<P: Payload> Ports<P> {
         Ok(verdict == Verdict::Mark)
     }
 
+    /// Whether a packet is in service.
+    fn is_busy(&self, link: u32) -> bool {
+        let port = &self.ports[link as usize];
+        port.held_packets > 0 || self.served[port.served as usize].sends_beside
+    }
+
     /// Takes the decisions that are due by `now`, each as of its own time: what has left makes place, and who is next begins.
     #[inline(never)]
     pub(crate) fn decide(&mut self, now: Time, link: u32) {
         loop {
+            let is_busy = self.is_busy(link);
             let port = &mut self.ports[link as usize];
-            if port.held_packets == 0 || port.free_at > now {
+            if !is_busy || port.free_at > now {
                 return;
             }
             let (at, left) = (port.free_at, Bytes::new(port.held_bytes));
+            if std::mem::take(&mut self.served[port.served as usize].sends_beside) {
+                self.begin(at, link);
+                continue;
+            }
             if self.served[port.served as usize].of_host {
                 let record = self.store.first_unsettled(&port.ring);
                 self.left.push_back((link, record.packet));
@@ -353,7 +384,11 @@ impl<P: Payload> Ports<P> {
             served.set_pauses(at, mask);
         }
         let (port, rules) = (&mut self.ports[link as usize], &self.rules[link as usize]);
-        let Served { discipline, queues, urgent, serving, origin, pauses, .. } = served;
+        let Served { discipline, queues, urgent, lane, sends_beside, serving, origin, pauses, ready, .. } = served;
+        if let Some(&ready) = ready.front().filter(|&&ready| ready > at && urgent.len() == 0) {
+            self.wakes.push_back((link, ready));
+            return;
+        }
         let (queue, ring) = if urgent.len() > 0 {
             (URGENT, urgent)
         } else {
@@ -371,20 +406,33 @@ impl<P: Payload> Ports<P> {
                 }
             }
         };
-        let Record { at: ready, packet } = *self.store.record(ring.front());
+        let Record { at: came, packet } = *self.store.record(ring.front());
         self.store.pop(ring, true);
         let is_last = ring.len() == 0;
         *serving = queue;
         let size = packet.ip_bytes();
-        let departure = at.max(ready) + Span::from_ps(rules.line.time_for(wire_bytes(size)));
+        let departure = at + Span::from_ps(rules.line.time_for(wire_bytes(size)));
         port.free_at = departure;
+        if queue == URGENT && *lane != NONE {
+            *sends_beside = true;
+            let lane = *lane;
+            let wire = &mut self.ports[lane as usize];
+            let (first, at) = (wire.ring.len() == 0, departure + wire.delay);
+            self.store.push(&mut wire.ring, Record { at, packet });
+            if first {
+                self.firsts.push_back((lane, First { at, front: wire.ring.front() }));
+            }
+            self.wakes.push_back((link, departure));
+            return;
+        }
         (port.held_bytes, port.held_packets) = (u64::from(size), 1);
         if queue != URGENT {
+            ready.pop_front();
             *origin = queues[queue].origins.pop_front().unwrap_or(Origin::NONE);
             if is_last {
                 discipline.rest();
             }
-            port.queue_integral += u128::from(size) * u128::from(departure.since(ready.max(rules.since)).as_ps());
+            port.queue_integral += u128::from(size) * u128::from(departure.since(came.max(rules.since)).as_ps());
         }
         self.store.push(&mut port.ring, Record { at: departure + port.delay, packet });
         if self.must_tell(link) {
@@ -395,7 +443,8 @@ impl<P: Payload> Ports<P> {
     /// Whether the end of a service at this port must be told at its very moment.
     fn must_tell(&self, link: u32) -> bool {
         let port = &self.ports[link as usize];
-        self.served[port.served as usize].of_host || self.has_paused(link)
+        let served = &self.served[port.served as usize];
+        served.of_host || served.lane != NONE && served.urgent.len() > 0 || self.has_paused(link)
     }
 
     /// The port is told to pause a priority for so long; a time of zero resumes it. For the agenda, if the link was empty and
@@ -421,7 +470,7 @@ impl<P: Payload> Ports<P> {
         rings
             .flat_map(|ring| self.store.unsettled(ring, u64::from(ring.len())))
             .map(|record| {
-                let waited = now.since(record.at.max(since).min(now));
+                let waited = now.since(record.at.max(since));
                 u128::from(record.packet.ip_bytes()) * u128::from(waited.as_ps())
             })
             .sum()
@@ -434,6 +483,12 @@ impl<P: Payload> Ports<P> {
         self.wakes.pop_front()
     }
 
+    /// A lane that has a first packet now: for the agenda.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self) -> Option<(u32, First)> {
+        self.firsts.pop_front()
+    }
+
     /// What has left a host's port.
     #[inline(always)]
     pub(crate) fn take_left(&mut self) -> Option<(u32, P)> {
@@ -444,7 +499,7 @@ impl<P: Payload> Ports<P> {
     pub(crate) fn serve(&mut self, now: Time, link: u32) -> Option<First> {
         let was_empty = self.ports[link as usize].ring.len() == 0;
         self.decide(now, link);
-        if self.ports[link as usize].held_packets == 0 {
+        if !self.is_busy(link) {
             self.begin(now, link);
         }
         let port = &self.ports[link as usize];
@@ -458,9 +513,8 @@ impl<P: Payload> Ports<P> {
 
     /// Has the end of the service be told that goes on at this port, if one does.
     pub(super) fn tell_end(&mut self, link: u32) {
-        let port = &self.ports[link as usize];
-        if port.held_packets > 0 {
-            self.wakes.push_back((link, port.free_at));
+        if self.is_busy(link) {
+            self.wakes.push_back((link, self.ports[link as usize].free_at));
         }
     }
 }
