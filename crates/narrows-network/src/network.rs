@@ -180,7 +180,9 @@ impl<P: Payload> Network<P> {
         let has_served = served.into_iter().any(|served| served);
         let reverses = if ports.pauses_links() { reverses(graph) } else { Vec::new() };
         for (id, link) in (0..).zip(&graph.links) {
-            if reverses.get(id as usize) == Some(&NONE) && link.ingress.is_some_and(|memory| memory.thresholds.is_some()) {
+            if reverses.get(id as usize) == Some(&NONE)
+                && link.ingress.is_some_and(|memory| memory.thresholds.is_some())
+            {
                 return Err(GraphError::NoWayBack(id));
             }
         }

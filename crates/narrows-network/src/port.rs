@@ -31,8 +31,8 @@ use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit,
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::{Graph, Link, LossOf};
-use std::collections::VecDeque;
 use served::Served;
+use std::collections::VecDeque;
 
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;

@@ -484,7 +484,7 @@ fn a_graph_that_is_no_network_is_refused() {
     classes_at_a_host.links[0].scheduler = drr;
     assert_eq!(refused(&classes_at_a_host), Some(GraphError::HostClasses(0)));
 
-    let thresholds = Thresholds { xoff: Bytes::new(3_000), xon: Bytes::new(1_500) };
+    let thresholds = Thresholds { xoff: Bytes::new(3_000), xon: Bytes::new(1_500), may_lose: true };
     let mut one_way = graph(2, 2);
     for (a, b) in [(0, 2), (1, 3), (2, 3)] {
         connect(&mut one_way, a, b, GBPS, Span::ZERO);

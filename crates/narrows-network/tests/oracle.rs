@@ -154,7 +154,8 @@ impl Port {
             return None;
         }
         if !matches!(self.scheduler, Some(Scheduler::Drr { .. })) {
-            let queue = (0..self.waiting.len()).find(|&queue| !self.waiting[queue].is_empty() && !self.is_paused(queue))?;
+            let queue =
+                (0..self.waiting.len()).find(|&queue| !self.waiting[queue].is_empty() && !self.is_paused(queue))?;
             self.in_service = self.waiting[queue].pop_front();
             self.ready.pop_front();
             return Some(u64::from(self.in_service.unwrap().0.size));
@@ -261,7 +262,11 @@ impl Explicit<'_> {
     fn claim(&mut self, now: u64, link: usize, priority: u8, more: bool) {
         let claims = self.claims.entry((link, priority)).or_default();
         let before = *claims;
-        if more { *claims += 1 } else { *claims -= 1 }
+        if more {
+            *claims += 1
+        } else {
+            *claims -= 1
+        }
         if before == 0 || *claims == 0 {
             self.frames.push((Self::back(link), priority, more));
             self.events.push(Reverse((now, FRAME, u32::try_from(self.frames.len() - 1).unwrap())));
@@ -388,7 +393,11 @@ impl Explicit<'_> {
         let held = port.in_service.take().unwrap();
         let (is_urgent, stack) = (port.is_urgent, description.stack.as_ps());
         let beside = is_urgent && stack > 0;
-        if beside { port.lane.push_back(held.0) } else { port.wire.push_back(held.0) }
+        if beside {
+            port.lane.push_back(held.0)
+        } else {
+            port.wire.push_back(held.0)
+        }
         if !is_urgent {
             port.sent.0 += 1;
             port.sent.1 += u64::from(held.0.size);
@@ -594,8 +603,11 @@ fn wire() -> impl Strategy<Value = Wire> {
         weights.prop_map(|weights| Some(Scheduler::Drr { weights })),
     ];
     let thresholds = || {
-        (0u64..1_500, 0u64..1_500)
-            .prop_map(|(xon, more)| Thresholds { xon: Bytes::new(xon), xoff: Bytes::new(xon + more) })
+        (0u64..1_500, 0u64..1_500).prop_map(|(xon, more)| Thresholds {
+            xon: Bytes::new(xon),
+            xoff: Bytes::new(xon + more),
+            may_lose: true,
+        })
     };
     let memory = prop_oneof![Just(Limit::Unlimited), (0u64..15_000).prop_map(|most| Limit::Bytes(Bytes::new(most)))];
     let ingress = (memory, prop::option::weighted(0.9, thresholds()))
@@ -674,7 +686,11 @@ fn case(ports: Ports) -> impl Strategy<Value = Case> {
                     let at = if ports == Ports::Pausable { at / 4 } else { at };
                     let from = from % u32::try_from(hosts).unwrap();
                     let to = (from + 1 + to % u32::try_from(hosts - 1).unwrap()) % u32::try_from(hosts).unwrap();
-                    (at, from, Packet { id, destination: to, flow: id, size, class, capable, marked: false, pause: None })
+                    (
+                        at,
+                        from,
+                        Packet { id, destination: to, flow: id, size, class, capable, marked: false, pause: None },
+                    )
                 })
                 .collect();
             let end = end * TICK;

@@ -118,7 +118,8 @@ impl Graph {
             pauses[link.from as usize] |= link.pauses.is_some();
         }
         let is_served = |link: &Link| {
-            let can_be_paused = link.ingress.is_some_and(|memory| memory.thresholds.is_some()) || pauses[link.to as usize];
+            let can_be_paused =
+                link.ingress.is_some_and(|memory| memory.thresholds.is_some()) || pauses[link.to as usize];
             let at_switch = self.nodes[link.from as usize].kind == NodeKind::Switch;
             link.scheduler.is_some() || can_be_paused || at_switch && counts[link.from as usize]
         };

@@ -34,6 +34,8 @@ impl PortRow {
             dropped_impairment_packets: dropped(DropReason::Impairment),
             marked_packets: counters.marked.get(),
             congestion_samples: counters.samples.get(),
+            paused_ns: counters.paused.as_ns(),
+            pause_frames: counters.pause_frames.get(),
             queue_mean_bytes: real(counters.queue_mean(now).get()),
             queue_p50_bytes: percentile(50),
             queue_p99_bytes: percentile(99),

@@ -15,6 +15,7 @@ use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
 use crate::controller::{describe_value, described};
+use narrows_core::queue::pfc::Thresholds;
 use narrows_plan::{
     Connections, Graph, Link, LossOf, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope, Traffic,
 };
@@ -223,7 +224,22 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
             })
         });
         tell("scheduler", &|link| {
-            link.scheduler.as_ref().map(|Scheduler::Drr { weights }| format!("drr, weights {weights:?}"))
+            link.scheduler.as_ref().map(|scheduler| match scheduler {
+                Scheduler::StrictPriority { classes } => format!("strict-priority, {classes} classes"),
+                Scheduler::Drr { weights } => format!("drr, weights {weights:?}"),
+            })
+        });
+        tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));
+        tell("limit of the input", &|link| {
+            link.ingress.and_then(|memory| match memory.limit {
+                Limit::Bytes(bytes) => Some(bytes.to_string()),
+                Limit::Unlimited | Limit::Packets(_) => None,
+            })
+        });
+        tell("flow-control", &|link| {
+            let thresholds = link.pauses.or(link.ingress.and_then(|memory| memory.thresholds))?;
+            let Thresholds { xoff, xon, may_lose } = thresholds;
+            Some(format!("pfc, xoff {xoff}, xon {xon}{}", if may_lose { ", may lose" } else { "" }))
         });
         let pool = |link: &Link| graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
         tell("pool.size", &|link| pool(link).map(|pool| pool.size.to_string()));

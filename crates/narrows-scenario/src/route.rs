@@ -135,6 +135,30 @@ impl<'a> Routes<'a> {
         Ok(())
     }
 
+    /// Tells every two links between switches that a packet from any host to any other may take one after the other.
+    pub fn for_each_turn(&self, mut tell: impl FnMut(u32, u32)) {
+        let mut homes: Vec<u32> = (0..self.hosts).map(|host| self.home(host).0).collect();
+        homes.sort_unstable();
+        homes.dedup();
+        let mut search = self.search();
+        for &target in &homes {
+            self.aim(target, &mut search);
+            let nearer = |from: u32, to: u32| search.distance[to as usize] < search.distance[from as usize];
+            let mut is_passed = vec![false; self.out.len()];
+            homes.iter().for_each(|&home| is_passed[home as usize] = true);
+            for &switch in search.order.iter().rev().filter(|&&switch| switch != target) {
+                if !is_passed[switch as usize] {
+                    continue;
+                }
+                for &(link, to) in self.out[switch as usize].iter().filter(|&&(_, to)| nearer(switch, to)) {
+                    is_passed[to as usize] = true;
+                    let turns = self.out[to as usize].iter().filter(|&&(_, then)| nearer(to, then));
+                    turns.for_each(|&(then, _)| tell(link, then));
+                }
+            }
+        }
+    }
+
     /// For every link, the share of flows between these pairs that crosses it.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use narrows_core::edge;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::congestion_point;
 use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
+use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
@@ -24,6 +25,7 @@ use narrows_plan::{CongestionPoint as Point, Graph, Link, LossOf, Node, NodeKind
 mod bridge;
 mod dumbbell;
 mod fat_tree;
+mod flow_control;
 mod graph;
 mod leaf_spine;
 mod star;
@@ -49,23 +51,15 @@ pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<(Graph, Named)> {
     check_classes(&graph)
         .and_then(|()| check_points(&graph))
         .and_then(|()| bridge::check(&graph))
+        .and_then(|()| flow_control::check(&graph))
         .map_err(|problem| problem.at(&topology.span))?;
     Ok((graph, named))
 }
 
-/// Refuses classes that have no room for a packet, and classes beside congestion points: what a port's turns will be is not
-/// known when a notification would pass it.
+/// Refuses classes that have no room for a packet.
 fn check_classes(graph: &Graph) -> Result<(), Problem> {
-    let sampled = graph.links.iter().find(|link| link.congestion_point.is_some());
     for link in &graph.links {
         let Some(scheduler) = &link.scheduler else { continue };
-        if let Some(sampled) = sampled {
-            let sentence = format!(
-                "`{}` serves several classes and `{}` has a congestion point: one network cannot have both yet",
-                link.name, sampled.name
-            );
-            return Err(Problem::new(sentence, "set `scheduler = \"fifo\"`, or `congestion-point = \"none\"`"));
-        }
         let classes = scheduler.classes() as u64;
         let own = match link.limit.share(classes) {
             Limit::Unlimited => u64::MAX,
@@ -162,13 +156,16 @@ struct LinkSpec {
     /// Values of the parameters of a congestion point, and of an edge pair: some follow from the link.
     congestion_point: Option<Vec<Value>>,
     bridge: Option<Vec<Value>>,
+    /// Whether packets count by the link that they came over, and when that or the port is paused.
+    counts_by_input: bool,
+    flow_control: Option<Thresholds>,
 }
 
 impl LinkSpec {
     /// Tail drop without bound, at this rate and delay.
     fn plain(rate: Rate, delay: Span) -> LinkSpec {
         let link = Link::new("", (0, 0), Role::Fabric, rate, delay);
-        LinkSpec { link, pool: None, congestion_point: None, bridge: None }
+        LinkSpec { link, pool: None, congestion_point: None, bridge: None, counts_by_input: false, flow_control: None }
     }
 
     /// Tail drop beyond so many packets.
@@ -208,6 +205,12 @@ impl LinkSpec {
         }
         if let Some(scheduler) = &class.scheduler {
             spec.link.scheduler = scheduler_of(&scheduler.value)?;
+        }
+        if let Some(buffering) = class.buffering {
+            spec.counts_by_input = buffering == network::Buffering::Input;
+        }
+        if let Some(flow_control) = &class.flow_control {
+            spec.flow_control = flow_control::resolve(flow_control)?;
         }
         if let Some(loss) = &class.loss {
             if loss.0 >= 1.0 {
@@ -319,7 +322,17 @@ fn qcn_at(values: &[Value], rate: Rate, aqm: Option<AqmConfig>) -> Point {
 }
 
 fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
-    let network::Scheduler::Drr(drr) = written else { return Ok(None) };
+    let drr = match written {
+        network::Scheduler::Fifo => return Ok(None),
+        network::Scheduler::StrictPriority(network::StrictPriority { classes }) => {
+            if !(2..=MAX_CLASSES).contains(&usize::from(classes.value)) {
+                let what = "the number of classes";
+                return Err(Problem::out_of_range(what, classes.value, 2, MAX_CLASSES).at(&classes.span));
+            }
+            return Ok(Some(Scheduler::StrictPriority { classes: classes.value }));
+        }
+        network::Scheduler::Drr(drr) => drr,
+    };
     let outside = |what: &str, value: usize, least: usize, most: usize| {
         Problem::out_of_range(what, value, least, most).at(&drr.weights.span)
     };
@@ -409,16 +422,18 @@ impl Builder {
         let name = |node: u32| &self.graph.nodes[node as usize].name;
         let name = format!("{}->{}", name(from), name(to));
         let plain = spec.link.clone();
-        let link = Link {
+        let nodes = [from, to].map(|node| self.graph.nodes[node as usize].kind);
+        let mut link = Link {
             name,
             from,
             to,
             role,
-            pooled: spec.pool.is_some(),
+            pooled: spec.pool.is_some() && !spec.counts_by_input,
             congestion_point: spec.congestion_point.as_ref().map(|values| qcn_at(values, plain.rate, plain.aqm)),
             bridge: spec.bridge.as_ref().map(|values| bridge::at(values, plain.rate, plain.delay)),
             ..plain
         };
+        flow_control::place(&mut link, spec.counts_by_input, spec.flow_control, nodes);
         self.graph.links.push(link);
     }
 
@@ -426,8 +441,11 @@ impl Builder {
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
         let Stack { tx, rx, jitter } = self.stack;
         let Link { rate, delay, loss, loss_of, .. } = spec.link;
-        let mut own = LinkSpec { bridge: spec.bridge.clone(), ..LinkSpec::plain(rate, delay + tx) };
-        own.link = Link { stack: tx, loss, loss_of, jitter, ..own.link };
+        let LinkSpec { counts_by_input, flow_control, .. } = *spec;
+        let plain = LinkSpec::plain(rate, delay + tx);
+        let mut own = LinkSpec { bridge: spec.bridge.clone(), counts_by_input, flow_control, ..plain };
+        let limit = if counts_by_input { spec.link.limit } else { Limit::Unlimited };
+        own.link = Link { stack: tx, loss, loss_of, jitter, limit, ..own.link };
         self.link(host, switch, Role::Host, &own);
         let mut back = spec.clone();
         (back.link.delay, back.link.stack) = (delay + rx, rx);

@@ -36,6 +36,14 @@ impl Side {
     pub(crate) const fn on(host: u32, connection: u32) -> Side {
         if opener(connection) == host { Side::Opener } else { Side::Other }
     }
+
+    /// The other one.
+    pub(crate) const fn other(self) -> Side {
+        match self {
+            Side::Opener => Side::Other,
+            Side::Other => Side::Opener,
+        }
+    }
 }
 
 /// A flow that an end is sending or awaiting, and the tallies when it began.
@@ -83,7 +91,8 @@ pub(crate) struct End {
     /// Tag of the latest flow of which this end has heard all that its first segments tell: a request came, or the first byte
     /// that it awaits. An opener that awaits nothing hears of none.
     pub(crate) latest: u32,
-    /// What of this connection waits in the host's port: departures and IP bytes.
+    /// What of this connection waits in the host's port: departures and IP bytes. Where a port tells of departures they are
+    /// [`Time::NEVER`] until it does.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
     /// What the agenda was last told, to tell it only of changes.
@@ -101,6 +110,13 @@ impl End {
     pub(crate) fn note_waiting(&mut self, departure: Time, ip_bytes: u32) {
         self.waiting.push_back((departure, ip_bytes));
         self.waiting_bytes += u64::from(ip_bytes);
+    }
+
+    /// The port tells that the first data packet of which it had not has left.
+    pub(crate) fn note_left(&mut self, now: Time) {
+        if let Some((departure, _)) = self.waiting.iter_mut().find(|(departure, _)| *departure == Time::NEVER) {
+            *departure = now;
+        }
     }
 
     /// What of this connection waits in the host's port.

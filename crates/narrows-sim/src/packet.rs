@@ -1,7 +1,9 @@
 //! The simulator's packet: 32 bytes by value, with what few packets carry kept aside.
 
 use narrows_core::packet::{Ecn, Flags, HEADER_BYTES, SackBlocks, Segment, Tag};
+use narrows_core::queue::pfc::FRAME_BYTES;
 use narrows_core::rng::mix;
+use narrows_core::units::Span;
 use narrows_network::Payload;
 
 /// A segment on the wire of the simulated network.
@@ -40,6 +42,8 @@ const WRAPPED: u8 = 1 << 7;
 /// Beside the flags of a segment: no segment at all, but a switch's notification of congestion, or what the ends of a
 /// bridge tell each other.
 const NOTIFICATION: u8 = 1 << 7;
+/// In the place of the tag: no notification, but a frame that pauses a port.
+const PAUSE: u32 = u32::MAX;
 /// Size of a notification: 24 bytes of fields, and 64 of the sampled packet [802.1Qau].
 const NOTIFICATION_BYTES: u16 = 88;
 
@@ -282,6 +286,34 @@ impl Payload for Packet {
     fn mark(&mut self) {
         self.bits |= 3;
     }
+
+    #[inline]
+    fn is_urgent(&self) -> bool {
+        self.flags & NOTIFICATION != 0
+    }
+
+    fn pause(priority: u8, time: Span) -> Option<Packet> {
+        let time = time.as_ps();
+        Some(Packet {
+            connection: 0,
+            seq: u32::from(priority),
+            ack: 0,
+            timestamp: u32::try_from(time >> 32).expect("a pause is below a year"),
+            timestamp_echo: u32::try_from(time & u64::from(u32::MAX)).expect("32 bits"),
+            extra: PAUSE,
+            destination: 0,
+            size: FRAME_BYTES,
+            window: 0,
+            flags: NOTIFICATION,
+            bits: Ecn::NotCapable as u8,
+        })
+    }
+
+    fn as_pause(&self) -> Option<(u8, Span)> {
+        let is_pause = self.flags & NOTIFICATION != 0 && self.extra == PAUSE && self.bits & WRAPPED == 0;
+        let time = || Span::from_ps(u64::from(self.timestamp) << 32 | u64::from(self.timestamp_echo));
+        is_pause.then(|| (u8::try_from(self.seq).unwrap_or(0), time()))
+    }
 }
 
 #[cfg(test)]
@@ -335,6 +367,16 @@ mod tests {
         assert_eq!(packet.as_notification(), None);
         let told = packet.notification(2, 63);
         assert_eq!((told.as_notification(), told.destination(), told.connection), (Some((63, 77)), 2, 4));
+    }
+
+    #[test]
+    fn a_pause_frame_says_which_priority_and_how_long() {
+        let longest = Span::from_ms(33_554);
+        let frame = Packet::pause(5, longest).unwrap();
+        assert_eq!((frame.as_pause(), frame.is_urgent()), (Some((5, longest)), true));
+        let segment = Segment { seq: 77, length: 1448, flags: Flags::ACK, ..Segment::default() };
+        let packet = Packet::pack(&segment, 4, 5, 1, &mut SidePool::default());
+        assert_eq!((packet.as_pause(), packet.notification(2, 63).as_pause()), (None, None));
     }
 
     #[test]

@@ -327,6 +327,7 @@ impl<'a> Simulation<'a> {
                 Event::Arrival { host, packet } => self.handle_packet(now, host, packet),
                 Event::Dropped { packet } => self.note_dropped(packet),
                 Event::Entering { .. } | Event::Crossed { .. } => self.handle_bridge(now, event),
+                Event::Left { packet, .. } => self.note_left(now, packet),
                 Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
                 Event::Due(entity) => match entity.class() {
                     Class::Timer => self.handle_timer(now, entity),
@@ -471,6 +472,19 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// A packet has left its host's port, which is one that can be paused: its sender may have waited for that.
+    #[inline(never)]
+    fn note_left(&mut self, now: Time, packet: Packet) {
+        if packet.payload() == 0 {
+            return;
+        }
+        let side = Side::on(packet.destination(), packet.connection).other();
+        if let Some(slot) = self.connections.slot(packet.connection, side) {
+            self.connections.end(slot).note_left(now);
+            self.pump(now, slot);
+        }
+    }
+
     /// After anything happened to an end: its events, its segments, its deadlines.
     fn pump(&mut self, now: Time, slot: u32) {
         if self.connections.end_if_alive(slot).is_some_and(|end| end.endpoint.has_event()) {
@@ -526,7 +540,7 @@ fn transmit(
     network: &mut Network<Packet>,
     pool: &mut SidePool,
 ) -> bool {
-    let mut room_at = Time::NEVER;
+    let (mut room_at, mut is_full) = (Time::NEVER, false);
     loop {
         let waiting = end.waiting(now);
         let full_until = if end.endpoint.is_small_queue(waiting, stack) {
@@ -536,7 +550,7 @@ fn transmit(
         };
         let room = full_until <= now;
         if !room {
-            room_at = full_until;
+            (room_at, is_full) = (full_until, true);
         }
         let mut segment = Segment::default();
         if !end.endpoint.poll_into(&mut segment, now, room, stack) {
@@ -564,7 +578,7 @@ fn transmit(
         network.arm(Entity::timer(id(end), slot << 1), timer);
     }
     // While the port is full the sender is not asked, and what it said of pacing may be of the past.
-    let pacing = if room_at == Time::NEVER { end.endpoint.pacing_deadline() } else { room_at };
+    let pacing = if is_full { room_at } else { end.endpoint.pacing_deadline() };
     if pacing != end.armed_pacing {
         end.armed_pacing = pacing;
         network.arm(Entity::timer(id(end) | 1, slot << 1 | 1), pacing);

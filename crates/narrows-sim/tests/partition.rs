@@ -7,6 +7,7 @@ use std::path::Path;
 use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::cc::{EcnUse, SPECS};
 use narrows_core::queue::aqm::threshold::Config as Threshold;
+use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::near_source::ReactionPoint;
@@ -65,8 +66,15 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     let point = dice.once_in(2).then_some(CongestionPoint { sampling, scope });
     let limit = dice.one_of(&[20, 60, 300]);
     let classes = dice.one_of(&[Role::Fabric, Role::Edge]);
-    let classes = Some(classes).filter(|_| point.is_none() && dice.once_in(2));
+    let classes = Some(classes).filter(|_| dice.once_in(2));
+    // Of the memory for what hosts send: their switch's ports are then served, and none may be cut.
+    let thresholds = Thresholds { xoff: Bytes::new(6_000), xon: Bytes::new(3_000), may_lose: true };
+    let ingress = Ingress { limit: Limit::Bytes(Bytes::new(20_000)), thresholds: Some(thresholds) };
+    let ingress = dice.once_in(4).then_some(ingress);
     let mut links = Vec::new();
+    let is_border = |home: usize| home == 0 || homes[home - 1] != homes[home];
+    let inner: Vec<u32> =
+        (0..).take(homes.len()).filter(|&home| !is_border(home as usize)).map(|home| count + home).collect();
     let wan_pooled = pooled && dice.once_in(2);
     let jitter = dice.one_of(&[Span::ZERO, Span::from_us(12)]);
     let mut join = |one: u32, other: u32, role, rate, delays: [Span; 2], loss| {
@@ -75,7 +83,7 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
             let role = if host { Role::Host } else { role };
             let plain = Link::new(format!("{from}->{to}#{}", links.len()), (from, to), role, rate, delay);
             links.push(match host {
-                true => Link { loss, jitter, ..plain },
+                true => Link { loss, jitter, ingress: ingress.filter(|_| inner.contains(&to)), ..plain },
                 false => Link {
                     limit: Limit::Packets(Packets::new(limit)),
                     pooled: pooled && (role != Role::Wan || wan_pooled),
@@ -99,10 +107,9 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     for one in 0..homes.len() {
         for other in one + 1..homes.len() {
             let switches = [one, other].map(|home| count + u32::try_from(home).expect("few"));
-            let first = |home: usize| home == 0 || homes[home - 1] != homes[home];
             if homes[one] == homes[other] {
                 join(switches[0], switches[1], Role::Fabric, fast, [Span::from_us(5); 2], 0);
-            } else if first(one) && first(other) {
+            } else if is_border(one) && is_border(other) {
                 let there = Span::from_us(dice.one_of(&[200, 1_000, 3_000]));
                 let back = if equal { there } else { Span::from_us(dice.one_of(&[200, 700, 5_000])) };
                 join(switches[0], switches[1], Role::Wan, wan.0, [there, back], wan.1);

@@ -363,7 +363,9 @@ impl Emulator {
                 }
                 Event::Sampled { link, feedback, packet } => self.tell(at, link, feedback, packet),
                 Event::Due(_) => unreachable!("nothing is armed in the network"),
-                Event::Entering { .. } | Event::Crossed { .. } => unreachable!("plans with bridges are refused"),
+                Event::Entering { .. } | Event::Crossed { .. } | Event::Left { .. } => {
+                    unreachable!("plans with bridges, and with ports that can be paused, are refused")
+                }
             }
         }
     }

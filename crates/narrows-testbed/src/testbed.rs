@@ -142,6 +142,13 @@ pub enum TestbedError {
         /// Of the first one.
         port: String,
     },
+    /// The plan's switches count by ingress or pause links, which the emulated network does not: the kernel's queues would have to
+    /// stop.
+    #[error("link {link} has `buffering = \"input\"` or `pfc`, which live runs do not have as yet")]
+    FlowControl {
+        /// Of the first one.
+        link: String,
+    },
     /// The plan joins routers by a bridge, which the emulated network has not.
     #[error("link {link} has a bridge, and live runs have none as yet")]
     Bridge {
@@ -285,6 +292,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     }
     if let Some(link) = plan.network.links.iter().find(|link| link.scheduler.is_some()) {
         return Err(TestbedError::Classes { port: link.name.clone() });
+    }
+    if let Some(link) = plan.network.links.iter().find(|link| link.ingress.is_some() || link.pauses.is_some()) {
+        return Err(TestbedError::FlowControl { link: link.name.clone() });
     }
     if let Some(link) = plan.network.links.iter().find(|link| link.bridge.is_some()) {
         return Err(TestbedError::Bridge { link: link.name.clone() });

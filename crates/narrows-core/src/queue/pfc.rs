@@ -27,6 +27,9 @@ pub struct Thresholds {
     pub xoff: Bytes,
     /// At or below this they are resumed; at most `xoff`.
     pub xon: Bytes,
+    /// Whether it is known that packets may be lost: there need not be headroom for all that may come.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
+    pub may_lose: bool,
 }
 
 /// How long a pause frame of the longest time pauses a link of this rate.
@@ -77,7 +80,14 @@ pub enum Ask {
 impl Ingress {
     /// Empty memory with this limit, in bytes, over all priorities; without `thresholds` it pauses nobody by itself.
     pub const fn new(limit: Limit, thresholds: Option<Thresholds>) -> Ingress {
-        Ingress { limit, thresholds, all: Bytes::ZERO, held: [Bytes::ZERO; PRIORITIES], claims: [0; PRIORITIES], over: 0 }
+        Ingress {
+            limit,
+            thresholds,
+            all: Bytes::ZERO,
+            held: [Bytes::ZERO; PRIORITIES],
+            claims: [0; PRIORITIES],
+            over: 0,
+        }
     }
 
     /// Whether a packet of this size may come in, and brings no frame about.
@@ -159,14 +169,17 @@ mod tests {
 
     #[test]
     fn it_pauses_beyond_the_one_threshold_and_resumes_at_the_other() {
-        let thresholds = Thresholds { xoff: bytes(3 * KB), xon: bytes(KB) };
+        let thresholds = Thresholds { xoff: bytes(3 * KB), xon: bytes(KB), may_lose: false };
         let mut ingress = Ingress::new(Limit::Bytes(bytes(5 * KB)), Some(thresholds));
         assert!(ingress.is_calm(3, bytes(3 * KB)) && !ingress.is_calm(3, bytes(3 * KB + 1)));
         assert_eq!([0; 4].map(|_| ingress.take(3, bytes(KB))), [Ask::Nothing, Ask::Nothing, Ask::Nothing, Ask::Pause]);
         assert!(ingress.pauses(3) && !ingress.pauses(2));
         assert_eq!(ingress.take(2, bytes(KB)), Ask::Nothing, "each priority has its own thresholds");
         assert!(!ingress.admits(bytes(1)), "and all of them one memory");
-        assert_eq!([0; 4].map(|_| ingress.give_back(3, bytes(KB))), [Ask::Nothing, Ask::Nothing, Ask::Resume, Ask::Nothing]);
+        assert_eq!(
+            [0; 4].map(|_| ingress.give_back(3, bytes(KB))),
+            [Ask::Nothing, Ask::Nothing, Ask::Resume, Ask::Nothing]
+        );
         assert_eq!(ingress.held(), bytes(KB));
     }
 

@@ -62,7 +62,8 @@ impl Memories {
         let ends: Vec<u32> = graph.links.iter().map(|link| switches[link.to as usize]).collect();
         let of = (graph.links.iter().zip(&ends))
             .map(|(link, &end)| {
-                let pausing = end != NONE && ports[end as usize].iter().any(|&port| graph.links[port as usize].pauses.is_some());
+                let pausing =
+                    end != NONE && ports[end as usize].iter().any(|&port| graph.links[port as usize].pauses.is_some());
                 let plain = || pausing.then(|| Ingress::new(narrows_core::queue::Limit::Unlimited, None));
                 link.ingress.map(|memory| Ingress::new(memory.limit, memory.thresholds)).or_else(plain)
             })

@@ -28,6 +28,10 @@ pub struct LinkClass {
     pub congestion_point: Option<Located<CongestionPoint>>,
     /// How the port serves several classes of traffic; default: one queue.
     pub scheduler: Option<Located<Scheduler>>,
+    /// Where packets count, and `limit` with them; default: `"output"`.
+    pub buffering: Option<Buffering>,
+    /// Whether and when a switch stops who sends to it; default: `"none"`.
+    pub flow_control: Option<Located<FlowControl>>,
     /// Share of packets lost on the wire, independently.
     pub loss: Option<Located<Fraction>>,
     /// Which packets may be lost so; default: `"all"`.
@@ -58,14 +62,58 @@ pub struct Pool {
     pub alpha: Located<Fraction>,
 }
 
+/// Where a switch's packets count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Buffering {
+    /// At the port by which they leave.
+    Output,
+    /// At the link by which they came: virtual output queues, and no limit where they leave.
+    Input,
+}
+
+/// How a switch stops who sends to it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowControl {
+    /// It does not.
+    None,
+    /// Priority flow control, by class of service [802.1Qbb].
+    Pfc(Pfc),
+}
+
+/// The parameters of [`FlowControl::Pfc`]. With `buffering = "input"` they are of what came over one link, else of what
+/// waits at one port, which stops all that fill it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Pfc {
+    /// Beyond this the sender is paused: a size.
+    pub xoff: Located<Quantity<Bytes>>,
+    /// At or below this it is resumed: a size.
+    pub xon: Located<Quantity<Bytes>>,
+    /// Packets may be lost: accept less headroom than what may still come after a pause.
+    #[serde(default)]
+    pub may_lose: bool,
+}
+
 /// How a port serves several classes of traffic: see `service-class` of a traffic.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
     /// It does not: one queue, first in, first out.
     Fifo,
+    /// A class is served while all classes before it are empty or paused.
+    StrictPriority(StrictPriority),
     /// Deficit round robin [Shreedhar 1995].
     Drr(Drr),
+}
+
+/// The parameter of [`Scheduler::StrictPriority`].
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct StrictPriority {
+    /// 2 to 8; class 0 goes first.
+    pub classes: Located<u8>,
 }
 
 /// The parameter of [`Scheduler::Drr`].

@@ -257,11 +257,9 @@ fn classes() {
     let mut all = all_said(&drr.map(with).each_ref().map(|with| (room, with.as_str())));
     let (two, class) = (with("weights = [5, 1]"), |class: &str| format!("service-class = {class}\narrivals"));
     let small = two.replace("}, scheduler", "}, limit = \"1pkt\", scheduler");
-    let sampled = two.replace("alpha = 0.2 }", "alpha = 0.2 }, congestion-point = { qcn = {} }");
     all += &all_said(&[
         (room, &small),
         ("size = \"4MB\", alpha = 0.2 } }", &format!("size = \"10KB\", {two}")),
-        (room, &sampled),
         (room, "alpha = 0.2 }, scheduler = \"wfq\" }"),
         ("arrivals", &class("8")),
         ("arrivals", &class("-1")),
@@ -270,6 +268,63 @@ fn classes() {
     let third = RIGHT.replacen(room, &two, 1).replacen("arrivals", &class("2"), 1);
     let _ = writeln!(all, "{}", refused(&third));
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn flow_control() {
+    let text = r#"
+[topology.star]
+hosts = 3
+fabric = { rate = "10Gbps", delay = "500ns", limit = "102400B", buffering = "input", flow-control = { pfc = { xoff = "96KB", xon = "80KB" } } }
+[[traffic]]
+flows = { list = [{ from = "h1", to = "h3", size = "1MB" }] }
+[[arm]]
+name = "a"
+cc = "newreno"
+[run]
+end = "1s"
+"#;
+    let graph = &plans(text)[0].network;
+    for link in &graph.links {
+        assert_eq!(link.limit, narrows_core::queue::Limit::Unlimited, "{}", link.name);
+        assert_eq!(link.ingress.is_some(), link.role == narrows_plan::Role::Host, "{}", link.name);
+    }
+    let output = text.replace("buffering = \"input\", ", "").replace("102400B", "120KB");
+    let graph = &plans(&output)[0].network;
+    assert!(graph.links.iter().all(|link| link.pauses.is_some() == (link.role == narrows_plan::Role::Edge)));
+    let ring = r#"
+[topology.graph]
+switches = [{ name = "s1" }, { name = "s2" }, { name = "s3" }, { name = "s4" }, { name = "s5" }]
+hosts = [{ name = "a", switch = "s1" }, { name = "b", switch = "s2" }, { name = "c", switch = "s3" }, { name = "d", switch = "s4" }, { name = "e", switch = "s5" }]
+links = [{ ends = ["s1", "s2"] }, { ends = ["s2", "s3"] }, { ends = ["s3", "s4"] }, { ends = ["s4", "s5"] }, { ends = ["s5", "s1"] }]
+fabric = { limit = "200KB", buffering = "input", flow-control = { pfc = { xoff = "96KB", xon = "80KB" } } }
+[[traffic]]
+flows = { list = [{ from = "a", to = "c", size = "1MB" }] }
+[[arm]]
+name = "a"
+cc = "newreno"
+[run]
+end = "1s"
+"#;
+    let line = ring.replace(", { ends = [\"s5\", \"s1\"] }", "");
+    assert_eq!(plans(&line).len(), 1, "a line has no cycle");
+    let mut all = all_refused(
+        text,
+        &[
+            ("xoff = \"96KB\"", "xoff = \"97KB\""),
+            ("xoff = \"96KB\"", "xoff = \"1KB\""),
+            ("xon = \"80KB\"", "xon = \"97KB\""),
+            ("102400B", "60pkt"),
+            ("buffering = \"input\"", "buffering = \"both\""),
+            ("{ pfc = {", "{ pause = {"),
+            ("buffering = \"input\", ", ""),
+            ("limit = \"102400B\", buffering = \"input\", ", ""),
+        ],
+    );
+    let _ = writeln!(all, "{}", refused(ring));
+    insta::assert_snapshot!(all);
+    let known = text.replace("xoff = \"96KB\", xon = \"80KB\"", "xoff = \"97KB\", xon = \"80KB\", may-lose = true");
+    assert_eq!(plans(&known).len(), 1);
 }
 
 #[test]
@@ -306,7 +361,7 @@ end = "1s"
             ("loss-of = \"data\"", "loss-of = \"syn\""),
             ("edge = { ", "edge = { bridge = { dcib = {} }, "),
             ("forward = {}", "forward = { bridge = \"none\" }"),
-            ("edge = { ", "edge = { scheduler = { drr = { weights = [1, 1] } }, "),
+            ("dcib = {} }", "dcib = {} }, scheduler = { drr = { weights = [1, 1] } }"),
         ]
     ));
 }

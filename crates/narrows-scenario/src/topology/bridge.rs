@@ -47,12 +47,13 @@ pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
             let sentence = format!("`{}` has a bridge in one direction only", link.name);
             return refuse(sentence, "write it in `both`: its acknowledgements go the other way");
         }
-        if let Some(port) = graph.links.iter().find(|link| link.scheduler.is_some()) {
-            let sentence = format!(
-                "`{}` has a bridge and `{}` serves several classes: one network cannot have both yet",
-                link.name, port.name
+        if link.scheduler.is_some() || link.pauses.is_some() || link.ingress.is_some() {
+            let sentence =
+                format!("`{}` has a bridge, whose port is a plain FIFO, and a scheduler or flow control", link.name);
+            return refuse(
+                sentence,
+                "set `scheduler = \"fifo\"` and `flow-control = \"none\"` there, or `bridge = \"none\"`",
             );
-            return refuse(sentence, "set `scheduler = \"fifo\"`, or `bridge = \"none\"`");
         }
     }
     Ok(())

@@ -18,7 +18,9 @@ impl Simulation<'_> {
             }
             Event::Dropped { packet } => self.note_dropped(packet),
             Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
-            Event::Arrival { .. } | Event::Due(_) => unreachable!("they come from the agenda alone"),
+            Event::Arrival { .. } | Event::Left { .. } | Event::Due(_) => {
+                unreachable!("they come from the agenda alone")
+            }
         }
     }
 

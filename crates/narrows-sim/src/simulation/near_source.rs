@@ -16,10 +16,7 @@ impl Simulation<'_> {
 
     /// The host that sent a packet; `None` if its end of the connection is gone, or lives in another part.
     fn sender_of(&mut self, packet: Packet) -> Option<u32> {
-        let side = match Side::on(packet.destination(), packet.connection) {
-            Side::Opener => Side::Other,
-            Side::Other => Side::Opener,
-        };
+        let side = Side::on(packet.destination(), packet.connection).other();
         let slot = self.connections.slot(packet.connection, side)?;
         Some(self.connections.end(slot).place.host)
     }

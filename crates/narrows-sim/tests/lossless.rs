@@ -1,0 +1,109 @@
+//! Priority flow control from an experiment's text to the results: nothing is lost, whatever comes at once.
+#![allow(missing_docs, reason = "tests")]
+
+#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
+mod plans;
+
+use narrows_core::queue::pfc::headroom;
+use narrows_core::units::{Bytes, Rate, Span};
+use narrows_plan::Plan;
+use narrows_results::Results;
+use plans::run;
+use proptest::prelude::*;
+
+fn plan(text: &str) -> Plan {
+    narrows_scenario::load_str(text, &Default::default(), &Default::default())
+        .unwrap_or_else(|error| panic!("{}\n{text}", error.render()))
+        .plans
+        .remove(0)
+}
+
+/// So many hosts on a switch send at once to one.
+fn incast(senders: u32, size: &str, fabric: &str) -> Plan {
+    plan(&format!(
+        "[topology.star]\nhosts = {}\nfabric = {{ rate = \"10Gbps\", delay = \"500ns\", {fabric} }}\n\
+         host = {{ stack-delay = {{ tx = \"9500ns\", rx = \"24us\" }} }}\n\
+         [[traffic]]\nincast = {{ clients = \"h{}\", servers = \"h*\", count = {senders}, response = \"{size}\", repeats = 1 }}\n\
+         [[arm]]\nname = \"A\"\ncc = \"newreno\"\n[run]\nend = \"100ms\"\ndrain = \"5s\"\n",
+        senders + 1,
+        senders + 1,
+    ))
+}
+
+fn dropped(results: &Results) -> u64 {
+    results
+        .ports
+        .iter()
+        .map(|port| port.dropped_limit_packets + port.dropped_pool_packets + port.dropped_aqm_packets)
+        .sum()
+}
+
+const INPUT: &str =
+    "limit = \"103KB\", buffering = \"input\", flow-control = { pfc = { xoff = \"97KB\", xon = \"80KB\" } }";
+const OUTPUT: &str = "limit = \"400KB\", flow-control = { pfc = { xoff = \"97KB\", xon = \"80KB\" } }";
+
+#[test]
+fn what_overflows_without_flow_control_is_paused_with_it() {
+    for pausing in [INPUT, OUTPUT] {
+        let results = run(&incast(32, "256KB", pausing), 1);
+        assert_eq!(dropped(&results), 0, "{pausing}");
+        assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some()));
+        let (paused, frames) = results.ports.iter().fold((0, 0), |(paused, frames), port| {
+            (paused + u64::from(port.paused_ns > 0), frames + port.pause_frames)
+        });
+        assert!(paused > 0 && frames > 1, "{paused} ports were paused by {frames} frames");
+        // Whoever is paused sends nothing, and the line to the client is never idle: 32 responses one after the other, with the
+        // request's way and the slow starts before.
+        let last = results.requests[0].completion_ns.unwrap();
+        let line = 32 * 256_000 * 1_538 / 1_448 * 8 / 10;
+        assert!((line..line + 600_000).contains(&last), "{last} of {line}");
+        let plain = run(&incast(32, "256KB", "limit = \"103KB\""), 1);
+        assert!(dropped(&plain) > 0);
+        assert!(plain.requests[0].completion_ns.unwrap() > last + 1_000_000, "timeouts cost more");
+    }
+}
+
+#[test]
+fn nobody_is_paused_where_memory_suffices() {
+    let results = run(&incast(1, "1MB", INPUT), 1);
+    assert_eq!(dropped(&results), 0);
+    assert!(results.ports.iter().all(|port| port.paused_ns == 0 && port.pause_frames == 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    /// With just the headroom that is computed: every rate, delay and stack, several switches in a row, and fan-in.
+    #[test]
+    fn no_packet_is_lost_with_the_computed_headroom(
+        rate in prop_oneof![Just(1u64), Just(10), Just(40), Just(100)],
+        delay in prop_oneof![Just(0u64), 1u64..3_000],
+        (tx, rx) in (0u64..30_000, 0u64..30_000),
+        xoff in 3_000u64..60_000,
+        share in 0u64..=100,
+        hosts in 1u32..5,
+        (leaves, spines) in (2u32..5, 1u32..3),
+        size in 10_000u64..400_000,
+        seed in 0u64..1_000,
+    ) {
+        let needed = headroom(Rate::from_gbps(rate), Span::from_ns(delay), Bytes::new(1_500)).get();
+        let (limit, xon) = (xoff + needed, xoff * share / 100);
+        let class = format!(
+            "rate = \"{rate}Gbps\", delay = \"{delay}ns\", limit = \"{limit}B\", buffering = \"input\", \
+             flow-control = {{ pfc = {{ xoff = \"{xoff}B\", xon = \"{xon}B\" }} }}"
+        );
+        let plan = plan(&format!(
+            "[topology.leaf-spine]\nleaves = {leaves}\nspines = {spines}\nhosts-per-leaf = {hosts}\nfabric = {{ {class} }}\n\
+             edge = {{ {class} }}\nhost = {{ stack-delay = {{ tx = \"{tx}ns\", rx = \"{rx}ns\", jitter = \"3us\" }} }}\n\
+             [[traffic]]\nincast = {{ clients = \"l1-1\", servers = \"l*\", response = \"{size}B\", repeats = 2 }}\n\
+             [[traffic]]\nall-to-all = {{ hosts = \"l*\", size = \"{}B\" }}\n\
+             [[arm]]\nname = \"A\"\ncc = \"cubic\"\n[run]\nend = \"50ms\"\ndrain = \"20s\"\n",
+            size / 3 + 1,
+        ));
+        let results = run(&plan, seed);
+        prop_assert_eq!(dropped(&results), 0);
+        prop_assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some()), "nothing stands still");
+        let again = run(&plan, seed);
+        prop_assert_eq!(format!("{:?}", results.flows), format!("{:?}", again.flows));
+    }
+}
