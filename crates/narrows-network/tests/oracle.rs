@@ -190,8 +190,8 @@ impl Port {
             (true, false) => self.paused_for += now - self.paused_since,
             _ => {}
         }
-        for queue in 0..queues {
-            match (before[queue], self.is_paused(queue)) {
+        for (queue, was_paused) in before.into_iter().enumerate() {
+            match (was_paused, self.is_paused(queue)) {
                 (false, true) => {
                     self.given &= self.turns.front() != Some(&queue);
                     self.turns.retain(|&other| other != queue);
@@ -675,7 +675,7 @@ fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 link.ingress = wire.ingress.filter(|_| ports == Ports::Pausable && to_switch);
                 if ports == Ports::Pausable && !(of_switch && to_switch) {
                     link.stack = Span::from_ps(wire.stack);
-                    link.delay = link.delay + link.stack;
+                    link.delay += link.stack;
                 }
                 link.pauses = wire.pauses.filter(|_| ports == Ports::Pausable && of_switch);
             }
