@@ -365,7 +365,7 @@ impl<P: Payload> Network<P> {
     }
 
     /// A port of which the end of a service is told, or a pause that is asked for again, is due.
-    #[inline(never)]
+    #[cold]
     fn serve(&mut self, now: Time, entity: Entity) -> Option<Event<P>> {
         let link = entity.slot() >> 1;
         if entity == Entity::service(link) {
@@ -470,11 +470,12 @@ impl<P: Payload> Network<P> {
             if let Some(first) = arrived.next {
                 self.agenda.arm_link(link, first);
             }
-            if arrived.special {
-                match self.arrive_specially(now, link, &arrived) {
-                    Special::No => {}
-                    Special::Done => continue,
-                    Special::Event(event) => return Some((now, event)),
+            if arrived.special
+                && let Some(outcome) = self.arrive_specially(now, link, &arrived)
+            {
+                match outcome {
+                    Some(event) => return Some((now, event)),
+                    None => continue,
                 }
             }
             match arrived.far_end {
@@ -516,9 +517,10 @@ impl<P: Payload> Network<P> {
         }
     }
 
-    /// A packet at the far end of a wire that may lose it, of a bridge, or of a served port.
-    #[inline(never)]
-    fn arrive_specially(&mut self, now: Time, link: u32, arrived: &Arrived) -> Special<P> {
+    /// A packet at the far end of a wire that may lose it, of a bridge, or of a served port: `None` if it goes on as others do,
+    /// else what the driver hears, if it hears of anything.
+    #[cold]
+    fn arrive_specially(&mut self, now: Time, link: u32, arrived: &Arrived) -> Option<Option<Event<P>>> {
         let packet = *self.ports.packet(arrived);
         if let Some((priority, time)) = packet.as_pause() {
             let paused = self.reverses[self.ports.link_of(link) as usize];
@@ -526,18 +528,18 @@ impl<P: Payload> Network<P> {
                 self.agenda.arm_link(paused, first);
             }
             self.follow_served(now);
-            return Special::Done;
+            return Some(None);
         }
         if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
-            let FarEnd::Switch(switch) = arrived.far_end else { return Special::No };
+            let FarEnd::Switch(switch) = arrived.far_end else { return None };
             self.notify_from(now, switch, packet);
-            return Special::Done;
+            return Some(None);
         }
         if self.ports.loses(link, &packet) {
-            return Special::Event(Event::Dropped { packet });
+            return Some(Some(Event::Dropped { packet }));
         }
         let link = self.ports.link_of(link);
-        if self.detour(link) == BRIDGED { Special::Event(Event::Crossed { link, packet }) } else { Special::No }
+        (self.detour(link) == BRIDGED).then_some(Some(Event::Crossed { link, packet }))
     }
 
     /// When something is due next: [`Network::next`] has no event before. `None` if nothing is due ever. There need not be an
@@ -591,16 +593,6 @@ impl<P: Payload> Network<P> {
     pub fn events(&self) -> u64 {
         self.events
     }
-}
-
-/// What comes of a packet at the far end of a link that is not plain.
-enum Special<P> {
-    /// It goes on as others do.
-    No,
-    /// It has been handled.
-    Done,
-    /// The driver handles it.
-    Event(Event<P>),
 }
 
 /// What [`Network::detours`] says of a whole network.

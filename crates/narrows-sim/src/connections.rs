@@ -78,6 +78,9 @@ pub(crate) struct Place {
     pub(crate) service_class: u8,
 }
 
+/// The departure of a packet that nobody knows yet: a time when something is waited for, and after every run.
+pub(crate) const UNTOLD: Time = Time::from_ps(Time::NEVER.as_ps() - 1);
+
 /// One end of a connection on its host.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
@@ -92,7 +95,7 @@ pub(crate) struct End {
     /// that it awaits. An opener that awaits nothing hears of none.
     pub(crate) latest: u32,
     /// What of this connection waits in the host's port: departures and IP bytes. Where a port tells of departures they are
-    /// [`Time::NEVER`] until it does.
+    /// [`UNTOLD`] until it does.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
     /// What the agenda was last told, to tell it only of changes.
@@ -114,7 +117,7 @@ impl End {
 
     /// The port tells that the first data packet of which it had not has left.
     pub(crate) fn note_left(&mut self, now: Time) {
-        if let Some((departure, _)) = self.waiting.iter_mut().find(|(departure, _)| *departure == Time::NEVER) {
+        if let Some((departure, _)) = self.waiting.iter_mut().find(|(departure, _)| *departure == UNTOLD) {
             *departure = now;
         }
     }

@@ -31,7 +31,7 @@ use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use choice::Choice;
 
 use crate::bridges::Bridges;
-use crate::connections::{Connections, Current, End, MAX_HOSTS, MAX_PER_HOST, Place, Side, opener};
+use crate::connections::{Connections, Current, End, MAX_HOSTS, MAX_PER_HOST, Place, Side, UNTOLD, opener};
 use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
@@ -540,7 +540,7 @@ fn transmit(
     network: &mut Network<Packet>,
     pool: &mut SidePool,
 ) -> bool {
-    let (mut room_at, mut is_full) = (Time::NEVER, false);
+    let mut room_at = Time::NEVER;
     loop {
         let waiting = end.waiting(now);
         let full_until = if end.endpoint.is_small_queue(waiting, stack) {
@@ -550,7 +550,7 @@ fn transmit(
         };
         let room = full_until <= now;
         if !room {
-            (room_at, is_full) = (full_until, true);
+            room_at = full_until;
         }
         let mut segment = Segment::default();
         if !end.endpoint.poll_into(&mut segment, now, room, stack) {
@@ -559,7 +559,7 @@ fn transmit(
         let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
         match network.offer(now, end.place.port, packet) {
             Offered::Accepted { departure, .. } if segment.length > 0 => {
-                end.note_waiting(departure, packet.ip_bytes());
+                end.note_waiting(departure.min(UNTOLD), packet.ip_bytes());
             }
             Offered::Accepted { .. } => {}
             Offered::Dropped(_) => {
@@ -578,7 +578,7 @@ fn transmit(
         network.arm(Entity::timer(id(end), slot << 1), timer);
     }
     // While the port is full the sender is not asked, and what it said of pacing may be of the past.
-    let pacing = if is_full { room_at } else { end.endpoint.pacing_deadline() };
+    let pacing = if room_at == Time::NEVER { end.endpoint.pacing_deadline() } else { room_at };
     if pacing != end.armed_pacing {
         end.armed_pacing = pacing;
         network.arm(Entity::timer(id(end) | 1, slot << 1 | 1), pacing);
