@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -12,7 +12,7 @@ from narrows.errors import bad_input
 from narrows.measures.bottleneck import of_same_queue
 from narrows.measures.named import MEASURES as KNOWN
 from narrows.measures.named import value_if_any
-from narrows.measures.stats import estimate, paired, paired_ratio
+from narrows.measures.stats import ENOUGH_SEEDS, estimate, paired, paired_ratio
 from narrows.results import mixed_versions, repeated_seeds
 from narrows.runs import validity
 from narrows.tables import Tabular
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts")
 """Of flows without a size and of requests, where there are any."""
 MEASURES: Final = ("fct_small_mean", "fct_small_p99", "fct_large_mean", "fct_mean", *TRANSFERS, "loss_dc", "loss_wan")
+
+_NOT_SHOWN: Final = ("ratio", "common_seeds")
+"""Fields of a row that a table has in other columns, or a notice tells."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Row:
     """Both over the seeds that both have."""
     ratio: Estimate | None
     """other / base within a seed. Seeds that repeat another's results on both sides count as one."""
+    common_seeds: int
+    """Seeds that both have. The ratio is over fewer where the base is 0 in some."""
 
 
 class Comparison(Tabular):
@@ -62,6 +67,7 @@ class Comparison(Tabular):
         told = [
             mixed_versions(results),
             *(text for one in results for text in _notices(one, others if one is first else [first])),
+            *map(_fewer_seeds, self.rows),
         ]
         self.notices = tuple(dict.fromkeys(filter(None, told)))
         """What whoever reads the numbers has to know."""
@@ -71,7 +77,10 @@ class Comparison(Tabular):
     @property
     def heading(self) -> str:
         """How the table is to be read, and the notices."""
-        own = "Means and ratios within a seed, over the common seeds; below 5 seeds intervals are smallest to largest."
+        own = (
+            "Ratios are the mean of the per-seed ratios over seeds that both have; "
+            f"with fewer than {ENOUGH_SEEDS} seeds: min–max."
+        )
         return "\n".join([own, *(f"{text}; they are left out" for text in self.left_out), *self.notices])
 
     @property
@@ -83,9 +92,18 @@ class Comparison(Tabular):
 def row_fields(row: Row) -> dict[str, object]:
     """A row as plain values: `measure`, `unit`, `base`, `other`, their means, `ratio` and its interval."""
     ratio = row.ratio
-    fields: dict[str, object] = {name: value for name, value in vars(row).items() if name != "ratio"}
+    fields: dict[str, object] = {name: value for name, value in vars(row).items() if name not in _NOT_SHOWN}
     interval = {"low": ratio.low, "high": ratio.high, "interval": ratio.kind, "seeds": ratio.seeds} if ratio else {}
     return fields | {"ratio": ratio.mean if ratio else None, **interval}
+
+
+def _fewer_seeds(row: Row) -> str:
+    """A sentence where the ratio is not over all common seeds; else nothing."""
+    ratio = row.ratio
+    if ratio is None or ratio.seeds == row.common_seeds:
+        return ""
+    pair = f"{row.other} over {row.base}"
+    return f"{row.measure}: the ratio {pair} is over {ratio.seeds} of {row.common_seeds} seeds, where {row.base} is not 0"
 
 
 def within(results: Results) -> list[Row]:
@@ -149,5 +167,9 @@ def _pair(one: Results, case: str, label: str, other: Results, other_case: str, 
         if first is None or second is None:
             continue  # no seed has it on both sides
         unit = KNOWN[name].unit if name in KNOWN else "ms"
-        found.append(Row(name, unit, label, other_label, first.mean, second.mean, paired_ratio(against, base)))
+        ratio = paired_ratio(against, base)
+        if ratio is not None:
+            # No measure here is negative, nor can its ratio be; the interval of the t distribution is symmetric.
+            ratio = replace(ratio, low=max(0.0, ratio.low))
+        found.append(Row(name, unit, label, other_label, first.mean, second.mean, ratio, len(base)))
     return found

@@ -1,9 +1,11 @@
 import math
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from narrows import comparison
 from narrows.measures.stats import estimate, estimate_of_all, paired_difference, paired_ratio, t_quantile
 
 
@@ -41,6 +43,31 @@ def test_ratios_and_differences_are_within_seeds():
 
 def test_a_zero_denominator_gives_no_ratio():
     assert paired_ratio({1: 2.0}, {1: 0.0}) is None
+
+
+def compared(monkeypatch, base, other):
+    """A comparison in which two schemes lost so much, by seed."""
+    losses = {"first": dict(enumerate(base, 1)), "second": dict(enumerate(other, 1))}
+    monkeypatch.setattr(comparison, "MEASURES", ("loss_dc",))
+    monkeypatch.setattr(comparison, "value_if_any", lambda frames, name, cases: losses[cases[0]])
+    monkeypatch.setattr(comparison, "of_same_queue", lambda *sides: {})
+    entry = SimpleNamespace(identifier="two", seeds=(1, 2, 3), parts=())
+    frames = SimpleNamespace(cases=["first", "second"])
+    return comparison.Comparison([SimpleNamespace(frames=frames, entry=entry, repeated={}, manifests=[], notices=())])
+
+
+def test_a_comparison_says_over_how_many_seeds_a_ratio_is_if_not_over_all(monkeypatch):
+    found = compared(monkeypatch, base=(0.0, 2.0, 0.0), other=(1.0, 4.0, 5.0))
+    assert found.notices == ("loss_dc: the ratio second over first is over 1 of 3 seeds, where first is not 0",)
+    assert found.notices[0] in repr(found)
+    assert compared(monkeypatch, base=(1.0, 2.0, 3.0), other=(1.0, 4.0, 5.0)).notices == ()
+    assert compared(monkeypatch, base=(0.0, 0.0, 0.0), other=(1.0, 4.0, 5.0)).notices == (), "it has no ratio"
+
+
+def test_the_interval_of_a_compared_ratio_begins_at_zero_or_above(monkeypatch):
+    found = compared(monkeypatch, base=(1.0,) * 6, other=(0.0, 0.0, 0.0, 0.0, 0.0, 9.0))
+    assert (found.rows[0].ratio.kind, found.rows[0].ratio.low) == ("t95", 0.0)
+    assert paired_ratio({seed: 9.0 * (seed == 1) for seed in range(6)}, dict.fromkeys(range(6), 1.0)).low < 0
 
 
 def test_infinities_keep_their_sign():
