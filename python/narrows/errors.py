@@ -4,6 +4,9 @@
 class BadInput(ValueError):
     """The user's file, option or folder is wrong; the message is the whole rendered error."""
 
+    for_command: str = ""
+    """The message in the terms of the command line, if they differ."""
+
 
 class EnvironmentLacks(RuntimeError):
     """Something must be installed or changed on this machine first."""

@@ -25,7 +25,7 @@ def codes() -> Iterator[None]:
     try:
         yield
     except BadInput as error:
-        _leave(str(error), BAD_INPUT)
+        _leave(error.for_command or str(error), BAD_INPUT)
     except EnvironmentLacks as error:
         _leave(f"error: {error}", ENVIRONMENT)
     except RunFailed as error:

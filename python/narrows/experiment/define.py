@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from narrows import native
-from narrows.errors import bad_input
+from narrows.errors import BadInput, bad_input
 from narrows.experiment.given import Given, given
 from narrows.experiment.plans import ABSENT, Pairs, apart, difference_from, plan_from
 from narrows.experiment.seeds import chosen_seeds, seeds_text
@@ -63,10 +63,13 @@ class Experiment(Tabular):
         sets = _pairs(settings)
         self.given = _given(source, sets)
         """The experiment, if it is not a file."""
-        if self.given is None:
-            raw = native.expand(str(source), sets=sets, quick=quick)
-        else:
-            raw = self.given.expand(sets=sets, quick=quick)
+        try:
+            if self.given is None:
+                raw = native.expand(str(source), sets=sets, quick=quick)
+            else:
+                raw = self.given.expand(sets=sets, quick=quick)
+        except BadInput as error:
+            raise _of_settings(error) from None
         self.name = str(raw["name"])
         self.title = str(raw.get("title") or raw["name"])
         own = tuple(int(seed) for seed in raw["seeds"])
@@ -174,6 +177,14 @@ def _pairs(settings: Any) -> Pairs:
     if not (is_list and all(isinstance(it, (list, tuple)) and [*map(_is_text, it)] == [True, True] for it in pairs)):
         raise bad_input(f"settings cannot be {settings!r}", 'give texts, for example settings={"run.end": "20s"}')
     return tuple((key, value) for key, value in pairs)
+
+
+def _of_settings(error: BadInput) -> BadInput:
+    """A mistake in an overridden setting, which the simulator calls `--set`, in terms of the argument."""
+    text = re.sub(r"^--set:\d+:\d+: ", "settings: ", str(error))
+    found = BadInput(text.replace("write --set path=value", 'give settings={"path": "value"}'))
+    found.for_command = str(error)
+    return found
 
 
 def _is_text(value: object) -> bool:
