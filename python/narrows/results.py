@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import warnings
 from collections import Counter
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -111,30 +112,52 @@ class Results(Tabular):
     def measure(self, name: str, *cases: str) -> pl.DataFrame:
         """A named measure (docs/reference/measures.md): `case`, `seed` and `value`, in the measure's unit.
 
+        Cases without a value are left out, for example those with too few flows for a percentile. If no case has one,
+        the table is empty and a `UserWarning` says why.
+
         Args:
-            name: Such as `fct_small_p99`.
+            name: Such as `fct_small_p99`, or one that `compare` shows.
             cases: Cases, or `CASE / TRAFFIC` for the flows of one traffic (default: every case that has a value).
 
         Raises:
             BadInput: There is no such measure, or a case that was named has no value.
         """
-        from narrows.measures.named import MEASURES, NotEvaluable, measure_called, value_by_seed
+        made, reasons = self._measured(name, cases)
+        if made.is_empty():
+            warnings.warn(f"{name} has no value: {'; '.join(reasons)}", stacklevel=2)
+        return made
 
-        if measure_called(name) is None:
-            near = difflib.get_close_matches(name, MEASURES, n=3) or list(MEASURES)[:5]
+    def _measured(self, name: str, cases: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
+        """The measure as a table, and why cases have no value. Raises `BadInput` where one of those named has none."""
+        from narrows.measures.bottleneck import SAME_QUEUE, same_queue_by_seed
+        from narrows.measures.named import MEASURES, NotEvaluable, UnknownScheme, measure_called, value_by_seed
+
+        if measure_called(name) is None and name not in SAME_QUEUE:
+            near = difflib.get_close_matches(name, [*MEASURES, *SAME_QUEUE], n=3) or list(MEASURES)[:5]
             raise bad_input(
                 f"there is no measure called {name}", f"such as {', '.join(near)}; docs/reference/measures.md has all"
             )
         rows: list[tuple[str, int, float]] = []
+        reasons: list[str] = []
         for case in cases or self.frames.cases:
             try:
-                rows += [(case, *pair) for pair in value_by_seed(self.frames, name, (case,)).items()]
+                if name in SAME_QUEUE:
+                    values = same_queue_by_seed(self.frames, name, case)
+                else:
+                    values = value_by_seed(self.frames, name, (case,))
             except NotEvaluable as error:
                 if cases:
-                    raise bad_input(
-                        f"{name} of {case}: {error}", "measure another scheme or configuration, or run longer"
-                    ) from None
-        return pl.DataFrame(rows, schema={"case": pl.String, "seed": pl.UInt64, "value": pl.Float64}, orient="row")
+                    help_text = (
+                        f"there are: {', '.join(self.frames.cases)}"
+                        if isinstance(error, UnknownScheme)
+                        else "measure another scheme or configuration, or run longer"
+                    )
+                    raise bad_input(f"{name} of {case}: {error}", help_text) from None
+                reasons.append(f"{case}: {error}")
+            else:
+                rows += [(case, *pair) for pair in values.items()]
+        schema = {"case": pl.String, "seed": pl.UInt64, "value": pl.Float64}
+        return pl.DataFrame(rows, schema=schema, orient="row"), reasons
 
     def compare(self, *others: Results) -> Comparison:
         """Every scheme against the first; with other results, equal schemes against this one's. Raises `BadInput`."""
@@ -162,7 +185,7 @@ class Results(Tabular):
 
         made = pl.DataFrame({"case": self.frames.cases})
         for name in MEASURES:
-            values = self.measure(name).group_by("case").agg(pl.col("value").mean())
+            values = self._measured(name)[0].group_by("case").agg(pl.col("value").mean())
             unit = getattr(measure_called(name), "unit", "")
             if not values.is_empty():
                 column = f"{name} ({unit})" if unit else name

@@ -146,6 +146,15 @@ def test_arguments_of_a_wrong_kind_are_refused(folder, arguments):
         narrows.Experiment(**{"source": TWO_ARMS, **arguments})
 
 
+def test_a_mistake_in_the_settings_is_told_in_terms_of_the_argument(folder):
+    with pytest.raises(narrows.BadInput, match=r"^settings: unknown key `ned`") as caught:
+        narrows.Experiment(TWO_ARMS, settings={"run.ned": "1s"})
+    assert "--set" not in str(caught.value)
+    with pytest.raises(narrows.BadInput) as caught:
+        narrows.Experiment(TWO_ARMS, settings={"run.end": "1s\n"})
+    assert "--set" not in str(caught.value)
+
+
 def test_a_dict_that_holds_itself_is_refused(folder):
     endless = {}
     endless["name"] = endless
@@ -183,6 +192,19 @@ def test_a_measure_is_a_row_for_each_case_and_seed(made):
         made.measure("fct_smal")
     with pytest.raises(narrows.BadInput, match="request_mean of cubic"):
         made.measure("request_mean", "cubic")
+    with pytest.raises(narrows.BadInput, match=r"no scheme is called gemni\n  help: there are: cubic, gemini"):
+        made.measure("fct_small_mean", "gemni")
+    with pytest.warns(UserWarning, match="request_mean has no value: cubic: .*; gemini: "):
+        assert made.measure("request_mean").is_empty()
+
+
+def test_every_measure_that_a_comparison_shows_can_be_asked_for(made):
+    shown = made.compare().table
+    assert "rtt_mean" in shown["measure"].to_list()
+    for name, mean in shown.select("measure", "other_mean").iter_rows():
+        assert made.measure(name, "gemini")["value"].mean() == pytest.approx(mean)
+    with pytest.raises(narrows.BadInput, match=r"no scheme is called gemni\n  help: there are: cubic, gemini"):
+        made.measure("rtt_mean", "gemni")
 
 
 def test_a_comparison_pairs_seeds(made):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.measures.registry import by_seed
+from narrows.measures.registry import NotEvaluable, UnknownScheme, by_seed
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
@@ -43,6 +43,16 @@ def of_same_queue(one: tuple[Frames, str], other: tuple[Frames, str]) -> dict[st
         for side in sides
     ]
     return {quantity: (found[0][quantity], found[1][quantity]) for quantity in SAME_QUEUE}
+
+
+def same_queue_by_seed(frames: Frames, name: str, case: str) -> BySeed:
+    """One of `SAME_QUEUE` of a case; the port is the one that is watched in the first case. Raises `NotEvaluable`."""
+    if case not in frames.cases:
+        raise UnknownScheme(f"no scheme is called {case}")
+    _, values = of_same_queue((frames, frames.cases[0]), (frames, case))[name]
+    if not values:
+        raise NotEvaluable("no port is sampled" if name.startswith("queue") else "there are no flows")
+    return values
 
 
 def _rtt_ms(frames: Frames) -> BySeed:

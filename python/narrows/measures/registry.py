@@ -85,6 +85,10 @@ def by_seed(table: pl.DataFrame, column: str = "value") -> BySeed:
     return {int(seed): float(value) for seed, value in rows}
 
 
+class UnknownScheme(NotEvaluable):
+    """No scheme or configuration is called so."""
+
+
 def measure_called(name: str) -> Measure | None:
     """The measure of this name, or of one that claims may use for it."""
     return MEASURES.get(ALIASES.get(name, name))
@@ -122,7 +126,7 @@ def _sweep(frames: Frames, arm: str) -> list[str]:
     """The case of this name, or those of a sweep that begin with it."""
     own = [arm] if arm in frames.cases else [case for case in frames.cases if case.startswith(f"{arm} · ")]
     if not own:
-        raise NotEvaluable(f"no scheme is called {arm}")
+        raise UnknownScheme(f"no scheme is called {arm}")
     return own
 
 
@@ -132,7 +136,7 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
         return frames, arm
     case, _, traffic = arm.rpartition(TRAFFIC)
     if case not in frames.cases:
-        raise NotEvaluable(f"no scheme is called {case or arm}")
+        raise UnknownScheme(f"no scheme is called {case or arm}")
     own = pl.col("workload") == traffic
     long, answers = (part.filter(own) for part in (frames.long, frames.answers))
     if not (frames.flows["workload"] == traffic).any() and long.is_empty() and answers.is_empty():

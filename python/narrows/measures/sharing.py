@@ -68,7 +68,7 @@ def jain_all(frames: Frames, arm: str) -> BySeed:
 def time_to_share(frames: Frames, arm: str) -> BySeed:
     """From when flows come or go until all are within 20 % of their shares in one bin; the longest over the changes.
 
-    What does not come to pass before the next change takes for ever.
+    Infinite if that does not happen before the next change.
     """
     return by_seed(convergence(frames, arm).group_by("seed").agg(pl.col("seconds").max()), "seconds")
 
