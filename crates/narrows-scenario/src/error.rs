@@ -25,7 +25,7 @@ impl Problem {
 
     /// Not TOML, or a value of the wrong shape: the sentence is the reader's.
     pub(crate) fn malformed(sentence: impl Into<String>) -> Problem {
-        Problem::new(sentence, "docs/reference/experiment-file.md shows what may stand here")
+        Problem::new(sentence, "docs/reference/experiment-file.md shows what is allowed here")
     }
 
     /// A name that is none of those known: the nearest helps, or else all of them under this heading.
@@ -40,7 +40,7 @@ impl Problem {
     }
 
     pub(crate) fn unknown_key(key: &str, known: Vec<String>) -> Problem {
-        Problem::unlisted(format!("unknown key `{key}`"), key, known, "what may stand here")
+        Problem::unlisted(format!("unknown key `{key}`"), key, known, "allowed here")
     }
 
     /// A name that is none of those known; there may be none, if they would not help.
@@ -48,9 +48,9 @@ impl Problem {
         Problem::unlisted(format!("unknown {what} `{name}`"), name, known, "there are")
     }
 
-    /// A path that leads nowhere: what was reached, and what it does not have.
+    /// A path to no key: what was reached, and what it does not have.
     pub(crate) fn unknown_path(path: &str, what: &str, segment: &str, known: Vec<String>) -> Problem {
-        let sentence = format!("the path `{path}` leads nowhere: {what} has no `{segment}`");
+        let sentence = format!("the path `{path}` does not exist: {what} has no `{segment}`");
         Problem::unlisted(sentence, segment, known, "it has")
     }
 
@@ -62,7 +62,7 @@ impl Problem {
     pub(crate) fn unreadable(path: &Path, kind: ErrorKind) -> Problem {
         let help = match kind {
             ErrorKind::IsADirectory => "give the path of an experiment file",
-            _ => "check the path and the rights",
+            _ => "check the path and the permissions",
         };
         Problem::new(format!("cannot read `{}`: {}", path.display(), reason(kind)), help)
     }
@@ -75,9 +75,9 @@ impl Problem {
         Problem::new(format!("{what} needs exactly one of {}", list(keys)), "write one of them and no other")
     }
 
-    /// A key that another makes meaningless: `beside \`long\``.
+    /// A key that another rules out: `with \`long\``.
     pub(crate) fn not_here(key: &str, place: &str) -> Problem {
-        Problem::new(format!("`{key}` means nothing {place}"), "take it away")
+        Problem::new(format!("`{key}` is not allowed {place}"), "remove it")
     }
 
     pub(crate) fn out_of_range(
@@ -127,6 +127,12 @@ impl Problem {
     /// Two things of one name.
     pub(crate) fn duplicate(what: &str, name: impl Display) -> Problem {
         Problem::new(format!("two {what} are called `{name}`"), "rename one of them")
+    }
+
+    /// No time is left to measure in.
+    pub(crate) fn warmup_too_long(warmup: impl Display, end: impl Display) -> Problem {
+        let sentence = format!("`warmup` ({warmup}) must be below `run.end` ({end})");
+        Problem::new(sentence, "shorten the warm-up, or let the run end later")
     }
 
     pub(crate) fn ends_before_start(what: &str, start: impl Display, end: impl Display) -> Problem {

@@ -495,7 +495,7 @@ fn schedule(file: &File) -> Judged<Schedule> {
     let drain = run.drain.as_ref().map_or(Ok(Span::from_secs(10)), |drain| within("drain", drain, LONGEST))?;
     let warmup = run.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value.0);
     if let (true, Some(at)) = (Time::ZERO + warmup >= end, &run.warmup) {
-        return Err(Problem::ends_before_start("what is measured", warmup, end).at(&at.span));
+        return Err(Problem::warmup_too_long(warmup, end).at(&at.span));
     }
     Ok(Schedule { end, drain, warmup })
 }

@@ -52,7 +52,7 @@ macro_rules! apps {
         /// What says when an entry's flows come.
         const KEYS: &[&str] = &["arrivals", "long", $($key,)* "flows"];
 
-        const BESIDE: &str = concat!("beside ", $("`", $key, "` or ",)* "`flows`, which name their hosts themselves");
+        const WITH_NAMED_HOSTS: &str = concat!("with ", $("`", $key, "` or ",)* "`flows`, which name their hosts themselves");
 
         /// Which applications an entry writes.
         fn apps(written: &WrittenTraffic) -> impl Iterator<Item = bool> {
@@ -173,7 +173,7 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
         ("request", written.request.as_ref().map(|at| &at.span)),
     ];
     if let Some((key, Some(span))) = stray.into_iter().find(|(_, span)| span.is_some()) {
-        return Err(Problem::not_here(key, BESIDE).at(span));
+        return Err(Problem::not_here(key, WITH_NAMED_HOSTS).at(span));
     }
     if let Some(kinds) = app(name, written, scene)? {
         let connections = connections(written, Connections::Persistent { pool: 1 })?;
@@ -288,7 +288,7 @@ fn open(
             let of = poisson.of.as_ref().map(|of| ("of", &of.span));
             let part = poisson.part.as_ref().map(|part| ("part", &part.span));
             if let Some((key, span)) = of.or(part) {
-                return Err(Problem::not_here(key, "beside `rate`").at(span));
+                return Err(Problem::not_here(key, "with `rate`").at(span));
             }
             let Some(interval) = rate.value.0.interval() else {
                 return Err(Problem::zero("the rate of arrivals").at(&rate.span));
@@ -325,7 +325,7 @@ fn bursts(
     scene: &Scene<'_>,
 ) -> Judged<Vec<Open>> {
     if let Some(exact) = written.exact.as_ref().filter(|exact| exact.value) {
-        return Err(Problem::not_here("exact", "beside `log-normal`").at(&exact.span));
+        return Err(Problem::not_here("exact", "with `log-normal`").at(&exact.span));
     }
     let (mean, sigma) = (times.mean.value.0, times.sigma.value.0);
     if mean == Span::ZERO {

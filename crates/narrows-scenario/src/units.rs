@@ -48,7 +48,7 @@ dimensions! {
         ("s", 1_000_000_000_000),
         ("min", 60_000_000_000_000),
     ];
-    Time, Time::from_ps: "a point in time, counted from the run's start", "10s", "a picosecond", Span::UNITS;
+    Time, Time::from_ps: "a time since the start of the run", "10s", "a picosecond", Span::UNITS;
     Rate, Rate::from_bps: "a rate", "10Gbps", "a bit per second", &[
         ("bps", 1),
         ("bit/s", 1),
@@ -165,7 +165,7 @@ impl fmt::Display for UnitError {
         match self.fault {
             Fault::NotANumber => write!(f, "`{text}` is not {what}"),
             Fault::NoUnit => write!(f, "`{text}` has no unit, and {what} is meant"),
-            Fault::WrongUnit => write!(f, "`{text}` has no unit of {what}"),
+            Fault::WrongUnit => write!(f, "`{text}` has a wrong unit, and {what} is meant"),
             Fault::TooFine => write!(f, "`{text}` is finer than {finest}"),
             Fault::TooLarge => write!(f, "`{text}` is more than can be counted"),
         }

@@ -37,7 +37,7 @@ const RATIO: Parameter = Parameter {
     kind: Kind::Real { bits: 32 },
     default: Value::Real(1 << 32),
     range: Some(((1 << 32) / 100 + 1, 1_000 << 32)),
-    about: "the rate of a leaf's hosts over that of its uplinks; means nothing beside `fabric.rate`",
+    about: "the rate of a leaf's hosts over that of its uplinks; not allowed with `fabric.rate`",
 };
 const UPLINK: Parameter = Parameter {
     name: "fabric.rate",
@@ -130,7 +130,7 @@ impl Network for LeafSpine {
             (None, _) => fabric.link.rate = self.uplink_rate(hosts, edge.link.rate, uplinks)?,
             (Some(_), None) => {}
             (Some(rate), Some(_)) => {
-                return Err(Problem::not_here("rate", "in `fabric` beside `oversubscription`").at(&rate.span));
+                return Err(Problem::not_here("rate", "in `fabric` with `oversubscription`").at(&rate.span));
             }
         }
 
@@ -303,8 +303,8 @@ mod tests {
             ),
             (
                 "oversubscription = 2\nfabric = { rate = \"40Gbps\" }",
-                "`rate` means nothing in `fabric` beside `oversubscription`",
-                "take it away",
+                "`rate` is not allowed in `fabric` with `oversubscription`",
+                "remove it",
             ),
             ("oversubscription = 0", "oversubscription is 0, outside 0.01 to 1000", "choose a value"),
             (

@@ -68,7 +68,7 @@ fn class(names: [&'static str; 5], graph: &Graph, link: &Link) -> Vec<Parameter>
     if let Some(pool) = graph.nodes[link.from as usize].pool.filter(|_| link.pooled) {
         let about = "memory that the ports of a switch share";
         keys.push(key(size, Kind::Bytes, Value::Bytes(pool.size), (FULL_PACKET, 1 << 42), about));
-        let about = "a port may hold so many times what is free of it";
+        let about = "dynamic threshold: a port may hold alpha times the free pool";
         let (kind, value) = (Kind::Real { bits: 16 }, Value::Real(pool.alpha.into()));
         keys.push(key(alpha, kind, value, (1, 65_535 << 16), about));
     }

@@ -50,7 +50,7 @@ fn one(flow: &Located<Flow>, scene: &Scene<'_>) -> Judged<FlowStart> {
     let at = flow.at.as_ref().map_or(Time::ZERO, |at| at.value.0);
     let size = flow.size.as_ref().map(positive("a size")).transpose()?;
     if let (Some(_), Some(stop)) = (size, &flow.stop) {
-        return Err(Problem::not_here("stop", "beside `size`").at(&stop.span));
+        return Err(Problem::not_here("stop", "with `size`").at(&stop.span));
     }
     let stop = flow.stop.as_ref().map(|stop| stop.value.0);
     if let (Some(stop), Some(written)) = (stop, &flow.stop)

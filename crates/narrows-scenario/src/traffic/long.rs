@@ -36,7 +36,7 @@ pub(super) fn resolve(
     }
     let size = long.size.as_ref().map(positive("a size")).transpose()?;
     if let (Some(_), Some(stop)) = (size, &long.stop) {
-        return Err(Problem::not_here("stop", "beside `size`").at(&stop.span));
+        return Err(Problem::not_here("stop", "with `size`").at(&stop.span));
     }
     let start = long.start.as_ref().map_or(Time::ZERO, |at| at.value.0);
     let stagger = long.stagger.as_ref().map_or(Span::ZERO, |by| by.value.0);

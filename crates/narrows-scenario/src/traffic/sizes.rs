@@ -7,7 +7,7 @@ use narrows_plan::SizeDistribution;
 pub(crate) const BUILT_IN: &[(&str, &str, &str, &str)] = &[
     (
         "web-search",
-        "Requests and responses of a web search cluster, 1.6 MB on average.",
+        "Requests and responses of a web search cluster, 1.71 MB on average.",
         "[DCTCP §2.2]",
         include_str!("../../data/web-search.cdf"),
     ),

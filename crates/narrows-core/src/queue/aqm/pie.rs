@@ -67,14 +67,14 @@ pub const SPEC: Spec = Spec {
         "target": Kind::Span, Value::Span(Span::from_ms(15)), (Span::from_us(1).as_ps(), Span::from_secs(60).as_ps()),
             "QDELAY_REF: where the queueing delay is held; 15 ms [RFC 8033 App. A]";
         "period": Kind::Span, Value::Span(Span::from_ms(15)), (Span::from_us(10).as_ps(), Span::from_secs(60).as_ps()),
-            "T_UPDATE, between two computations of the probability; 15 ms. With half of it goes half of `alpha`, \
-             and a quarter of `alpha` more of `beta` [RFC 8033 §4.2]";
+            "T_UPDATE, the time between two computations of the probability; 15 ms. To halve it, also halve `alpha` \
+             and raise `beta` by a quarter of `alpha` [RFC 8033 §4.2]";
         "alpha": Kind::Real { bits: GAIN_BITS }, Value::Real(1 << (GAIN_BITS - 3)), (1, 1024 << GAIN_BITS),
             "weight of the delay's distance from `target`, per second; 0.125 [RFC 8033 §4.2]";
         "beta": Kind::Real { bits: GAIN_BITS }, Value::Real(5 << (GAIN_BITS - 2)), (0, 1024 << GAIN_BITS),
             "weight of the delay's change in a `period`, per second; 1.25 [RFC 8033 §4.2]";
         "max-burst": Kind::Span, Value::Span(Span::from_ms(150)), (0, Span::from_secs(60).as_ps()),
-            "MAX_BURST: after idling, everything passes for so long; 150 ms [RFC 8033 §4.4]";
+            "MAX_BURST: how long a burst after an idle period passes without drops or marks; 150 ms [RFC 8033 §4.4]";
         "ecn": Kind::Switch, Value::Switch(true),
             "marks ECN-capable packets instead of dropping them, up to `mark-ecn-threshold`";
         // To the nearest.
@@ -99,7 +99,7 @@ pub struct Config {
     pub alpha: u64,
     /// Weight of the delay's change in a period; the same units.
     pub beta: u64,
-    /// MAX_BURST: after calm, everything passes for so long.
+    /// MAX_BURST: how long a burst after an idle period passes without drops or marks.
     pub max_burst: Span,
     /// Marks ECN-capable packets instead of dropping them, up to `mark_ecn_threshold`.
     pub ecn: bool,
