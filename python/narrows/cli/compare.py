@@ -31,18 +31,24 @@ def compare(
     from narrows.comparison import Comparison, row_fields
 
     with codes():
-        found = Comparison([api.load(name, out=out) for name in runs])
+        loaded = [api.load(name, out=out) for name in runs]
+        found = Comparison(loaded)
+        stands_for = [
+            f"'{name}' stands for {one.entry.identifier}, its only result"
+            for name, one in zip(runs, loaded, strict=True)
+            if name in (one.entry.name, one.entry.file) and one.entry.identifier != one.entry.name
+        ]
         if json:
             for row in found.rows:
                 line(event="comparison", **row_fields(row))
             for text in found.left_out:
                 line(event="left_out", text=text)
-            for text in found.notices:
+            for text in (*stands_for, *found.notices):
                 line(event="notice", text=text)
             return
         OUT.print(_table(found.rows))
         how, *remarks = found.heading.splitlines()
-        for text in remarks:
+        for text in (*stands_for, *remarks):
             OUT.print(f"note: {text}", markup=False, soft_wrap=True)
         OUT.print(f"[dim]{how}[/]", soft_wrap=True)
 
