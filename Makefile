@@ -145,7 +145,7 @@ clean:
 	touch $@
 
 .venv/built: .venv/bin/maturin pyproject.toml $(RUST)
-	@echo 'compiling: about two minutes'
+	@echo 'compiling: some minutes'
 	$(DEVELOP) --release --extras dev
 	touch $@
 

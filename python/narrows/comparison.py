@@ -103,7 +103,9 @@ def _fewer_seeds(row: Row) -> str:
     if ratio is None or ratio.seeds == row.common_seeds:
         return ""
     pair = f"{row.other} over {row.base}"
-    return f"{row.measure}: the ratio {pair} is over {ratio.seeds} of {row.common_seeds} seeds, where {row.base} is not 0"
+    return (
+        f"{row.measure}: the ratio {pair} is over {ratio.seeds} of {row.common_seeds} seeds, where {row.base} is not 0"
+    )
 
 
 def within(results: Results) -> list[Row]:

@@ -15,7 +15,7 @@ MISTAKES = [
     ("between", "betwen", "5:1", "unknown key `betwen`", "did you mean `between`?"),
     (
         'end = "100ms"', "end = 100", "15:7",
-        "`100` has no unit, and a point in time, counted from the run's start is meant",
+        "`100` has no unit, and a time since the start of the run is meant",
         'add a unit, for instance "100s"',
     ),
     ("load = 0.5", "load = 1.7", "6:33", "the load is 1.7, outside 0 to 1", "choose a value from 0 to 1"),
@@ -163,4 +163,7 @@ def test_the_number_of_threads_changes_no_table(real, folder):
 def test_a_run_says_what_it_cost(real, folder):
     (folder / "good.toml").write_text(SMALL)
     done = installed(real, "run", "good.toml")
-    assert re.search(r"packet-hops, \S+ ns of processor time each \(\S+ hold-loop steps\)", done.stdout)
+    assert re.search(
+        r"packet-hops, \S+ ns of processor time each \(\S+ relative to this machine's event-heap benchmark\)",
+        done.stdout,
+    )

@@ -22,7 +22,7 @@ SEEDS_HELP = (
 ERRORS = [
     (
         ("check", "absent.toml"),
-        "absent.toml: cannot read `absent.toml`: there is no such file\nhelp: check the path and the rights\n",
+        "absent.toml: cannot read `absent.toml`: there is no such file\nhelp: check the path and the permissions\n",
     ),
     (
         ("run", "typo.toml"),
@@ -80,14 +80,15 @@ def test_bad_input_is_two_and_printed_as_it_is(two_arms, folder, arguments, mess
 def test_run_then_again_then_report_and_compare(two_arms, folder):
     first = narrows("run", "two.toml")
     assert re.fullmatch(
-        r"two: 4 runs made, 0 were there, in runs; took .*\n"
-        r"1\u202f1\d\d\u202f\d\d\d packet-hops, [\d.]+ ns of processor time each \([\d.]+ hold-loop steps\)\n"
+        r"two: 4 new, 0 reused; results in runs; took .*\n"
+        r"1\u202f1\d\d\u202f\d\d\d packet-hops, [\d.]+ ns of processor time each "
+        r"\([\d.]+ relative to this machine's event-heap benchmark\)\n"
         r"next: narrows report two\n",
         first.stdout,
     ), first.stdout
     assert re.search(r"; took [\d.]+ m?s$", first.stdout, re.MULTILINE)
     assert (first.stderr, first.returncode) == ("", 0)
-    assert narrows("run", "two.toml").stdout.startswith("two: 0 runs made, 4 were there")
+    assert narrows("run", "two.toml").stdout.startswith("two: 0 new, 4 reused")
     assert narrows("report", "two").stdout == "runs/reports/report-two.html\n"
     assert (folder / "runs" / "reports" / "report-two.html").stat().st_size < 8_000_000
     compared = lines(narrows("compare", "two", "--json").stdout)
@@ -148,7 +149,7 @@ def test_a_run_with_a_damaged_manifest_is_made_again(two_arms, folder):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: 2 of 4 runs of 'two' are absent")
     again = narrows("run", "two.toml")
-    assert again.stdout.startswith("two: 2 runs made, 2 were there"), again.stderr
+    assert again.stdout.startswith("two: 2 new, 2 reused"), again.stderr
     assert narrows("report", "two").returncode == 0
 
 
@@ -218,7 +219,7 @@ def test_check_writes_plans_as_narrowsd_takes_them_and_overwrites_none(folder, t
 def test_check_shows_units(two_arms):
     done = narrows("check", "two.toml")
     assert "2 plans × 2 seeds = 4 runs" in done.stdout
-    for words in ("8 hosts", "wan 60 %", "flows, each", "memory", "mark-at=50pkt"):
+    for words in ("8 hosts", "wan 60 %", "flows each", "memory", "mark-at=50pkt"):
         assert words in done.stdout
     assert done.returncode == 0
 
@@ -366,10 +367,16 @@ def test_one_arm_alone_is_compared_with_nothing(two_arms):
         text[: text.index('[[arm]]\nname = "gemini"')].replace('"two"', '"alone"') + text[text.index("[run]") :]
     )
     made = narrows("run", "alone.toml", "--seeds", "1")
-    assert made.stdout.startswith("alone-seeds-1-1: 1 run made, 0 were there"), made.stderr
+    assert made.stdout.startswith("alone-seeds-1-1: 1 new, 0 reused"), made.stderr
     done = narrows("compare", "alone")
     assert done.returncode == 2
     assert done.stderr.startswith("error: only one scheme: nothing to compare it with; give a second result\n")
+
+
+def test_a_comparison_says_which_result_a_name_stands_for(two_arms):
+    assert narrows("run", "two.toml", "--seeds", "1..1").returncode == 0
+    assert "note: 'two' stands for two-seeds-1-1, its only result\n" in narrows("compare", "two").stdout
+    assert "stands for" not in narrows("compare", "two-seeds-1-1").stdout
 
 
 def test_a_folder_is_searched_one_level_deep(folder, two_arms):

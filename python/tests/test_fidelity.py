@@ -357,7 +357,7 @@ def test_worlds_that_are_the_same_are_inside(linux, narrowsd, monkeypatch):
     assert "**1 of 2 scenarios inside, 1 not judged.** Quick runs: " in text
     assert "not run\n<!--" not in text
     again = narrows("linux/one", "--quick")
-    assert again.stdout.count("0 runs made, 4 were there") == 2
+    assert again.stdout.count("0 new, 4 reused") == 2
 
 
 def test_what_the_kernel_lacks_is_said_before_anything_is_simulated(linux, narrowsd, monkeypatch):

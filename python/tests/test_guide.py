@@ -74,7 +74,7 @@ def test_the_experiments_of_the_guide_work_as_they_stand(real, folder):
                 continue
             said.append(said_by(real, *arguments, program=sys.executable if command == "python" else NARROWS))
     everything = "\n".join(said)
-    for words in ("9 runs made", "6 runs made, 3 were there", "fct_small_mean", "jain_long", "utilisation"):
+    for words in ("9 new, 0 reused", "6 new, 3 reused", "fct_small_mean", "jain_long", "utilisation"):
         assert words in everything
     pictures = [folder / "runs" / "figures" / f"cautious-{name}.png" for name in ("against-gemini-quick", "windows")]
     assert all(path.is_file() for path in [*pictures, folder / "runs" / "reports" / "report-windows.html"])

@@ -37,7 +37,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
         if name == "lab.py":
             said.append(said_by(real, name, program=sys.executable))
     everything = "\n".join(said)
-    for words in ("10 runs made", "fct_small_mean", "mean_ms", "office-1"):
+    for words in ("10 new, 0 reused", "fct_small_mean", "mean_ms", "office-1"):
         assert words in everything
     written = ["reports/report-mine.html", "figures/office-fig1.svg", "figures/office-fig1.png"]
     assert all((folder / "runs" / path).is_file() for path in written)

@@ -173,8 +173,8 @@ def test_printed_commands_can_be_given_to_a_shell(folder):
     assert again[3:] == ["--out", out]
     made = api.load(again[2], out=out).entry
     assert shlex.split(made.command) == ["narrows", "run", name, "--set", 'run.end="30ms"', "--out", out]
-    assert ", 0 were there" in said.stdout
-    assert ": 0 runs made" in narrows(*shlex.split(made.command)[1:]).stdout
+    assert ", 0 reused" in said.stdout
+    assert ": 0 new" in narrows(*shlex.split(made.command)[1:]).stdout
     written(folder / name, "name = ")
     (notice,) = api.load(again[2], out=out).notices
     assert narrows(*shlex.split(notice.split("`")[1])[1:]).returncode == 2

@@ -80,7 +80,7 @@ def test_a_text_that_names_a_file_is_kept_with_it(folder, monkeypatch, settings)
     loaded = narrows.load(results.entry.identifier, out="../my runs")
     assert loaded.notices == ()
     done = command(*shlex.split(loaded.entry.command)[1:])
-    assert (done.returncode, ": 0 runs made" in done.stdout) == (0, True)
+    assert (done.returncode, ": 0 new" in done.stdout) == (0, True)
 
 
 @pytest.mark.parametrize(("name", "message"), [

@@ -18,9 +18,9 @@ def said(*plans):
 
 def test_kinds_that_are_alike_share_a_line_and_many_are_told_by_the_first_and_last():
     many = plan(*(kind(f"query/h-{host}", size=2000.0, flows=10) for host in range(1, 46)))
-    assert said(many)["traffic"] == "query/h-1 … query/h-45: mean 2.00 KB, 10 flows, each"
+    assert said(many)["traffic"] == "query/h-1 … query/h-45: mean 2.00 KB, 10 flows each"
     few = plan(*(kind(f"group-{group}", flows=10) for group in range(1, 4)))
-    assert said(few)["traffic"] == "group-1, group-2, group-3: until stopped, 10 flows, each"
+    assert said(few)["traffic"] == "group-1, group-2, group-3: until stopped, 10 flows each"
 
 
 def test_what_is_swept_is_a_range_on_one_line():

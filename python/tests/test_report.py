@@ -183,7 +183,7 @@ def test_it_says_what_was_compared_and_how_it_was_made(page_path):
         narrows.version(),
         "gem-072",
         "99th percentile of the completion time of flows under 100 KB.",
-        "hold-loop steps",
+        "relative to this machine's event-heap benchmark",
         "<dt>simulated</dt><dd>4 s</dd>",
         "%, busiest direction",
         "In the simulator the same version, plan and seed give the same results to the byte.",

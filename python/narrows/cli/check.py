@@ -121,7 +121,7 @@ def _print_tables(experiment: Experiment) -> None:
     for text in experiment.remarks:
         OUT.print(f"\n[yellow]warning:[/] {escape(text)}", soft_wrap=True)
     if own:
-        OUT.print(f"[dim]and {len(own)} parameters of the controllers themselves: narrows cc show NAME[/]")
+        OUT.print(f"[dim]{wording.plural(len(own), 'controller parameter')}: see `narrows cc show NAME`[/]")
 
 
 def _differences(experiment: Experiment) -> Table:

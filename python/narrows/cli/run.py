@@ -153,14 +153,18 @@ def perform(
 def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: float) -> str:
     """What was done, how long it took, and what its runs cost, whenever they were made."""
     made = sum(not item.skipped for item in finished)
-    runs = f"{wording.plural(made, 'run')} made, {len(finished) - made} were there"
-    lines = [f"{handle.identifier}: {runs}, in {out}; took {wording.duration(wall_s)}"]
+    runs = f"{wording.whole(made)} new, {wording.whole(len(finished) - made)} reused"
+    lines = [f"{handle.identifier}: {runs}; results in {out}; took {wording.duration(wall_s)}"]
     costs = cost(finished)
     if costs is not None:
         per_hop, holds, hops = costs
         lines.append(
             f"{wording.number(hops)} packet-hops, {wording.number(per_hop)} ns of processor time each"
-            + (f" ({wording.number(holds)} hold-loop steps)" if holds is not None else "")
+            + (
+                f" ({wording.number(holds)} relative to this machine's event-heap benchmark)"
+                if holds is not None
+                else ""
+            )
         )
     if left_out := validity.left_out([item.manifest for item in finished]):
         lines.append(f"{left_out}; reports leave them out")

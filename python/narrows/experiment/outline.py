@@ -36,7 +36,7 @@ def cost(summaries: Sequence[Mapping[str, Any]], hold_ns: float) -> Pairs:
     return (
         ("packets", _each(summaries, lambda it: f"about {wording.count(_rough(it['packets']), 2)} in a run")),
         ("packet-hops", _each(summaries, lambda it: f"about {wording.count(_rough(it['packet_hops']), 2)} in a run")),
-        ("time", _each(summaries, lambda it: f"about {wording.duration(_rough(seconds(it, hold_ns)))} of a core")),
+        ("time", _each(summaries, lambda it: f"about {wording.duration(_rough(seconds(it, hold_ns)))} of CPU time")),
         ("memory", _each(summaries, lambda it: f"about {wording.size(_rough(it['memory'] + PROCESS_BYTES))}")),
     )
 
@@ -66,7 +66,7 @@ def _traffic(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     lines: dict[str, list[str]] = {}
     for name, own in kinds.items():
         lines.setdefault(_kind(own), []).append(name)
-    made = [f"{_names(names)}: {text}{', each' if len(names) > 1 else ''}" for text, names in lines.items()]
+    made = [f"{_names(names)}: {text}{' each' if len(names) > 1 else ''}" for text, names in lines.items()]
     return [*made[:_MAX_TRAFFIC], *([f"and {len(made) - _MAX_TRAFFIC} more"] if len(made) > _MAX_TRAFFIC else [])]
 
 

@@ -108,7 +108,7 @@ def dc_share_of_losses(frames: Frames, arm: str) -> BySeed:
 measures("", _used, {
     "utilisation_wan": (tables.utilisation, "wan", "Mean utilisation of the WAN ports."),
     "utilisation_wan_busiest": (
-        tables.busiest, "wan", "Utilisation of the WAN port that is used most: the busier of the two directions of a link."
+        tables.busiest, "wan", "Utilisation of the WAN port that is used most: the busier of a link's two directions."
     ),
     "utilisation_fabric": (
         tables.utilisation, "fabric", "Mean utilisation of the ports between ToR and border switches."
