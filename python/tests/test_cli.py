@@ -91,7 +91,9 @@ def test_run_then_again_then_report_and_compare(two_arms, folder):
     assert narrows("run", "two.toml").stdout.startswith("two: 0 new, 4 reused")
     assert narrows("report", "two").stdout == "runs/reports/report-two.html\n"
     assert (folder / "runs" / "reports" / "report-two.html").stat().st_size < 8_000_000
-    compared = lines(narrows("compare", "two", "--json").stdout)
+    told = lines(narrows("compare", "two", "--json").stdout)
+    compared = [item for item in told if item["event"] == "comparison"]
+    assert all("is over 1 of 2 seeds" in item["text"] for item in told if item not in compared)
     assert {item["other"] for item in compared} == {"gemini"}
     small = next(item for item in compared if item["measure"] == "fct_small_mean")
     assert small["ratio"] < 1
