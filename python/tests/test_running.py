@@ -323,11 +323,11 @@ def test_seeds_that_change_nothing_are_compared_with_each_seed_of_others(folder)
         ratio = only / mean if other is fixed else mean / only
         assert (row["seeds"], row["interval"]) == (3, "range")
         assert (row["ratio"], row["low"], row["high"]) == pytest.approx((ratio.mean(), ratio.min(), ratio.max()))
-        (told,) = compared.notices
+        (told,) = [notice for notice in compared.notices if "the ratio" not in notice]
         assert told.startswith("'fixed': seeds 2, 3 gave the same results as seed 1 in every plan: each is paired with")
     again = fixed.compare(fixed)
     assert set(again.table["seeds"].drop_nulls()) == {1}, "no side varies"
-    assert again.notices == (SAME_SEEDS,)
+    assert [notice for notice in again.notices if "the ratio" not in notice] == [SAME_SEEDS]
 
 
 def test_the_worker_ends_with_its_parent(two_arms, folder):

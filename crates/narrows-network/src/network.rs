@@ -130,7 +130,7 @@ pub struct Carried<P> {
 pub struct Network<P> {
     agenda: Agenda,
     ports: Ports<P>,
-    /// By link: the switch whose port it is, by index among switches; [`NONE`] for a host. Empty without lanes.
+    /// By link: the switch whose port it is, by index among switches; [`NONE`] for a host. Empty without congestion points.
     switches: Vec<u32>,
     /// By link: the part that it leads into, if that is another; [`BESIDE_SERVED`] where its node has served ports;
     /// [`BRIDGED`] where it is a bridge; else [`NONE`]. Empty where all are [`NONE`].
@@ -193,7 +193,7 @@ impl<P: Payload> Network<P> {
         };
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
-            switches: near_ends(graph, &ports),
+            switches: near_ends(graph),
             ports,
             detours,
             exports: Vec::new(),
@@ -308,8 +308,8 @@ impl<P: Payload> Network<P> {
     #[inline(never)]
     fn offer_aside(&mut self, now: Time, link: u32, from: u32, detour: u32, packet: P) -> Offered {
         if self.ports.is_served(link) {
-            let (offered, first) = self.ports.enqueue(now, link, from, packet);
-            let offered = self.follow(link, (offered, first));
+            let offered = self.ports.enqueue(now, link, from, packet);
+            let offered = self.follow(link, (offered, None));
             self.follow_served(now);
             return offered;
         }
@@ -341,13 +341,14 @@ impl<P: Payload> Network<P> {
     fn follow_served(&mut self, now: Time) {
         while let Some(frame) = self.ports.take_frame() {
             self.send_frame(now, frame.link, frame.priority, frame.pause);
-            if frame.pause {
+            // Of several priorities the first one's appointment refreshes all.
+            if frame.pause && (0..8).filter(|&priority| self.ports.is_asking(frame.link, priority)).count() == 1 {
                 let (_, again) = self.ports.pause_times(frame.link);
                 self.agenda.arm(Entity::refresh(frame.link), now + again);
             }
         }
-        while let Some((lane, first)) = self.ports.take_first() {
-            self.agenda.arm_link(lane, first);
+        while let Some((link, first)) = self.ports.take_first() {
+            self.agenda.arm_link(link, first);
         }
         while let Some((link, at)) = self.ports.take_wake() {
             self.agenda.arm(Entity::service(link), at);
@@ -361,7 +362,7 @@ impl<P: Payload> Network<P> {
         let back = self.reverses[link as usize];
         self.ports.count_frame(back);
         let offered = self.ports.enqueue_urgent(now, back, frame);
-        self.follow(back, offered);
+        self.follow(back, (offered, None));
     }
 
     /// A port of which the end of a service is told, or a pause that is asked for again, is due.
@@ -369,10 +370,7 @@ impl<P: Payload> Network<P> {
     fn serve(&mut self, now: Time, entity: Entity) -> Option<Event<P>> {
         let link = entity.slot() >> 1;
         if entity == Entity::service(link) {
-            let first = self.ports.serve(now, link);
-            if let Some(first) = first {
-                self.agenda.arm_link(link, first);
-            }
+            self.ports.serve(now, link);
         } else {
             let mut asks = false;
             for priority in (0..8).filter(|&priority| self.ports.is_asking(link, priority)).collect::<Vec<u8>>() {
@@ -415,7 +413,7 @@ impl<P: Payload> Network<P> {
         }
         if self.ports.is_served(onward) {
             let offered = self.ports.enqueue_urgent(now, onward, packet);
-            self.follow(onward, offered);
+            self.follow(onward, (offered, None));
             self.follow_served(now);
             return;
         }
@@ -524,9 +522,7 @@ impl<P: Payload> Network<P> {
         let packet = *self.ports.packet(arrived);
         if let Some((priority, time)) = packet.as_pause() {
             let paused = self.reverses[self.ports.link_of(link) as usize];
-            if let Some(first) = self.ports.pause(now, paused, priority, time) {
-                self.agenda.arm_link(paused, first);
-            }
+            self.ports.pause(now, paused, priority, time);
             self.follow_served(now);
             return Some(None);
         }
@@ -606,9 +602,9 @@ fn detours(graph: &Graph, served: &[bool]) -> Vec<u32> {
     if detours.iter().all(|&detour| detour == NONE) { Vec::new() } else { detours }
 }
 
-/// By link, the switch whose port it is; nothing where no link has a lane.
-fn near_ends(graph: &Graph, ports: &Ports<impl Payload>) -> Vec<u32> {
-    if ports.with_lanes() == ports.len() {
+/// By link, the switch whose port it is; nothing where nothing has a congestion point.
+fn near_ends(graph: &Graph) -> Vec<u32> {
+    if graph.links.iter().all(|link| link.congestion_point.is_none()) {
         return Vec::new();
     }
     let switches = switch_indices(graph);

@@ -256,7 +256,7 @@ pub(crate) struct Ports<P> {
     beside: Vec<u32>,
     /// What the last packet's sample told.
     told: Option<Feedback>,
-    /// Frames to be sent; ports of which the next end is to be told; lanes with a first packet; what has left hosts' ports.
+    /// Frames to be sent; ports of which the next end is to be told; links and lanes with a first packet; what has left hosts' ports.
     frames: VecDeque<Frame>,
     wakes: VecDeque<(u32, Time)>,
     firsts: VecDeque<(u32, First)>,

@@ -6,7 +6,7 @@ mod support;
 use narrows_core::queue::CongestionPointConfig;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Event, Network};
-use narrows_plan::{CongestionPoint, Graph, Scope};
+use narrows_plan::{CongestionPoint, Graph, Scheduler, Scope};
 use support::{Packet, connect, graph};
 
 const GBPS: Rate = Rate::from_gbps(1);
@@ -159,4 +159,38 @@ fn it_goes_on_from_switch_to_switch_and_ends_where_the_site_ends() {
     network.notify(Time::ZERO, u32::try_from(wan).unwrap(), note(1));
     assert_eq!(arrivals(&mut network, 0), [(Time::ZERO + (NOTE + DELAY) * 2, 99)]);
     assert_eq!(network.packet_hops(), 2);
+}
+
+#[test]
+fn served_ports_take_notifications_ahead_of_their_queues() {
+    // With a stack at the hosts, and without: then no wire is beside another.
+    for stack in [Span::from_us(1), Span::ZERO] {
+        let mut graph = star();
+        for link in &mut graph.links {
+            if link.from == 3 {
+                (link.delay, link.stack) = (DELAY + stack, stack);
+                link.scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+            }
+        }
+        let mut network = Network::new(&graph, 1).unwrap();
+        let up = FRAME + DELAY;
+        let link = network.host_link(2);
+        for id in 0..3 {
+            network.offer(Time::ZERO, link, Packet { id, ..Packet::to(0, 1_500) });
+        }
+        let now = Time::ZERO + up + Span::from_us(2);
+        while network.next(now).is_some() {}
+        let note = Packet { id: support::NOTE, ..Packet::to(0, 88) };
+        network.notify(now, TO_1, note);
+        let first = Time::ZERO + up + FRAME;
+        let mut expected = vec![
+            (first + DELAY + stack, 0),
+            (first + NOTE + DELAY, support::NOTE),
+            (first + NOTE + FRAME + DELAY + stack, 1),
+            (first + NOTE + FRAME * 2 + DELAY + stack, 2),
+        ];
+        expected.sort_unstable();
+        assert_eq!(arrivals(&mut network, 0), expected);
+        network.finish(Time::ZERO + Span::from_ms(1));
+    }
 }

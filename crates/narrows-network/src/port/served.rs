@@ -225,8 +225,9 @@ impl<P: Payload> Ports<P> {
         }
     }
 
-    /// A packet arrives at such a port, over the link `from` if it was not offered from outside; as [`offer`](Self::offer).
-    pub(crate) fn enqueue(&mut self, now: Time, link: u32, from: u32, mut packet: P) -> (Offered, Option<First>) {
+    /// A packet arrives at such a port, over the link `from` if it was not offered from outside; as [`offer`](Self::offer), but
+    /// for the agenda, which learns from [`take_first`](Self::take_first).
+    pub(crate) fn enqueue(&mut self, now: Time, link: u32, from: u32, mut packet: P) -> Offered {
         let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
         self.decide(now, link);
         let (ready, of_host) = (ready + self.served(link).stack, self.served(link).of_host);
@@ -240,7 +241,7 @@ impl<P: Payload> Ports<P> {
         self.note(link, size, verdict);
         let marked = match verdict {
             Ok(marked) => marked,
-            Err(reason) => return (Offered::Dropped(reason), None),
+            Err(reason) => return Offered::Dropped(reason),
         };
         if marked {
             packet.mark();
@@ -271,33 +272,29 @@ impl<P: Payload> Ports<P> {
         if is_due {
             self.sample(now, link);
         }
-        let (departure, first) = self.begin_if_free(now, link);
-        (Offered::Accepted { departure: if of_host { Time::NEVER } else { departure }, marked }, first)
+        let departure = self.begin_if_free(now, link);
+        Offered::Accepted { departure: if of_host { Time::NEVER } else { departure }, marked }
     }
 
     /// A packet that is urgent arrives at such a port. It is never refused.
-    pub(crate) fn enqueue_urgent(&mut self, now: Time, link: u32, packet: P) -> (Offered, Option<First>) {
+    pub(crate) fn enqueue_urgent(&mut self, now: Time, link: u32, packet: P) -> Offered {
         self.decide(now, link);
         let index = self.ports[link as usize].served as usize;
         self.store.push(&mut self.served[index].urgent, Record { at: now, packet });
         if self.served[index].lane != NONE {
             self.tell_end(link);
         }
-        let (departure, first) = self.begin_if_free(now, link);
-        (Offered::Accepted { departure, marked: false }, first)
+        Offered::Accepted { departure: self.begin_if_free(now, link), marked: false }
     }
 
-    /// If the port is free, what waits begins to leave now: when it will have left, and for the agenda, if the link was empty.
-    fn begin_if_free(&mut self, now: Time, link: u32) -> (Time, Option<First>) {
+    /// If the port is free, what waits begins to leave now: when it will have left.
+    fn begin_if_free(&mut self, now: Time, link: u32) -> Time {
         if self.is_busy(link) {
-            return (Time::NEVER, None);
+            return Time::NEVER;
         }
-        let was_empty = self.ports[link as usize].ring.len() == 0;
         self.begin(now, link);
         let port = &self.ports[link as usize];
-        let has_begun = port.held_packets > 0;
-        let first = (was_empty && has_begun).then(|| First { at: port.free_at + port.delay, front: port.ring.front() });
-        (if has_begun { port.free_at } else { Time::NEVER }, first)
+        if port.held_packets > 0 { port.free_at } else { Time::NEVER }
     }
 
     /// Law, limit and pool on a packet of a queue: whether it is to be marked, or why it is dropped.
@@ -434,7 +431,11 @@ impl<P: Payload> Ports<P> {
             }
             port.queue_integral += u128::from(size) * u128::from(departure.since(came.max(rules.since)).as_ps());
         }
-        self.store.push(&mut port.ring, Record { at: departure + port.delay, packet });
+        let (first, at) = (port.ring.len() == 0, departure + port.delay);
+        self.store.push(&mut port.ring, Record { at, packet });
+        if first {
+            self.firsts.push_back((link, First { at, front: port.ring.front() }));
+        }
         if self.must_tell(link) {
             self.wakes.push_back((link, departure));
         }
@@ -447,11 +448,10 @@ impl<P: Payload> Ports<P> {
         served.of_host || served.lane != NONE && served.urgent.len() > 0 || self.has_paused(link)
     }
 
-    /// The port is told to pause a priority for so long; a time of zero resumes it. For the agenda, if the link was empty and
-    /// a packet begins.
-    pub(crate) fn pause(&mut self, now: Time, link: u32, priority: u8, time: Span) -> Option<First> {
+    /// The port is told to pause a priority for so long; a time of zero resumes it.
+    pub(crate) fn pause(&mut self, now: Time, link: u32, priority: u8, time: Span) {
         if !self.is_served(link) {
-            return None;
+            return;
         }
         self.decide(now, link);
         let served = self.served(link);
@@ -459,7 +459,7 @@ impl<P: Payload> Ports<P> {
         let bit = 1 << priority;
         let mask = if time == Span::ZERO { served.pauses.mask & !bit } else { served.pauses.mask | bit };
         served.set_pauses(now, mask);
-        self.begin_if_free(now, link).1
+        self.begin_if_free(now, link);
     }
 
     /// Σ size · (now − arrival) over what waits for its turn in a settled port, arrivals before the reset counting from there.
@@ -483,7 +483,7 @@ impl<P: Payload> Ports<P> {
         self.wakes.pop_front()
     }
 
-    /// A lane that has a first packet now: for the agenda.
+    /// A link or lane that was empty and has a first packet now: for the agenda.
     #[inline(always)]
     pub(crate) fn take_first(&mut self) -> Option<(u32, First)> {
         self.firsts.pop_front()
@@ -495,15 +495,10 @@ impl<P: Payload> Ports<P> {
         self.left.pop_front()
     }
 
-    /// The end of a service or of a pause is due: for the agenda, if the link was empty and a packet begins.
-    pub(crate) fn serve(&mut self, now: Time, link: u32) -> Option<First> {
-        let was_empty = self.ports[link as usize].ring.len() == 0;
+    /// The end of a service or of a pause is due.
+    pub(crate) fn serve(&mut self, now: Time, link: u32) {
         self.decide(now, link);
-        if !self.is_busy(link) {
-            self.begin(now, link);
-        }
-        let port = &self.ports[link as usize];
-        (was_empty && port.held_packets > 0).then(|| First { at: port.free_at + port.delay, front: port.ring.front() })
+        self.begin_if_free(now, link);
     }
 
     /// A frame that pauses or resumes goes out at this port.

@@ -35,7 +35,7 @@ pub(super) fn at(values: &[Value], rate: Rate, delay: Span) -> Config {
 
 /// Refuses bridges that nobody could be at both ends of, and such as would sit beside what decides late who is next.
 pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
-    for link in graph.links.iter().filter(|link| link.bridge.is_some()) {
+    for (link, is_served) in graph.links.iter().zip(graph.served()).filter(|(link, _)| link.bridge.is_some()) {
         let refuse = |sentence: String, help: &str| Err(Problem::new(sentence, help));
         if [link.from, link.to].iter().any(|&end| graph.nodes[end as usize].kind == NodeKind::Host) {
             let sentence = format!("`{}` has a bridge, and a host at one end", link.name);
@@ -47,7 +47,7 @@ pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
             let sentence = format!("`{}` has a bridge in one direction only", link.name);
             return refuse(sentence, "write it in `both`: its acknowledgements go the other way");
         }
-        if link.scheduler.is_some() || link.pauses.is_some() || link.ingress.is_some() {
+        if is_served || link.ingress.is_some() {
             let sentence =
                 format!("`{}` has a bridge, whose port is a plain FIFO, and a scheduler or flow control", link.name);
             return refuse(
