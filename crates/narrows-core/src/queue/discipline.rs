@@ -78,19 +78,12 @@ impl Discipline {
     }
 
     /// The queue whose first packet is sent now; `None` if nothing waits that may be sent. `first` tells the size of the
-    /// first packet that waits in a queue. The packet goes, or is [given back](Self::refund).
+    /// first packet that waits in a queue. The packet goes.
     #[inline]
     pub fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.lowest(),
             Discipline::Drr(law) => law.choose(first),
-        }
-    }
-
-    /// The packet that was chosen last was discarded at the head of its queue, and not sent.
-    pub fn refund(&mut self, queue: usize, size: Bytes) {
-        if let Discipline::Drr(law) = self {
-            law.refund(queue, size);
         }
     }
 
@@ -146,17 +139,6 @@ mod tests {
         // Its quantum is two packets, and nothing is left from before.
         let turns = [0; 6].map(|_| law.choose(size).unwrap());
         assert_eq!(turns.iter().filter(|&&class| class == 0).count(), 4);
-    }
-
-    #[test]
-    fn a_discarded_packet_costs_its_class_nothing() {
-        let mut law = Discipline::Drr(DeficitRoundRobin::new(&[1, 1]));
-        law.wake(0);
-        law.wake(1);
-        assert_eq!(law.choose(size), Some(0));
-        law.refund(0, Bytes::new(1_500));
-        assert_eq!(law.choose(size), Some(0));
-        assert_eq!(law.choose(size), Some(1));
     }
 
     #[test]

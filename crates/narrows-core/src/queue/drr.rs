@@ -104,11 +104,6 @@ impl DeficitRoundRobin {
         self.turns.retain(|&other| other != class);
         self.shares[class].deficit = Bytes::ZERO;
     }
-
-    /// The packet that was chosen last was discarded and not sent: its class has paid nothing.
-    pub fn refund(&mut self, class: usize, size: Bytes) {
-        self.shares[class].deficit += size;
-    }
 }
 
 #[cfg(test)]

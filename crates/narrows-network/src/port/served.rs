@@ -1,5 +1,5 @@
 //! Ports whose queues are served one packet at a time: which packet leaves next is decided when the one before it has left, and
-//! known no sooner. They have several queues, or can be paused, or mark and drop at the head of a queue.
+//! known no sooner. They have several queues, or can be paused.
 //!
 //! Such a port is *served lazily*: a service that ends is no event. Decisions that fell due at `s ≤ now` are taken when the
 //! port is touched next, by an arrival at either end or by who reads it, in their order and as of their own time
@@ -24,7 +24,7 @@
 //! rate is told the line's. What is urgent waits in a queue of its own, goes before all others, is never paused or dropped, and
 //! is not counted, as in [`lanes`](super::lanes).
 //!
-//! Invariants: where nothing is in service, whatever waits is paused; a queue is awake in the discipline while its ring holds a
+//! Invariants: where nothing is in service, whatever waits is paused, or still in a host's stack; a queue is awake in the discipline while its ring holds a
 //! packet and it is not paused.
 
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
