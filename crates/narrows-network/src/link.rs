@@ -164,6 +164,28 @@ impl<P: Copy> Store<P> {
         })
     }
 
+    /// Removes the last of `unsettled` records that are not settled, all but the first `keep`.
+    pub(crate) fn cut(&mut self, ring: &mut Ring, unsettled: u32, keep: u32) {
+        let mut end = ring.settled;
+        for _ in 0..keep {
+            end = self.after(end);
+        }
+        let (kept, last) = (end / CHUNK as u32, ring.back / CHUNK as u32);
+        let mut chunk = kept;
+        while chunk != last {
+            let next = self.next[chunk as usize];
+            if chunk != kept {
+                self.free_chunk(chunk);
+            }
+            chunk = next;
+        }
+        if last != kept {
+            self.free_chunk(last);
+        }
+        ring.back = end;
+        ring.len -= unsettled - keep;
+    }
+
     #[inline]
     fn after(&self, position: u32) -> u32 {
         if (position + 1).is_multiple_of(CHUNK as u32) {
@@ -212,7 +234,7 @@ mod tests {
     proptest! {
         /// Three rings in one store, against three queues of their own.
         #[test]
-        fn rings_that_share_a_store_are_queues(ops in prop::collection::vec((0usize..3, 0u8..5), 1..2_000)) {
+        fn rings_that_share_a_store_are_queues(ops in prop::collection::vec((0usize..3, 0u8..6), 1..2_000)) {
             let mut store = Store::new();
             let mut rings = [Ring::EMPTY; 3];
             let mut queues = [const { VecDeque::new() }; 3];
@@ -232,6 +254,12 @@ mod tests {
                     2 if turn % 50 == 0 => {
                         store.settle_all(ring);
                         *settled = queue.len();
+                    }
+                    3 if turn % 20 == 0 => {
+                        let unsettled = queue.len() - *settled;
+                        let keep = turn % (unsettled + 1);
+                        store.cut(ring, unsettled as u32, keep as u32);
+                        queue.truncate(*settled + keep);
                     }
                     _ => {
                         store.push(ring, Record { at: Time::from_ps(turn as u64), packet: turn });

@@ -103,7 +103,13 @@ pub enum Event<P> {
         /// The packet.
         packet: P,
     },
-    /// The last bit of a packet has left a host's port that is served: one that can be paused.
+    /// A host's port was paused: packets that it had accepted will leave later than it said. [`Network::take_recalled`] has
+    /// them, and of each [`Event::Left`] tells when it has left.
+    Recalled {
+        /// The port.
+        link: u32,
+    },
+    /// The last bit of a packet has left a host's port that was paused, where [`Offered::Accepted`] did not tell when.
     Left {
         /// The port.
         link: u32,
@@ -233,6 +239,11 @@ impl<P: Payload> Network<P> {
         &mut self.exports[part as usize]
     }
 
+    /// What was recalled, in the order in which it would have left: see [`Event::Recalled`].
+    pub fn take_recalled(&mut self) -> Vec<P> {
+        self.ports.take_recalled()
+    }
+
     /// Takes what another part's port has accepted for a link into this part. Packets of one link come in their order.
     ///
     /// # Panics
@@ -308,8 +319,8 @@ impl<P: Payload> Network<P> {
     #[inline(never)]
     fn offer_aside(&mut self, now: Time, link: u32, from: u32, detour: u32, packet: P) -> Offered {
         if self.ports.is_served(link) {
-            let offered = self.ports.enqueue(now, link, from, packet);
-            let offered = self.follow(link, (offered, None));
+            let offered = self.ports.offer_served(now, link, from, packet);
+            let offered = self.follow(link, offered);
             self.follow_served(now);
             return offered;
         }
@@ -462,7 +473,12 @@ impl<P: Payload> Network<P> {
                         self.ports.prefetch(next, front);
                     }
                 }
-                BeforeArrivals::Decide => self.ports.decide_before(now, link),
+                BeforeArrivals::Decide => {
+                    if !self.ports.decide_before(now, link) {
+                        self.follow_served(now);
+                        continue;
+                    }
+                }
             }
             let arrived = self.ports.arrive(now, link);
             if let Some(first) = arrived.next {
@@ -520,11 +536,14 @@ impl<P: Payload> Network<P> {
     #[cold]
     fn arrive_specially(&mut self, now: Time, link: u32, arrived: &Arrived) -> Option<Option<Event<P>>> {
         let packet = *self.ports.packet(arrived);
+        if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
+            self.ports.urgent_has_come(link);
+        }
         if let Some((priority, time)) = packet.as_pause() {
             let paused = self.reverses[self.ports.link_of(link) as usize];
             self.ports.pause(now, paused, priority, time);
             self.follow_served(now);
-            return Some(None);
+            return Some(self.ports.has_recalled().then_some(Event::Recalled { link: paused }));
         }
         if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
             let FarEnd::Switch(switch) = arrived.far_end else { return None };

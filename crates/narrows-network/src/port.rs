@@ -15,6 +15,7 @@
 mod counters;
 mod ingress;
 mod lanes;
+mod pausable;
 mod served;
 
 pub use counters::Counters;
@@ -136,6 +137,8 @@ enum Kind {
     Fifo,
     /// In the order of arrival; it draws on a pool as well.
     PooledFifo,
+    /// In the order of arrival, until somebody is paused: see `port/pausable.rs`.
+    Pausable,
     /// One packet at a time, from several queues or one; from a pool or not.
     Served,
 }
@@ -261,6 +264,8 @@ pub(crate) struct Ports<P> {
     wakes: VecDeque<(u32, Time)>,
     firsts: VecDeque<(u32, First)>,
     left: VecDeque<(u32, P)>,
+    /// What was called back from a host's port.
+    recalled: Vec<P>,
 }
 
 impl Port {
@@ -342,6 +347,7 @@ impl<P: Payload> Ports<P> {
             wakes: VecDeque::new(),
             firsts: VecDeque::new(),
             left: VecDeque::new(),
+            recalled: Vec::new(),
         };
         for (id, link) in graph.links.iter().enumerate() {
             let id = index(id);
@@ -374,7 +380,7 @@ impl<P: Payload> Ports<P> {
                 NONE => FarEnd::Host(link.to),
                 switch => FarEnd::Switch(switch),
             };
-            let queues = is_served.then(|| Served::new(link, of_host, seed));
+            let queues = is_served.then(|| Served::new(link, of_host, ports.ingress.is_some(), seed));
             ports.add(link, (of_host, far_end), pool.unwrap_or(NONE), queues, seed);
         }
         if has_points || has_bridges || ports.ingress.is_some() {
@@ -408,6 +414,7 @@ impl<P: Payload> Ports<P> {
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
         let calm = calm(link.limit, aqm.as_ref());
         let is_served = served.is_some();
+        let is_computed = served.as_ref().is_some_and(|served| served.can_be_computed);
         let served = served.map_or(NONE, |served| {
             self.served.push(served);
             index(self.served.len() - 1)
@@ -427,8 +434,9 @@ impl<P: Payload> Ports<P> {
                 FarEnd::Switch(switch) => switch | SWITCH,
             },
             exact: ps_per_byte.is_some(),
-            special: link.loss > 0 || link.bridge.is_some() || is_served,
+            special: link.loss > 0 || link.bridge.is_some() || is_served && !is_computed,
             kind: match (is_served, pool) {
+                (true, _) if is_computed => Kind::Pausable,
                 (true, _) => Kind::Served,
                 (false, NONE) => Kind::Fifo,
                 (false, _) => Kind::PooledFifo,
@@ -713,6 +721,12 @@ impl<P: Payload> Ports<P> {
                 let before = port.held_bytes;
                 port.settle(&self.store, now);
                 self.pools[port.pool as usize].pool.give_back(Bytes::new(before - port.held_bytes));
+            }
+            Kind::Pausable => {
+                let before = port.held_packets;
+                port.settle(&self.store, now);
+                let left = before - port.held_packets;
+                self.count_left(link, left);
             }
             Kind::Served => self.decide(now, link),
         }

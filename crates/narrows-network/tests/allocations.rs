@@ -50,7 +50,9 @@ fn step(network: &mut Network<Packet>, until: Time) {
                 continue;
             }
             Event::Dropped { .. } | Event::Sampled { .. } => continue,
-            Event::Left { .. } | Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
+            Event::Left { .. } | Event::Recalled { .. } | Event::Entering { .. } | Event::Crossed { .. } => {
+                unreachable!("nothing is bridged")
+            }
             Event::Arrival { host, .. } => (host, 1),
         };
         let timer = |kind: u32| Entity::timer(u64::from(2 * host + kind), 2 * host + kind);

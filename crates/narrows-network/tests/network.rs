@@ -133,7 +133,9 @@ fn classes_beside_a_fifo_mix_up_no_packets() {
                 packet
             }
             Event::Sampled { .. } => unreachable!("nothing samples"),
-            Event::Left { .. } | Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
+            Event::Left { .. } | Event::Recalled { .. } | Event::Entering { .. } | Event::Crossed { .. } => {
+                unreachable!("nothing is bridged")
+            }
         };
         assert_eq!(packet, sent[packet.id as usize]);
         assert!(!std::mem::replace(&mut gone[packet.id as usize], true), "{packet:?} twice");

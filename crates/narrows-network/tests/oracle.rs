@@ -34,6 +34,12 @@ enum Seen {
     Counters(u32, u64, u64, u64, u128, [u64; 2], [u64; DropReason::COUNT], [u64; 3]),
 }
 
+/// In which order departures are compared: some are told ahead.
+fn order(seen: &Seen) -> (u64, u32) {
+    let Seen::Left(at, link, _) = seen else { unreachable!("of departures") };
+    (*at, *link)
+}
+
 #[derive(Clone, Debug)]
 struct Case {
     graph: Graph,
@@ -234,6 +240,7 @@ struct Explicit<'a> {
     /// By link and priority: by how many reasons it is paused.
     claims: BTreeMap<(usize, u8), u32>,
     seen: Vec<Seen>,
+    left: Vec<Seen>,
 }
 
 impl Explicit<'_> {
@@ -403,7 +410,7 @@ impl Explicit<'_> {
             port.sent.1 += u64::from(held.0.size);
             self.resume_whoever_fills(now, link as usize, held);
             if self.served[link as usize] && self.is_host(description.from) {
-                self.seen.push(Seen::Left(now, link, held.0.id));
+                self.left.push(Seen::Left(now, link, held.0.id));
             }
         }
         self.begin(now, link);
@@ -481,6 +488,8 @@ impl Explicit<'_> {
             }
         }
         let end = self.case.end;
+        self.left.sort_by_key(order);
+        self.seen.append(&mut self.left);
         for (link, port) in (0..).zip(&mut self.ports) {
             port.pass(end);
             let begun = [port.begun_before, port.begun(end)];
@@ -495,9 +504,9 @@ impl Explicit<'_> {
 
 fn explicit(case: &Case) -> Vec<Seen> {
     let ports = case.graph.links.iter().map(|link| Port::new(link.scheduler.as_ref())).collect();
-    let (events, frames, seen) = (BinaryHeap::new(), Vec::new(), Vec::new());
+    let (events, frames, seen, left) = (BinaryHeap::new(), Vec::new(), Vec::new(), Vec::new());
     let (over, claims) = (BTreeSet::new(), BTreeMap::new());
-    Explicit { case, ports, served: case.graph.served(), events, frames, over, claims, seen }.run()
+    Explicit { case, ports, served: case.graph.served(), events, frames, over, claims, seen, left }.run()
 }
 
 /// The link towards `destination` in a tree: the one behind which it can be found.
@@ -517,7 +526,7 @@ fn towards(graph: &Graph, from: u32, destination: u32) -> u32 {
 
 fn computed(case: &Case) -> Vec<Seen> {
     let mut network: Network<Packet> = Network::new(&case.graph, 7).unwrap();
-    let mut seen = Vec::new();
+    let (mut seen, mut left, served) = (Vec::new(), Vec::new(), case.graph.served());
     for (slot, &(at, ..)) in (0..).zip(&case.packets) {
         network.arm(Entity::start(u64::from(slot), slot), Time::from_ps(at));
     }
@@ -535,7 +544,13 @@ fn computed(case: &Case) -> Vec<Seen> {
                 Event::Arrival { host, packet } => seen.push(Seen::Arrived(now.as_ps(), host, packet)),
                 Event::Dropped { packet } => seen.push(Seen::Dropped(now.as_ps(), packet.id)),
                 Event::Sampled { .. } => unreachable!("nothing is sampled"),
-                Event::Left { link, packet } => seen.push(Seen::Left(now.as_ps(), link, packet.id)),
+                Event::Left { link, packet } => left.push(Seen::Left(now.as_ps(), link, packet.id)),
+                Event::Recalled { .. } => {
+                    let recalled: Vec<u32> = network.take_recalled().iter().map(|packet| packet.id).collect();
+                    left.retain(
+                        |seen| !matches!(seen, Seen::Left(at, _, id) if recalled.contains(id) && *at > now.as_ps()),
+                    );
+                }
                 Event::Entering { .. } | Event::Crossed { .. } => unreachable!("nothing is bridged"),
                 Event::Due(entity) if entity == reset => network.reset_counters(now),
                 Event::Due(entity) if entity.class() == Class::Sample => {
@@ -546,13 +561,22 @@ fn computed(case: &Case) -> Vec<Seen> {
                 }
                 Event::Due(entity) => {
                     let (_, host, packet) = case.packets[entity.slot() as usize];
-                    if let Offered::Dropped(_) = network.offer(now, network.host_link(host), packet) {
-                        seen.push(Seen::Dropped(now.as_ps(), packet.id));
+                    let link = network.host_link(host);
+                    match network.offer(now, link, packet) {
+                        Offered::Accepted { departure: Time::NEVER, .. } => {}
+                        Offered::Accepted { departure, .. } if served[link as usize] => {
+                            left.push(Seen::Left(departure.as_ps(), link, packet.id));
+                        }
+                        Offered::Accepted { .. } => {}
+                        Offered::Dropped(_) => seen.push(Seen::Dropped(now.as_ps(), packet.id)),
                     }
                 }
             }
         }
     }
+    left.retain(|seen| matches!(seen, Seen::Left(at, ..) if *at <= case.end));
+    left.sort_by_key(order);
+    seen.extend(left);
     for (link, counters) in (0..).zip(network.finish(Time::from_ps(case.end))) {
         let (sent, max) = (counters.sent, counters.queue_max.get());
         let begun = [counters.begun_before, counters.begun].map(Span::as_ps);

@@ -122,6 +122,13 @@ impl End {
         }
     }
 
+    /// The port takes back when the last data packet leaves of which it had told.
+    pub(crate) fn note_recalled(&mut self) {
+        if let Some((departure, _)) = self.waiting.iter_mut().rfind(|(departure, _)| *departure != UNTOLD) {
+            *departure = UNTOLD;
+        }
+    }
+
     /// What of this connection waits in the host's port.
     pub(crate) fn waiting(&mut self, now: Time) -> Bytes {
         self.forget_departed(now);

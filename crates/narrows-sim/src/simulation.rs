@@ -328,6 +328,7 @@ impl<'a> Simulation<'a> {
                 Event::Dropped { packet } => self.note_dropped(packet),
                 Event::Entering { .. } | Event::Crossed { .. } => self.handle_bridge(now, event),
                 Event::Left { packet, .. } => self.note_left(now, packet),
+                Event::Recalled { .. } => self.note_recalled(),
                 Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
                 Event::Due(entity) => match entity.class() {
                     Class::Timer => self.handle_timer(now, entity),
@@ -472,7 +473,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// A packet has left its host's port, which is one that can be paused: its sender may have waited for that.
+    /// A packet has left its host's port, which was paused: its sender may have waited for that.
     #[inline(never)]
     fn note_left(&mut self, now: Time, packet: Packet) {
         if packet.payload() == 0 {
@@ -482,6 +483,17 @@ impl<'a> Simulation<'a> {
         if let Some(slot) = self.connections.slot(packet.connection, side) {
             self.connections.end(slot).note_left(now);
             self.pump(now, slot);
+        }
+    }
+
+    /// A host's port was paused: what it has not sent yet leaves later than it said.
+    #[inline(never)]
+    fn note_recalled(&mut self) {
+        for packet in self.network.take_recalled().into_iter().rev().filter(|packet| packet.payload() > 0) {
+            let side = Side::on(packet.destination(), packet.connection).other();
+            if let Some(slot) = self.connections.slot(packet.connection, side) {
+                self.connections.end(slot).note_recalled();
+            }
         }
     }
 

@@ -363,7 +363,7 @@ impl Emulator {
                 }
                 Event::Sampled { link, feedback, packet } => self.tell(at, link, feedback, packet),
                 Event::Due(_) => unreachable!("nothing is armed in the network"),
-                Event::Entering { .. } | Event::Crossed { .. } | Event::Left { .. } => {
+                Event::Entering { .. } | Event::Crossed { .. } | Event::Left { .. } | Event::Recalled { .. } => {
                     unreachable!("plans with bridges, and with ports that can be paused, are refused")
                 }
             }

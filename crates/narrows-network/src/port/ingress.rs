@@ -7,6 +7,7 @@ use narrows_core::queue::pfc::{self, Ask, Ingress};
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_plan::Graph;
 
+use super::served::Feeders;
 use super::{NONE, Ports, index};
 use crate::network::Payload;
 use crate::route::switch_indices;
@@ -92,13 +93,17 @@ impl<P: Payload> Ports<P> {
         if memory.is_calm(origin.priority, size) && !memory.pauses(origin.priority) {
             return true;
         }
-        let memories = self.ingress.as_ref().expect("it has this memory");
-        let switch = memories.ends[origin.link as usize] as usize;
-        for place in 0..memories.ports[switch].len() {
-            let port = self.ingress.as_ref().expect("as above").ports[switch][place];
-            self.decide(now, port);
+        for place in 0.. {
+            let Some(port) = self.port_behind(origin, place) else { break };
+            self.settle(now, port);
         }
         self.memory(origin).is_none_or(|memory| memory.admits(size))
+    }
+
+    /// The served ports of the switch that a packet came to, by their places.
+    fn port_behind(&self, origin: Origin, place: usize) -> Option<u32> {
+        let memories = self.ingress.as_ref()?;
+        memories.ports[memories.ends[origin.link as usize] as usize].get(place).copied()
     }
 
     /// A packet that came over its link waits at the port `at`.
@@ -107,15 +112,25 @@ impl<P: Payload> Ports<P> {
         let ask = memory.take(origin.priority, size);
         self.ask(now, origin, ask);
         let index = self.ports[at as usize].served as usize;
-        let held = self.served[index].held().bytes;
+        let Some(Feeders { thresholds, .. }) = self.served[index].feeders else { return };
+        if self.held(at).bytes > thresholds.xoff {
+            self.settle(now, at);
+        }
+        let held = self.held(at).bytes;
         if let Some(feeders) = &mut self.served[index].feeders
-            && (held > feeders.thresholds.xoff || !feeders.paused.is_empty())
+            && (held > thresholds.xoff || !feeders.paused.is_empty())
             && !feeders.paused.contains(&origin)
         {
             feeders.paused.push(origin);
             let ask = self.memory(origin).map_or(Ask::Nothing, |memory| memory.claim(origin.priority));
             self.ask(now, origin, ask);
         }
+    }
+
+    /// The last bit of a packet that came over its link has left a port, while nobody is paused.
+    pub(super) fn forget_held(&mut self, origin: Origin, size: Bytes) {
+        let ask = self.memory(origin).map_or(Ask::Nothing, |memory| memory.give_back(origin.priority, size));
+        debug_assert!(ask == Ask::Nothing, "whoever pauses serves packet by packet");
     }
 
     /// The last bit of a packet that came over its link has left the port `at`.
@@ -152,9 +167,9 @@ impl<P: Payload> Ports<P> {
         }
         memories.pauses[switch] += 1;
         if memories.pauses[switch] == 1 {
-            for place in 0..memories.ports[switch].len() {
-                let port = self.ingress.as_ref().expect("as above").ports[switch][place];
-                self.decide(now, port);
+            for place in 0.. {
+                let Some(port) = self.port_behind(origin, place) else { break };
+                self.recall(now, port);
                 self.tell_end(port);
             }
         }

@@ -43,26 +43,34 @@ use crate::network::Payload;
 /// The queues of one port, and the law of their turns.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
-    discipline: Discipline,
-    queues: Vec<Queue>,
-    /// What goes before all of them.
-    urgent: Ring,
+    pub(super) discipline: Discipline,
+    pub(super) queues: Vec<Queue>,
+    /// Whether it is computed while nobody is paused: one queue, and no pool.
+    pub(super) can_be_computed: bool,
+    /// What goes before all of them; and how much of it is on the port's own wire.
+    pub(super) urgent: Ring,
+    pub(super) urgent_on_wire: u32,
     /// The lane whose wire it takes: towards a host, where it ends below the stack and comes sooner than what left before. [`NONE`]:
     /// the port's own.
     pub(super) lane: u32,
     /// Whether one of it is in service, on its way to the lane.
-    sends_beside: bool,
+    pub(super) sends_beside: bool,
     /// Queue of the packet in service; of the last one while there is none; [`URGENT`].
-    serving: usize,
-    /// Where the packet in service came from.
-    origin: Origin,
-    pauses: Pauses,
+    pub(super) serving: usize,
+    /// Where the packet in service came from; whether its departure was told when the port was computed.
+    pub(super) origin: Origin,
+    pub(super) is_told: bool,
+    /// Whether packets count for the links that they came over.
+    pub(super) counts_origins: bool,
+    pub(super) pauses: Pauses,
     /// Whether a host hears of each departure.
-    of_host: bool,
+    pub(super) of_host: bool,
     /// Of a host's port: its stack, which a packet passes before it comes to the port, so that none of it is beyond a pause.
-    stack: Span,
+    pub(super) stack: Span,
     /// When each packet that waits there has passed it.
-    ready: VecDeque<Time>,
+    pub(super) ready: VecDeque<Time>,
+    /// Whether the link has an entry in the agenda for a packet that was recalled.
+    pub(super) is_armed: bool,
     /// Whom this port pauses itself, where it pauses anybody.
     pub(super) feeders: Option<Feeders>,
 }
@@ -72,22 +80,23 @@ const URGENT: usize = usize::MAX;
 
 /// One queue.
 #[derive(Clone, Debug)]
-struct Queue {
-    /// What waits, and where each packet of it came from, where that counts.
-    ring: Ring,
-    origins: VecDeque<Origin>,
+pub(super) struct Queue {
+    /// What waits.
+    pub(super) ring: Ring,
+    /// Where each packet of it came from, where that counts, and its IP bytes; of a port that is computed, each packet that it holds.
+    pub(super) origins: VecDeque<(Origin, u32)>,
     /// What waits, and the packet in service if it is of this queue.
-    held: Backlog,
+    pub(super) held: Backlog,
     limit: Limit,
-    aqm: Option<Aqm>,
+    pub(super) aqm: Option<Aqm>,
     /// When the last bit of its last packet left.
-    idle_since: Time,
+    pub(super) idle_since: Time,
 }
 
 /// Which priorities of a port are paused.
 #[derive(Clone, Copy, Debug)]
-struct Pauses {
-    mask: u8,
+pub(super) struct Pauses {
+    pub(super) mask: u8,
     until: [Time; PRIORITIES],
     /// Since when any is; how long any was before, since the counters' reset.
     since: Time,
@@ -122,19 +131,21 @@ pub(super) struct Feeders {
 }
 
 impl Served {
-    pub(super) fn new(link: &Link, of_host: bool, seed: u64) -> Served {
+    pub(super) fn new(link: &Link, of_host: bool, counts_origins: bool, seed: u64) -> Served {
         let discipline = match &link.scheduler {
             None => Discipline::FIFO,
             Some(Scheduler::StrictPriority { classes }) => Discipline::strict(usize::from(*classes)),
             Some(Scheduler::Drr { weights }) => Discipline::Drr(DeficitRoundRobin::new(weights)),
         };
         let count = discipline.queues();
+        // Then the law is the port's, which lends it to the queue.
+        let can_be_computed = matches!(discipline, Discipline::Fifo(_)) && !link.pooled;
         let queue = |queue: usize| Queue {
             ring: Ring::EMPTY,
             origins: VecDeque::new(),
             held: Backlog::EMPTY,
             limit: link.limit.share(count as u64),
-            aqm: link.aqm.map(|config| {
+            aqm: link.aqm.filter(|_| !can_be_computed).map(|config| {
                 let name = if count == 1 { String::new() } else { format!("/class-{queue}") };
                 let stream = Stream::named(seed, &format!("aqm/{}{name}", link.name)).small();
                 Aqm::new(&config, &aqm::Context { rate: link.rate, stream })
@@ -144,15 +155,20 @@ impl Served {
         Served {
             queues: (0..count).map(queue).collect(),
             discipline,
+            can_be_computed,
             urgent: Ring::EMPTY,
+            urgent_on_wire: 0,
             lane: NONE,
             sends_beside: false,
             serving: 0,
             origin: Origin::NONE,
+            is_told: false,
+            counts_origins: counts_origins && !of_host,
             pauses: Pauses::NONE,
             of_host,
             stack: if of_host { link.stack } else { Span::ZERO },
             ready: VecDeque::new(),
+            is_armed: false,
             feeders: link.pauses.map(|thresholds| Feeders { thresholds, paused: Vec::new() }),
         }
     }
@@ -207,29 +223,29 @@ impl Served {
 }
 
 impl<P: Payload> Ports<P> {
-    /// Whether the port of `link` is of this kind.
-    #[inline(always)]
-    pub(crate) fn is_served(&self, link: u32) -> bool {
-        self.ports[link as usize].kind == Kind::Served
-    }
-
     fn served(&mut self, link: u32) -> &mut Served {
         &mut self.served[self.ports[link as usize].served as usize]
     }
 
-    /// A packet of `link` is about to reach the far end: see the [module](self).
-    #[inline(never)]
-    pub(crate) fn decide_before(&mut self, now: Time, link: u32) {
-        if self.is_served(link) {
-            self.decide(now, link);
+    /// A packet of `link` is about to reach the far end: see the [module](self). False if it was recalled.
+    #[inline]
+    pub(crate) fn decide_before(&mut self, now: Time, link: u32) -> bool {
+        match self.ports[link as usize].kind {
+            Kind::Pausable => self.settle(now, link),
+            Kind::Served => {
+                self.decide(now, link);
+                return !self.is_void(now, link);
+            }
+            Kind::Fifo | Kind::PooledFifo => {}
         }
+        true
     }
 
-    /// A packet arrives at such a port, over the link `from` if it was not offered from outside; as [`offer`](Self::offer), but
-    /// for the agenda, which learns from [`take_first`](Self::take_first).
-    pub(crate) fn enqueue(&mut self, now: Time, link: u32, from: u32, mut packet: P) -> Offered {
+    /// A packet arrives at such a port, where all that is due has been decided, over the link `from` if it was not offered from
+    /// outside; as [`offer`](Self::offer), but for the agenda, which learns from [`take_first`](Self::take_first).
+    #[inline(never)]
+    pub(super) fn enqueue(&mut self, now: Time, link: u32, from: u32, mut packet: P) -> Offered {
         let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
-        self.decide(now, link);
         let (ready, of_host) = (ready + self.served(link).stack, self.served(link).of_host);
         let size = Bytes::new(u64::from(packet.ip_bytes()));
         let queue = self.served(link).discipline.queue_of(packet.service_class());
@@ -261,8 +277,8 @@ impl<P: Payload> Ports<P> {
         if of_host {
             served.ready.push_back(ready);
         }
-        if self.ingress.is_some() {
-            waiting.origins.push_back(origin);
+        if served.counts_origins {
+            waiting.origins.push_back((origin, packet.ip_bytes()));
         }
         if waiting.ring.len() == 1 && !served.is_paused(queue) {
             served.discipline.wake(queue);
@@ -278,7 +294,7 @@ impl<P: Payload> Ports<P> {
 
     /// A packet that is urgent arrives at such a port. It is never refused.
     pub(crate) fn enqueue_urgent(&mut self, now: Time, link: u32, packet: P) -> Offered {
-        self.decide(now, link);
+        self.recall(now, link);
         let index = self.ports[link as usize].served as usize;
         self.store.push(&mut self.served[index].urgent, Record { at: now, packet });
         if self.served[index].lane != NONE {
@@ -342,6 +358,7 @@ impl<P: Payload> Ports<P> {
             let is_busy = self.is_busy(link);
             let port = &mut self.ports[link as usize];
             if !is_busy || port.free_at > now {
+                self.compute_again(link);
                 return;
             }
             let (at, left) = (port.free_at, Bytes::new(port.held_bytes));
@@ -349,7 +366,8 @@ impl<P: Payload> Ports<P> {
                 self.begin(at, link);
                 continue;
             }
-            if self.served[port.served as usize].of_host {
+            let served = &mut self.served[port.served as usize];
+            if !std::mem::take(&mut served.is_told) && served.of_host {
                 let record = self.store.first_unsettled(&port.ring);
                 self.left.push_back((link, record.packet));
             }
@@ -381,7 +399,20 @@ impl<P: Payload> Ports<P> {
             served.set_pauses(at, mask);
         }
         let (port, rules) = (&mut self.ports[link as usize], &self.rules[link as usize]);
-        let Served { discipline, queues, urgent, lane, sends_beside, serving, origin, pauses, ready, .. } = served;
+        let counts_origins = served.counts_origins;
+        let Served {
+            discipline,
+            queues,
+            urgent,
+            urgent_on_wire,
+            lane,
+            sends_beside,
+            serving,
+            origin,
+            pauses,
+            ready,
+            ..
+        } = served;
         if let Some(&ready) = ready.front().filter(|&&ready| ready > at && urgent.len() == 0) {
             self.wakes.push_back((link, ready));
             return;
@@ -425,16 +456,21 @@ impl<P: Payload> Ports<P> {
         (port.held_bytes, port.held_packets) = (u64::from(size), 1);
         if queue != URGENT {
             ready.pop_front();
-            *origin = queues[queue].origins.pop_front().unwrap_or(Origin::NONE);
+            if counts_origins {
+                *origin = queues[queue].origins.pop_front().expect("one for each packet").0;
+            }
             if is_last {
                 discipline.rest();
             }
             port.queue_integral += u128::from(size) * u128::from(departure.since(came.max(rules.since)).as_ps());
+        } else {
+            *urgent_on_wire += 1;
         }
         let (first, at) = (port.ring.len() == 0, departure + port.delay);
         self.store.push(&mut port.ring, Record { at, packet });
         if first {
-            self.firsts.push_back((link, First { at, front: port.ring.front() }));
+            let front = port.ring.front();
+            self.note_first(link, First { at, front });
         }
         if self.must_tell(link) {
             self.wakes.push_back((link, departure));
@@ -442,18 +478,21 @@ impl<P: Payload> Ports<P> {
     }
 
     /// Whether the end of a service at this port must be told at its very moment.
-    fn must_tell(&self, link: u32) -> bool {
+    pub(super) fn must_tell(&self, link: u32) -> bool {
         let port = &self.ports[link as usize];
         let served = &self.served[port.served as usize];
-        served.of_host || served.lane != NONE && served.urgent.len() > 0 || self.has_paused(link)
+        served.of_host
+            || served.pauses.mask != 0
+            || served.lane != NONE && served.urgent.len() > 0
+            || self.has_paused(link)
     }
 
     /// The port is told to pause a priority for so long; a time of zero resumes it.
     pub(crate) fn pause(&mut self, now: Time, link: u32, priority: u8, time: Span) {
-        if !self.is_served(link) {
+        if !self.is_served(link) || time == Span::ZERO && self.ports[link as usize].kind == Kind::Pausable {
             return;
         }
-        self.decide(now, link);
+        self.recall(now, link);
         let served = self.served(link);
         served.pauses.until[usize::from(priority)] = now + time;
         let bit = 1 << priority;
@@ -497,8 +536,10 @@ impl<P: Payload> Ports<P> {
 
     /// The end of a service or of a pause is due.
     pub(crate) fn serve(&mut self, now: Time, link: u32) {
-        self.decide(now, link);
-        self.begin_if_free(now, link);
+        self.settle(now, link);
+        if self.ports[link as usize].kind == Kind::Served {
+            self.begin_if_free(now, link);
+        }
     }
 
     /// A frame that pauses or resumes goes out at this port.

@@ -18,7 +18,7 @@ impl Simulation<'_> {
             }
             Event::Dropped { packet } => self.note_dropped(packet),
             Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
-            Event::Arrival { .. } | Event::Left { .. } | Event::Due(_) => {
+            Event::Arrival { .. } | Event::Left { .. } | Event::Recalled { .. } | Event::Due(_) => {
                 unreachable!("they come from the agenda alone")
             }
         }
