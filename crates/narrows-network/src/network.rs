@@ -162,8 +162,10 @@ enum BeforeArrivals {
     Nothing,
     /// The links are too many for the nearest cache: what comes next is asked for.
     Prefetch,
-    /// Some ports are served packet by packet: what is due is decided.
-    Decide,
+    /// Some ports are served packet by packet: what is due is decided. And the links may be too many, as above.
+    Decide {
+        wide: bool,
+    },
 }
 
 /// Links from which on ports and packets, a few hundred bytes for each, do not fit into the nearest cache.
@@ -193,7 +195,7 @@ impl<P: Payload> Network<P> {
             }
         }
         let before_arrivals = match (has_served, graph.links.len() >= WIDE) {
-            (true, _) => BeforeArrivals::Decide,
+            (true, wide) => BeforeArrivals::Decide { wide },
             (false, true) => BeforeArrivals::Prefetch,
             (false, false) => BeforeArrivals::Nothing,
         };
@@ -349,7 +351,15 @@ impl<P: Payload> Network<P> {
     }
 
     /// What a served port brings about beside: ends of services that must be told, and frames that pause and resume.
+    #[inline(always)]
     fn follow_served(&mut self, now: Time) {
+        if self.ports.has_news() {
+            self.follow_news(now);
+        }
+    }
+
+    #[inline(never)]
+    fn follow_news(&mut self, now: Time) {
         while let Some(frame) = self.ports.take_frame() {
             self.send_frame(now, frame.link, frame.priority, frame.pause);
             // Of several priorities the first one's appointment refreshes all.
@@ -468,12 +478,11 @@ impl<P: Payload> Network<P> {
             self.events += 1;
             match self.before_arrivals {
                 BeforeArrivals::Nothing => {}
-                BeforeArrivals::Prefetch => {
-                    if let Some((next, front)) = self.agenda.probably_next() {
-                        self.ports.prefetch(next, front);
+                BeforeArrivals::Prefetch => self.prefetch(),
+                BeforeArrivals::Decide { wide } => {
+                    if wide {
+                        self.prefetch();
                     }
-                }
-                BeforeArrivals::Decide => {
                     if !self.ports.decide_before(now, link) {
                         self.follow_served(now);
                         continue;
@@ -528,6 +537,14 @@ impl<P: Payload> Network<P> {
                     }
                 }
             }
+        }
+    }
+
+    /// Asks for what is probably next.
+    #[inline(always)]
+    fn prefetch(&self) {
+        if let Some((next, front)) = self.agenda.probably_next() {
+            self.ports.prefetch(next, front);
         }
     }
 

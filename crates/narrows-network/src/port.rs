@@ -32,6 +32,7 @@ use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit,
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::{Graph, Link, LossOf};
+use pausable::Counted;
 use served::Served;
 use std::collections::VecDeque;
 
@@ -248,6 +249,8 @@ pub(crate) struct Ports<P> {
     pools: Vec<SharedPool>,
     /// Of each port that is served.
     served: Vec<Served>,
+    /// Of the same ports, what is read while they are computed.
+    counted: Vec<Counted>,
     /// What switches hold by ingress, where any counts it.
     ingress: Option<Memories>,
     store: Store<P>,
@@ -337,6 +340,7 @@ impl<P: Payload> Ports<P> {
             rules: Vec::new(),
             pools,
             served: Vec::new(),
+            counted: Vec::new(),
             ingress: Memories::new(graph, &served),
             store: Store::new(),
             links: index(graph.links.len()),
@@ -380,7 +384,7 @@ impl<P: Payload> Ports<P> {
                 NONE => FarEnd::Host(link.to),
                 switch => FarEnd::Switch(switch),
             };
-            let queues = is_served.then(|| Served::new(link, of_host, ports.ingress.is_some(), seed));
+            let queues = is_served.then(|| Served::new(link, of_host, seed));
             ports.add(link, (of_host, far_end), pool.unwrap_or(NONE), queues, seed);
         }
         if has_points || has_bridges || ports.ingress.is_some() {
@@ -417,6 +421,12 @@ impl<P: Payload> Ports<P> {
         let is_computed = served.as_ref().is_some_and(|served| served.can_be_computed);
         let served = served.map_or(NONE, |served| {
             self.served.push(served);
+            self.counted.push(Counted {
+                origins: VecDeque::new(),
+                by_origin: self.ingress.is_some() && !of_host,
+                pauses: link.pauses.is_some(),
+                stack: if of_host { link.stack } else { Span::ZERO },
+            });
             index(self.served.len() - 1)
         });
         let point = link.congestion_point.map(|point| CongestionPoint::new(point.sampling, small("congestion-point")));

@@ -80,6 +80,7 @@ impl<P: Payload> Ports<P> {
         if counts { Origin { link: from, priority } } else { Origin::NONE }
     }
 
+    #[inline(always)]
     fn memory(&mut self, origin: Origin) -> Option<&mut Ingress> {
         if origin.link == NONE {
             return None;
@@ -88,11 +89,18 @@ impl<P: Payload> Ports<P> {
     }
 
     /// Whether the memory for what comes over its link takes a packet.
+    #[inline(always)]
     pub(super) fn ingress_admits(&mut self, now: Time, origin: Origin, size: Bytes) -> bool {
         let Some(memory) = self.memory(origin) else { return true };
         if memory.is_calm(origin.priority, size) && !memory.pauses(origin.priority) {
             return true;
         }
+        self.settled_ingress_admits(now, origin, size)
+    }
+
+    /// As above, when all that has left the switch is given back.
+    #[inline(never)]
+    fn settled_ingress_admits(&mut self, now: Time, origin: Origin, size: Bytes) -> bool {
         for place in 0.. {
             let Some(port) = self.port_behind(origin, place) else { break };
             self.settle(now, port);
@@ -107,10 +115,19 @@ impl<P: Payload> Ports<P> {
     }
 
     /// A packet that came over its link waits at the port `at`.
+    #[inline(always)]
     pub(super) fn ingress_takes(&mut self, now: Time, at: u32, origin: Origin, size: Bytes) {
         let Some(memory) = self.memory(origin) else { return };
         let ask = memory.take(origin.priority, size);
         self.ask(now, origin, ask);
+        if self.counted(at).pauses {
+            self.pause_feeder(now, at, origin);
+        }
+    }
+
+    /// If the port holds too much, the link over which a packet came to it is paused.
+    #[inline(never)]
+    fn pause_feeder(&mut self, now: Time, at: u32, origin: Origin) {
         let index = self.ports[at as usize].served as usize;
         let Some(Feeders { thresholds, .. }) = self.served[index].feeders else { return };
         if self.held(at).bytes > thresholds.xoff {
@@ -128,6 +145,7 @@ impl<P: Payload> Ports<P> {
     }
 
     /// The last bit of a packet that came over its link has left a port, while nobody is paused.
+    #[inline(always)]
     pub(super) fn forget_held(&mut self, origin: Origin, size: Bytes) {
         let ask = self.memory(origin).map_or(Ask::Nothing, |memory| memory.give_back(origin.priority, size));
         debug_assert!(ask == Ask::Nothing, "whoever pauses serves packet by packet");
@@ -151,13 +169,16 @@ impl<P: Payload> Ports<P> {
         }
     }
 
-    /// Has a frame sent, and what goes with it told.
+    /// Has a frame sent if one is asked for, and what goes with it told.
+    #[inline(always)]
     fn ask(&mut self, now: Time, origin: Origin, ask: Ask) {
-        let pause = match ask {
-            Ask::Nothing => return,
-            Ask::Pause => true,
-            Ask::Resume => false,
-        };
+        if ask != Ask::Nothing {
+            self.send(now, origin, ask == Ask::Pause);
+        }
+    }
+
+    #[inline(never)]
+    fn send(&mut self, now: Time, origin: Origin, pause: bool) {
         self.frames.push_back(Frame { link: origin.link, priority: origin.priority, pause });
         let memories = self.ingress.as_mut().expect("somebody is paused");
         let switch = memories.ends[origin.link as usize] as usize;

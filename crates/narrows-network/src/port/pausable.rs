@@ -8,11 +8,26 @@
 //! A recalled packet of a host is told to the driver, which knew its departure.
 
 use narrows_core::queue::{Backlog, DropReason};
-use narrows_core::units::{Bytes, Time};
+use narrows_core::units::{Bytes, Span, Time};
+use std::collections::VecDeque;
 
+use super::ingress::Origin;
 use super::{First, Kind, NONE, Offered, Ports, wire_bytes};
 use crate::link::Record;
 use crate::network::Payload;
+
+/// What such a port knows beyond a plain one while it is computed; little, as every packet reads it.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    /// Where each packet that it holds came from, and its IP bytes.
+    pub(super) origins: VecDeque<(Origin, u32)>,
+    /// Whether that counts.
+    pub(super) by_origin: bool,
+    /// Whether the port pauses whoever fills it.
+    pub(super) pauses: bool,
+    /// Of a host's port: its stack, which a packet passes before it comes to the port, so that none of it is beyond a pause.
+    pub(super) stack: Span,
+}
 
 impl<P: Payload> Ports<P> {
     /// Whether the port of `link` is one of those that are served packet by packet, always or at times.
@@ -22,7 +37,7 @@ impl<P: Payload> Ports<P> {
     }
 
     /// A packet arrives at such a port, over the link `from` if it was not offered from outside; as [`offer`](Self::offer).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer_served(&mut self, now: Time, link: u32, from: u32, packet: P) -> (Offered, Option<First>) {
         if self.ports[link as usize].kind == Kind::Served {
             self.decide(now, link);
@@ -34,10 +49,11 @@ impl<P: Payload> Ports<P> {
     }
 
     /// As above, where the departure can be told.
+    #[inline(always)]
     fn offer_pausable(&mut self, now: Time, link: u32, from: u32, packet: P) -> (Offered, Option<First>) {
         let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
-        let served = &self.served[self.ports[link as usize].served as usize];
-        let (ready, counts) = (ready + served.stack, served.counts_origins);
+        let index = self.ports[link as usize].served as usize;
+        let ready = ready + self.counted[index].stack;
         let size = Bytes::new(u64::from(packet.ip_bytes()));
         let origin = self.origin(from, packet.service_class());
         if !self.ingress_admits(now, origin, size) {
@@ -51,23 +67,27 @@ impl<P: Payload> Ports<P> {
         let record = Record { at: admitted.arrival, packet };
         admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
         let told = admitted.told(&self.ports[link as usize].ring);
-        if counts {
-            let served = self.ports[link as usize].served as usize;
-            self.served[served].queues[0].origins.push_back((origin, packet.ip_bytes()));
-        }
         self.look(now, link);
-        self.ingress_takes(now, link, origin, size);
+        let counted = &mut self.counted[index];
+        if counted.by_origin {
+            counted.origins.push_back((origin, packet.ip_bytes()));
+            self.ingress_takes(now, link, origin, size);
+        }
         told
+    }
+
+    pub(super) fn counted(&self, link: u32) -> &Counted {
+        &self.counted[self.ports[link as usize].served as usize]
     }
 
     /// So many packets have left a port that is computed: they count no more for the links that they came over.
     pub(super) fn count_left(&mut self, link: u32, packets: u32) {
-        let served = self.ports[link as usize].served as usize;
-        if !self.served[served].counts_origins {
+        let index = self.ports[link as usize].served as usize;
+        if !self.counted[index].by_origin {
             return;
         }
         for _ in 0..packets {
-            let (origin, bytes) = self.served[served].queues[0].origins.pop_front().expect("one for each packet");
+            let (origin, bytes) = self.counted[index].origins.pop_front().expect("one for each packet");
             self.forget_held(origin, Bytes::new(u64::from(bytes)));
         }
     }
@@ -83,6 +103,8 @@ impl<P: Payload> Ports<P> {
         let queue = &mut served.queues[0];
         (port.kind, port.special) = (Kind::Served, true);
         std::mem::swap(&mut queue.aqm, &mut rules.aqm);
+        let counted = &mut self.counted[port.served as usize];
+        std::mem::swap(&mut queue.origins, &mut counted.origins);
         queue.held = port.held();
         queue.idle_since = port.free_at;
         if port.held_packets == 0 {
@@ -104,7 +126,7 @@ impl<P: Payload> Ports<P> {
         served.is_armed = !begun && port.ring.len() == 0;
         port.held_bytes -= recalled.iter().map(|record| u64::from(record.packet.ip_bytes())).sum::<u64>();
         port.held_packets = u32::from(begun);
-        if begun && served.counts_origins {
+        if begun && counted.by_origin {
             served.origin = queue.origins.pop_front().expect("one for each packet").0;
         }
         served.is_told = begun;
@@ -143,12 +165,14 @@ impl<P: Payload> Ports<P> {
         let queue = &mut served.queues[0];
         (port.kind, port.special) = (Kind::Pausable, rules.loss > 0);
         std::mem::swap(&mut queue.aqm, &mut rules.aqm);
+        let counted = &mut self.counted[port.served as usize];
+        std::mem::swap(&mut queue.origins, &mut counted.origins);
         queue.held = Backlog::EMPTY;
         if port.held_packets == 0 {
             // What was urgent may have left since.
             port.free_at = queue.idle_since;
-        } else if served.counts_origins {
-            queue.origins.push_front((served.origin, u32::try_from(port.held_bytes).expect("one packet")));
+        } else if counted.by_origin {
+            counted.origins.push_front((served.origin, u32::try_from(port.held_bytes).expect("one packet")));
         }
         served.serving = 0;
     }

@@ -60,13 +60,9 @@ pub(super) struct Served {
     /// Where the packet in service came from; whether its departure was told when the port was computed.
     pub(super) origin: Origin,
     pub(super) is_told: bool,
-    /// Whether packets count for the links that they came over.
-    pub(super) counts_origins: bool,
     pub(super) pauses: Pauses,
     /// Whether a host hears of each departure.
     pub(super) of_host: bool,
-    /// Of a host's port: its stack, which a packet passes before it comes to the port, so that none of it is beyond a pause.
-    pub(super) stack: Span,
     /// When each packet that waits there has passed it.
     pub(super) ready: VecDeque<Time>,
     /// Whether the link has an entry in the agenda for a packet that was recalled.
@@ -83,7 +79,7 @@ const URGENT: usize = usize::MAX;
 pub(super) struct Queue {
     /// What waits.
     pub(super) ring: Ring,
-    /// Where each packet of it came from, where that counts, and its IP bytes; of a port that is computed, each packet that it holds.
+    /// Where each packet of it came from, where that counts, and its IP bytes.
     pub(super) origins: VecDeque<(Origin, u32)>,
     /// What waits, and the packet in service if it is of this queue.
     pub(super) held: Backlog,
@@ -131,7 +127,7 @@ pub(super) struct Feeders {
 }
 
 impl Served {
-    pub(super) fn new(link: &Link, of_host: bool, counts_origins: bool, seed: u64) -> Served {
+    pub(super) fn new(link: &Link, of_host: bool, seed: u64) -> Served {
         let discipline = match &link.scheduler {
             None => Discipline::FIFO,
             Some(Scheduler::StrictPriority { classes }) => Discipline::strict(usize::from(*classes)),
@@ -163,10 +159,8 @@ impl Served {
             serving: 0,
             origin: Origin::NONE,
             is_told: false,
-            counts_origins: counts_origins && !of_host,
             pauses: Pauses::NONE,
             of_host,
-            stack: if of_host { link.stack } else { Span::ZERO },
             ready: VecDeque::new(),
             is_armed: false,
             feeders: link.pauses.map(|thresholds| Feeders { thresholds, paused: Vec::new() }),
@@ -246,7 +240,11 @@ impl<P: Payload> Ports<P> {
     #[inline(never)]
     pub(super) fn enqueue(&mut self, now: Time, link: u32, from: u32, mut packet: P) -> Offered {
         let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
-        let (ready, of_host) = (ready + self.served(link).stack, self.served(link).of_host);
+        let of_host = self.served(link).of_host;
+        let (ready, counts_origins) = {
+            let counted = self.counted(link);
+            (ready + counted.stack, counted.by_origin)
+        };
         let size = Bytes::new(u64::from(packet.ip_bytes()));
         let queue = self.served(link).discipline.queue_of(packet.service_class());
         let origin = self.origin(from, packet.service_class());
@@ -277,7 +275,7 @@ impl<P: Payload> Ports<P> {
         if of_host {
             served.ready.push_back(ready);
         }
-        if served.counts_origins {
+        if counts_origins {
             waiting.origins.push_back((origin, packet.ip_bytes()));
         }
         if waiting.ring.len() == 1 && !served.is_paused(queue) {
@@ -399,7 +397,7 @@ impl<P: Payload> Ports<P> {
             served.set_pauses(at, mask);
         }
         let (port, rules) = (&mut self.ports[link as usize], &self.rules[link as usize]);
-        let counts_origins = served.counts_origins;
+        let counts_origins = self.counted[index].by_origin;
         let Served {
             discipline,
             queues,
@@ -513,6 +511,12 @@ impl<P: Payload> Ports<P> {
                 u128::from(record.packet.ip_bytes()) * u128::from(waited.as_ps())
             })
             .sum()
+    }
+
+    /// Whether any of the following is there to take.
+    #[inline(always)]
+    pub(crate) fn has_news(&self) -> bool {
+        self.wakes.len() + self.firsts.len() + self.frames.len() > 0
     }
 
     /// A port of which the end of a service, or of a pause, is to be told then: for the agenda, where the last that is said of a port
