@@ -20,6 +20,8 @@ pub enum Kind {
     Span,
     /// A rate: `"1Gbps"`.
     Rate,
+    /// A rate, or a share of a host's link: `"1Gbps"`, `"50 %"`.
+    LinkRate,
     /// A number of packets: `"50pkt"`.
     Packets,
     /// A number of bytes: `"10MB"`.
@@ -42,11 +44,11 @@ pub enum Value {
     Switch(bool),
     /// Of [`Kind::Count`].
     Count(u64),
-    /// Of [`Kind::Real`], scaled by its `bits`.
+    /// Of [`Kind::Real`], scaled by its `bits`; of [`Kind::LinkRate`], by 16.
     Real(u64),
     /// Of [`Kind::Span`].
     Span(Span),
-    /// Of [`Kind::Rate`].
+    /// Of [`Kind::Rate`] or [`Kind::LinkRate`].
     Rate(Rate),
     /// Of [`Kind::Packets`] or [`Kind::Size`].
     Packets(Packets),
@@ -129,6 +131,17 @@ impl<'a> Settings<'a> {
             Value::Packets(packets) => Size::Packets(packets),
             Value::Bytes(bytes) => Size::Bytes(bytes),
             other => panic!("`{name}` is a size, and {other:?} is none"),
+        }
+    }
+
+    /// The rate or the share called `name`.
+    ///
+    /// # Panics
+    /// If it is neither.
+    pub fn link_rate(&self, name: &str) -> Value {
+        match self.value(name) {
+            value @ (Value::Rate(_) | Value::Real(_)) => value,
+            other => panic!("`{name}` is a rate or a share, and {other:?} is neither"),
         }
     }
 

@@ -139,7 +139,8 @@ impl SackBlocks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 
-/// One TCP segment in one IP packet.
+/// One TCP segment in one IP packet; or, without [`Flags::ACK`] and [`Flags::SYN`], a datagram, of which `seq`, `length`, `tag`
+/// and [`Flags::END`] alone have a meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// First byte carried, low 32 bits.
@@ -168,19 +169,70 @@ pub struct Segment {
 pub const HEADER_BYTES: u64 = 52;
 /// A SYN or SYN-ACK: IP, TCP and the options MSS, SACK permitted, timestamps, window scale.
 pub const SYN_BYTES: u64 = 60;
-/// Payload of a full segment in a 1500-byte packet.
-pub const FULL_PAYLOAD: u16 = 1448;
+/// IP and UDP headers [RFC 768].
+pub const DATAGRAM_HEADER_BYTES: u64 = 28;
 
 /// Ethernet framing around an IP packet: header and check, preamble, gap.
 pub const FRAMING_BYTES: u64 = 38;
 /// The shortest frame with its preamble and gap.
 pub const MIN_WIRE_BYTES: u64 = 84;
 
+/// The largest IP packet of a network, bytes: 576 [RFC 1122 §3.3.2] to 9216.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Mtu(u16);
+
+impl Mtu {
+    /// The least and the largest.
+    pub const RANGE: (u16, u16) = (576, 9_216);
+    /// Ethernet's.
+    pub const ETHERNET: Mtu = Mtu(1_500);
+
+    /// This many bytes, if they are within the range.
+    pub const fn new(bytes: u16) -> Option<Mtu> {
+        if Mtu::RANGE.0 <= bytes && bytes <= Mtu::RANGE.1 { Some(Mtu(bytes)) } else { None }
+    }
+    /// As a number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+    /// IP bytes of a full packet.
+    pub const fn packet(self) -> Bytes {
+        Bytes::new(self.0 as u64)
+    }
+    /// Bytes of a full packet on the wire, with [`FRAMING_BYTES`].
+    pub const fn frame(self) -> Bytes {
+        Bytes::new(self.0 as u64 + FRAMING_BYTES)
+    }
+    /// Payload of a full TCP segment, bytes.
+    #[allow(clippy::cast_possible_truncation, reason = "headers are short")]
+    pub const fn segment_payload(self) -> u16 {
+        self.0 - HEADER_BYTES as u16
+    }
+    /// Payload of a full datagram, bytes.
+    #[allow(clippy::cast_possible_truncation, reason = "headers are short")]
+    pub const fn datagram_payload(self) -> u16 {
+        self.0 - DATAGRAM_HEADER_BYTES as u16
+    }
+    /// Whether it is Ethernet's: then plans leave it out.
+    pub fn is_ethernet(&self) -> bool {
+        *self == Mtu::ETHERNET
+    }
+}
+
+impl Default for Mtu {
+    fn default() -> Mtu {
+        Mtu::ETHERNET
+    }
+}
+
 impl Segment {
     /// Size of the IP packet: what queues, limits and thresholds count.
+    #[inline]
     pub const fn ip_bytes(&self) -> Bytes {
-        if self.flags.contains(Flags::SYN) {
-            return Bytes::new(SYN_BYTES);
+        if self.flags.bits() & Flags::SYN.with(Flags::ACK).bits() != Flags::ACK.bits() {
+            let is_syn = self.flags.contains(Flags::SYN);
+            return Bytes::new(if is_syn { SYN_BYTES } else { DATAGRAM_HEADER_BYTES + self.length as u64 });
         }
         let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() as u64 };
         Bytes::new(HEADER_BYTES + sack + self.length as u64)
@@ -216,7 +268,13 @@ mod tests {
         ack.sack.push(Seq::new(4), Seq::new(5));
         ack.sack.push(Seq::new(7), Seq::new(8));
         assert_eq!(ack.ip_bytes(), Bytes::new(80));
-        let data = Segment { length: FULL_PAYLOAD, flags: Flags::ACK, ..Segment::default() };
-        assert_eq!(data.ip_bytes(), Bytes::new(1500));
+        for bytes in [576, 1_500, 4_096, 9_000, 9_216] {
+            let mtu = Mtu::new(bytes).unwrap();
+            let data = Segment { length: mtu.segment_payload(), flags: Flags::ACK, ..Segment::default() };
+            let datagram = Segment { length: mtu.datagram_payload(), ..Segment::default() };
+            assert_eq!([data, datagram].map(|segment| segment.ip_bytes()), [Bytes::new(bytes.into()); 2]);
+        }
+        assert_eq!((Mtu::ETHERNET.segment_payload(), Mtu::ETHERNET.frame()), (1_448, Bytes::new(1_538)));
+        assert_eq!([575, 9_217].map(Mtu::new), [None; 2]);
     }
 }

@@ -103,7 +103,7 @@ fn decode(parameter: &Parameter, integer: u64) -> Value {
         Kind::Count => Value::Count(integer),
         Kind::Real { .. } => Value::Real(integer),
         Kind::Span => Value::Span(Span::from_ps(integer)),
-        Kind::Rate => Value::Rate(Rate::from_bps(integer)),
+        Kind::Rate | Kind::LinkRate => Value::Rate(Rate::from_bps(integer)),
         Kind::Packets => Value::Packets(Packets::new(integer)),
         Kind::Bytes | Kind::Size => Value::Bytes(Bytes::new(integer)),
         Kind::Choice(_) => Value::Choice(u8::try_from(integer).unwrap_or(0)),
@@ -126,7 +126,7 @@ fn check(parameter: &Parameter, value: Value) -> Result<(), Error> {
         (Kind::Count, _) => Some("a whole number"),
         (Kind::Real { .. }, _) => Some("a number"),
         (Kind::Span, _) => Some("a length of time"),
-        (Kind::Rate, _) => Some("a rate"),
+        (Kind::Rate | Kind::LinkRate, _) => Some("a rate"),
         (Kind::Packets, _) => Some("a number of packets"),
         (Kind::Bytes | Kind::Size, _) => Some("a size"),
     };
@@ -150,7 +150,7 @@ fn check(parameter: &Parameter, value: Value) -> Result<(), Error> {
 fn text(kind: Kind, integer: u64) -> String {
     match kind {
         Kind::Span => Span::from_ps(integer).to_string(),
-        Kind::Rate => Rate::from_bps(integer).to_string(),
+        Kind::Rate | Kind::LinkRate => Rate::from_bps(integer).to_string(),
         Kind::Packets => Packets::new(integer).to_string(),
         Kind::Bytes | Kind::Size => Bytes::new(integer).to_string(),
         Kind::Real { bits } => (integer as f64 / 2_f64.powi(i32::from(bits))).to_string(),

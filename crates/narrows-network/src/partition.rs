@@ -88,7 +88,7 @@ mod tests {
         let link = |&(from, to, us): &(u32, u32, u64)| {
             Link::new(format!("{from}->{to}"), (from, to), Role::Wan, Rate::from_gbps(1), Span::from_us(us))
         };
-        Graph { nodes: sites.iter().map(node).collect(), links: links.iter().map(link).collect() }
+        Graph { nodes: sites.iter().map(node).collect(), links: links.iter().map(link).collect(), ..Graph::default() }
     }
 
     #[test]

@@ -1,23 +1,30 @@
 //! When flows arrive: Poisson processes, processes with log-normal times, and the arithmetic that turns a load into one.
 
+use narrows_core::packet::Mtu;
 use narrows_core::rng::Stream;
 use narrows_core::units::{Rate, Span, Time};
 
 use super::sizes::unit;
+use crate::Transport;
 
-/// Application bytes over wire bytes of full packets: 1448 of 1538, the Ethernet framing, preamble and gap included.
-pub const GOODPUT_OVER_WIRE: f64 = 1_448.0 / 1_538.0;
+/// Application bytes over wire bytes of full packets: of 1500 bytes, 1448 of 1538, the Ethernet framing, preamble and gap
+/// included; of datagrams, 1472.
+#[expect(clippy::cast_precision_loss, reason = "packets are below 2^53 bytes")]
+pub fn goodput_over_wire(mtu: Mtu, transport: &Transport) -> f64 {
+    f64::from(transport.payload(mtu)) / mtu.frame().get() as f64
+}
 
-/// Flows per second that put `load` on a link of `rate`, if they carry `mean` bytes and a `share` of them crosses it.
+/// Flows per second that put `load` on a link of `rate`, if they carry `mean` bytes and a `share` of them crosses it, of which
+/// `efficiency` is the [payload's part](goodput_over_wire).
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
-pub fn flows_per_second(load: f64, rate: Rate, mean: f64, share: f64) -> f64 {
-    load * rate.as_bps() as f64 * GOODPUT_OVER_WIRE / (8.0 * mean * share)
+pub fn flows_per_second(load: f64, rate: Rate, efficiency: f64, mean: f64, share: f64) -> f64 {
+    load * rate.as_bps() as f64 * efficiency / (8.0 * mean * share)
 }
 
 /// Share of a link of `rate` that flows take, the inverse of [`flows_per_second`].
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
-pub fn load_of(flows_per_second: f64, rate: Rate, mean: f64, share: f64) -> f64 {
-    flows_per_second * 8.0 * mean * share / (rate.as_bps() as f64 * GOODPUT_OVER_WIRE)
+pub fn load_of(flows_per_second: f64, rate: Rate, efficiency: f64, mean: f64, share: f64) -> f64 {
+    flows_per_second * 8.0 * mean * share / (rate.as_bps() as f64 * efficiency)
 }
 
 /// Mean time between flows at this rate, rounded to the nearest picosecond; at least one.
@@ -109,11 +116,12 @@ mod tests {
 
     #[test]
     fn ninety_percent_of_a_gigabit_is_62_web_searches_a_second() {
-        let flows = flows_per_second(0.9, Rate::from_gbps(1), 1_711_250.0, 1.0);
+        let efficiency = goodput_over_wire(Mtu::ETHERNET, &Transport::Tcp);
+        let flows = flows_per_second(0.9, Rate::from_gbps(1), efficiency, 1_711_250.0, 1.0);
         assert!((61.85..61.95).contains(&flows), "{flows}");
-        let dci = flows_per_second(0.8, Rate::from_gbps(10), 1_711_250.0, 1.0);
+        let dci = flows_per_second(0.8, Rate::from_gbps(10), efficiency, 1_711_250.0, 1.0);
         assert!((549.0..551.0).contains(&dci), "{dci}");
-        assert!((load_of(flows, Rate::from_gbps(1), 1_711_250.0, 1.0) - 0.9).abs() < 1e-12);
+        assert!((load_of(flows, Rate::from_gbps(1), efficiency, 1_711_250.0, 1.0) - 0.9).abs() < 1e-12);
     }
 
     #[test]

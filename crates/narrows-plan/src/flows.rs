@@ -92,6 +92,14 @@ impl Pattern {
             Pattern::App(kind) => kind.rounds().pairs(),
         }
     }
+
+    /// Hosts that may send, some more than once.
+    pub fn sources(&self) -> Vec<u32> {
+        match self {
+            Pattern::Open(Open { pairs: Pairs::Between { sources, .. }, .. }) => sources.clone(),
+            _ => self.pairs().into_iter().map(|(source, _)| source).collect(),
+        }
+    }
 }
 
 /// When rounds at random begin, in order, all before the schedule's end: from the stream `traffic/<name>/arrivals`. `None`
@@ -325,6 +333,7 @@ mod tests {
             controller: ControllerChoice { name: "cubic".into(), values: vec![], ecn: false },
             profile: Profile::LINUX_6,
             service_class: 0,
+            transport: Default::default(),
             connections: Connections::Fresh,
             pattern: Pattern::List(list.into()),
         };

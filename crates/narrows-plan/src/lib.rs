@@ -7,9 +7,11 @@ pub use narrows_core::app::incast::Incast;
 pub use narrows_core::app::{FlowStart, Kind};
 use narrows_core::cc::{Value, spec};
 use narrows_core::edge::dcib;
+use narrows_core::packet::Mtu;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::tcp::profile::Profile;
+pub use narrows_core::transport::Transport;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +102,9 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Every link, one entry per direction.
     pub links: Vec<Link>,
+    /// The largest IP packet, of all hosts and links; Ethernet's is left out of the plan's text.
+    #[serde(default, skip_serializing_if = "Mtu::is_ethernet")]
+    pub mtu: Mtu,
 }
 
 impl Graph {
@@ -377,13 +382,16 @@ impl Role {
 pub struct Traffic {
     /// Unique; the name of its random streams.
     pub name: String,
-    /// The controller.
+    /// The controller; [none](ControllerChoice::none) of datagrams.
     pub controller: ControllerChoice,
     /// The hosts' stack.
     pub profile: Profile,
     /// Which class of a port with several its packets are of, both ways; 0 is left out of the plan's text.
     #[serde(default, skip_serializing_if = "is_first")]
     pub service_class: u8,
+    /// What its flows run over; TCP is left out of the plan's text.
+    #[serde(default, skip_serializing_if = "Transport::is_tcp")]
+    pub transport: Transport,
     /// Fresh or persistent connections.
     pub connections: Connections,
     /// Who sends what, when.
@@ -411,6 +419,11 @@ impl ControllerChoice {
         let parameters = spec(name).expect("a registered controller").parameters;
         let values = parameters.iter().map(|parameter| parameter.default).collect();
         ControllerChoice { name: name.to_owned(), values, ecn }
+    }
+
+    /// That of traffic without congestion control.
+    pub fn none() -> ControllerChoice {
+        ControllerChoice { name: "none".to_owned(), values: vec![], ecn: false }
     }
 }
 

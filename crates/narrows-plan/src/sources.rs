@@ -74,6 +74,8 @@ impl Plan {
             found.extend((link.ingress.is_some() || link.pauses.is_some()).then(|| "queue/pfc".to_owned()));
             found.extend(link.bridge.iter().map(|_| "edge/dcib".to_owned()));
         }
+        let others = self.traffic.iter().filter(|traffic| !traffic.transport.is_tcp());
+        found.extend(others.map(|traffic| format!("transport/{}", traffic.transport.spec().name)));
         found
     }
 }

@@ -67,11 +67,13 @@ row! {
         "`intra`: both ends in one datacenter; `inter`: the flow crosses the WAN."
         = if row.inter { "inter" } else { "intra" };
     workload, NONE, "Name of the traffic entry that it belongs to." = run.traffic(row).name.as_str();
-    controller, NONE, "Congestion controller of the sender." = run.traffic(row).controller.name.as_str();
+    transport, NONE, "`tcp`, or `datagram`: sent at a constant rate, nothing retransmitted."
+        = run.traffic(row).transport.spec().name;
+    controller, NONE, "Congestion controller of the sender; `none` of datagrams." = run.traffic(row).controller.name.as_str();
     size_bytes: u64, "bytes", "Application bytes to deliver; for a flow without a size, those delivered.";
     start_ns: u64, "ns", "Simulated time at which its first byte was offered, or its request sent.";
     fct_ns: Option<u64>, "ns",
-        "Flow completion time: from `start_ns` to the last byte delivered in order. Null if unfinished.";
+        "Flow completion time: from `start_ns` to the last byte delivered in order; of datagrams, to the last packet if all arrived. Null if unfinished.";
     ideal_fct_ns: u64, "ns", "The same transfer on an empty network: store-and-forward, framing, request leg included.";
     slowdown, NONE, "`fct_ns / ideal_fct_ns`, at least 1. Null if unfinished." = row.slowdown();
     rtt_mean_ns: Option<u64>, "ns", "Mean of the sender's RTT samples. Null without a sample.";
@@ -87,14 +89,26 @@ row! {
     marked_bytes: u64, "bytes", "Payload bytes that arrived with a congestion mark, duplicates included.";
     dropped_bytes: Option<u64>, "bytes",
         "Payload of the flow, or of its request, in packets that the network dropped, counted as often as they were dropped. Null in a live run.";
+    dropped_packets: Option<u64>, "packets", "Packets with that payload, each time one was dropped. Null in a live run.";
     near_source_cuts: u64, NONE,
         "Notifications of adjacent congested switches that its sender accepted, each a reduction of its near-source rate.";
+    received_bytes: u64, "bytes", "Payload delivered in order; of datagrams, in any order.";
     delivered_after_warmup_bytes: u64, "bytes",
         "Payload delivered in order between the end of the warm-up and the end of arrivals (`end`).";
     finished, NONE, "Whether the last byte was delivered before the run stopped." = row.fct_ns.is_some();
+    unfinished, NONE,
+        "Why it did not finish: `dropped`, packets of a datagram flow, which are not retransmitted; `run-ended`, before its last byte, or it has no size. Null if it finished."
+        = row.unfinished(!run.traffic(row).transport.is_tcp());
 }
 
 impl FlowRow {
+    /// Why it did not finish; a flow over datagrams does not once one of them is dropped.
+    #[cfg(feature = "tables")]
+    fn unfinished(&self, datagrams: bool) -> Option<&'static str> {
+        let dropped = datagrams && self.dropped_packets.is_some_and(|packets| packets > 0);
+        self.fct_ns.is_none().then_some(if dropped { "dropped" } else { "run-ended" })
+    }
+
     /// Completion time over ideal completion time, at least 1.
     #[cfg(feature = "tables")]
     #[allow(clippy::cast_precision_loss, reason = "times stay below 2⁵³ ns, 104 days")]

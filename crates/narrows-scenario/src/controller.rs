@@ -66,7 +66,7 @@ pub(crate) fn chosen(
 }
 
 /// One value for each parameter: what is written, or the default.
-fn values(
+pub(crate) fn values(
     of: &'static str,
     parameters: &'static [Parameter],
     written: &Controller,
@@ -156,6 +156,17 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
             (Value::Rate(rate), rate.as_bps())
         }
         (Kind::Rate, Scalar::Whole(number)) => return Err(quantity(units::bare::<Rate>(number))),
+        (Kind::LinkRate, Scalar::Text(text)) => match (units::parse::<Rate>(text), units::parse_fraction(text)) {
+            (Ok(rate), _) if rate.as_bps() > 0 => return Ok(Value::Rate(rate)),
+            (_, Some(share)) if text.contains('%') => match Fraction(share).scaled(16) {
+                scaled @ 1..=0x1_0000 => return Ok(Value::Real(scaled)),
+                _ => return Err(Problem::out_of_range(parameter.name, text, "0.01 %", "100 %").at(&written.span)),
+            },
+            (Ok(_), _) => return Err(Problem::zero("the rate of a flow").at(&written.span)),
+            (Err(error), _) => return Err(quantity(error)),
+        },
+        (Kind::LinkRate, Scalar::Whole(number)) => return Err(quantity(units::bare::<Rate>(number))),
+        (Kind::LinkRate, Scalar::Real(number)) => return Err(quantity(units::bare::<Rate>(number))),
         (Kind::Packets, Scalar::Text(text)) => {
             let packets = units::parse::<Packets>(text).map_err(quantity)?;
             (Value::Packets(packets), packets.get())
@@ -211,7 +222,7 @@ pub fn shown(kind: Kind, integer: u64) -> String {
     match kind {
         Kind::Real { bits } => real_text(integer, bits),
         Kind::Span => Span::from_ps(integer).to_string(),
-        Kind::Rate => Rate::from_bps(integer).to_string(),
+        Kind::Rate | Kind::LinkRate => Rate::from_bps(integer).to_string(),
         Kind::Packets | Kind::Size => Packets::new(integer).to_string(),
         Kind::Bytes => Bytes::new(integer).to_string(),
         Kind::Switch | Kind::Count | Kind::Choice(_) => integer.to_string(),
@@ -224,6 +235,7 @@ pub fn describe_value(parameter: &Parameter, value: Value) -> String {
         Value::Auto => "auto".to_owned(),
         Value::Required => "required".to_owned(),
         Value::Switch(on) => on.to_string(),
+        Value::Real(share) if parameter.kind == Kind::LinkRate => real_text(share, 16),
         Value::Count(integer) | Value::Real(integer) => shown(parameter.kind, integer),
         Value::Span(span) => span.to_string(),
         Value::Rate(rate) => rate.to_string(),
@@ -250,6 +262,7 @@ fn describe(kind: Kind) -> String {
         Kind::Real { .. } => "a number".to_owned(),
         Kind::Span => "a length of time such as \"5ms\"".to_owned(),
         Kind::Rate => "a rate such as \"1Gbps\"".to_owned(),
+        Kind::LinkRate => "a rate such as \"1Gbps\", or a share of the host's link such as \"50 %\"".to_owned(),
         Kind::Packets => "a number of packets such as \"50pkt\"".to_owned(),
         Kind::Bytes => "a size such as \"10MB\"".to_owned(),
         Kind::Size => "a size such as \"20pkt\" or \"30KB\"".to_owned(),

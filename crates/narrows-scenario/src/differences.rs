@@ -11,6 +11,8 @@ use narrows_core::cc::{SPECS, Spec};
 use narrows_core::edge::dcib;
 use narrows_core::queue::{Limit, aqm};
 use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
+use narrows_core::transport::Transport;
+use narrows_core::transport::datagram::SendRate;
 use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
@@ -170,6 +172,14 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
             Connections::Persistent { pool } => format!("persistent, {pool} at the start"),
         };
         facts.insert(format!("traffic.{}.connections", traffic.name), connections);
+        if let Transport::Datagram(config) = traffic.transport {
+            let rate = match config.rate {
+                SendRate::Fixed(rate) => rate.to_string(),
+                SendRate::Share(share) => format!("{:.5} of the host's link", f64::from(share) / 65_536.0),
+            };
+            facts.insert(format!("traffic.{}.transport", traffic.name), "datagram".to_owned());
+            facts.insert(format!("traffic.{}.transport.datagram.rate", traffic.name), rate);
+        }
         if traffic.service_class > 0 {
             facts.insert(format!("traffic.{}.service-class", traffic.name), traffic.service_class.to_string());
         }
@@ -182,6 +192,7 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
     facts.insert("network.hosts".to_owned(), count(NodeKind::Host).to_string());
     facts.insert("network.switches".to_owned(), count(NodeKind::Switch).to_string());
     facts.insert("network.links".to_owned(), graph.links.len().to_string());
+    facts.insert("host.mtu".to_owned(), format!("{} B", graph.mtu.get()));
     // What is told below is left out here: the rest is who is wired to whom, and the order of things.
     let wiring: Vec<_> = graph.links.iter().map(|link| (&link.name, link.from, link.to)).collect();
     let places: Vec<_> = graph.nodes.iter().map(|node| (&node.name, node.site, node.rack)).collect();

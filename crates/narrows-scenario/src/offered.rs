@@ -6,8 +6,8 @@ use narrows_core::app::Rounds;
 use narrows_core::units::Time;
 
 use crate::route::{NoPath, Routes};
-use narrows_plan::arrivals::{GOODPUT_OVER_WIRE, per_second};
-use narrows_plan::{Graph, Open, Pairs, Pattern, Plan, Traffic};
+use narrows_plan::arrivals::{goodput_over_wire, per_second};
+use narrows_plan::{Graph, Open, Pairs, Pattern, Plan, Traffic, Transport};
 
 /// Flows per second of a process.
 pub(crate) fn flows_per_second(open: &Open) -> f64 {
@@ -58,10 +58,18 @@ pub fn offered_load(plan: &Plan) -> Result<Vec<f64>, NoPath> {
 
 /// The same, over known routes.
 pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
+    let mtu = plan.network.mtu;
+    let tcp = goodput_over_wire(mtu, &Transport::Tcp);
+    // Of datagrams as many of TCP's bytes as take the same of the wire.
+    let as_tcp = |traffic: &Traffic, bytes: f64| match traffic.transport {
+        Transport::Tcp => bytes,
+        Transport::Datagram(_) => bytes * tcp / goodput_over_wire(mtu, &traffic.transport),
+    };
+    let at_random = plan.traffic.iter().filter_map(|traffic| Some((traffic, at_random(&traffic.pattern)?)));
     let bytes: Vec<(Cow<'_, Pairs>, f64)> =
-        plan.traffic.iter().filter_map(|traffic| at_random(&traffic.pattern)).collect();
+        at_random.map(|(traffic, (pairs, bytes))| (pairs, as_tcp(traffic, bytes))).collect();
     let bytes: Vec<(&Pairs, f64)> = bytes.iter().map(|(pairs, bytes)| (&**pairs, *bytes)).collect();
-    Ok(shares_of_rates(&plan.network, &routes.carried(&bytes)?))
+    Ok(shares_of_rates(&plan.network, &routes.carried(&bytes)?, tcp))
 }
 
 /// What comes at random whatever the network does: its pairs, and bytes per second over all of them.
@@ -81,8 +89,8 @@ fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
 
 /// Application bytes per second as shares of the links' rates.
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
-fn shares_of_rates(graph: &Graph, bytes_per_second: &[f64]) -> Vec<f64> {
+fn shares_of_rates(graph: &Graph, bytes_per_second: &[f64], efficiency: f64) -> Vec<f64> {
     let share =
-        |(link, bytes): (&narrows_plan::Link, &f64)| bytes * 8.0 / (link.rate.as_bps() as f64 * GOODPUT_OVER_WIRE);
+        |(link, bytes): (&narrows_plan::Link, &f64)| bytes * 8.0 / (link.rate.as_bps() as f64 * efficiency);
     graph.links.iter().zip(bytes_per_second).map(share).collect()
 }

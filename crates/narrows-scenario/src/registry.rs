@@ -4,6 +4,7 @@ use narrows_core::cc::{self, EcnUse};
 use narrows_core::component::{Kind, Parameter, Spec};
 use narrows_core::edge;
 use narrows_core::queue::{aqm, congestion_point};
+use narrows_core::transport;
 use serde_json::{Value as Json, json};
 
 use crate::controller::{describe_value, shown};
@@ -13,7 +14,7 @@ use crate::traffic::sizes::BUILT_IN;
 /// A component of one of these kinds.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// `controller`, `aqm`, `congestion-point`, `edge`, `topology`, `size-distribution`, `profile`.
+    /// `controller`, `aqm`, `congestion-point`, `edge`, `transport`, `topology`, `size-distribution`, `profile`.
     pub kind: &'static str,
     /// As experiments write it.
     pub name: &'static str,
@@ -56,6 +57,7 @@ pub fn components() -> Vec<Listed> {
         .chain(parts("aqm", aqm::SPECS))
         .chain(parts("congestion-point", congestion_point::SPECS))
         .chain(parts("edge", edge::SPECS))
+        .chain(parts("transport", transport::SPECS))
         .chain(topologies)
         .chain(sizes.map(plain("size-distribution")))
         .chain(PROFILES.iter().copied().map(plain("profile")))

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::offered;
 use crate::route::Routes;
+use crate::traffic::transport::{full_packet, own_rate};
 use narrows_plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
 
 mod long;
@@ -17,10 +18,6 @@ mod memory;
 pub use long::LongFlow;
 use memory::Held;
 
-/// Payload of a full packet, bytes.
-const PAYLOAD: f64 = 1_448.0;
-/// Bytes on the wire of a full packet.
-const WIRE: f64 = 1_538.0;
 /// One acknowledgement for so many packets of data where the receiver merges bursts: measured 2 (all paced) to 10.
 const PACKETS_PER_ACK_MERGED: f64 = 4.0;
 /// Packets of a connection's handshake.
@@ -109,6 +106,10 @@ struct Lasting {
     end: f64,
     /// Packets for each packet with data.
     with_acks: f64,
+    /// Bytes on the wire of a full packet.
+    wire: f64,
+    /// What each sends at most, bit/s, where its transport says so.
+    own_rate: Option<f64>,
 }
 
 impl Lasting {
@@ -172,7 +173,8 @@ impl Summary {
         let mut elastic: Vec<Lasting> = vec![];
         for kind in &plan.traffic {
             let (flows, mean, rate, sizes);
-            let with_acks = 1.0 + 1.0 / packets_per_ack(kind);
+            let (payload, wire) = full_packet(kind, graph.mtu);
+            let with_acks = if kind.transport.is_tcp() { 1.0 + 1.0 / packets_per_ack(kind) } else { 1.0 };
             let fresh = !matches!(kind.connections, Connections::Persistent { .. });
             let handshake = if kind.connections == Connections::Fresh { HANDSHAKE_PACKETS } else { 0.0 };
             match &kind.pattern {
@@ -184,7 +186,7 @@ impl Summary {
                         Some(per_second),
                         Some(open.sizes.name.clone()),
                     );
-                    let packets = (open.sizes.mean() / PAYLOAD).max(1.0);
+                    let packets = (open.sizes.mean() / payload).max(1.0);
                     data.push(Exchange::new(
                         Cow::Borrowed(&open.pairs),
                         flows * (packets * with_acks + handshake),
@@ -207,7 +209,7 @@ impl Summary {
                         wanted.map(|flow| (flow.source, flow.destination)).collect()
                     };
                     if !sized.is_empty() {
-                        let packets: f64 = sized.iter().map(|size| (*size as f64 / PAYLOAD).max(1.0)).sum();
+                        let packets: f64 = sized.iter().map(|size| (*size as f64 / payload).max(1.0)).sum();
                         let all = packets * with_acks + sized.len() as f64 * handshake;
                         data.push(Exchange::new(
                             Cow::Owned(Pairs::Listed(pairs(false))),
@@ -229,7 +231,9 @@ impl Summary {
                         };
                         let (begin, end) = (mean(&|flow| flow.at), mean(&|flow| until(flow.stop).max(flow.at)));
                         held.connections += count;
-                        elastic.push(Lasting { pairs: Pairs::Listed(lasting), count, begin, end, with_acks });
+                        let own_rate = lasting.first().and_then(|(from, _)| own_rate(kind, graph, *from));
+                        let pairs = Pairs::Listed(lasting);
+                        elastic.push(Lasting { pairs, count, begin, end, with_acks, wire, own_rate });
                     }
                 }
                 Pattern::App(app) => {
@@ -238,7 +242,7 @@ impl Summary {
                     flows = offered::rounds(app, plan.schedule.end) * width;
                     (mean, sizes) = (Some(size), None);
                     rate = app.mean_interarrival().map(|_| flows / seconds);
-                    let packets = flows * (size / PAYLOAD).max(1.0);
+                    let packets = flows * (size / payload).max(1.0);
                     let handshakes = if fresh { flows * handshake } else { 0.0 };
                     let all = packets * with_acks + handshakes;
                     data.push(Exchange::new(Cow::Owned(Pairs::Listed(pairs)), all, kind, flows));
@@ -288,9 +292,9 @@ impl Summary {
                 .map(|(link, _)| {
                     graph.links[*link].rate.as_bps() as f64 * (1.0 - offered[*link]).max(0.05) / with(*link).max(1.0)
                 })
-                .fold(f64::INFINITY, f64::min);
+                .fold(lasting.own_rate.unwrap_or(f64::INFINITY), f64::min);
             let bits = lasting.count * (lasting.end - lasting.begin) * per_flow;
-            let packets = bits / (8.0 * WIRE) * lasting.with_acks;
+            let packets = bits / (8.0 * lasting.wire) * lasting.with_acks;
             data.push(Exchange { pairs: Cow::Borrowed(&lasting.pairs), packets, fresh: 0.0 });
         }
         let amounts = amounts(&data);
@@ -353,7 +357,8 @@ fn amounts<'a>(data: &'a [Exchange<'_>]) -> Vec<(&'a Pairs, f64)> {
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
 fn slow_down(data: &mut [Exchange<'_>], graph: &Graph, routes: &Routes<'_>, seconds: f64) -> f64 {
     let carried = routes.carried(&amounts(data)).expect("a plan's traffic has paths");
-    let needed = |(link, packets): (&Link, &f64)| packets * WIRE * 8.0 / link.rate.as_bps() as f64 / seconds;
+    let wire = graph.mtu.frame().get() as f64;
+    let needed = |(link, packets): (&Link, &f64)| packets * wire * 8.0 / link.rate.as_bps() as f64 / seconds;
     let overload: Vec<f64> = graph.links.iter().zip(&carried).map(needed).collect();
     if overload.iter().all(|times| *times <= 1.0) {
         return 0.0;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use narrows_core::component::{Kind, Parameter, Settings, Spec, Value};
 use narrows_core::edge;
+use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::congestion_point;
 use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
@@ -38,7 +39,7 @@ pub const MAX_HOSTS: u32 = 4_096;
 pub const MAX_LINKS: u64 = 1_048_576;
 /// Highest rate of a link.
 const MAX_RATE: Rate = Rate::from_gbps(100_000);
-/// Size of a full IP packet, bytes: what a buffer must hold at least.
+/// What a buffer must hold at least, bytes, whatever the MTU: one of Ethernet's full IP packets.
 const FULL_PACKET: u64 = 1_500;
 
 /// The links, by index and one for each direction, that a name of the file's own stands for.
@@ -48,7 +49,8 @@ pub(crate) type Named = BTreeMap<String, [usize; 2]>;
 pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<(Graph, Named)> {
     let mut named = Named::new();
     let graph = topology.network().resolve(&mut named)?;
-    check_classes(&graph)
+    check_room(&graph)
+        .and_then(|()| check_classes(&graph))
         .and_then(|()| check_points(&graph))
         .and_then(|()| bridge::check(&graph))
         .and_then(|()| flow_control::check(&graph))
@@ -56,20 +58,37 @@ pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<(Graph, Named)> {
     Ok((graph, named))
 }
 
+/// Refuses ports and memory that hold not one packet of the network's MTU.
+fn check_room(graph: &Graph) -> Result<(), Problem> {
+    let full = graph.mtu.packet();
+    for link in &graph.links {
+        let own = [Some(link.limit), link.ingress.map(|memory| memory.limit)].into_iter().flatten();
+        let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+        let small = own.into_iter().any(|limit| matches!(limit, Limit::Bytes(bytes) if bytes < full))
+            || pool.is_some_and(|pool| hot_share(pool, 1) < u128::from(full.get()));
+        if small {
+            let sentence = format!("the buffer of `{}` holds not one packet of {full}, the MTU", link.name);
+            return Err(Problem::new(sentence, "make its limit or its pool larger, or lower `host.mtu`"));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses classes that have no room for a packet.
 fn check_classes(graph: &Graph) -> Result<(), Problem> {
+    let full = graph.mtu.packet().get();
     for link in &graph.links {
         let Some(scheduler) = &link.scheduler else { continue };
         let classes = scheduler.classes() as u64;
         let own = match link.limit.share(classes) {
             Limit::Unlimited => u64::MAX,
-            Limit::Packets(packets) => packets.get() * FULL_PACKET,
+            Limit::Packets(packets) => packets.get() * full,
             Limit::Bytes(bytes) => bytes.get(),
         };
         let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
-        if own < FULL_PACKET || pool.is_some_and(|pool| hot_share(pool, classes) < u128::from(FULL_PACKET)) {
+        if own < full || pool.is_some_and(|pool| hot_share(pool, classes) < u128::from(full)) {
             let sentence = format!(
-                "one of {classes} equal shares of the buffer of `{}` holds not one packet of 1500 B",
+                "one of {classes} equal shares of the buffer of `{}` holds not one packet of {full} B",
                 link.name
             );
             return Err(Problem::new(sentence, "make its limit or its pool larger, or have fewer classes"));
@@ -86,7 +105,7 @@ fn check_points(graph: &Graph) -> Result<(), Problem> {
         let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
         let room = pool.map_or(u128::MAX, |pool| hot_share(pool, 1)).min(match link.limit {
             Limit::Unlimited => u128::MAX,
-            Limit::Packets(packets) => u128::from(packets.get()) * u128::from(FULL_PACKET),
+            Limit::Packets(packets) => u128::from(packets.get()) * u128::from(graph.mtu.get()),
             Limit::Bytes(bytes) => u128::from(bytes.get()),
         });
         if u128::from(set_point.get()) >= room {
@@ -302,17 +321,17 @@ const SET_POINT_AT_10_GBPS: u64 = 33_000;
 
 /// The congestion point with these values at a port. Its default set point is below the threshold of the port's
 /// marking, so that it acts first.
-fn qcn_at(values: &[Value], rate: Rate, aqm: Option<AqmConfig>) -> Point {
+fn qcn_at(values: &[Value], rate: Rate, aqm: Option<AqmConfig>, mtu: Mtu) -> Point {
     let settings = Settings::new(congestion_point::SPECS[0].parameters, values);
     let marks_at = match aqm {
         Some(AqmConfig::Threshold(law)) => match law.mark_at {
-            Size::Packets(packets) => packets.get() * FULL_PACKET,
+            Size::Packets(packets) => packets.get() * mtu.packet().get(),
             Size::Bytes(bytes) => bytes.get(),
         },
         _ => u64::MAX,
     };
     let usual = Bytes::new(rate.scaled(SET_POINT_AT_10_GBPS, Rate::from_gbps(10).as_bps()).as_bps());
-    let usual = usual.min(Bytes::new(marks_at / 2)).max(Bytes::new(FULL_PACKET));
+    let usual = usual.min(Bytes::new(marks_at / 2)).max(mtu.packet());
     let sampling = CongestionPointConfig {
         set_point: settings.bytes_or_auto("set-point").unwrap_or(usual),
         weight: u8::try_from(settings.count("weight")).unwrap_or(u8::MAX),
@@ -365,9 +384,10 @@ fn count(key: &Parameter, written: Option<&Located<u32>>) -> Judged<u32> {
     }
 }
 
-/// Stack delays of the hosts, out and in, and how much that out differs from packet to packet.
+/// Stack delays of the hosts, out and in, how much that out differs from packet to packet, and the largest packet.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
+    mtu: Mtu,
     tx: Span,
     rx: Span,
     jitter: Span,
@@ -376,15 +396,22 @@ struct Stack {
 impl Stack {
     fn of(host: &Host, default_us: u64) -> Judged<Stack> {
         let default = Span::from_us(default_us);
+        let mtu = match &host.mtu {
+            None => Mtu::ETHERNET,
+            Some(mtu) => Mtu::new(mtu.value).ok_or_else(|| {
+                let (least, most) = Mtu::RANGE;
+                Problem::out_of_range("mtu", mtu.value, least, most).at(&mtu.span)
+            })?,
+        };
         let Some(said) = &host.stack_delay else {
-            return Ok(Stack { tx: default, rx: default, jitter: Span::ZERO });
+            return Ok(Stack { mtu, tx: default, rx: default, jitter: Span::ZERO });
         };
         let or = |written: &Option<Located<Quantity<Span>>>, default: Span| {
             let Some(delay) = written else { return Ok(default) };
             bounded("a stack delay", delay, delay.value.0, Span::from_secs(1)).map(|()| delay.value.0)
         };
         let jitter = or(&said.jitter, Span::ZERO)?;
-        Ok(Stack { tx: or(&said.tx, default)?, rx: or(&said.rx, default)?, jitter })
+        Ok(Stack { mtu, tx: or(&said.tx, default)?, rx: or(&said.rx, default)?, jitter })
     }
 }
 
@@ -397,7 +424,7 @@ struct Builder {
 
 impl Builder {
     fn new(stack: Stack) -> Builder {
-        Builder { graph: Graph { nodes: vec![], links: vec![] }, stack }
+        Builder { graph: Graph { nodes: vec![], links: vec![], mtu: stack.mtu }, stack }
     }
 
     fn node(&mut self, name: String, kind: NodeKind, site: u16, rack: u16, pool: Option<PoolConfig>) -> u32 {
@@ -429,7 +456,7 @@ impl Builder {
             to,
             role,
             pooled: spec.pool.is_some() && !spec.counts_by_input,
-            congestion_point: spec.congestion_point.as_ref().map(|values| qcn_at(values, plain.rate, plain.aqm)),
+            congestion_point: spec.congestion_point.as_ref().map(|values| qcn_at(values, plain.rate, plain.aqm, self.graph.mtu)),
             bridge: spec.bridge.as_ref().map(|values| bridge::at(values, plain.rate, plain.delay)),
             ..plain
         };
@@ -439,7 +466,7 @@ impl Builder {
 
     /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port is an unbounded FIFO.
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
-        let Stack { tx, rx, jitter } = self.stack;
+        let Stack { tx, rx, jitter, .. } = self.stack;
         let Link { rate, delay, loss, loss_of, .. } = spec.link;
         let LinkSpec { counts_by_input, flow_control, .. } = *spec;
         let plain = LinkSpec::plain(rate, delay + tx);

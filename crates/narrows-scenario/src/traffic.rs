@@ -23,7 +23,7 @@ use crate::select;
 use crate::stack;
 use crate::topology::Named;
 use narrows_plan::{
-    Connections, ControllerChoice, Graph, Kind, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic,
+    Connections, ControllerChoice, Graph, Kind, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic, Transport,
 };
 
 mod listed;
@@ -31,6 +31,7 @@ mod long;
 pub(crate) mod opened;
 mod pairs;
 pub mod sizes;
+pub(crate) mod transport;
 
 pub(crate) use pairs::Group;
 
@@ -117,26 +118,45 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
     if kinds.into_iter().chain(apps(written)).filter(|kind| *kind).count() != 1 {
         return Err(Problem::one_of("a [[traffic]]", KEYS).at(&written.span));
     }
+    const OF_TOPOLOGY: &str = "in a [[traffic]]: it is the topology's host's";
     if let Some(delay) = &written.host.stack_delay {
-        return Err(Problem::not_here("stack-delay", "in a [[traffic]]: it is the topology's host's").at(&delay.span));
+        return Err(Problem::not_here("stack-delay", OF_TOPOLOGY).at(&delay.span));
+    }
+    if let Some(mtu) = &written.host.mtu {
+        return Err(Problem::not_here("mtu", OF_TOPOLOGY).at(&mtu.span));
     }
     let profile = stack::resolve(&written.host, scene.profile)?;
-    let controller = choose(name, written, scene)?;
+    let transport = transport::resolve(written, profile, scene)?;
+    let controller = if transport.is_tcp() { choose(name, written, scene)? } else { ControllerChoice::none() };
     let service_class = service_class(written, scene)?;
     let make = |name: String, connections, pattern| Traffic {
         name,
         controller: controller.clone(),
         profile,
         service_class,
-        connections,
+        transport,
+        connections: if transport.is_tcp() { connections } else { Connections::FreshEstablished },
         pattern,
     };
+    let made = flows(name, written, scene, transport, make)?;
+    transport::fits(&made, written, scene)?;
+    Ok(made)
+}
+
+/// The kinds of traffic of an entry, each made by `make` of its name, its connections and what says when its flows come.
+fn flows(
+    name: &str,
+    written: &Located<WrittenTraffic>,
+    scene: &Scene<'_>,
+    transport: Transport,
+    make: impl Fn(String, Connections, Pattern) -> Traffic,
+) -> Judged<Vec<Traffic>> {
     if let Some(arrivals) = &written.arrivals {
         let connections = connections(written, Connections::Fresh)?;
         let groups = pairs::groups(name, written, scene)?;
         let (groups, opens) = match &arrivals.value {
             Arrivals::Poisson(poisson) => {
-                let opens = open(written, poisson, &arrivals.span, &groups, scene)?;
+                let opens = open(written, poisson, transport, &arrivals.span, &groups, scene)?;
                 (groups, opens)
             }
             Arrivals::LogNormal(times) => {
@@ -265,6 +285,7 @@ fn sizes(written: &WrittenTraffic, at: &Located<WrittenTraffic>, scene: &Scene<'
 fn open(
     written: &Located<WrittenTraffic>,
     poisson: &Poisson,
+    transport: Transport,
     at: &Range<usize>,
     groups: &[Group],
     scene: &Scene<'_>,
@@ -281,7 +302,7 @@ fn open(
             };
             let part = poisson.part.as_ref().map_or(Ok(1.0), |part| proportion("the part of a load", part))?;
             let load = proportion("the load", load)? * part;
-            let total = at_load(load, of, &sizes, &shares, scene)?;
+            let total = at_load(load, of, transport, &sizes, &shares, scene)?;
             (total, groups.iter().map(|group| arrivals::interval(total * group.weight)).collect())
         }
         (None, Some(rate)) => {
@@ -382,6 +403,7 @@ fn proportion(what: &'static str, written: &Located<Fraction>) -> Judged<f64> {
 fn at_load(
     load: f64,
     of: &Located<String>,
+    transport: Transport,
     sizes: &SizeDistribution,
     shares: &[f64],
     scene: &Scene<'_>,
@@ -392,7 +414,10 @@ fn at_load(
         .map(|link| (shares[link], scene.graph.links[link].rate))
         .max_by(|a, b| (a.0 / a.1.as_bps() as f64).total_cmp(&(b.0 / b.1.as_bps() as f64)));
     match busiest {
-        Some((share, rate)) if share > 0.0 => Ok(arrivals::flows_per_second(load, rate, sizes.mean(), share)),
+        Some((share, rate)) if share > 0.0 => {
+            let efficiency = arrivals::goodput_over_wire(scene.graph.mtu, &transport);
+            Ok(arrivals::flows_per_second(load, rate, efficiency, sizes.mean(), share))
+        }
         _ => {
             let sentence = format!("no flow of this traffic crosses `{}`", of.value);
             Err(Problem::new(sentence, "name links that its flows cross").at(&of.span))

@@ -31,6 +31,9 @@ impl dcib::Packet for Packet {
     }
 
     fn segment(&self) -> Option<Segment<(u32, bool)>> {
+        if self.is_datagram() {
+            return None;
+        }
         let to_opener = Side::on(self.destination(), self.connection) == Side::Opener;
         let (payload, syn) = (self.payload(), self.is_syn());
         Some(Segment {

@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use narrows_core::tcp::{Endpoint, Tallies};
+use narrows_core::tcp::Tallies;
+use narrows_core::transport::Endpoint;
 use narrows_core::units::{Bytes, Time};
 
 use crate::flows::Flow;
@@ -94,10 +95,8 @@ pub(crate) struct End {
     /// Tag of the latest flow of which this end has heard all that its first segments tell: a request came, or the first byte
     /// that it awaits. An opener that awaits nothing hears of none.
     pub(crate) latest: u32,
-    /// What of this connection waits in the host's port: departures and IP bytes. Where a port tells of departures they are
-    /// [`UNTOLD`] until it does.
-    waiting: VecDeque<(Time, u32)>,
-    waiting_bytes: u64,
+    /// What of this connection waits in the host's port.
+    pub(crate) waiting: Waiting,
     /// What the agenda was last told, to tell it only of changes.
     pub(crate) armed_timer: Time,
     pub(crate) armed_pacing: Time,
@@ -109,49 +108,77 @@ impl End {
         Side::on(self.place.host, self.connection)
     }
 
+    /// The machine, and what it is driven with.
+    #[inline(always)]
+    pub(crate) fn split(&mut self) -> (&mut Endpoint, Outlet<'_>) {
+        let End { endpoint, connection, place, sending, waiting, armed_timer, armed_pacing, .. } = self;
+        let sends = sending.is_some();
+        (endpoint, Outlet { connection: *connection, place, sends, waiting, armed_timer, armed_pacing })
+    }
+}
+
+/// What an end's machine is driven with.
+pub(crate) struct Outlet<'a> {
+    pub(crate) connection: u32,
+    pub(crate) place: &'a Place,
+    /// A flow's bytes.
+    pub(crate) sends: bool,
+    pub(crate) waiting: &'a mut Waiting,
+    pub(crate) armed_timer: &'a mut Time,
+    pub(crate) armed_pacing: &'a mut Time,
+}
+
+/// Departures and IP bytes of what waits in a host's port. Where a port tells of departures they are [`UNTOLD`] until it does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting {
+    packets: VecDeque<(Time, u32)>,
+    bytes: u64,
+}
+
+impl Waiting {
     /// A data packet was accepted by the host's port and will leave it at `departure`.
-    pub(crate) fn note_waiting(&mut self, departure: Time, ip_bytes: u32) {
-        self.waiting.push_back((departure, ip_bytes));
-        self.waiting_bytes += u64::from(ip_bytes);
+    pub(crate) fn push(&mut self, departure: Time, ip_bytes: u32) {
+        self.packets.push_back((departure, ip_bytes));
+        self.bytes += u64::from(ip_bytes);
     }
 
     /// The port tells that the first data packet of which it had not has left.
     pub(crate) fn note_left(&mut self, now: Time) {
-        if let Some((departure, _)) = self.waiting.iter_mut().find(|(departure, _)| *departure == UNTOLD) {
+        if let Some((departure, _)) = self.packets.iter_mut().find(|(departure, _)| *departure == UNTOLD) {
             *departure = now;
         }
     }
 
     /// The port takes back when the last data packet leaves of which it had told.
     pub(crate) fn note_recalled(&mut self) {
-        if let Some((departure, _)) = self.waiting.iter_mut().rfind(|(departure, _)| *departure != UNTOLD) {
+        if let Some((departure, _)) = self.packets.iter_mut().rfind(|(departure, _)| *departure != UNTOLD) {
             *departure = UNTOLD;
         }
     }
 
-    /// What of this connection waits in the host's port.
-    pub(crate) fn waiting(&mut self, now: Time) -> Bytes {
+    /// How much waits now.
+    #[inline]
+    pub(crate) fn bytes(&mut self, now: Time) -> Bytes {
         self.forget_departed(now);
-        Bytes::new(self.waiting_bytes)
+        Bytes::new(self.bytes)
     }
 
-    /// When the port holds less of this connection than `limit`: [`Time::ZERO`] if it does so now. To be asked after
-    /// [`waiting`](Self::waiting).
-    pub(crate) fn port_has_room(&self, limit: Bytes) -> Time {
-        if self.waiting_bytes < limit.get() {
+    /// When less than `limit` waits: [`Time::ZERO`] if it does so now. To be asked after [`bytes`](Self::bytes).
+    pub(crate) fn below(&self, limit: Bytes) -> Time {
+        if self.bytes < limit.get() {
             return Time::ZERO;
         }
-        self.waiting.front().map_or(Time::ZERO, |&(departure, _)| departure)
+        self.packets.front().map_or(Time::ZERO, |&(departure, _)| departure)
     }
 
     #[inline]
     fn forget_departed(&mut self, now: Time) {
-        while let Some(&(departure, bytes)) = self.waiting.front() {
+        while let Some(&(departure, bytes)) = self.packets.front() {
             if departure > now {
                 break;
             }
-            self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(bytes);
+            self.packets.pop_front();
+            self.bytes -= u64::from(bytes);
         }
     }
 }
@@ -208,8 +235,7 @@ impl Connections {
             sending: None,
             receiving: None,
             latest: if side == Side::Opener { u32::MAX } else { 0 },
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            waiting: Waiting::default(),
             armed_timer: Time::NEVER,
             armed_pacing: Time::NEVER,
         };

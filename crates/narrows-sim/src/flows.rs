@@ -62,6 +62,20 @@ impl Names {
     }
 }
 
+/// Payload, and packets that had some.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dropped {
+    pub(crate) bytes: u64,
+    pub(crate) packets: u64,
+}
+
+impl std::ops::AddAssign for Dropped {
+    fn add_assign(&mut self, other: Dropped) {
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+    }
+}
+
 /// One flow while it goes on and after. Where its ends belong to different parts, each part keeps one of these, and
 /// writes what its end sees; see [`Flow::merge`].
 #[derive(Clone, Debug)]
@@ -94,7 +108,7 @@ pub(crate) struct Flow {
     pub(crate) near_source_cuts: u32,
     pub(crate) marked_bytes: u64,
     /// Dropped by ports and wires of this part.
-    pub(crate) dropped_bytes: u64,
+    pub(crate) dropped: Dropped,
     /// Delivered in order by the end of the warm-up, by the end of the arrivals (`u64::MAX` before), and in all.
     pub(crate) delivered_at_warmup: u64,
     pub(crate) delivered_at_end: u64,
@@ -125,7 +139,7 @@ impl Flow {
             first_byte: Time::NEVER,
             near_source_cuts: 0,
             marked_bytes: 0,
-            dropped_bytes: 0,
+            dropped: Dropped::default(),
             delivered_at_warmup: 0,
             delivered_at_end: u64::MAX,
             delivered: 0,
@@ -136,7 +150,7 @@ impl Flow {
     /// Takes what the other part knows of the same flow: it has its source, or else its destination.
     pub(crate) fn merge(&mut self, other: &Flow, has_source: bool) {
         debug_assert_eq!(self.name, other.name);
-        self.dropped_bytes += other.dropped_bytes;
+        self.dropped += other.dropped;
         self.rto_wait += other.rto_wait;
         if has_source {
             self.rtt_sum = other.rtt_sum;

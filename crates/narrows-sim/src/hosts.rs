@@ -1,6 +1,7 @@
 //! What a traffic entry's hosts run: the stack of each, and how a controller is built.
 
 use narrows_core::cc::{self, Context, Controller, EcnUse, Settings, Spec};
+use narrows_core::packet::Mtu;
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::tcp::{EcnMode, Stack, initial_path};
 use narrows_core::units::Rate;
@@ -19,7 +20,9 @@ impl Stacks {
         let mut rates: Vec<Rate> = host_rates.collect();
         rates.sort_unstable();
         rates.dedup();
-        let stacks = plan.traffic.iter().flat_map(|traffic| rates.iter().map(|&rate| stack(traffic, rate))).collect();
+        let mtu = plan.network.mtu;
+        let stacks =
+            plan.traffic.iter().flat_map(|traffic| rates.iter().map(move |&rate| stack(traffic, rate, mtu))).collect();
         Stacks { stacks, rates }
     }
 
@@ -39,14 +42,17 @@ fn spec(traffic: &Traffic) -> &'static Spec {
     cc::spec(&traffic.controller.name).expect("a plan names registered controllers only")
 }
 
-fn stack(traffic: &Traffic, line_rate: Rate) -> Stack {
+fn stack(traffic: &Traffic, line_rate: Rate, mtu: Mtu) -> Stack {
+    if !traffic.transport.is_tcp() {
+        return Stack { profile: traffic.profile, ecn: EcnMode::Off, line_rate, delivery_rate: false, mtu };
+    }
     let spec = spec(traffic);
     let ecn = match (traffic.controller.ecn, spec.ecn) {
         (false, _) => EcnMode::Off,
         (true, EcnUse::Optional) => EcnMode::Classic,
         (true, EcnUse::Exact) => EcnMode::Exact,
     };
-    Stack { profile: traffic.profile, ecn, line_rate, delivery_rate: spec.needs_delivery_rate }
+    Stack { profile: traffic.profile, ecn, line_rate, delivery_rate: spec.needs_delivery_rate, mtu }
 }
 
 /// The controller of one end. Its randomness depends on the run's seed and the connection's number alone.

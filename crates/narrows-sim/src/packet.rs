@@ -1,6 +1,6 @@
 //! The simulator's packet: 32 bytes by value, with what few packets carry kept aside.
 
-use narrows_core::packet::{Ecn, Flags, HEADER_BYTES, SackBlocks, Segment, Tag};
+use narrows_core::packet::{DATAGRAM_HEADER_BYTES, Ecn, Flags, HEADER_BYTES, SackBlocks, Segment, Tag};
 use narrows_core::queue::pfc::FRAME_BYTES;
 use narrows_core::rng::mix;
 use narrows_core::units::Span;
@@ -31,6 +31,8 @@ const _: () = assert!(size_of::<Packet>() == 32);
 
 #[allow(clippy::cast_possible_truncation, reason = "headers are short")]
 const HEADER_BYTES_U32: u32 = HEADER_BYTES as u32;
+#[allow(clippy::cast_possible_truncation, reason = "headers are short")]
+const DATAGRAM_HEADER_BYTES_U32: u32 = DATAGRAM_HEADER_BYTES as u32;
 
 /// Where the number of SACK blocks stands among a packet's bits, and the service class.
 const BLOCKS_SHIFT: u8 = 2;
@@ -177,6 +179,17 @@ impl Packet {
         (self.bits & WRAPPED != 0).then_some(self.extra)
     }
 
+    /// Whether it is anything but a segment of a connection that is open: a notification, a SYN or a datagram.
+    #[inline(always)]
+    pub(crate) fn is_special(&self) -> bool {
+        self.flags & (NOTIFICATION | Flags::ACK.bits()) != Flags::ACK.bits()
+    }
+
+    /// Whether it is a datagram.
+    pub(crate) fn is_datagram(&self) -> bool {
+        self.is_special() && self.flags & NOTIFICATION == 0 && !self.is_syn()
+    }
+
     pub(crate) fn extra(&self) -> u32 {
         self.extra
     }
@@ -210,7 +223,8 @@ impl Packet {
     /// Bytes of data in it, where nothing is around it: a segment with SACK blocks has none.
     pub(crate) fn payload(&self) -> u32 {
         let has_none = self.bits & BLOCKS != 0 || self.flags & NOTIFICATION != 0 || self.is_syn();
-        if has_none { 0 } else { u32::from(self.size).saturating_sub(HEADER_BYTES_U32) }
+        let headers = if self.is_special() { DATAGRAM_HEADER_BYTES_U32 } else { HEADER_BYTES_U32 };
+        if has_none { 0 } else { u32::from(self.size).saturating_sub(headers) }
     }
 
     /// What the packet has in the pool, taken out of there: the packet goes to where there is another pool.
@@ -358,6 +372,21 @@ mod tests {
             assert_eq!(packet.unpack(&mut pool), segment);
         }
         assert_eq!((pool.slots.len(), pool.free_slots()), (1, 1));
+    }
+
+    #[test]
+    fn a_datagram_is_told_from_segments() {
+        let mut pool = SidePool::default();
+        let datagram = Segment { seq: 7, length: 1472, flags: Flags::END, tag: Tag(9), ..Segment::default() };
+        let packet = Packet::pack(&datagram, 4, 5, 7, &mut pool);
+        assert_eq!((packet.ip_bytes(), packet.payload(), packet.carries_data()), (1_500, 1_472, true));
+        assert!(packet.is_datagram() && packet.is_special() && !packet.ecn_capable());
+        assert_eq!(packet.unpack(&mut pool), datagram);
+        for (flags, special) in [(Flags::ACK, false), (Flags::SYN, true), (Flags::SYN.with(Flags::ACK), false)] {
+            let packet = Packet::pack(&Segment { flags, ..Segment::default() }, 4, 5, 7, &mut pool);
+            assert_eq!((packet.is_datagram(), packet.is_special()), (false, special));
+        }
+        assert!(!packet.notification(2, 63).is_datagram() && packet.notification(2, 63).is_special());
     }
 
     #[test]

@@ -11,6 +11,7 @@
 mod boundary;
 mod bridging;
 mod choice;
+mod datagrams;
 mod near_source;
 mod observation;
 mod traffic;
@@ -21,7 +22,8 @@ use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::app::{App, Application, FlowStart, Request};
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::rng::{SmallStream, Stream, mix};
-use narrows_core::tcp::{Endpoint, Event as TcpEvent, Stack};
+use narrows_core::tcp::{self, Event as TcpEvent, Stack};
+use narrows_core::transport::{Datagram, Endpoint, Machine, Transport};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_plan::flows::Name;
@@ -31,8 +33,8 @@ use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 use choice::Choice;
 
 use crate::bridges::Bridges;
-use crate::connections::{Connections, Current, End, MAX_HOSTS, MAX_PER_HOST, Place, Side, UNTOLD, opener};
-use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
+use crate::connections::{Connections, Current, MAX_HOSTS, MAX_PER_HOST, Outlet, Place, Side, UNTOLD, opener};
+use crate::flows::{Dropped, Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
 use crate::packet::{Packet, SidePool};
@@ -142,7 +144,7 @@ pub struct Simulation<'a> {
     apps: Vec<App<'a>>,
     flows: Flows,
     /// Payload bytes, by tag, that were dropped here of flows that this part does not know.
-    dropped_in_passing: BTreeMap<u32, u64>,
+    dropped_in_passing: BTreeMap<u32, Dropped>,
     queries: Vec<Query>,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
@@ -152,7 +154,8 @@ pub struct Simulation<'a> {
     goodput_of: Vec<(u32, u64)>,
     /// Which flows with a size are.
     choice: Choice,
-    /// Flows with a size that were opened here, less those that were whole here.
+    /// Flows with a size that were opened here, less those that were whole here; of datagrams bytes, less those that arrived or
+    /// were dropped here.
     unfinished: i64,
     queue_samples: BTreeMap<u32, Vec<u32>>,
     /// By watched port: what it had sent when the last bin ended.
@@ -343,8 +346,7 @@ impl<'a> Simulation<'a> {
     #[inline(never)]
     fn handle_packet(&mut self, now: Time, host: u32, packet: Packet) {
         let connection = packet.connection;
-        if let Some((feedback, seq)) = packet.as_notification() {
-            self.handle_notification(now, host, connection, feedback, seq);
+        if packet.is_special() && self.handle_special(now, host, packet) {
             return;
         }
         let segment = packet.unpack(&mut self.pool);
@@ -365,12 +367,14 @@ impl<'a> Simulation<'a> {
             end = self.connections.end(slot);
         }
         let stack = self.stacks.get(end.place.stack);
-        end.endpoint.handle_segment(now, &segment, stack);
-        let all_sent = if end.endpoint.has_event() {
+        // Nothing comes back to a sender of datagrams.
+        let (Endpoint::Tcp(endpoint), port) = end.split() else { return };
+        endpoint.handle_segment(now, &segment, stack);
+        let all_sent = if endpoint.has_event() {
             self.drain_events(now, slot);
             self.transmit(now, slot)
         } else {
-            transmit(now, slot, end, stack, &mut self.network, &mut self.pool)
+            transmit(now, slot, endpoint, port, stack, &mut self.network, &mut self.pool)
         };
         if all_sent {
             self.finish_sending(now, slot);
@@ -424,13 +428,15 @@ impl<'a> Simulation<'a> {
         let stack_index = self.stacks.index(traffic, self.rates[host as usize]);
         let stack = self.stacks.get(stack_index);
         let entry = &self.plan.traffic[traffic as usize];
-        let controller = controller(entry, stack, self.random, connection, side as u32);
-        let endpoint = if established {
-            let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
-            let round_trip = self.ideal.handshake(&self.plan.network, &self.network, ends);
-            Endpoint::established(controller, round_trip, stack)
-        } else {
-            Endpoint::closed(controller, stack)
+        let controller = || controller(entry, stack, self.random, connection, side as u32);
+        let endpoint = match &entry.transport {
+            Transport::Datagram(config) => Endpoint::Datagram(Datagram::new(config, stack.line_rate)),
+            Transport::Tcp if established => {
+                let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
+                let round_trip = self.ideal.handshake(&self.plan.network, &self.network, ends);
+                Endpoint::Tcp(tcp::Endpoint::established(controller(), round_trip, stack))
+            }
+            Transport::Tcp => Endpoint::Tcp(tcp::Endpoint::closed(controller(), stack)),
         };
         let port = self.network.host_link(host);
         let place = Place { host, peer, port, traffic, stack: stack_index, service_class: entry.service_class };
@@ -481,7 +487,7 @@ impl<'a> Simulation<'a> {
         }
         let side = Side::on(packet.destination(), packet.connection).other();
         if let Some(slot) = self.connections.slot(packet.connection, side) {
-            self.connections.end(slot).note_left(now);
+            self.connections.end(slot).waiting.note_left(now);
             self.pump(now, slot);
         }
     }
@@ -492,7 +498,7 @@ impl<'a> Simulation<'a> {
         for packet in self.network.take_recalled().into_iter().rev().filter(|packet| packet.payload() > 0) {
             let side = Side::on(packet.destination(), packet.connection).other();
             if let Some(slot) = self.connections.slot(packet.connection, side) {
-                self.connections.end(slot).note_recalled();
+                self.connections.end(slot).waiting.note_recalled();
             }
         }
     }
@@ -522,7 +528,14 @@ impl<'a> Simulation<'a> {
     fn transmit(&mut self, now: Time, slot: u32) -> bool {
         let Some(end) = self.connections.end_if_alive(slot) else { return false };
         let stack = self.stacks.get(end.place.stack);
-        transmit(now, slot, end, stack, &mut self.network, &mut self.pool)
+        match end.split() {
+            (Endpoint::Tcp(endpoint), port) => {
+                transmit(now, slot, endpoint, port, stack, &mut self.network, &mut self.pool)
+            }
+            (Endpoint::Datagram(endpoint), port) => {
+                transmit(now, slot, endpoint, port, stack, &mut self.network, &mut self.pool)
+            }
+        }
     }
 
     #[inline(never)]
@@ -547,31 +560,32 @@ impl<'a> Simulation<'a> {
 fn transmit(
     now: Time,
     slot: u32,
-    end: &mut End,
+    endpoint: &mut impl Machine,
+    end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,
     pool: &mut SidePool,
 ) -> bool {
     let mut room_at = Time::NEVER;
     loop {
-        let waiting = end.waiting(now);
-        let full_until = if end.endpoint.is_small_queue(waiting, stack) {
+        let waiting = end.waiting.bytes(now);
+        let full_until = if endpoint.is_small_queue(waiting, stack) {
             Time::ZERO
         } else {
-            end.port_has_room(end.endpoint.small_queue_limit(stack))
+            end.waiting.below(endpoint.small_queue_limit(stack))
         };
         let room = full_until <= now;
         if !room {
             room_at = full_until;
         }
         let mut segment = Segment::default();
-        if !end.endpoint.poll_into(&mut segment, now, room, stack) {
+        if !endpoint.poll_into(&mut segment, now, room, stack) {
             break;
         }
         let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
         match network.offer(now, end.place.port, packet) {
             Offered::Accepted { departure, .. } if segment.length > 0 => {
-                end.note_waiting(departure.min(UNTOLD), packet.ip_bytes());
+                end.waiting.push(departure.min(UNTOLD), packet.ip_bytes());
             }
             Offered::Accepted { .. } => {}
             Offered::Dropped(_) => {
@@ -579,23 +593,25 @@ fn transmit(
             }
         }
         // After most bare acknowledgements nothing follows.
-        if segment.length == 0 && end.endpoint.is_quiescent() {
+        if segment.length == 0 && endpoint.is_quiescent() {
             break;
         }
     }
-    let id = |end: &End| (u64::from(end.connection) << 1 | end.side() as u64) << 1;
-    let timer = end.endpoint.deadline(stack);
-    if timer != end.armed_timer {
-        end.armed_timer = timer;
-        network.arm(Entity::timer(id(end), slot << 1), timer);
+    let id = |end: &Outlet<'_>| {
+        (u64::from(end.connection) << 1 | Side::on(end.place.host, end.connection) as u64) << 1
+    };
+    let timer = endpoint.deadline(stack);
+    if timer != *end.armed_timer {
+        *end.armed_timer = timer;
+        network.arm(Entity::timer(id(&end), slot << 1), timer);
     }
     // While the port is full the sender is not asked, and what it said of pacing may be of the past.
-    let pacing = if room_at == Time::NEVER { end.endpoint.pacing_deadline() } else { room_at };
-    if pacing != end.armed_pacing {
-        end.armed_pacing = pacing;
-        network.arm(Entity::timer(id(end) | 1, slot << 1 | 1), pacing);
+    let pacing = if room_at == Time::NEVER { endpoint.pacing_deadline() } else { room_at };
+    if pacing != *end.armed_pacing {
+        *end.armed_pacing = pacing;
+        network.arm(Entity::timer(id(&end) | 1, slot << 1 | 1), pacing);
     }
-    end.sending.is_some() && end.endpoint.is_idle()
+    end.sends && endpoint.is_idle()
 }
 
 /// When a run stops at the latest.

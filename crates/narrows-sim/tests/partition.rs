@@ -6,12 +6,14 @@ use std::path::Path;
 
 use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::cc::{EcnUse, SPECS};
+use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::threshold::Config as Threshold;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
+use narrows_core::transport::datagram::{self, SendRate};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::*;
 use narrows_results::Results;
@@ -119,21 +121,30 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
             }
         }
     }
-    (Graph { nodes, links }, count)
+    (Graph { nodes, links, mtu: Mtu::new(dice.one_of(&[1_500, 1_500, 4_096, 9_000])).expect("in range") }, count)
 }
 
 fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
     let spec = SPECS[dice.below(u32::try_from(SPECS.len()).expect("few")) as usize];
     let ecn = spec.ecn == EcnUse::Exact || dice.once_in(2);
     let named = dice.below(u32::try_from(Profile::NAMED.len()).expect("few")) as usize;
+    let datagrams = dice.once_in(4).then(|| {
+        let rate = dice.one_of(&[SendRate::Share(1 << 15), SendRate::Fixed(Rate::from_mbps(100))]);
+        Transport::Datagram(datagram::Config { rate })
+    });
     let connections = match dice.below(3) {
+        _ if datagrams.is_some() => Connections::FreshEstablished,
         0 => Connections::Fresh,
         1 => Connections::FreshEstablished,
         _ => Connections::Persistent { pool: dice.between(1, 3) },
     };
     Traffic {
         name: format!("t{index}"),
-        controller: ControllerChoice::new(spec.name, ecn),
+        controller: match datagrams {
+            Some(_) => ControllerChoice::none(),
+            None => ControllerChoice::new(spec.name, ecn),
+        },
+        transport: datagrams.unwrap_or_default(),
         service_class: u8::try_from(dice.below(2)).expect("0 or 1"),
         profile: Profile {
             min_rto: Span::from_ms(10),
@@ -142,7 +153,23 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
             ..Profile::NAMED[named].1
         },
         connections,
-        pattern: pattern(dice, hosts),
+        pattern: match datagrams {
+            Some(_) => unrequested(dice, hosts),
+            None => pattern(dice, hosts),
+        },
+    }
+}
+
+/// What datagrams go with: flows that nobody asks for.
+fn unrequested(dice: &mut Dice, hosts: u32) -> Pattern {
+    loop {
+        match pattern(dice, hosts) {
+            Pattern::App(_) => {}
+            Pattern::Open(open) => return Pattern::Open(Open { request: None, ..open }),
+            Pattern::List(flows) => {
+                return Pattern::List(flows.into_iter().map(|flow| FlowStart { request: None, ..flow }).collect());
+            }
+        }
     }
 }
 
@@ -244,6 +271,7 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
     // What the scenarios have seen together, lest they be equal because nothing happens in them.
     let (mut crossing, mut lost, mut marked, mut stopped, mut answered, mut drained) = (0, 0, 0, 0, 0, 0);
     let (mut refused, mut unequal) = (0, 0);
+    let (mut whole_datagrams, mut cut_datagrams) = (0, 0);
     for seed in 0..40 {
         let plan = scenario(seed);
         let whole = on_one_core(&plan, seed);
@@ -257,6 +285,15 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
             // Zeros have signs.
             assert_eq!(format!("{whole:?}"), format!("{parts:?}"));
         }
+        let datagrams =
+            || whole.flows.iter().filter(|flow| !plan.traffic[flow.traffic as usize].transport.is_tcp());
+        for flow in datagrams() {
+            let dropped = flow.dropped_bytes.expect("known of a simulation");
+            assert!(flow.received_bytes + dropped <= flow.size_bytes.max(flow.received_bytes + dropped), "{flow:?}");
+            assert_eq!(flow.fct_ns.is_some() && dropped > 0, false, "{flow:?}");
+        }
+        whole_datagrams += datagrams().filter(|flow| flow.fct_ns.is_some()).count();
+        cut_datagrams += datagrams().filter(|flow| flow.dropped_packets > Some(0)).count();
         crossing += whole.flows.iter().filter(|flow| flow.inter && flow.fct_ns.is_some()).count();
         lost += whole.ports.iter().map(|port| port.dropped_impairment_packets).sum::<u64>();
         marked += whole.ports.iter().map(|port| port.marked_packets).sum::<u64>();
@@ -273,7 +310,7 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
         drained += usize::from(whole.ended_ns > plan.schedule.end.as_ns());
     }
     let [lost, marked, refused] = [lost, marked, refused].map(|packets| usize::try_from(packets).unwrap());
-    let seen = [crossing, lost, marked, stopped, answered, drained, refused, unequal];
+    let seen = [crossing, lost, marked, stopped, answered, drained, refused, unequal, whole_datagrams, cut_datagrams];
     assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
 }
 

@@ -117,7 +117,7 @@ fn flows(
     for (number, (name, flow, opened)) in (0..).zip(order) {
         let start = drawn.flow(name).expect("what was opened was drawn");
         numbers.insert(name, number);
-        let ideal = ideal.completion(&graph, &network, &start);
+        let ideal = ideal.completion(&graph, &network, &Transport::Tcp, &start);
         rows.push(row(
             plan,
             number,
@@ -166,8 +166,10 @@ fn row(
         rto_wait_ns: None,
         first_byte_ns: since_start(received.first_byte),
         dropped_bytes: None,
+        dropped_packets: None,
         near_source_cuts: cuts.between((source, destination), ports, opened.start, until),
         marked_bytes: marks.between((source, destination), ports, opened.start, until),
+        received_bytes: received.delivered,
         delivered_after_warmup_bytes: received.delivered_at_end.unwrap_or(received.delivered)
             - received.delivered_at_warmup,
     }

@@ -14,7 +14,7 @@ fn star(hosts: u32) -> Graph {
     nodes.push(Node::new("s", NodeKind::Switch));
     let (rate, delay) = (Rate::from_mbps(100), Span::from_us(100));
     let link = |from: u32, to: u32| Link::new(format!("{from}->{to}"), (from, to), Role::Host, rate, delay);
-    Graph { nodes, links: (0..hosts).flat_map(|host| [link(host, hosts), link(hosts, host)]).collect() }
+    Graph { nodes, links: (0..hosts).flat_map(|host| [link(host, hosts), link(hosts, host)]).collect(), ..Graph::default() }
 }
 
 #[test]
@@ -24,6 +24,7 @@ fn the_same_seed_has_the_same_flows_as_in_the_simulator() {
         controller: ControllerChoice::new("cubic", false),
         profile: Profile::LINUX_6,
         service_class: 0,
+        transport: Default::default(),
         connections: Connections::Fresh,
         pattern,
     };

@@ -33,8 +33,9 @@ mod scoreboard;
 mod sender;
 
 pub use endpoint::{Endpoint, Event, Tallies, initial_path};
+pub use near_source::Refusal;
 
-use crate::packet::{FULL_PAYLOAD, HEADER_BYTES};
+use crate::packet::Mtu;
 use crate::units::{Bytes, Rate};
 use profile::Profile;
 
@@ -61,19 +62,24 @@ pub struct Stack {
     pub line_rate: Rate,
     /// The controller reads delivery-rate samples.
     pub delivery_rate: bool,
+    /// The network's largest packet.
+    pub mtu: Mtu,
 }
-
-/// However slow a connection is, so much of it may wait in its host's port: two full packets (Linux `tcp_small_queue_check`).
-pub(crate) const MIN_SMALL_QUEUE: Bytes = Bytes::new(2 * (FULL_PAYLOAD as u64 + HEADER_BYTES));
 
 impl Stack {
     /// Payload of a full segment, bytes.
     pub(crate) const fn mss(&self) -> u64 {
-        FULL_PAYLOAD as u64
+        self.mtu.segment_payload() as u64
     }
 
     /// IP bytes of a full segment.
     pub(crate) const fn packet(&self) -> Bytes {
-        Bytes::new(FULL_PAYLOAD as u64 + HEADER_BYTES)
+        self.mtu.packet()
+    }
+
+    /// However slow a connection is, so much of it may wait in its host's port: two full packets (Linux
+    /// `tcp_small_queue_check`).
+    pub(crate) const fn min_small_queue(&self) -> Bytes {
+        Bytes::new(2 * self.packet().get())
     }
 }

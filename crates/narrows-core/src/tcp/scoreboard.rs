@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use core::ops::Range;
 
 use super::rate::Stamp;
-use crate::packet::{FULL_PAYLOAD, Seq};
+use crate::packet::Seq;
 use crate::units::{Span, Time};
 
 /// Delivered out of order, as the receiver reported.
@@ -351,7 +351,8 @@ impl Scoreboard {
     fn first_at_or_after(&self, seq: Seq, una: Seq) -> u64 {
         let before = |record: &Record| Seq::expand(record.start, una) < seq;
         // Nearly all segments are full: guess the place, and search only if the guess is off.
-        let guess = usize::try_from(seq.since(una) / u64::from(FULL_PAYLOAD)).unwrap_or(usize::MAX);
+        let full = self.records.front().map_or(1, |record| u64::from(record.length.max(1)));
+        let guess = usize::try_from(seq.since(una) / full).unwrap_or(usize::MAX);
         for index in guess.saturating_sub(1)..=guess.saturating_add(1) {
             let here = self.records.get(index).is_some_and(|record| !before(record));
             let below = index == 0 || self.records.get(index - 1).is_some_and(before);

@@ -1,7 +1,7 @@
 //! Two ends on a virtual clock with a path between them that a test may make as bad as it likes.
 
 use narrows_core::cc::{Context, Controller, Settings, spec};
-use narrows_core::packet::{Ecn, Flags, Segment, Tag};
+use narrows_core::packet::{Ecn, Flags, Mtu, Segment, Tag};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::tcp::{EcnMode, Endpoint, Event, Stack, initial_path};
@@ -54,7 +54,7 @@ pub struct Pair {
 
 pub fn stack_for(controller: &str, profile: Profile, ecn: EcnMode) -> Stack {
     let spec = spec(controller).expect("a registered controller");
-    Stack { profile, ecn, line_rate: Rate::from_gbps(1), delivery_rate: spec.needs_delivery_rate }
+    Stack { profile, ecn, line_rate: Rate::from_gbps(1), delivery_rate: spec.needs_delivery_rate, mtu: Mtu::ETHERNET }
 }
 
 pub fn build(controller: &str, stack: &Stack, seed: u64) -> Controller {

@@ -68,7 +68,7 @@ fn value(parameter: &'static Parameter) -> BoxedStrategy<Value> {
         Kind::Count => magnitude(least, most).prop_map(Value::Count).boxed(),
         Kind::Real { .. } => magnitude(least, most).prop_map(Value::Real).boxed(),
         Kind::Span => magnitude(least, most).prop_map(|ps| Value::Span(Span::from_ps(ps))).boxed(),
-        Kind::Rate => magnitude(least, most).prop_map(|bps| Value::Rate(Rate::from_bps(bps))).boxed(),
+        Kind::Rate | Kind::LinkRate => magnitude(least, most).prop_map(|bps| Value::Rate(Rate::from_bps(bps))).boxed(),
         Kind::Packets => magnitude(least, most).prop_map(|packets| Value::Packets(Packets::new(packets))).boxed(),
         Kind::Bytes | Kind::Size => magnitude(least, most).prop_map(|bytes| Value::Bytes(Bytes::new(bytes))).boxed(),
         Kind::Choice(names) => {

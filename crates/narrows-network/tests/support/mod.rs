@@ -65,7 +65,7 @@ impl Payload for Packet {
 pub(crate) fn graph(hosts: usize, switches: usize) -> Graph {
     let kind = |index: usize| if index < hosts { NodeKind::Host } else { NodeKind::Switch };
     let node = |index: usize| Node::new(format!("n{index}"), kind(index));
-    Graph { nodes: (0..hosts + switches).map(node).collect(), links: Vec::new() }
+    Graph { nodes: (0..hosts + switches).map(node).collect(), links: Vec::new(), ..Graph::default() }
 }
 
 /// Adds both directions, unlimited and unmarked; the index of the first, `a` to `b`.

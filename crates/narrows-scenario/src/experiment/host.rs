@@ -15,6 +15,8 @@ use super::quantity::Quantity;
 pub struct Host {
     /// `"linux-4.9"`, `"linux-6"`, `"dctcp-2010"`; default: `linux-4.9`.
     pub profile: Option<Located<String>>,
+    /// The largest IP packet of the network, 576 to 9216 bytes; default: 1500. The topology's hosts only.
+    pub mtu: Option<Located<u16>>,
     /// Time in the stack, per direction. It is added to the delay of the host's links, outgoing and incoming.
     pub stack_delay: Option<Located<StackDelay>>,
     /// Initial window, packets.

@@ -6,6 +6,7 @@ use narrows_core::cc::SPECS;
 use narrows_core::component::{Kind, Parameter, Value};
 use narrows_core::edge;
 use narrows_core::queue::{aqm, congestion_point};
+use narrows_core::transport;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -220,6 +221,11 @@ fn kind_schema(parameter: &Parameter, generator: &mut SchemaGenerator) -> Schema
         Kind::Real { .. } => Fraction::json_schema(generator),
         Kind::Span => Quantity::<Span>::json_schema(generator),
         Kind::Rate => Quantity::<Rate>::json_schema(generator),
+        Kind::LinkRate => {
+            let rate = Quantity::<Rate>::json_schema(generator);
+            let share = json_schema!({ "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$", "examples": ["50 %"] });
+            json_schema!({ "anyOf": [rate, share] })
+        }
         Kind::Packets => Quantity::<Packets>::json_schema(generator),
         Kind::Bytes => Quantity::<Bytes>::json_schema(generator),
         Kind::Size => {
@@ -237,6 +243,22 @@ fn kind_schema(parameter: &Parameter, generator: &mut SchemaGenerator) -> Schema
 inline_schema!(Controller, "controller", |generator| choices(
     [],
     SPECS.iter().map(|spec| (spec.name, spec.about, spec.parameters)),
+    generator
+));
+
+/// What a traffic's flows run over: a transport's name, or a table from its name to parameters.
+#[derive(Clone, Debug)]
+pub struct Transport(pub Controller);
+
+impl<'de> Deserialize<'de> for Transport {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, "a transport").map(Transport)
+    }
+}
+
+inline_schema!(Transport, "a transport", |generator| choices(
+    [],
+    transport::SPECS.iter().map(|spec| (spec.name, spec.about, spec.parameters)),
     generator
 ));
 

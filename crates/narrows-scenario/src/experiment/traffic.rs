@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::host::Host;
 use super::located::Located;
 use super::quantity::{Fraction, Quantity};
-use super::selector::{Controller, Selector};
+use super::selector::{Controller, Selector, Transport};
 use crate::units::Frequency;
 
 /// An entry, with a key for each application.
@@ -28,6 +28,8 @@ macro_rules! entry {
             pub host: Host,
             /// Which class of a port with a `scheduler` its packets belong to, both ways; default: 0.
             pub service_class: Option<Located<u8>>,
+            /// `"tcp"`, or `{ datagram = { rate = "5Gbps" } }`, or a share of the host's link, `"50 %"`; default: `"tcp"`.
+            pub transport: Option<Located<Transport>>,
             /// `"fresh"`, `"fresh-established"` or `{ persistent = { pool = 5 } }`.
             pub connections: Option<Located<Connections>>,
             /// Who sends to whom, by where they stand.

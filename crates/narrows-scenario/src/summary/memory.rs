@@ -87,7 +87,7 @@ impl<'a> Held<'a> {
 /// Packets that a link and its port hold.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn room(graph: &Graph, link: &Link) -> f64 {
-    let packets_in = |bytes: Bytes| bytes.get() / 1_500 + 1;
+    let packets_in = |bytes: Bytes| bytes.get() / u64::from(graph.mtu.get()) + 1;
     let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
     let queued = match (link.limit, pool) {
         (Limit::Packets(packets), _) => packets.get(),

@@ -9,7 +9,6 @@ use narrows_core::units::{Rate, Span, Time};
 use super::*;
 use crate::offered_load;
 use crate::summary::Summary;
-use narrows_plan::arrivals::GOODPUT_OVER_WIRE;
 use narrows_plan::flows::round_times;
 use narrows_plan::{Connections, FlowStart, Kind, NodeKind, Open, Pairs, Pattern, Plan, Role};
 
@@ -673,7 +672,7 @@ fn a_sender_with_several_directions_keeps_its_mean() {
     // A third of its flows to y, two thirds to the hosts z; half of y's to either side.
     assert_eq!((mean("web/1-2/x-1"), mean("web/1-3/x-1")), (Span::from_ms(450), Span::from_ms(225)));
     assert_eq!((mean("web/2-1/y"), mean("web/2-3/y")), (Span::from_ms(300), Span::from_ms(300)));
-    let bits = 1e6 / 0.15 * 8.0 / GOODPUT_OVER_WIRE;
+    let bits = 1e6 / 0.15 * 8.0 * 1_538.0 / 1_448.0;
     let load = offered_load(plan).unwrap();
     for (link, load) in plan.network.links.iter().zip(load).filter(|(link, _)| link.role == Role::Host) {
         assert!((load * link.rate.as_bps() as f64 / bits - 1.0).abs() < 1e-9, "{}: {load}", link.name);

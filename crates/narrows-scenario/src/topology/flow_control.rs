@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use narrows_core::packet::Mtu;
 use narrows_core::queue::Limit;
 use narrows_core::queue::pfc::{Thresholds, headroom};
 use narrows_core::units::Bytes;
@@ -42,7 +43,7 @@ pub(super) fn place(link: &mut Link, counts_by_input: bool, thresholds: Option<T
 pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
     let mut room = vec![Bytes::ZERO; graph.nodes.len()];
     if graph.links.iter().any(|link| link.pauses.is_some()) {
-        graph.links.iter().for_each(|link| room[link.to as usize] += room_after_pause(link));
+        graph.links.iter().for_each(|link| room[link.to as usize] += room_after_pause(link, graph.mtu));
     }
     for link in &graph.links {
         if let Some(Ingress { limit, thresholds }) = link.ingress {
@@ -50,11 +51,11 @@ pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
                 let sentence = format!("the memory for what comes over `{}` is stated in packets", link.name);
                 return Err(Problem::new(sentence, "state `limit` in bytes: `buffering = \"input\"` counts them"));
             }
-            let needed = room_after_pause(link);
-            check_headroom(&link.name, thresholds, limit, needed, false)?;
+            let needed = room_after_pause(link, graph.mtu);
+            check_headroom(&link.name, thresholds, limit, needed, false, graph.mtu)?;
         }
         if let Some(thresholds) = link.pauses {
-            check_headroom(&link.name, Some(thresholds), link.limit, room[link.from as usize], link.pooled)?;
+            check_headroom(&link.name, Some(thresholds), link.limit, room[link.from as usize], link.pooled, graph.mtu)?;
         }
     }
     match cycle(graph) {
@@ -71,8 +72,8 @@ pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
 }
 
 /// What may still come over a link whose far end pauses it. A host's stack lies before its port.
-fn room_after_pause(link: &Link) -> Bytes {
-    headroom(link.rate, link.delay.saturating_sub(link.stack), Bytes::new(FULL_PACKET))
+fn room_after_pause(link: &Link, mtu: Mtu) -> Bytes {
+    headroom(link.rate, link.delay.saturating_sub(link.stack), mtu.packet())
 }
 
 fn check_headroom(
@@ -81,13 +82,14 @@ fn check_headroom(
     limit: Limit,
     needed: Bytes,
     pooled: bool,
+    mtu: Mtu,
 ) -> Result<(), Problem> {
     let Some(Thresholds { xoff, may_lose: false, .. }) = thresholds else { return Ok(()) };
     let help = "make `limit` larger or `xoff` smaller; or accept loss: `may-lose = true`";
     let bytes = match limit {
         Limit::Unlimited if !pooled => return Ok(()),
         Limit::Bytes(bytes) => bytes,
-        Limit::Packets(packets) => Bytes::new(packets.get() * FULL_PACKET),
+        Limit::Packets(packets) => packets.bytes(mtu.packet()),
         Limit::Unlimited => {
             let sentence = format!("`{name}` pauses who fills it, and shares a pool: what it may hold is not known");
             return Err(Problem::new(sentence, "give it a `limit` of its own, or accept loss: `may-lose = true`"));

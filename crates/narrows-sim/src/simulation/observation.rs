@@ -9,7 +9,7 @@ impl Simulation<'_> {
     pub fn controller(&mut self, flow: u32) -> Option<&Controller> {
         let flow = self.flows.get(flow)?;
         let slot = self.slot_of(flow.connection, flow.source)?;
-        Some(self.connections.end(slot).endpoint.controller())
+        self.connections.end(slot).endpoint.controller()
     }
 
     /// Segments that living connections have sent and that are not acknowledged: what memory per packet is measured by.
@@ -83,10 +83,15 @@ impl Simulation<'_> {
         if segment.length == 0 {
             return;
         }
-        match self.flows.place(self.names.name(segment.tag)) {
-            Some(number) => self.flows[number].dropped_bytes += u64::from(segment.length),
-            None => *self.dropped_in_passing.entry(segment.tag.0).or_default() += u64::from(segment.length),
+        if packet.is_datagram() {
+            self.settle(segment.length);
         }
+        let dropped = match self.flows.place(self.names.name(segment.tag)) {
+            Some(number) => &mut self.flows[number].dropped,
+            None => self.dropped_in_passing.entry(segment.tag.0).or_default(),
+        };
+        dropped.bytes += u64::from(segment.length);
+        dropped.packets += 1;
     }
 
     /// Takes what living ends have counted so far into their flows.
@@ -123,10 +128,10 @@ impl Simulation<'_> {
             }
             let stack = self.stacks.get(end.place.stack);
             let pacing = end.endpoint.pacing(stack);
-            let window = (Quantity::WindowPackets, end.endpoint.window().get());
+            let window = end.endpoint.window().map(|window| (Quantity::WindowPackets, window.get()));
             let pacing = pacing.map(|rate| (Quantity::PacingBps, rate.as_bps()));
             let near = end.endpoint.near_source_rate(now, stack).map(|rate| (Quantity::NearSourceBps, rate.as_bps()));
-            let samples = [Some(window), pacing, near].into_iter().flatten();
+            let samples = [window, pacing, near].into_iter().flatten();
             self.series.extend(samples.map(|(quantity, value)| SeriesRow::new(now, number, quantity, value)));
         }
     }

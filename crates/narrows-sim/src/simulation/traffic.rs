@@ -96,8 +96,13 @@ impl Simulation<'_> {
         if !self.owns(opener) {
             return;
         }
-        self.unfinished += i64::from(start.size.is_some());
-        self.flows[number].ideal = self.ideal.completion(&self.plan.network, &self.network, start);
+        let transport = &self.plan.traffic[name.traffic as usize].transport;
+        self.unfinished += match start.size {
+            None => 0,
+            Some(_) if transport.is_tcp() => 1,
+            Some(size) => i64::try_from(size.get()).expect("sizes are far below 2⁶³"),
+        };
+        self.flows[number].ideal = self.ideal.completion(&self.plan.network, &self.network, transport, start);
         let slot = self.connection_for(name.traffic, opener, peer, tag);
         let end = self.connections.end(slot);
         self.flows[number].connection = Some(end.connection);
@@ -252,7 +257,7 @@ impl Simulation<'_> {
     }
 
     /// What follows a message is an event of its own, after everything else that this instant brings.
-    fn follow(&mut self, now: Time, traffic: u32) {
+    pub(super) fn follow(&mut self, now: Time, traffic: u32) {
         self.network.arm(Entity::start(u64::from(traffic), traffic), now);
     }
 
@@ -281,9 +286,14 @@ impl Simulation<'_> {
     pub(super) fn finish_sending(&mut self, now: Time, slot: u32) {
         self.note_sent(slot);
         let end = self.connections.end(slot);
-        if let Some(current) = end.sending.take() {
-            self.flows[current.flow].stopped = true;
+        let datagrams = end.endpoint.datagram_bytes();
+        match (end.sending.take(), datagrams) {
+            // Where they arrive nobody knows that the last was sent.
+            (Some(current), Some(sent)) => self.note_all_sent(current.flow, sent),
+            (Some(current), None) => self.flows[current.flow].stopped = true,
+            (None, _) => {}
         }
+        let end = self.connections.end(slot);
         if end.side() == Side::Opener {
             self.release(now, slot);
         } else if self.one_flow_only(slot) {

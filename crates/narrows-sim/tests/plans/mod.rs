@@ -1,6 +1,7 @@
 //! Small plans, built by hand.
 
 use narrows_core::cc::{Value, spec};
+use narrows_core::packet::Mtu;
 use narrows_core::queue::Limit;
 use narrows_core::queue::aqm::threshold::Config;
 use narrows_core::tcp::profile::Profile;
@@ -62,7 +63,7 @@ impl Dumbbell {
             let (limit, aqm) = (Limit::Packets(Packets::new(self.limit)), self.mark_at.map(Config::at));
             links.push(Link { limit, aqm, watched: true, ..plain });
         }
-        Graph { nodes, links }
+        Graph { nodes, links, mtu: Mtu::ETHERNET }
     }
 
     /// The port that is the bottleneck for data.
@@ -89,6 +90,7 @@ impl Dumbbell {
                 controller: ControllerChoice::new(controller, ecn),
                 profile: self.profile,
                 service_class: 0,
+                transport: Transport::Tcp,
                 connections: Connections::Fresh,
                 pattern,
             }],

@@ -50,7 +50,7 @@ pub(crate) fn dumbbell(rtt: Span, limit: u64, mark_at: Option<u64>) -> Graph {
         ..plain(from, to, Role::Fabric, 100, rtt.div(2))
     });
     let links = outer.into_iter().chain(inner).collect();
-    Graph { nodes, links }
+    Graph { nodes, links, ..Graph::default() }
 }
 
 /// The link that is the bottleneck from left to right.

@@ -3,7 +3,7 @@
 use super::{Sender, TICK};
 use crate::cc::Phase;
 use crate::tcp::profile::BurstSizing;
-use crate::tcp::{MIN_SMALL_QUEUE, Stack};
+use crate::tcp::Stack;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).
@@ -48,7 +48,7 @@ impl Sender {
     /// ones; what the roundings take is less than three bytes.
     #[inline(always)]
     pub(in crate::tcp) fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
-        waiting < MIN_SMALL_QUEUE || self.is_far_below_limit(waiting, stack)
+        waiting < stack.min_small_queue() || self.is_far_below_limit(waiting, stack)
     }
 
     #[inline(never)]
@@ -67,7 +67,7 @@ impl Sender {
     pub(in crate::tcp) fn small_queue_limit(&self, stack: &Stack) -> Bytes {
         let rate = self.controller.pacing().or_else(|| self.window_rate(SMALL_QUEUE_GAINS, stack));
         rate.map_or(Bytes::new(stack.packet().get() * 10), |rate| rate.bytes_in(stack.profile.small_queue))
-            .clamp(MIN_SMALL_QUEUE, stack.profile.small_queue_bytes.max(MIN_SMALL_QUEUE))
+            .clamp(stack.min_small_queue(), stack.profile.small_queue_bytes.max(stack.min_small_queue()))
     }
 
     /// Segments that Linux would hand to the port in one piece: about a millisecond's worth, at least so many

@@ -2,16 +2,16 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::cc::{Context, Limit, Settings};
-use crate::packet::Ecn;
+use crate::packet::{Ecn, Mtu};
 use crate::rng::SmallStream;
 use crate::tcp::near_source::ReactionPoint;
 use crate::tcp::profile::Profile;
+use crate::tcp::initial_path;
 use crate::tcp::receiver::{Receiver, arrival};
-use crate::tcp::{MIN_SMALL_QUEUE, initial_path};
 use crate::units::{Bytes, Rate};
 
 fn stack(profile: Profile) -> Stack {
-    Stack { profile, ecn: EcnMode::Off, line_rate: Rate::from_gbps(100), delivery_rate: true }
+    Stack { profile, ecn: EcnMode::Off, line_rate: Rate::from_gbps(100), delivery_rate: true, mtu: Mtu::ETHERNET }
 }
 
 fn sender(stack: &Stack) -> Sender {
@@ -168,7 +168,7 @@ fn a_millisecond_waits_in_the_port_and_no_more_than_the_cap() {
         // The rate is two windows of 1.5 MB per RTT: 3 GB, 30 MB and 0.3 MB per second.
         waits(Span::from_ms(1), profile.small_queue_bytes);
         waits(Span::from_ms(100), Bytes::new(30_000));
-        waits(Span::from_secs(10), MIN_SMALL_QUEUE);
+        waits(Span::from_secs(10), Bytes::new(3_000));
     }
 }
 

@@ -1,0 +1,48 @@
+//! Flows of datagrams: what arrives is counted for its flow, and no connection has an end where it arrives. A flow is over
+//! once each of its bytes has arrived or was dropped.
+
+use super::*;
+
+impl Simulation<'_> {
+    /// Takes what is no segment of an open connection; false for a SYN, which is one of a connection.
+    #[inline(never)]
+    pub(super) fn handle_special(&mut self, now: Time, host: u32, packet: Packet) -> bool {
+        if let Some((feedback, seq)) = packet.as_notification() {
+            self.handle_notification(now, host, packet.connection, feedback, seq);
+        } else if packet.is_datagram() {
+            self.receive_datagram(now, packet);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn receive_datagram(&mut self, now: Time, packet: Packet) {
+        let segment = packet.unpack(&mut self.pool);
+        let number = self.flow_of(segment.tag);
+        let flow = &mut self.flows[number];
+        let (length, traffic) = (u64::from(segment.length), flow.name.traffic);
+        flow.first_byte = flow.first_byte.min(now);
+        flow.delivered += length;
+        let (sequence, whole) = (flow.name.sequence, flow.size == Some(Bytes::new(flow.delivered)));
+        if whole {
+            flow.done = now;
+        }
+        self.settle(segment.length);
+        if whole && self.apps[traffic as usize].handle_delivered(now, sequence) {
+            self.follow(now, traffic);
+        }
+    }
+
+    /// A sender has sent its last: what it sent is to arrive or to be dropped. Of a flow with a size that was known before.
+    pub(super) fn note_all_sent(&mut self, number: u32, sent: Bytes) {
+        let known = self.flows[number].size.unwrap_or(Bytes::ZERO);
+        let bytes = |bytes: Bytes| i64::try_from(bytes.get()).expect("sizes are far below 2⁶³");
+        self.unfinished += bytes(sent) - bytes(known);
+    }
+
+    /// So many bytes have arrived or were dropped.
+    pub(super) fn settle(&mut self, bytes: u16) {
+        self.unfinished -= i64::from(bytes);
+    }
+}
