@@ -90,7 +90,6 @@ fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
 /// Application bytes per second as shares of the links' rates.
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
 fn shares_of_rates(graph: &Graph, bytes_per_second: &[f64], efficiency: f64) -> Vec<f64> {
-    let share =
-        |(link, bytes): (&narrows_plan::Link, &f64)| bytes * 8.0 / (link.rate.as_bps() as f64 * efficiency);
+    let share = |(link, bytes): (&narrows_plan::Link, &f64)| bytes * 8.0 / (link.rate.as_bps() as f64 * efficiency);
     graph.links.iter().zip(bytes_per_second).map(share).collect()
 }

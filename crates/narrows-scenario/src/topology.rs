@@ -456,7 +456,10 @@ impl Builder {
             to,
             role,
             pooled: spec.pool.is_some() && !spec.counts_by_input,
-            congestion_point: spec.congestion_point.as_ref().map(|values| qcn_at(values, plain.rate, plain.aqm, self.graph.mtu)),
+            congestion_point: spec
+                .congestion_point
+                .as_ref()
+                .map(|values| qcn_at(values, plain.rate, plain.aqm, self.graph.mtu)),
             bridge: spec.bridge.as_ref().map(|values| bridge::at(values, plain.rate, plain.delay)),
             ..plain
         };

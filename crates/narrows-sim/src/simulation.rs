@@ -597,9 +597,7 @@ fn transmit(
             break;
         }
     }
-    let id = |end: &Outlet<'_>| {
-        (u64::from(end.connection) << 1 | Side::on(end.place.host, end.connection) as u64) << 1
-    };
+    let id = |end: &Outlet<'_>| (u64::from(end.connection) << 1 | Side::on(end.place.host, end.connection) as u64) << 1;
     let timer = endpoint.deadline(stack);
     if timer != *end.armed_timer {
         *end.armed_timer = timer;

@@ -285,12 +285,15 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
             // Zeros have signs.
             assert_eq!(format!("{whole:?}"), format!("{parts:?}"));
         }
-        let datagrams =
-            || whole.flows.iter().filter(|flow| !plan.traffic[flow.traffic as usize].transport.is_tcp());
+        let datagrams = || whole.flows.iter().filter(|flow| !plan.traffic[flow.traffic as usize].transport.is_tcp());
         for flow in datagrams() {
             let dropped = flow.dropped_bytes.expect("known of a simulation");
-            assert!(flow.received_bytes + dropped <= flow.size_bytes.max(flow.received_bytes + dropped), "{flow:?}");
-            assert_eq!(flow.fct_ns.is_some() && dropped > 0, false, "{flow:?}");
+            assert!(flow.fct_ns.is_none() || dropped == 0, "{flow:?}");
+            // All that was sent has arrived or was dropped, if the run had the time.
+            let in_time = whole.ended_ns < (plan.schedule.end + plan.schedule.drain).as_ns();
+            let endless = flow.size_bytes == flow.received_bytes;
+            let known = flow.received_bytes + dropped;
+            assert!(endless || known == flow.size_bytes || !in_time && known < flow.size_bytes, "{flow:?}");
         }
         whole_datagrams += datagrams().filter(|flow| flow.fct_ns.is_some()).count();
         cut_datagrams += datagrams().filter(|flow| flow.dropped_packets > Some(0)).count();

@@ -110,16 +110,14 @@ pub struct Marked {
 /// How the emulator runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Largest packet of the hosts' devices, bytes.
-    pub mtu: u16,
     /// The place in the real-time class that the thread asks for; `None` asks for none.
     pub real_time: Option<RealTime>,
 }
 
 impl Default for Options {
-    /// Ethernet's packets, and a place before the agents.
+    /// A place before the agents.
     fn default() -> Options {
-        Options { mtu: 1_500, real_time: Some(RealTime(10)) }
+        Options { real_time: Some(RealTime(10)) }
     }
 }
 
@@ -217,7 +215,7 @@ impl Emulator {
             network: Network::new(&wires(graph), seed)?,
             graph: graph.clone(),
             switches: Switches::new(graph, key),
-            pool: Pool::new(usize::from(options.mtu), MAX_INSIDE),
+            pool: Pool::new(usize::from(graph.mtu.get()), MAX_INSIDE),
             tuns: graph.nodes.iter().map(|node| device_of(node.kind)).collect(),
             between: vec![0; graph.nodes.len() * graph.nodes.len()],
             counts: Counts::default(),

@@ -149,6 +149,12 @@ pub enum TestbedError {
         /// Of the first one.
         link: String,
     },
+    /// The plan has traffic that its hosts' applications do not send.
+    #[error("traffic {traffic} is sent as datagrams, and live runs have TCP alone")]
+    Datagrams {
+        /// The first one's name.
+        traffic: String,
+    },
     /// The plan joins routers by a bridge, which the emulated network has not.
     #[error("link {link} has a bridge, and live runs have none as yet")]
     Bridge {
@@ -233,7 +239,7 @@ pub fn run(
     let (mut namespaces, mut devices) = (Vec::new(), Vec::new());
     for (number, name) in (0..).zip(&names) {
         let parameters = plan.traffic.first().map_or_else(Parameters::default, |entry| Parameters::of(&entry.profile));
-        let made = host::make(&claim, (number, name), options.emulator.mtu, &parameters);
+        let made = host::make(&claim, (number, name), plan.network.mtu.get(), &parameters);
         let (namespace, device) = made.map_err(|error| TestbedError::Host { host: (*name).to_owned(), error })?;
         namespaces.push(namespace);
         devices.push(device);
@@ -298,6 +304,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     }
     if let Some(link) = plan.network.links.iter().find(|link| link.bridge.is_some()) {
         return Err(TestbedError::Bridge { link: link.name.clone() });
+    }
+    if let Some(traffic) = plan.traffic.iter().find(|traffic| !traffic.transport.is_tcp()) {
+        return Err(TestbedError::Datagrams { traffic: traffic.name.clone() });
     }
     if !plan.sampling.flows.is_empty() {
         return Err(TestbedError::SampledFlows);

@@ -14,7 +14,11 @@ fn star(hosts: u32) -> Graph {
     nodes.push(Node::new("s", NodeKind::Switch));
     let (rate, delay) = (Rate::from_mbps(100), Span::from_us(100));
     let link = |from: u32, to: u32| Link::new(format!("{from}->{to}"), (from, to), Role::Host, rate, delay);
-    Graph { nodes, links: (0..hosts).flat_map(|host| [link(host, hosts), link(hosts, host)]).collect(), ..Graph::default() }
+    Graph {
+        nodes,
+        links: (0..hosts).flat_map(|host| [link(host, hosts), link(hosts, host)]).collect(),
+        ..Graph::default()
+    }
 }
 
 #[test]

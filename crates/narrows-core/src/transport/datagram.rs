@@ -6,7 +6,7 @@
 
 use super::Machine;
 use crate::component::{Kind, Settings, Spec, Value, parameters};
-use crate::packet::{Flags, FRAMING_BYTES, MIN_WIRE_BYTES, Segment, Seq, Tag};
+use crate::packet::{FRAMING_BYTES, Flags, MIN_WIRE_BYTES, Segment, Seq, Tag};
 use crate::tcp::Stack;
 use crate::units::{Bytes, Rate, Time};
 

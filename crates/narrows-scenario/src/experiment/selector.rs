@@ -223,7 +223,8 @@ fn kind_schema(parameter: &Parameter, generator: &mut SchemaGenerator) -> Schema
         Kind::Rate => Quantity::<Rate>::json_schema(generator),
         Kind::LinkRate => {
             let rate = Quantity::<Rate>::json_schema(generator);
-            let share = json_schema!({ "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$", "examples": ["50 %"] });
+            let share =
+                json_schema!({ "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$", "examples": ["50 %"] });
             json_schema!({ "anyOf": [rate, share] })
         }
         Kind::Packets => Quantity::<Packets>::json_schema(generator),

@@ -462,3 +462,45 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn transports() {
+    let between = "between = \"datacenters\"";
+    let datagram = |more: &str| format!("{between}\ntransport = {{ datagram = {{ rate = \"100Mbps\" }} }}\n{more}");
+    let whole = "arrivals = { poisson = { load = 0.9, of = \"wan\" } }\nsize = { cdf = \"web-search\" }\nbetween = \"datacenters\"";
+    let asks = "transport = { datagram = { rate = \"50 %\" } }\nincast = { clients = \"a1-1\", servers = \"b*\", response = \"2KB\" }";
+    let transport = |of: &str| format!("{between}\ntransport = {of}");
+    insta::assert_snapshot!(all_said(&[
+        (between, &transport("\"udp\"")),
+        (between, &transport("\"datagram\"")),
+        (between, &transport("{ datagram = { rate = 5 } }")),
+        (between, &transport("{ datagram = { rate = \"0bps\" } }")),
+        (between, &transport("{ datagram = { rate = \"120 %\" } }")),
+        (between, &transport("{ datagram = { rate = \"fast\" } }")),
+        (between, &transport("{ datagram = { rate = \"2Gbps\" } }")),
+        (between, &transport("{ tcp = { rate = \"1Gbps\" } }")),
+        (between, &datagram("cc = \"cubic\"")),
+        (between, &datagram("ecn = true")),
+        (between, &datagram("connections = \"fresh\"")),
+        (between, &datagram("request = \"300B\"")),
+        (between, &datagram("host = { near-source = \"software\" }")),
+        (between, &datagram("host = { min-rto = \"1ms\" }")),
+        (whole, asks),
+    ]));
+}
+
+#[test]
+fn packet_sizes() {
+    let servers = "servers = 4";
+    let mtu = |of: &str| format!("servers = 4\nhost = {{ mtu = {of} }}");
+    let (pool, small) = ("pool = { size = \"4MB\", alpha = 0.2 }", "limit = \"5KB\"");
+    let jumbo = RIGHT.replace(servers, &mtu("9000"));
+    insta::assert_snapshot!(
+        all_said(&[
+            (servers, &mtu("575")),
+            (servers, &mtu("9217")),
+            (servers, &mtu("\"9KB\"")),
+            ("between =", "host = { mtu = 9000 }\nbetween ="),
+        ]) + &all_refused(&jumbo, &[(pool, small), (pool, "pool = { size = \"40KB\", alpha = 0.2 }")])
+    );
+}

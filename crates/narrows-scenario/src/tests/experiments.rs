@@ -9,8 +9,9 @@ use narrows_core::units::{Rate, Span, Time};
 use super::*;
 use crate::offered_load;
 use crate::summary::Summary;
+use narrows_core::transport::datagram::{self, SendRate};
 use narrows_plan::flows::round_times;
-use narrows_plan::{Connections, FlowStart, Kind, NodeKind, Open, Pairs, Pattern, Plan, Role};
+use narrows_plan::{Connections, FlowStart, Kind, NodeKind, Open, Pairs, Pattern, Plan, Role, Transport};
 
 macro_rules! text {
     ($name:literal) => {
@@ -724,4 +725,64 @@ fn what_jitters_is_the_hosts_own_ports() {
     assert!(delayed("jitter = \"1s\"").is_ok());
     let said = delayed("jitter = \"1001ms\"").unwrap_err().render();
     assert!(said.contains("a stack delay") && said.contains("^^^"), "{said}");
+}
+
+/// A star whose hosts send to each other.
+const STAR: &str = r#"
+[topology.star]
+hosts = 4
+fabric = { rate = "10Gbps" }
+[[traffic]]
+name = "web"
+arrivals = { poisson = { load = 0.4, of = "host" } }
+size = { fixed = "1MB" }
+between = "all"
+[[arm]]
+name = "A"
+cc = "cubic"
+[run]
+end = "1s"
+"#;
+
+#[test]
+fn the_mtu_is_a_fact_of_the_plan_and_ethernets_is_left_out() {
+    let of = |mtu: u32| plans(&STAR.replace("hosts = 4", &format!("hosts = 4\nhost = {{ mtu = {mtu} }}"))).remove(0);
+    let (usual, jumbo) = (plans(STAR).remove(0), of(9_000));
+    assert!(!serde_json::to_string(&usual).unwrap().contains("mtu"));
+    assert_eq!((of(1_500).hash(), jumbo.network.mtu.get()), (usual.hash(), 9_000));
+    assert_ne!(jumbo.hash(), usual.hash());
+    // The same load of the wire is more flows of larger packets, and fewer packets.
+    let rate = |plan: &Plan| match &plan.traffic[0].pattern {
+        Pattern::Open(open) => 1e12 / open.mean_interarrival.as_ps() as f64,
+        other => panic!("{other:?}"),
+    };
+    let expected = (8_948.0 / 9_038.0) / (1_448.0 / 1_538.0);
+    assert!((rate(&jumbo) / rate(&usual) / expected - 1.0).abs() < 1e-6);
+    for plan in [&usual, &jumbo] {
+        let load = offered_load(plan).unwrap();
+        assert!(load.iter().all(|load| (load - 0.4).abs() < 1e-6), "{load:?}");
+    }
+    let packets = |plan: &Plan| Summary::of(plan, 0).packets;
+    // With an acknowledgement for every fourth packet and a handshake.
+    let of_flow = |payload: f64| 1e6 / payload * 1.25 + 3.0;
+    let ratio = packets(&usual) / packets(&jumbo) * expected;
+    assert!((ratio / (of_flow(1_448.0) / of_flow(8_948.0)) - 1.0).abs() < 1e-3, "{ratio}");
+}
+
+#[test]
+fn datagrams_have_no_controller_and_no_connection() {
+    let with =
+        |transport: &str| plans(&STAR.replace("between", &format!("transport = {transport}\nbetween"))).remove(0);
+    assert_eq!(with("\"tcp\"").hash(), plans(STAR)[0].hash());
+    let plan = with("{ datagram = { rate = \"50 %\" } }");
+    let traffic = &plan.traffic[0];
+    let share = datagram::Config { rate: SendRate::Share(1 << 15) };
+    assert_eq!(traffic.transport, Transport::Datagram(share));
+    assert_eq!((traffic.controller.name.as_str(), traffic.connections), ("none", Connections::FreshEstablished));
+    assert!(plan.components().contains("transport/datagram") && !plan.components().contains("cc/cubic"));
+    // A load is of the wire, whatever the headers.
+    let load = offered_load(&plan).unwrap();
+    assert!(load.iter().all(|load| (load - 0.4).abs() < 1e-6), "{load:?}");
+    let fixed = with("{ datagram = { rate = \"5Gbps\" } }").traffic[0].transport;
+    assert_eq!(fixed, Transport::Datagram(datagram::Config { rate: SendRate::Fixed(Rate::from_gbps(5)) }));
 }

@@ -54,9 +54,15 @@ fn check(written: &Located<Written>, profile: Profile, scene: &Scene<'_>) -> Jud
     }
     if let Some(place) = apps(written).position(|there| there) {
         // Between `arrivals`, `long` and `flows` stand the applications.
-        let sentence = format!("`{}` needs a transport that delivers every message, and `datagram` may lose some", KEYS[2 + place]);
-        return Err(Problem::new(sentence, "take `transport` away, or let flows come by `arrivals`, `long` or `flows`")
-            .at(&written.span));
+        let sentence = format!(
+            "`{}` needs a transport that delivers every message, and `datagram` may lose some",
+            KEYS[2 + place]
+        );
+        return Err(Problem::new(
+            sentence,
+            "take `transport` away, or let flows come by `arrivals`, `long` or `flows`",
+        )
+        .at(&written.span));
     }
     Ok(())
 }

@@ -19,7 +19,15 @@ fn at(ms: u64) -> Time {
 
 fn traffic(name: &str, ecn: bool, connections: Connections, pattern: Pattern) -> Traffic {
     let controller = ControllerChoice::new("cubic", ecn);
-    Traffic { name: name.into(), controller, profile: Profile::LINUX_6, service_class: 0, transport: Default::default(), connections, pattern }
+    Traffic {
+        name: name.into(),
+        controller,
+        profile: Profile::LINUX_6,
+        service_class: 0,
+        transport: Default::default(),
+        connections,
+        pattern,
+    }
 }
 
 fn plan(network: Graph, end_ms: u64, traffic: Vec<Traffic>) -> Plan {

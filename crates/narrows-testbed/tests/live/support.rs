@@ -71,7 +71,7 @@ pub(crate) fn with_network<T>(
     for (number, node) in (0..).zip(graph.nodes.iter().filter(|node| node.kind == NodeKind::Host)) {
         let parameters = Parameters { ecn, ..Parameters::default() };
         let (namespace, device) =
-            host::make(&claim, (number, &node.name), Options::default().mtu, &parameters).expect("a host");
+            host::make(&claim, (number, &node.name), graph.mtu.get(), &parameters).expect("a host");
         devices.push(device);
         hosts.push(namespace);
     }

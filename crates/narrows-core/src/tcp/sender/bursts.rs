@@ -2,8 +2,8 @@
 
 use super::{Sender, TICK};
 use crate::cc::Phase;
-use crate::tcp::profile::BurstSizing;
 use crate::tcp::Stack;
+use crate::tcp::profile::BurstSizing;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 /// A piece may be held back while less than this part of the window could leave (Linux `tcp_tso_win_divisor`).

@@ -4,9 +4,9 @@ use super::*;
 use crate::cc::{Context, Limit, Settings};
 use crate::packet::{Ecn, Mtu};
 use crate::rng::SmallStream;
+use crate::tcp::initial_path;
 use crate::tcp::near_source::ReactionPoint;
 use crate::tcp::profile::Profile;
-use crate::tcp::initial_path;
 use crate::tcp::receiver::{Receiver, arrival};
 use crate::units::{Bytes, Rate};
 
