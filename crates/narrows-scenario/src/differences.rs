@@ -322,8 +322,13 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
         &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue", "sack-compression"];
     const BYTES: &[&str] = &["small-queue-bytes", "receive-buffer"];
     for (key, value) in fields {
-        if key == "near-source" {
-            near_source(traffic.profile.near_source.as_ref(), &mut facts);
+        let point = match key.as_str() {
+            "near-source" => Some(traffic.profile.near_source.as_ref()),
+            "nic-limiter" => Some(traffic.profile.nic_limiter.as_ref()),
+            _ => None,
+        };
+        if let Some(point) = point {
+            reaction_point(&key, point, &mut facts);
             continue;
         }
         let text = match (&value, value.as_u64()) {
@@ -338,8 +343,8 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
 }
 
 /// How senders respond to an adjacent switch: whether they do, and each parameter as one writes it.
-fn near_source(point: Option<&ReactionPoint>, facts: &mut BTreeMap<String, String>) {
-    let mut tell = |what: &str, value: String| facts.insert(format!("host.near-source{what}"), value);
+fn reaction_point(key: &str, point: Option<&ReactionPoint>, facts: &mut BTreeMap<String, String>) {
+    let mut tell = |what: &str, value: String| facts.insert(format!("host.{key}{what}"), value);
     let Some(point) = point else {
         tell("", "off".to_owned());
         return;

@@ -47,8 +47,10 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
         let bytes = buffer.value.0.get();
         refuse_unless((3_000..=1 << 32).contains(&bytes), "receive-buffer", buffer, buffer.value.0, "3KB", "4GiB")?;
     }
-    if let Some(Located { value: NearSource::Custom(custom), .. }) = &host.near_source {
-        judge(custom)?;
+    for written in [&host.near_source, &host.nic_limiter] {
+        if let Some(Located { value: NearSource::Custom(custom), .. }) = written {
+            judge(custom)?;
+        }
     }
     let profile = host.over(base);
     if let (true, Some(at)) = (profile.min_rto > profile.max_rto, host.min_rto.as_ref().or(host.max_rto.as_ref())) {
@@ -58,13 +60,16 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
     Ok(profile)
 }
 
-/// Refuses a floor of the near-source loop above the rate of a host's own link: what falls to it never bites.
+/// Refuses a floor of a limiter above the rate of a host's own link: what falls to it never bites.
 pub(crate) fn fits(host: &Host, network: &Graph) -> Judged<()> {
-    let Some(Located { value: NearSource::Custom(custom), .. }) = &host.near_source else { return Ok(()) };
-    let Some(floor) = &custom.floor else { return Ok(()) };
-    let slowest = network.links.iter().filter(|link| link.role == Role::Host).map(|link| link.rate).min();
-    let most = slowest.unwrap_or(floor.value.0);
-    refuse_unless(floor.value.0 <= most, "floor", floor, floor.value.0, "8Kbps", &most.to_string())
+    for written in [&host.near_source, &host.nic_limiter] {
+        let Some(Located { value: NearSource::Custom(custom), .. }) = written else { continue };
+        let Some(floor) = &custom.floor else { continue };
+        let slowest = network.links.iter().filter(|link| link.role == Role::Host).map(|link| link.rate).min();
+        let most = slowest.unwrap_or(floor.value.0);
+        refuse_unless(floor.value.0 <= most, "floor", floor, floor.value.0, "8Kbps", &most.to_string())?;
+    }
+    Ok(())
 }
 
 /// Refuses cycles that would never or always be over, and rates that are none.

@@ -10,6 +10,7 @@ use narrows_core::transport::Endpoint;
 use narrows_core::units::{Bytes, Time};
 
 use crate::flows::Flow;
+use crate::nic::Nic;
 
 /// Connections that one host may open.
 pub(crate) const MAX_PER_HOST: u32 = 1 << 20;
@@ -97,12 +98,21 @@ pub(crate) struct End {
     pub(crate) latest: u32,
     /// What of this connection waits in the host's port.
     pub(crate) waiting: Waiting,
+    /// What the adapter limits it by, once it was notified of congestion.
+    pub(crate) nic: Option<Box<Nic>>,
     /// What the agenda was last told, to tell it only of changes.
     pub(crate) armed_timer: Time,
     pub(crate) armed_pacing: Time,
 }
 
 impl End {
+    /// What has been counted.
+    pub(crate) fn tallies(&self) -> Tallies {
+        let mut tallies = self.endpoint.tallies();
+        tallies.near_source_cuts += self.nic.as_ref().map_or(0, |nic| nic.cuts());
+        tallies
+    }
+
     /// Which end of its connection it is.
     pub(crate) fn side(&self) -> Side {
         Side::on(self.place.host, self.connection)
@@ -111,9 +121,9 @@ impl End {
     /// The machine, and what it is driven with.
     #[inline(always)]
     pub(crate) fn split(&mut self) -> (&mut Endpoint, Outlet<'_>) {
-        let End { endpoint, connection, place, sending, waiting, armed_timer, armed_pacing, .. } = self;
+        let End { endpoint, connection, place, sending, waiting, nic, armed_timer, armed_pacing, .. } = self;
         let sends = sending.is_some();
-        (endpoint, Outlet { connection: *connection, place, sends, waiting, armed_timer, armed_pacing })
+        (endpoint, Outlet { connection: *connection, place, sends, waiting, nic, armed_timer, armed_pacing })
     }
 }
 
@@ -124,15 +134,19 @@ pub(crate) struct Outlet<'a> {
     /// A flow's bytes.
     pub(crate) sends: bool,
     pub(crate) waiting: &'a mut Waiting,
+    pub(crate) nic: &'a mut Option<Box<Nic>>,
     pub(crate) armed_timer: &'a mut Time,
     pub(crate) armed_pacing: &'a mut Time,
 }
 
-/// Departures and IP bytes of what waits in a host's port. Where a port tells of departures they are [`UNTOLD`] until it does.
+/// Departures and IP bytes of what waits in a host's port, and behind that in its adapter's limiter. Where a port tells of
+/// departures they are [`UNTOLD`] until it does, and in a limiter they are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     packets: VecDeque<(Time, u32)>,
     bytes: u64,
+    /// Those in the limiter: the last.
+    behind: usize,
 }
 
 impl Waiting {
@@ -140,6 +154,19 @@ impl Waiting {
     pub(crate) fn push(&mut self, departure: Time, ip_bytes: u32) {
         self.packets.push_back((departure, ip_bytes));
         self.bytes += u64::from(ip_bytes);
+    }
+
+    /// A data packet waits in the limiter.
+    pub(crate) fn push_behind(&mut self, ip_bytes: u32) {
+        self.push(UNTOLD, ip_bytes);
+        self.behind += 1;
+    }
+
+    /// The first of those goes to the port, and will leave it at `departure`.
+    pub(crate) fn release(&mut self, departure: Time) {
+        let place = self.packets.len() - self.behind;
+        self.packets[place].0 = departure;
+        self.behind -= 1;
     }
 
     /// The port tells that the first data packet of which it had not has left.
@@ -236,6 +263,7 @@ impl Connections {
             receiving: None,
             latest: if side == Side::Opener { u32::MAX } else { 0 },
             waiting: Waiting::default(),
+            nic: None,
             armed_timer: Time::NEVER,
             armed_pacing: Time::NEVER,
         };

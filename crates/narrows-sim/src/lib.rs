@@ -16,6 +16,7 @@ mod connections;
 mod flows;
 mod hosts;
 mod merge;
+mod nic;
 mod packet;
 mod parallel;
 mod simulation;

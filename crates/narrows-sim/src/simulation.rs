@@ -370,7 +370,7 @@ impl<'a> Simulation<'a> {
         // Nothing comes back to a sender of datagrams.
         let (Endpoint::Tcp(endpoint), port) = end.split() else { return };
         endpoint.handle_segment(now, &segment, stack);
-        let all_sent = if endpoint.has_event() {
+        let all_sent = if endpoint.has_event() || port.nic.is_some() {
             self.drain_events(now, slot);
             self.transmit(now, slot)
         } else {
@@ -528,14 +528,19 @@ impl<'a> Simulation<'a> {
     fn transmit(&mut self, now: Time, slot: u32) -> bool {
         let Some(end) = self.connections.end_if_alive(slot) else { return false };
         let stack = self.stacks.get(end.place.stack);
-        match end.split() {
+        let has_nic = end.nic.is_some();
+        let all_sent = match end.split() {
             (Endpoint::Tcp(endpoint), port) => {
                 transmit(now, slot, endpoint, port, stack, &mut self.network, &mut self.pool)
             }
             (Endpoint::Datagram(endpoint), port) => {
                 transmit(now, slot, endpoint, port, stack, &mut self.network, &mut self.pool)
             }
+        };
+        if has_nic {
+            self.note_dropped_by_nic(slot);
         }
+        all_sent
     }
 
     #[inline(never)]
@@ -566,6 +571,9 @@ fn transmit(
     network: &mut Network<Packet>,
     pool: &mut SidePool,
 ) -> bool {
+    if let Some(nic) = end.nic {
+        nic.release(now, end.place.port, end.waiting, stack, network);
+    }
     let mut room_at = Time::NEVER;
     loop {
         let waiting = end.waiting.bytes(now);
@@ -583,6 +591,10 @@ fn transmit(
             break;
         }
         let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
+        if let Some(nic) = end.nic {
+            nic.send(now, end.place.port, packet, end.waiting, stack, network);
+            continue;
+        }
         match network.offer(now, end.place.port, packet) {
             Offered::Accepted { departure, .. } if segment.length > 0 => {
                 end.waiting.push(departure.min(UNTOLD), packet.ip_bytes());
@@ -604,7 +616,10 @@ fn transmit(
         network.arm(Entity::timer(id(&end), slot << 1), timer);
     }
     // While the port is full the sender is not asked, and what it said of pacing may be of the past.
-    let pacing = if room_at == Time::NEVER { endpoint.pacing_deadline() } else { room_at };
+    let mut pacing = if room_at == Time::NEVER { endpoint.pacing_deadline() } else { room_at };
+    if let Some(nic) = end.nic {
+        pacing = pacing.min(nic.wake_at());
+    }
     if pacing != *end.armed_pacing {
         *end.armed_pacing = pacing;
         network.arm(Entity::timer(id(&end) | 1, slot << 1 | 1), pacing);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use narrows_core::transport::Transport;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::Network;
 use narrows_plan::flows::Name;

@@ -155,6 +155,12 @@ pub enum TestbedError {
         /// The first one's name.
         traffic: String,
     },
+    /// The plan's adapters have rate limiters, which real ones of a network namespace do not have.
+    #[error("traffic {traffic} has hosts with `nic-limiter`, which live runs do not have as yet")]
+    NicLimiter {
+        /// The first one's name.
+        traffic: String,
+    },
     /// The plan joins routers by a bridge, which the emulated network has not.
     #[error("link {link} has a bridge, and live runs have none as yet")]
     Bridge {
@@ -307,6 +313,9 @@ fn check(plan: &Plan, seed: u64, options: &Options) -> Result<(), TestbedError> 
     }
     if let Some(traffic) = plan.traffic.iter().find(|traffic| !traffic.transport.is_tcp()) {
         return Err(TestbedError::Datagrams { traffic: traffic.name.clone() });
+    }
+    if let Some(traffic) = plan.traffic.iter().find(|traffic| traffic.profile.nic_limiter.is_some()) {
+        return Err(TestbedError::NicLimiter { traffic: traffic.name.clone() });
     }
     if !plan.sampling.flows.is_empty() {
         return Err(TestbedError::SampledFlows);

@@ -101,6 +101,9 @@ pub struct Profile {
     /// How senders answer to near-source switches that tell them of congestion; `None`: not at all.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
     pub near_source: Option<ReactionPoint>,
+    /// The rate limiters in a host's adapter, one for each flow, which answer to the same notifications; `None`: it has none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
+    pub nic_limiter: Option<ReactionPoint>,
 }
 
 impl Profile {
@@ -131,6 +134,7 @@ impl Profile {
         burst_sizing: BurstSizing::Linux49,
         sack_compression: Span::ZERO,
         near_source: None,
+        nic_limiter: None,
     };
 
     /// Linux 6, until 6.15: RACK-TLP is the only loss detector. [Linux `tcp_input.c`, `tcp_output.c`]

@@ -70,6 +70,9 @@ pub struct Host {
     /// How senders respond to an adjacent switch that notifies them of congestion: `"off"`, `"standard"`, `"software"` or
     /// `{ custom = { … } }`; default: off.
     pub near_source: Option<Located<NearSource>>,
+    /// The same in the host's network adapter: a rate-limited queue for each flow, which delays all of its packets; `custom`
+    /// changes the values of `standard`; default: off.
+    pub nic_limiter: Option<Located<NearSource>>,
 }
 
 /// The near-source loop's sender: QCN's reaction point [802.1Qau; Annulus].
@@ -189,18 +192,20 @@ impl Host {
                 Sizing::Linux49 => BurstSizing::Linux49,
                 Sizing::Linux6 => BurstSizing::Linux6,
             };
-            near_source => |said| said.value.resolved();
+            near_source => |said| said.value.resolved(near_source::ReactionPoint::SOFTWARE);
+            nic_limiter => |said| said.value.resolved(near_source::ReactionPoint::STANDARD);
         }
     }
 }
 
 impl NearSource {
-    fn resolved(&self) -> Option<near_source::ReactionPoint> {
+    /// What it says; `base` is what `custom` changes.
+    fn resolved(&self, base: near_source::ReactionPoint) -> Option<near_source::ReactionPoint> {
         match self {
             NearSource::Off => None,
             NearSource::Standard => Some(near_source::ReactionPoint::STANDARD),
             NearSource::Software => Some(near_source::ReactionPoint::SOFTWARE),
-            NearSource::Custom(differs) => Some(differs.over(near_source::ReactionPoint::SOFTWARE)),
+            NearSource::Custom(differs) => Some(differs.over(base)),
         }
     }
 }

@@ -3,6 +3,7 @@
 use narrows_core::queue::Feedback;
 
 use super::*;
+use crate::nic::Nic;
 
 impl Simulation<'_> {
     /// A port's congestion point has sampled a packet. Whoever sent it is told, if it is within the scope.
@@ -21,12 +22,28 @@ impl Simulation<'_> {
         Some(self.connections.end(slot).place.host)
     }
 
+    /// Takes note of packets for which an adapter's limiter had no place.
+    #[inline(never)]
+    pub(super) fn note_dropped_by_nic(&mut self, slot: u32) {
+        let dropped = self.connections.end_if_alive(slot).and_then(|end| end.nic.as_mut());
+        for packet in dropped.map(|nic| std::mem::take(&mut nic.dropped)).unwrap_or_default() {
+            self.note_dropped(packet);
+        }
+    }
+
     /// A notification has come to a host. One that is not to be believed changes nothing.
     #[inline(never)]
     pub(super) fn handle_notification(&mut self, now: Time, host: u32, connection: u32, feedback: u8, seq: u32) {
         let Some(slot) = self.connections.slot(connection, Side::on(host, connection)) else { return };
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
+        if stack.profile.nic_limiter.is_some() {
+            let side = end.side() as u64;
+            let stream = || SmallStream::new(mix(self.random ^ mix(u64::from(connection) << 1 | side).rotate_left(17)));
+            end.nic.get_or_insert_with(|| Box::new(Nic::new(stream()))).notify(now, feedback, stack);
+            self.pump(now, slot);
+            return;
+        }
         if end.endpoint.handle_notification(now, feedback, seq, stack).is_ok() {
             self.pump(now, slot);
         }

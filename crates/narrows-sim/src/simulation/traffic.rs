@@ -122,14 +122,14 @@ impl Simulation<'_> {
         let tag = self.names.tag(self.flows[flow].name);
         let end = self.connections.end(slot);
         end.latest = tag.0 - 1;
-        end.receiving = Some(Current { flow, base: end.endpoint.tallies() });
+        end.receiving = Some(Current { flow, base: end.tallies() });
     }
 
     /// The end sends this flow from now on; what it counted for an earlier one is taken into that.
     fn begin_sending(&mut self, slot: u32, flow: u32) {
         self.note_sent(slot);
         let end = self.connections.end(slot);
-        end.sending = Some(Current { flow, base: end.endpoint.tallies() });
+        end.sending = Some(Current { flow, base: end.tallies() });
     }
 
     /// The opener's end of a connection that may carry a new flow.
@@ -273,8 +273,8 @@ impl Simulation<'_> {
     /// Takes the receiving end's counts into the flow that it awaits.
     pub(super) fn note_received(&mut self, slot: u32) {
         let end = self.connections.end(slot);
+        let tallies = end.tallies();
         let Some(current) = &mut end.receiving else { return };
-        let tallies = end.endpoint.tallies();
         let flow = &mut self.flows[current.flow];
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
         flow.delivered = tallies.delivered_bytes - current.base.delivered_bytes;
@@ -304,8 +304,8 @@ impl Simulation<'_> {
     /// Takes the sending end's counts into the flow that it sends.
     pub(super) fn note_sent(&mut self, slot: u32) {
         let end = self.connections.end(slot);
+        let tallies = end.tallies();
         let Some(current) = &mut end.sending else { return };
-        let tallies = end.endpoint.tallies();
         let flow = &mut self.flows[current.flow];
         flow.retransmitted_bytes = tallies.retransmitted_bytes - current.base.retransmitted_bytes;
         flow.timeouts = tallies.timeouts - current.base.timeouts;
@@ -337,6 +337,11 @@ impl Simulation<'_> {
         let id = (u64::from(end.connection) << 1 | end.side() as u64) << 1;
         self.network.disarm(Entity::timer(id, slot << 1));
         self.network.disarm(Entity::timer(id | 1, slot << 1 | 1));
+        let port = end.place.port;
+        if let Some(mut nic) = end.nic.take() {
+            nic.drain(self.now, port, &mut self.network);
+            std::mem::take(&mut nic.dropped).into_iter().for_each(|packet| self.note_dropped(packet));
+        }
         self.connections.remove(slot);
     }
 }

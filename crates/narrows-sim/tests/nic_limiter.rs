@@ -1,0 +1,80 @@
+//! QCN with the reaction point in the adapter: the queue stays where it is told to, whatever the transport does, and every frame
+//! of a limited flow waits.
+#![allow(missing_docs, reason = "tests")]
+
+#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
+mod plans;
+
+use narrows_plan::Plan;
+use narrows_results::Results;
+use plans::run;
+
+fn plan(fabric: &str, host: &str, traffic: &str) -> Plan {
+    let text = format!(
+        "[topology.star]\nhosts = 9\nfabric = {{ rate = \"10Gbps\", delay = \"500ns\", {fabric} }}\n\
+         host = {{ min-rto = \"10ms\", stack-delay = {{ tx = \"9500ns\", rx = \"24us\" }}, {host} }}\n\
+         [[traffic]]\nname = \"long\"\nlong = {{ flows = 8 }}\nfrom = [\"h2\", \"h3\", \"h4\", \"h5\", \"h6\", \"h7\", \"h8\", \"h9\"]\n\
+         to = \"h1\"\n{traffic}\n[[arm]]\nname = \"A\"\ncc = \"newreno\"\n\
+         [run]\nend = \"400ms\"\nwarmup = \"100ms\"\n"
+    );
+    narrows_scenario::load_str(&text, &Default::default(), &Default::default())
+        .unwrap_or_else(|error| panic!("{}\n{text}", error.render()))
+        .plans
+        .remove(0)
+}
+
+const QCN: &str =
+    "limit = \"1MB\", congestion-point = { qcn = { set-point = \"66KB\", notify = \"source-datacenter\" } }";
+const LIMITER: &str = "nic-limiter = { custom = { floor = \"100Kbps\" } }";
+
+/// The mean queue towards the receiver, how much was dropped there, and the rate that it received at.
+fn met(results: &Results, plan: &Plan) -> (f64, u64, f64) {
+    let (place, _) = plan
+        .network
+        .links
+        .iter()
+        .enumerate()
+        .find(|(_, link)| link.name.ends_with("->h1"))
+        .expect("the receiver's link");
+    let port = results.ports.iter().find(|port| port.port as usize == place).expect("its port");
+    let drops = port.dropped_limit_packets + port.dropped_aqm_packets + port.dropped_pool_packets;
+    (port.queue_mean_bytes, drops, port.sent_bytes as f64 * 8.0 / 0.3 / 1e9)
+}
+
+#[test]
+fn limited_flows_fill_the_line_and_keep_the_queue_about_the_set_point() {
+    let limited = plan(QCN, LIMITER, "");
+    let results = run(&limited, 1);
+    let (queue, drops, gbps) = met(&results, &limited);
+    assert_eq!(drops, 0, "nothing overflows 1 MB");
+    assert!((20_000.0..130_000.0).contains(&queue), "about 66 KB: {queue}");
+    assert!(gbps > 8.0, "{gbps} Gbit/s");
+    assert!(results.flows.iter().map(|flow| flow.near_source_cuts).sum::<u64>() > 8);
+    // Without adapters that listen, TCP fills what there is.
+    let alone = plan(QCN, "nic-limiter = \"off\"", "");
+    assert!(met(&run(&alone, 1), &alone).0 > 2.0 * queue);
+}
+
+/// Eight senders without any congestion control, each at half of its line, are four times too much.
+#[test]
+fn datagrams_are_held_to_the_line_by_their_adapters() {
+    let traffic = "transport = { datagram = { rate = \"5Gbps\" } }";
+    let free = plan("limit = \"1MB\"", "", traffic);
+    let unlimited = run(&free, 1);
+    let (_, lost, _) = met(&unlimited, &free);
+    let limited = plan(QCN, LIMITER, traffic);
+    let results = run(&limited, 1);
+    let (_, drops, gbps) = met(&results, &limited);
+    assert!(lost > 100_000, "{lost}");
+    assert!(drops < lost / 50, "{drops} of {lost}: at the switch hardly anything");
+    assert!(gbps > 8.0, "{gbps} Gbit/s");
+    // Their sockets' buffers fill, and the senders wait: nothing is lost in the adapter.
+    let dropped = |results: &Results| -> u64 { results.flows.iter().filter_map(|flow| flow.dropped_bytes).sum() };
+    assert!(dropped(&results) * 100 < dropped(&unlimited), "{} of {}", dropped(&results), dropped(&unlimited));
+}
+
+#[test]
+fn who_is_never_notified_is_never_delayed() {
+    let (off, on) = (plan("limit = \"1MB\"", "", ""), plan("limit = \"1MB\"", LIMITER, ""));
+    assert_eq!(run(&off, 1).flows, run(&on, 1).flows);
+}
