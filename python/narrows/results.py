@@ -37,6 +37,10 @@ _TEXT: Final = ("source", "class", "workload", "controller")
 """Those of text: a few names, on millions of rows."""
 
 
+_STUCK_NS: Final = 200_000_000
+"""A port paused for so long without a break is reported: the default of the PFC watchdog in SONiC."""
+
+
 class Results(Tabular):
     """The runs of one experiment, read from the store when they are asked for."""
 
@@ -101,8 +105,22 @@ class Results(Tabular):
             if len(counts) > 1
         ]
         changes = [changed(part, self._store) for part in parts]
-        told = (*self.entry.warnings, *mixed, repeated_seeds(self.repeated), self._unread(), *changes)
+        told = (*self.entry.warnings, *mixed, repeated_seeds(self.repeated), self._unread(), self._stuck(), *changes)
         return tuple(text for text in told if text)
+
+    def _stuck(self) -> str:
+        """Ports that were paused for so long that switches would step in: a storm of pauses, or a deadlock."""
+        ports = self.frames.ports
+        if "longest_pause_ns" not in ports.columns:
+            return ""
+        stuck = ports.filter(pl.col("longest_pause_ns") >= _STUCK_NS).sort("longest_pause_ns", descending=True)
+        if stuck.is_empty():
+            return ""
+        case, seed, name, longest = stuck.select("case", "seed", "name", "longest_pause_ns").row(0)
+        return (
+            f"{wording.whole(stuck.height)} ports were paused for 200 ms or more without a break, {name} of {case} (seed "
+            f"{seed}) for {longest / 1e6:.0f} ms: a pause storm or a deadlock, which switches end by dropping packets"
+        )
 
     def _versions(self, backend: Backend) -> Counter[str]:
         """How many runs of this backend each version made."""

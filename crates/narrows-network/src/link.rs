@@ -231,6 +231,10 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
+    fn index(position: usize) -> u32 {
+        u32::try_from(position).expect("few records")
+    }
+
     proptest! {
         /// Three rings in one store, against three queues of their own.
         #[test]
@@ -258,7 +262,7 @@ mod tests {
                     3 if turn % 20 == 0 => {
                         let unsettled = queue.len() - *settled;
                         let keep = turn % (unsettled + 1);
-                        store.cut(ring, unsettled as u32, keep as u32);
+                        store.cut(ring, index(unsettled), index(keep));
                         queue.truncate(*settled + keep);
                     }
                     _ => {

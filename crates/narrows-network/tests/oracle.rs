@@ -30,8 +30,8 @@ enum Seen {
     Left(u64, u32, u32),
     Backlog(u64, u32, u64, u64),
     /// Sent packets and bytes, largest backlog, its integral, how long the packet in service had been so at the reset and is,
-    /// drops by reason, marks, how long it was paused, pause frames.
-    Counters(u32, u64, u64, u64, u128, [u64; 2], [u64; DropReason::COUNT], [u64; 3]),
+    /// drops by reason, marks, how long it was paused, and at most without a break, pause frames.
+    Counters(u32, u64, u64, u64, u128, [u64; 2], [u64; DropReason::COUNT], [u64; 4]),
 }
 
 /// In which order departures are compared: some are told ahead.
@@ -83,6 +83,7 @@ struct Port {
     paused: [bool; 8],
     paused_since: u64,
     paused_for: u64,
+    longest_pause: u64,
     frames: u64,
     /// Whom the port itself has paused.
     feeders: Vec<(usize, u8)>,
@@ -119,6 +120,7 @@ impl Port {
             paused: [false; 8],
             paused_since: 0,
             paused_for: 0,
+            longest_pause: 0,
             frames: 0,
             feeders: Vec::new(),
             wire: VecDeque::new(),
@@ -193,7 +195,10 @@ impl Port {
         self.paused[usize::from(priority)] = paused;
         match (any, self.paused.contains(&true)) {
             (false, true) => self.paused_since = now,
-            (true, false) => self.paused_for += now - self.paused_since,
+            (true, false) => {
+                self.paused_for += now - self.paused_since;
+                self.longest_pause = self.longest_pause.max(now - self.paused_since);
+            }
             _ => {}
         }
         for (queue, was_paused) in before.into_iter().enumerate() {
@@ -477,7 +482,7 @@ impl Explicit<'_> {
                         port.begun_before = port.begun(now);
                         (port.dropped, port.marked) = ([0; DropReason::COUNT], 0);
                         (port.sent, port.max, port.integral, port.touched) = ((0, 0), port.bytes(), 0, now);
-                        (port.paused_for, port.paused_since, port.frames) = (0, now, 0);
+                        (port.paused_for, port.longest_pause, port.paused_since, port.frames) = (0, 0, now, 0);
                     }
                 }
                 _ => {
@@ -495,7 +500,7 @@ impl Explicit<'_> {
             let begun = [port.begun_before, port.begun(end)];
             let running = if port.paused.contains(&true) { end - port.paused_since } else { 0 };
             let Port { sent, max, integral, dropped, marked, frames, .. } = *port;
-            let told = [marked, port.paused_for + running, frames];
+            let told = [marked, port.paused_for + running, port.longest_pause.max(running), frames];
             self.seen.push(Seen::Counters(link, sent.0, sent.1, max, integral, begun, dropped, told));
         }
         self.seen
@@ -581,7 +586,8 @@ fn computed(case: &Case) -> Vec<Seen> {
         let (sent, max) = (counters.sent, counters.queue_max.get());
         let begun = [counters.begun_before, counters.begun].map(Span::as_ps);
         let (integral, dropped) = (counters.queue_integral, counters.dropped.map(Packets::get));
-        let told = [counters.marked.get(), counters.paused.as_ps(), counters.pause_frames.get()];
+        let paused = [counters.paused, counters.longest_pause].map(Span::as_ps);
+        let told = [counters.marked.get(), paused[0], paused[1], counters.pause_frames.get()];
         seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, integral, begun, dropped, told));
     }
     seen
@@ -748,7 +754,7 @@ fn most_random_switches_that_may_pause_do() {
     let (mut pausing, mut resumed) = (0, 0);
     for case in cases {
         let counters = computed(&case).into_iter().filter_map(|seen| match seen {
-            Seen::Counters(_, sent, .., [_, paused, frames]) => Some((sent, paused, frames)),
+            Seen::Counters(_, sent, .., [_, paused, _, frames]) => Some((sent, paused, frames)),
             _ => None,
         });
         let (mut paused, mut goes_on) = (false, false);

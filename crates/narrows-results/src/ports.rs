@@ -35,6 +35,7 @@ impl PortRow {
             marked_packets: counters.marked.get(),
             congestion_samples: counters.samples.get(),
             paused_ns: counters.paused.as_ns(),
+            longest_pause_ns: counters.longest_pause.as_ns(),
             pause_frames: counters.pause_frames.get(),
             queue_mean_bytes: real(counters.queue_mean(now).get()),
             queue_p50_bytes: percentile(50),

@@ -156,6 +156,7 @@ row! {
     congestion_samples: u64, NONE,
         "Samples of the port's congestion point that showed congestion; senders in its scope were notified.";
     paused_ns: u64, "ns", "Time during which the far end had paused it, by one priority at least.";
+    longest_pause_ns: u64, "ns", "The longest time without a break for which it was paused.";
     pause_frames: u64, "packets", "Frames sent that pause or resume the other end of the link, refreshes included; they are not among `sent_packets`.";
     queue_mean_bytes: f64, "bytes", "Backlog, IP bytes, weighted by time; the packet in service counts.";
     queue_p50_bytes: Option<u64>, "bytes",

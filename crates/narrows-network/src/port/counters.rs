@@ -33,6 +33,8 @@ pub struct Counters {
     pub begun: Span,
     /// How long it was paused, by one priority at least.
     pub paused: Span,
+    /// The longest such time without a break.
+    pub longest_pause: Span,
     /// Frames that asked the far end of this link to pause or resume, refreshes included.
     pub pause_frames: Packets,
     /// When the counters were reset.
@@ -74,6 +76,7 @@ impl<P: Payload> Ports<P> {
         let with = |a: Backlog, b: Backlog| Backlog { bytes: a.bytes + b.bytes, packets: a.packets + b.packets };
         let taken = with(rules.carried, port.accepted);
         let served = self.served.get(port.served as usize);
+        let [paused, longest_pause] = served.map_or([Span::ZERO; 2], |served| served.paused(now));
         Counters {
             carried: rules.carried,
             offered: with(port.accepted, rules.refused),
@@ -86,7 +89,8 @@ impl<P: Payload> Ports<P> {
             queue_integral: port.queue_integral + self.waited(now, link) - self.outstanding(now, link),
             begun_before: rules.begun_before,
             begun: self.begun(now, link),
-            paused: served.map_or(Span::ZERO, |served| served.paused(now)),
+            paused,
+            longest_pause,
             pause_frames: rules.pause_frames,
             since: rules.since,
         }

@@ -94,13 +94,15 @@ pub(super) struct Queue {
 pub(super) struct Pauses {
     pub(super) mask: u8,
     until: [Time; PRIORITIES],
-    /// Since when any is; how long any was before, since the counters' reset.
+    /// Since when any is, since the counters' reset; how long any was before, and the longest without a break.
     since: Time,
     before: Span,
+    longest: Span,
 }
 
 impl Pauses {
-    const NONE: Pauses = Pauses { mask: 0, until: [Time::ZERO; PRIORITIES], since: Time::ZERO, before: Span::ZERO };
+    const NONE: Pauses =
+        Pauses { mask: 0, until: [Time::ZERO; PRIORITIES], since: Time::ZERO, before: Span::ZERO, longest: Span::ZERO };
 
     /// When the first pause ends, if nobody asks for it again.
     fn first_end(&self) -> Time {
@@ -113,6 +115,7 @@ impl Pauses {
             self.since = now;
         } else if self.mask != 0 && mask == 0 {
             self.before += now.since(self.since);
+            self.longest = self.longest.max(now.since(self.since));
         }
         self.mask = mask;
     }
@@ -203,15 +206,15 @@ impl Served {
         }
     }
 
-    /// How long any priority was paused since the counters were reset.
-    pub(super) fn paused(&self, now: Time) -> Span {
+    /// How long any priority was paused since the counters were reset; and how long at most without a break.
+    pub(super) fn paused(&self, now: Time) -> [Span; 2] {
         let running = if self.pauses.mask == 0 { Span::ZERO } else { now.since(self.pauses.since) };
-        self.pauses.before + running
+        [self.pauses.before + running, self.pauses.longest.max(running)]
     }
 
     /// Counts pauses anew.
     pub(super) fn reset(&mut self, now: Time) {
-        self.pauses.before = Span::ZERO;
+        (self.pauses.before, self.pauses.longest) = (Span::ZERO, Span::ZERO);
         self.pauses.since = now;
     }
 }
