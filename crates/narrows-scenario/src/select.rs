@@ -34,6 +34,11 @@ pub(crate) fn host(graph: &Graph, name: &Located<String>) -> Judged<u32> {
     found.map(|(index, _)| index).ok_or_else(|| Problem::no_such("host", name, host_names(graph)).at(&name.span))
 }
 
+/// Every host.
+pub(crate) fn all_hosts(graph: &Graph) -> Vec<u32> {
+    (0_u32..).zip(&graph.nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(index, _)| index).collect()
+}
+
 /// The hosts that a selector names, each once, in its order.
 pub(crate) fn hosts(graph: &Graph, selector: &Located<Selector>) -> Judged<Vec<u32>> {
     let (mut hosts, mut chosen) = (vec![], vec![false; graph.nodes.len()]);

@@ -196,7 +196,12 @@ fn flows(
         return Err(Problem::not_here(key, WITH_NAMED_HOSTS).at(span));
     }
     if let Some(kinds) = app(name, written, scene)? {
-        let connections = connections(written, Connections::Persistent { pool: 1 })?;
+        let keeps = kinds.iter().all(|(_, kind)| kind.rounds().keeps_connections());
+        let usual = if keeps { Connections::Persistent { pool: 1 } } else { Connections::Fresh };
+        let connections = connections(written, usual)?;
+        if let (false, Connections::Persistent { .. }, Some(said)) = (keeps, connections, &written.connections) {
+            return Err(Problem::not_here("persistent", "in a traffic whose pairs are drawn").at(&said.span));
+        }
         return Ok(kinds.into_iter().map(|(name, kind)| make(name, connections, Pattern::App(kind))).collect());
     }
     let flows = written.flows.as_ref().expect("one of the four kinds is there");

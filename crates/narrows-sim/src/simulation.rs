@@ -19,7 +19,7 @@ mod traffic;
 use std::collections::BTreeMap;
 
 use narrows_core::app::connection_pool::ConnectionPool;
-use narrows_core::app::{App, Application, FlowStart, Request};
+use narrows_core::app::{App, Application, FlowStart, Reply, Request};
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::tcp::{self, Event as TcpEvent, Stack};

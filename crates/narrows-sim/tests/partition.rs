@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use narrows_core::app::all_to_all::AllToAll;
+use narrows_core::app::two_tier::TwoTier;
 use narrows_core::cc::{EcnUse, SPECS};
 use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::threshold::Config as Threshold;
@@ -138,6 +139,11 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
         1 => Connections::FreshEstablished,
         _ => Connections::Persistent { pool: dice.between(1, 3) },
     };
+    let pattern = match datagrams {
+        Some(_) => unrequested(dice, hosts),
+        None => pattern(dice, hosts),
+    };
+    let keeps = if let Pattern::App(kind) = &pattern { kind.rounds().keeps_connections() } else { true };
     Traffic {
         name: format!("t{index}"),
         controller: match datagrams {
@@ -150,13 +156,11 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
             min_rto: Span::from_ms(10),
             initial_rto: Span::from_ms(20),
             near_source: dice.one_of(&[None, Some(ReactionPoint::STANDARD), Some(ReactionPoint::SOFTWARE)]),
+            nic_limiter: dice.one_of(&[None, None, Some(ReactionPoint::STANDARD)]),
             ..Profile::NAMED[named].1
         },
-        connections,
-        pattern: match datagrams {
-            Some(_) => unrequested(dice, hosts),
-            None => pattern(dice, hosts),
-        },
+        connections: if keeps { connections } else { Connections::Fresh },
+        pattern,
     }
 }
 
@@ -175,7 +179,7 @@ fn unrequested(dice: &mut Dice, hosts: u32) -> Pattern {
 
 fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
     let request = dice.once_in(2).then_some(Bytes::new(300));
-    match dice.below(5) {
+    match dice.below(6) {
         0 => Pattern::Open(Open {
             mean_interarrival: Span::from_us(700),
             sigma: dice.once_in(2).then_some(1.5),
@@ -205,6 +209,17 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
             repeats: dice.one_of(&[2, 1_000]),
             start: Time::ZERO + Span::from_ms(u64::from(dice.below(10))),
         })),
+        5 => {
+            let all: Vec<u32> = (0..hosts).collect();
+            let racks: Vec<Vec<u32>> = all.chunks_exact(2).map(<[u32]>::to_vec).collect();
+            Pattern::App(Kind::TwoTier(TwoTier {
+                racks,
+                request: Bytes::new(u64::from(dice.between(1, 3_000))),
+                response: Bytes::new(u64::from(dice.between(1, 15_000))),
+                mean_interarrival: Span::from_us(u64::from(dice.between(500, 8_000))),
+                start: Time::ZERO + Span::from_ms(u64::from(dice.below(10))),
+            }))
+        }
         // Flows that begin and stop at round times, several at once.
         kind => {
             let long = kind == 3;

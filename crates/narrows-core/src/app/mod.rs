@@ -19,6 +19,7 @@ pub mod all_to_all;
 pub mod connection_pool;
 pub mod incast;
 pub mod timed;
+pub mod two_tier;
 
 /// One flow, as the plan states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,17 @@ pub enum Begins {
     AtMost(u64),
 }
 
+/// When a source answers the request for a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// At once.
+    Now,
+    /// After so long.
+    After(Span),
+    /// When the application says so ([`Application::poll_answer`]); it is to be polled now.
+    Later,
+}
+
 /// The machine of one application.
 pub trait Application {
     /// When it is to be polled next; `None` if not before a flow is [sent](Self::handle_sent) or
@@ -113,6 +125,17 @@ pub trait Application {
 
     /// How long the source waits before it answers the request for a flow; `None` if it answers at once.
     fn wait(&self, _sequence: u32) -> Option<Span> {
+        None
+    }
+
+    /// The request for a flow is whole at its source, one of the driver's hosts.
+    fn handle_request(&mut self, _now: Time, sequence: u32) -> Reply {
+        self.wait(sequence).map_or(Reply::Now, Reply::After)
+    }
+
+    /// The next flow whose request was to be answered later, and is now. To be called after [`poll`](Self::poll) until there is
+    /// none.
+    fn poll_answer(&mut self) -> Option<u32> {
         None
     }
 
@@ -167,6 +190,10 @@ pub trait Rounds {
     fn draws(&self) -> bool {
         self.mean_interarrival().is_some()
     }
+    /// Whether its flows may keep their connections: those of a pair begin in the order of their numbers.
+    fn keeps_connections(&self) -> bool {
+        true
+    }
     /// What two of them may differ in.
     fn facts(&self) -> Vec<(&'static str, Fact)>;
     /// Its machine.
@@ -184,11 +211,13 @@ pub trait Rounds {
 macro_rules! applications {
     ($macro:ident) => {
         $macro! {
-            machines: timed::Timed, incast::ScatterGather, all_to_all::Exchange;
+            machines: timed::Timed, incast::ScatterGather, all_to_all::Exchange, two_tier::Queries;
             /// Scatter and gather.
             "incast": incast::Incast;
             /// Each host sends to each other host.
             "all-to-all": all_to_all::AllToAll;
+            /// Scatter and gather in two tiers.
+            "two-tier": two_tier::TwoTier;
         }
     };
 }
@@ -242,6 +271,12 @@ macro_rules! registry {
             }
             fn wait(&self, sequence: u32) -> Option<Span> {
                 match self { $(App::$app(app) => app.wait(sequence),)* }
+            }
+            fn handle_request(&mut self, now: Time, sequence: u32) -> Reply {
+                match self { $(App::$app(app) => app.handle_request(now, sequence),)* }
+            }
+            fn poll_answer(&mut self) -> Option<u32> {
+                match self { $(App::$app(app) => app.poll_answer(),)* }
             }
             fn peers(&self) -> &[u32] {
                 match self { $(App::$app(app) => app.peers(),)* }

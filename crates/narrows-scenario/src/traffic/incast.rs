@@ -51,7 +51,7 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
     let servers = select::hosts(scene.graph, &written.servers)?;
     let (repeats, mean_interarrival) = match (&written.repeats, &written.arrivals) {
         (Some(repeats), None) => (rounds(repeats)?, None),
-        (None, Some(arrivals)) => (0, Some(interval(arrivals)?)),
+        (None, Some(arrivals)) => (0, Some(interval("incast", arrivals)?)),
         _ => return Err(Problem::one_of("incast", &["repeats", "arrivals"]).at(&written.span)),
     };
     let start = start(written.start.as_ref(), scene)?;
@@ -101,18 +101,18 @@ fn rounds(repeats: &Located<u32>) -> Judged<u32> {
 }
 
 /// Mean time between the requests of a client that sends them at random times.
-fn interval(arrivals: &Located<Arrivals>) -> Judged<Span> {
+pub(super) fn interval(key: &str, arrivals: &Located<Arrivals>) -> Judged<Span> {
     let Arrivals::Poisson(poisson) = &arrivals.value else {
-        return Err(Problem::not_here("log-normal", "in `incast`").at(&arrivals.span));
+        return Err(Problem::not_here("log-normal", &format!("in `{key}`")).at(&arrivals.span));
     };
     let refused = [
         ("load", poisson.load.as_ref().map(|load| &load.span)),
         ("part", poisson.part.as_ref().map(|part| &part.span)),
         ("of", poisson.of.as_ref().map(|of| &of.span)),
     ];
-    for (key, span) in refused {
+    for (refused, span) in refused {
         if let Some(span) = span {
-            return Err(Problem::not_here(key, "in `incast`, whose clients ask at a `rate`").at(span));
+            return Err(Problem::not_here(refused, &format!("in `{key}`, whose clients ask at a `rate`")).at(span));
         }
     }
     let Some(rate) = &poisson.rate else {

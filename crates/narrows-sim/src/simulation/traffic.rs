@@ -25,6 +25,10 @@ impl Simulation<'_> {
             let query = start.request.map(|request| self.query_of(now, traffic, request));
             self.begin_flow(now, Name { traffic, sequence: start.sequence }, &start.flow, query);
         }
+        while let Some(sequence) = self.apps[traffic as usize].poll_answer() {
+            let number = self.flow_of(self.names.tag(Name { traffic, sequence }));
+            self.send_flow(now, number);
+        }
         self.arm_application(traffic);
     }
 
@@ -216,12 +220,15 @@ impl Simulation<'_> {
         let host = self.connections.end(slot).place.host;
         let flow = &self.flows[number];
         if flow.source == host {
-            let Some(wait) = self.apps[flow.name.traffic as usize].wait(flow.name.sequence) else {
-                self.send_flow(now, number);
-                return;
-            };
-            let slot = self.slots.take();
-            self.network.arm(Entity::start(ANSWERS + u64::from(tag.0), slot), now + wait);
+            let traffic = flow.name.traffic;
+            match self.apps[traffic as usize].handle_request(now, flow.name.sequence) {
+                Reply::Now => self.send_flow(now, number),
+                Reply::After(wait) => {
+                    let slot = self.slots.take();
+                    self.network.arm(Entity::start(ANSWERS + u64::from(tag.0), slot), now + wait);
+                }
+                Reply::Later => self.follow(now, traffic),
+            }
             return;
         }
         self.finish_receiving(now, slot, number);
