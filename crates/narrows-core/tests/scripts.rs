@@ -180,6 +180,7 @@ impl Setting {
             "offload" => profile.offload_segments = small(words)?,
             "receive-offload" => profile.receive_offload_segments = small(words)?,
             "receive-buffer" => profile.receive_buffer = words.number()?,
+            "reassembly-segments" => profile.reassembly_segments = u16::from(small(words)?),
             "tail-loss-probe" => profile.tail_loss_probe = words.switch()?,
             "early-retransmit" => profile.early_retransmit = words.switch()?,
             "restart-after-idle" => profile.restart_after_idle = words.switch()?,

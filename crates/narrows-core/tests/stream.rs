@@ -131,11 +131,16 @@ proptest! {
     }
 }
 
+/// A path whose RTT and delayed acknowledgements are within the profile's least timeout.
+fn one_way(profile: &Profile) -> Span {
+    Span::from_ms(5).min(profile.min_rto.div(10))
+}
+
 #[test]
 fn a_clean_path_carries_a_transfer_without_a_retransmission() {
     for (name, profile) in Profile::NAMED {
         let stack = stack_for("newreno", *profile, EcnMode::Off);
-        let mut pair = Pair::new("newreno", stack, Span::from_ms(5), 1);
+        let mut pair = Pair::new("newreno", stack, one_way(profile), 1);
         pair.rate = Some(Rate::from_gbps(1));
         pair.open();
         pair.offer(0, 3_000_000, 1);
@@ -169,7 +174,7 @@ fn the_initial_window_leaves_at_once_and_doubles_each_round() {
 fn a_lone_loss_costs_one_retransmission_and_no_timeout() {
     for (name, profile) in Profile::NAMED {
         let stack = stack_for("newreno", *profile, EcnMode::Off);
-        let mut pair = Pair::new("newreno", stack, Span::from_ms(5), 1);
+        let mut pair = Pair::new("newreno", stack, one_way(profile), 1);
         pair.rate = Some(Rate::from_mbps(100));
         pair.drop_if = Some(Box::new(|end, ordinal, _| end == 0 && ordinal == 40));
         pair.open();
@@ -184,7 +189,7 @@ fn a_lone_loss_costs_one_retransmission_and_no_timeout() {
 fn a_lost_tail_is_probed_where_the_profile_probes_and_times_out_elsewhere() {
     for (name, profile) in Profile::NAMED {
         let stack = stack_for("newreno", *profile, EcnMode::Off);
-        let mut pair = Pair::new("newreno", stack, Span::from_ms(5), 1);
+        let mut pair = Pair::new("newreno", stack, one_way(profile), 1);
         pair.rate = Some(Rate::from_mbps(100));
         // The message of five full segments leaves after the handshake's own two.
         pair.drop_if = Some(Box::new(|end, _, segment| {

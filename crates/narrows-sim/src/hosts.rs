@@ -3,7 +3,7 @@
 use narrows_core::cc::{self, Context, Controller, EcnUse, Settings, Spec};
 use narrows_core::packet::Mtu;
 use narrows_core::rng::{SmallStream, mix};
-use narrows_core::tcp::{EcnMode, Stack, initial_path};
+use narrows_core::tcp::{EcnMode, Metrics, Stack, initial_path};
 use narrows_core::units::Rate;
 use narrows_plan::{Plan, Traffic};
 
@@ -55,11 +55,27 @@ fn stack(traffic: &Traffic, line_rate: Rate, mtu: Mtu) -> Stack {
     Stack { profile: traffic.profile, ecn, line_rate, delivery_rate: spec.needs_delivery_rate, mtu }
 }
 
-/// The controller of one end. Its randomness depends on the run's seed and the connection's number alone.
-pub(crate) fn controller(traffic: &Traffic, stack: &Stack, run: u64, connection: u32, side: u32) -> Controller {
+/// The controller of one end, with what the host remembers of the peer. Its randomness depends on the run's seed and the
+/// connection's number alone.
+pub(crate) fn controller(
+    traffic: &Traffic,
+    stack: &Stack,
+    remembered: Option<&Metrics>,
+    run: u64,
+    connection: u32,
+    side: u32,
+) -> Controller {
     let spec = spec(traffic);
-    let path = initial_path(stack);
+    let mut path = initial_path(stack);
+    let remembered = remembered.zip(stack.profile.host_cache);
+    if let Some((metrics, cache)) = &remembered {
+        path.initial_window = metrics.initial_window(cache);
+    }
     let random = SmallStream::new(mix(run ^ mix(u64::from(connection) << 1 | u64::from(side))));
     let context = Context { settings: Settings::new(spec.parameters, &traffic.controller.values), path: &path, random };
-    Controller::build(spec.name, &context).expect("the spec is of a registered controller")
+    let mut controller = Controller::build(spec.name, &context).expect("the spec is of a registered controller");
+    if let Some(threshold) = remembered.and_then(|(metrics, _)| metrics.threshold) {
+        controller.recall(threshold);
+    }
+    controller
 }

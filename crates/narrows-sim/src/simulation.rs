@@ -22,7 +22,7 @@ use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::app::{App, Application, FlowStart, Reply, Request};
 use narrows_core::packet::{Flags, Segment, Seq, Tag};
 use narrows_core::rng::{SmallStream, Stream, mix};
-use narrows_core::tcp::{self, Event as TcpEvent, Stack};
+use narrows_core::tcp::{self, Event as TcpEvent, Metrics, Stack};
 use narrows_core::transport::{Datagram, Endpoint, Machine, Transport};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
@@ -146,6 +146,8 @@ pub struct Simulation<'a> {
     /// Payload bytes, by tag, that were dropped here of flows that this part does not know.
     dropped_in_passing: BTreeMap<u32, Dropped>,
     queries: Vec<Query>,
+    /// What hosts remember of others, by (host, peer).
+    host_cache: BTreeMap<(u32, u32), Metrics>,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// Flows whose senders are sampled, in the order of their starts.
@@ -246,6 +248,7 @@ impl<'a> Simulation<'a> {
             flows: Flows::new(plan.traffic.len()),
             dropped_in_passing: BTreeMap::new(),
             queries: Vec::new(),
+            host_cache: BTreeMap::new(),
             persistent: BTreeMap::new(),
             windows_of: Vec::new(),
             goodput_of: Vec::new(),
@@ -428,8 +431,9 @@ impl<'a> Simulation<'a> {
         let stack_index = self.stacks.index(traffic, self.rates[host as usize]);
         let stack = self.stacks.get(stack_index);
         let entry = &self.plan.traffic[traffic as usize];
-        let controller = || controller(entry, stack, self.random, connection, side as u32);
-        let endpoint = match &entry.transport {
+        let remembered = stack.profile.host_cache.and_then(|_| self.host_cache.get(&(host, peer)));
+        let controller = || controller(entry, stack, remembered, self.random, connection, side as u32);
+        let mut endpoint = match &entry.transport {
             Transport::Datagram(config) => Endpoint::Datagram(Datagram::new(config, stack.line_rate)),
             Transport::Tcp if established => {
                 let ends = if side == Side::Opener { (host, peer) } else { (peer, host) };
@@ -438,6 +442,9 @@ impl<'a> Simulation<'a> {
             }
             Transport::Tcp => Endpoint::Tcp(tcp::Endpoint::closed(controller(), stack)),
         };
+        if let (Endpoint::Tcp(endpoint), Some(metrics)) = (&mut endpoint, remembered) {
+            endpoint.recall(metrics, stack);
+        }
         let port = self.network.host_link(host);
         let place = Place { host, peer, port, traffic, stack: stack_index, service_class: entry.service_class };
         let slot = self.connections.insert(endpoint, connection, side, place);
@@ -456,7 +463,7 @@ impl<'a> Simulation<'a> {
         let number = self.flow_of(segment.tag);
         let flow = &self.flows[number];
         let (size, source) = (flow.size.unwrap_or(ENDLESS), flow.source);
-        let service_class = self.plan.traffic[flow.name.traffic as usize].service_class;
+        let Traffic { service_class, profile, .. } = &self.plan.traffic[flow.name.traffic as usize];
         let delivered = if Side::on(host, connection) == Side::Opener || segment.ack == Seq::FIRST.wire() {
             Seq::FIRST.plus(size.get()).wire()
         } else {
@@ -467,12 +474,12 @@ impl<'a> Simulation<'a> {
             ack: delivered,
             flags: Flags::ACK,
             window: u16::MAX,
-            timestamp: narrows_core::packet::timestamp(now),
+            timestamp: profile.timestamp(now),
             timestamp_echo: segment.timestamp,
             ..Segment::default()
         };
         let to = if opener(connection) == host { source } else { opener(connection) };
-        let packet = Packet::pack(&answer, connection, to, service_class, &mut self.pool);
+        let packet = Packet::pack(&answer, connection, to, *service_class, &mut self.pool);
         let port = self.network.host_link(host);
         if let Offered::Dropped(_) = self.network.offer(now, port, packet) {
             packet.unpack(&mut self.pool);

@@ -220,6 +220,9 @@ pub trait CongestionControl {
     /// The last episode or timeout proved spurious: restore what it took [RFC 4015, Linux `undo_cwnd`].
     fn on_undo(&mut self) {}
 
+    /// The host remembers the slow-start threshold of earlier connections to the peer: nothing was sent yet.
+    fn recall(&mut self, _threshold: Packets) {}
+
     /// The congestion window in packets of at most one MSS; at least 1.
     fn window(&self) -> Packets;
 
@@ -345,6 +348,10 @@ macro_rules! registry {
             /// See [`CongestionControl::on_undo`]. Returns the window from then on.
             pub fn on_undo(&mut self) -> Packets {
                 match self { $(Controller::$controller(c) => { c.on_undo(); c.window() })* }
+            }
+            /// See [`CongestionControl::recall`].
+            pub fn recall(&mut self, threshold: Packets) {
+                match self { $(Controller::$controller(c) => c.recall(threshold),)* }
             }
             /// See [`CongestionControl::window`].
             pub fn window(&self) -> Packets {

@@ -4,9 +4,9 @@ use super::near_source::Refusal;
 use super::offload::ReceiveOffload;
 use super::receiver::{AckFields, Receiver, arrival};
 use super::sender::{Outgoing, Sender};
-use super::{EcnMode, Stack};
+use super::{EcnMode, Metrics, Stack};
 use crate::cc::{Controller, Path, Phase};
-use crate::packet::{Ecn, Flags, Segment, Seq, Tag, timestamp};
+use crate::packet::{Ecn, Flags, Segment, Seq, Tag};
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
@@ -82,7 +82,7 @@ impl Endpoint {
             handshake_timer: Time::NEVER,
             syn_retransmits: 0,
             syn_tag: Tag::default(),
-            sender: Sender::new(controller, initial_path(stack)),
+            sender: Sender::buffered(controller, initial_path(stack), stack),
             receiver: Receiver::new(stack),
             offload: ReceiveOffload::default(),
         }
@@ -96,6 +96,16 @@ impl Endpoint {
         let window = endpoint.receiver.window(stack);
         endpoint.sender.allow(Seq::FIRST, window);
         endpoint
+    }
+
+    /// Begins with what the host remembers of the peer, before anything was sent; the controller was built with it.
+    pub fn recall(&mut self, metrics: &Metrics, stack: &Stack) {
+        self.sender.recall(metrics, stack);
+    }
+
+    /// What the host is to remember of the peer as this end closes, if it has learned enough.
+    pub fn metrics(&self) -> Option<Metrics> {
+        self.sender.metrics()
     }
 
     /// Begins the handshake; the SYN carries `tag`.
@@ -138,11 +148,16 @@ impl Endpoint {
             // A bare acknowledgement may not overtake the data that the offload still holds.
             self.flush_offload(now, stack);
         } else if let Some(piece) = arrival(segment, self.receiver.next_expected()) {
+            let before = self.receiver.next_expected();
             if ReceiveOffload::is_on(stack) {
                 let receiver = &mut self.receiver;
                 self.offload.handle(now, piece, stack, |run| receiver.handle(now, run, stack));
             } else {
                 self.receiver.handle(now, piece, stack);
+            }
+            if stack.profile.adaptive_buffers.is_some() {
+                let bytes = self.receiver.next_expected().since(before);
+                self.receiver.note_echo(bytes, segment.timestamp_echo, stack.profile.timestamp(now));
             }
         } else {
             self.receiver.acknowledge_now();
@@ -268,14 +283,14 @@ impl Endpoint {
             let flags = if room { self.poll_handshake(now, stack) } else { None };
             if let Some(flags) = flags {
                 let fields = self.receiver.take_ack(stack);
-                self.acknowledge(segment, now, fields);
+                self.acknowledge(segment, now, fields, stack);
                 (segment.seq, segment.ack) = (Seq::SYN.wire(), Seq::FIRST.wire());
                 (segment.flags, segment.tag) = (flags, self.syn_tag);
             }
             return flags.is_some();
         }
         if let Some(fields) = self.receiver.take_before_change(stack) {
-            self.acknowledge(segment, now, fields);
+            self.acknowledge(segment, now, fields, stack);
             return true;
         }
         let due = self.receiver.must_acknowledge();
@@ -287,7 +302,7 @@ impl Endpoint {
         }
         let reports_wait = self.receiver.reports_wait();
         let fields = self.receiver.take_ack(stack);
-        self.acknowledge(segment, now, fields);
+        self.acknowledge(segment, now, fields, stack);
         if reports_wait && outgoing.is_some() {
             // Data has taken the acknowledgement along, and not them.
             self.receiver.acknowledge_now();
@@ -323,7 +338,7 @@ impl Endpoint {
             }
             _ => return None,
         };
-        let doubled = stack.profile.initial_rto.saturating_mul(1 << (*tries).min(16));
+        let doubled = self.sender.first_timeout().saturating_mul(1 << (*tries).min(16));
         *tries = tries.saturating_add(1);
         self.handshake_timer = now + doubled.min(stack.profile.max_rto);
         Some(flags)
@@ -331,12 +346,12 @@ impl Endpoint {
 
     /// Makes the segment a bare acknowledgement.
     #[inline(always)]
-    fn acknowledge(&self, segment: &mut Segment, now: Time, fields: AckFields) {
+    fn acknowledge(&self, segment: &mut Segment, now: Time, fields: AckFields, stack: &Stack) {
         segment.seq = self.sender.next_seq().wire();
         segment.ack = fields.ack.wire();
         segment.flags = Flags::ACK.with_if(Flags::ECE, fields.ece);
         segment.window = fields.window;
-        segment.timestamp = timestamp(now);
+        segment.timestamp = stack.profile.timestamp(now);
         segment.timestamp_echo = fields.timestamp_echo;
     }
 

@@ -15,12 +15,16 @@
 //! | `rtt` | smoothed and minimum RTT, the retransmission timeout |
 //! | `rate` | delivery-rate samples |
 //! | `pacer` | when the next piece may leave |
+//! | `buffers` | how large socket buffers are that grow (FreeBSD) |
+//! | `host_cache` | what a host remembers of others (FreeBSD) |
 //! | `near_source` | the limit that a near-source switch asks for (QCN) |
 //! | `receiver` | order, acknowledgements, the echo of marks |
 //! | `offload` | which arriving segments reach the stack as one |
 //! | `profile` | every constant, by the name of a real stack |
 
+mod buffers;
 mod endpoint;
+pub mod host_cache;
 pub mod near_source;
 mod offload;
 mod pacer;
@@ -33,6 +37,7 @@ mod scoreboard;
 mod sender;
 
 pub use endpoint::{Endpoint, Event, Tallies, initial_path};
+pub use host_cache::Metrics;
 pub use near_source::Refusal;
 
 use crate::packet::Mtu;

@@ -1,7 +1,17 @@
 //! What kind of host this is: every constant of the stack that results depend on, by name.
 
 use super::near_source::ReactionPoint;
-use crate::units::{Bytes, Packets, Span};
+use crate::component::Value;
+use crate::packet::timestamp;
+use crate::units::{Bytes, Packets, Span, Time};
+
+/// β of 204/256, and no HyStart [FreeBSD `cc_cubic.h`]; α and β [FreeBSD `cc_vegas.c`].
+const FREEBSD_CONTROLLERS: &[(&str, &str, Value)] = &[
+    ("cubic", "beta", Value::Real(816)),
+    ("cubic", "hystart", Value::Switch(false)),
+    ("vegas", "alpha", Value::Packets(Packets::new(1))),
+    ("vegas", "beta", Value::Packets(Packets::new(3))),
+];
 
 /// How losses are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +46,65 @@ impl BurstSizing {
     fn is_first(&self) -> bool {
         *self == BurstSizing::Linux49
     }
+}
+
+/// What a retransmission timeout adds to the smoothed RTT, before any floor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum RtoVariance {
+    /// The largest mean deviation of a round, which falls slowly (Linux `tcp_rtt_estimator`).
+    #[default]
+    LinuxMaximum,
+    /// Four times the smoothed deviation, at least a tick of 1 us [RFC 6298 §2.3].
+    Smoothed,
+}
+
+impl RtoVariance {
+    /// What plans leave out.
+    #[cfg(feature = "serde")]
+    fn is_linux(&self) -> bool {
+        *self == RtoVariance::LinuxMaximum
+    }
+}
+
+/// A cache of what connections learned of each host, for those that follow; see [`host_cache`](super::host_cache).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub struct HostCache {
+    /// Least window that a connection begins with.
+    pub min_window: Packets,
+    /// Largest.
+    pub max_window: Packets,
+}
+
+impl HostCache {
+    /// 3 to 64 segments.
+    pub const FREEBSD: HostCache = HostCache { min_window: Packets::new(3), max_window: Packets::new(64) };
+}
+
+/// Socket buffers that grow, of sender and receiver alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub struct Buffers {
+    /// At first.
+    pub first: Bytes,
+    /// By so much at once.
+    pub step: Bytes,
+    /// To no more than this.
+    pub most: Bytes,
+}
+
+impl Buffers {
+    /// 128 KiB to 256 KiB, by 16 KiB.
+    pub const FREEBSD: Buffers =
+        Buffers { first: Bytes::new(128 << 10), step: Bytes::new(16 << 10), most: Bytes::new(256 << 10) };
+}
+
+/// Whether nothing is said by it: then it is not written.
+#[cfg(feature = "serde")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(number: &u16) -> bool {
+    *number == 0
 }
 
 /// Every constant of a host's stack.
@@ -98,6 +167,25 @@ pub struct Profile {
     /// 0: each goes at once (Linux `tcp_comp_sack_delay_ns`, since 4.18).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Span::is_zero", default))]
     pub sack_compression: Span,
+    /// What a retransmission timeout adds to the smoothed RTT.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "RtoVariance::is_linux", default))]
+    pub rto_variance: RtoVariance,
+    /// The deviation that a [smoothed](RtoVariance::Smoothed) variance begins with; 0: half of the first sample
+    /// [RFC 6298 §2.2].
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Span::is_zero", default))]
+    pub initial_rtt_variance: Span,
+    /// Whether TCP timestamps count microseconds, not milliseconds.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not", default))]
+    pub microsecond_timestamps: bool,
+    /// Full segments that may wait beyond a hole; further ones are dropped (FreeBSD `tcp_reass_maxqlen`). 0: no bound.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero", default))]
+    pub reassembly_segments: u16,
+    /// Socket buffers that grow; the sender's has no bound, and the receiver's is `receive_buffer`, without.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
+    pub adaptive_buffers: Option<Buffers>,
+    /// What a host remembers of others; `None`: nothing.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
+    pub host_cache: Option<HostCache>,
     /// How senders answer to near-source switches that tell them of congestion; `None`: not at all.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
     pub near_source: Option<ReactionPoint>,
@@ -133,6 +221,12 @@ impl Profile {
         push_bursts: false,
         burst_sizing: BurstSizing::Linux49,
         sack_compression: Span::ZERO,
+        rto_variance: RtoVariance::LinuxMaximum,
+        initial_rtt_variance: Span::ZERO,
+        microsecond_timestamps: false,
+        reassembly_segments: 0,
+        adaptive_buffers: None,
+        host_cache: None,
         near_source: None,
         nic_limiter: None,
     };
@@ -166,7 +260,62 @@ impl Profile {
         ..Profile::LINUX_4_9
     };
 
+    /// The hosts of the lossless-Ethernet paper: FreeBSD of 2010 with timers for datacenters [CEE]. No offload; its adapter's
+    /// queue of 512 KB holds more than a connection's largest window.
+    pub const FREEBSD_CEE: Profile = Profile {
+        initial_window: Packets::new(3),
+        min_rto: Span::from_ms(2),
+        initial_rto: Span::from_ms(10),
+        max_rto: Span::from_secs(64),
+        min_rto_is_total: true,
+        loss_detection: LossDetection::DuplicateAcks,
+        tail_loss_probe: false,
+        early_retransmit: false,
+        undo: false,
+        ack_every: 2,
+        delayed_ack: Span::from_ms(1),
+        quick_acks: 0,
+        restart_after_idle: true,
+        offload_segments: 1,
+        receive_offload_segments: 1,
+        small_queue: Span::from_secs(1),
+        small_queue_bytes: Bytes::new(512 << 10),
+        receive_buffer: 128 << 10,
+        rto_variance: RtoVariance::Smoothed,
+        initial_rtt_variance: Span::from_ms(20),
+        microsecond_timestamps: true,
+        reassembly_segments: 200,
+        adaptive_buffers: Some(Buffers::FREEBSD),
+        host_cache: Some(HostCache::FREEBSD),
+        ..Profile::LINUX_4_9
+    };
+
     /// The named profiles.
-    pub const NAMED: &[(&str, Profile)] =
-        &[("linux-4.9", Profile::LINUX_4_9), ("linux-6", Profile::LINUX_6), ("dctcp-2010", Profile::DCTCP_2010)];
+    pub const NAMED: &[(&str, Profile)] = &[
+        ("linux-4.9", Profile::LINUX_4_9),
+        ("linux-6", Profile::LINUX_6),
+        ("dctcp-2010", Profile::DCTCP_2010),
+        ("freebsd-cee", Profile::FREEBSD_CEE),
+    ];
+
+    /// Time in the stack of a host of the named profile, on the way out and on the way in, where the profile says so.
+    pub fn stack_delay(name: &str) -> Option<(Span, Span)> {
+        // [CEE] measured, per segment.
+        (name == "freebsd-cee").then_some((Span::from_ns(9_500), Span::from_us(24)))
+    }
+
+    /// Parameters of controllers that hosts of the named profile set otherwise than by default: controller, parameter, value.
+    pub fn controllers(name: &str) -> &'static [(&'static str, &'static str, Value)] {
+        match name {
+            "freebsd-cee" => FREEBSD_CONTROLLERS,
+            _ => &[],
+        }
+    }
+
+    /// The clock of TCP timestamps [RFC 7323 §5.4].
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "timestamps wrap")]
+    pub const fn timestamp(&self, now: Time) -> u32 {
+        if self.microsecond_timestamps { now.as_us() as u32 } else { timestamp(now) }
+    }
 }

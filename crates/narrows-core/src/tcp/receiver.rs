@@ -1,7 +1,9 @@
 //! The receiving half: puts the stream in order, decides when to acknowledge, and echoes congestion marks.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use super::buffers::ReceiveBuffer;
 use super::{EcnMode, Stack};
 use crate::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag};
 use crate::units::{Span, Time};
@@ -82,6 +84,8 @@ pub(super) struct Receiver {
     before_change: VecDeque<(Seq, bool)>,
     marked_bytes: u64,
     reports: Reports,
+    /// The socket's buffer, where it grows.
+    buffer: Option<Box<ReceiveBuffer>>,
 }
 
 /// Which out-of-order arrivals are told at once, and which together with others (Linux "SACK compression").
@@ -115,6 +119,7 @@ impl Receiver {
             before_change: VecDeque::new(),
             marked_bytes: 0,
             reports: Reports { wait: wait(Span::MAX, stack), hole: Seq::FIRST, prompt: 0, waiting: 0 },
+            buffer: stack.profile.adaptive_buffers.as_ref().map(|buffers| Box::new(ReceiveBuffer::new(buffers))),
         }
     }
 
@@ -165,7 +170,9 @@ impl Receiver {
             return;
         }
         // Nothing beyond the window was ever allowed [RFC 9293 §3.10.7.4].
-        if arrival.start > self.next && arrival.end > self.next.plus(stack.profile.receive_buffer) {
+        if arrival.start > self.next
+            && (arrival.end > self.next.plus(self.capacity(stack)) || self.is_reassembly_full(length, stack))
+        {
             self.pending = Pending::Now;
             return;
         }
@@ -433,9 +440,30 @@ impl Receiver {
         sack
     }
 
+    /// Bytes that the socket may hold.
+    #[inline]
+    fn capacity(&self, stack: &Stack) -> u64 {
+        self.buffer.as_ref().map_or(stack.profile.receive_buffer, |buffer| buffer.size())
+    }
+
+    /// Whether so much more beyond a hole is too much.
+    #[inline(never)]
+    fn is_reassembly_full(&self, length: u64, stack: &Stack) -> bool {
+        let most = u64::from(stack.profile.reassembly_segments) * stack.mss();
+        most > 0 && self.beyond_bytes + length > most
+    }
+
+    /// A segment brought `bytes` in order and echoes our timestamp.
+    #[inline]
+    pub(super) fn note_echo(&mut self, bytes: u64, echo: u32, clock: u32) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.deliver(bytes, echo, clock);
+        }
+    }
+
     /// The window to offer, KiB.
     pub(super) fn window(&self, stack: &Stack) -> u16 {
-        let free = stack.profile.receive_buffer.saturating_sub(self.beyond_bytes);
+        let free = self.capacity(stack).saturating_sub(self.beyond_bytes);
         u16::try_from(free >> 10).unwrap_or(u16::MAX)
     }
 }

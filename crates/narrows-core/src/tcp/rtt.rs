@@ -1,6 +1,6 @@
 //! Round-trip estimation and the retransmission timeout.
 
-use super::profile::Profile;
+use super::profile::{Profile, RtoVariance};
 use crate::units::{Span, Time};
 
 /// Linux's estimator [RFC 6298; Linux `tcp_rtt_estimator`]: mean and mean deviation with gains 1/8 and 1/4, a deviation
@@ -31,6 +31,14 @@ impl RttEstimator {
     #[inline]
     pub(super) fn sample(&mut self, span: Span, round_ended: bool, profile: &Profile) {
         self.estimate(span, round_ended, profile);
+        if profile.rto_variance == RtoVariance::Smoothed {
+            self.variance4 = self.deviation4.max(CLOCK_TICK.as_ps());
+        }
+        self.compute_timeout(profile);
+    }
+
+    #[inline]
+    fn compute_timeout(&mut self, profile: &Profile) {
         let timeout = Span::from_ps((self.srtt8 >> 3) + self.variance4.max(1));
         let timeout = if profile.min_rto_is_total { timeout.max(profile.min_rto) } else { timeout };
         self.timeout = timeout.min(profile.max_rto);
@@ -43,12 +51,22 @@ impl RttEstimator {
         let floor4 = if profile.min_rto_is_total { 0 } else { profile.min_rto.as_ps() };
         if self.srtt8 == 0 {
             self.srtt8 = sample << 3;
-            self.deviation4 = sample << 1;
+            self.deviation4 = match profile.initial_rtt_variance {
+                Span::ZERO => sample << 1,
+                // The first sample deviates by nothing: smoothed once.
+                initial => initial.as_ps() * 3,
+            };
             self.round_deviation4 = self.deviation4.max(floor4);
             self.variance4 = self.round_deviation4;
             return;
         }
         let smoothed = self.srtt8 >> 3;
+        if profile.rto_variance == RtoVariance::Smoothed {
+            // [RFC 6298 §2.3]: RTTVAR ← 3/4·RTTVAR + 1/4·|SRTT − R|, then SRTT ← 7/8·SRTT + 1/8·R.
+            self.deviation4 = self.deviation4 - (self.deviation4 >> 2) + smoothed.abs_diff(sample);
+            self.srtt8 = self.srtt8 - smoothed + sample;
+            return;
+        }
         if sample >= smoothed {
             let error = sample - smoothed;
             self.srtt8 += error;
@@ -77,6 +95,19 @@ impl RttEstimator {
         }
     }
 
+    /// Begins with what is remembered of the path.
+    pub(super) fn recall(&mut self, srtt: Span, variance: Span, profile: &Profile) {
+        self.srtt8 = srtt.as_ps().max(1) << 3;
+        self.deviation4 = variance.as_ps() << 2;
+        (self.round_deviation4, self.variance4) = (self.deviation4, self.deviation4);
+        self.compute_timeout(profile);
+    }
+
+    /// The smoothed deviation.
+    pub(super) fn deviation(&self) -> Span {
+        Span::from_ps(self.deviation4 >> 2)
+    }
+
     /// Takes a sample for the minimum; see [`RttEstimator::min`].
     pub(super) fn sample_min(&mut self, now: Time, span: Span) {
         self.min.sample(now, span, MIN_RTT_WINDOW);
@@ -98,6 +129,8 @@ impl RttEstimator {
     }
 }
 
+/// The granularity of the clock, G [RFC 6298 §2.3], where the variance is smoothed.
+const CLOCK_TICK: Span = Span::from_us(1);
 /// Linux's `tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
@@ -195,6 +228,32 @@ mod tests {
             rtt.sample(Span::from_us(100), true, &Profile::DCTCP_2010);
         }
         assert_eq!(rtt.timeout(), Span::from_ms(300));
+    }
+
+    #[test]
+    fn a_smoothed_variance_follows_the_rfc() {
+        // [RFC 6298 §2.2, §2.3] in microseconds; the floor of 2 ms is of the whole.
+        let plain = Profile { initial_rtt_variance: Span::ZERO, ..Profile::FREEBSD_CEE };
+        for (profile, initial) in [(plain, None), (Profile::FREEBSD_CEE, Some(20_000.0))] {
+            let mut rtt = RttEstimator::new(Span::from_ms(10));
+            let (mut srtt, mut variance) = (0.0, 0.0);
+            for (index, us) in [4_000_u64, 4_000, 9_000, 3_000, 3_000, 20_000, 5_000].into_iter().enumerate() {
+                let sample = us as f64;
+                (srtt, variance) = match (index, initial) {
+                    (0, None) => (sample, sample / 2.0),
+                    (0, Some(initial)) => (sample, 0.75 * initial),
+                    _ => (0.875 * srtt + 0.125 * sample, 0.75 * variance + 0.25 * (srtt - sample).abs()),
+                };
+                rtt.sample(Span::from_us(us), index % 2 == 0, &profile);
+                let timeout = rtt.timeout().as_ps() as f64 / 1e6;
+                assert!((timeout - (srtt + 4.0 * variance)).abs() < 0.01, "{timeout} {srtt} {variance}");
+            }
+        }
+        let mut rtt = RttEstimator::new(Span::from_ms(10));
+        (0..50).for_each(|_| rtt.sample(Span::from_us(80), true, &Profile::FREEBSD_CEE));
+        assert_eq!(rtt.timeout(), Span::from_ms(2));
+        (0..200).for_each(|_| rtt.sample(Span::from_ms(5), true, &Profile::FREEBSD_CEE));
+        assert_eq!(rtt.timeout(), Span::from_us(5_001), "a tick above the mean");
     }
 
     #[test]

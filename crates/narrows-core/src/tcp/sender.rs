@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use self::recovery::{Probe, ReorderWindow, UndoState};
+use super::buffers::SendBuffer;
 use super::near_source::{NearSource, Refusal};
 use super::pacer::Pacer;
 use super::profile::LossDetection;
@@ -16,9 +17,9 @@ use super::rate::RateEstimator;
 use super::reduction::Reduction;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Losses, Scoreboard};
-use super::{EcnMode, Stack};
+use super::{EcnMode, Metrics, Stack};
 use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, RttSample};
-use crate::packet::{Flags, Segment, Seq, Tag, timestamp};
+use crate::packet::{Flags, Segment, Seq, Tag};
 use crate::queue::congestion_point::MAX_FEEDBACK;
 use crate::rng::SmallStream;
 use crate::units::{Packets, Rate, Span, Time};
@@ -29,6 +30,9 @@ const DUPLICATE_THRESHOLD: u32 = 3;
 const MAX_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
 const TICK: Span = Span::from_ms(1);
+
+/// So many samples of the RTT are to be taken before a host remembers a peer (FreeBSD `t_rttupdated`).
+const MIN_SAMPLES: u64 = 4;
 
 /// A segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +96,8 @@ pub(super) struct Sender {
     pacer: Pacer,
     /// The limit of a near-source switch, where the host listens.
     near_source: Option<Box<NearSource>>,
+    /// The socket's send buffer, where it has a bound.
+    buffer: Option<Box<SendBuffer>>,
     /// First byte not acknowledged.
     una: Seq,
     /// First byte not sent.
@@ -164,6 +170,12 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// The same, with the send buffer of the host's stack.
+    pub(super) fn buffered(controller: Controller, path: Path, stack: &Stack) -> Sender {
+        let buffer = stack.profile.adaptive_buffers.as_ref().map(|buffers| Box::new(SendBuffer::new(buffers)));
+        Sender { buffer, ..Sender::new(controller, path) }
+    }
+
     pub(super) fn new(controller: Controller, path: Path) -> Sender {
         Sender {
             controller_window: controller.window().get(),
@@ -174,6 +186,7 @@ impl Sender {
             rate: RateEstimator::default(),
             pacer: Pacer::default(),
             near_source: None,
+            buffer: None,
             una: Seq::FIRST,
             nxt: Seq::FIRST,
             offered: Seq::FIRST,
@@ -300,7 +313,9 @@ impl Sender {
 
     /// The receiver allows `window` KiB beyond `ack`.
     pub(super) fn allow(&mut self, ack: Seq, window: u16) {
-        self.allowed = self.allowed.max(ack.plus(u64::from(window) << 10));
+        let offered = u64::from(window) << 10;
+        let window = self.buffer.as_ref().map_or(offered, |buffer| buffer.size().min(offered));
+        self.allowed = self.allowed.max(ack.plus(window));
     }
 
     /// An RTT measured by the handshake.
@@ -344,6 +359,9 @@ impl Sender {
         let ack = Seq::expand(segment.ack, self.una);
         if ack > self.nxt {
             return;
+        }
+        if let (Some(buffer), Some(srtt)) = (&mut self.buffer, self.rtt.smoothed()) {
+            buffer.acknowledge(now, ack.since(self.una), srtt);
         }
         self.allow(ack, segment.window);
         let ece = segment.flags.contains(Flags::ECE) && stack.ecn != EcnMode::Off;
@@ -538,8 +556,7 @@ impl Sender {
             Some((sent_at, _)) => Some(now.since(sent_at)),
             // The timestamp tells which transmission it was [RFC 7323 §4.1].
             None if summary.advanced && summary.echo != 0 => {
-                let ticks = timestamp(now).wrapping_sub(summary.echo);
-                (ticks < MAX_ECHO_MS).then(|| Span::from_ms(u64::from(ticks).max(1)))
+                self.since_echo(now, summary.echo, stack)
             }
             None => None,
         };
@@ -553,6 +570,41 @@ impl Sender {
             self.rtt_count += 1;
         }
         newest
+    }
+}
+
+impl Sender {
+    /// The RTT that a timestamp echo tells, unless it is nonsense.
+    fn since_echo(&self, now: Time, echo: u32, stack: &Stack) -> Option<Span> {
+        let ticks = u64::from(stack.profile.timestamp(now).wrapping_sub(echo));
+        let (tick, most) = match stack.profile.microsecond_timestamps {
+            false => (Span::from_ms(1), u64::from(MAX_ECHO_MS)),
+            true => (Span::from_us(1), u64::from(u32::MAX / 2)),
+        };
+        (ticks < most).then(|| tick * ticks.max(1))
+    }
+
+    /// Begins with what the host remembers of the peer.
+    pub(super) fn recall(&mut self, metrics: &Metrics, stack: &Stack) {
+        self.rtt.recall(metrics.srtt, metrics.variance, &stack.profile);
+        self.refresh_path();
+    }
+
+    /// What the host is to remember of the peer; `None` if too little was learned (FreeBSD `tcp_discardcb`).
+    pub(super) fn metrics(&self) -> Option<Metrics> {
+        let srtt = self.rtt.smoothed().filter(|_| self.rtt_count >= MIN_SAMPLES)?;
+        let threshold = self.controller.slow_start_threshold();
+        Some(Metrics {
+            srtt,
+            variance: self.rtt.deviation(),
+            threshold: (threshold.get() < u64::from(u32::MAX)).then_some(threshold),
+            window: Packets::new(self.controller_window),
+        })
+    }
+
+    /// The timeout of the first segment, before any sample of this connection.
+    pub(super) fn first_timeout(&self) -> Span {
+        self.rtt.timeout()
     }
 }
 

@@ -344,6 +344,14 @@ impl Simulation<'_> {
         let id = (u64::from(end.connection) << 1 | end.side() as u64) << 1;
         self.network.disarm(Entity::timer(id, slot << 1));
         self.network.disarm(Entity::timer(id | 1, slot << 1 | 1));
+        let metrics = match self.stacks.get(end.place.stack).profile.host_cache {
+            Some(_) => end.endpoint.tcp().and_then(tcp::Endpoint::metrics),
+            None => None,
+        };
+        if let Some(new) = metrics {
+            let known = self.host_cache.entry((end.place.host, end.place.peer)).or_insert(new);
+            *known = known.merged(new);
+        }
         let port = end.place.port;
         if let Some(mut nic) = end.nic.take() {
             nic.drain(self.now, port, &mut self.network);

@@ -130,6 +130,10 @@ macro_rules! leave_to_window {
             self.window.undo();
         }
 
+        fn recall(&mut self, threshold: $crate::units::Packets) {
+            self.window.threshold = threshold.get().max($crate::cc::MIN_WINDOW.get());
+        }
+
         fn window(&self) -> $crate::units::Packets {
             $crate::units::Packets::new(self.window.packets)
         }

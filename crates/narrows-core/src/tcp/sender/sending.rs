@@ -2,7 +2,7 @@
 
 use super::{Message, Outgoing, Probe, Sender};
 use crate::cc::{Limit, Sent};
-use crate::packet::{Seq, Tag, timestamp};
+use crate::packet::{Seq, Tag};
 use crate::tcp::Stack;
 use crate::tcp::rate::Stamp;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
@@ -158,7 +158,7 @@ impl Sender {
     fn send_again(&mut self, now: Time, pacing: Option<Rate>, stack: &Stack) -> Option<Outgoing> {
         let stamp = self.stamp(now, stack);
         let (start, length) = self.board.resend(now, self.una, stamp)?;
-        self.resent_at.get_or_insert(timestamp(now));
+        self.resent_at.get_or_insert(stack.profile.timestamp(now));
         if let Some(undo_state) = &mut self.undo_state {
             undo_state.unreported = Some(undo_state.unreported.unwrap_or(0) + 1);
         }

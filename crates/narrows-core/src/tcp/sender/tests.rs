@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::cc::{Context, Limit, Settings};
-use crate::packet::{Ecn, Mtu};
+use crate::packet::{Ecn, Mtu, timestamp};
 use crate::rng::SmallStream;
 use crate::tcp::initial_path;
 use crate::tcp::near_source::ReactionPoint;
@@ -156,7 +156,7 @@ fn a_stream_crosses_the_wrap_of_wire_numbers() {
 
 #[test]
 fn a_millisecond_waits_in_the_port_and_no_more_than_the_cap() {
-    for (name, profile) in Profile::NAMED {
+    for (name, profile) in Profile::NAMED.iter().filter(|(_, profile)| profile.small_queue == Span::from_ms(1)) {
         let stack = stack(smooth(*profile, 1_000));
         let waits = |round_trip: Span, most: Bytes| {
             let sender = after_handshake(round_trip, &stack);
