@@ -15,10 +15,11 @@ use crate::experiment::selector::{Aqm, Controller, Scalar};
 use crate::units;
 use narrows_plan::ControllerChoice;
 
-/// The choice, with the spec's defaults.
+/// The choice, with the defaults of the hosts' profile, and the spec's.
 pub(crate) fn resolve(
     written: &Located<Controller>,
     ecn: Option<&Located<bool>>,
+    of_profile: &[(&str, &str, Value)],
     specs: &'static [&'static Spec],
 ) -> Judged<ControllerChoice> {
     let Some(spec) = specs.iter().find(|spec| spec.name == written.name) else {
@@ -26,7 +27,13 @@ pub(crate) fn resolve(
         let known = specs.iter().map(|spec| spec.name);
         return Err(Problem::unknown_name("controller", &written.name, known).at(span));
     };
-    let values = values(spec.name, spec.parameters, written, &written.span)?;
+    let mut values = values(spec.name, spec.parameters, written, &written.span)?;
+    for (_, name, value) in of_profile.iter().filter(|(controller, ..)| *controller == spec.name) {
+        let said = written.parameters.iter().any(|(said, _)| said.value == *name);
+        if let (false, Some(place)) = (said, spec.parameters.iter().position(|parameter| parameter.name == *name)) {
+            values[place] = *value;
+        }
+    }
     let ecn = match (spec.ecn, ecn) {
         (EcnUse::Exact, Some(denied)) if !denied.value => {
             let sentence = format!("`{}` cannot run without ECN", spec.name);

@@ -319,7 +319,7 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
     };
     /// Fields that JSON holds as picoseconds.
     const SPANS: &[&str] =
-        &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue", "sack-compression"];
+        &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue", "sack-compression", "initial-rtt-variance"];
     const BYTES: &[&str] = &["small-queue-bytes", "receive-buffer"];
     for (key, value) in fields {
         let point = match key.as_str() {

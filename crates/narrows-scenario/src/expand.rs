@@ -414,6 +414,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
         graph: &network,
         named: &named,
         routes: &routes,
+        host,
         profile,
         cc: file.cc.as_ref(),
         ecn: file.ecn.as_ref(),

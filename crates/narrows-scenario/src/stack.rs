@@ -52,12 +52,33 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
             judge(custom)?;
         }
     }
+    if let Some(at) = &host.initial_rtt_variance {
+        refuse_unless(at.value.0 <= Span::from_secs(60), "initial-rtt-variance", at, at.value.0, "0s", "60s")?;
+    }
+    if let Some((at, buffers)) = host.adaptive_buffers.as_ref().and_then(|at| Some((at, at.value.resolved()?))) {
+        // 3 KB hold two of Ethernet's packets; the offered window counts KiB in 16 bits.
+        let range = Bytes::new(3_000)..=Bytes::new(65_535 << 10);
+        refuse_unless(range.contains(&buffers.first), "first", at, buffers.first, "3KB", "67107840B")?;
+        let least = buffers.first.to_string();
+        let in_order = (buffers.first..=*range.end()).contains(&buffers.most);
+        refuse_unless(in_order, "most", at, buffers.most, &least, "67107840B")?;
+    }
+    if let Some((at, cache)) = host.host_cache.as_ref().and_then(|at| Some((at, at.value.resolved()?))) {
+        let least = Packets::new(1)..=cache.max_window;
+        let most = cache.max_window.to_string();
+        refuse_unless(least.contains(&cache.min_window), "min-window", at, cache.min_window, "1pkt", &most)?;
+    }
     let profile = host.over(base);
     if let (true, Some(at)) = (profile.min_rto > profile.max_rto, host.min_rto.as_ref().or(host.max_rto.as_ref())) {
         let sentence = format!("min-rto is {}, above max-rto of {}", profile.min_rto, profile.max_rto);
         return Err(Problem::new(sentence, "lower min-rto").at(&at.span));
     }
     Ok(profile)
+}
+
+/// The named profile that these hosts have, if one is named here or there.
+pub(crate) fn named<'a>(host: &'a Host, topology: &'a Host) -> Option<&'a str> {
+    host.profile.as_ref().or(topology.profile.as_ref()).map(|name| name.value.as_str())
 }
 
 /// Refuses a floor of a limiter above the rate of a host's own link: what falls to it never bites.

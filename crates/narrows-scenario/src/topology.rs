@@ -10,6 +10,7 @@ use narrows_core::queue::congestion_point;
 use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
+use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use schemars::JsonSchema;
@@ -395,7 +396,8 @@ struct Stack {
 
 impl Stack {
     fn of(host: &Host, default_us: u64) -> Judged<Stack> {
-        let default = Span::from_us(default_us);
+        let named = host.profile.as_ref().and_then(|name| Profile::stack_delay(&name.value));
+        let (out, back) = named.unwrap_or((Span::from_us(default_us), Span::from_us(default_us)));
         let mtu = match &host.mtu {
             None => Mtu::ETHERNET,
             Some(mtu) => Mtu::new(mtu.value).ok_or_else(|| {
@@ -404,14 +406,14 @@ impl Stack {
             })?,
         };
         let Some(said) = &host.stack_delay else {
-            return Ok(Stack { mtu, tx: default, rx: default, jitter: Span::ZERO });
+            return Ok(Stack { mtu, tx: out, rx: back, jitter: Span::ZERO });
         };
         let or = |written: &Option<Located<Quantity<Span>>>, default: Span| {
             let Some(delay) = written else { return Ok(default) };
             bounded("a stack delay", delay, delay.value.0, Span::from_secs(1)).map(|()| delay.value.0)
         };
         let jitter = or(&said.jitter, Span::ZERO)?;
-        Ok(Stack { mtu, tx: or(&said.tx, default)?, rx: or(&said.rx, default)?, jitter })
+        Ok(Stack { mtu, tx: or(&said.tx, out)?, rx: or(&said.rx, back)?, jitter })
     }
 }
 

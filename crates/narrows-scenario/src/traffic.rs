@@ -11,6 +11,7 @@ use narrows_plan::arrivals;
 
 use crate::controller;
 use crate::error::{Judged, Problem};
+use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::quantity::{Fraction, Quantity};
 use crate::experiment::selector::Controller;
@@ -78,7 +79,8 @@ pub(crate) struct Scene<'a> {
     /// The file's own names of links.
     pub(crate) named: &'a Named,
     pub(crate) routes: &'a Routes<'a>,
-    /// The hosts' stack where a traffic says nothing.
+    /// The topology's hosts, and their stack.
+    pub(crate) host: &'a Host,
     pub(crate) profile: Profile,
     /// The controller of traffic that names none.
     pub(crate) cc: Option<&'a Located<Controller>>,
@@ -210,9 +212,11 @@ fn flows(
 }
 
 fn choose(name: &str, written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<ControllerChoice> {
+    let of_profile = stack::named(&written.host, scene.host).map_or(&[][..], Profile::controllers);
+    let resolve = |cc, ecn| controller::resolve(cc, ecn, of_profile, scene.controllers);
     match (&written.cc, scene.cc) {
-        (Some(own), _) => controller::resolve(own, written.ecn.as_ref(), scene.controllers),
-        (None, Some(default)) => controller::resolve(default, written.ecn.as_ref().or(scene.ecn), scene.controllers),
+        (Some(own), _) => resolve(own, written.ecn.as_ref()),
+        (None, Some(default)) => resolve(default, written.ecn.as_ref().or(scene.ecn)),
         (None, None) => {
             let sentence = format!("no controller is named for the traffic `{name}`");
             Err(Problem::new(sentence, "give the scheme (`[[arm]]`), the traffic or the whole file a `cc`")

@@ -147,6 +147,9 @@ impl Endpoint {
         if segment.length == 0 {
             // A bare acknowledgement may not overtake the data that the offload still holds.
             self.flush_offload(now, stack);
+            if stack.profile.adaptive_buffers.is_some() {
+                self.receiver.note_timestamp(segment.timestamp);
+            }
         } else if let Some(piece) = arrival(segment, self.receiver.next_expected()) {
             let before = self.receiver.next_expected();
             if ReceiveOffload::is_on(stack) {

@@ -453,6 +453,13 @@ impl Receiver {
         most > 0 && self.beyond_bytes + length > most
     }
 
+    /// A bare acknowledgement had this timestamp: by its echo the peer's receiver tells RTTs apart.
+    pub(super) fn note_timestamp(&mut self, timestamp: u32) {
+        if timestamp.wrapping_sub(self.timestamp) <= u32::MAX / 2 {
+            self.timestamp = timestamp;
+        }
+    }
+
     /// A segment brought `bytes` in order and echoes our timestamp.
     #[inline]
     pub(super) fn note_echo(&mut self, bytes: u64, echo: u32, clock: u32) {

@@ -1,7 +1,7 @@
 //! The hosts as an experiment writes them: a named profile, and what differs from it.
 
 use narrows_core::tcp::near_source;
-use narrows_core::tcp::profile::{BurstSizing, LossDetection, Profile};
+use narrows_core::tcp::profile::{self, Buffers, BurstSizing, LossDetection, Profile, RtoVariance};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use super::quantity::Quantity;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Host {
-    /// `"linux-4.9"`, `"linux-6"`, `"dctcp-2010"`; default: `linux-4.9`.
+    /// `"linux-4.9"`, `"linux-6"`, `"dctcp-2010"`, `"freebsd-cee"`; default: `linux-4.9`.
     pub profile: Option<Located<String>>,
     /// The largest IP packet of the network, 576 to 9216 bytes; default: 1500. The topology's hosts only.
     pub mtu: Option<Located<u16>>,
@@ -67,12 +67,80 @@ pub struct Host {
     pub burst_sizing: Option<Sizing>,
     /// Most time that reports of a hole wait for others; 0 tells each at once.
     pub sack_compression: Option<Located<Quantity<Span>>>,
+    /// What a retransmission timeout adds to the smoothed RTT: `"linux-maximum"` or `"smoothed"`.
+    pub rto_variance: Option<Variance>,
+    /// The deviation that a smoothed variance begins with; 0 for half of the first sample.
+    pub initial_rtt_variance: Option<Located<Quantity<Span>>>,
+    /// Whether TCP timestamps count microseconds, not milliseconds.
+    pub microsecond_timestamps: Option<bool>,
+    /// Full segments that may wait beyond a hole, further ones being dropped; 0 for no bound.
+    pub reassembly_segments: Option<Located<u16>>,
+    /// Socket buffers that grow, of sender and receiver: `"off"`, `"freebsd"` or `{ custom = { … } }`.
+    pub adaptive_buffers: Option<Located<AdaptiveBuffers>>,
+    /// What a host remembers of others for new connections: `"off"`, `"freebsd"` or `{ custom = { … } }`.
+    pub host_cache: Option<Located<HostCache>>,
     /// How senders respond to an adjacent switch that notifies them of congestion: `"off"`, `"standard"`, `"software"` or
     /// `{ custom = { … } }`; default: off.
     pub near_source: Option<Located<NearSource>>,
     /// The same in the host's network adapter: a rate-limited queue for each flow, which delays all of its packets; `custom`
     /// changes the values of `standard`; default: off.
     pub nic_limiter: Option<Located<NearSource>>,
+}
+
+/// What a retransmission timeout adds to the smoothed RTT.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variance {
+    /// The largest mean deviation of a round, as Linux.
+    LinuxMaximum,
+    /// Four times the smoothed deviation [RFC 6298 §2.3].
+    Smoothed,
+}
+
+/// Socket buffers that grow by a step whenever more than 7/8 of one went through within an RTT.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdaptiveBuffers {
+    /// None: the receiver has `receive-buffer`, the sender no bound.
+    Off,
+    /// 128 KiB to 256 KiB, by 16 KiB.
+    Freebsd,
+    /// With what differs from that.
+    Custom(CustomBuffers),
+}
+
+/// What differs from FreeBSD's buffers.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CustomBuffers {
+    /// At first; default: 128 KiB.
+    pub first: Option<Located<Quantity<Bytes>>>,
+    /// By so much at once; default: 16 KiB.
+    pub step: Option<Located<Quantity<Bytes>>>,
+    /// To no more than this; default: 256 KiB.
+    pub most: Option<Located<Quantity<Bytes>>>,
+}
+
+/// A cache of RTT, its variance, threshold and window of each other host.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostCache {
+    /// None.
+    Off,
+    /// New connections begin with 3 to 64 segments.
+    Freebsd,
+    /// With what differs from that.
+    Custom(CustomCache),
+}
+
+/// What differs from FreeBSD's cache.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CustomCache {
+    /// Least window that a connection begins with; default: 3 packets.
+    pub min_window: Option<Located<Quantity<Packets>>>,
+    /// Largest; default: 64 packets.
+    pub max_window: Option<Located<Quantity<Packets>>>,
 }
 
 /// The near-source loop's sender: QCN's reaction point [802.1Qau; Annulus].
@@ -178,10 +246,10 @@ impl Host {
     pub fn over(&self, base: Profile) -> Profile {
         over! { self over base:
             initial_window, min_rto, initial_rto, max_rto, delayed_ack, receive_offload_gap, small_queue,
-            small_queue_bytes, sack_compression => |said| said.value.0;
-            ack_every, quick_acks, offload_segments, receive_offload_segments => |said| said.value;
+            small_queue_bytes, sack_compression, initial_rtt_variance => |said| said.value.0;
+            reassembly_segments, ack_every, quick_acks, offload_segments, receive_offload_segments => |said| said.value;
             min_rto_is_total, tail_loss_probe, early_retransmit, undo, restart_after_idle, acks_window_growth,
-            push_bursts => |said| *said;
+            push_bursts, microsecond_timestamps => |said| *said;
             loss_detection => |said| match said {
                 Detection::DuplicateAcks => LossDetection::DuplicateAcks,
                 Detection::Rack => LossDetection::Rack,
@@ -192,8 +260,40 @@ impl Host {
                 Sizing::Linux49 => BurstSizing::Linux49,
                 Sizing::Linux6 => BurstSizing::Linux6,
             };
+            rto_variance => |said| match said {
+                Variance::LinuxMaximum => RtoVariance::LinuxMaximum,
+                Variance::Smoothed => RtoVariance::Smoothed,
+            };
+            adaptive_buffers => |said| said.value.resolved();
+            host_cache => |said| said.value.resolved();
             near_source => |said| said.value.resolved(near_source::ReactionPoint::SOFTWARE);
             nic_limiter => |said| said.value.resolved(near_source::ReactionPoint::STANDARD);
+        }
+    }
+}
+
+impl AdaptiveBuffers {
+    pub(crate) fn resolved(&self) -> Option<Buffers> {
+        match self {
+            AdaptiveBuffers::Off => None,
+            AdaptiveBuffers::Freebsd => Some(Buffers::FREEBSD),
+            AdaptiveBuffers::Custom(differs) => {
+                let base = Buffers::FREEBSD;
+                Some(over! { differs over base: first, step, most => |said| said.value.0; })
+            }
+        }
+    }
+}
+
+impl HostCache {
+    pub(crate) fn resolved(&self) -> Option<profile::HostCache> {
+        match self {
+            HostCache::Off => None,
+            HostCache::Freebsd => Some(profile::HostCache::FREEBSD),
+            HostCache::Custom(differs) => {
+                let base = profile::HostCache::FREEBSD;
+                Some(over! { differs over base: min_window, max_window => |said| said.value.0; })
+            }
         }
     }
 }

@@ -490,6 +490,22 @@ fn transports() {
 }
 
 #[test]
+fn freebsd_hosts() {
+    let servers = "servers = 4";
+    let host = |of: &str| format!("servers = 4\nhost = {{ profile = \"freebsd-cee\", {of} }}");
+    insta::assert_snapshot!(all_said(&[
+        (servers, &host("host-cache = \"linux\"")),
+        (servers, &host("host-cache = { custom = { min-window = \"70pkt\" } }")),
+        (servers, &host("host-cache = { custom = { min-window = \"0pkt\" } }")),
+        (servers, &host("adaptive-buffers = { custom = { first = \"1KB\" } }")),
+        (servers, &host("adaptive-buffers = { custom = { first = \"300KB\" } }")),
+        (servers, &host("adaptive-buffers = { custom = { most = \"1GB\" } }")),
+        (servers, &host("initial-rtt-variance = \"100s\"")),
+        (servers, &host("reassembly-segments = 70000")),
+    ]));
+}
+
+#[test]
 fn packet_sizes() {
     let servers = "servers = 4";
     let mtu = |of: &str| format!("servers = 4\nhost = {{ mtu = {of} }}");
