@@ -318,8 +318,16 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
         unreachable!("a profile is an object")
     };
     /// Fields that JSON holds as picoseconds.
-    const SPANS: &[&str] =
-        &["min-rto", "initial-rto", "max-rto", "delayed-ack", "receive-offload-gap", "small-queue", "sack-compression", "initial-rtt-variance"];
+    const SPANS: &[&str] = &[
+        "min-rto",
+        "initial-rto",
+        "max-rto",
+        "delayed-ack",
+        "receive-offload-gap",
+        "small-queue",
+        "sack-compression",
+        "initial-rtt-variance",
+    ];
     const BYTES: &[&str] = &["small-queue-bytes", "receive-buffer"];
     for (key, value) in fields {
         let point = match key.as_str() {

@@ -62,20 +62,6 @@ impl Names {
     }
 }
 
-/// Payload, and packets that had some.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dropped {
-    pub(crate) bytes: u64,
-    pub(crate) packets: u64,
-}
-
-impl std::ops::AddAssign for Dropped {
-    fn add_assign(&mut self, other: Dropped) {
-        self.bytes += other.bytes;
-        self.packets += other.packets;
-    }
-}
-
 /// One flow while it goes on and after. Where its ends belong to different parts, each part keeps one of these, and
 /// writes what its end sees; see [`Flow::merge`].
 #[derive(Clone, Debug)]
@@ -100,15 +86,16 @@ pub(crate) struct Flow {
     pub(crate) timeouts: u32,
     /// When the connection was established, if it was opened for this flow; else [`Time::NEVER`].
     pub(crate) established: Time,
-    pub(crate) syn_retransmits: u32,
+    pub(crate) syn_retransmits: u8,
     /// What retransmission timers of both ends waited that expired.
     pub(crate) rto_wait: Span,
     /// When the first byte came; [`Time::NEVER`] before.
     pub(crate) first_byte: Time,
     pub(crate) near_source_cuts: u32,
     pub(crate) marked_bytes: u64,
-    /// Dropped by ports and wires of this part.
-    pub(crate) dropped: Dropped,
+    /// Dropped by ports and wires of this part: payload, and packets that had some.
+    pub(crate) dropped_bytes: u64,
+    pub(crate) dropped_packets: u32,
     /// Delivered in order by the end of the warm-up, by the end of the arrivals (`u64::MAX` before), and in all.
     pub(crate) delivered_at_warmup: u64,
     pub(crate) delivered_at_end: u64,
@@ -139,7 +126,8 @@ impl Flow {
             first_byte: Time::NEVER,
             near_source_cuts: 0,
             marked_bytes: 0,
-            dropped: Dropped::default(),
+            dropped_bytes: 0,
+            dropped_packets: 0,
             delivered_at_warmup: 0,
             delivered_at_end: u64::MAX,
             delivered: 0,
@@ -147,10 +135,16 @@ impl Flow {
         }
     }
 
+    /// Payload, and packets that had some, were dropped.
+    pub(crate) fn note_dropped(&mut self, (bytes, packets): (u64, u32)) {
+        self.dropped_bytes += bytes;
+        self.dropped_packets += packets;
+    }
+
     /// Takes what the other part knows of the same flow: it has its source, or else its destination.
     pub(crate) fn merge(&mut self, other: &Flow, has_source: bool) {
         debug_assert_eq!(self.name, other.name);
-        self.dropped += other.dropped;
+        self.note_dropped((other.dropped_bytes, other.dropped_packets));
         self.rto_wait += other.rto_wait;
         if has_source {
             self.rtt_sum = other.rtt_sum;

@@ -11,7 +11,7 @@ use narrows_plan::Plan;
 use narrows_results::{BridgeRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
 
 use crate::connections::opener;
-use crate::flows::{Dropped, Flow, Flows, Names};
+use crate::flows::{Flow, Flows, Names};
 
 /// A query, where its client is.
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ impl Query {
 #[derive(Clone, Debug)]
 pub(crate) struct Notes {
     pub(crate) flows: Flows,
-    /// By tag: of flows that have no end in the part.
-    pub(crate) dropped_in_passing: BTreeMap<u32, Dropped>,
+    /// By tag: payload and packets of flows that have no end in the part.
+    pub(crate) dropped_in_passing: BTreeMap<u32, (u64, u32)>,
     pub(crate) queries: Vec<Query>,
     /// By link. A part counts what leaves its own ports, and what the wires into it lose.
     pub(crate) ports: Vec<PortRow>,
@@ -117,7 +117,7 @@ fn number_flows(
     for (number, (part, flow)) in (0..).zip(order) {
         let mut flow = flow.clone();
         for (other, notes) in parts.iter().enumerate() {
-            flow.dropped += notes.dropped_in_passing.get(&names.tag(flow.name).0).copied().unwrap_or_default();
+            flow.note_dropped(notes.dropped_in_passing.get(&names.tag(flow.name).0).copied().unwrap_or_default());
             let Some(place) = notes.flows.place(flow.name) else { continue };
             numbers[other][place as usize] = number;
             if other != part {
@@ -150,12 +150,12 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         retransmitted_bytes: flow.retransmitted_bytes,
         timeouts: flow.timeouts,
         handshake_ns: since_start(flow.established),
-        syn_retransmits: Some(flow.syn_retransmits),
+        syn_retransmits: Some(flow.syn_retransmits.into()),
         rto_wait_ns: Some(flow.rto_wait.as_ns()),
         first_byte_ns: since_start(flow.first_byte),
         marked_bytes: flow.marked_bytes,
-        dropped_bytes: Some(flow.dropped.bytes),
-        dropped_packets: Some(flow.dropped.packets),
+        dropped_bytes: Some(flow.dropped_bytes),
+        dropped_packets: Some(flow.dropped_packets.into()),
         near_source_cuts: flow.near_source_cuts.into(),
         received_bytes: flow.delivered,
         delivered_after_warmup_bytes: measured - flow.delivered_at_warmup,

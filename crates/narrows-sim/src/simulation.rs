@@ -34,7 +34,7 @@ use choice::Choice;
 
 use crate::bridges::Bridges;
 use crate::connections::{Connections, Current, MAX_HOSTS, MAX_PER_HOST, Outlet, Place, Side, UNTOLD, opener};
-use crate::flows::{Dropped, Flow, Flows, MAX_FLOWS, Names};
+use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
 use crate::packet::{Packet, SidePool};
@@ -143,8 +143,8 @@ pub struct Simulation<'a> {
     /// By traffic entry.
     apps: Vec<App<'a>>,
     flows: Flows,
-    /// Payload bytes, by tag, that were dropped here of flows that this part does not know.
-    dropped_in_passing: BTreeMap<u32, Dropped>,
+    /// Payload bytes, and packets, by tag, that were dropped here of flows that this part does not know.
+    dropped_in_passing: BTreeMap<u32, (u64, u32)>,
     queries: Vec<Query>,
     /// What hosts remember of others, by (host, peer).
     host_cache: BTreeMap<(u32, u32), Metrics>,

@@ -24,7 +24,12 @@ fn fat_tree(more: &str, traffic: &str) -> Plan {
 }
 
 fn network() -> Dumbbell {
-    Dumbbell { rate: Rate::from_gbps(10), rtt: Span::from_us(200), profile: Profile::FREEBSD_CEE, ..Dumbbell::default() }
+    Dumbbell {
+        rate: Rate::from_gbps(10),
+        rtt: Span::from_us(200),
+        profile: Profile::FREEBSD_CEE,
+        ..Dumbbell::default()
+    }
 }
 
 #[test]
@@ -71,7 +76,8 @@ fn the_second_connection_begins_where_the_first_ended() {
     let flows = |destinations: [u32; 2]| {
         let network = Dumbbell { pairs: 2, ..network() };
         let list = (0..).zip(destinations);
-        let flows = list.map(|(ms, destination)| flow(Span::from_ms(5 * ms), 0, destination, Some(40 * 1_448))).collect();
+        let flows =
+            list.map(|(ms, destination)| flow(Span::from_ms(5 * ms), 0, destination, Some(40 * 1_448))).collect();
         let mut plan = network.plan("newreno", false, Span::from_ms(20), Pattern::List(flows));
         plan.traffic[0].connections = Connections::Fresh;
         run(&plan, 1).flows

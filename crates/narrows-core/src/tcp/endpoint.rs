@@ -410,8 +410,8 @@ impl Endpoint {
     }
 
     /// SYNs retransmitted.
-    pub fn syn_retransmits(&self) -> u32 {
-        self.syn_retransmits.into()
+    pub fn syn_retransmits(&self) -> u8 {
+        self.syn_retransmits
     }
 
     /// Whether the handshake has begun on neither side.

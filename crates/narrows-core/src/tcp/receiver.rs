@@ -65,7 +65,7 @@ pub(super) struct Receiver {
     beyond_bytes: u64,
     /// The ranges to report, most recently touched first (Linux `selective_acks`).
     recent: [(Seq, Seq); 4],
-    recent_count: usize,
+    recent_count: u8,
     duplicate: Option<(Seq, Seq)>,
     /// Ends of messages that lie beyond `next`, ascending.
     message_ends: VecDeque<(Seq, Tag)>,
@@ -324,20 +324,20 @@ impl Receiver {
             }
         }
         self.beyond_bytes += to.since(from) - overlap;
-        let told = &self.recent[..self.recent_count];
+        let told = &self.recent[..usize::from(self.recent_count)];
         let place = told.iter().position(|&(start, end)| start <= to && from <= end).unwrap_or(told.len());
         // The range just touched goes to the front; those it swallowed leave the list [RFC 2018 §4].
         let mut kept = [(Seq::SYN, Seq::SYN); 4];
         kept[0] = (from, to);
-        let mut count = 1;
-        for &(start, end) in &self.recent[..self.recent_count] {
+        let mut count = 1_usize;
+        for &(start, end) in &self.recent[..usize::from(self.recent_count)] {
             if (end < from || start > to) && count < kept.len() {
                 kept[count] = (start, end);
                 count += 1;
             }
         }
         self.recent = kept;
-        self.recent_count = count;
+        self.recent_count = few(count);
         place >= TOLD_FIRST
     }
 
@@ -352,13 +352,13 @@ impl Receiver {
         }
         if self.recent_count > 0 {
             let mut count = 0;
-            for index in 0..self.recent_count {
+            for index in 0..usize::from(self.recent_count) {
                 if self.recent[index].0 > self.next {
                     self.recent[count] = self.recent[index];
                     count += 1;
                 }
             }
-            self.recent_count = count;
+            self.recent_count = few(count);
         }
     }
 
@@ -434,7 +434,7 @@ impl Receiver {
         if let Some((start, end)) = self.duplicate.take() {
             sack.push(start, end);
         }
-        for &(start, end) in &self.recent[..self.recent_count] {
+        for &(start, end) in &self.recent[..usize::from(self.recent_count)] {
             sack.push(start, end);
         }
         sack
@@ -473,6 +473,12 @@ impl Receiver {
         let free = self.capacity(stack).saturating_sub(self.beyond_bytes);
         u16::try_from(free >> 10).unwrap_or(u16::MAX)
     }
+}
+
+/// Of four ranges at most.
+#[allow(clippy::cast_possible_truncation, reason = "at most four")]
+const fn few(count: usize) -> u8 {
+    count as u8
 }
 
 /// How long a report may wait after a handshake of this length; `None` where none may.

@@ -25,7 +25,7 @@ use crate::rng::SmallStream;
 use crate::units::{Packets, Rate, Span, Time};
 
 /// Duplicate acknowledgements that tell a loss [RFC 5681 §3.2].
-const DUPLICATE_THRESHOLD: u32 = 3;
+const DUPLICATE_THRESHOLD: u16 = 3;
 /// An echo older than this is nonsense (Linux `tcp_rtt_tsopt_us`).
 const MAX_ECHO_MS: u32 = (i32::MAX / 1000).unsigned_abs();
 /// Linux's time slack of RACK before 4.18, and the clock tick of its offload decisions.
@@ -134,14 +134,14 @@ pub(super) struct Sender {
     probe: Option<Probe>,
     backoff: u8,
     /// Timeouts since the last progress.
-    expiries: u32,
+    expiries: u8,
     /// When the detector by time must look again.
     reorder_timer: Time,
     /// The latest transmission known delivered, and its RTT.
     latest: (Time, Seq),
     latest_rtt: Span,
     /// The duplicate threshold, raised by reordering (Linux `tcp_sock.reordering`).
-    reordering: u32,
+    reordering: u16,
     reordering_seen: bool,
     reorder_window: ReorderWindow,
     /// Losses that the timer found and no acknowledgement has told the controller yet.
@@ -154,7 +154,7 @@ pub(super) struct Sender {
     limited_by: Limit,
     sent_since_hold: bool,
     waits_for_pacing: bool,
-    burst_left: u64,
+    burst_left: u32,
     /// The last segment of the burst says so.
     pushes_burst: bool,
     /// When the last segment left, and whether the idle time since then was already answered by a restart.
@@ -555,9 +555,7 @@ impl Sender {
         let for_timeout = match round_trip {
             Some((sent_at, _)) => Some(now.since(sent_at)),
             // The timestamp tells which transmission it was [RFC 7323 §4.1].
-            None if summary.advanced && summary.echo != 0 => {
-                self.since_echo(now, summary.echo, stack)
-            }
+            None if summary.advanced && summary.echo != 0 => self.since_echo(now, summary.echo, stack),
             None => None,
         };
         if let Some(span) = for_timeout {

@@ -220,7 +220,7 @@ impl Endpoint {
         self.tcp().map_or(0, tcp::Endpoint::outstanding)
     }
     /// SYNs retransmitted.
-    pub fn syn_retransmits(&self) -> u32 {
+    pub fn syn_retransmits(&self) -> u8 {
         self.tcp().map_or(0, tcp::Endpoint::syn_retransmits)
     }
     /// Whether it may carry data now.

@@ -86,12 +86,14 @@ impl Simulation<'_> {
         if packet.is_datagram() {
             self.settle(segment.length);
         }
-        let dropped = match self.flows.place(self.names.name(segment.tag)) {
-            Some(number) => &mut self.flows[number].dropped,
-            None => self.dropped_in_passing.entry(segment.tag.0).or_default(),
-        };
-        dropped.bytes += u64::from(segment.length);
-        dropped.packets += 1;
+        match self.flows.place(self.names.name(segment.tag)) {
+            Some(number) => self.flows[number].note_dropped((segment.length.into(), 1)),
+            None => {
+                let (bytes, packets) = self.dropped_in_passing.entry(segment.tag.0).or_default();
+                *bytes += u64::from(segment.length);
+                *packets += 1;
+            }
+        }
     }
 
     /// Takes what living ends have counted so far into their flows.

@@ -10,7 +10,7 @@ use crate::tcp::{EcnMode, Stack};
 use crate::units::{Span, Time};
 
 /// Linux's bound on the reordering degree (`tcp_max_reordering`).
-const MAX_REORDERING: u32 = 300;
+const MAX_REORDERING: u16 = 300;
 /// Least wait for reordering before an early retransmission (Linux `tcp_pause_early_retransmit`).
 const EARLY_RETRANSMIT_WAIT: Span = Span::from_ms(2);
 
@@ -80,7 +80,8 @@ impl Sender {
 
     /// A segment arrived after one that lay `distance` above it in the stream.
     fn notice_reordering(&mut self, distance: u32) {
-        self.reordering = self.reordering.max(distance.saturating_add(1)).min(MAX_REORDERING);
+        let degree = u16::try_from(distance.saturating_add(1)).unwrap_or(u16::MAX);
+        self.reordering = self.reordering.max(degree).min(MAX_REORDERING);
         self.reordering_seen = true;
     }
 
@@ -95,7 +96,7 @@ impl Sender {
             // Linux 4.9 counts holes too until reordering has raised the threshold (`tcp_is_fack`).
             let forward = stack.profile.loss_detection == LossDetection::DuplicateAcksThenTime
                 && self.reordering == DUPLICATE_THRESHOLD;
-            found += self.board.lose_by_count(self.reordering, forward);
+            found += self.board.lose_by_count(self.reordering.into(), forward);
             if found == 0 {
                 found += self.retransmit_early(now, waited, stack);
             }
@@ -119,7 +120,10 @@ impl Sender {
     fn retransmit_early(&mut self, now: Time, waited: bool, stack: &Stack) -> u32 {
         let outstanding = self.board.outstanding();
         let nothing_new = self.nxt >= self.offered || self.nxt >= self.allowed;
-        if !stack.profile.early_retransmit || !nothing_new || outstanding > DUPLICATE_THRESHOLD || self.reordering_seen
+        if !stack.profile.early_retransmit
+            || !nothing_new
+            || outstanding > u32::from(DUPLICATE_THRESHOLD)
+            || self.reordering_seen
         {
             return 0;
         }
@@ -144,7 +148,7 @@ impl Sender {
             return quarter.max(TICK);
         }
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if !self.reordering_seen && (recovering || self.board.sacked() >= DUPLICATE_THRESHOLD) {
+        if !self.reordering_seen && (recovering || self.board.sacked() >= u32::from(DUPLICATE_THRESHOLD)) {
             return Span::ZERO;
         }
         (quarter * u64::from(self.reorder_window.quarters)).min(self.rtt.smoothed().unwrap_or(Span::ZERO))

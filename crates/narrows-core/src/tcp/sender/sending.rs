@@ -67,7 +67,7 @@ impl Sender {
             match self.burst(now, room, window, pacing, stack) {
                 0 => return self.hold(Limit::Window),
                 burst => {
-                    self.burst_left = burst;
+                    self.burst_left = u32::try_from(burst).unwrap_or(u32::MAX);
                     self.pushes_burst = burst > 1 && stack.profile.push_bursts;
                 }
             }
