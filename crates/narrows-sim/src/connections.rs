@@ -10,7 +10,6 @@ use narrows_core::transport::Endpoint;
 use narrows_core::units::{Bytes, Time};
 
 use crate::flows::Flow;
-use crate::nic::Nic;
 
 /// Connections that one host may open.
 pub(crate) const MAX_PER_HOST: u32 = 1 << 20;
@@ -78,6 +77,8 @@ pub(crate) struct Place {
     pub(crate) stack: u32,
     /// Of ports with several classes: which one its packets are of.
     pub(crate) service_class: u8,
+    /// Whether its host's adapter has a limiter for it: once it was notified of congestion.
+    pub(crate) is_limited: bool,
 }
 
 /// The departure of a packet that nobody knows yet: a time when something is waited for, and after every run.
@@ -98,21 +99,12 @@ pub(crate) struct End {
     pub(crate) latest: u32,
     /// What of this connection waits in the host's port.
     pub(crate) waiting: Waiting,
-    /// What the adapter limits it by, once it was notified of congestion.
-    pub(crate) nic: Option<Box<Nic>>,
     /// What the agenda was last told, to tell it only of changes.
     pub(crate) armed_timer: Time,
     pub(crate) armed_pacing: Time,
 }
 
 impl End {
-    /// What has been counted.
-    pub(crate) fn tallies(&self) -> Tallies {
-        let mut tallies = self.endpoint.tallies();
-        tallies.near_source_cuts += self.nic.as_ref().map_or(0, |nic| nic.cuts());
-        tallies
-    }
-
     /// Which end of its connection it is.
     pub(crate) fn side(&self) -> Side {
         Side::on(self.place.host, self.connection)
@@ -121,9 +113,9 @@ impl End {
     /// The machine, and what it is driven with.
     #[inline(always)]
     pub(crate) fn split(&mut self) -> (&mut Endpoint, Outlet<'_>) {
-        let End { endpoint, connection, place, sending, waiting, nic, armed_timer, armed_pacing, .. } = self;
+        let End { endpoint, connection, place, sending, waiting, armed_timer, armed_pacing, .. } = self;
         let sends = sending.is_some();
-        (endpoint, Outlet { connection: *connection, place, sends, waiting, nic, armed_timer, armed_pacing })
+        (endpoint, Outlet { connection: *connection, place, sends, waiting, armed_timer, armed_pacing })
     }
 }
 
@@ -134,7 +126,6 @@ pub(crate) struct Outlet<'a> {
     /// A flow's bytes.
     pub(crate) sends: bool,
     pub(crate) waiting: &'a mut Waiting,
-    pub(crate) nic: &'a mut Option<Box<Nic>>,
     pub(crate) armed_timer: &'a mut Time,
     pub(crate) armed_pacing: &'a mut Time,
 }
@@ -144,16 +135,16 @@ pub(crate) struct Outlet<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     packets: VecDeque<(Time, u32)>,
-    bytes: u64,
+    bytes: u32,
     /// Those in the limiter: the last.
-    behind: usize,
+    behind: u32,
 }
 
 impl Waiting {
     /// A data packet was accepted by the host's port and will leave it at `departure`.
     pub(crate) fn push(&mut self, departure: Time, ip_bytes: u32) {
         self.packets.push_back((departure, ip_bytes));
-        self.bytes += u64::from(ip_bytes);
+        self.bytes += ip_bytes;
     }
 
     /// A data packet waits in the limiter.
@@ -164,7 +155,7 @@ impl Waiting {
 
     /// The first of those goes to the port, and will leave it at `departure`.
     pub(crate) fn release(&mut self, departure: Time) {
-        let place = self.packets.len() - self.behind;
+        let place = self.packets.len() - self.behind as usize;
         self.packets[place].0 = departure;
         self.behind -= 1;
     }
@@ -187,12 +178,12 @@ impl Waiting {
     #[inline]
     pub(crate) fn bytes(&mut self, now: Time) -> Bytes {
         self.forget_departed(now);
-        Bytes::new(self.bytes)
+        Bytes::new(self.bytes.into())
     }
 
     /// When less than `limit` waits: [`Time::ZERO`] if it does so now. To be asked after [`bytes`](Self::bytes).
     pub(crate) fn below(&self, limit: Bytes) -> Time {
-        if self.bytes < limit.get() {
+        if u64::from(self.bytes) < limit.get() {
             return Time::ZERO;
         }
         self.packets.front().map_or(Time::ZERO, |&(departure, _)| departure)
@@ -205,7 +196,7 @@ impl Waiting {
                 break;
             }
             self.packets.pop_front();
-            self.bytes -= u64::from(bytes);
+            self.bytes -= bytes;
         }
     }
 }
@@ -263,7 +254,6 @@ impl Connections {
             receiving: None,
             latest: if side == Side::Opener { u32::MAX } else { 0 },
             waiting: Waiting::default(),
-            nic: None,
             armed_timer: Time::NEVER,
             armed_pacing: Time::NEVER,
         };

@@ -37,6 +37,7 @@ use crate::connections::{Connections, Current, MAX_HOSTS, MAX_PER_HOST, Outlet, 
 use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
+use crate::nic::Nic;
 use crate::packet::{Packet, SidePool};
 
 pub(crate) use boundary::Mail;
@@ -148,6 +149,8 @@ pub struct Simulation<'a> {
     queries: Vec<Query>,
     /// What hosts remember of others, by (host, peer).
     host_cache: BTreeMap<(u32, u32), Metrics>,
+    /// By slot of an end: its limiter in the host's adapter.
+    nics: BTreeMap<u32, Nic>,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// Flows whose senders are sampled, in the order of their starts.
@@ -249,6 +252,7 @@ impl<'a> Simulation<'a> {
             dropped_in_passing: BTreeMap::new(),
             queries: Vec::new(),
             host_cache: BTreeMap::new(),
+            nics: BTreeMap::new(),
             persistent: BTreeMap::new(),
             windows_of: Vec::new(),
             goodput_of: Vec::new(),
@@ -373,11 +377,11 @@ impl<'a> Simulation<'a> {
         // Nothing comes back to a sender of datagrams.
         let (Endpoint::Tcp(endpoint), port) = end.split() else { return };
         endpoint.handle_segment(now, &segment, stack);
-        let all_sent = if endpoint.has_event() || port.nic.is_some() {
+        let all_sent = if endpoint.has_event() || port.place.is_limited {
             self.drain_events(now, slot);
             self.transmit(now, slot)
         } else {
-            transmit(now, slot, endpoint, port, stack, &mut self.network, &mut self.pool)
+            transmit(now, slot, (endpoint, None), port, stack, &mut self.network, &mut self.pool)
         };
         if all_sent {
             self.finish_sending(now, slot);
@@ -446,7 +450,15 @@ impl<'a> Simulation<'a> {
             endpoint.recall(metrics, stack);
         }
         let port = self.network.host_link(host);
-        let place = Place { host, peer, port, traffic, stack: stack_index, service_class: entry.service_class };
+        let place = Place {
+            host,
+            peer,
+            port,
+            traffic,
+            stack: stack_index,
+            service_class: entry.service_class,
+            is_limited: false,
+        };
         let slot = self.connections.insert(endpoint, connection, side, place);
         let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));
         self.connections.end(slot).endpoint.listen(stream, self.stacks.get(stack_index));
@@ -535,16 +547,17 @@ impl<'a> Simulation<'a> {
     fn transmit(&mut self, now: Time, slot: u32) -> bool {
         let Some(end) = self.connections.end_if_alive(slot) else { return false };
         let stack = self.stacks.get(end.place.stack);
-        let has_nic = end.nic.is_some();
+        let nic = if end.place.is_limited { self.nics.get_mut(&slot) } else { None };
+        let is_limited = nic.is_some();
         let all_sent = match end.split() {
             (Endpoint::Tcp(endpoint), port) => {
-                transmit(now, slot, endpoint, port, stack, &mut self.network, &mut self.pool)
+                transmit(now, slot, (endpoint, nic), port, stack, &mut self.network, &mut self.pool)
             }
             (Endpoint::Datagram(endpoint), port) => {
-                transmit(now, slot, endpoint, port, stack, &mut self.network, &mut self.pool)
+                transmit(now, slot, (endpoint, nic), port, stack, &mut self.network, &mut self.pool)
             }
         };
-        if has_nic {
+        if is_limited {
             self.note_dropped_by_nic(slot);
         }
         all_sent
@@ -572,13 +585,13 @@ impl<'a> Simulation<'a> {
 fn transmit(
     now: Time,
     slot: u32,
-    endpoint: &mut impl Machine,
+    (endpoint, mut nic): (&mut impl Machine, Option<&mut Nic>),
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,
     pool: &mut SidePool,
 ) -> bool {
-    if let Some(nic) = end.nic {
+    if let Some(nic) = &mut nic {
         nic.release(now, end.place.port, end.waiting, stack, network);
     }
     let mut room_at = Time::NEVER;
@@ -598,7 +611,7 @@ fn transmit(
             break;
         }
         let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
-        if let Some(nic) = end.nic {
+        if let Some(nic) = &mut nic {
             nic.send(now, end.place.port, packet, end.waiting, stack, network);
             continue;
         }
@@ -624,7 +637,7 @@ fn transmit(
     }
     // While the port is full the sender is not asked, and what it said of pacing may be of the past.
     let mut pacing = if room_at == Time::NEVER { endpoint.pacing_deadline() } else { room_at };
-    if let Some(nic) = end.nic {
+    if let Some(nic) = &nic {
         pacing = pacing.min(nic.wake_at());
     }
     if pacing != *end.armed_pacing {

@@ -3,7 +3,6 @@
 use narrows_core::queue::Feedback;
 
 use super::*;
-use crate::nic::Nic;
 
 impl Simulation<'_> {
     /// A port's congestion point has sampled a packet. Whoever sent it is told, if it is within the scope.
@@ -25,8 +24,7 @@ impl Simulation<'_> {
     /// Takes note of packets for which an adapter's limiter had no place.
     #[inline(never)]
     pub(super) fn note_dropped_by_nic(&mut self, slot: u32) {
-        let dropped = self.connections.end_if_alive(slot).and_then(|end| end.nic.as_mut());
-        for packet in dropped.map(|nic| std::mem::take(&mut nic.dropped)).unwrap_or_default() {
+        for packet in self.nics.get_mut(&slot).map(|nic| std::mem::take(&mut nic.dropped)).unwrap_or_default() {
             self.note_dropped(packet);
         }
     }
@@ -39,8 +37,9 @@ impl Simulation<'_> {
         let stack = self.stacks.get(end.place.stack);
         if stack.profile.nic_limiter.is_some() {
             let side = end.side() as u64;
+            end.place.is_limited = true;
             let stream = || SmallStream::new(mix(self.random ^ mix(u64::from(connection) << 1 | side).rotate_left(17)));
-            end.nic.get_or_insert_with(|| Box::new(Nic::new(stream()))).notify(now, feedback, stack);
+            self.nics.entry(slot).or_insert_with(|| Nic::new(stream())).notify(now, feedback, stack);
             self.pump(now, slot);
             return;
         }

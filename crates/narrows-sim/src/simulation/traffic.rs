@@ -1,5 +1,7 @@
 //! Flows from their start to their end: which connection carries each, what the applications do next, what is counted.
 
+use narrows_core::tcp::Tallies;
+
 use super::*;
 
 impl Simulation<'_> {
@@ -124,16 +126,17 @@ impl Simulation<'_> {
     pub(super) fn begin_receiving(&mut self, slot: u32, flow: u32) {
         self.note_received(slot);
         let tag = self.names.tag(self.flows[flow].name);
+        let base = self.tallies(slot);
         let end = self.connections.end(slot);
         end.latest = tag.0 - 1;
-        end.receiving = Some(Current { flow, base: end.tallies() });
+        end.receiving = Some(Current { flow, base });
     }
 
     /// The end sends this flow from now on; what it counted for an earlier one is taken into that.
     fn begin_sending(&mut self, slot: u32, flow: u32) {
         self.note_sent(slot);
-        let end = self.connections.end(slot);
-        end.sending = Some(Current { flow, base: end.tallies() });
+        let base = self.tallies(slot);
+        self.connections.end(slot).sending = Some(Current { flow, base });
     }
 
     /// The opener's end of a connection that may carry a new flow.
@@ -277,10 +280,20 @@ impl Simulation<'_> {
         }
     }
 
+    /// What an end has counted, and its adapter.
+    fn tallies(&mut self, slot: u32) -> Tallies {
+        let end = self.connections.end(slot);
+        let mut tallies = end.endpoint.tallies();
+        if end.place.is_limited {
+            tallies.near_source_cuts += self.nics.get(&slot).map_or(0, Nic::cuts);
+        }
+        tallies
+    }
+
     /// Takes the receiving end's counts into the flow that it awaits.
     pub(super) fn note_received(&mut self, slot: u32) {
+        let tallies = self.tallies(slot);
         let end = self.connections.end(slot);
-        let tallies = end.tallies();
         let Some(current) = &mut end.receiving else { return };
         let flow = &mut self.flows[current.flow];
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
@@ -310,8 +323,8 @@ impl Simulation<'_> {
 
     /// Takes the sending end's counts into the flow that it sends.
     pub(super) fn note_sent(&mut self, slot: u32) {
+        let tallies = self.tallies(slot);
         let end = self.connections.end(slot);
-        let tallies = end.tallies();
         let Some(current) = &mut end.sending else { return };
         let flow = &mut self.flows[current.flow];
         flow.retransmitted_bytes = tallies.retransmitted_bytes - current.base.retransmitted_bytes;
@@ -353,7 +366,7 @@ impl Simulation<'_> {
             *known = known.merged(new);
         }
         let port = end.place.port;
-        if let Some(mut nic) = end.nic.take() {
+        if let Some(mut nic) = self.nics.remove(&slot) {
             nic.drain(self.now, port, &mut self.network);
             std::mem::take(&mut nic.dropped).into_iter().for_each(|packet| self.note_dropped(packet));
         }
