@@ -16,6 +16,7 @@ _HEADINGS = {
     "aqm": "AQMs",
     "congestion-point": "Congestion points",
     "edge": "Edge functions",
+    "transport": "Transports",
     "topology": "Topologies",
     "size-distribution": "Size distributions",
     "profile": "Host profiles",

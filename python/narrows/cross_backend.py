@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from narrows.runs.store import Store
 
 _NEWEST: Final = "linux-6"
-_HOSTS: Final = {"linux-4.9": "Linux 4.9", "dctcp-2010": "a Windows of 2009"}
+_HOSTS: Final = {"linux-4.9": "Linux 4.9", "dctcp-2010": "a Windows of 2009", "freebsd-cee": "a FreeBSD of 2010"}
 """By their profile those that are no model of a kernel that runs plans here."""
 
 
@@ -78,6 +78,8 @@ def _modelled(profile: Mapping[str, Any]) -> str:
     """The named profile that this one is, or was made of: a plan has its fields alone."""
     if profile.get("burst-sizing") == _NEWEST:
         return _NEWEST
+    if profile.get("microsecond-timestamps"):
+        return "freebsd-cee"
     return "dctcp-2010" if profile.get("loss-detection") == "duplicate-acks" else "linux-4.9"
 
 
