@@ -12,7 +12,7 @@ from polars import selectors
 from narrows.runs.backends import AXIS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 COUNTED: Final = (
     "flow", "source", "class", "workload", "controller", "size_bytes", "fct_ns", "slowdown", "rtt_mean_ns",
@@ -27,6 +27,11 @@ _PARTS: Final = ("ports", "series", "requests", "long", "answers", "bridges")
 
 def _none() -> pl.DataFrame:
     return pl.DataFrame(schema=dict.fromkeys(("case", "workload", "controller"), pl.String))
+
+
+def ethernet(_case: str) -> int:
+    """The MTU of plans that state none, bytes."""
+    return 1500
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class Frames:
     """Flows that answer a request, summed by `source` and `workload`: see `Results.answers`."""
     bridges: pl.DataFrame = field(default_factory=_none)
     """Ends of bridges between routers."""
+    mtu_of: Callable[[str], int] = ethernet
+    """The network's largest IP packet, bytes, by case."""
 
     @property
     def keys(self) -> list[str]:

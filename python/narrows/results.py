@@ -17,7 +17,7 @@ from narrows import native, wording
 from narrows.columns import tables
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import labelled
-from narrows.frames import COUNTED, Frames, collected
+from narrows.frames import COUNTED, Frames, collected, ethernet
 from narrows.measures import longlived
 from narrows.runs import validity
 from narrows.runs.backends import program_of
@@ -118,8 +118,8 @@ class Results(Tabular):
             return ""
         case, seed, name, longest = stuck.select("case", "seed", "name", "longest_pause_ns").row(0)
         return (
-            f"{wording.whole(stuck.height)} ports were paused for 200 ms or more without a break, {name} of {case} (seed "
-            f"{seed}) for {longest / 1e6:.0f} ms: a pause storm or a deadlock, which switches end by dropping packets"
+            f"{wording.whole(stuck.height)} ports were paused for 200 ms or more without a break, {name} of {case} "
+            f"(seed {seed}) for {longest / 1e6:.0f} ms: a pause storm or a deadlock, which switches end by dropping packets"
         )
 
     def _versions(self, backend: Backend) -> Counter[str]:
@@ -253,7 +253,16 @@ class Results(Tabular):
             long=self.long,
             answers=self.answers,
             bridges=self.bridges,
+            mtu_of=self._mtu_of,
         )
+
+    def _mtu_of(self, case: str) -> int:
+        """The largest IP packet of a case's network, bytes."""
+        for member in self.entry.members:
+            manifest = self._store.manifest(member.stored, self.entry.seeds[0]) if member.case == case else None
+            if manifest is not None and "plan" in manifest:
+                return int(manifest["plan"]["network"].get("mtu", ethernet(case)))
+        return ethernet(case)
 
     def _compact_flows(self) -> pl.DataFrame:
         """Of flows that are no answers the columns `COUNTED`, and names as numbers."""

@@ -14,7 +14,7 @@ import polars as pl
 from narrows.measures import longlived
 from narrows.measures.bottleneck import queue_samples
 from narrows.measures.registry import NotEvaluable, by_seed, measure
-from narrows.measures.sharing import PAYLOAD_SHARE
+from narrows.measures.sharing import payload_share
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
@@ -29,7 +29,7 @@ PEAK_NS: Final = 20_000_000
 @measure("")
 def cut_inside(frames: Frames, arm: str) -> BySeed:
     """Share of the line's payload that joining flows inside do not get in the first ms; mean over the times."""
-    line = PAYLOAD_SHARE * _line(frames, arm)
+    line = payload_share(frames, arm) * _line(frames, arm)
     joins = _joins(frames, arm)
     got = _goodput(frames, arm, "intra").join(joins, on="seed")
     first = (pl.col("time_ns") > pl.col("at_ns")) & (pl.col("time_ns") <= pl.col("at_ns") + AFTER_NS)

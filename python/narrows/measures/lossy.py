@@ -9,7 +9,7 @@ import polars as pl
 
 from narrows.measures import longlived
 from narrows.measures.registry import NotEvaluable, measure
-from narrows.measures.sharing import PAYLOAD_SHARE
+from narrows.measures.sharing import payload_share
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
@@ -31,7 +31,9 @@ def goodput_of_what_is_left(frames: Frames) -> pl.DataFrame:
         wire.max().alias("lost"), pl.col("rate_bps").get(wire.arg_max()).alias("line")
     )  # fmt: skip
     goodput = frames.long.group_by(frames.keys).agg(pl.col("goodput_mbps").sum())
-    left = PAYLOAD_SHARE * pl.col("line") / 1e6 * (1 - pl.col("lost"))
+    shares = {case: payload_share(frames, case) for case in frames.cases}
+    share = pl.col("case").replace_strict(shares, return_dtype=pl.Float64)
+    left = share * pl.col("line") / 1e6 * (1 - pl.col("lost"))
     return worst.join(goodput, on=frames.keys, maintain_order="left").with_columns(
         (pl.col("goodput_mbps") / left).alias("share")
     )

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 EQUAL: Final = (0.5, 2.3)
 """Between these ratios of goodputs, flows count as sharing equally: what gem-066 accepts."""
-PAYLOAD_SHARE: Final = 1448 / 1538
-"""Of a line's bits, those of a full segment's payload; framing, headers and timestamps are the rest."""
 NEAR: Final = 0.2
 """A flow has come to its share when it is so near to it [gem-065]."""
+
+
+def payload_share(frames: Frames, case: str) -> float:
+    """Of a line's bits, those of a full segment's payload; framing, headers and timestamps are the rest."""
+    mtu = frames.mtu_of(case)
+    return (mtu - 52) / (mtu + 38)
 
 
 @measure("")
@@ -96,7 +100,7 @@ def convergence(frames: Frames, case: str) -> pl.DataFrame:
         if there.is_empty():
             continue
         flows = there.select("seed", pl.format("flow-{}", "flow").alias("entity"))
-        share = PAYLOAD_SHARE * line / pl.len().over("seed")
+        share = payload_share(frames, case) * line / pl.len().over("seed")
         near = (pl.col("value") / pl.col("share") - 1).abs() <= NEAR
         reached = (
             samples.filter((pl.col("time_ns") > change) & (pl.col("time_ns") <= until))
