@@ -119,7 +119,8 @@ class Results(Tabular):
         case, seed, name, longest = stuck.select("case", "seed", "name", "longest_pause_ns").row(0)
         return (
             f"{wording.whole(stuck.height)} ports were paused for 200 ms or more without a break, {name} of {case} "
-            f"(seed {seed}) for {longest / 1e6:.0f} ms: a pause storm or a deadlock, which switches end by dropping packets"
+            f"(seed {seed}) for {longest / 1e6:.0f} ms: a pause storm or a deadlock, which switches end by dropping "
+            "packets"
         )
 
     def _versions(self, backend: Backend) -> Counter[str]:
