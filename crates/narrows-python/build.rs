@@ -15,6 +15,7 @@ fn main() {
             ("app", "core/src/app"),
             ("cc", "core/src/cc"),
             ("edge", "core/src/edge"),
+            ("link", "core/src/link"),
             ("queue/aqm", "core/src/queue/aqm"),
         ],
         // Flows that begin at given times, and the connections of all.

@@ -28,6 +28,7 @@ pub mod app;
 pub mod cc;
 pub mod component;
 pub mod edge;
+pub mod link;
 pub mod nic;
 pub mod packet;
 pub mod queue;

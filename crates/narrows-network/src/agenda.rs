@@ -23,6 +23,8 @@ use wheel::{Popped, Wheel};
 const SLOT_BITS: u32 = 24;
 const ID_BITS: u32 = 36;
 const CLASS_SHIFT: u32 = SLOT_BITS + ID_BITS;
+/// Beside a link's number, in an identifier: above all links' numbers.
+const LATE: u64 = 1 << 32;
 /// A full frame on the wire: what a link's rate is counted in.
 const FULL_FRAME_BITS: u64 = 8 * 1_538;
 
@@ -39,7 +41,7 @@ pub struct Entity(u64);
 pub enum Class {
     /// A service ends, at a port that must act on it then; the network's own.
     Service = 0,
-    /// The first packet of a link reaches its far end.
+    /// The first packet of a link reaches its far end; after those, what was late on the wire.
     Arrival = 1,
     /// A timer of a protocol machine. Retransmission and pacing are entities of their own.
     Timer = 2,
@@ -106,6 +108,11 @@ impl Entity {
         Entity::new(Class::Service, (link as u64) << 1 | 1, link << 1 | 1)
     }
 
+    /// What was late on the wire of a link arrives.
+    pub(crate) const fn late(link: u32) -> Entity {
+        Entity::new(Class::Arrival, LATE | link as u64, link)
+    }
+
     /// The first arrival of a link. The identifier is the link's; the slot is unused.
     const fn arrival(link: u32) -> Entity {
         Entity((Class::Arrival as u64) << CLASS_SHIFT | (link as u64) << SLOT_BITS)
@@ -126,6 +133,7 @@ pub(crate) enum Due {
 pub(crate) struct Agenda {
     pending: Wheel,
     services: Slots,
+    late: Slots,
     timers: Slots,
     starts: Slots,
     samples: Slots,
@@ -157,6 +165,7 @@ impl Agenda {
         Agenda {
             pending: Wheel::new(wheel::width_bits(frames_per_second), keys),
             services: Slots::default(),
+            late: Slots::default(),
             timers: Slots::default(),
             starts: Slots::default(),
             samples: Slots::default(),
@@ -239,7 +248,7 @@ impl Agenda {
             Class::Timer => &mut self.timers,
             Class::Start => &mut self.starts,
             Class::Sample => &mut self.samples,
-            Class::Arrival => unreachable!("links have no appointments"),
+            Class::Arrival => &mut self.late,
         }
     }
 }

@@ -23,7 +23,7 @@
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
-use crate::port::{Arrived, Counters, FarEnd, First, Offered, Ports, reverses};
+use crate::port::{Arrived, Counters, Crossed, FarEnd, First, Offered, Ports, reverses};
 use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Bytes, Packets, Span, Time};
@@ -176,6 +176,9 @@ impl<P: Payload> Network<P> {
     /// and what random laws draw.
     pub fn new(graph: &Graph, seed: u64) -> Result<Network<P>, GraphError> {
         let routes = Routes::new(graph, seed)?;
+        if let Some((link, obstacle)) = graph.excluded() {
+            return Err(GraphError::Excluded { link: graph.links[link].name.clone(), obstacle });
+        }
         let ports = Ports::new(graph, seed)?;
         let mut host_links = vec![NONE; graph.nodes.len()];
         for (id, link) in (0..).zip(&graph.links) {
@@ -285,10 +288,10 @@ impl<P: Payload> Network<P> {
         self.follow(link, offered)
     }
 
-    /// Sends on what has crossed the bridge `link`, by the way that its destination asks for. What comes of it at once is
+    /// Sends on what has crossed `link`, a bridge for instance, by the way that its destination asks for. What comes of it at once is
     /// for the driver to handle as other events.
     pub fn go_on(&mut self, now: Time, link: u32, packet: P) -> Option<Event<P>> {
-        let FarEnd::Switch(switch) = self.ports.far_end(link) else { panic!("a bridge ends at a router") };
+        let FarEnd::Switch(switch) = self.ports.far_end(link) else { panic!("it ends at a router") };
         let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
         if self.detour(onward) == BRIDGED {
             return Some(Event::Entering { link: onward, packet });
@@ -386,8 +389,25 @@ impl<P: Payload> Network<P> {
         self.follow(back, (offered, None));
     }
 
-    /// A port of which the end of a service is told, or a pause that is asked for again, is due.
+    /// What the network has an appointment for itself is due.
     #[cold]
+    fn act(&mut self, now: Time, entity: Entity) -> Option<Event<P>> {
+        if entity.class() == Class::Service {
+            return self.serve(now, entity);
+        }
+        self.events += 1;
+        let link = entity.slot();
+        let (packet, next) = self.ports.arrive_late(now, link);
+        if let Some(next) = next {
+            self.agenda.arm(entity, next);
+        }
+        match self.ports.far_end(link) {
+            FarEnd::Host(host) => Some(Event::Arrival { host, packet }),
+            FarEnd::Switch(_) => self.go_on(now, link, packet),
+        }
+    }
+
+    /// A port of which the end of a service is told, or a pause that is asked for again, is due.
     fn serve(&mut self, now: Time, entity: Entity) -> Option<Event<P>> {
         let link = entity.slot() >> 1;
         if entity == Entity::service(link) {
@@ -465,8 +485,8 @@ impl<P: Payload> Network<P> {
             let link = match due {
                 Due::Arrival(link) => link,
                 Due::Entity(entity) => {
-                    if entity.class() == Class::Service {
-                        if let Some(event) = self.serve(now, entity) {
+                    if entity.class() <= Class::Arrival {
+                        if let Some(event) = self.act(now, entity) {
                             return Some((now, event));
                         }
                         continue;
@@ -567,8 +587,13 @@ impl<P: Payload> Network<P> {
             self.notify_from(now, switch, packet);
             return Some(None);
         }
-        if self.ports.loses(link, &packet) {
-            return Some(Some(Event::Dropped { packet }));
+        match self.ports.cross(now, link, &packet) {
+            Crossed::Arrived => {}
+            Crossed::Lost => return Some(Some(Event::Dropped { packet })),
+            Crossed::UnderWay(first) => {
+                self.agenda.arm(Entity::late(link), first);
+                return Some(None);
+            }
         }
         let link = self.ports.link_of(link);
         (self.detour(link) == BRIDGED).then_some(Some(Event::Crossed { link, packet }))

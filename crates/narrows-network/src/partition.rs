@@ -1,8 +1,8 @@
 //! How a network is cut into parts that run apart: a part owns nodes, and with them the ports of the links out of them.
 //!
 //! A link between two parts is a *cut*. A packet that its port accepts arrives no sooner than the link's delay after
-//! it left, so that a part may run that far ahead of those that send to it: the delay is its look-ahead, and nothing
-//! that one part does is ever undone [Chandy 1979].
+//! it left, so that a part may run that far ahead of those that send to it: the delay, the least that it has during the
+//! run, is its look-ahead, and nothing that one part does is ever undone [Chandy 1979].
 
 use std::collections::BTreeMap;
 
@@ -42,10 +42,11 @@ impl Partition {
         for (link, is_served) in graph.links.iter().zip(graph.served()) {
             let (from, to) = (parts[link.from as usize], parts[link.to as usize]);
             if from != to {
-                let delay = delays.entry((to, from)).or_insert(link.delay);
+                let least_delay = link.least_delay();
+                let delay = delays.entry((to, from)).or_insert(least_delay);
                 // What such a port sends next is decided when it sends it, and told by its far end's arrivals.
                 let is_late = is_served || link.bridge.is_some();
-                let look_ahead = if is_late { Span::ZERO } else { link.delay };
+                let look_ahead = if is_late { Span::ZERO } else { least_delay };
                 *delay = look_ahead.min(*delay);
             }
         }

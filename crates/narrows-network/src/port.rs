@@ -17,9 +17,11 @@ mod ingress;
 mod lanes;
 mod pausable;
 mod served;
+mod wire;
 
 pub use counters::Counters;
 pub(crate) use ingress::{Frame, reverses};
+pub(crate) use wire::Crossed;
 
 use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
@@ -31,10 +33,11 @@ use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_plan::{Graph, Link, LossOf};
+use narrows_plan::{Graph, Link};
 use pausable::Counted;
 use served::Served;
 use std::collections::VecDeque;
+use wire::Wire;
 
 /// A byte at one bit per second.
 const PS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000_000;
@@ -100,16 +103,16 @@ struct Port {
     ps_per_byte: u32,
     /// When the last accepted packet's last bit leaves.
     free_at: Time,
-    /// From a departure to the arrival at the far end.
+    /// From a departure to the arrival at the far end; the least, where it changes.
     delay: Span,
     /// Up to this, the packet's bytes included, neither law nor limit has anything to say.
     calm_bytes: u32,
     calm_packets: u32,
     /// A node, or [`SWITCH`] and an index among switches.
     far_end: u32,
-    /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹².
+    /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹² and never changes.
     exact: bool,
-    /// Whether its wire loses packets, it is a bridge, or what is urgent comes over it among the rest.
+    /// Whether more happens on its wire than a delay, it is a bridge, or what is urgent comes over it among the rest.
     special: bool,
     kind: Kind,
     /// Whether what is offered from outside waits a random time.
@@ -161,7 +164,7 @@ pub(crate) enum FarEnd {
 pub(crate) struct Arrived {
     /// Where the packet lies until the next is accepted anywhere: see [`Ports::packet`].
     pub(crate) position: u32,
-    /// Whether the wire may have lost it (see [`Ports::loses`]), or it has crossed a bridge.
+    /// Whether more may have become of it on the wire (see [`Ports::cross`]), or it has crossed a bridge.
     pub(crate) special: bool,
     pub(crate) far_end: FarEnd,
     /// The link's next packet.
@@ -224,10 +227,10 @@ struct Rules {
     /// Frames sent over it that pause or resume its far end.
     pause_frames: Packets,
     since: Time,
-    /// Packets lost on the wire, in units of 2⁻³², and which of them may be.
-    loss: u32,
-    loss_of: LossOf,
-    losses: SmallStream,
+    /// Packets that took extra time on the wire.
+    late: Packets,
+    /// Index of its wire, if more happens there than a delay; [`NONE`].
+    wire: u32,
     /// The longest wait of a packet from outside.
     jitter: Span,
     waits: SmallStream,
@@ -253,6 +256,8 @@ pub(crate) struct Ports<P> {
     counted: Vec<Counted>,
     /// What switches hold by ingress, where any counts it.
     ingress: Option<Memories>,
+    /// Of each link on whose wire more happens than a delay.
+    wires: Vec<Wire<P>>,
     store: Store<P>,
     /// Number of links: from here on ports are lanes.
     links: u32,
@@ -342,6 +347,7 @@ impl<P: Payload> Ports<P> {
             served: Vec::new(),
             counted: Vec::new(),
             ingress: Memories::new(graph, &served),
+            wires: Vec::new(),
             store: Store::new(),
             links: index(graph.links.len()),
             lanes: Vec::new(),
@@ -414,9 +420,12 @@ impl<P: Payload> Ports<P> {
     fn add(&mut self, link: &Link, (of_host, far_end): (bool, FarEnd), pool: u32, served: Option<Served>, seed: u64) {
         let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
+        let wire = Wire::new(link, small);
+        let (changes, goes_down) = wire.as_ref().map_or((false, false), |wire| (wire.changes(), wire.goes_down()));
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
-        let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0);
-        let calm = calm(link.limit, aqm.as_ref());
+        let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0 && !changes);
+        // While it may be down it is to be asked of each packet.
+        let calm = if goes_down { Backlog::EMPTY } else { calm(link.limit, aqm.as_ref()) };
         let is_served = served.is_some();
         let is_computed = served.as_ref().is_some_and(|served| served.can_be_computed);
         let served = served.map_or(NONE, |served| {
@@ -436,7 +445,7 @@ impl<P: Payload> Ports<P> {
             held_packets: 0,
             ps_per_byte: ps_per_byte.unwrap_or(0),
             free_at: Time::ZERO,
-            delay: if is_served && of_host { link.delay.saturating_sub(link.stack) } else { link.delay },
+            delay: if is_served && of_host { link.delay.saturating_sub(link.stack) } else { link.least_delay() },
             calm_bytes: u32::try_from(calm.bytes.get()).unwrap_or(u32::MAX),
             calm_packets: u32::try_from(calm.packets.get()).unwrap_or(u32::MAX),
             far_end: match far_end {
@@ -444,7 +453,7 @@ impl<P: Payload> Ports<P> {
                 FarEnd::Switch(switch) => switch | SWITCH,
             },
             exact: ps_per_byte.is_some(),
-            special: link.loss > 0 || link.bridge.is_some() || is_served && !is_computed,
+            special: wire.is_some() || link.bridge.is_some() || is_served && !is_computed,
             kind: match (is_served, pool) {
                 (true, _) if is_computed => Kind::Pausable,
                 (true, _) => Kind::Served,
@@ -459,6 +468,7 @@ impl<P: Payload> Ports<P> {
             pool,
             served,
         });
+        let wire = self.add_wire(wire);
         self.rules.push(Rules {
             limit: link.limit,
             aqm,
@@ -473,9 +483,8 @@ impl<P: Payload> Ports<P> {
             samples: Packets::ZERO,
             pause_frames: Packets::ZERO,
             since: Time::ZERO,
-            loss: link.loss,
-            loss_of: link.loss_of,
-            losses: small("loss"),
+            late: Packets::ZERO,
+            wire,
             jitter: link.jitter,
             waits: small("jitter"),
         });
@@ -558,12 +567,13 @@ impl<P: Payload> Ports<P> {
         }
         let port = &mut self.ports[link as usize];
         let wire_bytes = wire_bytes(ip_bytes);
-        let service = if port.exact {
-            wire_bytes * u64::from(port.ps_per_byte)
+        let start = ready.max(port.free_at);
+        let departure = if port.exact {
+            start + Span::from_ps(wire_bytes * u64::from(port.ps_per_byte))
         } else {
-            self.rules[link as usize].line.time_for(wire_bytes)
+            self.finish(now, link, start, wire_bytes, size)
         };
-        let departure = ready.max(port.free_at) + Span::from_ps(service);
+        let port = &mut self.ports[link as usize];
         port.free_at = departure;
         port.held_bytes += size.get();
         port.held_packets += 1;
@@ -662,6 +672,10 @@ impl<P: Payload> Ports<P> {
         if port.is_calm(size) {
             return Ok(false);
         }
+        if rules.wire != NONE && self.is_down(now, link) {
+            return Err(DropReason::Outage);
+        }
+        let (port, rules) = (&self.ports[link as usize], &mut self.rules[link as usize]);
         let backlog = port.held();
         let verdict = rules.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
             aqm.decide(&aqm::Arrival { now, backlog, idle_since: port.free_at, ecn_capable })
@@ -704,21 +718,6 @@ impl<P: Payload> Ports<P> {
         rules.refused.bytes += size;
         rules.refused.packets += Packets::new(1);
         rules.dropped[reason as usize] += Packets::new(1);
-    }
-
-    /// Draws whether the wire loses a packet that would now arrive.
-    pub(crate) fn loses(&mut self, link: u32, packet: &P) -> bool {
-        let rules = &mut self.rules[link as usize];
-        let exposed = match rules.loss_of {
-            LossOf::All => true,
-            LossOf::Data => packet.carries_data(),
-            LossOf::Unprotected => packet.carries_data() && !packet.ecn_capable(),
-        };
-        let lost = rules.loss > 0 && exposed && rules.losses.below(1 << 32) < u64::from(rules.loss);
-        if lost {
-            rules.dropped[DropReason::Impairment as usize] += Packets::new(1);
-        }
-        lost
     }
 
     /// Makes what is held exact: gives up what has left by `now`, departures at `now` included.

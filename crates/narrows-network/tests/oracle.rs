@@ -1,15 +1,20 @@
 //! The explicit port, with an event per departure and nothing clever, against the computed and the lazily served one: on
-//! random small networks both must give the same arrivals, drops, marks, pauses, backlogs and counters.
+//! random small networks both must give the same arrivals, drops, marks, pauses, backlogs and counters. So must links that
+//! change during the run: here each change is an event.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod support;
 
+use narrows_core::link::{
+    Change, Context, Event as LinkEvent, Fate, Function, FunctionConfig, gilbert_elliott, reorder,
+};
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::pfc::{Thresholds, pause_time};
 use narrows_core::queue::{AqmConfig, DropReason, Limit, PoolConfig};
+use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Payload};
-use narrows_plan::{Graph, Ingress, NodeKind, Scheduler};
+use narrows_plan::{Graph, Ingress, Link, NodeKind, Scheduler};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -30,8 +35,8 @@ enum Seen {
     Left(u64, u32, u32),
     Backlog(u64, u32, u64, u64),
     /// Sent packets and bytes, largest backlog, its integral, how long the packet in service had been so at the reset and is,
-    /// drops by reason, marks, how long it was paused, and at most without a break, pause frames.
-    Counters(u32, u64, u64, u64, u128, [u64; 2], [u64; DropReason::COUNT], [u64; 4]),
+    /// drops by reason, marks, how long it was paused, and at most without a break, pause frames, packets late on the wire.
+    Counters(u32, u64, u64, u64, u128, [u64; 2], [u64; DropReason::COUNT], [u64; 5]),
 }
 
 /// In which order departures are compared: some are told ahead.
@@ -59,6 +64,12 @@ type Held = (Packet, Option<usize>);
 
 /// Added to a link, what is urgent on it, where it comes by a wire of its own.
 const LANE: u32 = 1_000;
+/// Added to a link, what is late on its wire.
+const LATE: u32 = 100_000;
+/// One bit, where rates are per second and times in picoseconds.
+const BIT: u128 = 1_000_000_000_000;
+/// Of all random streams.
+const SEED: u64 = 7;
 
 struct Port {
     scheduler: Option<Scheduler>,
@@ -87,7 +98,20 @@ struct Port {
     frames: u64,
     /// Whom the port itself has paused.
     feeders: Vec<(usize, u8)>,
-    wire: VecDeque<Packet>,
+    /// On the wire, and when each left.
+    wire: VecDeque<(Packet, u64)>,
+    rate: u64,
+    is_down: bool,
+    /// What is left to do of the packet in service, as of the last change, and when it will be done.
+    work: u128,
+    worked_at: u64,
+    service_due: u64,
+    functions: Vec<Function>,
+    /// When the last packet that kept its place arrives; what is late, by arrival and number; how many came so far.
+    in_order: u64,
+    late: BTreeMap<(u64, u64), Packet>,
+    came: u64,
+    were_late: u64,
     lane: VecDeque<Packet>,
     sent: (u64, u64),
     dropped: [u64; DropReason::COUNT],
@@ -98,7 +122,12 @@ struct Port {
 }
 
 impl Port {
-    fn new(scheduler: Option<&Scheduler>) -> Port {
+    fn new(link: &Link) -> Port {
+        let scheduler = link.scheduler.as_ref();
+        let function = |config: &FunctionConfig| {
+            let stream = Stream::named(SEED, &format!("{}/{}", config.key().name(), link.name)).small();
+            Function::new(config, Context { stream })
+        };
         let weights = match scheduler {
             None => vec![1],
             Some(Scheduler::StrictPriority { classes }) => vec![1; usize::from(*classes)],
@@ -124,6 +153,16 @@ impl Port {
             frames: 0,
             feeders: Vec::new(),
             wire: VecDeque::new(),
+            rate: link.rate.as_bps(),
+            is_down: false,
+            work: 0,
+            worked_at: 0,
+            service_due: u64::MAX,
+            functions: link.functions.iter().map(function).collect(),
+            in_order: 0,
+            late: BTreeMap::new(),
+            came: 0,
+            were_late: 0,
             lane: VecDeque::new(),
             sent: (0, 0),
             dropped: [0; DropReason::COUNT],
@@ -225,12 +264,13 @@ impl Port {
 }
 
 /// Kinds of events at equal times, in their order.
-const SERVICE: u32 = 0;
-const READY: u32 = 1;
-const FRAME: u32 = 2;
-const ARRIVAL: u32 = 3;
-const START: u32 = 4;
-const SAMPLE: u32 = 5;
+const CHANGE: u32 = 0;
+const SERVICE: u32 = 1;
+const READY: u32 = 2;
+const FRAME: u32 = 3;
+const ARRIVAL: u32 = 4;
+const START: u32 = 5;
+const SAMPLE: u32 = 6;
 
 struct Explicit<'a> {
     case: &'a Case,
@@ -296,6 +336,9 @@ impl Explicit<'_> {
             && self.memory(from.unwrap(), None) + size > most.get()
         {
             return self.drop(now, link, DropReason::Limit, packet);
+        }
+        if self.ports[link as usize].is_down {
+            return self.drop(now, link, DropReason::Outage, packet);
         }
         let fits = match description.limit {
             Limit::Unlimited => true,
@@ -392,15 +435,90 @@ impl Explicit<'_> {
 
     fn begin(&mut self, now: u64, link: u32) {
         if let Some(size) = self.ports[link as usize].begin(now) {
-            let service = self.case.graph.links[link as usize].rate.time_for(Bytes::new((size + 38).max(84))).as_ps();
-            self.events.push(Reverse((now + service, SERVICE, link)));
-            self.ports[link as usize].begun_at = now;
+            let port = &mut self.ports[link as usize];
+            (port.work, port.worked_at, port.begun_at) = (u128::from((size + 38).max(84)) * 8 * BIT, now, now);
+            self.expect_end(now, link);
         }
+    }
+
+    /// The packet in service ends when its rest is done at the rate of now.
+    fn expect_end(&mut self, now: u64, link: u32) {
+        let port = &mut self.ports[link as usize];
+        port.service_due = now + u64::try_from(port.work.div_ceil(u128::from(port.rate))).unwrap();
+        self.events.push(Reverse((port.service_due, SERVICE, link)));
+    }
+
+    fn change(&mut self, now: u64, link: u32, change: Change) {
+        let port = &mut self.ports[link as usize];
+        match change {
+            Change::Rate(rate) => {
+                let done = u128::from(now - port.worked_at) * u128::from(port.rate);
+                (port.work, port.worked_at) = (port.work.saturating_sub(done), now);
+                port.rate = rate.as_bps();
+                if port.in_service.is_some() {
+                    self.expect_end(now, link);
+                }
+            }
+            Change::Down => {
+                port.pass(now);
+                let waiting: Vec<Held> = port.in_service.take().into_iter().chain(port.waiting[0].drain(..)).collect();
+                port.dropped[DropReason::Outage as usize] += waiting.len() as u64;
+                (port.is_down, port.service_due) = (true, u64::MAX);
+                for (packet, _) in waiting {
+                    port.wire.push_back((packet, now));
+                    let at = now + self.case.graph.links[link as usize].least_delay().as_ps();
+                    self.events.push(Reverse((at, ARRIVAL, link)));
+                }
+            }
+            Change::Up => port.is_down = false,
+            Change::Delay(_) | Change::Loss(_) => {}
+        }
+    }
+
+    /// What becomes of a packet on the wire of a link that it has left at `left`: when it arrives, and whether it is late;
+    /// `None` if it is lost.
+    fn crosses(&mut self, link: u32, left: u64, packet: &Packet) -> Option<(u64, bool)> {
+        let events = &self.case.graph.links[link as usize].events;
+        let delay = events.iter().rev().find_map(|event| match event.change {
+            Change::Delay(delay) if event.at.as_ps() <= left => Some(delay),
+            _ => None,
+        });
+        let port = &mut self.ports[link as usize];
+        let went_down = |from: u64, until: u64| {
+            events.iter().any(|event| event.change == Change::Down && (from..until).contains(&event.at.as_ps()))
+        };
+        if went_down(left, left + 1) {
+            return None;
+        }
+        let arrival = port.in_order.max(left + delay.unwrap_or(self.case.graph.links[link as usize].delay).as_ps());
+        port.in_order = arrival;
+        if went_down(left, arrival) {
+            port.dropped[DropReason::Cut as usize] += 1;
+            return None;
+        }
+        let mut extra = 0;
+        for function in &mut port.functions {
+            match function.decide(packet.size > 0) {
+                Fate::Arrives => {}
+                Fate::Late(more) => extra += more.as_ps(),
+                Fate::Lost => {
+                    port.dropped[DropReason::Impairment as usize] += 1;
+                    return None;
+                }
+            }
+        }
+        port.were_late += u64::from(extra > 0);
+        Some((arrival + extra, extra > 0))
     }
 
     fn service_ends(&mut self, now: u64, link: u32) {
         let description = &self.case.graph.links[link as usize];
         let port = &mut self.ports[link as usize];
+        // A change of the line may have moved it.
+        if port.service_due != now {
+            return;
+        }
+        port.service_due = u64::MAX;
         port.pass(now);
         let held = port.in_service.take().unwrap();
         let (is_urgent, stack) = (port.is_urgent, description.stack.as_ps());
@@ -408,7 +526,7 @@ impl Explicit<'_> {
         if beside {
             port.lane.push_back(held.0)
         } else {
-            port.wire.push_back(held.0)
+            port.wire.push_back((held.0, now))
         }
         if !is_urgent {
             port.sent.0 += 1;
@@ -421,14 +539,19 @@ impl Explicit<'_> {
         self.begin(now, link);
         // A host's stack is before its port where that is served.
         let before = beside || self.served[link as usize] && self.is_host(description.from);
-        let at = now + description.delay.as_ps() - if before { stack } else { 0 };
+        let at = now + description.least_delay().as_ps() - if before { stack } else { 0 };
         self.events.push(Reverse((at, ARRIVAL, if beside { LANE + link } else { link })));
     }
 
     fn arrives(&mut self, now: u64, link: u32) {
+        if link >= LATE {
+            let (_, packet) = self.ports[(link - LATE) as usize].late.pop_first().unwrap();
+            return self.reaches(now, link - LATE, packet);
+        }
         let (beside, link) = (link >= LANE, link % LANE);
         let port = &mut self.ports[link as usize];
-        let packet = if beside { port.lane.pop_front() } else { port.wire.pop_front() }.unwrap();
+        let (packet, left) =
+            if beside { (port.lane.pop_front().unwrap(), now) } else { port.wire.pop_front().unwrap() };
         if let Some((priority, time)) = packet.pause {
             let paused = Self::back(link as usize);
             self.ports[paused].set_pause(now, priority, time > 0);
@@ -437,6 +560,24 @@ impl Explicit<'_> {
             }
             return;
         }
+        if beside || self.served[link as usize] {
+            return self.reaches(now, link, packet);
+        }
+        let Some((at, _)) = self.crosses(link, left, &packet) else {
+            self.seen.push(Seen::Dropped(now, packet.id));
+            return;
+        };
+        let port = &mut self.ports[link as usize];
+        let is_turn = port.late.keys().all(|(late, _)| *late > now);
+        if at == now && is_turn {
+            return self.reaches(now, link, packet);
+        }
+        port.came += 1;
+        port.late.insert((at, port.came), packet);
+        self.events.push(Reverse((at, ARRIVAL, LATE + link)));
+    }
+
+    fn reaches(&mut self, now: u64, link: u32, packet: Packet) {
         let node = self.case.graph.links[link as usize].to;
         match self.case.graph.nodes[node as usize].kind {
             NodeKind::Host => self.seen.push(Seen::Arrived(now, node, packet)),
@@ -451,11 +592,19 @@ impl Explicit<'_> {
         self.events.extend((0..).zip(&self.case.packets).map(|(i, packet)| Reverse((packet.0, START, i))));
         self.events.extend((0..).zip(&self.case.samples).map(|(i, &at)| Reverse((at, SAMPLE, i))));
         self.events.push(Reverse((self.case.reset, SAMPLE, u32::MAX)));
+        let links = (0..).zip(&graph.links);
+        let changes: Vec<(u32, LinkEvent)> =
+            links.flat_map(|(link, of)| of.events.iter().map(move |event| (link, *event))).collect();
+        self.events.extend((0..).zip(&changes).map(|(i, (_, event))| Reverse((event.at.as_ps(), CHANGE, i))));
         while let Some(Reverse((now, class, id))) = self.events.pop() {
             if now > self.case.end {
                 break;
             }
             match class {
+                CHANGE => {
+                    let (link, event) = changes[id as usize];
+                    self.change(now, link, event.change);
+                }
                 SERVICE => self.service_ends(now, id),
                 FRAME => {
                     let (over, priority, pauses) = self.frames[id as usize];
@@ -480,7 +629,7 @@ impl Explicit<'_> {
                 _ if id == u32::MAX => {
                     for port in &mut self.ports {
                         port.begun_before = port.begun(now);
-                        (port.dropped, port.marked) = ([0; DropReason::COUNT], 0);
+                        (port.dropped, port.marked, port.were_late) = ([0; DropReason::COUNT], 0, 0);
                         (port.sent, port.max, port.integral, port.touched) = ((0, 0), port.bytes(), 0, now);
                         (port.paused_for, port.longest_pause, port.paused_since, port.frames) = (0, 0, now, 0);
                     }
@@ -497,10 +646,11 @@ impl Explicit<'_> {
         self.seen.append(&mut self.left);
         for (link, port) in (0..).zip(&mut self.ports) {
             port.pass(end);
-            let begun = [port.begun_before, port.begun(end)];
+            let changes = !self.case.graph.links[link as usize].events.is_empty();
+            let begun = [port.begun_before, port.begun(end)].map(|begun| if changes { 0 } else { begun });
             let running = if port.paused.contains(&true) { end - port.paused_since } else { 0 };
             let Port { sent, max, integral, dropped, marked, frames, .. } = *port;
-            let told = [marked, port.paused_for + running, port.longest_pause.max(running), frames];
+            let told = [marked, port.paused_for + running, port.longest_pause.max(running), frames, port.were_late];
             self.seen.push(Seen::Counters(link, sent.0, sent.1, max, integral, begun, dropped, told));
         }
         self.seen
@@ -508,7 +658,7 @@ impl Explicit<'_> {
 }
 
 fn explicit(case: &Case) -> Vec<Seen> {
-    let ports = case.graph.links.iter().map(|link| Port::new(link.scheduler.as_ref())).collect();
+    let ports = case.graph.links.iter().map(Port::new).collect();
     let (events, frames, seen, left) = (BinaryHeap::new(), Vec::new(), Vec::new(), Vec::new());
     let (over, claims) = (BTreeSet::new(), BTreeMap::new());
     Explicit { case, ports, served: case.graph.served(), events, frames, over, claims, seen, left }.run()
@@ -530,7 +680,7 @@ fn towards(graph: &Graph, from: u32, destination: u32) -> u32 {
 // --- The model under test -------------------------------------------------------------------------------------------
 
 fn computed(case: &Case) -> Vec<Seen> {
-    let mut network: Network<Packet> = Network::new(&case.graph, 7).unwrap();
+    let mut network: Network<Packet> = Network::new(&case.graph, SEED).unwrap();
     let (mut seen, mut left, served) = (Vec::new(), Vec::new(), case.graph.served());
     for (slot, &(at, ..)) in (0..).zip(&case.packets) {
         network.arm(Entity::start(u64::from(slot), slot), Time::from_ps(at));
@@ -584,10 +734,12 @@ fn computed(case: &Case) -> Vec<Seen> {
     seen.extend(left);
     for (link, counters) in (0..).zip(network.finish(Time::from_ps(case.end))) {
         let (sent, max) = (counters.sent, counters.queue_max.get());
-        let begun = [counters.begun_before, counters.begun].map(Span::as_ps);
+        // At a line that changes, what has gone is told in units of the line as it begins.
+        let changes = !case.graph.links[link as usize].events.is_empty();
+        let begun = [counters.begun_before, counters.begun].map(|begun| if changes { 0 } else { begun.as_ps() });
         let (integral, dropped) = (counters.queue_integral, counters.dropped.map(Packets::get));
         let paused = [counters.paused, counters.longest_pause].map(Span::as_ps);
-        let told = [counters.marked.get(), paused[0], paused[1], counters.pause_frames.get()];
+        let told = [counters.marked.get(), paused[0], paused[1], counters.pause_frames.get(), counters.late.get()];
         seen.push(Seen::Counters(link, sent.packets.get(), sent.bytes.get(), max, integral, begun, dropped, told));
     }
     seen
@@ -606,6 +758,8 @@ struct Wire {
     scheduler: Option<Scheduler>,
     ingress: Option<Ingress>,
     pauses: Option<Thresholds>,
+    functions: Vec<FunctionConfig>,
+    events: Vec<LinkEvent>,
 }
 
 /// Packets are of the classes below this.
@@ -644,8 +798,9 @@ fn wire() -> impl Strategy<Value = Wire> {
         .prop_map(|(limit, thresholds)| Ingress { limit, thresholds });
     let pauses = prop::option::weighted(0.3, thresholds());
     let stack = prop_oneof![Just(0u64), (0u64..20).prop_map(|ticks| ticks * TICK), 0u64..20 * TICK];
-    ((rate, delay, stack), limit, any::<bool>(), aqm, scheduler, prop::option::weighted(0.9, ingress), pauses).prop_map(
-        |((rate, delay, stack), limit, pooled, aqm, scheduler, ingress, pauses)| Wire {
+    let switching = (scheduler, prop::option::weighted(0.9, ingress), pauses);
+    ((rate, delay, stack), limit, any::<bool>(), aqm, switching, (functions(), events())).prop_map(
+        |((rate, delay, stack), limit, pooled, aqm, (scheduler, ingress, pauses), (functions, events))| Wire {
             rate,
             delay,
             stack,
@@ -655,14 +810,50 @@ fn wire() -> impl Strategy<Value = Wire> {
             scheduler,
             ingress,
             pauses,
+            functions,
+            events,
         },
     )
+}
+
+/// What happens on a wire.
+fn functions() -> impl Strategy<Value = Vec<FunctionConfig>> {
+    let probability = || prop_oneof![0u64..1 << 31, Just(1 << 32), Just(1 << 30)];
+    let loss = (1u64..1 << 32, 1u64..1 << 32, probability()).prop_map(|(p, r, loss_bad)| {
+        FunctionConfig::GilbertElliott(gilbert_elliott::Config { p, r, loss_bad, loss_good: 0 })
+    });
+    let reorder = (probability(), 0u64..20, prop_oneof![Just(0), 0u64..20 * TICK]).prop_map(|(share, ticks, more)| {
+        let delay = Span::from_ps(ticks * TICK);
+        FunctionConfig::Reorder(reorder::Config { share, delay, delay_max: delay + Span::from_ps(more) })
+    });
+    (prop::option::of(loss), prop::option::of(reorder))
+        .prop_map(|(loss, reorder)| loss.into_iter().chain(reorder).collect())
+}
+
+/// What changes at a link: rates and delays in any order, and outages that do not overlap.
+fn events() -> impl Strategy<Value = Vec<LinkEvent>> {
+    let time = || prop_oneof![3 => (0u64..120).prop_map(|ticks| ticks * TICK), 1 => 0u64..120 * TICK];
+    let rate = prop_oneof![Just(1_000_000_000u64), Just(10_000_000_000), 50_000_000u64..3_000_000_000];
+    let rates = prop::collection::vec((time(), rate.prop_map(|bps| Change::Rate(Rate::from_bps(bps)))), 0..4);
+    let delay = (0u64..30).prop_map(|ticks| Change::Delay(Span::from_ps(ticks * TICK)));
+    let delays = prop::collection::vec((time(), delay), 0..4);
+    let outages = prop::collection::btree_set(time(), 0..5).prop_map(|times| {
+        let changes = [Change::Down, Change::Up].into_iter().cycle();
+        times.into_iter().zip(changes).collect::<Vec<(u64, Change)>>()
+    });
+    (rates, delays, outages).prop_map(|(rates, delays, outages)| {
+        let all = rates.into_iter().chain(delays).chain(outages);
+        let mut events: Vec<LinkEvent> = all.map(|(at, change)| LinkEvent { at: Time::from_ps(at), change }).collect();
+        events.sort_by_key(|event| event.at);
+        events
+    })
 }
 
 /// What a case draws in beside plain ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ports {
     Computed,
+    Changing,
     Queues,
     Pausable,
 }
@@ -701,7 +892,11 @@ fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 (link.limit, link.aqm) = (wire.limit, wire.aqm);
                 link.pooled = wire.pooled && link.from as usize >= hosts;
                 let (of_switch, to_switch) = (link.from as usize >= hosts, link.to as usize >= hosts);
-                link.scheduler = wire.scheduler.clone().filter(|_| ports != Ports::Computed && of_switch);
+                let has_queues = matches!(ports, Ports::Queues | Ports::Pausable);
+                link.scheduler = wire.scheduler.clone().filter(|_| has_queues && of_switch);
+                if ports == Ports::Changing {
+                    (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
+                }
                 link.ingress = wire.ingress.filter(|_| ports == Ports::Pausable && to_switch);
                 if ports == Ports::Pausable && !(of_switch && to_switch) {
                     link.stack = Span::from_ps(wire.stack);
@@ -736,6 +931,11 @@ proptest! {
     }
 
     #[test]
+    fn links_that_change_do_as_links_with_an_event_for_each_change(case in case(Ports::Changing)) {
+        prop_assert_eq!(computed(&case), explicit(&case));
+    }
+
+    #[test]
     fn queues_served_lazily_leave_as_queues_served_by_an_event_each(case in case(Ports::Queues)) {
         prop_assert_eq!(computed(&case), explicit(&case));
     }
@@ -754,7 +954,7 @@ fn most_random_switches_that_may_pause_do() {
     let (mut pausing, mut resumed) = (0, 0);
     for case in cases {
         let counters = computed(&case).into_iter().filter_map(|seen| match seen {
-            Seen::Counters(_, sent, .., [_, paused, _, frames]) => Some((sent, paused, frames)),
+            Seen::Counters(_, sent, .., [_, paused, _, frames, _]) => Some((sent, paused, frames)),
             _ => None,
         });
         let (mut paused, mut goes_on) = (false, false);
@@ -766,4 +966,24 @@ fn most_random_switches_that_may_pause_do() {
         resumed += u32::from(goes_on);
     }
     assert!(pausing > 60 && resumed > 40, "{pausing}, {resumed}");
+}
+
+/// And of networks that change, many lose packets at a port that is down and on a wire that is cut, and delay some.
+#[test]
+fn many_random_links_that_change_lose_and_reorder() {
+    let mut runner = TestRunner::deterministic();
+    let cases = (0..200).map(|_| case(Ports::Changing).new_tree(&mut runner).unwrap().current());
+    let mut found = [0; 4];
+    for case in cases {
+        let mut seen = [0; 4];
+        for one in computed(&case) {
+            if let Seen::Counters(.., dropped, [.., late]) = one {
+                let reasons = [DropReason::Outage, DropReason::Cut, DropReason::Impairment];
+                let counts = reasons.map(|reason| dropped[reason as usize]).into_iter().chain([late]);
+                seen.iter_mut().zip(counts).for_each(|(seen, count)| *seen += count);
+            }
+        }
+        found.iter_mut().zip(seen).for_each(|(found, count)| *found += u32::from(count > 0));
+    }
+    assert!(found.into_iter().all(|cases| cases > 30), "{found:?}");
 }

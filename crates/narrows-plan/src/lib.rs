@@ -7,6 +7,9 @@ pub use narrows_core::app::incast::Incast;
 pub use narrows_core::app::{FlowStart, Kind};
 use narrows_core::cc::{Value, spec};
 use narrows_core::edge::dcib;
+use narrows_core::link::bernoulli::Config as Bernoulli;
+pub use narrows_core::link::{Change, Event, FunctionConfig};
+use narrows_core::link::{Key, Schedule as LinkSchedule};
 use narrows_core::packet::Mtu;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
@@ -131,6 +134,24 @@ impl Graph {
         self.links.iter().map(is_served).collect()
     }
 
+    /// The one rule of what cannot be combined at a link: events and reordering need a port that is a plain FIFO, and the wire
+    /// to themselves. The first link that breaks it, and what stands in the way.
+    pub fn excluded(&self) -> Option<(usize, &'static str)> {
+        let has_points = self.links.iter().any(|link| link.congestion_point.is_some());
+        (self.links.iter().zip(self.served()).enumerate()).filter(|(_, (link, _))| link.varies()).find_map(
+            |(index, (link, is_served))| {
+                let notifies = has_points && link.role != Role::Wan && !self.crosses(link.from, link.to);
+                let obstacle = match (is_served, link.bridge.is_some(), notifies) {
+                    (true, ..) => "its port has several queues, or flow control",
+                    (_, true, _) => "it is a bridge",
+                    (.., true) => "notifications of congestion points go ahead of other packets on it",
+                    _ => return None,
+                };
+                Some((index, obstacle))
+            },
+        )
+    }
+
     /// Whether the congestion point at the port `link` tells a host, whose own link is `own`.
     pub fn is_told(&self, host: u32, own: u32, link: u32) -> bool {
         let port = &self.links[link as usize];
@@ -206,11 +227,17 @@ pub struct Link {
     /// When this port has whatever fills it paused; left out of the plan's text where it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<Thresholds>,
-    /// Packets lost on the wire, in units of 2⁻³²; 0 for none.
+    /// Packets lost on the wire, independently, in units of 2⁻³²; 0 for none.
     pub loss: u32,
     /// Which packets may be; any, and left out of the plan's text, where nothing else is said.
     #[serde(default, skip_serializing_if = "LossOf::is_all")]
     pub loss_of: LossOf,
+    /// What else happens to packets on the wire, of each key at most one; left out of the plan's text where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<FunctionConfig>,
+    /// What changes during the run, in the order of time; left out of the plan's text where nothing does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
     /// What the routers at both ends do with what passes; left out of the plan's text where there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridge: Option<dcib::Config>,
@@ -249,10 +276,38 @@ impl Link {
             pauses: None,
             loss: 0,
             loss_of: LossOf::All,
+            functions: Vec::new(),
+            events: Vec::new(),
             bridge: None,
             jitter: Span::ZERO,
             watched: false,
         }
+    }
+
+    /// What happens to packets on the wire, in the order in which it does.
+    pub fn all_functions(&self) -> Vec<FunctionConfig> {
+        let changes = self.events.iter().any(|event| matches!(event.change, Change::Loss(_)));
+        let independent =
+            (self.loss > 0 || changes).then_some(FunctionConfig::Bernoulli(Bernoulli { loss: self.loss }));
+        let mut functions: Vec<FunctionConfig> =
+            independent.into_iter().chain(self.functions.iter().copied()).collect();
+        functions.sort_by_key(FunctionConfig::key);
+        functions
+    }
+
+    /// All that changes during the run.
+    pub fn schedule(&self) -> LinkSchedule {
+        LinkSchedule::new(self.rate, self.delay, self.loss, &self.events)
+    }
+
+    /// The least delay that it has during the run.
+    pub fn least_delay(&self) -> Span {
+        if self.events.is_empty() { self.delay } else { self.schedule().least_delay() }
+    }
+
+    /// Whether packets may take longer than [`least_delay`](Self::least_delay) on the wire, or the port changes.
+    fn varies(&self) -> bool {
+        !self.events.is_empty() || self.functions.iter().any(|function| function.key() == Key::Reorder)
     }
 }
 

@@ -69,6 +69,8 @@ impl Plan {
             {
                 found.extend(aqm.keys().map(|name| format!("queue/aqm/{name}")));
             }
+            found.extend(link.all_functions().iter().map(|function| format!("link/{}", function.module())));
+            found.extend((!link.events.is_empty()).then(|| "link/schedule".to_owned()));
             found.extend(link.congestion_point.iter().map(|_| "queue/congestion_point".to_owned()));
             found.extend(matches!(link.scheduler, Some(Scheduler::Drr { .. })).then(|| "queue/drr".to_owned()));
             found.extend((link.ingress.is_some() || link.pauses.is_some()).then(|| "queue/pfc".to_owned()));

@@ -32,13 +32,17 @@ pub enum DropReason {
     Pool,
     /// Active queue management.
     Aqm,
-    /// An impairment that the experiment asked for.
+    /// The link is down, or went down while it waited.
+    Outage,
+    /// On the wire: an impairment that the experiment asked for.
     Impairment,
+    /// On the wire: the link went down.
+    Cut,
 }
 
 impl DropReason {
     /// Number of reasons: counters have one for each.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 6;
 }
 
 /// What a port holds. The packet in service counts until its last bit has left.

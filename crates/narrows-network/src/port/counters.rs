@@ -17,8 +17,10 @@ pub struct Counters {
     pub sent: Backlog,
     /// Held now.
     pub queued: Backlog,
-    /// Dropped, by reason in the order of [`DropReason`]. Impairments act on the wire, after the port.
+    /// Dropped, by reason in the order of [`DropReason`]. Impairments and cuts act on the wire, after the port.
     pub dropped: [Packets; DropReason::COUNT],
+    /// Took extra time on the wire, so that others overtook them.
+    pub late: Packets,
     /// Accepted with a congestion mark that the port's law asked for.
     pub marked: Packets,
     /// Samples of the port's congestion point that told of congestion.
@@ -62,8 +64,8 @@ impl Counters {
 
     /// Offered or carried over = sent + dropped by the port + queued.
     pub fn conserved(&self) -> bool {
-        let port_drops = [DropReason::Limit, DropReason::Pool, DropReason::Aqm].map(|reason| self.dropped_for(reason));
-        let dropped: Packets = port_drops.into_iter().sum();
+        let at_port = [DropReason::Limit, DropReason::Pool, DropReason::Aqm, DropReason::Outage];
+        let dropped: Packets = at_port.into_iter().map(|reason| self.dropped_for(reason)).sum();
         self.carried.packets + self.offered.packets == self.sent.packets + self.queued.packets + dropped
     }
 }
@@ -74,15 +76,20 @@ impl<P: Payload> Ports<P> {
         self.settle(now, link);
         let (port, rules, held) = (&self.ports[link as usize], &self.rules[link as usize], self.held(link));
         let with = |a: Backlog, b: Backlog| Backlog { bytes: a.bytes + b.bytes, packets: a.packets + b.packets };
+        let flushed = self.flushed(now, link);
+        let gone = with(held, flushed);
         let taken = with(rules.carried, port.accepted);
+        let mut dropped = rules.dropped;
+        dropped[DropReason::Outage as usize] += flushed.packets;
         let served = self.served.get(port.served as usize);
         let [paused, longest_pause] = served.map_or([Span::ZERO; 2], |served| served.paused(now));
         Counters {
             carried: rules.carried,
             offered: with(port.accepted, rules.refused),
-            sent: Backlog { bytes: taken.bytes - held.bytes, packets: taken.packets - held.packets },
+            sent: Backlog { bytes: taken.bytes - gone.bytes, packets: taken.packets - gone.packets },
             queued: held,
-            dropped: rules.dropped,
+            dropped,
+            late: rules.late,
             marked: rules.marked,
             samples: rules.samples,
             queue_max: port.queue_max,
@@ -100,7 +107,9 @@ impl<P: Payload> Ports<P> {
     pub(crate) fn sent(&mut self, now: Time, link: u32) -> Bytes {
         self.settle(now, link);
         let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
-        rules.sent_before + rules.carried.bytes + port.accepted.bytes - self.held(link).bytes
+        rules.sent_before + rules.carried.bytes + port.accepted.bytes
+            - self.held(link).bytes
+            - self.flushed(now, link).bytes
     }
 
     /// Begins to count anew. What is held now is carried over.
@@ -109,6 +118,7 @@ impl<P: Payload> Ports<P> {
             self.settle(now, link);
             let (outstanding, sent, held) = (self.outstanding(now, link), self.sent(now, link), self.held(link));
             let begun = self.begun(now, link);
+            self.reset_flushed(now, link);
             let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
             rules.sent_before = sent;
             rules.begun_before = begun;
@@ -121,6 +131,7 @@ impl<P: Payload> Ports<P> {
             rules.carried = held;
             rules.refused = Backlog::EMPTY;
             rules.dropped = Default::default();
+            rules.late = Packets::ZERO;
             rules.marked = Packets::ZERO;
             rules.samples = Packets::ZERO;
             rules.pause_frames = Packets::ZERO;
@@ -138,9 +149,12 @@ impl<P: Payload> Ports<P> {
             return Span::ZERO;
         }
         let record = self.store.first_unsettled(&port.ring);
-        let service = self.rules[link as usize].line.time_for(wire_bytes(record.packet.ip_bytes()));
+        let (line, bytes) = (self.rules[link as usize].line, wire_bytes(record.packet.ip_bytes()));
+        if let Some(bits) = self.bits_left(now, link, record.at - port.delay) {
+            return line.as_rate().time_for(Bytes::new((8 * bytes).saturating_sub(bits) / 8));
+        }
         // Behind a notification it may not have begun.
-        Span::from_ps(service).saturating_sub(record.at - (now + port.delay))
+        Span::from_ps(line.time_for(bytes)).saturating_sub(record.at - (now + port.delay))
     }
 
     /// Σ size · (departure − now) over what a settled port holds and of which the departure is known.

@@ -43,6 +43,7 @@ impl<P: Payload> Ports<P> {
                 ingress: None,
                 pauses: None,
                 loss,
+                events: Vec::new(),
                 jitter: Span::ZERO,
                 ..link.clone()
             };
