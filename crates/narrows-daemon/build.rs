@@ -34,7 +34,12 @@ fn main() {
         ],
         // The limit beside them is ours in both worlds.
         but: &["core/src/tcp/near_source.rs"],
-        folders: &[("app", "core/src/app"), ("edge", "core/src/edge"), ("queue/aqm", "core/src/queue/aqm")],
+        folders: &[
+            ("app", "core/src/app"),
+            ("edge", "core/src/edge"),
+            ("link", "core/src/link"),
+            ("queue/aqm", "core/src/queue/aqm"),
+        ],
         // Flows that begin at given times, and the connections of all.
         shared: &["timed", "connection_pool"],
         single: &single,

@@ -305,6 +305,11 @@ impl Link {
         if self.events.is_empty() { self.delay } else { self.schedule().least_delay() }
     }
 
+    /// The greatest delay that it has during the run.
+    pub fn greatest_delay(&self) -> Span {
+        if self.events.is_empty() { self.delay } else { self.schedule().greatest_delay() }
+    }
+
     /// Whether packets may take longer than [`least_delay`](Self::least_delay) on the wire, or the port changes.
     fn varies(&self) -> bool {
         !self.events.is_empty() || self.functions.iter().any(|function| function.key() == Key::Reorder)

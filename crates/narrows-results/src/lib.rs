@@ -5,9 +5,11 @@
 //! | `rows` | the rows themselves |
 //! | `ports` | a port's counters and the looks at its backlog become its row |
 //! | `ideal` | how long a transfer takes on an empty network |
+//! | `events` | what changes at links, and which flows meet it |
 //! | `tables` | the rows as Arrow tables, with what each column means |
 #![forbid(unsafe_code)]
 
+mod events;
 mod ideal;
 mod ports;
 mod rows;
@@ -15,4 +17,4 @@ mod rows;
 pub mod tables;
 
 pub use ideal::Ideal;
-pub use rows::{BridgeRow, FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+pub use rows::{BridgeRow, EventRow, FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};

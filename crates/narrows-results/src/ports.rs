@@ -1,7 +1,7 @@
 //! A port's counters, and the looks at its backlog, become its row.
 
 use narrows_core::queue::DropReason;
-use narrows_core::units::Time;
+use narrows_core::units::{Bytes, Time};
 use narrows_network::Counters;
 use narrows_plan::Link;
 
@@ -31,7 +31,10 @@ impl PortRow {
             dropped_limit_packets: dropped(DropReason::Limit),
             dropped_pool_packets: dropped(DropReason::Pool),
             dropped_aqm_packets: dropped(DropReason::Aqm),
+            dropped_outage_packets: dropped(DropReason::Outage),
             dropped_impairment_packets: dropped(DropReason::Impairment),
+            lost_in_outage_packets: dropped(DropReason::Cut),
+            late_packets: counters.late.get(),
             marked_packets: counters.marked.get(),
             congestion_samples: counters.samples.get(),
             paused_ns: counters.paused.as_ns(),
@@ -41,15 +44,24 @@ impl PortRow {
             queue_p50_bytes: percentile(50),
             queue_p99_bytes: percentile(99),
             queue_max_bytes: counters.queue_max.get(),
-            utilisation: real(counters.busy(link.rate).as_ps()) / real(measured.as_ps()).max(1.0),
+            utilisation: real(counters.busy(link.rate).as_ps()) / real(available(link, counters.since, now)).max(1.0),
             measured_ns: measured.as_ns(),
         }
     }
 }
 
+/// How long the line would take, at the rate with which it begins, for all that it had room for between two times.
+fn available(link: &Link, from: Time, until: Time) -> u64 {
+    if link.events.is_empty() {
+        return until.since(from).as_ps();
+    }
+    let bits = link.schedule().capacity(from, until);
+    link.rate.time_for(Bytes::new(bits / 8)).as_ps()
+}
+
 #[cfg(test)]
 mod tests {
-    use narrows_core::units::{Bytes, Packets, Rate, Span};
+    use narrows_core::units::{Packets, Rate, Span};
     use narrows_plan::Role;
 
     use super::*;

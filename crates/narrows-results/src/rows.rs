@@ -57,6 +57,8 @@ row! {
         inter: bool;
         /// Index of the plan's traffic entry.
         traffic: u32;
+        /// Numbers of events.
+        events_met: Option<String>;
     }
     flow: u32, NONE, "Number of the flow within its run, in the order of its start.";
     connection: u32, NONE, "The connection that carried it; persistent ones carry many flows.";
@@ -95,6 +97,9 @@ row! {
     received_bytes: u64, "bytes", "Payload delivered in order; of datagrams, in any order.";
     delivered_after_warmup_bytes: u64, "bytes",
         "Payload delivered in order between the end of the warm-up and the end of arrivals (`end`).";
+    events_met, NONE,
+        "Rows of `events`, separated by commas, that were in force at a link of its path, in either direction, while it went on. Null if none was, and in a live run."
+        = row.events_met.clone();
     finished, NONE, "Whether the last byte was delivered before the run stopped." = row.fct_ns.is_some();
     unfinished, NONE,
         "Why it did not finish: `dropped`, packets of a datagram flow, which are not retransmitted; `run-ended`, before its last byte, or it has no size. Null if it finished."
@@ -133,7 +138,7 @@ row! {
     /// One port, from the end of the warm-up to the end of the run.
     PortRow of ports, |row, run|
     {
-        /// Lost on the wire.
+        /// Lost on the wire as the experiment states, but for outages.
         dropped_impairment_packets: u64;
     }
     port: u32, NONE, "Index of the link in the plan.";
@@ -145,13 +150,17 @@ row! {
     sent_packets: u64, "packets", "Packets transmitted, of every kind.";
     sent_bytes: u64, "bytes", "IP bytes transmitted; framing is not counted.";
     dropped_packets, "packets",
-        "Packets dropped: the sum of the three reasons that follow."
-        = row.dropped_limit_packets + row.dropped_pool_packets + row.dropped_aqm_packets;
+        "Packets dropped: the sum of the four reasons that follow."
+        = row.dropped_limit_packets + row.dropped_pool_packets + row.dropped_aqm_packets + row.dropped_outage_packets;
     dropped_limit_packets: u64, "packets", "Dropped because the port's own limit was reached.";
     dropped_pool_packets: u64, "packets", "Dropped because the switch's shared memory was full.";
     dropped_aqm_packets: u64, "packets", "Dropped by the AQM.";
+    dropped_outage_packets: u64, "packets",
+        "Dropped because the link was down, or went down while they waited; they are not among `sent_packets`.";
     lost_on_wire_packets, "packets",
-        "Lost on the wire after the port, as the experiment states." = row.dropped_impairment_packets;
+        "Lost on the wire after the port, as the experiment states." = row.dropped_impairment_packets + row.lost_in_outage_packets;
+    lost_in_outage_packets: u64, "packets", "Of these, those that were under way when the link went down.";
+    late_packets: u64, "packets", "Delayed on the wire by `reorder`, so that later ones could overtake them.";
     marked_packets: u64, "packets", "Packets that left with a congestion mark set here.";
     congestion_samples: u64, NONE,
         "Samples of the port's congestion point that showed congestion; senders in its scope were notified.";
@@ -164,8 +173,8 @@ row! {
     queue_p99_bytes: Option<u64>, "bytes",
         "Backlog that 99 % of the samples do not exceed. Null where the port is not sampled.";
     queue_max_bytes: u64, "bytes", "Largest backlog.";
-    rate_bps, "bit/s", "Line rate." = run.link(row.port).rate.as_bps();
-    utilisation: f64, NONE, "Wire bits sent, framing included, over `rate_bps × measured_ns`: 0 to 1.";
+    rate_bps, "bit/s", "Line rate; the one at the beginning, where it changes." = run.link(row.port).rate.as_bps();
+    utilisation: f64, NONE, "Wire bits sent, framing included, over what the line had room for: `rate_bps × measured_ns`, or the integral of its rate, outages left out, where it changes. 0 to 1.";
     measured_ns: u64, "ns", "Length of the time that the counters cover.";
 }
 
@@ -220,6 +229,21 @@ impl BridgeRow {
             round_trip_ns: edge.round_trip().as_ns(),
         }
     }
+}
+
+row! {
+    /// A change of a link at a stated time.
+    EventRow of events_at_links, |row, run|
+    {}
+    event: u32, NONE, "Number of the event within the run, in the order of time.";
+    time_ns: u64, "ns", "Simulated time at which it takes effect.";
+    until_ns: Option<u64>, "ns", "When the next event of its kind at the same port does, or the link comes up. Null if it lasts.";
+    port: u32, NONE, "Index of the link in the plan.";
+    name, NONE, "`from->to`." = run.link(row.port).name.as_str();
+    kind: &'static str, NONE, "`rate`, `delay`, `loss` or `outage`.";
+    value: Option<f64>, "see kind",
+        "Rate in bit/s, delay in ns (without stack delays of hosts), or share of packets lost. Null for an outage.";
+    flows: u32, NONE, "Number of flows that met it; 0 in a live run.";
 }
 
 /// What a series measures.
@@ -306,6 +330,8 @@ pub struct Results {
     pub ports: Vec<PortRow>,
     /// By time, then quantity, then entity.
     pub series: Vec<SeriesRow>,
+    /// By number; none where no link changes.
+    pub events_at_links: Vec<EventRow>,
     /// By index of the link; none where there are no bridges.
     pub bridges: Vec<BridgeRow>,
     /// Packets serialised out of a port, warm-up included.

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray
 use arrow_schema::{Field, Schema, SchemaRef};
 use narrows_plan::{Link, Plan, Traffic};
 
-use crate::{BridgeRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
+use crate::{BridgeRow, EventRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
 
 /// A table of a run's results.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Table {
 }
 
 /// The tables.
-pub const TABLES: [Table; 5] = [
+pub const TABLES: [Table; 6] = [
     Table { name: "flows", about: "One flow: a transfer of a known size, or one that lasts until it is stopped." },
     Table {
         name: "requests",
@@ -30,6 +30,10 @@ pub const TABLES: [Table; 5] = [
         about: "One port, that is one direction of a link. Counters cover `measured_ns`; the warm-up is not in them. For a link with an edge pair (`bridge`), packets that bypass its queue are not in them either: repairs, and messages between the routers, which `bridges.parquet` counts.",
     },
     Table { name: "series", about: "One sample. The table is long: `quantity` says what `value` is." },
+    Table {
+        name: "events",
+        about: "One change of a link at a stated time (`[[event]]`), for each direction; no row where no link changes.",
+    },
     Table {
         name: "bridges",
         about: "One router of an edge pair (`bridge`), over the whole run; no row without edge pairs. A marked packet is a loss-eligible one. For each direction of traffic, the counters of its near edge (marked, repaired) are in the row of the link that it sends over; those of its far edge (received, held, holes) in the row of the reverse direction.",
@@ -44,6 +48,7 @@ pub fn table(name: &str, plan: &Plan, results: &Results) -> Option<RecordBatch> 
         "requests" => RequestRow::columns(&run),
         "ports" => PortRow::columns(&run),
         "series" => SeriesRow::columns(&run),
+        "events" => EventRow::columns(&run),
         "bridges" => BridgeRow::columns(&run),
         _ => return None,
     };

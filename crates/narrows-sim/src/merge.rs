@@ -3,12 +3,13 @@
 //! Flows are numbered in the order of (start, traffic entry, sequence), queries in that of (start, traffic entry), and
 //! samples stand in that of (time, sampler, entity), so that the rows are the same however the run was split.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
 use narrows_plan::Plan;
-use narrows_results::{BridgeRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
+use narrows_results::{BridgeRow, EventRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
 
 use crate::connections::opener;
 use crate::flows::{Flow, Flows, Names};
@@ -40,6 +41,8 @@ impl Query {
 #[derive(Clone, Debug)]
 pub(crate) struct Notes {
     pub(crate) flows: Flows,
+    /// By tag: links on the paths of flows that were opened in the part; empty where no link changes.
+    pub(crate) paths: BTreeMap<u32, BTreeSet<u32>>,
     /// By tag: payload and packets of flows that have no end in the part.
     pub(crate) dropped_in_passing: BTreeMap<u32, (u64, u32)>,
     pub(crate) queries: Vec<Query>,
@@ -58,7 +61,14 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
     let ended = parts[0].ended;
     assert!(parts.iter().all(|part| part.ended == ended), "the parts of a run end together");
     let (queries, query_numbers) = number_queries(&parts);
-    let (flows, flow_numbers) = number_flows(plan, names, partition, &parts, &query_numbers);
+    let (mut flows, flow_numbers) = number_flows(plan, names, partition, &parts, &query_numbers);
+    let mut events_at_links = EventRow::all(&plan.network);
+    for (notes, numbers) in parts.iter().zip(&flow_numbers) {
+        for (&tag, links) in &notes.paths {
+            let place = notes.flows.place(names.name(Tag(tag))).expect("it was opened here");
+            EventRow::meet(&mut events_at_links, links, &mut flows[numbers[place as usize] as usize], ended);
+        }
+    }
     let (mut packet_hops, mut events, mut series) = (0, 0, Vec::new());
     for (part, numbers) in parts.iter().zip(&flow_numbers) {
         packet_hops += part.packet_hops;
@@ -77,7 +87,17 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
         .flat_map(|(part, notes)| notes.bridges.iter().filter(move |bridge| own(bridge, part)).cloned())
         .collect();
     bridges.sort_by_key(|row| row.bridge);
-    Results { flows, requests: queries, ports, series, bridges, packet_hops, events, ended_ns: ended.as_ns() }
+    Results {
+        flows,
+        requests: queries,
+        ports,
+        series,
+        events_at_links,
+        bridges,
+        packet_hops,
+        events,
+        ended_ns: ended.as_ns(),
+    }
 }
 
 /// All queries, and the number of each by part and place.
@@ -159,13 +179,15 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         near_source_cuts: flow.near_source_cuts.into(),
         received_bytes: flow.delivered,
         delivered_after_warmup_bytes: measured - flow.delivered_at_warmup,
+        events_met: None,
     }
 }
 
 fn merge_ports(plan: &Plan, partition: &Partition, parts: &[Notes]) -> Vec<PortRow> {
     let row = |(port, link): (usize, &narrows_plan::Link)| {
         let of = |node: u32| &parts[partition.part_of(node) as usize].ports[port];
-        PortRow { dropped_impairment_packets: of(link.to).dropped_impairment_packets, ..of(link.from).clone() }
+        let PortRow { dropped_impairment_packets, lost_in_outage_packets, late_packets, .. } = *of(link.to);
+        PortRow { dropped_impairment_packets, lost_in_outage_packets, late_packets, ..of(link.from).clone() }
     };
     plan.network.links.iter().enumerate().map(row).collect()
 }

@@ -263,6 +263,13 @@ impl Packet {
     }
 }
 
+/// What decides the path of a connection's packets to a host. Both directions may take different ones.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "any 32 bits of the hash will do")]
+pub(crate) fn flow_hash(connection: u32, destination: u32) -> u32 {
+    mix(u64::from(connection) << 16 | u64::from(destination)) as u32
+}
+
 impl Payload for Packet {
     #[inline]
     fn ip_bytes(&self) -> u32 {
@@ -275,10 +282,8 @@ impl Payload for Packet {
     }
 
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "any 32 bits of the hash will do")]
     fn flow_hash(&self) -> u32 {
-        // Both directions of a connection may take different paths, as the addresses swap.
-        mix(u64::from(self.connection) << 16 | u64::from(self.destination)) as u32
+        flow_hash(self.connection, u32::from(self.destination))
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use std::path::Path;
 use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::app::two_tier::TwoTier;
 use narrows_core::cc::{EcnUse, SPECS};
+use narrows_core::link::{gilbert_elliott, reorder};
 use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::threshold::Config as Threshold;
 use narrows_core::queue::pfc::Thresholds;
@@ -123,6 +124,46 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
         }
     }
     (Graph { nodes, links, mtu: Mtu::new(dice.one_of(&[1_500, 1_500, 4_096, 9_000])).expect("in range") }, count)
+}
+
+/// Has links lose packets in bursts, reorder them and change, wherever that goes with what they have.
+fn vary(dice: &mut Dice, network: &mut Graph) {
+    let half = 1 << 31;
+    for link in 0..network.links.len() {
+        let is_wan = network.links[link].role == Role::Wan;
+        if !dice.once_in(if is_wan { 2 } else { 5 }) {
+            continue;
+        }
+        let before = network.links[link].clone();
+        let varied = &mut network.links[link];
+        if dice.once_in(2) {
+            let chain = gilbert_elliott::Config { p: half >> 7, r: half >> 1, loss_bad: half, loss_good: 0 };
+            varied.functions.push(FunctionConfig::GilbertElliott(chain));
+            varied.loss = 0;
+        }
+        if dice.once_in(2) {
+            let delay = Span::from_us(dice.one_of(&[1, 300]));
+            let late = reorder::Config { share: half >> 5, delay, delay_max: delay * 2 };
+            varied.functions.push(FunctionConfig::Reorder(late));
+        }
+        for _ in 0..dice.below(4) {
+            let change = match dice.below(2) {
+                0 => Change::Rate(varied.rate.scaled(dice.one_of(&[1, 5, 40]), 10)),
+                _ => Change::Delay(Span::from_ps(varied.delay.as_ps() / 4 * dice.one_of(&[1, 5, 9]))),
+            };
+            varied.events.push(Event { at: Time::ZERO + Span::from_ms(dice.below(60).into()), change });
+        }
+        if dice.once_in(2) {
+            let down = Time::ZERO + Span::from_ms(dice.below(50).into());
+            let up = down + Span::from_us(dice.one_of(&[100, 2_000, 15_000]));
+            let outage = [(down, Change::Down), (up, Change::Up)];
+            varied.events.extend(outage.map(|(at, change)| Event { at, change }));
+        }
+        varied.events.sort_by_key(|event| event.at);
+        if network.excluded().is_some() {
+            network.links[link] = before;
+        }
+    }
 }
 
 fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
@@ -247,7 +288,10 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
 
 fn scenario(seed: u64) -> Plan {
     let mut dice = Dice(Stream::named(seed, "scenario"));
-    let (network, hosts) = graph(&mut dice);
+    let (mut network, hosts) = graph(&mut dice);
+    if seed % 2 == 1 {
+        vary(&mut Dice(Stream::named(seed, "events")), &mut network);
+    }
     let entries = dice.between(2, 5);
     Plan {
         experiment: "test".into(),
@@ -287,6 +331,7 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
     let (mut crossing, mut lost, mut marked, mut stopped, mut answered, mut drained) = (0, 0, 0, 0, 0, 0);
     let (mut refused, mut unequal) = (0, 0);
     let (mut whole_datagrams, mut cut_datagrams) = (0, 0);
+    let (mut down, mut cut, mut late, mut met) = (0, 0, 0, 0);
     for seed in 0..40 {
         let plan = scenario(seed);
         let whole = on_one_core(&plan, seed);
@@ -319,6 +364,10 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
         refused += wans().map(|(_, port)| port.dropped_pool_packets).sum::<u64>();
         let delays: Vec<Span> = wans().map(|(link, _)| link.delay).collect();
         unequal += usize::from(delays.chunks(2).any(|pair| pair[0] != pair[1]));
+        down += wans().map(|(_, port)| port.dropped_outage_packets).sum::<u64>();
+        cut += wans().map(|(_, port)| port.lost_in_outage_packets).sum::<u64>();
+        late += wans().map(|(_, port)| port.late_packets).sum::<u64>();
+        met += whole.flows.iter().filter(|flow| flow.events_met.is_some()).count();
         answered += whole.requests.iter().filter(|request| request.completion_ns.is_some()).count();
         let lists = plan.traffic.iter().filter_map(|traffic| match &traffic.pattern {
             Pattern::List(flows) => Some(flows),
@@ -327,8 +376,9 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
         stopped += lists.flatten().filter(|flow| flow.stop.is_some()).count();
         drained += usize::from(whole.ended_ns > plan.schedule.end.as_ns());
     }
-    let [lost, marked, refused] = [lost, marked, refused].map(|packets| usize::try_from(packets).unwrap());
-    let seen = [crossing, lost, marked, stopped, answered, drained, refused, unequal, whole_datagrams, cut_datagrams];
+    let packets = [lost, marked, refused, down, cut, late].map(|packets| usize::try_from(packets).unwrap());
+    let seen = [crossing, stopped, answered, drained, unequal, met, whole_datagrams, cut_datagrams];
+    let seen: Vec<usize> = seen.into_iter().chain(packets).collect();
     assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
 }
 

@@ -10,7 +10,7 @@ use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::Network;
 use narrows_plan::flows::Name;
 use narrows_plan::{FlowStart, Plan};
-use narrows_results::{FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use narrows_results::{EventRow, FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
 
 use crate::address;
 use crate::agent::{self, Notes};
@@ -51,6 +51,7 @@ pub(crate) fn collect(
         requests,
         ports: ports(plan, &observed.samples),
         series,
+        events_at_links: EventRow::all(&plan.network),
         bridges: Vec::new(),
         packet_hops: observed.packet_hops,
         events: observed.packet_hops,
@@ -173,6 +174,7 @@ fn row(
         received_bytes: received.delivered,
         delivered_after_warmup_bytes: received.delivered_at_end.unwrap_or(received.delivered)
             - received.delivered_at_warmup,
+        events_met: None,
     }
 }
 

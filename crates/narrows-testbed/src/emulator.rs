@@ -22,7 +22,7 @@ use narrows_core::packet::Ecn;
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered};
-use narrows_plan::{Graph, NodeKind, Sampling, Schedule};
+use narrows_plan::{Change, Graph, NodeKind, Sampling, Schedule};
 use narrows_wire::Key;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::{self, Errno};
@@ -155,8 +155,20 @@ pub(crate) fn wires(graph: &Graph) -> Graph {
     for link in &mut graph.links {
         // A plan may come from outside: its numbers need not agree.
         link.delay = link.delay.saturating_sub(link.stack);
+        for event in &mut link.events {
+            if let Change::Delay(delay) = &mut event.change {
+                *delay = delay.saturating_sub(link.stack);
+            }
+        }
         (link.stack, link.jitter) = (Span::ZERO, Span::ZERO);
     }
+    graph
+}
+
+/// As on a clock on which the plan begins at `begins`: then, links change so much later.
+fn on_clock(graph: &Graph, begins: Span) -> Graph {
+    let mut graph = wires(graph);
+    graph.links.iter_mut().flat_map(|link| &mut link.events).for_each(|event| event.at += begins);
     graph
 }
 
@@ -212,7 +224,7 @@ impl Emulator {
         Ok(Emulator {
             clock,
             plan_begins,
-            network: Network::new(&wires(graph), seed)?,
+            network: Network::new(&on_clock(graph, plan_begins), seed)?,
             graph: graph.clone(),
             switches: Switches::new(graph, key),
             pool: Pool::new(usize::from(graph.mtu.get()), MAX_INSIDE),

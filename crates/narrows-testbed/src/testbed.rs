@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use narrows_core::units::{Rate, Span, Time};
 use narrows_network::Network;
-use narrows_plan::{Connections, NodeKind, Pattern, Plan, Role, Traffic};
+use narrows_plan::{Connections, Link, NodeKind, Pattern, Plan, Role, Traffic};
 use narrows_results::{PortRow, Results};
 use narrows_wire::Key;
 use rustix::io::Errno;
@@ -378,7 +378,7 @@ fn perform(
         .map(|traffic| &traffic.controller.name)
         .map(|name| options.controllers.get(name).unwrap_or(name).clone())
         .collect();
-    let slowest: Span = plan.network.links.iter().map(|link| link.delay).max().unwrap_or_default();
+    let slowest: Span = plan.network.links.iter().map(Link::greatest_delay).max().unwrap_or_default();
     let plan_begins = PREPARATION + slowest * 16;
     let clock = Clock::start();
     let key = Key::new(drawn()?);

@@ -126,6 +126,11 @@ impl Schedule {
         self.delays.iter().map(|(_, delay)| *delay).min().unwrap_or(Span::ZERO)
     }
 
+    /// The greatest delay that it ever has.
+    pub fn greatest_delay(&self) -> Span {
+        self.delays.iter().map(|(_, delay)| *delay).max().unwrap_or(Span::ZERO)
+    }
+
     /// The probability of loss of a packet that arrives at `at`, in units of 2⁻³²; `None` if it never changes.
     pub fn loss(&self, at: Time) -> Option<u32> {
         (self.losses.len() > 1).then(|| in_force(&self.losses, at))

@@ -1,8 +1,11 @@
 //! What is measured while a run goes on, and the rows that it leaves behind.
 
+use std::collections::BTreeSet;
+
 use narrows_core::cc::Controller;
 
 use super::*;
+use crate::packet::flow_hash;
 
 impl Simulation<'_> {
     /// The controller of a flow's sender while its connection lives.
@@ -189,6 +192,24 @@ impl Simulation<'_> {
         merge(plan, &names, &partition, vec![self.notes()])
     }
 
+    /// By tag, the links that packets of the flows that were opened here take, both ways; nothing where no link changes.
+    fn paths(&self) -> BTreeMap<u32, BTreeSet<u32>> {
+        let mut paths = BTreeMap::new();
+        if self.plan.network.links.iter().all(|link| link.events.is_empty()) {
+            return paths;
+        }
+        for flow in self.flows.iter() {
+            let Some(connection) = flow.connection.filter(|&connection| self.owns(opener(connection))) else {
+                continue;
+            };
+            let way = |from, to| self.network.path(from, to, flow_hash(connection, to));
+            let there = way(flow.source, flow.destination);
+            let links = there.into_iter().chain(way(flow.destination, flow.source)).collect();
+            paths.insert(self.names.tag(flow.name).0, links);
+        }
+        paths
+    }
+
     /// What this part has noted.
     ///
     /// # Panics
@@ -199,7 +220,9 @@ impl Simulation<'_> {
         let ports = self.ports.take().unwrap_or_else(|| self.port_rows(now));
         // Every packet of the drain is accounted for as well.
         self.network.finish(now);
+        let paths = self.paths();
         Notes {
+            paths,
             flows: self.flows,
             dropped_in_passing: self.dropped_in_passing,
             queries: self.queries,
