@@ -143,7 +143,7 @@ impl Graph {
                 let notifies = has_points && link.role != Role::Wan && !self.crosses(link.from, link.to);
                 let obstacle = match (is_served, link.bridge.is_some(), notifies) {
                     (true, ..) => "its port has several queues, or flow control",
-                    (_, true, _) => "it is a bridge",
+                    (_, true, _) => "an edge pair (`bridge`) joins its ends",
                     (.., true) => "notifications of congestion points go ahead of other packets on it",
                     _ => return None,
                 };

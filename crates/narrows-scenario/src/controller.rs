@@ -13,7 +13,7 @@ use crate::experiment::located::Located;
 use crate::experiment::quantity::Fraction;
 use crate::experiment::selector::{Aqm, Controller, Scalar};
 use crate::units;
-use narrows_plan::ControllerChoice;
+use narrows_plan::{ControllerChoice, FunctionConfig};
 
 /// The choice, with the defaults of the hosts' profile, and the spec's.
 pub(crate) fn resolve(
@@ -51,6 +51,18 @@ pub(crate) fn aqm(written: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
     let config = AqmConfig::new(spec.name, &Settings::new(spec.parameters, &values)).expect("it is in the registry");
     let problem = |sentence: &str| Problem::malformed(sentence).at(&written.span);
     config.map(Some).map_err(problem)
+}
+
+/// What is written of a link function of one of these kinds: `"none"` is none.
+pub(crate) fn link_function(
+    what: &'static str,
+    specs: &'static [component::Spec],
+    written: &Controller,
+    span: &Range<usize>,
+) -> Judged<Option<FunctionConfig>> {
+    let Some((spec, values)) = chosen(what, specs, written, span)? else { return Ok(None) };
+    let config = FunctionConfig::new(spec.name, &Settings::new(spec.parameters, &values));
+    config.expect("it is in the registry").map(Some).map_err(|sentence| Problem::malformed(sentence).at(span))
 }
 
 /// The component that is written and a value for each of its parameters; `"none"` is none.

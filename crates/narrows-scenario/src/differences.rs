@@ -17,6 +17,7 @@ use narrows_core::units::{Bytes, Span};
 use serde_json::Value;
 
 use crate::controller::{describe_value, described};
+use crate::events;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_plan::{
     Connections, Graph, Link, LossOf, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope, Traffic,
@@ -119,6 +120,7 @@ fn follows(of_traffic: bool, said: &str, fact: &str) -> bool {
         ("switches", _) => of_links(&["edge", "fabric", "wan"], third),
         ("hosts", _) if third == "link" => of_links(&["edge", "host-link"], ""),
         ("hosts", _) if third.starts_with("link.") => of_links(&["edge", "host-link"], &third["link.".len()..]),
+        ("event", _) => of_links(&["host-link", "edge", "fabric", "wan"], "event"),
         ("servers" | "racks" | "pairs" | "hosts" | "k", _) => any(&["network"]),
         _ => false,
     }
@@ -213,6 +215,15 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
         tell("delay", &|link| Some(link.delay.to_string()));
         tell("stack", &|link| (link.stack > Span::ZERO).then(|| link.stack.to_string()));
         tell("loss", &|link| (link.loss > 0).then(|| format!("{}/2^32", link.loss)));
+        for (key, spec) in narrows_core::link::FUNCTIONS {
+            for (index, parameter) in spec.parameters.iter().enumerate() {
+                let of = |link: &Link| link.functions.iter().find(|it| it.spec().name == spec.name).copied();
+                tell(&format!("{}.{}.{}", key.name(), spec.name, parameter.name), &|link| {
+                    Some(describe_value(parameter, of(link)?.values()[index]))
+                });
+            }
+        }
+        tell("event", &|link| (!link.events.is_empty()).then(|| events::told(link)));
         tell("loss-of", &|link| (link.loss_of != LossOf::All).then(|| kebab(&link.loss_of)));
         for (parameter, of) in DCIB {
             tell(&format!("bridge.dcib.{parameter}"), &|link| link.bridge.as_ref().map(of));

@@ -31,7 +31,7 @@ pub(crate) struct Document<'i> {
 }
 
 /// Keys of the file that a path may begin with; any other beginning is looked up in the topology.
-const ROOTS: &[&str] = &["topology", "traffic", "run", "sample", "cc", "ecn"];
+const ROOTS: &[&str] = &["topology", "traffic", "event", "run", "sample", "cc", "ecn"];
 
 fn key<'i>(text: &str, span: &Range<usize>) -> Spanned<Cow<'i, str>> {
     Spanned::new(span.clone(), Cow::Owned(text.to_owned()))
@@ -129,11 +129,13 @@ impl<'i> Document<'i> {
         let Some(at) = segments.iter().position(|segment| *segment == "cc") else { return false };
         let Some(wanted) = segments.get(at + 1) else { return false };
         let mut place = &self.root;
+        let mut of = "";
         for segment in &segments[..=at] {
             let next = match place.get_ref() {
-                DeValue::Array(array) => element(array.iter(), segment).and_then(|index| array.get(index)),
+                DeValue::Array(array) => element(array.iter(), of, segment).and_then(|index| array.get(index)),
                 _ => child(place, segment),
             };
+            of = segment;
             match next {
                 Some(next) => place = next,
                 None => return true,
@@ -171,14 +173,15 @@ pub(crate) fn entries<'i>(value: &Value<'i>) -> Vec<(Path, Value<'i>)> {
     entries
 }
 
-/// Position of the element of an array that a segment names: by its `name`, or `traffic-3` for the third without one.
-fn element<'a, 'i: 'a>(items: impl Iterator<Item = &'a Value<'i>>, segment: &str) -> Option<usize> {
+/// Position of the element of an array that a segment names: by its `name`, or, of `traffic` for instance, `traffic-3` for the
+/// third without one.
+fn element<'a, 'i: 'a>(items: impl Iterator<Item = &'a Value<'i>>, of: &str, segment: &str) -> Option<usize> {
     let mut by_place = None;
     for (index, item) in items.enumerate() {
         match child(item, "name").map(Spanned::get_ref) {
             Some(DeValue::String(name)) if name == segment => return Some(index),
             Some(_) => {}
-            None if segment == format!("traffic-{}", index + 1) => by_place = Some(index),
+            None if segment == format!("{of}-{}", index + 1) => by_place = Some(index),
             None => {}
         }
     }
@@ -204,10 +207,11 @@ fn descend<'i>(
             *place.get_mut() = DeValue::Table(table);
         }
         if let DeValue::Array(array) = place.get_ref() {
-            let Some(index) = element(array.iter(), segment) else {
+            let of = depth.checked_sub(1).map_or("", |before| segments[before]);
+            let Some(index) = element(array.iter(), of, segment) else {
                 let name = |(index, item): (usize, &Value<'i>)| match child(item, "name").map(Spanned::get_ref) {
                     Some(DeValue::String(name)) => name.to_string(),
-                    _ => format!("traffic-{}", index + 1),
+                    _ => format!("{of}-{}", index + 1),
                 };
                 let known = array.iter().enumerate().map(name).collect();
                 return Err(Problem::unknown_path(&path.text, &what, segment, known).at(&path.span));

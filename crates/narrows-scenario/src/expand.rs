@@ -26,7 +26,7 @@ use crate::topology::Named;
 use crate::traffic::opened::Opened;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
-use crate::{Limits, Overrides, offered, select, stack, topology};
+use crate::{Limits, Overrides, events, offered, select, stack, topology};
 use narrows_plan::{Graph, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
 
 /// Most plans of one experiment: arms × combinations of the axes.
@@ -402,6 +402,7 @@ struct Labels {
 fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>) -> Judged<Plan> {
     let schedule = schedule(file)?;
     let (mut network, named) = topology::resolve(&file.topology)?;
+    events::place(&file.event, &mut network, &named)?;
     let mut sampling = sampling(&file.sample, &mut network, &named, &schedule)?;
     let host = file.topology.network().host();
     let profile = stack::resolve(host, Profile::LINUX_4_9)?;
@@ -470,7 +471,8 @@ fn size(plan: &Plan) -> u64 {
         Pattern::App(kind) => kind.rounds().pairs().len(),
     };
     let traffic: usize = plan.traffic.iter().map(|traffic| of_pattern(&traffic.pattern)).sum();
-    (plan.network.nodes.len() + plan.network.links.len() + traffic) as u64
+    let events: usize = plan.network.links.iter().map(|link| link.events.len()).sum();
+    (plan.network.nodes.len() + plan.network.links.len() + events + traffic) as u64
 }
 
 /// A size as people read it: whole megabytes, rounded up.

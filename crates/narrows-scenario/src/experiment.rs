@@ -7,6 +7,7 @@ use narrows_core::units::{Span, Time};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 
+pub mod event;
 pub mod host;
 pub mod located;
 pub mod network;
@@ -14,6 +15,7 @@ pub mod quantity;
 pub mod selector;
 pub mod traffic;
 
+use event::Event;
 use located::Located;
 use network::Sets;
 use quantity::{Quantity, inline_schema};
@@ -35,6 +37,9 @@ pub struct File {
     /// What is sent.
     #[serde(default)]
     pub traffic: Vec<Located<Traffic>>,
+    /// What changes at links during the run.
+    #[serde(default)]
+    pub event: Vec<Located<Event>>,
     /// The controller of all traffic that names none; each arm may name its own.
     pub cc: Option<Located<Controller>>,
     /// Classic ECN for controllers that do not need ECN.

@@ -3,6 +3,7 @@
 use narrows_core::cc::{self, EcnUse};
 use narrows_core::component::{Kind, Parameter, Spec};
 use narrows_core::edge;
+use narrows_core::link::{LOSSES, REORDERINGS};
 use narrows_core::queue::{aqm, congestion_point};
 use narrows_core::transport;
 use serde_json::{Value as Json, json};
@@ -14,7 +15,8 @@ use crate::traffic::sizes::BUILT_IN;
 /// A component of one of these kinds.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// `controller`, `aqm`, `congestion-point`, `edge`, `transport`, `topology`, `size-distribution`, `profile`.
+    /// `controller`, `aqm`, `congestion-point`, `edge`, `transport`, `loss`, `reordering`, `topology`, `size-distribution`,
+    /// `profile`.
     pub kind: &'static str,
     /// As experiments write it.
     pub name: &'static str,
@@ -63,6 +65,8 @@ pub fn components() -> Vec<Listed> {
         .chain(parts("congestion-point", congestion_point::SPECS))
         .chain(parts("edge", edge::SPECS))
         .chain(parts("transport", transport::SPECS))
+        .chain(parts("loss", LOSSES))
+        .chain(parts("reordering", REORDERINGS))
         .chain(topologies)
         .chain(sizes.map(plain("size-distribution")))
         .chain(PROFILES.iter().copied().map(plain("profile")))

@@ -12,6 +12,7 @@ use crate::route::Routes;
 use crate::traffic::transport::{full_packet, own_rate};
 use narrows_plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
 
+mod links;
 mod long;
 mod memory;
 
@@ -43,6 +44,10 @@ pub struct Summary {
     pub roles: Vec<RoleSummary>,
     /// The most loaded links, most loaded first: of flows at random by offered load, and where long-lived flows meet.
     pub bottlenecks: Vec<Bottleneck>,
+    /// Functions that lose or reorder packets on links, as sentences; with what they come to in the mean.
+    pub functions: Vec<String>,
+    /// Changes of links during the run, as sentences.
+    pub events: Vec<String>,
     /// Packets of data and acknowledgements, whole run.
     pub packets: f64,
     /// The same, each counted on every link it crosses.
@@ -310,6 +315,8 @@ impl Summary {
             traffic,
             roles: roles(graph, &offered),
             bottlenecks: bottlenecks(graph, &offered, &long),
+            functions: links::functions(graph),
+            events: links::events(graph),
             packets,
             packet_hops,
             work,

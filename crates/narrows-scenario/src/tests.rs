@@ -9,6 +9,7 @@ use super::*;
 mod answers;
 mod errors;
 mod experiments;
+mod links;
 mod sources;
 
 /// Controllers of these tests: names and parameters as in the papers, so that the tests do not move with the registry.

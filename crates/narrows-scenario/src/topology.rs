@@ -1,9 +1,12 @@
 //! Named topologies become graphs. One file each; all are made of the same three moves: a host, a switch, a link.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use narrows_core::component::{Kind, Parameter, Settings, Spec, Value};
 use narrows_core::edge;
+use narrows_core::link::bernoulli::Config as Bernoulli;
+use narrows_core::link::{Key, LOSSES, REORDERINGS};
 use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::congestion_point;
@@ -21,8 +24,11 @@ use crate::error::{Judged, Problem};
 use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::network::{self, LinkClass, Pool};
-use crate::experiment::quantity::{Quantity, Room};
-use narrows_plan::{CongestionPoint as Point, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope};
+use crate::experiment::quantity::{Fraction, Quantity, Room};
+use crate::experiment::selector::Loss;
+use narrows_plan::{
+    CongestionPoint as Point, FunctionConfig, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope,
+};
 
 mod bridge;
 mod dumbbell;
@@ -39,7 +45,9 @@ pub const MAX_HOSTS: u32 = 4_096;
 /// Most links, counting each direction.
 pub const MAX_LINKS: u64 = 1_048_576;
 /// Highest rate of a link.
-const MAX_RATE: Rate = Rate::from_gbps(100_000);
+pub(crate) const MAX_RATE: Rate = Rate::from_gbps(100_000);
+/// Longest delay of a link.
+pub(crate) const MAX_DELAY: Span = Span::from_secs(60);
 /// What a buffer must hold at least, bytes, whatever the MTU: one of Ethernet's full IP packets.
 const FULL_PACKET: u64 = 1_500;
 
@@ -55,6 +63,7 @@ pub(crate) fn resolve(topology: &Located<Topology>) -> Judged<(Graph, Named)> {
         .and_then(|()| check_points(&graph))
         .and_then(|()| bridge::check(&graph))
         .and_then(|()| flow_control::check(&graph))
+        .and_then(|()| check_functions(&graph))
         .map_err(|problem| problem.at(&topology.span))?;
     Ok((graph, named))
 }
@@ -207,7 +216,7 @@ impl LinkSpec {
         }
         if let Some(delay) = &class.delay {
             spec.link.delay = delay.value.0;
-            bounded("the delay of a link", delay, spec.link.delay, Span::from_secs(60))?;
+            bounded("the delay of a link", delay, spec.link.delay, MAX_DELAY)?;
         }
         if let Some(limit) = &class.limit {
             spec.link.limit = limit_of(limit)?;
@@ -233,10 +242,11 @@ impl LinkSpec {
             spec.flow_control = flow_control::resolve(flow_control)?;
         }
         if let Some(loss) = &class.loss {
-            if loss.0 >= 1.0 {
-                return Err(Problem::out_of_range("the loss of a link", loss.0, "0", "below 1").at(&loss.span));
-            }
-            spec.link.loss = u32::try_from(loss.scaled(32)).unwrap_or(u32::MAX);
+            spec.lose(loss)?;
+        }
+        if let Some(reorder) = &class.reorder {
+            let function = controller::link_function("reordering", REORDERINGS, &reorder.value.0, &reorder.span)?;
+            spec.set(Key::Reorder, function);
         }
         if let Some(loss_of) = class.loss_of {
             spec.link.loss_of = match loss_of {
@@ -253,6 +263,59 @@ impl LinkSpec {
     }
 }
 
+impl LinkSpec {
+    /// Has its wire lose packets as it is written, and in no other way.
+    fn lose(&mut self, written: &Located<Loss>) -> Judged<()> {
+        let function = match &written.value {
+            Loss::Share(share) => {
+                Some(FunctionConfig::Bernoulli(Bernoulli { loss: probability(share.0, &written.span)? }))
+            }
+            Loss::Function(of) => controller::link_function("loss function", LOSSES, of, &written.span)?,
+        };
+        match function {
+            // Independent losses have a place of their own in a plan.
+            Some(FunctionConfig::Bernoulli(Bernoulli { loss })) => {
+                self.set(Key::Loss, None);
+                self.link.loss = loss;
+            }
+            other => {
+                self.link.loss = 0;
+                self.set(Key::Loss, other);
+            }
+        }
+        Ok(())
+    }
+
+    /// Of functions with this key it has this one or none.
+    fn set(&mut self, key: Key, function: Option<FunctionConfig>) {
+        self.link.functions.retain(|function| function.key() != key);
+        self.link.functions.extend(function);
+        self.link.functions.sort_by_key(FunctionConfig::key);
+    }
+}
+
+/// A probability of loss, in units of 2⁻³².
+pub(crate) fn probability(share: f64, span: &Range<usize>) -> Judged<u32> {
+    if share >= 1.0 {
+        return Err(Problem::out_of_range("the loss of a link", share, "0", "below 1").at(span));
+    }
+    Ok(u32::try_from(Fraction(share).scaled(32)).unwrap_or(u32::MAX))
+}
+
+/// Refuses reordering where it cannot be.
+fn check_functions(graph: &Graph) -> Result<(), Problem> {
+    graph.excluded().map_or(Ok(()), |(link, obstacle)| Err(excluded(graph, link, obstacle)))
+}
+
+/// That a link has what goes with nothing else.
+pub(crate) fn excluded(graph: &Graph, link: usize, obstacle: &str) -> Problem {
+    let sentence = format!("`{}` changes or reorders packets, and {obstacle}", graph.links[link].name);
+    Problem::new(
+        sentence,
+        "events and `reorder` need a port with one queue, no flow control, no `bridge` and no notifications: take one away",
+    )
+}
+
 /// Refuses a pool where ports share none of their own.
 fn without_pool<'a>(class: &'a LinkClass, place: &'static str) -> Judged<&'a LinkClass> {
     match &class.pool {
@@ -266,7 +329,12 @@ fn edge_class(edge: &LinkClass) -> Judged<&LinkClass> {
     without_pool(edge, "in `edge`: it is the switch's, and stands in `fabric`")
 }
 
-fn bounded<T: PartialOrd + std::fmt::Display, W>(what: &str, at: &Located<W>, value: T, most: T) -> Judged<()> {
+pub(crate) fn bounded<T: PartialOrd + std::fmt::Display, W>(
+    what: &str,
+    at: &Located<W>,
+    value: T,
+    most: T,
+) -> Judged<()> {
     if value <= most {
         return Ok(());
     }
@@ -473,11 +541,12 @@ impl Builder {
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
         let Stack { tx, rx, jitter, .. } = self.stack;
         let Link { rate, delay, loss, loss_of, .. } = spec.link;
+        let functions = spec.link.functions.clone();
         let LinkSpec { counts_by_input, flow_control, .. } = *spec;
         let plain = LinkSpec::plain(rate, delay + tx);
         let mut own = LinkSpec { bridge: spec.bridge.clone(), counts_by_input, flow_control, ..plain };
         let limit = if counts_by_input { spec.link.limit } else { Limit::Unlimited };
-        own.link = Link { stack: tx, loss, loss_of, jitter, limit, ..own.link };
+        own.link = Link { stack: tx, loss, loss_of, functions, jitter, limit, ..own.link };
         self.link(host, switch, Role::Host, &own);
         let mut back = spec.clone();
         (back.link.delay, back.link.stack) = (delay + rx, rx);

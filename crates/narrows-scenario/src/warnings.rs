@@ -8,6 +8,7 @@ use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
 use crate::offered;
+use crate::outages;
 use crate::route::Routes;
 use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, SampledFlow, Traffic};
 
@@ -32,6 +33,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         said.extend(phases(plan, &routes));
         said.extend(late(plan));
         said.extend(unsampled(plan));
+        said.extend(outages::doubts(plan));
         for (text, help) in said {
             let place = *places.entry(text.clone()).or_insert(found.len());
             if place == found.len() {
@@ -119,7 +121,11 @@ fn phases(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
         let meets = |link: &usize| {
             let port = &graph.links[*link];
             let drops = port.limit != Limit::Unlimited || port.pooled;
-            let tail = port.role != Role::Host && drops && port.aqm.is_none() && port.rate == rate && port.loss == 0;
+            let tail = port.role != Role::Host
+                && drops
+                && port.aqm.is_none()
+                && port.rate == rate
+                && port.all_functions().is_empty();
             tail && carried[*link] > 1.5 && inputs[port.from as usize] > 1 && disturbed[*link] == 0.0
         };
         let found: Vec<&str> = (0..carried.len()).filter(meets).map(|link| graph.links[link].name.as_str()).collect();
@@ -194,7 +200,7 @@ fn far_beyond(number: u32, expected: f64) -> bool {
 }
 
 /// The first few names.
-fn listed(names: &[&str]) -> String {
+pub(crate) fn listed(names: &[&str]) -> String {
     const SHOWN: usize = 3;
     let quoted: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
     match names.len() {

@@ -19,6 +19,7 @@ SIMULATED_TIME: Final = "simulated time"
 """What a setting calls how long runs last, on the clock of the plan."""
 _MAX_TRAFFIC: Final = 6
 _MAX_NAMES: Final = 3
+_MAX_EVENTS: Final = 12
 _MAX_VALUES: Final = 4
 
 
@@ -27,6 +28,7 @@ def setting(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
     return (
         ("network", _each(summaries, _network)),
         *(("traffic", text) for text in _traffic(summaries)),
+        *(("on links", text) for text in _links(summaries)),
         ("offered load", _each(summaries, _load)),
     )
 
@@ -96,6 +98,12 @@ def _values(values: Iterable[float | None], text: Callable[[float], str]) -> str
     found = sorted({value for value in values if value is not None})
     told = list(dict.fromkeys(text(value) for value in (*found[:1], *found[-1:])))
     return (" or " if len(found) == len(told) else " to ").join(told)
+
+
+def _links(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What happens on links beside carrying packets, in any of the plans: each sentence once."""
+    told = list(dict.fromkeys(text for it in summaries for text in (*it["functions"], *it["events"])))
+    return [*told[:_MAX_EVENTS], *([f"and {len(told) - _MAX_EVENTS} more"] if len(told) > _MAX_EVENTS else [])]
 
 
 def _load(summary: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::located::Located;
 use super::quantity::{Fraction, Quantity, Room};
-use super::selector::{Anything, Aqm, CongestionPoint, EdgePair};
+use super::selector::{Anything, Aqm, CongestionPoint, EdgePair, Loss, Reordering};
 
 /// A class of links, and the ports that feed them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -32,10 +32,12 @@ pub struct LinkClass {
     pub buffering: Option<Buffering>,
     /// Whether and when a switch stops who sends to it; default: `"none"`.
     pub flow_control: Option<Located<FlowControl>>,
-    /// Share of packets lost on the wire, independently.
-    pub loss: Option<Located<Fraction>>,
+    /// Share of packets lost on the wire, independently; or a function that loses them.
+    pub loss: Option<Located<Loss>>,
     /// Which packets may be lost so; default: `"all"`.
     pub loss_of: Option<LossOf>,
+    /// What has packets overtake others on the wire; default: `"none"`.
+    pub reorder: Option<Located<Reordering>>,
     /// What the routers at its two ends do together; links between routers only.
     pub bridge: Option<Located<EdgePair>>,
 }

@@ -5,11 +5,12 @@ use std::fmt;
 use narrows_core::cc::SPECS;
 use narrows_core::component::{Kind, Parameter, Value};
 use narrows_core::edge;
+use narrows_core::link;
 use narrows_core::queue::{aqm, congestion_point};
 use narrows_core::transport;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::located::Located;
@@ -180,7 +181,53 @@ chosen! {
     CongestionPoint "a congestion point" "Nothing." congestion_point::SPECS;
     /// What the routers at both ends of a link do together.
     EdgePair "an edge function" "Nothing." edge::SPECS;
+    /// What delays some packets on a wire, so that others overtake them.
+    Reordering "a reordering" "Packets keep their order." link::REORDERINGS;
 }
+
+/// What loses packets on a wire: a share of them, or a function, by its name or as a table from it to parameters.
+#[derive(Clone, Debug)]
+pub enum Loss {
+    /// This share, independently.
+    Share(Fraction),
+    /// By a function.
+    Function(Controller),
+}
+
+impl<'de> Deserialize<'de> for Loss {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ShareOrFunction;
+        impl<'de> Visitor<'de> for ShareOrFunction {
+            type Value = Loss;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a share such as 0.001, or a table such as { gilbert-elliott = { p = 0.001, r = 0.2 } }")
+            }
+            fn visit_i64<E: Error>(self, share: i64) -> Result<Loss, E> {
+                Fraction::deserialize(share.into_deserializer()).map(Loss::Share)
+            }
+            fn visit_f64<E: Error>(self, share: f64) -> Result<Loss, E> {
+                Fraction::deserialize(share.into_deserializer()).map(Loss::Share)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Loss, E> {
+                if text.starts_with(|first: char| first.is_ascii_alphabetic()) {
+                    return choice(text.into_deserializer(), LOSS).map(Loss::Function);
+                }
+                Fraction::deserialize(text.into_deserializer()).map(Loss::Share)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loss, A::Error> {
+                choice(serde::de::value::MapAccessDeserializer::new(map), LOSS).map(Loss::Function)
+            }
+        }
+        deserializer.deserialize_any(ShareOrFunction)
+    }
+}
+
+const LOSS: &str = "a loss function";
+
+inline_schema!(Loss, "loss", |generator| {
+    let others = [Fraction::json_schema(generator), json_schema!({ "const": "none", "description": "No losses." })];
+    choices(others, link::LOSSES.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
+});
 
 /// One of these components: by its name where nothing must be said of it, or a table from its name to parameters.
 fn choices(

@@ -96,7 +96,7 @@ fn room(graph: &Graph, link: &Link) -> f64 {
         (Limit::Unlimited, Some(pool)) => packets_in(pool.size) / 2,
         (Limit::Unlimited, None) => 1_000,
     };
-    packets_in(link.rate.bytes_in(link.delay)).saturating_add(queued) as f64
+    packets_in(link.rate.bytes_in(link.greatest_delay())).saturating_add(queued) as f64
 }
 
 /// Samples of watched ports, and of the windows and the goodput of long-lived flows, whole run.

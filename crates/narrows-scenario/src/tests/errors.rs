@@ -520,3 +520,69 @@ fn packet_sizes() {
         ]) + &all_refused(&jumbo, &[(pool, small), (pool, "pool = { size = \"40KB\", alpha = 0.2 }")])
     );
 }
+
+#[test]
+fn link_functions() {
+    let wan = "wan = { limit = \"10000pkt\" }";
+    let with = |what: &str| format!("wan = {{ limit = \"10000pkt\", {what} }}");
+    insta::assert_snapshot!(all_said(&[
+        (wan, &with("loss = 1")),
+        (wan, &with("loss = -0.1")),
+        (wan, &with("loss = \"lots\"")),
+        (wan, &with("loss = { bernoulli = {} }")),
+        (wan, &with("loss = { gilbert-eliot = { p = 0.1, r = 0.2 } }")),
+        (wan, &with("loss = { gilbert-elliott = { p = 0.1 } }")),
+        (wan, &with("loss = { gilbert-elliott = { p = 0, r = 0.2 } }")),
+        (wan, &with("loss = { gilbert-elliott = { p = 0.1, r = 1.5 } }")),
+        (wan, &with("loss = { gilbert-elliott = { p = 0.1, r = 0.2, loss-good = 0.5, loss-bad = 0.1 } }")),
+        (wan, &with("reorder = { late = { share = 0.1 } }")),
+        (wan, &with("reorder = { late = { share = 0.1, delay = \"0s\" } }")),
+        (wan, &with("reorder = { late = { share = 0.1, delay = \"2ms\", delay-max = \"1ms\" } }")),
+        (wan, &with("reorder = { late = { share = 1.1, delay = \"2ms\" } }")),
+        (
+            wan,
+            &with(
+                "scheduler = { strict-priority = { classes = 2 } }, reorder = { late = { share = 0.1, delay = \"2ms\" } }"
+            )
+        ),
+        (wan, &with("bridge = \"dcib\", reorder = { late = { share = 0.1, delay = \"2ms\" } }")),
+    ]));
+}
+
+#[test]
+fn events() {
+    let run = "[run]";
+    let of = |what: &str| format!("[[event]]\nat = \"20ms\"\nlink = \"wan\"\n{what}\n[run]");
+    let two = |one: &str, other: &str| {
+        let event = |what: &str| format!("[[event]]\nlink = \"border-a->border-b\"\n{what}\n");
+        format!("{}{}[run]", event(one), event(other))
+    };
+    insta::assert_snapshot!(all_said(&[
+        (run, &of("")),
+        (run, &of("rate = \"1Gbps\"\ndelay = \"5ms\"")),
+        (run, &of("rate = \"0Gbps\"")),
+        (run, &of("rate = \"-1Gbps\"")),
+        (run, &of("rate = \"1000000Gbps\"")),
+        (run, &of("delay = \"61s\"")),
+        (run, &of("loss = 1")),
+        (run, &of("outage = \"0s\"")),
+        (run, &of("outage = \"2000000s\"")),
+        (run, &of("outage = \"99999999999999999999s\"")),
+        (run, &of("down = false")),
+        (run, &of("up = true")),
+        (run, &of("speed = \"1Gbps\"")),
+        (run, "[[event]]\nat = \"1ms\"\nlink = \"wam\"\ndown = true\n[run]"),
+        (run, "[[event]]\nlink = \"wan\"\ndown = true\n[run]"),
+        (run, "[[event]]\nat = \"1ms\"\ndown = true\n[run]"),
+        (run, &two("at = \"1ms\"\noutage = \"5ms\"", "at = \"5ms\"\noutage = \"5ms\"")),
+        (run, &two("at = \"1ms\"\ndown = true", "at = \"5ms\"\ndown = true")),
+        (run, &two("at = \"1ms\"\nrate = \"1Mbps\"", "at = \"1ms\"\nrate = \"2Mbps\"")),
+        (
+            "wan = { limit = \"10000pkt\" }",
+            &format!(
+                "wan = {{ limit = \"10000pkt\", bridge = \"dcib\" }}\n{}",
+                &of("down = true")[..of("down = true").len() - 5]
+            )
+        ),
+    ]));
+}
