@@ -21,7 +21,7 @@ COUNTED: Final = (
 """Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
 
 
-_PARTS: Final = ("ports", "series", "requests", "long", "answers", "bridges")
+_PARTS: Final = ("ports", "series", "requests", "long", "answers", "events", "bridges")
 """Of `Frames` beside the flows."""
 
 
@@ -55,6 +55,8 @@ class Frames:
     warm-up."""
     answers: pl.DataFrame = field(default_factory=_none)
     """Flows that answer a request, summed by `source` and `workload`: see `Results.answers`."""
+    events: pl.DataFrame = field(default_factory=_none)
+    """Changes of links at stated times."""
     bridges: pl.DataFrame = field(default_factory=_none)
     """Ends of bridges between routers."""
     mtu_of: Callable[[str], int] = ethernet

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from narrows import _native as _Native  # noqa: N812
 
-TableName = Literal["flows", "requests", "ports", "series", "bridges"]
+TableName = Literal["flows", "requests", "ports", "series", "events", "bridges"]
 
 _RUN_AGAIN: Final = "run the experiment again: a plan is of one version"
 

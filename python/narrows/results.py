@@ -253,6 +253,7 @@ class Results(Tabular):
             axes=self.axes,
             long=self.long,
             answers=self.answers,
+            events=self.events,
             bridges=self.bridges,
             mtu_of=self._mtu_of,
         )
@@ -310,6 +311,11 @@ class Results(Tabular):
     def ports(self) -> pl.DataFrame:
         """Ports of all runs."""
         return self.frames.ports
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """Changes of links at stated times, of all runs."""
+        return collected(self._parts("events"))
 
     @cached_property
     def bridges(self) -> pl.DataFrame:

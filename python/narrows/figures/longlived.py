@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
-from narrows.figures import style
+from narrows.figures import events, style
 from narrows.measures.longlived import GOODPUT
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
     )
     line = base.mark_line(strokeWidth=1.2).encode(opacity=style.visible(0.85))
     points = base.mark_point(filled=True, opacity=0).encode(tooltip=tooltip, size=style.visible(50, 0))
-    return _panels(data, frames, across, line, points, spacing=14)
+    told = pl.concat([data, events.marks(frames)], how="diagonal")
+    return _panels(told, frames, across, events.lines(), line, points, spacing=14)
 
 
 def one_of_each(frames: Frames) -> alt.FacetChart:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 import polars as pl
 
-from narrows.figures import style
+from narrows.figures import events, style
 from narrows.figures.distribution import curve, curves
 
 if TYPE_CHECKING:
@@ -59,10 +59,11 @@ def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
     )
     blocks = -(-len(frames.cases) // _MAX_ACROSS)
     across = -(-len(frames.cases) // blocks)
+    marks = events.marks(frames)
     return alt.vconcat(
         *(
             _row(
-                reduced.filter(pl.col("entity") == port), port, frames.cases, cases,
+                pl.concat([reduced.filter(pl.col("entity") == port), marks], how="diagonal"), port, frames.cases, cases,
                 first=not place, last=port == ports[-1],
             )
             for cases in (frames.cases[begin : begin + across] for begin in range(0, len(frames.cases), across))
@@ -93,7 +94,7 @@ def _row(
     points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
     header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4, labelExpr=style.lines_of(cases))
     return (
-        alt.layer(area, line, points)
+        alt.layer(events.lines(), area, line, points)
         .properties(width=width, height=76)
         .facet(column=alt.Column("case:N", sort=list(cases), header=header), data=style.rows(data), spacing=10)
         .properties(

@@ -59,6 +59,7 @@ def table(frames: Frames) -> Losses:
                 "dropped_limit_packets",
                 "dropped_pool_packets",
                 "dropped_aqm_packets",
+                "dropped_outage_packets",
                 "marked_packets",
                 "offered",
                 "sent_packets",
@@ -107,6 +108,7 @@ def _shade(row: dict[str, float] | None, column: str, top: float) -> Shade:
             ("port's limit", row["dropped_limit_packets"]),
             ("shared memory", row["dropped_pool_packets"]),
             ("AQM", row["dropped_aqm_packets"]),
+            ("outages", row["dropped_outage_packets"]),
         )
         why = ", ".join(f"{name} {wording.whole(packets)}" for name, packets in reasons if packets)
         details = f"{wording.whole(row['dropped_packets'])} of {wording.whole(row['offered'])} packets dropped"

@@ -9,6 +9,7 @@ mod dctcp;
 mod determinism;
 mod fairness;
 mod gemini;
+mod links;
 mod measure;
 mod newreno;
 #[path = "../plans/mod.rs"]
