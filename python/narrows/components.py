@@ -17,6 +17,8 @@ _HEADINGS = {
     "congestion-point": "Congestion points",
     "edge": "Edge functions",
     "transport": "Transports",
+    "loss": "Loss functions",
+    "reordering": "Reordering",
     "topology": "Topologies",
     "size-distribution": "Size distributions",
     "profile": "Host profiles",

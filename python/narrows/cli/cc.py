@@ -66,6 +66,8 @@ _PLACES = {
     "aqm": "aqm = {{ {} = {{ … }} }}",
     "congestion-point": "congestion-point = {{ {} = {{}} }}",
     "edge": "bridge = {{ {} = {{}} }}",
+    "loss": "loss = {{ {} = {{ … }} }}",
+    "reordering": "reorder = {{ {} = {{ … }} }}",
     "topology": "[topology.{}]",
     "size-distribution": 'size = {{ cdf = "{}" }}',
     "profile": 'host = {{ profile = "{}" }}',

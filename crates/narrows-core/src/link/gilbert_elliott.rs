@@ -103,6 +103,13 @@ impl GilbertElliott {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::float_arithmetic,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "statistics"
+)]
 mod tests {
     use super::*;
 

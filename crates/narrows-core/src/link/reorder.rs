@@ -75,6 +75,13 @@ impl Reorder {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::float_arithmetic,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "statistics"
+)]
 mod tests {
     use super::*;
 

@@ -149,7 +149,7 @@ impl<P: Payload> Ports<P> {
         for function in &mut wire.functions {
             match function.decide(exposed) {
                 Fate::Arrives => {}
-                Fate::Late(more) => extra = extra + more,
+                Fate::Late(more) => extra += more,
                 Fate::Lost => {
                     self.rules[link as usize].dropped[DropReason::Impairment as usize] += Packets::new(1);
                     return Crossed::Lost;
