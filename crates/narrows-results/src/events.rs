@@ -80,7 +80,7 @@ mod tests {
             at(4, Change::Rate(Rate::from_mbps(7))),
         ];
         let second = vec![at(1, Change::Delay(Span::from_us(3))), at(9, Change::Down)];
-        let graph = Graph { nodes: vec![], links: vec![link("a->b", first), link("b->a", second)] };
+        let graph = Graph { links: vec![link("a->b", first), link("b->a", second)], ..Graph::default() };
         let rows = EventRow::all(&graph);
         let told: Vec<_> = rows.iter().map(|row| (row.time_ns / 1_000_000, row.port, row.kind, row.value)).collect();
         assert_eq!(
