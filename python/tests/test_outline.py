@@ -9,7 +9,7 @@ def kind(name, *, size=None, rate=None, flows=1):
 
 def plan(*traffic, load=0.0):
     roles = [{"role": "wan", "mean_load": load, "max_load": load}]
-    return {"hosts": 2, "switches": 1, "links": 4, "traffic": traffic, "roles": roles}
+    return {"hosts": 2, "switches": 1, "links": 4, "traffic": traffic, "roles": roles, "functions": [], "events": []}
 
 
 def said(*plans):
