@@ -565,15 +565,16 @@ impl<P: Payload> Ports<P> {
         if !port.is_calm(size) | (port.kind == Kind::PooledFifo) {
             marked = self.ask_rules(now, link, size, packet.ecn_capable())?;
         }
-        let port = &mut self.ports[link as usize];
         let wire_bytes = wire_bytes(ip_bytes);
+        let mut port = &mut self.ports[link as usize];
         let start = ready.max(port.free_at);
         let departure = if port.exact {
             start + Span::from_ps(wire_bytes * u64::from(port.ps_per_byte))
         } else {
-            self.finish(now, link, start, wire_bytes, size)
+            let departure = self.finish(now, link, start, wire_bytes, size);
+            port = &mut self.ports[link as usize];
+            departure
         };
-        let port = &mut self.ports[link as usize];
         port.free_at = departure;
         port.held_bytes += size.get();
         port.held_packets += 1;
