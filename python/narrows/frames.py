@@ -59,7 +59,7 @@ class Frames:
     """Changes of links at stated times."""
     bridges: pl.DataFrame = field(default_factory=_none)
     """Ends of bridges between routers."""
-    mtu_of: Callable[[str], int] = ethernet
+    mtu_of: Callable[[str], int] = field(default_factory=lambda: ethernet)
     """The network's largest IP packet, bytes, by case."""
 
     @property
