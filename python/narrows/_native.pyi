@@ -12,7 +12,7 @@ class Cancelled(Exception):
     """Raised by `Run.join` after `Run.cancel`."""
 
 class Results:
-    def table(self, name: Literal["flows", "requests", "ports", "series", "bridges"]) -> _ArrowStream: ...
+    def table(self, name: Literal["flows", "requests", "ports", "series", "bridges", "ranks"]) -> _ArrowStream: ...
     def manifest(self) -> str:
         """JSON: version, sources, plan_hash, seed, threads, packet_hops, events, cpu_ns, wall_ns, hold_ns, …."""
 
@@ -46,6 +46,9 @@ def components() -> str:
 
 def tables() -> str:
     """JSON list: name, row, columns [{name, type, nullable, unit, description}]; types as polars calls them."""
+
+def program(name: str, given: list[tuple[str, str]]) -> str:
+    """The program of a generator, in GOAL."""
 
 def schema() -> str:
     """JSON Schema of experiment files."""

@@ -88,6 +88,10 @@ class Handle:
     def join(self) -> Results:
         """Waits for the results. Raises what `Batch.join` raises."""
         self.finish()
+        return self.results()
+
+    def results(self) -> Results:
+        """What has been recorded by `finish`."""
         assert self.entry is not None
         return Results(self.entry, self._store)
 

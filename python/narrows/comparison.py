@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", "request_timeouts")
 """Of flows without a size and of requests, where there are any."""
-MEASURES: Final = ("fct_small_mean", "fct_small_p99", "fct_large_mean", "fct_mean", *TRANSFERS, "loss_dc", "loss_wan")
+FLOWS: Final = ("fct_small_mean", "fct_small_p99", "fct_large_mean", "fct_mean")
+MEASURES: Final = ("execution_time", *FLOWS, *TRANSFERS, "loss_dc", "loss_wan")
 
 _NOT_SHOWN: Final = ("ratio", "common_seeds")
 """Fields of a row that a table has in other columns, or a notice tells."""

@@ -19,6 +19,7 @@ _HEADINGS = {
     "transport": "Transports",
     "loss": "Loss functions",
     "reordering": "Reordering",
+    "program": "Programs",
     "topology": "Topologies",
     "size-distribution": "Size distributions",
     "profile": "Host profiles",

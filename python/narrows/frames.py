@@ -21,7 +21,7 @@ COUNTED: Final = (
 """Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
 
 
-_PARTS: Final = ("ports", "series", "requests", "long", "answers", "events", "bridges")
+_PARTS: Final = ("ports", "series", "requests", "long", "answers", "events", "bridges", "ranks")
 """Of `Frames` beside the flows."""
 
 
@@ -61,6 +61,8 @@ class Frames:
     """Ends of bridges between routers."""
     mtu_of: Callable[[str], int] = field(default_factory=lambda: ethernet)
     """The network's largest IP packet, bytes, by case."""
+    ranks: pl.DataFrame = field(default_factory=_none)
+    """Ranks of programs."""
 
     @property
     def keys(self) -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from narrows import _native as _Native  # noqa: N812
 
-TableName = Literal["flows", "requests", "ports", "series", "events", "bridges"]
+TableName = Literal["flows", "requests", "ports", "series", "events", "bridges", "ranks"]
 
 _RUN_AGAIN: Final = "run the experiment again: a plan is of one version"
 
@@ -99,6 +99,15 @@ def controllers() -> list[dict[str, Any]]:
 def tables() -> list[dict[str, Any]]:
     """Every table of a run: name, row, columns."""
     return cast("list[dict[str, Any]]", json.loads(_module().tables()))
+
+
+def program(name: str, given: Mapping[str, str]) -> str:
+    """The program of a generator as text in GOAL; its parameters as an experiment writes them, without quotes.
+
+    Raises `BadInput` where there is no such generator, or a parameter is missing, unknown or out of its range.
+    """
+    with _converted("`narrows show program` lists the generators") as module:
+        return cast("str", module.program(name, list(given.items())))
 
 
 def schema() -> dict[str, Any]:

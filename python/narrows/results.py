@@ -19,6 +19,7 @@ from narrows.errors import BadInput, bad_input
 from narrows.experiment import labelled
 from narrows.frames import COUNTED, Frames, collected, ethernet
 from narrows.measures import longlived
+from narrows.measures.unfinished import late
 from narrows.runs import validity
 from narrows.runs.backends import program_of
 from narrows.tables import Tabular
@@ -105,7 +106,8 @@ class Results(Tabular):
             if len(counts) > 1
         ]
         changes = [changed(part, self._store) for part in parts]
-        told = (*self.entry.warnings, *mixed, repeated_seeds(self.repeated), self._unread(), self._stuck(), *changes)
+        notes = (self._unread(), self._stuck(), late(self.ranks))
+        told = (*self.entry.warnings, *mixed, repeated_seeds(self.repeated), *notes, *changes)
         return tuple(text for text in told if text)
 
     def _stuck(self) -> str:
@@ -256,6 +258,7 @@ class Results(Tabular):
             events=self.events,
             bridges=self.bridges,
             mtu_of=self._mtu_of,
+            ranks=self.ranks,
         )
 
     def _mtu_of(self, case: str) -> int:
@@ -321,6 +324,11 @@ class Results(Tabular):
     def bridges(self) -> pl.DataFrame:
         """Ends of the edge pairs of all runs."""
         return collected(self._parts("bridges"))
+
+    @cached_property
+    def ranks(self) -> pl.DataFrame:
+        """Ranks of the programs of all runs."""
+        return collected(self._parts("ranks"))
 
     @cached_property
     def requests(self) -> pl.DataFrame:

@@ -112,6 +112,7 @@ def test_answers_count_with_their_requests_alone():
         "ports": pl.LazyFrame({"node": ["h1", "h2", "h3", "h9"], "role": "host", "utilisation": [0.5, 0.1, 0.3, 0.9]}),
         "series": pl.LazyFrame({"value": [0.0]}),
         "bridges": pl.LazyFrame({"bridge": []}),
+        "ranks": pl.LazyFrame({"rank": []}),
     }  # fmt: skip
     plan = {"plan": {"traffic": [], "network": {"nodes": [], "links": []}}}
     results = Results(entry, SimpleNamespace(manifest=lambda *_: plan, scan=lambda plan, seed, table: tables[table]))

@@ -1,10 +1,10 @@
 //! When flows arrive: Poisson processes, processes with log-normal times, and the arithmetic that turns a load into one.
 
 use narrows_core::packet::Mtu;
-use narrows_core::rng::Stream;
+use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::units::{Rate, Span, Time};
 
-use super::sizes::unit;
+use super::sizes::{unit, unit_of};
 use crate::Transport;
 
 /// Application bytes over wire bytes of full packets: of 1500 bytes, 1448 of 1538, the Ethernet framing, preamble and gap
@@ -82,6 +82,12 @@ impl LogNormal {
         picoseconds(libm::exp(self.mu + self.sigma * normal(stream)))
     }
 
+    /// One time, of a small generator's first two numbers; none if the mean is none.
+    pub fn draw(&self, mut stream: SmallStream) -> Span {
+        let [radius, angle] = [(); 2].map(|()| unit_of(stream.next_u64()));
+        picoseconds(libm::exp(self.mu + self.sigma * normal_of(radius, angle)))
+    }
+
     /// The time from an arbitrary moment to the next arrival, of a process that has gone on for ever: a uniform part of an
     /// interval that is chosen by its length, whose logarithm has the mean mu + sigma². A process that began with a whole
     /// interval would offer too much at first, by (exp(sigma²) − 2) / 2 arrivals.
@@ -93,8 +99,12 @@ impl LogNormal {
 
 /// A normal number with mean 0 and deviation 1, from two uniform ones [Box and Muller 1958].
 fn normal(stream: &mut Stream) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(unit(stream)));
-    radius * libm::cos(2.0 * core::f64::consts::PI * unit(stream))
+    let radius = unit(stream);
+    normal_of(radius, unit(stream))
+}
+
+fn normal_of(radius: f64, angle: f64) -> f64 {
+    libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(2.0 * core::f64::consts::PI * angle)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturating")]

@@ -4,9 +4,10 @@
 //! that a change of the sizes does not move the arrivals. A pair is drawn anew, both ends, while they are equal: uniform
 //! over ordered pairs.
 
+use narrows_core::app::program::Stretch;
 use narrows_core::app::timed::Timed;
 use narrows_core::app::{App, Begins, Rounds, Run, Times};
-use narrows_core::rng::Stream;
+use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::units::{Bytes, Span, Time};
 
 use super::arrivals::{LogNormal, exponential, uniform};
@@ -41,7 +42,8 @@ impl Traffic {
             Pattern::App(kind) => {
                 let times = round_times(kind.rounds(), seed, &self.name, schedule);
                 let random = Stream::named(seed, &format!("jitter/{}", self.name)).next_u64();
-                kind.rounds().machine(Run { times, random, end: schedule.end, runs: &runs })
+                let stretch = stretch(kind.rounds().sigma(), seed, &self.name);
+                kind.rounds().machine(Run { times, random, stretch, end: schedule.end, runs: &runs })
             }
         }
     }
@@ -57,8 +59,10 @@ impl Traffic {
                 let times = round_times(app, seed, &self.name, schedule).map(|times| times.count() as u64);
                 let rounds = times.unwrap_or(app.repeats().into());
                 pairs.iter().for_each(|&pair| opens(app.opener(pair), rounds));
-                let flows = rounds * pairs.len() as u64;
-                if times.is_some() { Begins::Exactly(flows) } else { Begins::AtMost(flows) }
+                match times {
+                    Some(times) => Begins::Exactly(times * pairs.len() as u64),
+                    None => Begins::AtMost(app.numbers()),
+                }
             }
         }
     }
@@ -111,6 +115,18 @@ pub fn round_times<'a>(app: &dyn Rounds, seed: u64, name: &str, schedule: &Sched
         clock += exponential(mean, &mut arrivals);
         (clock < end).then_some(clock)
     })))
+}
+
+/// Computations whose times vary: by a log-normal factor of mean 1, which belongs to the computation's number, from the stream
+/// `compute/<name>`. `None` where they do not.
+fn stretch<'a>(sigma: u32, seed: u64, name: &str) -> Option<Stretch<'a>> {
+    let key = Stream::named(seed, &format!("compute/{name}")).next_u64();
+    let sigma = f64::from(sigma) / 65_536.0;
+    (sigma > 0.0).then(|| -> Stretch<'a> {
+        Box::new(move |operation, stated| {
+            LogNormal::new(stated, sigma).draw(SmallStream::new(mix(key ^ u64::from(operation))))
+        })
+    })
 }
 
 impl Open {

@@ -500,6 +500,15 @@ pub enum Connections {
         /// Established connections per pair at the start.
         pool: u32,
     },
+    /// One connection for each ordered pair of hosts, open at the start; its flows follow each other without a gap.
+    InOrder,
+}
+
+impl Connections {
+    /// Whether connections carry flow after flow.
+    pub const fn are_kept(self) -> bool {
+        matches!(self, Connections::Persistent { .. } | Connections::InOrder)
+    }
 }
 
 /// Who sends what, when.

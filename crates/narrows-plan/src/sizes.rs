@@ -6,9 +6,14 @@ use narrows_core::units::Bytes;
 use crate::SizeDistribution;
 
 /// A number uniform over the open interval from 0 to 1, with 53 bits.
-#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
 pub(crate) fn unit(stream: &mut Stream) -> f64 {
-    ((stream.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    unit_of(stream.next_u64())
+}
+
+/// The same of these bits.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+pub(crate) fn unit_of(bits: u64) -> f64 {
+    ((bits >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 
 impl SizeDistribution {

@@ -9,7 +9,7 @@ use narrows_scenario::differences::differences;
 use narrows_scenario::experiment::Seeds;
 use narrows_scenario::route::{NoPath, Routes};
 use narrows_scenario::summary::{LongFlow, Summary};
-use narrows_scenario::{Limits, Overrides, Warning, described, json_schema, load, may_draw, registry};
+use narrows_scenario::{Limits, Overrides, Warning, described, goal_text, json_schema, load, may_draw, registry};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -85,6 +85,15 @@ pub(crate) fn components() -> String {
 #[pyfunction]
 pub(crate) fn schema() -> String {
     json_schema().to_string()
+}
+
+/// The program of a generator, in GOAL; its parameters as text, by name.
+#[pyfunction]
+pub(crate) fn program(py: Python<'_>, name: &str, given: Vec<(String, String)>) -> PyResult<String> {
+    py.detach(|| goal_text(name, &given)).map_err(|problem| {
+        let help = problem.help().map_or(String::new(), |help| format!("\n  help: {help}"));
+        BadInput::new_err(format!("{problem}{help}"))
+    })
 }
 
 /// Seeds from a text, as `run.seeds` of an experiment file takes it; `None` if it names none.

@@ -22,6 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiments::build, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::components, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::schema, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::program, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::expand, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::seeds, module)?)?;
     module.add_function(wrap_pyfunction!(tables::tables, module)?)?;

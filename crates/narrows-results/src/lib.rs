@@ -17,4 +17,4 @@ mod rows;
 pub mod tables;
 
 pub use ideal::Ideal;
-pub use rows::{BridgeRow, EventRow, FlowRow, PortRow, Quantity, RequestRow, Results, SeriesRow};
+pub use rows::{BridgeRow, EventRow, FlowRow, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};

@@ -1,6 +1,7 @@
 //! Plain rows, in the order of the plan's identifiers, and the Arrow columns that they become. A column is declared
 //! here once: name, unit, description. `docs/reference/results.md` is made of it.
 
+use narrows_core::app::{App, Application, RankTimes};
 use narrows_core::edge::dcib::{Edge, Packet, ReceiveCounters, TransmitCounters};
 use narrows_core::units::Time;
 
@@ -246,6 +247,55 @@ row! {
     flows: u32, NONE, "Number of flows that met it; 0 in a live run.";
 }
 
+row! {
+    /// One rank of a program.
+    RankRow of ranks, |row, run|
+    {
+        /// Index of the plan's traffic entry.
+        traffic: u32;
+        /// The node that it runs on.
+        host: u32;
+    }
+    workload, NONE, "Name of the program: of its traffic entry." = run.entry(row.traffic).name.as_str();
+    controller, NONE, "Congestion controller of its messages." = run.entry(row.traffic).controller.name.as_str();
+    rank: u32, NONE, "Number of the rank in its program.";
+    node, NONE, "Node that it runs on." = run.node(row.host);
+    start_ns: u64, "ns", "Simulated time at which the program started.";
+    end_ns: Option<u64>, "ns", "Simulated time at which its last operation ended. Null if one had not ended by the end of arrivals (`end`).";
+    compute_ns: u64, "ns", "Time during which at least one of its processors computed.";
+    wait_ns: u64, "ns", "Time during which none did, until its end, or the end of arrivals if it did not end.";
+    operations: u32, NONE, "Operations of the rank: computations, sends and receives.";
+    operations_ended: u32, NONE, "Those of them that ended.";
+    finished, NONE, "Whether all ended." = row.end_ns.is_some();
+}
+
+impl RankRow {
+    /// What all programs among the applications of a plan have done, at a driver's hosts, in a run whose arrivals end at `end`.
+    pub fn of_programs(apps: &[App<'_>], end: Time) -> Vec<RankRow> {
+        let of = |(traffic, app): (u32, &App<'_>)| {
+            let row = move |times: RankTimes| RankRow {
+                traffic,
+                host: times.host,
+                rank: times.rank,
+                start_ns: times.start.as_ns(),
+                end_ns: times.end.map(Time::as_ns),
+                compute_ns: times.computed.as_ns(),
+                wait_ns: (times.end.unwrap_or(end.max(times.start)).since(times.start)).as_ns()
+                    - times.computed.as_ns(),
+                operations: times.operations,
+                operations_ended: times.ended,
+            };
+            app.rank_times().into_iter().map(row)
+        };
+        (0..).zip(apps).flat_map(of).collect()
+    }
+
+    /// Puts ranks into the order of results: program, then rank.
+    pub fn sort(ranks: &mut [RankRow]) {
+        ranks.sort_by_key(|row| (row.traffic, row.rank));
+    }
+}
+
 /// What a series measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
@@ -334,6 +384,8 @@ pub struct Results {
     pub events_at_links: Vec<EventRow>,
     /// By index of the link; none where there are no bridges.
     pub bridges: Vec<BridgeRow>,
+    /// By program, then rank; none where there are no programs.
+    pub ranks: Vec<RankRow>,
     /// Packets serialised out of a port, warm-up included.
     pub packet_hops: u64,
     /// Entries of the agenda handled.

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray
 use arrow_schema::{Field, Schema, SchemaRef};
 use narrows_plan::{Link, Plan, Traffic};
 
-use crate::{BridgeRow, EventRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
+use crate::{BridgeRow, EventRow, FlowRow, PortRow, RankRow, RequestRow, Results, SeriesRow};
 
 /// A table of a run's results.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Table {
 }
 
 /// The tables.
-pub const TABLES: [Table; 6] = [
+pub const TABLES: [Table; 7] = [
     Table { name: "flows", about: "One flow: a transfer of a known size, or one that lasts until it is stopped." },
     Table {
         name: "requests",
@@ -38,6 +38,10 @@ pub const TABLES: [Table; 6] = [
         name: "bridges",
         about: "One router of an edge pair (`bridge`), over the whole run; no row without edge pairs. A marked packet is a loss-eligible one. For each direction of traffic, the counters of its near edge (marked, repaired) are in the row of the link that it sends over; those of its far edge (received, held, holes) in the row of the reverse direction.",
     },
+    Table {
+        name: "ranks",
+        about: "One rank of a program (`program`); no row without programs. A program's execution time is from `start_ns` to the latest `end_ns` of its ranks.",
+    },
 ];
 
 /// The table of this name; `None` if there is none. A field's metadata are its `unit` and `description`.
@@ -50,6 +54,7 @@ pub fn table(name: &str, plan: &Plan, results: &Results) -> Option<RecordBatch> 
         "series" => SeriesRow::columns(&run),
         "events" => EventRow::columns(&run),
         "bridges" => BridgeRow::columns(&run),
+        "ranks" => RankRow::columns(&run),
         _ => return None,
     };
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
@@ -90,7 +95,11 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn traffic(&self, flow: &FlowRow) -> &'a Traffic {
-        &self.plan.traffic[flow.traffic as usize]
+        self.entry(flow.traffic)
+    }
+
+    pub(crate) fn entry(&self, traffic: u32) -> &'a Traffic {
+        &self.plan.traffic[traffic as usize]
     }
 
     pub(crate) fn entity(&self, sample: &SeriesRow) -> String {

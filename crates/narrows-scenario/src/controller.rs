@@ -76,12 +76,23 @@ pub(crate) fn chosen(
     if written.name == NONE {
         return Ok(None);
     }
+    component(what, specs, &[NONE], written, span).map(Some)
+}
+
+/// The component that is written and a value for each of its parameters; `others` may be written in its place.
+pub(crate) fn component(
+    what: &'static str,
+    specs: &'static [component::Spec],
+    others: &[&str],
+    written: &Controller,
+    span: &Range<usize>,
+) -> Judged<(&'static component::Spec, Vec<Value>)> {
     let Some(spec) = specs.iter().find(|spec| spec.name == written.name) else {
-        let known = [NONE].into_iter().chain(specs.iter().map(|spec| spec.name));
+        let known = others.iter().copied().chain(specs.iter().map(|spec| spec.name));
         let span = if written.name_span.is_empty() { span } else { &written.name_span };
         return Err(Problem::unknown_name(what, &written.name, known).at(span));
     };
-    Ok(Some((spec, values(spec.name, spec.parameters, written, span)?)))
+    Ok((spec, values(spec.name, spec.parameters, written, span)?))
 }
 
 /// One value for each parameter: what is written, or the default.
@@ -115,8 +126,18 @@ pub(crate) fn values(
 /// # Errors
 /// If there is no such parameter, or this is none of its values.
 pub fn parameter_value(spec: &'static Spec, name: &str, text: &str) -> Result<Value, Problem> {
-    let Some(parameter) = spec.parameters.iter().find(|parameter| parameter.name == name) else {
-        let known = spec.parameters.iter().map(|parameter| parameter.name);
+    parameter_of(spec.name, spec.parameters, name, text)
+}
+
+/// The same, of any component with these parameters.
+pub(crate) fn parameter_of(
+    of: &'static str,
+    parameters: &'static [Parameter],
+    name: &str,
+    text: &str,
+) -> Result<Value, Problem> {
+    let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) else {
+        let known = parameters.iter().map(|parameter| parameter.name);
         return Err(Problem::unknown_name("parameter", name, known));
     };
     let scalar = match (text.parse(), text.parse::<i64>(), text.parse::<f64>()) {
@@ -125,7 +146,7 @@ pub fn parameter_value(spec: &'static Spec, name: &str, text: &str) -> Result<Va
         (_, _, Ok(real)) if real.is_finite() => Scalar::Real(real),
         _ => Scalar::Text(text.to_owned()),
     };
-    value(spec.name, parameter, &Located { value: scalar, span: 0..0 }).map_err(|fault| fault.problem)
+    value(of, parameter, &Located { value: scalar, span: 0..0 }).map_err(|fault| fault.problem)
 }
 
 /// A value of the parameter's kind, and within its range.

@@ -172,6 +172,7 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
             Connections::Fresh => "fresh".to_owned(),
             Connections::FreshEstablished => "fresh-established".to_owned(),
             Connections::Persistent { pool } => format!("persistent, {pool} at the start"),
+            Connections::InOrder => "in-order".to_owned(),
         };
         facts.insert(format!("traffic.{}.connections", traffic.name), connections);
         if let Transport::Datagram(config) = traffic.transport {
@@ -416,6 +417,8 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
             let tell = |told: Fact| match told {
                 Fact::Text(text) => text,
                 Fact::Nodes(nodes) => format!("{} {}", nodes.len(), digest(&nodes)),
+                Fact::Long(count, text) => format!("{count} {}", digest(&text)),
+                Fact::Parameter(parameter, value) => describe_value(&parameter, value),
             };
             let facts = kind.rounds().facts().into_iter();
             facts.map(|(key, told)| fact(&format!("{}.{key}", kind.name()), tell(told))).collect()

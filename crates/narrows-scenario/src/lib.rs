@@ -45,6 +45,7 @@ pub use expand::MAX_PLANS;
 pub use experiment::json_schema;
 pub use offered::offered_load;
 pub use topology::{MAX_HOSTS, MAX_LINKS};
+pub use traffic::program::goal_text;
 pub use warnings::Warning;
 
 /// An experiment, expanded.

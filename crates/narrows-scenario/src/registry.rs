@@ -1,5 +1,6 @@
 //! Every component that an experiment chooses by name, for help, documents and schemas: what the registries say.
 
+use narrows_core::app::program::generate;
 use narrows_core::cc::{self, EcnUse};
 use narrows_core::component::{Kind, Parameter, Spec};
 use narrows_core::edge;
@@ -15,7 +16,7 @@ use crate::traffic::sizes::BUILT_IN;
 /// A component of one of these kinds.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// `controller`, `aqm`, `congestion-point`, `edge`, `transport`, `loss`, `reordering`, `topology`, `size-distribution`,
+    /// `controller`, `aqm`, `congestion-point`, `edge`, `transport`, `program`, `loss`, `reordering`, `topology`, `size-distribution`,
     /// `profile`.
     pub kind: &'static str,
     /// As experiments write it.
@@ -65,6 +66,7 @@ pub fn components() -> Vec<Listed> {
         .chain(parts("congestion-point", congestion_point::SPECS))
         .chain(parts("edge", edge::SPECS))
         .chain(parts("transport", transport::SPECS))
+        .chain(parts("program", generate::SPECS))
         .chain(parts("loss", LOSSES))
         .chain(parts("reordering", REORDERINGS))
         .chain(topologies)

@@ -180,7 +180,7 @@ impl Summary {
             let (flows, mean, rate, sizes);
             let (payload, wire) = full_packet(kind, graph.mtu);
             let with_acks = if kind.transport.is_tcp() { 1.0 + 1.0 / packets_per_ack(kind) } else { 1.0 };
-            let fresh = !matches!(kind.connections, Connections::Persistent { .. });
+            let fresh = !kind.connections.are_kept();
             let handshake = if kind.connections == Connections::Fresh { HANDSHAKE_PACKETS } else { 0.0 };
             match &kind.pattern {
                 Pattern::Open(open) => {
@@ -250,8 +250,9 @@ impl Summary {
                     let packets = flows * (size / payload).max(1.0);
                     let handshakes = if fresh { flows * handshake } else { 0.0 };
                     let all = packets * with_acks + handshakes;
+                    let different: BTreeSet<&(u32, u32)> = pairs.iter().collect();
+                    held.connections += different.len() as f64;
                     data.push(Exchange::new(Cow::Owned(Pairs::Listed(pairs)), all, kind, flows));
-                    held.connections += width;
                 }
             }
             held.flows += flows;
@@ -350,7 +351,7 @@ struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     fn new(pairs: Cow<'a, Pairs>, packets: f64, kind: &Traffic, flows: f64) -> Exchange<'a> {
-        let fresh = if matches!(kind.connections, Connections::Persistent { .. }) { 0.0 } else { flows };
+        let fresh = if kind.connections.are_kept() { 0.0 } else { flows };
         Exchange { pairs, packets, fresh }
     }
 }

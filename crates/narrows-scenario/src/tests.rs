@@ -10,6 +10,7 @@ mod answers;
 mod errors;
 mod experiments;
 mod links;
+mod programs;
 mod sources;
 
 /// Controllers of these tests: names and parameters as in the papers, so that the tests do not move with the registry.

@@ -199,7 +199,11 @@ fn flows(
     }
     if let Some(kinds) = app(name, written, scene)? {
         let keeps = kinds.iter().all(|(_, kind)| kind.rounds().keeps_connections());
-        let usual = if keeps { Connections::Persistent { pool: 1 } } else { Connections::Fresh };
+        let usual = match (keeps, &written.program) {
+            (_, Some(_)) => Connections::InOrder,
+            (true, None) => Connections::Persistent { pool: 1 },
+            (false, None) => Connections::Fresh,
+        };
         let connections = connections(written, usual)?;
         if let (false, Connections::Persistent { .. }, Some(said)) = (keeps, connections, &written.connections) {
             return Err(Problem::not_here("persistent", "in a traffic whose pairs are drawn").at(&said.span));
@@ -248,6 +252,10 @@ fn connections(written: &WrittenTraffic, default: Connections) -> Judged<Connect
     Ok(match said.value {
         Written::Fresh => Connections::Fresh,
         Written::FreshEstablished => Connections::FreshEstablished,
+        Written::InOrder if written.program.is_none() => {
+            return Err(Problem::not_here("in-order", "without `program`").at(&said.span));
+        }
+        Written::InOrder => Connections::InOrder,
         Written::Persistent(persistent) if persistent.pool > 1_000 => {
             return Err(Problem::too_many("connections of a pair", persistent.pool.into(), 1_000).at(&said.span));
         }

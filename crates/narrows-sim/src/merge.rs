@@ -9,7 +9,7 @@ use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
 use narrows_plan::Plan;
-use narrows_results::{BridgeRow, EventRow, FlowRow, PortRow, RequestRow, Results, SeriesRow};
+use narrows_results::{BridgeRow, EventRow, FlowRow, PortRow, RankRow, RequestRow, Results, SeriesRow};
 
 use crate::connections::opener;
 use crate::flows::{Flow, Flows, Names};
@@ -51,6 +51,8 @@ pub(crate) struct Notes {
     pub(crate) series: Vec<SeriesRow>,
     /// Of every bridge; what ends in another part has done nothing.
     pub(crate) bridges: Vec<BridgeRow>,
+    /// Of the part's own hosts.
+    pub(crate) ranks: Vec<RankRow>,
     pub(crate) packet_hops: u64,
     pub(crate) events: u64,
     pub(crate) ended: Time,
@@ -87,6 +89,8 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
         .flat_map(|(part, notes)| notes.bridges.iter().filter(move |bridge| own(bridge, part)).cloned())
         .collect();
     bridges.sort_by_key(|row| row.bridge);
+    let mut ranks: Vec<RankRow> = parts.iter().flat_map(|notes| &notes.ranks).cloned().collect();
+    RankRow::sort(&mut ranks);
     Results {
         flows,
         requests: queries,
@@ -94,6 +98,7 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
         series,
         events_at_links,
         bridges,
+        ranks,
         packet_hops,
         events,
         ended_ns: ended.as_ns(),

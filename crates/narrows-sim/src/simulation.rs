@@ -27,8 +27,8 @@ use narrows_core::transport::{Datagram, Endpoint, Machine, Transport};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered, Partition, Payload};
 use narrows_plan::flows::Name;
-use narrows_plan::{Connections as Mode, NodeKind, Pattern, Plan, Traffic};
-use narrows_results::{Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use narrows_plan::{Connections as Mode, Kind, NodeKind, Pattern, Plan, Traffic};
+use narrows_results::{Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};
 
 use choice::Choice;
 
@@ -85,7 +85,7 @@ pub(crate) fn survey(plan: &Plan, seed: u64) -> Result<Names, SimError> {
     let mut opened = vec![0_u64; graph.nodes.len()];
     let mut flows = Vec::with_capacity(plan.traffic.len());
     for traffic in &plan.traffic {
-        let fresh = u64::from(!matches!(traffic.connections, Mode::Persistent { .. }));
+        let fresh = u64::from(!traffic.connections.are_kept());
         let opens = |host: u32, connections: u64| opened[host as usize] += fresh * connections;
         flows.push(traffic.begins(seed, &plan.schedule, opens));
     }
@@ -153,6 +153,8 @@ pub struct Simulation<'a> {
     nics: BTreeMap<u32, Nic>,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
+    /// By connection of a program: bytes of its flows that are whole.
+    received: BTreeMap<u32, u64>,
     /// Flows whose senders are sampled, in the order of their starts.
     windows_of: Vec<u32>,
     /// Those whose goodput is, and what the last sample told of each.
@@ -254,6 +256,7 @@ impl<'a> Simulation<'a> {
             host_cache: BTreeMap::new(),
             nics: BTreeMap::new(),
             persistent: BTreeMap::new(),
+            received: BTreeMap::new(),
             windows_of: Vec::new(),
             goodput_of: Vec::new(),
             choice: Choice::of(plan, seed),
@@ -409,9 +412,15 @@ impl<'a> Simulation<'a> {
             return;
         }
         if end.receiving.is_none_or(|current| current.flow != number) {
+            // Of flows that follow each other, an earlier one may go on, or this one be whole and only sent again.
+            let waits = end.receiving.is_some() || flow.done < Time::NEVER;
+            if waits && self.is_of_program(slot) {
+                return;
+            }
             self.begin_receiving(slot, number);
             let name = self.flows[number].name;
-            if self.choice.has(name) && !self.begins_by_itself(name.traffic) {
+            let is_sampled = |of: &[(u32, u64)]| of.iter().any(|&(flow, _)| flow == number);
+            if self.choice.has(name) && !self.begins_by_itself(name.traffic) && !is_sampled(&self.goodput_of) {
                 self.goodput_of.push((number, 0));
             }
         }

@@ -1,6 +1,9 @@
 //! A run in parts is the run: the same rows for any partition and any number of threads.
 #![allow(missing_docs, reason = "tests")]
 
+#[allow(unreachable_pub, reason = "two tests use it")]
+mod random_program;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -185,6 +188,8 @@ fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
         None => pattern(dice, hosts),
     };
     let keeps = if let Pattern::App(kind) = &pattern { kind.rounds().keeps_connections() } else { true };
+    let is_program = matches!(pattern, Pattern::App(Kind::Program(_)));
+    let connections = if is_program && !dice.once_in(3) { Connections::InOrder } else { connections };
     Traffic {
         name: format!("t{index}"),
         controller: match datagrams {
@@ -220,7 +225,7 @@ fn unrequested(dice: &mut Dice, hosts: u32) -> Pattern {
 
 fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
     let request = dice.once_in(2).then_some(Bytes::new(300));
-    match dice.below(6) {
+    match dice.below(7) {
         0 => Pattern::Open(Open {
             mean_interarrival: Span::from_us(700),
             sigma: dice.once_in(2).then_some(1.5),
@@ -260,6 +265,13 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
                 mean_interarrival: Span::from_us(u64::from(dice.between(500, 8_000))),
                 start: Time::ZERO + Span::from_ms(u64::from(dice.below(10))),
             }))
+        }
+        6 => {
+            let ranks = dice.between(2, hosts);
+            let start = Time::ZERO + Span::from_ms(u64::from(dice.below(10)));
+            let sigma = dice.one_of(&[0, 20_000]);
+            let text = random_program::text(ranks, 30, |bound| dice.below(bound));
+            Pattern::App(Kind::Program(random_program::planned(&text, start, sigma)))
         }
         // Flows that begin and stop at round times, several at once.
         kind => {

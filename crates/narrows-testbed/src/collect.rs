@@ -10,7 +10,7 @@ use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::Network;
 use narrows_plan::flows::Name;
 use narrows_plan::{FlowStart, Plan};
-use narrows_results::{EventRow, FlowRow, Ideal, PortRow, Quantity, RequestRow, Results, SeriesRow};
+use narrows_results::{EventRow, FlowRow, Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};
 
 use crate::address;
 use crate::agent::{self, Notes};
@@ -46,6 +46,8 @@ pub(crate) fn collect(
         Some(SeriesRow::new(sample.at, *flow_numbers.get(&sample.flow)?, sample.quantity, sample.value))
     }));
     SeriesRow::sort(&mut series);
+    let mut ranks: Vec<RankRow> = notes.iter().flat_map(|notes| &notes.ranks).cloned().collect();
+    RankRow::sort(&mut ranks);
     Results {
         flows,
         requests,
@@ -53,6 +55,7 @@ pub(crate) fn collect(
         series,
         events_at_links: EventRow::all(&plan.network),
         bridges: Vec::new(),
+        ranks,
         packet_hops: observed.packet_hops,
         events: observed.packet_hops,
         ended_ns: ended.as_ns(),

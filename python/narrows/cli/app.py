@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from narrows.cli import bench, cc, check, compare, doctor, report, reproduce, run, show
+from narrows.cli import bench, cc, check, compare, doctor, program, report, reproduce, run, show
 from narrows.cli.exits import codes
 
 app = typer.Typer(
@@ -43,6 +43,7 @@ app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.command("show")(show.show)
 app.command("schema")(show.schema)
+app.command("program")(program.program)
 app.add_typer(cc.app, name="cc")
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)

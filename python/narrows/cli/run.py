@@ -15,6 +15,7 @@ from narrows.cli.exits import codes
 from narrows.cli.output import ERR, OUT, line
 from narrows.cli.progress import follow
 from narrows.errors import bad_input
+from narrows.measures.unfinished import late
 from narrows.runs import validity
 from narrows.runs.backends import Backend
 
@@ -143,6 +144,8 @@ def perform(
     follow(handle, label or handle.experiment.name)
     finished = handle.finish()
     wall_s = handle.progress().elapsed_s
+    if handle.experiment.has_program and (text := late(handle.results().ranks)):
+        ERR.print(f"warning: {text}", markup=False, soft_wrap=True)
     if json:
         _print_lines(handle, finished, wall_s)
     else:

@@ -100,6 +100,11 @@ class Experiment(Tabular):
         return (*self.warnings, same)
 
     @property
+    def has_program(self) -> bool:
+        """Whether ranks run: a `program` is among the traffic."""
+        return any("program" in entry["pattern"] for plan in self.plans for entry in plan.body["traffic"])
+
+    @property
     def heading(self) -> str:
         """Title, plans and seeds."""
         return f"{self.title}: {len(self.plans)} plans × seeds {seeds_text(self.seeds)}"

@@ -45,6 +45,7 @@ REQUESTS: Final = (
     Quantity("Requests, p99", "ms", "request_p99"),
     Quantity("Timeouts", "per 1000 requests", "request_timeouts"),
 )
+PROGRAM: Final = Quantity("Execution time", "ms, mean", "execution_time")
 LOSS: Final = Quantity("Dropped in DCN", "per 100 000", "loss_dc")
 WIRE: Final = Quantity("Lost on the WAN's wire", "per 100 000", "lost_on_wire", scale=1e5)
 WAN: Final = (
@@ -118,6 +119,7 @@ def columns(frames: Frames) -> tuple[Quantity, ...]:
     long, wan = longlived.present(frames), "wan" in frames.ports["role"]
     completion = bool(frames.flows["finished"].any()) or not (long or len(frames.requests))
     return (
+        *(() if frames.ranks.is_empty() else (PROGRAM,)),
         *(COMPLETION if completion else ()),
         *(LONG if long else ()),
         *(() if frames.requests.is_empty() else REQUESTS),
@@ -161,7 +163,7 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
 
 
 def cards(frames: Frames) -> list[Card]:
-    """The best scheme for small flows, large flows, all flows and requests, and how far the next one is.
+    """The best scheme for programs, small flows, large flows, all flows and requests, and how far the next one is.
 
     Where several backends stand side by side there are cards for each: a backend is no contender.
     """
@@ -169,6 +171,7 @@ def cards(frames: Frames) -> list[Card]:
         return []
     chosen = [quantity for quantity in columns(frames) if quantity in COMPLETION or quantity in REQUESTS]
     chosen = [quantity for quantity in chosen if quantity.title.endswith("mean")]
+    chosen = [*(() if frames.ranks.is_empty() else (PROGRAM,)), *chosen]
     found = values(frames, chosen)
     made = []
     for quantity, by_case in found.items():

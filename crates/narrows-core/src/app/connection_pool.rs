@@ -23,6 +23,13 @@ impl ConnectionPool {
         Some(idle.0)
     }
 
+    /// The first connection, in use from now on, whether it was idle or not: what it carries keeps its order.
+    pub fn take_first(&mut self) -> Option<u32> {
+        let first = self.connections.first_mut()?;
+        first.1 = true;
+        Some(first.0)
+    }
+
     /// A connection opened for a transfer that begins now.
     pub fn add(&mut self, connection: u32) {
         self.connections.push((connection, true));

@@ -13,11 +13,13 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::component::{Parameter, Value};
 use crate::units::{Bytes, Span, Time};
 
 pub mod all_to_all;
 pub mod connection_pool;
 pub mod incast;
+pub mod program;
 pub mod timed;
 pub mod two_tier;
 
@@ -77,6 +79,25 @@ pub struct Start {
     pub flow: FlowStart,
     /// The request that it answers, if any: then its destination asks for it. All flows of one begin one after the other.
     pub request: Option<Request>,
+}
+
+/// What a rank of a program has done: a row of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankTimes {
+    /// Its number in the program.
+    pub rank: u32,
+    /// The node that it is on.
+    pub host: u32,
+    /// When its program began.
+    pub start: Time,
+    /// When its last operation ended; `None` if one has not.
+    pub end: Option<Time>,
+    /// How long at least one of its processors computed.
+    pub computed: Span,
+    /// Its operations, and those that have ended.
+    pub operations: u32,
+    /// See above.
+    pub ended: u32,
 }
 
 /// How many flows an application begins in a run.
@@ -143,6 +164,11 @@ pub trait Application {
     fn peers(&self) -> &[u32] {
         &[]
     }
+
+    /// What the ranks of the driver's hosts have done, by rank; none unless it is a program.
+    fn rank_times(&self) -> Vec<RankTimes> {
+        Vec::new()
+    }
 }
 
 /// What a kind's machine is made for.
@@ -151,6 +177,8 @@ pub struct Run<'r, 'a> {
     pub times: Option<Times<'a>>,
     /// A random number of the application's own.
     pub random: u64,
+    /// How long each computation takes that is stated so; `None`: as stated.
+    pub stretch: Option<program::Stretch<'a>>,
     /// Nothing begins from here on.
     pub end: Time,
     /// Which hosts the driver runs.
@@ -167,6 +195,10 @@ pub enum Fact {
     Text(String),
     /// Nodes: their number, and a digest of which.
     Nodes(Vec<u32>),
+    /// A long text: how many of something it has, and a digest of it.
+    Long(u32, String),
+    /// A parameter and its value.
+    Parameter(Parameter, Value),
 }
 
 /// What a plan says of an application that goes in rounds, each of one flow over each of its pairs: what estimates, checks
@@ -186,9 +218,17 @@ pub trait Rounds {
     fn mean_interarrival(&self) -> Option<Span> {
         None
     }
+    /// Standard deviation of the logarithm of the factor by which the time of each computation varies, in units of 2⁻¹⁶.
+    fn sigma(&self) -> u32 {
+        0
+    }
+    /// How many numbers its flows may have in rounds that follow one another.
+    fn numbers(&self) -> u64 {
+        u64::from(self.repeats()) * self.pairs().len() as u64
+    }
     /// Whether anything of it follows the seed.
     fn draws(&self) -> bool {
-        self.mean_interarrival().is_some()
+        self.mean_interarrival().is_some() || self.sigma() > 0
     }
     /// Whether its flows may keep their connections: those of a pair begin in the order of their numbers.
     fn keeps_connections(&self) -> bool {
@@ -211,13 +251,15 @@ pub trait Rounds {
 macro_rules! applications {
     ($macro:ident) => {
         $macro! {
-            machines: timed::Timed, incast::ScatterGather, all_to_all::Exchange, two_tier::Queries;
+            machines: timed::Timed, incast::ScatterGather, all_to_all::Exchange, two_tier::Queries, program::Ranks;
             /// Scatter and gather.
             "incast": incast::Incast;
             /// Each host sends to each other host.
             "all-to-all": all_to_all::AllToAll;
             /// Scatter and gather in two tiers.
             "two-tier": two_tier::TwoTier;
+            /// Ranks that compute, send and wait.
+            "program": program::Program;
         }
     };
 }
@@ -280,6 +322,9 @@ macro_rules! registry {
             }
             fn peers(&self) -> &[u32] {
                 match self { $(App::$app(app) => app.peers(),)* }
+            }
+            fn rank_times(&self) -> Vec<RankTimes> {
+                match self { $(App::$app(app) => app.rank_times(),)* }
             }
         }
     };

@@ -276,7 +276,10 @@ mod tests {
     fn queries<'a>(plan: &'a TwoTier, times: &[u64], runs: &dyn Fn(u32) -> bool) -> Queries<'a> {
         let times: Vec<Time> = times.iter().map(|&ms| Time::ZERO + Span::from_ms(ms)).collect();
         let times: Times<'_> = Box::new(times.into_iter());
-        Queries::new(plan, Run { times: Some(times), random: 7, end: Time::ZERO + Span::from_secs(1), runs })
+        Queries::new(
+            plan,
+            Run { times: Some(times), random: 7, stretch: None, end: Time::ZERO + Span::from_secs(1), runs },
+        )
     }
 
     #[test]

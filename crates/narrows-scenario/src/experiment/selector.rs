@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use narrows_core::app::program::generate;
 use narrows_core::cc::SPECS;
 use narrows_core::component::{Kind, Parameter, Value};
 use narrows_core::edge;
@@ -156,7 +157,7 @@ impl<'de> Deserialize<'de> for Controller {
 }
 
 macro_rules! chosen {
-    ($($(#[$doc:meta])* $name:ident $kind:literal $none:literal $specs:path;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $kind:literal $($none:literal)? $specs:path;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub struct $name(pub Controller);
@@ -168,8 +169,8 @@ macro_rules! chosen {
         }
 
         inline_schema!($name, $kind, |generator| {
-            let none = json_schema!({ "const": "none", "description": $none });
-            choices([none], $specs.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
+            let none = [$(json_schema!({ "const": "none", "description": $none }))?];
+            choices(none, $specs.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
         });
     )*};
 }
@@ -183,6 +184,8 @@ chosen! {
     EdgePair "an edge function" "Nothing." edge::SPECS;
     /// What delays some packets on a wire, so that others overtake them.
     Reordering "a reordering" "Packets keep their order." link::REORDERINGS;
+    /// What writes a program: its name, or a table from its name to parameters.
+    Program "a program" generate::SPECS;
 }
 
 /// What loses packets on a wire: a share of them, or a function, by its name or as a table from it to parameters.

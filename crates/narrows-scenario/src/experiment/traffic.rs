@@ -30,7 +30,7 @@ macro_rules! entry {
             pub service_class: Option<Located<u8>>,
             /// `"tcp"`, or `{ datagram = { rate = "5Gbps" } }`, or a share of the host's link, `"50 %"`; default: `"tcp"`.
             pub transport: Option<Located<Transport>>,
-            /// `"fresh"`, `"fresh-established"` or `{ persistent = { pool = 5 } }`.
+            /// `"fresh"`, `"fresh-established"`, `{ persistent = { pool = 5 } }`, or of a `program` `"in-order"`.
             pub connections: Option<Located<Connections>>,
             /// Who sends to whom, by where they stand.
             pub between: Option<Located<Between>>,
@@ -83,6 +83,8 @@ pub enum Connections {
     FreshEstablished,
     /// Idle connections are used again.
     Persistent(Persistent),
+    /// One connection for each ordered pair, whose flows follow each other without a gap; with `program` only.
+    InOrder,
 }
 
 /// How many connections a pair begins with.

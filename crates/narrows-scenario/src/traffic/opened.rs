@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use narrows_core::app::Rounds;
 use narrows_core::units::Time;
 
 use crate::error::{Judged, Problem};
@@ -43,6 +42,7 @@ impl<'a> Opened<'a> {
         let pool = match kind.connections {
             Connections::Fresh | Connections::FreshEstablished => None,
             Connections::Persistent { pool } => Some(f64::from(pool)),
+            Connections::InOrder => Some(1.0),
         };
         match &kind.pattern {
             Pattern::Open(open) => {
@@ -71,13 +71,15 @@ impl<'a> Opened<'a> {
                 pairs.into_iter().for_each(|(opener, _)| self.count[opener as usize] += pool.unwrap_or(1.0));
             }
             Pattern::App(kind) => {
-                self.add_pairs(kind.rounds(), pool.unwrap_or_else(|| rounds(kind.rounds(), end)));
+                let app = kind.rounds();
+                let mut pairs = app.pairs();
+                if pool.is_some() {
+                    pairs.sort_unstable();
+                    pairs.dedup();
+                }
+                let each = pool.unwrap_or_else(|| rounds(app, end));
+                pairs.into_iter().for_each(|pair| self.count[app.opener(pair) as usize] += each);
             }
         }
-    }
-
-    /// So many connections for each pair of an application.
-    fn add_pairs(&mut self, app: &dyn Rounds, each: f64) {
-        app.pairs().into_iter().for_each(|pair| self.count[app.opener(pair) as usize] += each);
     }
 }

@@ -177,7 +177,8 @@ impl Simulation<'_> {
         let end = self.connections.end(slot);
         match end.receiving {
             Some(current) if current.flow == number => {
-                end.endpoint.tallies().delivered_bytes - current.base.delivered_bytes
+                let delivered = end.endpoint.tallies().delivered_bytes - current.base.delivered_bytes;
+                delivered.min(flow.size.map_or(u64::MAX, Bytes::get))
             }
             _ => flow.delivered,
         }
@@ -218,6 +219,7 @@ impl Simulation<'_> {
         let now = self.now;
         self.note_living();
         let ports = self.ports.take().unwrap_or_else(|| self.port_rows(now));
+        let ranks = RankRow::of_programs(&self.apps, self.plan.schedule.end);
         // Every packet of the drain is accounted for as well.
         self.network.finish(now);
         let paths = self.paths();
@@ -229,6 +231,7 @@ impl Simulation<'_> {
             ports,
             series: self.series,
             bridges: self.bridges.rows(),
+            ranks,
             packet_hops: self.network.packet_hops(),
             events: self.network.events(),
             ended: now,

@@ -126,9 +126,14 @@ impl Simulation<'_> {
     pub(super) fn begin_receiving(&mut self, slot: u32, flow: u32) {
         self.note_received(slot);
         let tag = self.names.tag(self.flows[flow].name);
-        let base = self.tallies(slot);
+        let is_of_program = self.is_of_program(slot);
+        let mut base = self.tallies(slot);
         let end = self.connections.end(slot);
         end.latest = tag.0 - 1;
+        if is_of_program {
+            // Bytes of the next one may be there already.
+            base.delivered_bytes = self.received.get(&end.connection).copied().unwrap_or(0);
+        }
         end.receiving = Some(Current { flow, base });
     }
 
@@ -149,7 +154,8 @@ impl Simulation<'_> {
                 slot
             }
             Mode::FreshEstablished => self.open(traffic, opener, peer, true),
-            Mode::Persistent { pool } => {
+            Mode::Persistent { .. } | Mode::InOrder => {
+                let pool = if let Mode::Persistent { pool } = mode { pool } else { 1 };
                 let key = (traffic, opener, peer);
                 if !self.persistent.contains_key(&key) {
                     let open = |_| {
@@ -159,7 +165,9 @@ impl Simulation<'_> {
                     let connections: Vec<u32> = (0..pool).map(open).collect();
                     self.persistent.insert(key, ConnectionPool::of_idle(connections));
                 }
-                if let Some(connection) = self.connection_pool(key).take() {
+                let pool = self.connection_pool(key);
+                let connection = if mode == Mode::InOrder { pool.take_first() } else { pool.take() };
+                if let Some(connection) = connection {
                     return self.connections.slot(connection, Side::Opener).expect("persistent ends live on");
                 }
                 let slot = self.open(traffic, opener, peer, false);
@@ -247,9 +255,20 @@ impl Simulation<'_> {
     pub(super) fn finish_receiving(&mut self, now: Time, slot: u32, number: u32) {
         self.unfinished -= 1;
         self.flows[number].done = now;
+        let is_of_program = self.is_of_program(slot);
+        if is_of_program && self.connections.end(slot).receiving.is_none_or(|current| current.flow != number) {
+            self.begin_receiving(slot, number);
+        }
         self.note_received(slot);
         let end = self.connections.end(slot);
         end.receiving = None;
+        if is_of_program {
+            let flow = &mut self.flows[number];
+            flow.first_byte = flow.first_byte.min(now);
+            *self.received.entry(end.connection).or_default() += flow.size.map_or(0, Bytes::get);
+            // The next one may have any tag.
+            end.latest = 0;
+        }
         if end.side() == Side::Opener {
             self.release(now, slot);
         } else if self.one_flow_only(slot) {
@@ -297,7 +316,8 @@ impl Simulation<'_> {
         let Some(current) = &mut end.receiving else { return };
         let flow = &mut self.flows[current.flow];
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
-        flow.delivered = tallies.delivered_bytes - current.base.delivered_bytes;
+        let delivered = tallies.delivered_bytes - current.base.delivered_bytes;
+        flow.delivered = delivered.min(flow.size.map_or(u64::MAX, Bytes::get));
         current.note_waits(flow, &end.endpoint, &tallies);
     }
 
@@ -337,7 +357,14 @@ impl Simulation<'_> {
 
     pub(super) fn one_flow_only(&mut self, slot: u32) -> bool {
         let traffic = self.connections.end(slot).place.traffic;
-        !matches!(self.plan.traffic[traffic as usize].connections, Mode::Persistent { .. })
+        !self.plan.traffic[traffic as usize].connections.are_kept()
+    }
+
+    /// Whether the connection carries messages of a program, which may follow each other without a gap, and in any order of
+    /// their tags.
+    pub(super) fn is_of_program(&mut self, slot: u32) -> bool {
+        let traffic = &self.plan.traffic[self.connections.end(slot).place.traffic as usize];
+        traffic.connections.are_kept() && matches!(traffic.pattern, Pattern::App(Kind::Program(_)))
     }
 
     /// The opener is done with its connection: it closes, or waits for the next flow.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::app::{Application, FlowStart, Request, Start};
 use narrows_core::units::Time;
 use narrows_plan::Connections as Mode;
@@ -57,6 +58,10 @@ impl<'a> Agent<'a> {
         };
         self.notes.flows.entry(name).or_default().opened = Some(opened);
         let connection = self.connections.get_mut(&id).expect("it is there");
+        if connection.queued.is_some() || connection.writing.is_some() {
+            connection.behind.push_back(name);
+            return Ok(());
+        }
         connection.queued = Some(name);
         if connection.connected {
             self.send_first(id);
@@ -72,6 +77,18 @@ impl<'a> Agent<'a> {
                 Some(id) => Ok(id),
                 None => self.open(name.traffic, peer),
             },
+            Mode::InOrder => {
+                let key = (name.traffic, peer);
+                match self.persistent.entry(key).or_default().take_first() {
+                    Some(id) if self.connections.contains_key(&id) => Ok(id),
+                    // It failed: what it carried is lost, and the run does not count.
+                    _ => {
+                        let id = self.open(name.traffic, peer)?;
+                        self.persistent.insert(key, ConnectionPool::of_idle([id]));
+                        Ok(id)
+                    }
+                }
+            }
             Mode::Persistent { .. } => {
                 self.release_drained();
                 let key = (name.traffic, peer);
@@ -89,7 +106,7 @@ impl<'a> Agent<'a> {
     }
 
     pub(super) fn one_flow_only(&self, traffic: u32) -> bool {
-        !matches!(self.run.plan.traffic[traffic as usize].connections, Mode::Persistent { .. })
+        !self.run.plan.traffic[traffic as usize].connections.are_kept()
     }
 
     /// Persistent connections whose last message is acknowledged may be used again.

@@ -1,5 +1,6 @@
 //! The host's connections: opened ahead or when a flow asks, accepted, served, and closed.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
@@ -30,7 +31,12 @@ impl<'a> Agent<'a> {
             pairs.extend(app.peers().iter().map(|&peer| (traffic, peer)));
         }
         for (traffic, peer) in pairs {
-            if let Mode::Persistent { pool } = self.run.plan.traffic[traffic as usize].connections {
+            let pool = match self.run.plan.traffic[traffic as usize].connections {
+                Mode::Persistent { pool } => pool,
+                Mode::InOrder => 1,
+                Mode::Fresh | Mode::FreshEstablished => continue,
+            };
+            {
                 let mut connections = Vec::new();
                 for _ in 0..pool {
                     connections.push(self.open(traffic, peer)?);
@@ -98,6 +104,7 @@ impl<'a> Agent<'a> {
             number,
             connected: false,
             queued: None,
+            behind: VecDeque::new(),
             reading: Reading::Nothing,
             writing: None,
             sending: None,

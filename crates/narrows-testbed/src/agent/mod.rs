@@ -18,7 +18,7 @@ mod socket;
 mod transfer;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -31,6 +31,7 @@ use narrows_core::app::connection_pool::ConnectionPool;
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_plan::flows::Name;
 use narrows_plan::{Connections as Mode, NodeKind, Plan};
+use narrows_results::RankRow;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::{self, Errno};
 
@@ -156,6 +157,8 @@ struct Connection {
     connected: bool,
     /// The flow that waits for the connection.
     queued: Option<Name>,
+    /// Flows that follow the one at hand.
+    behind: VecDeque<Name>,
     reading: Reading,
     writing: Option<Writing>,
     sending: Option<Sending>,
@@ -368,6 +371,7 @@ impl<'a> Agent<'a> {
             socket::abort(&self.connections[&id].socket);
         }
         self.notes.dropped_by_device = dropped_by_device();
+        self.notes.ranks = RankRow::of_programs(&self.flows.apps, self.run.plan.schedule.end);
         self.notes
     }
 }

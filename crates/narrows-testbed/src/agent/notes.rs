@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use narrows_core::units::{Span, Time};
 use narrows_plan::flows::Name;
-use narrows_results::Quantity;
+use narrows_results::{Quantity, RankRow};
 
 use crate::lateness::Histogram;
 
@@ -119,6 +119,8 @@ pub struct Notes {
     pub queries: Vec<Query>,
     /// By time.
     pub samples: Vec<Sample>,
+    /// Of programs, by program.
+    pub ranks: Vec<RankRow>,
     /// How late the agent did what was due.
     pub lateness: Histogram,
     /// How often a connection had sent all that it was given before the agent came to give it more: its flow was held up by the

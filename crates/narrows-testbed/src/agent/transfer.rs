@@ -108,6 +108,13 @@ impl<'a> Agent<'a> {
         if let Some(name) = whole {
             self.taken(name);
         }
+        if let Some(connection) = self.connections.get_mut(&id)
+            && connection.writing.is_none()
+            && let Some(next) = connection.behind.pop_front()
+        {
+            connection.queued = Some(next);
+            self.send_first(id);
+        }
     }
 
     /// The kernel has taken a message whole: a flow of this host, or a request.

@@ -1,6 +1,8 @@
 //! The same plans in the simulator and on this kernel: the same flows, and completion times that agree.
 
 use narrows_core::app::all_to_all::AllToAll;
+use narrows_core::app::program::{Program, generate};
+use narrows_core::component::Value;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_plan::{
@@ -207,6 +209,36 @@ fn a_host_of_an_exchange_waits_for_what_it_receives() {
             assert!((step..30).all(|sent| begun[sent] >= received[sent / step * step - 1]), "{begun:?} {received:?}");
         }
     }
+}
+
+#[test]
+fn a_program_computes_sends_and_waits_on_this_kernel_too() {
+    let Some(_turn) = machine("a program on this kernel") else { return };
+    let values =
+        vec![Value::Count(4), Value::Bytes(Bytes::new(1_000_000)), Value::Count(5), Value::Span(Span::from_ms(10))];
+    let schedule = generate::schedule("ring-all-reduce", &values).expect("values that go together");
+    let program = Program::new(schedule, None, vec![0, 1, 2, 3], at(50), 0);
+    let messages = program.schedule().messages().count();
+    let mut graph = four_hosts();
+    graph.links.iter_mut().for_each(|link| link.rate = Rate::from_mbps(100));
+    let pattern = Pattern::App(Kind::Program(program));
+    let plan = plan(graph, 4_000, vec![traffic("ring", false, Connections::InOrder, pattern)]);
+    let live = narrows_testbed::run(&plan, 1, &Options::default(), None, &mut |_| true).expect("a live run");
+    let simulated = simulated(&plan);
+    assert_eq!(live.record.failed, 0);
+    assert_eq!((live.results.flows.len(), simulated.flows.len()), (messages, messages));
+    // One connection of each rank to the next.
+    let mut connections: Vec<u32> = live.results.flows.iter().map(|row| row.connection).collect();
+    connections.sort_unstable();
+    connections.dedup();
+    assert_eq!(connections.len(), 4);
+    let end = |results: &Results| results.ranks.iter().map(|row| row.end_ns.expect("it ended")).max().expect("ranks");
+    eprintln!("five all-reduces end at {} us, simulated {} us", end(&live.results) / 1_000, end(&simulated) / 1_000);
+    for (one, other) in live.results.ranks.iter().zip(&simulated.ranks) {
+        assert_eq!((one.rank, one.compute_ns, one.operations_ended), (other.rank, 50_000_000, other.operations));
+    }
+    let (live, simulated) = (end(&live.results) as f64, end(&simulated) as f64);
+    assert!((0.9..1.5).contains(&(live / simulated)), "{live} {simulated}");
 }
 
 #[test]
