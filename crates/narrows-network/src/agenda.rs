@@ -62,6 +62,7 @@ impl Entity {
     /// that no other timer uses at the same time; it may pass on to another timer after [`disarm`], or once it is due.
     ///
     /// [`disarm`]: crate::Network::disarm
+    #[inline(always)]
     pub const fn timer(id: u64, slot: u32) -> Entity {
         Entity::new(Class::Timer, id, slot)
     }
@@ -179,7 +180,7 @@ impl Agenda {
     }
 
     /// Makes `entity` due at `at` and at no other time.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm(&mut self, entity: Entity, at: Time) {
         let slot = self.slots(entity).of(entity);
         if slot.entity != entity {

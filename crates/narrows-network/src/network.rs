@@ -466,7 +466,7 @@ impl<P: Payload> Network<P> {
 
     /// Makes `entity` due at `at`, and only then: an earlier appointment of it is forgotten. Moving an appointment to a
     /// later time costs next to nothing.
-    #[inline]
+    #[inline(always)]
     pub fn arm(&mut self, entity: Entity, at: Time) {
         self.agenda.arm(entity, at);
     }

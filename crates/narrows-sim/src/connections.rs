@@ -142,6 +142,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// A data packet was accepted by the host's port and will leave it at `departure`.
+    #[inline(always)]
     pub(crate) fn push(&mut self, departure: Time, ip_bytes: u32) {
         self.packets.push_back((departure, ip_bytes));
         self.bytes += ip_bytes;

@@ -359,7 +359,8 @@ impl<'a> Simulation<'a> {
         if packet.is_special() && self.handle_special(now, host, packet) {
             return;
         }
-        let segment = packet.unpack(&mut self.pool);
+        let mut segment = Segment::default();
+        packet.unpack_into(&mut segment, &mut self.pool);
         let side = Side::on(host, connection);
         let slot = match self.connections.slot(connection, side) {
             Some(slot) => slot,

@@ -381,6 +381,7 @@ impl Endpoint {
 
     /// The earliest timer but pacing's; [`Time::NEVER`] for none. Retransmission, delayed acknowledgement, receive
     /// offload and handshake share it: they are far away, or rare.
+    #[inline(always)]
     pub fn deadline(&self, stack: &Stack) -> Time {
         let sender = self.sender.deadline();
         sender.min(self.receiver.deadline()).min(self.offload.deadline(stack)).min(self.handshake_timer)
