@@ -52,6 +52,7 @@ pub enum Class {
 }
 
 impl Entity {
+    #[inline(always)]
     const fn new(class: Class, id: u64, slot: u32) -> Entity {
         assert!(id >> ID_BITS == 0, "identifiers are below 2³⁶");
         assert!(slot >> SLOT_BITS == 0, "slots are below 2²⁴");
@@ -256,7 +257,7 @@ impl Agenda {
 
 impl Slots {
     /// The slot of `entity`, whoever used it last.
-    #[inline]
+    #[inline(always)]
     fn of(&mut self, entity: Entity) -> &mut Appointment {
         let slot = entity.slot() as usize;
         if slot >= self.0.len() {
