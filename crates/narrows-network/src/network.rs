@@ -146,7 +146,11 @@ pub struct Network<P> {
     routes: Routes,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
-    before_arrivals: BeforeArrivals,
+    /// Whether the links are too many for the nearest cache: what comes next is asked for.
+    is_wide: bool,
+    /// Whether some ports are served packet by packet: what is due there is decided before a packet is taken out of its link's
+    /// ring.
+    has_served: bool,
     /// By link: the one back. Empty where nobody is paused.
     reverses: Vec<u32>,
     packet_hops: u64,
@@ -156,18 +160,6 @@ pub struct Network<P> {
 const NONE: u32 = u32::MAX;
 const BESIDE_SERVED: u32 = u32::MAX - 1;
 const BRIDGED: u32 = u32::MAX - 2;
-/// What is done before a packet is taken out of its link's ring.
-#[derive(Clone, Copy, Debug)]
-enum BeforeArrivals {
-    Nothing,
-    /// The links are too many for the nearest cache: what comes next is asked for.
-    Prefetch,
-    /// Some ports are served packet by packet: what is due is decided. And the links may be too many, as above.
-    Decide {
-        wide: bool,
-    },
-}
-
 /// Links from which on ports and packets, a few hundred bytes for each, do not fit into the nearest cache.
 const WIDE: usize = 500;
 
@@ -197,11 +189,6 @@ impl<P: Payload> Network<P> {
                 return Err(GraphError::NoWayBack(id));
             }
         }
-        let before_arrivals = match (has_served, graph.links.len() >= WIDE) {
-            (true, wide) => BeforeArrivals::Decide { wide },
-            (false, true) => BeforeArrivals::Prefetch,
-            (false, false) => BeforeArrivals::Nothing,
-        };
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
             switches: near_ends(graph),
@@ -210,7 +197,8 @@ impl<P: Payload> Network<P> {
             exports: Vec::new(),
             routes,
             host_links,
-            before_arrivals,
+            is_wide: graph.links.len() >= WIDE,
+            has_served,
             reverses,
             packet_hops: 0,
             events: 0,
@@ -496,18 +484,12 @@ impl<P: Payload> Network<P> {
                 }
             };
             self.events += 1;
-            match self.before_arrivals {
-                BeforeArrivals::Nothing => {}
-                BeforeArrivals::Prefetch => self.prefetch(),
-                BeforeArrivals::Decide { wide } => {
-                    if wide {
-                        self.prefetch();
-                    }
-                    if !self.ports.decide_before(now, link) {
-                        self.follow_served(now);
-                        continue;
-                    }
-                }
+            if self.is_wide {
+                self.prefetch();
+            }
+            if self.has_served && !self.ports.decide_before(now, link) {
+                self.follow_served(now);
+                continue;
             }
             let arrived = self.ports.arrive(now, link);
             if let Some(first) = arrived.next {

@@ -137,6 +137,9 @@ impl Graph {
     /// The one rule of what cannot be combined at a link: events and reordering need a port that is a plain FIFO, and the wire
     /// to themselves. The first link that breaks it, and what stands in the way.
     pub fn excluded(&self) -> Option<(usize, &'static str)> {
+        if !self.links.iter().any(Link::varies) {
+            return None;
+        }
         let has_points = self.links.iter().any(|link| link.congestion_point.is_some());
         (self.links.iter().zip(self.served()).enumerate()).filter(|(_, (link, _))| link.varies()).find_map(
             |(index, (link, is_served))| {

@@ -1,5 +1,7 @@
 //! What changes at links during a run: each `[[event]]` is judged, and put to the links that it names.
 
+use std::collections::BTreeMap;
+
 use narrows_core::units::{Rate, Span, Time};
 
 use crate::controller::real_text;
@@ -31,6 +33,7 @@ pub(crate) fn place(written: &[Located<Written>], network: &mut Graph, named: &N
             }
         }
     }
+    let mut firsts = BTreeMap::new();
     for (link, mut placed) in placed.into_iter().enumerate() {
         if placed.len() > MAX_EVENTS {
             let what = format!("events of `{}`", network.links[link].name);
@@ -45,9 +48,12 @@ pub(crate) fn place(written: &[Located<Written>], network: &mut Graph, named: &N
                 _ => *event,
             })
             .collect();
-        if let (Some((_, first)), Some((link, obstacle))) = (placed.first(), network.excluded()) {
-            return Err(excluded(network, link, obstacle).at(&first.span));
-        }
+        firsts.extend(placed.first().map(|(_, first)| (link, first.span.clone())));
+    }
+    if let Some((link, obstacle)) = network.excluded()
+        && let Some(span) = firsts.get(&link)
+    {
+        return Err(excluded(network, link, obstacle).at(span));
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ use crate::connections::{Connections, Current, MAX_HOSTS, MAX_PER_HOST, Outlet, 
 use crate::flows::{Flow, Flows, MAX_FLOWS, Names};
 use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
-use crate::nic::Nic;
+use crate::nic::{Limiter, Nic};
 use crate::packet::{Packet, SidePool};
 
 pub(crate) use boundary::Mail;
@@ -385,7 +385,7 @@ impl<'a> Simulation<'a> {
             self.drain_events(now, slot);
             self.transmit(now, slot)
         } else {
-            transmit(now, slot, (endpoint, None), port, stack, &mut self.network, &mut self.pool)
+            transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, &mut self.pool)
         };
         if all_sent {
             self.finish_sending(now, slot);
@@ -557,20 +557,17 @@ impl<'a> Simulation<'a> {
     fn transmit(&mut self, now: Time, slot: u32) -> bool {
         let Some(end) = self.connections.end_if_alive(slot) else { return false };
         let stack = self.stacks.get(end.place.stack);
-        let nic = if end.place.is_limited { self.nics.get_mut(&slot) } else { None };
-        let is_limited = nic.is_some();
-        let all_sent = match end.split() {
+        if end.place.is_limited {
+            return self.transmit_limited(now, slot);
+        }
+        match end.split() {
             (Endpoint::Tcp(endpoint), port) => {
-                transmit(now, slot, (endpoint, nic), port, stack, &mut self.network, &mut self.pool)
+                transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, &mut self.pool)
             }
             (Endpoint::Datagram(endpoint), port) => {
-                transmit_datagrams(now, slot, (endpoint, nic), port, stack, &mut self.network, &mut self.pool)
+                transmit_rarely(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, &mut self.pool)
             }
-        };
-        if is_limited {
-            self.note_dropped_by_nic(slot);
         }
-        all_sent
     }
 
     #[inline(never)]
@@ -595,13 +592,13 @@ impl<'a> Simulation<'a> {
 fn transmit(
     now: Time,
     slot: u32,
-    (endpoint, mut nic): (&mut impl Machine, Option<&mut Nic>),
+    (endpoint, limiter): (&mut impl Machine, &mut impl Limiter),
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,
     pool: &mut SidePool,
 ) -> bool {
-    if let Some(nic) = &mut nic {
+    if let Some(nic) = limiter.nic() {
         nic.release(now, end.place.port, end.waiting, stack, network);
     }
     let mut room_at = Time::NEVER;
@@ -621,7 +618,7 @@ fn transmit(
             break;
         }
         let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
-        if let Some(nic) = &mut nic {
+        if let Some(nic) = limiter.nic() {
             nic.send(now, end.place.port, packet, end.waiting, stack, network);
             continue;
         }
@@ -647,7 +644,7 @@ fn transmit(
     }
     // While the port is full the sender is not asked, and what it said of pacing may be of the past.
     let mut pacing = if room_at == Time::NEVER { endpoint.pacing_deadline() } else { room_at };
-    if let Some(nic) = &nic {
+    if let Some(nic) = limiter.nic() {
         pacing = pacing.min(nic.wake_at());
     }
     if pacing != *end.armed_pacing {
@@ -657,12 +654,12 @@ fn transmit(
     end.sends && endpoint.is_idle()
 }
 
-/// The same, away from the path that nearly all packets take.
+/// The same out of line, for those that are not most.
 #[inline(never)]
-fn transmit_datagrams(
+fn transmit_rarely(
     now: Time,
     slot: u32,
-    machine: (&mut Datagram, Option<&mut Nic>),
+    machine: (&mut impl Machine, &mut impl Limiter),
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,

@@ -21,6 +21,24 @@ impl Simulation<'_> {
         Some(self.connections.end(slot).place.host)
     }
 
+    /// See [`Simulation::transmit`]: an end with a limiter in its host's adapter.
+    #[inline(never)]
+    pub(super) fn transmit_limited(&mut self, now: Time, slot: u32) -> bool {
+        let end = self.connections.end(slot);
+        let stack = self.stacks.get(end.place.stack);
+        let nic = self.nics.get_mut(&slot).expect("a limited end has one");
+        let all_sent = match end.split() {
+            (Endpoint::Tcp(endpoint), port) => {
+                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, &mut self.pool)
+            }
+            (Endpoint::Datagram(endpoint), port) => {
+                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, &mut self.pool)
+            }
+        };
+        self.note_dropped_by_nic(slot);
+        all_sent
+    }
+
     /// Takes note of packets for which an adapter's limiter had no place.
     #[inline(never)]
     pub(super) fn note_dropped_by_nic(&mut self, slot: u32) {
