@@ -16,8 +16,12 @@ fn main() {
         .filter(|name| files.contains(&format!("{name}.bpf.c")))
         .map(|name| (format!("cc/{name}"), format!("{PROGRAMS}/{name}")))
         .collect();
-    let mut single =
-        vec![("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/drr", "core/src/queue/drr")];
+    let mut single = vec![
+        ("queue/congestion_point", "core/src/queue/congestion_point"),
+        ("queue/drr", "core/src/queue/drr"),
+        ("queue/fq_codel", "core/src/queue/fq_codel"),
+        ("queue/pfc", "core/src/queue/pfc"),
+    ];
     single.extend(controllers.iter().map(|(name, place)| (name.as_str(), place.as_str())));
     Sources {
         crates: &["core", "network", "plan", "results", "kernel", "testbed", "wire", "daemon"],

@@ -20,7 +20,12 @@ fn main() {
         ],
         // Flows that begin at given times, and the connections of all.
         shared: &["timed", "connection_pool"],
-        single: &[("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/drr", "core/src/queue/drr")],
+        single: &[
+            ("queue/congestion_point", "core/src/queue/congestion_point"),
+            ("queue/drr", "core/src/queue/drr"),
+            ("queue/fq_codel", "core/src/queue/fq_codel"),
+            ("queue/pfc", "core/src/queue/pfc"),
+        ],
     }
     .write();
     println!("cargo::rustc-env=NARROWS_BUILD={}, {}", compiler(), profile());

@@ -226,6 +226,7 @@ impl<P: Copy> Store<P> {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "the test's rings are short")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

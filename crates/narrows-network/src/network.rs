@@ -23,7 +23,7 @@
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
-use crate::port::{Arrived, Counters, Crossed, FarEnd, First, Offered, Ports, reverses};
+use crate::port::{Arrived, Counters, Crossed, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Bytes, Packets, Span, Time};
@@ -75,7 +75,8 @@ pub enum Event<P> {
         /// The packet.
         packet: P,
     },
-    /// A switch's port refused the packet, or a wire lost it: the driver may have more of it to put away.
+    /// A switch's port refused the packet or dropped it later, or a wire lost it: the driver may have more of it to put away.
+    /// What is dropped when it would leave may be told a little later.
     Dropped {
         /// The packet.
         packet: P,
@@ -181,14 +182,14 @@ impl<P: Payload> Network<P> {
         let served = graph.served();
         let detours = detours(graph, &served);
         let has_served = served.into_iter().any(|served| served);
-        let reverses = if ports.pauses_links() { reverses(graph) } else { Vec::new() };
-        for (id, link) in (0..).zip(&graph.links) {
-            if reverses.get(id as usize) == Some(&NONE)
-                && link.ingress.is_some_and(|memory| memory.thresholds.is_some())
-            {
-                return Err(GraphError::NoWayBack(id));
-            }
+        let reverses = if ports.pauses_links() { graph.reverses() } else { Vec::new() };
+        if let Some(id) = (0..)
+            .zip(reverses.iter().zip(graph.can_be_paused()))
+            .find_map(|(id, (back, can_be_paused))| (back.is_none() && can_be_paused).then_some(id))
+        {
+            return Err(GraphError::NoWayBack(id));
         }
+        let reverses = reverses.into_iter().map(|back| back.unwrap_or(NONE)).collect();
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
             switches: near_ends(graph),
@@ -363,7 +364,19 @@ impl<P: Payload> Network<P> {
             self.agenda.arm_link(link, first);
         }
         while let Some((link, at)) = self.ports.take_wake() {
-            self.agenda.arm(Entity::service(link), at);
+            // Of a port that has caught up with the time, what it said on the way is over.
+            if at >= now {
+                self.agenda.arm(Entity::service(link), at);
+            }
+        }
+        self.tell_dropped(now);
+    }
+
+    /// Has the driver told of what was dropped after it was accepted: as soon as this event is handled. The entity is that of
+    /// the port after the last.
+    fn tell_dropped(&mut self, now: Time) {
+        if self.ports.has_dropped() {
+            self.agenda.arm(Entity::service(self.ports.len()), now);
         }
     }
 
@@ -398,6 +411,11 @@ impl<P: Payload> Network<P> {
     /// A port of which the end of a service is told, or a pause that is asked for again, is due.
     fn serve(&mut self, now: Time, entity: Entity) -> Option<Event<P>> {
         let link = entity.slot() >> 1;
+        if link == self.ports.len() {
+            let dropped = self.ports.take_dropped();
+            self.follow_served(now);
+            return dropped.map(|packet| Event::Dropped { packet });
+        }
         if entity == Entity::service(link) {
             self.ports.serve(now, link);
         } else {
@@ -441,6 +459,9 @@ impl<P: Payload> Network<P> {
             return;
         }
         if self.ports.is_served(onward) {
+            if !self.ports.takes_notifications(onward) {
+                return;
+            }
             let offered = self.ports.enqueue_urgent(now, onward, packet);
             self.follow(onward, (offered, None));
             self.follow_served(now);
@@ -555,6 +576,7 @@ impl<P: Payload> Network<P> {
     #[cold]
     fn arrive_specially(&mut self, now: Time, link: u32, arrived: &Arrived) -> Option<Option<Event<P>>> {
         let packet = *self.ports.packet(arrived);
+        self.tell_dropped(now);
         if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
             self.ports.urgent_has_come(link);
         }
@@ -613,13 +635,15 @@ impl<P: Payload> Network<P> {
     /// # Panics
     /// If a port has lost track of a packet.
     pub fn finish(&mut self, now: Time) -> Vec<Counters> {
-        (0..self.ports.len())
-            .map(|link| {
-                let counters = self.ports.counters(now, link);
-                assert!(counters.conserved(), "link {link} lost track of a packet: {counters:?}");
-                counters
-            })
-            .collect()
+        let all = (0..self.ports.len()).map(|link| {
+            let counters = self.ports.counters(now, link);
+            assert!(counters.conserved(), "link {link} lost track of a packet: {counters:?}");
+            counters
+        });
+        let all = all.collect();
+        // What was dropped by now is for the driver to hear of, if it goes on.
+        self.follow_served(now);
+        all
     }
 
     /// Packets that ports accepted: each will be serialised once.

@@ -18,9 +18,10 @@ mod lanes;
 mod pausable;
 mod served;
 mod wire;
+mod withdrawn;
 
 pub use counters::Counters;
-pub(crate) use ingress::{Frame, reverses};
+pub(crate) use ingress::Frame;
 pub(crate) use wire::Crossed;
 
 use crate::link::{Record, Ring, Store};
@@ -28,6 +29,7 @@ use crate::network::Payload;
 use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
 use ingress::Memories;
+use lanes::is_inside;
 use narrows_core::packet::{FRAMING_BYTES, MIN_WIRE_BYTES};
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit, Pool};
@@ -220,6 +222,8 @@ struct Rules {
     /// What of the packet then in service had gone.
     begun_before: Span,
     refused: Backlog,
+    /// Dropped after it was accepted.
+    withdrawn: Backlog,
     dropped: [Packets; DropReason::COUNT],
     marked: Packets,
     congestion_point: Option<CongestionPoint>,
@@ -272,6 +276,8 @@ pub(crate) struct Ports<P> {
     wakes: VecDeque<(u32, Time)>,
     firsts: VecDeque<(u32, First)>,
     left: VecDeque<(u32, P)>,
+    /// What was dropped after it was accepted.
+    dropped: VecDeque<P>,
     /// What was called back from a host's port.
     recalled: Vec<P>,
 }
@@ -357,6 +363,7 @@ impl<P: Payload> Ports<P> {
             wakes: VecDeque::new(),
             firsts: VecDeque::new(),
             left: VecDeque::new(),
+            dropped: VecDeque::new(),
             recalled: Vec::new(),
         };
         for (id, link) in graph.links.iter().enumerate() {
@@ -368,7 +375,8 @@ impl<P: Payload> Ports<P> {
             if link.congestion_point.is_some() && of_host {
                 return Err(GraphError::HostSamples(id));
             }
-            if link.scheduler.is_some() && of_host {
+            let judges_departures = link.aqm.is_some_and(|aqm| aqm.judges_departures());
+            if (link.scheduler.is_some() || judges_departures) && of_host {
                 return Err(GraphError::HostClasses(id));
             }
             let pool = match (link.pooled, pool_of[link.from as usize]) {
@@ -390,7 +398,7 @@ impl<P: Payload> Ports<P> {
                 NONE => FarEnd::Host(link.to),
                 switch => FarEnd::Switch(switch),
             };
-            let queues = is_served.then(|| Served::new(link, of_host, seed));
+            let queues = is_served.then(|| Served::new(link, of_host, is_inside(graph, link), seed));
             ports.add(link, (of_host, far_end), pool.unwrap_or(NONE), queues, seed);
         }
         if has_points || has_bridges || ports.ingress.is_some() {
@@ -477,6 +485,7 @@ impl<P: Payload> Ports<P> {
             sent_before: Bytes::ZERO,
             begun_before: Span::ZERO,
             refused: Backlog::EMPTY,
+            withdrawn: Backlog::EMPTY,
             dropped: [Packets::ZERO; DropReason::COUNT],
             marked: Packets::ZERO,
             congestion_point: point,
@@ -745,7 +754,7 @@ impl<P: Payload> Ports<P> {
     /// What a settled port holds.
     fn held(&self, link: u32) -> Backlog {
         let port = &self.ports[link as usize];
-        if port.kind == Kind::Served { self.served[port.served as usize].held() } else { port.held() }
+        if port.kind == Kind::Served { self.served[port.served as usize].held } else { port.held() }
     }
 
     /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken that is due.

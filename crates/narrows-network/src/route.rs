@@ -25,11 +25,11 @@ pub enum GraphError {
     NoPool(u32),
     #[error("link {0} has a congestion point and begins at a host")]
     HostSamples(u32),
-    #[error("link {0} has a scheduler and begins at a host")]
+    #[error("link {0} has a scheduler, or an AQM that judges packets that leave, and begins at a host")]
     HostClasses(u32),
     #[error("link {0} has a bridge, and a host at one end")]
     HostBridges(u32),
-    #[error("link {0} is an edge pair's, whose port is a plain FIFO, and has a scheduler or is paused")]
+    #[error("link {0} is an edge pair's, whose port is a plain FIFO, and is served packet by packet")]
     ServedBridge(u32),
     #[error("`{link}` changes or reorders packets, and {obstacle}")]
     Excluded { link: String, obstacle: &'static str },

@@ -496,6 +496,13 @@ fn a_graph_that_is_no_network_is_refused() {
     assert_eq!(refused(&one_way), None);
     one_way.links.swap(4, 6);
     assert_eq!(refused(&one_way), Some(GraphError::NoWayBack(6)));
+    // The port that link 6 fills pauses whoever fills it.
+    one_way.links[6].ingress = None;
+    one_way.links[3].pauses = Some(thresholds);
+    assert_eq!(refused(&one_way), Some(GraphError::NoWayBack(6)));
+    let mut leaves = classes_at_a_host.clone();
+    (leaves.links[0].scheduler, leaves.links[0].aqm) = (None, Some(AqmConfig::Codel(Default::default())));
+    assert_eq!(refused(&leaves), Some(GraphError::HostClasses(0)));
 
     let mut two = graph(3, 0);
     connect(&mut two, 0, 1, GBPS, Span::ZERO);

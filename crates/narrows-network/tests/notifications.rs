@@ -194,3 +194,29 @@ fn served_ports_take_notifications_ahead_of_their_queues() {
         network.finish(Time::ZERO + Span::from_ms(1));
     }
 }
+
+/// As they do where ports are computed: what would go on over the WAN, or to another site, ends.
+#[test]
+fn notifications_end_at_the_border_of_a_site_where_ports_are_served_too() {
+    for served in [false, true] {
+        let mut graph = graph(2, 2);
+        connect(&mut graph, 0, 2, GBPS, DELAY);
+        let wan = connect(&mut graph, 2, 3, GBPS, DELAY);
+        connect(&mut graph, 3, 1, GBPS, DELAY);
+        (graph.nodes[1].site, graph.nodes[3].site) = (1, 1);
+        let sampling =
+            CongestionPointConfig { set_point: Bytes::new(3_000), weight: 2, sample_base: Bytes::new(15_000) };
+        graph.links[wan].congestion_point = Some(CongestionPoint { sampling, scope: Scope::SourceDatacenter });
+        for link in graph.links.iter_mut().filter(|link| served && link.from >= 2) {
+            link.scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+        }
+        let mut network = Network::new(&graph, 1).unwrap();
+        for host in [0, 1] {
+            let note = Packet { id: support::NOTE, ..Packet::to(host, 88) };
+            network.notify(Time::ZERO, u32::try_from(wan).unwrap(), note);
+        }
+        assert_eq!(arrivals(&mut network.clone(), 0), [(Time::ZERO + NOTE + DELAY, support::NOTE)], "{served}");
+        assert_eq!(arrivals(&mut network, 1), [], "{served}");
+        assert_eq!(network.packet_hops(), 1);
+    }
+}

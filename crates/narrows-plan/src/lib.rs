@@ -11,12 +11,14 @@ use narrows_core::link::bernoulli::Config as Bernoulli;
 pub use narrows_core::link::{Change, Event, FunctionConfig};
 use narrows_core::link::{Key, Schedule as LinkSchedule};
 use narrows_core::packet::Mtu;
+use narrows_core::queue::aqm::codel;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::tcp::profile::Profile;
 pub use narrows_core::transport::Transport;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 pub mod arrivals;
 pub mod flows;
@@ -116,22 +118,43 @@ impl Graph {
         self.nodes[one as usize].site != self.nodes[other as usize].site
     }
 
-    /// By link: whether its port is served packet by packet, as one with several queues is, one that can be paused, and each of a
-    /// switch that counts what it holds by ingress. All others are computed: what they do is known on a packet's arrival.
+    /// By link: whether its port is served packet by packet, as one with several queues is, one whose AQM judges packets that leave,
+    /// one that can be paused, and each of a switch that counts what it holds by ingress. All others are computed: what they do is known on a packet's arrival.
     pub fn served(&self) -> Vec<bool> {
-        let (mut counts, mut pauses) = (vec![false; self.nodes.len()], vec![false; self.nodes.len()]);
+        let mut counts = vec![false; self.nodes.len()];
         for link in &self.links {
             counts[link.to as usize] |= link.ingress.is_some();
             counts[link.from as usize] |= link.pauses.is_some();
-            pauses[link.from as usize] |= link.pauses.is_some();
         }
-        let is_served = |link: &Link| {
-            let can_be_paused =
-                link.ingress.is_some_and(|memory| memory.thresholds.is_some()) || pauses[link.to as usize];
+        let is_served = |(link, can_be_paused): (&Link, bool)| {
             let at_switch = self.nodes[link.from as usize].kind == NodeKind::Switch;
-            link.scheduler.is_some() || can_be_paused || at_switch && counts[link.from as usize]
+            let judges_departures = link.aqm.is_some_and(|aqm| aqm.judges_departures());
+            link.scheduler.is_some() || judges_departures || can_be_paused || at_switch && counts[link.from as usize]
         };
-        self.links.iter().map(is_served).collect()
+        self.links.iter().zip(self.can_be_paused()).map(is_served).collect()
+    }
+
+    /// By link: whether its far end may pause it, for what came over it or for a port that it fills.
+    pub fn can_be_paused(&self) -> Vec<bool> {
+        let mut pauses = vec![false; self.nodes.len()];
+        self.links.iter().for_each(|link| pauses[link.from as usize] |= link.pauses.is_some());
+        let by_input = |link: &Link| link.ingress.is_some_and(|memory| memory.thresholds.is_some());
+        self.links.iter().map(|link| by_input(link) || pauses[link.to as usize]).collect()
+    }
+
+    /// By link: the one back, between the same two nodes, if there is one; of several, the one in the same place among them.
+    pub fn reverses(&self) -> Vec<Option<u32>> {
+        let mut among = BTreeMap::<(u32, u32), Vec<u32>>::new();
+        for (id, link) in (0..).zip(&self.links) {
+            among.entry((link.from, link.to)).or_default().push(id);
+        }
+        let mut places = BTreeMap::<(u32, u32), usize>::new();
+        let back = |link: &Link| {
+            let place = places.entry((link.from, link.to)).or_default();
+            *place += 1;
+            among.get(&(link.to, link.from))?.get(*place - 1).copied()
+        };
+        self.links.iter().map(back).collect()
     }
 
     /// The one rule of what cannot be combined at a link: events and reordering need a port that is a plain FIFO, and the wire
@@ -145,7 +168,7 @@ impl Graph {
             |(index, (link, is_served))| {
                 let notifies = has_points && link.role != Role::Wan && !self.crosses(link.from, link.to);
                 let obstacle = match (is_served, link.bridge.is_some(), notifies) {
-                    (true, ..) => "its port has several queues, or flow control",
+                    (true, ..) => "its port has several queues, flow control, or an AQM that judges packets that leave",
                     (_, true, _) => "an edge pair (`bridge`) joins its ends",
                     (.., true) => "notifications of congestion points go ahead of other packets on it",
                     _ => return None,
@@ -339,8 +362,8 @@ impl LossOf {
     }
 }
 
-/// How a port serves several classes. Each has a queue of its own, with the port's AQM and an equal share of its
-/// limit and of what its pool grants it.
+/// How a port serves several queues. Each class has one of its own, with the port's AQM and an equal share of its
+/// limit and of what its pool grants it; or each flow has one, of all classes, within the limit of the port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
@@ -354,14 +377,25 @@ pub enum Scheduler {
         /// By class: 2 to 8 of them, each 1 to 1000.
         weights: Vec<u16>,
     },
+    /// A queue for each flow, and CoDel in each; what the limit does not admit is dropped from the head of the one that
+    /// holds most bytes [RFC 8290].
+    FqCodel {
+        /// Among which flows are spread by a hash: 1 to 65,536.
+        queues: u32,
+        /// IP bytes that a queue sends in its turn.
+        quantum: Bytes,
+        /// Of each queue.
+        codel: codel::Config,
+    },
 }
 
 impl Scheduler {
-    /// Number of classes.
+    /// Number of classes that have a queue of their own: 1 where all have the same.
     pub fn classes(&self) -> usize {
         match self {
             Scheduler::StrictPriority { classes } => usize::from(*classes),
             Scheduler::Drr { weights } => weights.len(),
+            Scheduler::FqCodel { .. } => 1,
         }
     }
 }

@@ -72,7 +72,13 @@ impl Plan {
             found.extend(link.all_functions().iter().map(|function| format!("link/{}", function.module())));
             found.extend((!link.events.is_empty()).then(|| "link/schedule".to_owned()));
             found.extend(link.congestion_point.iter().map(|_| "queue/congestion_point".to_owned()));
-            found.extend(matches!(link.scheduler, Some(Scheduler::Drr { .. })).then(|| "queue/drr".to_owned()));
+            match link.scheduler {
+                Some(Scheduler::Drr { .. }) => found.extend(["queue/drr".to_owned()]),
+                Some(Scheduler::FqCodel { .. }) => {
+                    found.extend(["queue/fq_codel", "queue/aqm/codel"].map(str::to_owned));
+                }
+                Some(Scheduler::StrictPriority { .. }) | None => {}
+            }
             found.extend((link.ingress.is_some() || link.pauses.is_some()).then(|| "queue/pfc".to_owned()));
             found.extend(link.bridge.iter().map(|_| "edge/dcib".to_owned()));
         }

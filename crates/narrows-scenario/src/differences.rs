@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use narrows_core::app::Fact;
 use narrows_core::cc::{SPECS, Spec};
+use narrows_core::component;
 use narrows_core::edge::dcib;
-use narrows_core::queue::{Limit, aqm};
+use narrows_core::queue::Limit;
+use narrows_core::queue::aqm::{self, codel};
 use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
 use narrows_core::transport::Transport;
 use narrows_core::transport::datagram::SendRate;
@@ -250,6 +252,11 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
             link.scheduler.as_ref().map(|scheduler| match scheduler {
                 Scheduler::StrictPriority { classes } => format!("strict-priority, {classes} classes"),
                 Scheduler::Drr { weights } => format!("drr, weights {weights:?}"),
+                Scheduler::FqCodel { queues, quantum, codel } => {
+                    let codel::Config { target, interval, ecn } = codel;
+                    let marks = if *ecn { "marks" } else { "drops" };
+                    format!("fq-codel, {queues} queues of {quantum}, target {target}, interval {interval}, {marks}")
+                }
             })
         });
         tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));
@@ -271,7 +278,11 @@ fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
             for (index, parameter) in spec.parameters.iter().enumerate() {
                 let of = |link: &Link| link.aqm.filter(|aqm| aqm.spec().name == spec.name);
                 tell(&format!("aqm.{}.{}", spec.name, parameter.name), &|link| {
-                    Some(describe_value(parameter, of(link)?.values()[index]))
+                    // A switch that is off by default is told where it is on.
+                    let value = of(link)?.values()[index];
+                    let off = component::Value::Switch(false);
+                    let is_silent = value == off && parameter.default == off;
+                    (!is_silent).then(|| describe_value(parameter, value))
                 });
             }
         }

@@ -19,7 +19,7 @@ pub fn may_draw(plan: &Plan) -> bool {
 }
 
 fn link_draws(link: &Link) -> bool {
-    let marks_at_random = link.aqm.is_some_and(|aqm| !matches!(aqm, AqmConfig::Threshold(_)));
+    let marks_at_random = link.aqm.is_some_and(|aqm| !matches!(aqm, AqmConfig::Threshold(_) | AqmConfig::Codel(_)));
     let functions = link.scheduler.is_some() || link.congestion_point.is_some() || link.bridge.is_some();
     !link.all_functions().is_empty() || link.jitter > Span::ZERO || functions || marks_at_random
 }

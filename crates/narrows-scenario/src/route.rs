@@ -135,28 +135,59 @@ impl<'a> Routes<'a> {
         Ok(())
     }
 
-    /// Tells every two links between switches that a packet from any host to any other may take one after the other.
-    pub fn for_each_turn(&self, mut tell: impl FnMut(u32, u32)) {
+    /// For every link between switches, the links that a packet from any host to any other may take after it, ascending.
+    ///
+    /// A bit for each link out of the switch where it ends, so that each turn is kept once, whoever takes it.
+    pub fn turns(&self) -> Vec<Vec<u32>> {
+        let places = |widths: &mut dyn Iterator<Item = usize>| {
+            let place = |begin: &mut usize, width: usize| Some(std::mem::replace(begin, *begin + width));
+            widths.chain([0]).scan(0, place).collect::<Vec<usize>>()
+        };
+        let width = |switch: usize| self.out[switch].len().div_ceil(64);
+        let of_switch = places(&mut (0..self.out.len()).map(width));
+        let of_link = places(&mut self.graph.links.iter().map(|link| match link.to.checked_sub(self.hosts) {
+            Some(to) if link.from >= self.hosts => width(to as usize),
+            _ => 0,
+        }));
+        let mut nearer = vec![0_u64; of_switch.last().copied().unwrap_or(0)];
+        let mut taken = vec![0_u64; of_link.last().copied().unwrap_or(0)];
         let mut homes: Vec<u32> = (0..self.hosts).map(|host| self.home(host).0).collect();
         homes.sort_unstable();
         homes.dedup();
         let mut search = self.search();
+        let mut is_passed = vec![false; self.out.len()];
         for &target in &homes {
             self.aim(target, &mut search);
-            let nearer = |from: u32, to: u32| search.distance[to as usize] < search.distance[from as usize];
-            let mut is_passed = vec![false; self.out.len()];
+            let Search { distance, order, .. } = &search;
+            let is_nearer = |from: u32, to: u32| distance[to as usize] < distance[from as usize];
+            for &switch in order {
+                let begin = of_switch[switch as usize];
+                nearer[begin..of_switch[switch as usize + 1]].fill(0);
+                for (place, &(_, to)) in self.out[switch as usize].iter().enumerate() {
+                    nearer[begin + place / 64] |= u64::from(is_nearer(switch, to)) << (place % 64);
+                }
+            }
+            is_passed.fill(false);
             homes.iter().for_each(|&home| is_passed[home as usize] = true);
-            for &switch in search.order.iter().rev().filter(|&&switch| switch != target) {
+            for &switch in order.iter().rev().filter(|&&switch| switch != target) {
                 if !is_passed[switch as usize] {
                     continue;
                 }
-                for &(link, to) in self.out[switch as usize].iter().filter(|&&(_, to)| nearer(switch, to)) {
+                for &(link, to) in self.out[switch as usize].iter().filter(|&&(_, to)| is_nearer(switch, to)) {
                     is_passed[to as usize] = true;
-                    let turns = self.out[to as usize].iter().filter(|&&(_, then)| nearer(to, then));
-                    turns.for_each(|&(then, _)| tell(link, then));
+                    let turns = &mut taken[of_link[link as usize]..of_link[link as usize + 1]];
+                    let then = &nearer[of_switch[to as usize]..];
+                    turns.iter_mut().zip(then).for_each(|(turns, then)| *turns |= then);
                 }
             }
         }
+        let turns = |(id, link): (usize, &narrows_plan::Link)| {
+            let taken = &taken[of_link[id]..of_link[id + 1]];
+            let Some(out) = link.to.checked_sub(self.hosts).map(|to| &self.out[to as usize]) else { return vec![] };
+            let is_taken = |place: &usize| taken.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 != 0);
+            (0..out.len()).filter(is_taken).map(|place| out[place].0).collect()
+        };
+        self.graph.links.iter().enumerate().map(turns).collect()
     }
 
     /// For every link, the share of flows between these pairs that crosses it.

@@ -8,9 +8,10 @@ use narrows_core::edge;
 use narrows_core::link::bernoulli::Config as Bernoulli;
 use narrows_core::link::{Key, LOSSES, REORDERINGS};
 use narrows_core::packet::Mtu;
-use narrows_core::queue::aqm::Size;
+use narrows_core::queue::aqm::{Size, codel};
 use narrows_core::queue::congestion_point;
 use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
+use narrows_core::queue::fq_codel;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::tcp::profile::Profile;
@@ -33,7 +34,7 @@ use narrows_plan::{
 mod bridge;
 mod dumbbell;
 mod fat_tree;
-mod flow_control;
+pub(crate) mod flow_control;
 mod graph;
 mod leaf_spine;
 mod star;
@@ -90,6 +91,9 @@ fn check_classes(graph: &Graph) -> Result<(), Problem> {
     for link in &graph.links {
         let Some(scheduler) = &link.scheduler else { continue };
         let classes = scheduler.classes() as u64;
+        if classes == 1 {
+            continue;
+        }
         let own = match link.limit.share(classes) {
             Limit::Unlimited => u64::MAX,
             Limit::Packets(packets) => packets.get() * full,
@@ -235,8 +239,23 @@ impl LinkSpec {
         if let Some(scheduler) = &class.scheduler {
             spec.link.scheduler = scheduler_of(&scheduler.value)?;
         }
-        if let Some(buffering) = class.buffering {
-            spec.counts_by_input = buffering == network::Buffering::Input;
+        if let Some(Scheduler::FqCodel { .. }) = spec.link.scheduler {
+            // What the topology has by default, or the class that this one inherits from, gives way.
+            if let (Some(aqm), Some(_)) = (&class.aqm, spec.link.aqm.take()) {
+                let sentence = "`fq-codel` has CoDel in each of its queues, and no other AQM";
+                let help = "take `aqm` away here, or choose another `scheduler`";
+                return Err(Problem::new(sentence, help).at(&aqm.span));
+            }
+        }
+        if let Some(buffering) = &class.buffering {
+            spec.counts_by_input = buffering.value == network::Buffering::Input;
+        }
+        if spec.counts_by_input && spec.pool.is_some() {
+            let span = class.buffering.as_ref().map(|buffering| &buffering.span);
+            let span = class.pool.as_ref().map(|pool| &pool.span).or(span);
+            let sentence = "with `buffering = \"input\"` ports draw on no pool";
+            let help = "state a `limit`, in bytes, and no `pool`: it is of what comes over each link";
+            return Err(Problem::new(sentence, help).at(span.unwrap_or(&(0..0))));
         }
         if let Some(flow_control) = &class.flow_control {
             spec.flow_control = flow_control::resolve(flow_control)?;
@@ -411,6 +430,7 @@ fn qcn_at(values: &[Value], rate: Rate, aqm: Option<AqmConfig>, mtu: Mtu) -> Poi
 
 fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
     let drr = match written {
+        network::Scheduler::FqCodel(fq) => return fq_codel_of(fq).map(Some),
         network::Scheduler::Fifo => return Ok(None),
         network::Scheduler::StrictPriority(network::StrictPriority { classes }) => {
             if !(2..=MAX_CLASSES).contains(&usize::from(classes.value)) {
@@ -432,6 +452,41 @@ fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
         return Err(outside("a weight", weight.into(), 1, MAX_WEIGHT.into()));
     }
     Ok(Some(Scheduler::Drr { weights: weights.clone() }))
+}
+
+fn fq_codel_of(written: &network::FqCodel) -> Judged<Scheduler> {
+    let network::FqCodel { queues, quantum, target, interval, ecn } = written;
+    let within = |what: &'static str, written: &Option<Located<Quantity<Span>>>, default: Span| {
+        let Some(written) = written else { return Ok(default) };
+        let (value, (least, most)) = (written.value.0, codel::RANGE);
+        if (least..=most).contains(&value) {
+            return Ok(value);
+        }
+        Err(Problem::out_of_range(what, value, least, most).at(&written.span))
+    };
+    let usual = codel::Config::default();
+    let (target_value, interval) =
+        (within("target", target, usual.target)?, within("interval", interval, usual.interval)?);
+    let codel = codel::Config::checked(target_value, interval, ecn.unwrap_or(usual.ecn)).map_err(|sentence| {
+        let span = target.as_ref().map_or(0..0, |target| target.span.clone());
+        Problem::malformed(sentence).at(&span)
+    })?;
+    let queues = match queues {
+        None => fq_codel::QUEUES,
+        Some(queues) if (1..=fq_codel::MAX_QUEUES).contains(&queues.value) => queues.value,
+        Some(queues) => {
+            return Err(Problem::out_of_range("queues", queues.value, 1, fq_codel::MAX_QUEUES).at(&queues.span));
+        }
+    };
+    let quantum = match quantum {
+        None => fq_codel::QUANTUM,
+        Some(quantum) if (1..=fq_codel::MAX_QUANTUM.get()).contains(&quantum.value.0.get()) => quantum.value.0,
+        Some(quantum) => {
+            let (value, most) = (quantum.value.0, fq_codel::MAX_QUANTUM);
+            return Err(Problem::out_of_range("quantum", value, "1B", most).at(&quantum.span));
+        }
+    };
+    Ok(Scheduler::FqCodel { queues, quantum, codel })
 }
 
 /// A key that says how many: its default, and the least and most that it may be.
@@ -525,7 +580,7 @@ impl Builder {
             from,
             to,
             role,
-            pooled: spec.pool.is_some() && !spec.counts_by_input,
+            pooled: spec.pool.is_some(),
             congestion_point: spec
                 .congestion_point
                 .as_ref()

@@ -233,11 +233,15 @@ fn choose(name: &str, written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<Con
 fn service_class(written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<u8> {
     let Some(class) = &written.service_class else { return Ok(0) };
     for link in &scene.graph.links {
-        let Some(classes) = link.scheduler.as_ref().map(Scheduler::classes) else { continue };
-        if usize::from(class.value) >= classes {
+        let classes = link.scheduler.as_ref().map_or(1, Scheduler::classes);
+        if classes > 1 && usize::from(class.value) >= classes {
             let sentence =
                 format!("class {} has no queue at `{}`, which serves {classes} classes", class.value, link.name);
-            let help = format!("classes count from 0: choose one up to {}, or state more `weights`", classes - 1);
+            let more = match link.scheduler {
+                Some(Scheduler::StrictPriority { .. }) => "a larger `classes`",
+                _ => "more `weights`",
+            };
+            let help = format!("classes count from 0: choose one up to {}, or state {more}", classes - 1);
             return Err(Problem::new(sentence, help).at(&class.span));
         }
     }

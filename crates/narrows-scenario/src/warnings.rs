@@ -1,6 +1,6 @@
 //! What an experiment may not mean: accepted and run, but told. Judged from plans alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::cc::{EcnUse, Spec};
 use narrows_core::queue::Limit;
@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::offered;
 use crate::outages;
 use crate::route::Routes;
-use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, SampledFlow, Traffic};
+use crate::topology::flow_control;
+use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, SampledFlow, Scheduler, Traffic};
 
 /// A sentence, what to do about it, and the plans that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,6 +32,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         let routes = Routes::new(&plan.network);
         let mut said = unmarked(plan, &routes, controllers);
         said.extend(phases(plan, &routes));
+        said.extend(lossless(plan));
         said.extend(late(plan));
         said.extend(unsampled(plan));
         said.extend(outages::doubts(plan));
@@ -49,7 +51,42 @@ type Said = (String, String);
 
 /// Whether a port marks packets instead of dropping them.
 fn marks(link: &Link) -> bool {
-    link.aqm.is_some_and(|aqm| aqm.marks())
+    let marks_flows = matches!(&link.scheduler, Some(Scheduler::FqCodel { codel, .. }) if codel.ecn);
+    marks_flows || link.aqm.is_some_and(|aqm| aqm.marks())
+}
+
+/// Whether a port has a queue for each flow.
+fn by_flow(link: &Link) -> bool {
+    matches!(link.scheduler, Some(Scheduler::FqCodel { .. }))
+}
+
+/// What flow control does not keep from being lost.
+fn lossless(plan: &Plan) -> Vec<Said> {
+    let graph = &plan.network;
+    let thresholds = |link: &Link| link.pauses.or(link.ingress.and_then(|memory| memory.thresholds));
+    if !graph.links.iter().filter_map(thresholds).any(|thresholds| !thresholds.may_lose) {
+        return vec![];
+    }
+    let mut said = vec![];
+    let lossy = graph.links.iter().zip(graph.can_be_paused()).filter(|(link, paused)| *paused && link.loss > 0);
+    let lossy: Vec<&str> = lossy.map(|(link, _)| link.name.as_str()).collect();
+    if !lossy.is_empty() {
+        said.push((
+            format!("the wire of {} loses packets, whatever flow control keeps from being dropped", listed(&lossy)),
+            "take `loss` away there, or say that packets may be lost: `may-lose = true`".to_owned(),
+        ));
+    }
+    let classes: BTreeSet<u8> = plan.traffic.iter().map(|traffic| traffic.service_class).collect();
+    if classes.len() > 1 && flow_control::may_overflow(graph, classes.len()) {
+        said.push((
+            format!(
+                "{} service classes share the memory for what comes over a link, whose headroom is for fewer",
+                classes.len()
+            ),
+            "make `limit` larger or `xoff` smaller; or accept loss: `may-lose = true`".to_owned(),
+        ));
+    }
+    said
 }
 
 /// Hosts that send and receive the traffic's data.
@@ -124,6 +161,7 @@ fn phases(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
             let tail = port.role != Role::Host
                 && drops
                 && port.aqm.is_none()
+                && !by_flow(port)
                 && port.rate == rate
                 && port.all_functions().is_empty();
             tail && carried[*link] > 1.5 && inputs[port.from as usize] > 1 && disturbed[*link] == 0.0

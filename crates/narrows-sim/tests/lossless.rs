@@ -86,7 +86,10 @@ proptest! {
         size in 10_000u64..400_000,
         seed in 0u64..1_000,
     ) {
-        let needed = headroom(Rate::from_gbps(rate), Span::from_ns(delay), Bytes::new(1_500)).get();
+        let needed = {
+            let line = (Rate::from_gbps(rate), Span::from_ns(delay));
+            headroom(line, line, Bytes::new(1_500)).get()
+        };
         let (limit, xon) = (xoff + needed, xoff * share / 100);
         let class = format!(
             "rate = \"{rate}Gbps\", delay = \"{delay}ns\", limit = \"{limit}B\", buffering = \"input\", \

@@ -12,9 +12,10 @@ use narrows_core::app::two_tier::TwoTier;
 use narrows_core::cc::{EcnUse, SPECS};
 use narrows_core::link::{gilbert_elliott, reorder};
 use narrows_core::packet::Mtu;
+use narrows_core::queue::aqm::codel;
 use narrows_core::queue::aqm::threshold::Config as Threshold;
 use narrows_core::queue::pfc::Thresholds;
-use narrows_core::queue::{CongestionPointConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
@@ -74,6 +75,15 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     let limit = dice.one_of(&[20, 60, 300]);
     let classes = dice.one_of(&[Role::Fabric, Role::Edge]);
     let classes = Some(classes).filter(|_| dice.once_in(2));
+    let codel =
+        codel::Config::checked(Span::from_us(50), Span::from_us(500), dice.once_in(2)).expect("they go together");
+    let scheduler = if dice.once_in(2) {
+        Scheduler::Drr { weights: vec![3, 1] }
+    } else {
+        Scheduler::FqCodel { queues: 8, quantum: Bytes::new(1_500), codel }
+    };
+    // Served: the links of this role cannot be cut.
+    let leaves = Some(dice.one_of(&[Role::Fabric, Role::Edge])).filter(|_| dice.once_in(3));
     // Of the memory for what hosts send: their switch's ports are then served, and none may be cut.
     let thresholds = Thresholds { xoff: Bytes::new(6_000), xon: Bytes::new(3_000), may_lose: true };
     let ingress = Ingress { limit: Limit::Bytes(Bytes::new(20_000)), thresholds: Some(thresholds) };
@@ -94,9 +104,9 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
                 false => Link {
                     limit: Limit::Packets(Packets::new(limit)),
                     pooled: pooled && (role != Role::Wan || wan_pooled),
-                    aqm: mark_at.map(Threshold::at),
+                    aqm: if leaves == Some(role) { Some(AqmConfig::Codel(codel)) } else { mark_at.map(Threshold::at) },
                     congestion_point: point,
-                    scheduler: classes.filter(|&of| of == role).map(|_| Scheduler::Drr { weights: vec![3, 1] }),
+                    scheduler: classes.filter(|&of| of == role).map(|_| scheduler.clone()),
                     loss,
                     watched: true,
                     ..plain

@@ -1,10 +1,12 @@
-//! Which of a port's queues sends next: first in first out, strict priority, or [deficit round robin](super::drr).
+//! Which of a port's queues sends next: first in first out, strict priority, [deficit round robin](super::drr), or
+//! [FQ-CoDel](super::fq_codel).
 //!
 //! Deciding only: the queues are the driver's. It tells when a queue begins to wait ([`wake`](Discipline::wake)), when the
-//! packet that was chosen was its last ([`rest`](Discipline::rest)), and when a queue that waits is paused
-//! ([`leave`](Discipline::leave)); one that is resumed wakes again.
+//! packet that was chosen was its last ([`rest`](Discipline::rest)) or is dropped ([`refund`](Discipline::refund)), and when
+//! a queue that waits is paused or has lost all that waited ([`leave`](Discipline::leave)); one that is resumed wakes again.
 
 use super::drr::{DeficitRoundRobin, MAX_CLASSES};
+use super::fq_codel::FlowQueues;
 use crate::units::Bytes;
 
 /// The law of a port's turns.
@@ -16,6 +18,8 @@ pub enum Discipline {
     Strict(StrictPriority),
     /// A queue for each class, which share by weight.
     Drr(DeficitRoundRobin),
+    /// A queue for each flow, as far as a hash tells them apart, of all classes.
+    FqCodel(FlowQueues),
 }
 
 /// Queues of which the first that waits sends.
@@ -45,22 +49,29 @@ impl Discipline {
         Discipline::Strict(StrictPriority { waiting: 0, queues: classes })
     }
 
-    /// Number of queues.
+    /// Number of queues; of those that were used, where they are flows'.
     pub const fn queues(&self) -> usize {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.queues,
             Discipline::Drr(law) => law.classes(),
+            Discipline::FqCodel(law) => law.used(),
         }
     }
 
-    /// The queue of this service class. A port with one queue has it for all.
+    /// Whether there is a queue for each service class.
+    pub const fn has_classes(&self) -> bool {
+        matches!(self, Discipline::Strict(_) | Discipline::Drr(_))
+    }
+
+    /// The queue of this service class, or of flows with this hash, which may be one more than there were.
     ///
     /// # Panics
-    /// If there are several queues, and none for this class.
+    /// If there are queues for classes, and none for this one.
     #[inline]
-    pub fn queue_of(&self, class: u8) -> usize {
+    pub fn queue_of(&mut self, class: u8, flow_hash: u32) -> usize {
         match self {
             Discipline::Fifo(_) => 0,
+            Discipline::FqCodel(law) => law.queue_of(flow_hash),
             law => {
                 assert!(usize::from(class) < law.queues(), "class {class} has no queue");
                 usize::from(class)
@@ -74,6 +85,7 @@ impl Discipline {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting |= 1 << queue,
             Discipline::Drr(law) => law.wake(queue),
+            Discipline::FqCodel(law) => law.wake(queue),
         }
     }
 
@@ -84,6 +96,7 @@ impl Discipline {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.lowest(),
             Discipline::Drr(law) => law.choose(first),
+            Discipline::FqCodel(law) => law.choose(first),
         }
     }
 
@@ -93,14 +106,25 @@ impl Discipline {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting &= law.waiting - 1,
             Discipline::Drr(law) => law.rest(),
+            Discipline::FqCodel(law) => law.rest(),
         }
     }
 
-    /// A queue that waits is paused.
+    /// The packet that was chosen last, of this size, is dropped in place of being sent: it costs nothing.
+    pub fn refund(&mut self, size: Bytes) {
+        match self {
+            Discipline::Fifo(_) | Discipline::Strict(_) => {}
+            Discipline::Drr(law) => law.refund(size),
+            Discipline::FqCodel(law) => law.refund(size),
+        }
+    }
+
+    /// A queue that waits is paused, or what waited is dropped.
     pub fn leave(&mut self, queue: usize) {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting &= !(1 << queue),
             Discipline::Drr(law) => law.leave(queue),
+            Discipline::FqCodel(law) => law.leave(queue),
         }
     }
 }
@@ -143,7 +167,7 @@ mod tests {
 
     #[test]
     fn one_queue_has_all_classes() {
-        assert_eq!([0, 7].map(|class| Discipline::FIFO.queue_of(class)), [0, 0]);
-        assert_eq!(Discipline::strict(8).queue_of(7), 7);
+        assert_eq!([0, 7].map(|class| Discipline::FIFO.clone().queue_of(class, 9)), [0, 0]);
+        assert_eq!(Discipline::strict(8).queue_of(7, 9), 7);
     }
 }

@@ -96,6 +96,12 @@ impl DeficitRoundRobin {
         self.begun = false;
     }
 
+    /// The packet that was chosen last, of this size, was dropped in place of being sent.
+    pub fn refund(&mut self, size: Bytes) {
+        let &class = self.turns.front().expect("a class was chosen");
+        self.shares[class].deficit += size;
+    }
+
     /// A class that waits takes no more turns: it is paused. As one that rests, it keeps nothing.
     pub fn leave(&mut self, class: usize) {
         if self.turns.front() == Some(&class) {

@@ -32,22 +32,27 @@ pub struct Thresholds {
     pub may_lose: bool,
 }
 
-/// How long a pause frame of the longest time pauses a link of this rate.
+/// How long a pause frame of the longest time pauses a link of this rate; an hour at most, which only links below 10 kbit/s
+/// take, so that no run's time overflows.
 pub fn pause_time(rate: Rate) -> Span {
-    rate.time_for(Bytes::new(MAX_QUANTA * 512 / 8))
+    let slowest = Rate::from_bps(MAX_QUANTA * 512 / 3_600);
+    if rate < slowest { Span::from_secs(3_600) } else { rate.time_for(Bytes::new(MAX_QUANTA * 512 / 8)) }
 }
 
 /// A pause is asked for again when this part of its length is over.
 pub const REFRESH: u64 = 2;
 
-/// IP bytes that may still arrive over a link of this rate, whose packets are at most `mtu` long, after the switch has found
-/// `xoff` exceeded, the packet by which it found that included. `delay` is that of the link, one way; it is the same back.
+/// A direction of a link: its rate, and its delay without stacks.
+pub type Line = (Rate, Span);
+
+/// IP bytes that may still arrive over a link, whose packets are at most `mtu` long, after the switch has found `xoff` exceeded,
+/// the packet by which it found that included. `back` is the other direction, which the frame takes.
 ///
 /// The pause frame waits for a full frame in service, is sent, and travels back; the other end ends the frame that it has just
 /// begun; and what was on the wire arrives.
-pub fn headroom(rate: Rate, delay: Span, mtu: Bytes) -> Bytes {
+pub fn headroom((rate, delay): Line, back: Line, mtu: Bytes) -> Bytes {
     let frame = Bytes::new((mtu.get() + FRAMING_BYTES).max(MIN_WIRE_BYTES));
-    let wait = rate.time_for(frame) + rate.time_for(Bytes::new(MIN_WIRE_BYTES)) + delay + delay;
+    let wait = back.0.time_for(frame) + back.0.time_for(Bytes::new(MIN_WIRE_BYTES)) + back.1 + delay;
     let wire = u128::from(wait.as_ps()) * u128::from(rate.as_bps()) / 8_000_000_000_000;
     // As many full frames as begin in that time.
     let frames = u64::try_from(wire).unwrap_or(u64::MAX).div_ceil(frame.get());
@@ -194,12 +199,17 @@ mod tests {
     fn a_pause_of_the_longest_time_lasts_as_long_as_the_standard_says() {
         // 65 535 quanta of 512 bit times: 3.36 ms at 10 Gbit/s.
         assert_eq!(pause_time(Rate::from_gbps(10)), Span::from_ns(3_355_392));
+        assert_eq!(pause_time(Rate::from_bps(1)), Span::from_secs(3_600));
     }
 
     #[test]
     fn headroom_covers_what_is_under_way() {
         // 10 Gbit/s and 500 ns: 1538 and 84 bytes wait, 1250 travel, which are two full frames begun, the frame that the other end
         // has begun, and the one that was too much.
-        assert_eq!(headroom(Rate::from_gbps(10), Span::from_ns(500), bytes(1_500)), bytes(6_000));
+        let line = (Rate::from_gbps(10), Span::from_ns(500));
+        assert_eq!(headroom(line, line, bytes(1_500)), bytes(6_000));
+        // A frame that takes 13.0 µs at 1 Gbit/s, and 10 µs on the way: 16 198 bytes and 625 travel meanwhile, eleven frames.
+        let slow = (Rate::from_gbps(1), Span::from_us(10));
+        assert_eq!(headroom(line, slow, bytes(1_500)), bytes((20 + 2) * 1_500));
     }
 }

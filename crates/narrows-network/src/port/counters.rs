@@ -77,7 +77,7 @@ impl<P: Payload> Ports<P> {
         let (port, rules, held) = (&self.ports[link as usize], &self.rules[link as usize], self.held(link));
         let with = |a: Backlog, b: Backlog| Backlog { bytes: a.bytes + b.bytes, packets: a.packets + b.packets };
         let flushed = self.flushed(now, link);
-        let gone = with(held, flushed);
+        let gone = with(with(held, flushed), rules.withdrawn);
         let taken = with(rules.carried, port.accepted);
         let mut dropped = rules.dropped;
         dropped[DropReason::Outage as usize] += flushed.packets;
@@ -108,6 +108,7 @@ impl<P: Payload> Ports<P> {
         self.settle(now, link);
         let (port, rules) = (&self.ports[link as usize], &self.rules[link as usize]);
         rules.sent_before + rules.carried.bytes + port.accepted.bytes
+            - rules.withdrawn.bytes
             - self.held(link).bytes
             - self.flushed(now, link).bytes
     }
@@ -130,6 +131,7 @@ impl<P: Payload> Ports<P> {
             port.accepted = Backlog::EMPTY;
             rules.carried = held;
             rules.refused = Backlog::EMPTY;
+            rules.withdrawn = Backlog::EMPTY;
             rules.dropped = Default::default();
             rules.late = Packets::ZERO;
             rules.marked = Packets::ZERO;

@@ -8,7 +8,7 @@ use narrows_core::units::{Bytes, Span, Time};
 use narrows_plan::Graph;
 
 use super::served::Feeders;
-use super::{NONE, Ports, index};
+use super::{NONE, Ports};
 use crate::network::Payload;
 use crate::route::switch_indices;
 
@@ -157,7 +157,7 @@ impl<P: Payload> Ports<P> {
         let ask = memory.give_back(origin.priority, size);
         self.ask(now, origin, ask);
         let index = self.ports[at as usize].served as usize;
-        let held = self.served[index].held().bytes;
+        let held = self.served[index].held.bytes;
         if let Some(feeders) = &mut self.served[index].feeders
             && held <= feeders.thresholds.xon
             && !feeders.paused.is_empty()
@@ -225,18 +225,4 @@ impl<P: Payload> Ports<P> {
     pub(crate) fn pauses_links(&self) -> bool {
         self.ingress.is_some()
     }
-}
-
-/// By link: the one back, between the same two nodes; of several, the one in the same place among them.
-pub(crate) fn reverses(graph: &Graph) -> Vec<u32> {
-    let mut among = std::collections::BTreeMap::<(u32, u32), Vec<u32>>::new();
-    for (id, link) in graph.links.iter().enumerate() {
-        among.entry((link.from, link.to)).or_default().push(index(id));
-    }
-    let place = |id: u32, link: &narrows_plan::Link| {
-        let ours = &among[&(link.from, link.to)];
-        let place = ours.iter().position(|&other| other == id).expect("it is among them");
-        among.get(&(link.to, link.from)).and_then(|theirs| theirs.get(place)).copied().unwrap_or(NONE)
-    };
-    (0..).zip(&graph.links).map(|(id, link)| place(id, link)).collect()
 }

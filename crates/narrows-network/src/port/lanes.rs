@@ -16,7 +16,7 @@ impl<P: Payload> Ports<P> {
     pub(super) fn add_lanes(&mut self, graph: &Graph, served: &[bool], notifications: bool, seed: u64) {
         let is_host = |node: u32| graph.nodes[node as usize].kind == NodeKind::Host;
         for (id, link) in graph.links.iter().enumerate() {
-            let inside = link.role != Role::Wan && !graph.crosses(link.from, link.to);
+            let inside = is_inside(graph, link);
             let (name, loss) = match link.bridge {
                 None if served[id] && (link.stack == Span::ZERO || is_host(link.from)) => {
                     self.lanes.push(NONE);
@@ -100,4 +100,9 @@ impl<P: Payload> Ports<P> {
     pub(crate) fn with_lanes(&self) -> u32 {
         index(self.ports.len())
     }
+}
+
+/// Whether a link does not leave its site: notifications may take it.
+pub(super) fn is_inside(graph: &Graph, link: &Link) -> bool {
+    link.role != Role::Wan && !graph.crosses(link.from, link.to)
 }

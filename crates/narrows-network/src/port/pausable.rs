@@ -105,7 +105,7 @@ impl<P: Payload> Ports<P> {
         std::mem::swap(&mut queue.aqm, &mut rules.aqm);
         let counted = &mut self.counted[port.served as usize];
         std::mem::swap(&mut queue.origins, &mut counted.origins);
-        queue.held = port.held();
+        (queue.held, served.held) = (port.held(), port.held());
         queue.idle_since = port.free_at;
         if port.held_packets == 0 {
             return;
@@ -167,7 +167,7 @@ impl<P: Payload> Ports<P> {
         std::mem::swap(&mut queue.aqm, &mut rules.aqm);
         let counted = &mut self.counted[port.served as usize];
         std::mem::swap(&mut queue.origins, &mut counted.origins);
-        queue.held = Backlog::EMPTY;
+        (queue.held, served.held) = (Backlog::EMPTY, Backlog::EMPTY);
         if port.held_packets == 0 {
             // What was urgent may have left since.
             port.free_at = queue.idle_since;

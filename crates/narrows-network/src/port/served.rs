@@ -1,5 +1,5 @@
 //! Ports whose queues are served one packet at a time: which packet leaves next is decided when the one before it has left, and
-//! known no sooner. They have several queues, or can be paused.
+//! known no sooner. They have several queues, an AQM that judges packets that leave, or can be paused.
 //!
 //! Such a port is *served lazily*: a service that ends is no event. Decisions that fell due at `s ≤ now` are taken when the
 //! port is touched next, by an arrival at either end or by who reads it, in their order and as of their own time
@@ -13,23 +13,26 @@
 //!   that may be sent, the port's ring holds a packet that has begun, whose arrival is in the agenda and comes no later than
 //!   what follows must be known. Nothing else is armed: still one event for each packet and hop.
 //!
+//! What such an AQM drops, or a flow queue loses to another, is told as soon as it is decided: later than it happened, if the
+//! port was not touched in between.
+//!
 //! Only while somebody must be told at the very moment is the end of a service an event ([`Ports::take_wake`]): a host, which
 //! fills its port again; and at a switch that has paused a link, whoever is resumed by the departure.
 //!
 //! The link's ring holds what has begun: the packet in service, which is what `Port` counts as held, and those on the
 //! wire. What waits lies in a ring for each queue, with the time at which it came.
 //!
-//! Each queue has the port's AQM and its limit to itself: an equal share of the port's own, and as much of what the
-//! pool grants the port. The packet in service counts in its queue until its last bit has left. A law that reckons with a
+//! Each class' queue has the port's AQM and its limit to itself: an equal share of the port's own, and as much of what the
+//! pool grants the port. Flow queues have the port's together: beyond it the longest one loses its first packet. The packet in service counts in its queue until its last bit has left. A law that reckons with a
 //! rate is told the line's. What is urgent waits in a queue of its own, goes before all others, is never paused or dropped, and
 //! is not counted, as in [`lanes`](super::lanes).
 //!
-//! Invariants: where nothing is in service, whatever waits is paused, or still in a host's stack; a queue is awake in the discipline while its ring holds a
-//! packet and it is not paused.
+//! Invariants: where nothing is in service, whatever waits is paused, or still in a host's stack; a queue is awake in the
+//! discipline while its ring holds a packet and its class is not paused; `held` is the sum over all queues.
 
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::pfc::{PRIORITIES, Thresholds};
-use narrows_core::queue::{Backlog, DeficitRoundRobin, Discipline, DropReason, Limit};
+use narrows_core::queue::{AqmConfig, Backlog, DeficitRoundRobin, Discipline, DropReason, FlowQueues, Limit};
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Link, Scheduler};
@@ -45,6 +48,12 @@ use crate::network::Payload;
 pub(super) struct Served {
     pub(super) discipline: Discipline,
     pub(super) queues: Vec<Queue>,
+    /// What all of them hold.
+    pub(super) held: Backlog,
+    /// Of flow queues: what one begins as, and the limit of all together.
+    pub(super) flow_queue: Option<Box<(Queue, Limit)>>,
+    /// Whether AQMs judge packets that leave.
+    pub(super) judges_departures: bool,
     /// Whether it is computed while nobody is paused: one queue, and no pool.
     pub(super) can_be_computed: bool,
     /// What goes before all of them; and how much of it is on the port's own wire.
@@ -57,6 +66,8 @@ pub(super) struct Served {
     pub(super) sends_beside: bool,
     /// Queue of the packet in service; of the last one while there is none; [`URGENT`].
     pub(super) serving: usize,
+    /// IP bytes of the packet in service, if it counts.
+    pub(super) in_service: Bytes,
     /// Where the packet in service came from; whether its departure was told when the port was computed.
     pub(super) origin: Origin,
     pub(super) is_told: bool,
@@ -67,6 +78,8 @@ pub(super) struct Served {
     pub(super) ready: VecDeque<Time>,
     /// Whether the link has an entry in the agenda for a packet that was recalled.
     pub(super) is_armed: bool,
+    /// Whether what comes over its link stays inside of a site: notifications go no further.
+    pub(super) is_inside: bool,
     /// Whom this port pauses itself, where it pauses anybody.
     pub(super) feeders: Option<Feeders>,
 }
@@ -130,36 +143,49 @@ pub(super) struct Feeders {
 }
 
 impl Served {
-    pub(super) fn new(link: &Link, of_host: bool, seed: u64) -> Served {
+    pub(super) fn new(link: &Link, of_host: bool, is_inside: bool, seed: u64) -> Served {
+        let (mut aqm, mut flow_queue) = (link.aqm, None);
         let discipline = match &link.scheduler {
             None => Discipline::FIFO,
             Some(Scheduler::StrictPriority { classes }) => Discipline::strict(usize::from(*classes)),
             Some(Scheduler::Drr { weights }) => Discipline::Drr(DeficitRoundRobin::new(weights)),
+            Some(Scheduler::FqCodel { queues, quantum, codel }) => {
+                let seed = Stream::named(seed, &format!("flow-queues/{}", link.name)).next_u64();
+                aqm = Some(AqmConfig::Codel(*codel));
+                flow_queue = Some(link.limit);
+                Discipline::FqCodel(FlowQueues::new(*queues, *quantum, seed))
+            }
         };
         let count = discipline.queues();
+        let judges_departures = aqm.is_some_and(|aqm| aqm.judges_departures());
         // Then the law is the port's, which lends it to the queue.
-        let can_be_computed = matches!(discipline, Discipline::Fifo(_)) && !link.pooled;
-        let queue = |queue: usize| Queue {
+        let can_be_computed = matches!(discipline, Discipline::Fifo(_)) && !link.pooled && !judges_departures;
+        let queue = |queue: usize, limit: Limit| Queue {
             ring: Ring::EMPTY,
             origins: VecDeque::new(),
             held: Backlog::EMPTY,
-            limit: link.limit.share(count as u64),
-            aqm: link.aqm.filter(|_| !can_be_computed).map(|config| {
-                let name = if count == 1 { String::new() } else { format!("/class-{queue}") };
+            limit,
+            aqm: aqm.filter(|_| !can_be_computed).map(|config| {
+                let name = if count <= 1 { String::new() } else { format!("/class-{queue}") };
                 let stream = Stream::named(seed, &format!("aqm/{}{name}", link.name)).small();
                 Aqm::new(&config, &aqm::Context { rate: link.rate, stream })
             }),
             idle_since: Time::ZERO,
         };
         Served {
-            queues: (0..count).map(queue).collect(),
+            queues: (0..count).map(|number| queue(number, link.limit.share(count as u64))).collect(),
+            held: Backlog::EMPTY,
+            flow_queue: flow_queue.map(|limit| Box::new((queue(0, Limit::Unlimited), limit))),
+            judges_departures,
             discipline,
             can_be_computed,
+            is_inside,
             urgent: Ring::EMPTY,
             urgent_on_wire: 0,
             lane: NONE,
             sends_beside: false,
             serving: 0,
+            in_service: Bytes::ZERO,
             origin: Origin::NONE,
             is_told: false,
             pauses: Pauses::NONE,
@@ -170,12 +196,29 @@ impl Served {
         }
     }
 
-    /// What all queues hold.
-    pub(super) fn held(&self) -> Backlog {
-        self.queues.iter().fold(Backlog::EMPTY, |all, queue| Backlog {
-            bytes: all.bytes + queue.held.bytes,
-            packets: all.packets + queue.held.packets,
-        })
+    /// A packet of this size waits in a queue.
+    fn take(&mut self, queue: usize, size: Bytes) {
+        for held in [&mut self.held, &mut self.queues[queue].held] {
+            held.bytes += size;
+            held.packets += Packets::new(1);
+        }
+    }
+
+    /// One has left, or was dropped.
+    pub(super) fn give_back(&mut self, queue: usize, size: Bytes) {
+        for held in [&mut self.held, &mut self.queues[queue].held] {
+            held.bytes -= size;
+            held.packets -= Packets::new(1);
+        }
+    }
+
+    /// Where a packet waits; a flow's queue is made when its first packet comes.
+    fn queue_of(&mut self, packet: &impl Payload) -> usize {
+        let queue = self.discipline.queue_of(packet.service_class(), packet.flow_hash());
+        if let Some(flow_queue) = self.flow_queue.as_ref().filter(|_| queue == self.queues.len()) {
+            self.queues.push(flow_queue.0.clone());
+        }
+        queue
     }
 
     /// Whether the packet in service is one of those that count.
@@ -183,21 +226,26 @@ impl Served {
         self.serving != URGENT
     }
 
-    /// Whether this queue is paused: one that has all classes is if any priority is.
-    fn is_paused(&self, queue: usize) -> bool {
-        match self.discipline {
-            Discipline::Fifo(_) => self.pauses.mask != 0,
-            _ => self.pauses.mask & 1 << queue != 0,
-        }
+    /// Whether all queues are paused: without classes they are if any priority is.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.pauses.mask != 0 && !self.discipline.has_classes()
     }
 
-    /// Sets which priorities are paused: queues leave the discipline or come back.
+    /// Whether the class of this queue is paused.
+    fn is_paused(&self, queue: usize) -> bool {
+        self.discipline.has_classes() && self.pauses.mask & 1 << queue != 0
+    }
+
+    /// Sets which priorities are paused: classes leave the discipline or come back.
     fn set_pauses(&mut self, now: Time, mask: u8) {
-        let paused: Vec<bool> = (0..self.queues.len()).map(|queue| self.is_paused(queue)).collect();
+        let before = self.pauses.mask;
         self.pauses.set(now, mask);
-        for (queue, before) in paused.into_iter().enumerate() {
+        if !self.discipline.has_classes() {
+            return;
+        }
+        for queue in 0..self.queues.len() {
             if self.queues[queue].ring.len() > 0 {
-                match (before, self.is_paused(queue)) {
+                match (before & 1 << queue != 0, self.is_paused(queue)) {
                     (false, true) => self.discipline.leave(queue),
                     (true, false) => self.discipline.wake(queue),
                     _ => {}
@@ -249,7 +297,7 @@ impl<P: Payload> Ports<P> {
             (ready + counted.stack, counted.by_origin)
         };
         let size = Bytes::new(u64::from(packet.ip_bytes()));
-        let queue = self.served(link).discipline.queue_of(packet.service_class());
+        let queue = self.served(link).queue_of(&packet);
         let origin = self.origin(from, packet.service_class());
         let verdict = match self.ingress_admits(now, origin, size) {
             true => self.judge_queue(now, link, queue, size, packet.ecn_capable()),
@@ -271,9 +319,8 @@ impl<P: Payload> Ports<P> {
         port.accepted.packets += Packets::new(1);
         let is_due = port.accepted.bytes.get() > port.sample_beyond;
         let served = &mut self.served[port.served as usize];
+        served.take(queue, size);
         let waiting = &mut served.queues[queue];
-        waiting.held.bytes += size;
-        waiting.held.packets += Packets::new(1);
         self.store.push(&mut waiting.ring, Record { at: now, packet });
         if of_host {
             served.ready.push_back(ready);
@@ -284,8 +331,13 @@ impl<P: Payload> Ports<P> {
         if waiting.ring.len() == 1 && !served.is_paused(queue) {
             served.discipline.wake(queue);
         }
-        port.queue_max = port.queue_max.max(served.held().bytes);
         self.ingress_takes(now, link, origin, size);
+        while let Some(longest) = self.served(link).longest_beyond_limit() {
+            self.drop_first(now, link, longest, DropReason::Limit);
+        }
+        let held = self.served(link).held.bytes;
+        let port = &mut self.ports[link as usize];
+        port.queue_max = port.queue_max.max(held);
         if is_due {
             self.sample(now, link);
         }
@@ -324,8 +376,13 @@ impl<P: Payload> Ports<P> {
         ecn_capable: bool,
     ) -> Result<bool, DropReason> {
         let (index, pool) = (self.ports[link as usize].served as usize, self.ports[link as usize].pool);
-        let shares = self.served[index].queues.len() as u64;
-        let queue = &mut self.served[index].queues[queue];
+        let served = &mut self.served[index];
+        // Of the pool, flow queues have the port's part together.
+        let (share, shares) = match served.flow_queue {
+            None => (served.queues[queue].held.bytes, served.queues.len() as u64),
+            Some(_) => (served.held.bytes, 1),
+        };
+        let queue = &mut served.queues[queue];
         let backlog = queue.held;
         let verdict = queue.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
             aqm.decide(&aqm::Arrival { now, backlog, idle_since: queue.idle_since, ecn_capable })
@@ -336,7 +393,7 @@ impl<P: Payload> Ports<P> {
         if !queue.limit.admits(backlog, size) {
             return Err(DropReason::Limit);
         }
-        let admits = |ports: &Self| ports.pools[pool as usize].pool.admits_share(backlog.bytes, size, shares);
+        let admits = |ports: &Self| ports.pools[pool as usize].pool.admits_share(share, size, shares);
         if pool != NONE && !admits(self) {
             self.settle_all_of(now, pool);
             if !admits(self) {
@@ -379,11 +436,10 @@ impl<P: Payload> Ports<P> {
                 if port.pool != NONE {
                     self.pools[port.pool as usize].pool.give_back(left);
                 }
-                let queue = &mut served.queues[served.serving];
-                queue.held.bytes -= left;
-                queue.held.packets -= Packets::new(1);
-                queue.idle_since = at;
-                let origin = served.origin;
+                let (queue, origin) = (served.serving, served.origin);
+                served.give_back(queue, left);
+                served.queues[queue].idle_since = at;
+                served.in_service = Bytes::ZERO;
                 self.ingress_gives_back(at, link, origin, left);
             }
             self.begin(at, link);
@@ -399,7 +455,20 @@ impl<P: Payload> Ports<P> {
             let mask = (0..PRIORITIES).filter(ended).fold(served.pauses.mask, |mask, priority| mask & !(1 << priority));
             served.set_pauses(at, mask);
         }
-        let (port, rules) = (&mut self.ports[link as usize], &self.rules[link as usize]);
+        let is_urgent = served.urgent.len() > 0;
+        if let Some(&ready) = served.ready.front().filter(|&&ready| ready > at && !is_urgent) {
+            self.wakes.push_back((link, ready));
+            return;
+        }
+        let chosen = if is_urgent { Some((URGENT, false)) } else { self.choose(at, link) };
+        let served = &mut self.served[index];
+        let Some((queue, marks)) = chosen else {
+            if served.pauses.mask != 0 && served.queues.iter().any(|queue| queue.ring.len() > 0) {
+                self.wakes.push_back((link, served.pauses.first_end()));
+            }
+            return;
+        };
+        let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
         let counts_origins = self.counted[index].by_origin;
         let Served {
             discipline,
@@ -409,34 +478,18 @@ impl<P: Payload> Ports<P> {
             lane,
             sends_beside,
             serving,
+            in_service,
             origin,
-            pauses,
             ready,
             ..
         } = served;
-        if let Some(&ready) = ready.front().filter(|&&ready| ready > at && urgent.len() == 0) {
-            self.wakes.push_back((link, ready));
-            return;
-        }
-        let (queue, ring) = if urgent.len() > 0 {
-            (URGENT, urgent)
-        } else {
-            let first = |queue: usize| {
-                let record = self.store.record(queues[queue].ring.front());
-                Bytes::new(u64::from(record.packet.ip_bytes()))
-            };
-            match discipline.choose(first) {
-                Some(queue) => (queue, &mut queues[queue].ring),
-                None => {
-                    if pauses.mask != 0 && queues.iter().any(|queue| queue.ring.len() > 0) {
-                        self.wakes.push_back((link, pauses.first_end()));
-                    }
-                    return;
-                }
-            }
-        };
-        let Record { at: came, packet } = *self.store.record(ring.front());
+        let ring = if is_urgent { urgent } else { &mut queues[queue].ring };
+        let Record { at: came, mut packet } = *self.store.record(ring.front());
         self.store.pop(ring, true);
+        if marks {
+            packet.mark();
+            rules.marked += Packets::new(1);
+        }
         let is_last = ring.len() == 0;
         *serving = queue;
         let size = packet.ip_bytes();
@@ -456,6 +509,7 @@ impl<P: Payload> Ports<P> {
         }
         (port.held_bytes, port.held_packets) = (u64::from(size), 1);
         if queue != URGENT {
+            *in_service = Bytes::new(u64::from(size));
             ready.pop_front();
             if counts_origins {
                 *origin = queues[queue].origins.pop_front().expect("one for each packet").0;
@@ -519,7 +573,7 @@ impl<P: Payload> Ports<P> {
     /// Whether any of the following is there to take.
     #[inline(always)]
     pub(crate) fn has_news(&self) -> bool {
-        self.wakes.len() + self.firsts.len() + self.frames.len() > 0
+        self.wakes.len() + self.firsts.len() + self.frames.len() + self.dropped.len() > 0
     }
 
     /// A port of which the end of a service, or of a pause, is to be told then: for the agenda, where the last that is said of a port
@@ -533,6 +587,11 @@ impl<P: Payload> Ports<P> {
     #[inline(always)]
     pub(crate) fn take_first(&mut self) -> Option<(u32, First)> {
         self.firsts.pop_front()
+    }
+
+    /// Whether notifications go on over `link`.
+    pub(crate) fn takes_notifications(&self, link: u32) -> bool {
+        self.served[self.ports[link as usize].served as usize].is_inside
     }
 
     /// What has left a host's port.

@@ -29,7 +29,7 @@ pub struct LinkClass {
     /// How the port serves several classes of traffic; default: one queue.
     pub scheduler: Option<Located<Scheduler>>,
     /// Where packets count, and `limit` with them; default: `"output"`.
-    pub buffering: Option<Buffering>,
+    pub buffering: Option<Located<Buffering>>,
     /// Whether and when a switch stops who sends to it; default: `"none"`.
     pub flow_control: Option<Located<FlowControl>>,
     /// Share of packets lost on the wire, independently; or a function that loses them.
@@ -108,6 +108,8 @@ pub enum Scheduler {
     StrictPriority(StrictPriority),
     /// Deficit round robin [Shreedhar 1995].
     Drr(Drr),
+    /// A queue for each flow with CoDel in each, of all classes [RFC 8290].
+    FqCodel(FqCodel),
 }
 
 /// The parameter of [`Scheduler::StrictPriority`].
@@ -124,6 +126,22 @@ pub struct StrictPriority {
 pub struct Drr {
     /// By class, from 0: 2 to 8 of them, each 1 to 1000.
     pub weights: Located<Vec<u16>>,
+}
+
+/// The parameters of [`Scheduler::FqCodel`].
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FqCodel {
+    /// Queues among which a hash spreads the flows, 1 to 65536; default: 1024.
+    pub queues: Option<Located<u32>>,
+    /// IP bytes that a queue sends in its turn; default: 1500, the RFC's 1514 without the Ethernet header.
+    pub quantum: Option<Located<Quantity<Bytes>>>,
+    /// CoDel's target; default: 5 ms.
+    pub target: Option<Located<Quantity<Span>>>,
+    /// CoDel's interval; default: 100 ms.
+    pub interval: Option<Located<Quantity<Span>>>,
+    /// Whether ECN-capable packets are marked instead of dropped; default: true.
+    pub ecn: Option<bool>,
 }
 
 /// Values by dotted path.

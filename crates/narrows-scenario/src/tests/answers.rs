@@ -250,6 +250,38 @@ fn a_scheme_that_needs_marks_is_told_that_there_are_none() {
 }
 
 #[test]
+fn what_flow_control_does_not_keep_is_told_of() {
+    let text = |class: &str, second: u8| {
+        format!(
+            r#"
+            [topology.star]
+            hosts = 3
+            fabric = {{ rate = "10Gbps", delay = "500ns", limit = "102400B", buffering = "input", {class} }}
+            [[traffic]]
+            name = "a"
+            flows = {{ list = [{{ from = "h1", to = "h3", size = "1MB" }}] }}
+            [[traffic]]
+            name = "b"
+            service-class = {second}
+            flows = {{ list = [{{ from = "h2", to = "h3", size = "1MB" }}] }}
+            [[arm]]
+            name = "a"
+            cc = "newreno"
+            [run]
+            end = "1s"
+            "#
+        )
+    };
+    let pfc = |more: &str| format!("flow-control = {{ pfc = {{ xoff = \"96KB\", xon = \"80KB\"{more} }} }}");
+    assert_eq!(warnings(&text(&pfc(""), 0)), []);
+    let lossy = warnings(&text(&format!("loss = 0.001, {}", pfc("")), 0));
+    assert!(lossy[0].0.contains("`h1->switch`") && lossy[0].0.contains("loses packets"), "{}", lossy[0].0);
+    let classes = warnings(&text(&pfc(""), 5));
+    assert!(classes[0].0.starts_with("2 service classes share the memory"), "{}", classes[0].0);
+    assert_eq!(warnings(&text(&format!("loss = 0.001, {}", pfc(", may-lose = true")), 5)), []);
+}
+
+#[test]
 fn flows_after_the_end_are_counted() {
     let flow = |at: &str| format!("{{ from = \"x-1\", to = \"y-1\", size = \"1MB\", at = \"{at}\" }}");
     let list = format!("flows = {{ list = [{}, {}, {}] }}", flow("0s"), flow("1s"), flow("3s"));

@@ -255,6 +255,17 @@ fn classes() {
     let drr = ["weights = [1]", "weights = [1, 1, 1, 1, 1, 1, 1, 1, 1]", "weights = [5, 0]", "weights = [5, 1001]"];
     let drr = [drr[0], drr[1], drr[2], drr[3], "weights = [5, -1]", "weight = [5, 1]", "weights = [1, 1], quantum = 3"];
     let mut all = all_said(&drr.map(with).each_ref().map(|with| (room, with.as_str())));
+    let flows = |keys: &str| format!("alpha = 0.2 }}, scheduler = {{ fq-codel = {{ {keys} }} }} }}");
+    let fq = [
+        "queues = 0",
+        "queues = 65537",
+        "quantum = \"0B\"",
+        "target = \"0s\"",
+        "interval = \"61s\"",
+        "target = \"200ms\"",
+    ];
+    all += &all_said(&fq.map(flows).each_ref().map(|with| (room, with.as_str())));
+    all += &all_said(&[(room, &flows("flows = 3"))]);
     let (two, class) = (with("weights = [5, 1]"), |class: &str| format!("service-class = {class}\narrivals"));
     let small = two.replace("}, scheduler", "}, limit = \"1pkt\", scheduler");
     all += &all_said(&[
@@ -319,10 +330,23 @@ end = "1s"
             ("{ pfc = {", "{ pause = {"),
             ("buffering = \"input\", ", ""),
             ("limit = \"102400B\", buffering = \"input\", ", ""),
+            ("limit", "aqm = \"codel\", scheduler = { fq-codel = {} }, limit"),
+            ("limit", "aqm = { codel = { target = \"200ms\" } }, limit"),
+            ("buffering", "pool = { size = \"1MB\", alpha = 1 }, buffering"),
+            ("buffering", "scheduler = { strict-priority = { classes = 2 } }, buffering"),
         ],
     );
+    let two = output.replace("limit", "scheduler = { drr = { weights = [2, 1] } }, limit");
+    let _ = writeln!(all, "{}", refused(&two));
     let _ = writeln!(all, "{}", refused(ring));
     insta::assert_snapshot!(all);
+    // Each of two classes needs as much as the only one.
+    assert_eq!(plans(&two.replace("120KB", "240KB")).len(), 1);
+    let flows = text.replace(
+        "buffering = \"input\", flow-control",
+        "scheduler = { fq-codel = {} }, buffering = \"input\", flow-control",
+    );
+    assert_eq!(plans(&flows).len(), 1, "flow queues have one memory");
     let known = text.replace("xoff = \"96KB\", xon = \"80KB\"", "xoff = \"97KB\", xon = \"80KB\", may-lose = true");
     assert_eq!(plans(&known).len(), 1);
 }

@@ -228,7 +228,7 @@ end = "1s"
 fn an_axis_sets_several_paths_together() {
     let told = |plan: &Plan| {
         let port = plan.network.links.iter().find(|link| link.role == Role::Fabric).unwrap();
-        let Some(AqmConfig::Threshold(Threshold { mark_at })) = port.aqm else { panic!("{:?}", port.aqm) };
+        let Some(AqmConfig::Threshold(Threshold { mark_at, .. })) = port.aqm else { panic!("{:?}", port.aqm) };
         let k = plan.traffic[0].controller.values.iter().find(|value| matches!(value, Value::Packets(_))).copied();
         (mark_at, k)
     };

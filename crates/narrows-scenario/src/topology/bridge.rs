@@ -49,10 +49,11 @@ pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
         }
         if is_served || link.ingress.is_some() {
             let sentence =
-                format!("`{}` has a bridge, whose port is a plain FIFO, and a scheduler or flow control", link.name);
+                format!("`{}` has a bridge, whose port is a plain FIFO, and is served packet by packet", link.name);
             return refuse(
                 sentence,
-                "set `scheduler = \"fifo\"` and `flow-control = \"none\"` there, or `bridge = \"none\"`",
+                "set `scheduler = \"fifo\"`, `flow-control = \"none\"` and an AQM that acts on arrivals there, or \
+                 `bridge = \"none\"`",
             );
         }
     }

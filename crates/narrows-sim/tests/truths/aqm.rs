@@ -1,16 +1,22 @@
 //! AQMs: where they hold a queue, from the experiment's text to the rows.
 
-use narrows_results::PortRow;
+use narrows_results::{PortRow, Results};
 
+use crate::measure::jain;
 use crate::plans::run;
 
 /// The port that is the bottleneck for `flows` long flows of NewReno over 100 Mbit/s and 20 ms, its buffer 1000 packets.
 fn bottleneck(flows: u32, aqm: &str, ecn: bool) -> PortRow {
+    bottleneck_and_results(flows, &format!("aqm = {aqm}"), ecn, "").0
+}
+
+/// As above with these keys of the port and this other traffic, and the whole run.
+fn bottleneck_and_results(flows: u32, port: &str, ecn: bool, other: &str) -> (PortRow, Results) {
     let text = format!(
         r#"
         [topology.dumbbell]
         pairs = 5
-        fabric = {{ rate = "100Mbps", delay = "10ms", limit = "1000pkt", aqm = {aqm} }}
+        fabric = {{ rate = "100Mbps", delay = "10ms", limit = "1000pkt", {port} }}
         edge = {{ rate = "1Gbps", delay = "1us", limit = "unlimited", aqm = "none" }}
         host = {{ profile = "linux-6", stack-delay = {{ tx = "0s", rx = "0s", jitter = "20us" }} }}
         [[traffic]]
@@ -18,6 +24,7 @@ fn bottleneck(flows: u32, aqm: &str, ecn: bool) -> PortRow {
         from = "left-*"
         to = "right-*"
         long = {{ flows = {flows}, spread = "100ms" }}
+        {other}
         [[arm]]
         name = "newreno"
         cc = "newreno"
@@ -30,7 +37,8 @@ fn bottleneck(flows: u32, aqm: &str, ecn: bool) -> PortRow {
     let experiment = narrows_scenario::load_str(&text, &Default::default(), &Default::default());
     let plan = experiment.unwrap_or_else(|error| panic!("{error}")).plans.remove(0);
     let index = plan.network.links.iter().position(|link| link.name == "switch-left->switch-right");
-    run(&plan, 1).ports.swap_remove(index.expect("the dumbbell's only link between switches"))
+    let results = run(&plan, 1);
+    (results.ports[index.expect("the dumbbell's only link between switches")].clone(), results)
 }
 
 /// The line's time for the mean queue of full packets, ms.
@@ -52,4 +60,47 @@ fn pie_holds_the_delay_at_its_target_whatever_the_load() {
     }
     // 1000 packets are 123 ms, of which the flows fill most.
     assert!(delay_ms(&bottleneck(60, "\"none\"", false)) > 60.0);
+}
+
+/// CoDel holds the delay of a standing queue near its target, with drops or marks, and the link is full [RFC 8289 §1].
+#[test]
+fn codel_keeps_a_standing_queue_near_its_target() {
+    for ecn in [false, true] {
+        let port = bottleneck(4, "\"codel\"", ecn);
+        assert!((1.0..8.0).contains(&delay_ms(&port)), "{ecn}: {}", delay_ms(&port));
+        assert!(port.utilisation > 0.9, "{}", port.utilisation);
+        assert_eq!(port.dropped_limit_packets, 0);
+        assert_eq!((port.dropped_aqm_packets == 0, port.marked_packets > 0), (ecn, ecn), "{ecn}");
+    }
+    assert!(delay_ms(&bottleneck(4, "\"none\"", false)) > 20.0);
+}
+
+/// Flows share the link equally, and one that sends a packet now and then passes their queues [RFC 8290 §1].
+#[test]
+fn fq_codel_shares_equally_and_lets_sparse_flows_pass() {
+    let sparse = r#"
+        [[traffic]]
+        name = "sparse"
+        from = "left-1"
+        to = "right-1"
+        arrivals = { poisson = { rate = "20/s" } }
+        size = { fixed = "1KB" }
+        connections = "fresh-established"
+    "#;
+    let small = |results: &Results| {
+        let sparse = results.flows.iter().filter(|flow| flow.size_bytes == 1_000);
+        let all: Vec<f64> = sparse.filter_map(|flow| flow.fct_ns).map(|ns| ns as f64 / 1e6).collect();
+        assert!(all.len() > 500, "{}", all.len());
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    let (port, results) = bottleneck_and_results(10, "scheduler = { fq-codel = {} }", false, sparse);
+    let long = results.flows.iter().filter(|flow| flow.size_bytes != 1_000);
+    let long: Vec<f64> = long.map(|flow| flow.delivered_after_warmup_bytes as f64).collect();
+    assert_eq!(long.len(), 10);
+    assert!(jain(&long) > 0.99, "{long:?}");
+    assert!(port.dropped_aqm_packets > 0 && port.utilisation > 0.9, "{}", port.utilisation);
+    let (_, codel) = bottleneck_and_results(10, "aqm = \"codel\"", false, sparse);
+    // One way and the service of a full packet: 10 ms and at most 0.3 more. Behind the others' queue it is more.
+    let (own, shared) = (small(&results), small(&codel));
+    assert!(own < 10.6 && shared > own + 1.0, "{own} ms, {shared} ms");
 }

@@ -1,11 +1,12 @@
 //! AQMs: one file each, one line here.
 //!
 //! A law sees every packet that arrives at its port, before the port's limits do, and passes, marks or drops it. The
-//! driver applies a mark only to a packet that the limits then let in.
+//! driver applies a mark only to a packet that the limits then let in. Some laws judge a packet when it leaves, too
+//! ([`codel`]): their ports are served packet by packet.
 //!
 //! # Adding an AQM
-//! One file: its `SPEC`; a `Config` with `new`, `values` and `marks`; a type with `build`, `decide` and `indifferent_up_to`;
-//! its tests. Its `mod` and one line in the `registry!` below. Experiments, errors, the schema, `narrows show aqm` and the
+//! One file: its `SPEC`; a `Config` with `new`, `values`, `marks` and `judges_departures`; a type with `build`, `decide`,
+//! `indifferent_up_to` and `leaves`; its tests. Its `mod` and one line in the `registry!` below. Experiments, errors, the schema, `narrows show aqm` and the
 //! documents follow the `SPEC`. Experiments are held to the ranges of the `SPEC`; `Config::new` judges only what its values
 //! are to each other, and need not judge a single one again.
 //!
@@ -17,8 +18,9 @@ use alloc::vec::Vec;
 use super::Backlog;
 use crate::component::{Settings, Spec, Value};
 use crate::rng::SmallStream;
-use crate::units::{Bytes, Packets, Rate, Time};
+use crate::units::{Bytes, Packets, Rate, Span, Time};
 
+pub mod codel;
 pub mod pi;
 pub mod pie;
 pub mod red;
@@ -80,7 +82,20 @@ pub struct Arrival {
     pub ecn_capable: bool,
 }
 
-/// What becomes of an arriving packet, as far as the law is concerned.
+/// A packet whose service is about to begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// When.
+    pub now: Time,
+    /// How long it has waited.
+    pub sojourn: Span,
+    /// What remains in its queue, this packet not included. Exact.
+    pub backlog: Backlog,
+    /// ECT(0), ECT(1), or marked already.
+    pub ecn_capable: bool,
+}
+
+/// What becomes of a packet, as far as the law is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on unchanged.
@@ -89,6 +104,13 @@ pub enum Verdict {
     Mark,
     /// It is discarded.
     Drop,
+}
+
+/// What a law that judges arrivals alone says of departures.
+trait JudgesArrivals {
+    fn leaves(&mut self, _departure: &Departure) -> Verdict {
+        Verdict::Pass
+    }
 }
 
 macro_rules! registry {
@@ -124,6 +146,10 @@ macro_rules! registry {
             pub const fn marks(&self) -> bool {
                 match self { $(AqmConfig::$law(config) => config.marks(),)* }
             }
+            /// Whether it judges packets that leave.
+            pub const fn judges_departures(&self) -> bool {
+                match self { $(AqmConfig::$law(config) => config.judges_departures(),)* }
+            }
         }
 
         /// Any law. Dispatch is a `match`, so that the packet path has no indirect call.
@@ -145,6 +171,11 @@ macro_rules! registry {
                 match self { $(Aqm::$law(law) => law.decide(arrival),)* }
             }
 
+            /// The law's verdict on the packet that is about to leave; asked again of the next one if it drops it.
+            pub fn leaves(&mut self, departure: &Departure) -> Verdict {
+                match self { $(Aqm::$law(law) => law.leaves(departure),)* }
+            }
+
             /// While the backlog is known to be at most this, any packet passes and the law's state stays as it is:
             /// the driver need not ask. `None` for a law that must see every arrival. Never changes.
             pub fn indifferent_up_to(&self) -> Option<Backlog> {
@@ -159,4 +190,5 @@ registry! {
     red::Red,
     pi::Pi,
     pie::Pie,
+    codel::Codel,
 }

@@ -83,6 +83,9 @@ impl Config {
     pub(super) const fn marks(&self) -> bool {
         self.ecn
     }
+    pub(super) const fn judges_departures(&self) -> bool {
+        false
+    }
 }
 
 /// See the [module](self).
@@ -104,6 +107,8 @@ pub struct Pi {
     next: Time,
     stream: SmallStream,
 }
+
+impl super::JudgesArrivals for Pi {}
 
 impl Pi {
     pub(super) fn build(config: &Config, context: &Context) -> Pi {

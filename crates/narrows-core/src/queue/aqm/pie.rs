@@ -139,6 +139,9 @@ impl Config {
     pub(super) const fn marks(&self) -> bool {
         self.ecn
     }
+    pub(super) const fn judges_departures(&self) -> bool {
+        false
+    }
 }
 
 /// See the [module](self).
@@ -167,6 +170,8 @@ pub struct Pie {
     next: Time,
     stream: SmallStream,
 }
+
+impl super::JudgesArrivals for Pie {}
 
 impl Pie {
     pub(super) fn build(config: &Config, context: &Context) -> Pie {

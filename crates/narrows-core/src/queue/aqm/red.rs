@@ -98,6 +98,9 @@ impl Config {
     pub(super) const fn marks(&self) -> bool {
         self.ecn
     }
+    pub(super) const fn judges_departures(&self) -> bool {
+        false
+    }
 }
 
 /// See the [module](self).
@@ -122,6 +125,8 @@ pub struct Red {
     count: u64,
     stream: SmallStream,
 }
+
+impl super::JudgesArrivals for Red {}
 
 impl Red {
     pub(super) fn build(config: &Config, context: &Context) -> Red {

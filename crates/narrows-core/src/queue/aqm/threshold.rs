@@ -3,11 +3,14 @@
 //! A packet that arrives while the queue is above K is marked if it is ECN-capable. The queue is what the port holds
 //! just before, the packet in service included and the arriving one not. The law never drops: what does not understand
 //! ECN passes unmarked.
+//!
+//! With `at-dequeue` a packet is marked when its service begins, by what then remains behind it: the mark tells of a queue
+//! that is younger by the time that the packet waited.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Arrival, Context, Size, Verdict};
+use super::{Arrival, Context, Departure, Size, Verdict};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::queue::{AqmConfig, Backlog};
 use crate::units::Packets;
@@ -19,6 +22,8 @@ pub const SPEC: Spec = Spec {
     source: "[DCTCP §3.1]",
     parameters: parameters! {
         "mark-at": Kind::Size, Value::Required, "K: the queue above which packets are marked";
+        "at-dequeue": Kind::Switch, Value::Switch(false),
+            "judges a packet when its service begins, by what remains behind it";
     },
 };
 
@@ -28,21 +33,27 @@ pub const SPEC: Spec = Spec {
 pub struct Config {
     /// K.
     pub mark_at: Size,
+    /// Judges a packet when its service begins. Left out of the plan's text if not.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
+    pub at_dequeue: bool,
 }
 
 impl Config {
     /// The law that marks above so many packets.
     pub const fn at(packets: u64) -> AqmConfig {
-        AqmConfig::Threshold(Config { mark_at: Size::Packets(Packets::new(packets)) })
+        AqmConfig::Threshold(Config { mark_at: Size::Packets(Packets::new(packets)), at_dequeue: false })
     }
     pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
-        Ok(Config { mark_at: settings.size("mark-at") })
+        Ok(Config { mark_at: settings.size("mark-at"), at_dequeue: settings.switch("at-dequeue") })
     }
     pub(super) fn values(&self) -> Vec<Value> {
-        vec![self.mark_at.value()]
+        vec![self.mark_at.value(), Value::Switch(self.at_dequeue)]
     }
     pub(super) const fn marks(&self) -> bool {
         true
+    }
+    pub(super) const fn judges_departures(&self) -> bool {
+        self.at_dequeue
     }
 }
 
@@ -50,20 +61,32 @@ impl Config {
 #[derive(Clone, Copy, Debug)]
 pub struct Threshold {
     mark_at: Size,
+    at_dequeue: bool,
 }
 
 impl Threshold {
     pub(super) fn build(config: &Config, _context: &Context) -> Threshold {
-        Threshold { mark_at: config.mark_at }
+        Threshold { mark_at: config.mark_at, at_dequeue: config.at_dequeue }
     }
 
     #[inline]
     pub(super) fn decide(&mut self, arrival: &Arrival) -> Verdict {
-        let above = self.mark_at.counted(arrival.backlog) > self.mark_at.get();
-        if above && arrival.ecn_capable { Verdict::Mark } else { Verdict::Pass }
+        if self.at_dequeue { Verdict::Pass } else { self.verdict(arrival.backlog, arrival.ecn_capable) }
+    }
+
+    pub(super) fn leaves(&mut self, departure: &Departure) -> Verdict {
+        if self.at_dequeue { self.verdict(departure.backlog, departure.ecn_capable) } else { Verdict::Pass }
+    }
+
+    fn verdict(&self, backlog: Backlog, ecn_capable: bool) -> Verdict {
+        let above = self.mark_at.counted(backlog) > self.mark_at.get();
+        if above && ecn_capable { Verdict::Mark } else { Verdict::Pass }
     }
 
     pub(super) fn indifferent_up_to(&self) -> Option<Backlog> {
+        if self.at_dequeue {
+            return Some(Backlog::MAX);
+        }
         Some(match self.mark_at {
             Size::Packets(packets) => Backlog { packets, ..Backlog::MAX },
             Size::Bytes(bytes) => Backlog { bytes, ..Backlog::MAX },
@@ -76,13 +99,13 @@ mod tests {
     use super::*;
     use crate::queue::Aqm;
     use crate::rng::SmallStream;
-    use crate::units::{Bytes, Rate, Time};
+    use crate::units::{Bytes, Rate, Span, Time};
 
     fn verdict(mark_at: Size, bytes: u64, packets: u64, ecn_capable: bool) -> Verdict {
         let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(0) };
         let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(packets) };
         let arrival = Arrival { now: Time::ZERO, backlog, idle_since: Time::ZERO, ecn_capable };
-        Aqm::new(&AqmConfig::Threshold(Config { mark_at }), &context).decide(&arrival)
+        Aqm::new(&AqmConfig::Threshold(Config { mark_at, at_dequeue: false }), &context).decide(&arrival)
     }
 
     #[test]
@@ -98,5 +121,20 @@ mod tests {
     #[test]
     fn what_does_not_understand_ecn_passes() {
         assert_eq!(verdict(Size::Packets(Packets::ZERO), 90_000, 90, false), Verdict::Pass);
+    }
+
+    #[test]
+    fn at_dequeue_it_judges_what_is_behind_and_no_arrival() {
+        let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(0) };
+        let config = Config { mark_at: Size::Packets(Packets::new(20)), at_dequeue: true };
+        let mut law = Aqm::new(&AqmConfig::Threshold(config), &context);
+        let backlog = |packets| Backlog { bytes: Bytes::new(9), packets: Packets::new(packets) };
+        let arrival = Arrival { now: Time::ZERO, backlog: backlog(99), idle_since: Time::ZERO, ecn_capable: true };
+        assert_eq!(law.decide(&arrival), Verdict::Pass);
+        let mut leaves = |behind, ecn_capable| {
+            law.leaves(&Departure { now: Time::ZERO, sojourn: Span::ZERO, backlog: backlog(behind), ecn_capable })
+        };
+        assert_eq!([leaves(20, true), leaves(21, false)], [Verdict::Pass; 2]);
+        assert_eq!(leaves(21, true), Verdict::Mark);
     }
 }
