@@ -7,6 +7,8 @@
 mod cases;
 #[path = "oracle/explicit.rs"]
 mod explicit;
+#[path = "oracle/port.rs"]
+mod port;
 mod support;
 
 use cases::{Case, Ports, case};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::cc::{EcnUse, Spec};
+use narrows_core::link::Key;
 use narrows_core::queue::Limit;
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
@@ -68,7 +69,8 @@ fn lossless(plan: &Plan) -> Vec<Said> {
         return vec![];
     }
     let mut said = vec![];
-    let lossy = graph.links.iter().zip(graph.can_be_paused()).filter(|(link, paused)| *paused && link.loss > 0);
+    let loses = |link: &Link| link.all_functions().iter().any(|function| function.key() == Key::Loss);
+    let lossy = graph.links.iter().zip(graph.can_be_paused()).filter(|(link, paused)| *paused && loses(link));
     let lossy: Vec<&str> = lossy.map(|(link, _)| link.name.as_str()).collect();
     if !lossy.is_empty() {
         said.push((
