@@ -260,7 +260,7 @@ impl Profile {
         ..Profile::LINUX_4_9
     };
 
-    /// The hosts of the lossless-Ethernet paper: FreeBSD of 2010 with timers for datacenters [CEE]. No offload; its adapter's
+    /// The hosts of the lossless-Ethernet paper: FreeBSD of 2010 with timers for datacenters \[CEE\]. No offload; its adapter's
     /// queue of 512 KB holds more than a connection's largest window.
     pub const FREEBSD_CEE: Profile = Profile {
         initial_window: Packets::new(3),

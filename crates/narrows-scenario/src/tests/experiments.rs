@@ -786,3 +786,20 @@ fn datagrams_have_no_controller_and_no_connection() {
     let fixed = with("{ datagram = { rate = \"5Gbps\" } }").traffic[0].transport;
     assert_eq!(fixed, Transport::Datagram(datagram::Config { rate: SendRate::Fixed(Rate::from_gbps(5)) }));
 }
+
+#[test]
+fn a_matrix_of_transports_congestion_management_and_flow_control_is_one_sweep() {
+    let plans = plans(text!("lossless-commercial"));
+    assert_eq!(plans.len(), 3 * 4 * 2);
+    let hashes: std::collections::BTreeSet<String> = plans.iter().map(narrows_plan::Plan::hash).collect();
+    assert_eq!(hashes.len(), plans.len(), "no two are the same");
+    for plan in &plans {
+        let pauses =
+            plan.network.links.iter().any(|link| link.ingress.is_some_and(|memory| memory.thresholds.is_some()));
+        let samples = plan.network.links.iter().any(|link| link.congestion_point.is_some());
+        assert_eq!(pauses, format!("{:?}", plan.axes).contains("pfc"));
+        assert_eq!(samples, plan.arm.contains("qcn"));
+        assert!(plan.traffic.iter().all(|traffic| traffic.controller.ecn == plan.arm.ends_with("red")));
+        assert_eq!(plan.network.nodes.iter().filter(|node| node.kind == narrows_plan::NodeKind::Host).count(), 64);
+    }
+}

@@ -1,4 +1,4 @@
-//! Programs as text: GOAL, as LogGOPSim, Schedgen and ATLAHS write it [LogGOPSim].
+//! Programs as text: GOAL, as LogGOPSim, Schedgen and ATLAHS write it \[LogGOPSim\].
 //!
 //! ```text
 //! num_ranks 2

@@ -1,4 +1,4 @@
-//! BT of NPB: a block-tridiagonal solver on a multipartition, q × q ranks with q cells each [NPB].
+//! BT of NPB: a block-tridiagonal solver on a multipartition, q × q ranks with q cells each \[NPB\].
 
 use super::{Script, count, doubles};
 use crate::component::{Kind, Settings, Spec, Value, parameters};

@@ -1,4 +1,4 @@
-//! CG of NPB: conjugate gradients on a square grid of ranks [NPB].
+//! CG of NPB: conjugate gradients on a square grid of ranks \[NPB\].
 
 use super::{Script, count, doubles};
 use crate::component::{Kind, Settings, Spec, Value, parameters};

@@ -1,4 +1,4 @@
-//! FT of NPB: a Fourier transform in three dimensions, each rank with a slab [NPB].
+//! FT of NPB: a Fourier transform in three dimensions, each rank with a slab \[NPB\].
 
 use super::{Script, count};
 use crate::component::{Kind, Settings, Spec, Value, parameters};

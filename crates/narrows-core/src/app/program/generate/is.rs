@@ -1,4 +1,4 @@
-//! IS of NPB: integers sorted by buckets [NPB].
+//! IS of NPB: integers sorted by buckets \[NPB\].
 
 use super::{Script, count};
 use crate::component::{Kind, Settings, Spec, Value, parameters};

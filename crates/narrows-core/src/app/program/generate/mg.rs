@@ -1,4 +1,4 @@
-//! MG of NPB: multigrid in a cube of ranks, which is a torus [NPB].
+//! MG of NPB: multigrid in a cube of ranks, which is a torus \[NPB\].
 
 use super::{Script, count, doubles};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
