@@ -7,10 +7,9 @@ import pytest
 from conftest import flows, frames, labelled, ports, samples
 
 from narrows.measures.named import NotEvaluable, value_by_seed
-from narrows.measures.sharing import PAYLOAD_SHARE
 
 MS = 1_000_000
-LINE = 1e9 * PAYLOAD_SHARE
+LINE = 1e9 * 1448 / 1538
 """Payload of the line of `ports`, bit/s."""
 
 

@@ -113,6 +113,7 @@ def test_answers_count_with_their_requests_alone():
         "series": pl.LazyFrame({"value": [0.0]}),
         "bridges": pl.LazyFrame({"bridge": []}),
         "ranks": pl.LazyFrame({"rank": []}),
+        "events": pl.LazyFrame({"event": []}),
     }  # fmt: skip
     plan = {"plan": {"traffic": [], "network": {"nodes": [], "links": []}}}
     results = Results(entry, SimpleNamespace(manifest=lambda *_: plan, scan=lambda plan, seed, table: tables[table]))

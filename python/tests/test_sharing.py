@@ -12,7 +12,9 @@ from narrows.measures import sharing
 from narrows.measures.named import NotEvaluable, value_by_seed
 
 SECOND = 1_000_000_000
-LINE = 1e6 * sharing.PAYLOAD_SHARE
+SHARE = 1448 / 1538
+"""Payload of full packets of 1500 bytes on the wire."""
+LINE = 1e6 * SHARE
 """Payload of a line of 1 Mbit/s, bit/s."""
 
 
@@ -98,7 +100,7 @@ def test_the_least_loss_that_slows_a_sender_is_that_of_the_sweep(goodputs, expec
     tables, wan = [], []
     for lost, goodput in zip(losses, goodputs, strict=True):
         case = f"a{lost}"
-        rate = goodput * (1 - lost) * sharing.PAYLOAD_SHARE
+        rate = goodput * (1 - lost) * SHARE
         tables.append(long([("x", "inter", rate, 1, 0, None)], case))
         port = ports(("b", "wan", 100, 0, 0.1), ("c", "wan", 0, 0, 0), case=case)
         lost_packets, line = pl.lit(int(100 * lost)), pl.lit(1_000_000)

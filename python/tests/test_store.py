@@ -52,7 +52,7 @@ def test_a_run_is_whole_or_absent(store):
     write(store)
     assert store.state("abcd", 3, "1") is State.WHOLE
     assert sorted(path.name for path in store.folder("abcd", 3).iterdir()) == [
-        "bridges.parquet", "flows.parquet", "manifest.json", "ports.parquet", "ranks.parquet",
+        "bridges.parquet", "events.parquet", "flows.parquet", "manifest.json", "ports.parquet", "ranks.parquet",
         "requests.parquet", "series.parquet",
     ]  # fmt: skip
     assert [path.name for path in store.folder("abcd", 3).parent.iterdir()] == ["3"]

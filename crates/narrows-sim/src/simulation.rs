@@ -149,6 +149,8 @@ pub struct Simulation<'a> {
     queries: Vec<Query>,
     /// What hosts remember of others, by (host, peer).
     host_cache: BTreeMap<(u32, u32), Metrics>,
+    /// Packets that hosts' own ports have just refused.
+    refused: Vec<Packet>,
     /// By slot of an end: its limiter in the host's adapter.
     nics: BTreeMap<u32, Nic>,
     /// Persistent connections by (traffic, opener, peer).
@@ -254,6 +256,7 @@ impl<'a> Simulation<'a> {
             dropped_in_passing: BTreeMap::new(),
             queries: Vec::new(),
             host_cache: BTreeMap::new(),
+            refused: Vec::new(),
             nics: BTreeMap::new(),
             persistent: BTreeMap::new(),
             received: BTreeMap::new(),
@@ -385,7 +388,10 @@ impl<'a> Simulation<'a> {
             self.drain_events(now, slot);
             self.transmit(now, slot)
         } else {
-            transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, &mut self.pool)
+            let packets = (&mut self.pool, &mut self.refused);
+            let all_sent = transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets);
+            self.note_refused();
+            all_sent
         };
         if all_sent {
             self.finish_sending(now, slot);
@@ -553,6 +559,14 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Takes note of packets that hosts' own ports have refused.
+    #[inline(always)]
+    fn note_refused(&mut self) {
+        if !self.refused.is_empty() {
+            std::mem::take(&mut self.refused).into_iter().for_each(|packet| self.note_dropped(packet));
+        }
+    }
+
     /// Sends what an end may send now and arms its deadlines; returns whether all that it was sending is acknowledged.
     fn transmit(&mut self, now: Time, slot: u32) -> bool {
         let Some(end) = self.connections.end_if_alive(slot) else { return false };
@@ -560,14 +574,17 @@ impl<'a> Simulation<'a> {
         if end.place.is_limited {
             return self.transmit_limited(now, slot);
         }
-        match end.split() {
+        let packets = (&mut self.pool, &mut self.refused);
+        let all_sent = match end.split() {
             (Endpoint::Tcp(endpoint), port) => {
-                transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, &mut self.pool)
+                transmit(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets)
             }
             (Endpoint::Datagram(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, &mut self.pool)
+                transmit_rarely(now, slot, (endpoint, &mut ()), port, stack, &mut self.network, packets)
             }
-        }
+        };
+        self.note_refused();
+        all_sent
     }
 
     #[inline(never)]
@@ -596,7 +613,7 @@ fn transmit(
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,
-    pool: &mut SidePool,
+    (pool, refused): (&mut SidePool, &mut Vec<Packet>),
 ) -> bool {
     if let Some(nic) = limiter.nic() {
         nic.release(now, end.place.port, end.waiting, stack, network);
@@ -627,9 +644,7 @@ fn transmit(
                 end.waiting.push(departure.min(UNTOLD), packet.ip_bytes());
             }
             Offered::Accepted { .. } => {}
-            Offered::Dropped(_) => {
-                packet.unpack(pool);
-            }
+            Offered::Dropped(_) => refused.push(packet),
         }
         // After most bare acknowledgements nothing follows.
         if segment.length == 0 && endpoint.is_quiescent() {
@@ -651,7 +666,8 @@ fn transmit(
         *end.armed_pacing = pacing;
         network.arm(Entity::timer(id(&end) | 1, slot << 1 | 1), pacing);
     }
-    end.sends && endpoint.is_idle()
+    // What waits in the adapter has not been sent.
+    end.sends && endpoint.is_idle() && limiter.nic().is_none_or(|nic| nic.wake_at() == Time::NEVER)
 }
 
 /// The same out of line, for those that are not most.
@@ -663,9 +679,9 @@ fn transmit_rarely(
     end: Outlet<'_>,
     stack: &Stack,
     network: &mut Network<Packet>,
-    pool: &mut SidePool,
+    (pool, refused): (&mut SidePool, &mut Vec<Packet>),
 ) -> bool {
-    transmit(now, slot, machine, end, stack, network, pool)
+    transmit(now, slot, machine, end, stack, network, (pool, refused))
 }
 
 /// When a run stops at the latest.

@@ -44,7 +44,7 @@ def marks(frames: Frames) -> pl.DataFrame:
 
 def lines() -> alt.Chart:
     """A layer that draws rows with an `event`, of the data that its chart has."""
-    return (
+    layer: alt.Chart = (
         alt.Chart()
         .transform_filter("isValid(datum.event)")
         .mark_rule(strokeDash=[3, 3], strokeWidth=1, color=style.FAINT)
@@ -57,6 +57,7 @@ def lines() -> alt.Chart:
             ],
         )
     )
+    return layer
 
 
 def _links(names: pl.Series) -> str:

@@ -1,6 +1,6 @@
 //! A program as written: a GOAL file or a generator, and where its ranks are.
 
-use narrows_core::app::program::{Generated, Program as Planned, generate, goal};
+use narrows_core::app::program::{Generated, MAX_OPERATIONS, Program as Planned, generate, goal};
 use narrows_core::component::Value;
 use narrows_core::units::Time;
 
@@ -16,8 +16,6 @@ use narrows_plan::{Kind, NodeKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Most operations of a program: a run keeps some tens of bytes of each.
-const MAX_OPERATIONS: u32 = 20_000_000;
 /// Greatest deviation of the logarithm of a computation's time.
 const MAX_SIGMA: f64 = 1.0;
 

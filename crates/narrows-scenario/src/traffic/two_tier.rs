@@ -45,6 +45,10 @@ pub(super) fn resolve(name: &str, written: &Located<TwoTier>, scene: &Scene<'_>)
     };
     let mut racks = BTreeMap::<u16, Vec<u32>>::new();
     for host in hosts {
+        if scene.graph.nodes[host as usize].rack == 0 {
+            let sentence = format!("`{}` stands in no rack, and `two-tier` asks an aggregator in each", scene.name(host));
+            return Err(Problem::new(sentence, "state the `rack` of its switch, or choose `hosts` in racks").at(span));
+        }
         racks.entry(scene.graph.nodes[host as usize].rack).or_default().push(host);
     }
     let racks: Vec<Vec<u32>> = racks.into_values().collect();

@@ -27,12 +27,13 @@ impl Simulation<'_> {
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
         let nic = self.nics.get_mut(&slot).expect("a limited end has one");
+        let packets = (&mut self.pool, &mut self.refused);
         let all_sent = match end.split() {
             (Endpoint::Tcp(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, &mut self.pool)
+                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, packets)
             }
             (Endpoint::Datagram(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, &mut self.pool)
+                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, packets)
             }
         };
         self.note_dropped_by_nic(slot);

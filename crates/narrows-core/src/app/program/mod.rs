@@ -31,7 +31,7 @@ pub mod schedule;
 mod tests;
 
 pub use ranks::{Ranks, Stretch};
-pub use schedule::Schedule;
+pub use schedule::{MAX_OPERATIONS, Schedule};
 
 /// A generator's name, and a value for each of its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -45,8 +45,8 @@ const CALC: u32 = u32::MAX;
 const RECV: u32 = 1 << 31;
 /// In `dependants`: one that waits for the start only.
 const ON_START: u32 = 1 << 31;
-/// Operations and channels that numbers can tell apart.
-pub const MAX_OPERATIONS: u32 = (1 << 31) - 1;
+/// Operations of a program at most: at some 50 bytes each, a gigabyte.
+pub const MAX_OPERATIONS: u32 = 20_000_000;
 
 /// A program's operations, by number. Numbers ascend with the rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -171,12 +171,19 @@ impl Builder {
     }
 
     fn push(&mut self, what: u32, amount: u64, cpu: u8) -> u32 {
+        if self.is_full() {
+            return count(self.made.what.len() - 1);
+        }
         let made = &mut self.made;
-        assert!(made.what.len() < MAX_OPERATIONS as usize, "fewer than 2³¹ operations");
         made.what.push(what);
         made.amount.push(amount);
         made.cpu.push(cpu);
         count(made.what.len() - 1)
+    }
+
+    /// Whether there are more operations than a program may have; then no more are taken.
+    pub fn is_full(&self) -> bool {
+        self.made.what.len() > MAX_OPERATIONS as usize
     }
 
     fn channel(&mut self, channel: Channel) -> u32 {
@@ -207,6 +214,9 @@ impl Builder {
 
     /// `operation` depends on `on`, both of the same rank.
     pub fn requires(&mut self, operation: u32, on: u32, after: After) {
+        if self.is_full() {
+            return;
+        }
         self.pairs.push((on, operation | if after == After::Start { ON_START } else { 0 }));
     }
 

@@ -7,7 +7,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::schedule::{Builder, Schedule};
+use super::schedule::{Builder, MAX_OPERATIONS, Schedule};
 use crate::component::{Settings, Spec, Value};
 
 mod script;
@@ -61,6 +61,9 @@ pub fn schedule(name: &str, values: &[Value]) -> Result<Schedule, String> {
     for rank in 0..ranks {
         builder.rank(rank);
         write(name, &settings, &mut Script::new(&mut builder, rank, ranks));
+        if builder.is_full() {
+            return Err(format!("`{name}` has more than {MAX_OPERATIONS} operations with these values"));
+        }
     }
     Ok(builder.finish(ranks))
 }
