@@ -12,7 +12,9 @@ class Cancelled(Exception):
     """Raised by `Run.join` after `Run.cancel`."""
 
 class Results:
-    def table(self, name: Literal["flows", "requests", "ports", "series", "events", "bridges", "ranks"]) -> _ArrowStream: ...
+    def table(
+        self, name: Literal["flows", "requests", "ports", "series", "events", "bridges", "ranks"]
+    ) -> _ArrowStream: ...
     def manifest(self) -> str:
         """JSON: version, sources, plan_hash, seed, threads, packet_hops, events, cpu_ns, wall_ns, hold_ns, …."""
 
