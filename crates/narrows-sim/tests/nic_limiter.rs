@@ -78,3 +78,23 @@ fn who_is_never_notified_is_never_delayed() {
     let (off, on) = (plan("limit = \"1MB\"", "", ""), plan("limit = \"1MB\"", LIMITER, ""));
     assert_eq!(run(&off, 1).flows, run(&on, 1).flows);
 }
+
+/// A host's own port refuses what comes while its link is down: of datagrams that too is counted, and the run does not wait.
+#[test]
+fn datagrams_that_the_hosts_own_port_refuses_are_counted() {
+    let text = "[topology.star]\nhosts = 3\nfabric = { rate = \"10Gbps\", limit = \"1MB\" }\n\
+         [[traffic]]\nlong = { flows = 1, size = \"10MB\" }\nfrom = \"h2\"\nto = \"h1\"\n\
+         transport = { datagram = { rate = \"1Gbps\" } }\n[[event]]\nat = \"5ms\"\nlink = \"host\"\noutage = \"5ms\"\n\
+         [[arm]]\nname = \"A\"\ncc = \"newreno\"\n[run]\nend = \"200ms\"\ndrain = \"5s\"\n";
+    let plan = narrows_scenario::load_str(text, &Default::default(), &Default::default())
+        .unwrap_or_else(|error| panic!("{}", error.render()))
+        .plans
+        .remove(0);
+    let results = run(&plan, 1);
+    let flow = &results.flows[0];
+    let dropped = flow.dropped_bytes.expect("known of a simulation");
+    // 5 ms at 1 Gbit/s are 406 packets.
+    assert!((400..420).contains(&flow.dropped_packets.expect("as above")), "{flow:?}");
+    assert_eq!(flow.received_bytes + dropped, flow.size_bytes);
+    assert!(results.ended_ns < 300_000_000, "{}", results.ended_ns);
+}
