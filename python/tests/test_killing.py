@@ -47,7 +47,7 @@ def whole(root):
     for run in root.glob("*/[0-9]*"):
         files = {path.name: path.read_bytes() for path in run.iterdir()}
         manifest = json.loads(files.pop("manifest.json"))
-        assert len(files) == 5
+        assert len(files) == 7
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         left = {key: value for key, value in manifest.items() if key not in CLOCKS}
         found[run.relative_to(root).as_posix()] = (digests, left)

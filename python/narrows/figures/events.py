@@ -42,8 +42,10 @@ def marks(frames: Frames) -> pl.DataFrame:
     )
 
 
-def lines() -> alt.Chart:
-    """A layer that draws rows with an `event`, of the data that its chart has."""
+def lines(data: pl.DataFrame) -> tuple[alt.Chart, ...]:
+    """The layer that draws rows with an `event`, of the data that its chart has; none if there is no such row."""
+    if data["event"].is_null().all():
+        return ()
     layer: alt.Chart = (
         alt.Chart()
         .transform_filter("isValid(datum.event)")
@@ -57,7 +59,7 @@ def lines() -> alt.Chart:
             ],
         )
     )
-    return layer
+    return (layer,)
 
 
 def _links(names: pl.Series) -> str:

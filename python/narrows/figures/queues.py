@@ -94,7 +94,7 @@ def _row(
     points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
     header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4, labelExpr=style.lines_of(cases))
     return (
-        alt.layer(events.lines(), area, line, points)
+        alt.layer(*events.lines(data), area, line, points)
         .properties(width=width, height=76)
         .facet(column=alt.Column("case:N", sort=list(cases), header=header), data=style.rows(data), spacing=10)
         .properties(
