@@ -5,7 +5,8 @@
 #[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
 mod plans;
 
-use narrows_plan::Plan;
+use narrows_core::units::Bytes;
+use narrows_plan::{Pattern, Plan};
 use narrows_results::Results;
 use plans::run;
 
@@ -97,4 +98,20 @@ fn datagrams_that_the_hosts_own_port_refuses_are_counted() {
     assert!((400..420).contains(&flow.dropped_packets.expect("as above")), "{flow:?}");
     assert_eq!(flow.received_bytes + dropped, flow.size_bytes);
     assert!(results.ended_ns < 300_000_000, "{}", results.ended_ns);
+}
+
+/// What its adapter still holds when a flow has handed over its last packet leaves at the flow's rate too.
+#[test]
+fn a_flow_that_ends_does_not_empty_its_adapter_at_once() {
+    let mut limited = plan(QCN, LIMITER, "transport = { datagram = { rate = \"5Gbps\" } }");
+    for traffic in &mut limited.traffic {
+        if let Pattern::List(flows) = &mut traffic.pattern {
+            flows.iter_mut().for_each(|flow| flow.size = Some(Bytes::new(20_000_000)));
+        }
+    }
+    let results = run(&limited, 1);
+    let last = results.ports.iter().map(|port| port.queue_max_bytes).max().expect("ports");
+    assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some() && flow.dropped_packets == Some(0)));
+    // Emptied at the line's rate, one adapter would add up to 208 KB to a queue that is held at 66 KB.
+    assert!(last < 150_000, "{last}");
 }
