@@ -245,6 +245,13 @@ def test_version_controllers_and_doctor(folder):
     assert not (folder / "runs").exists()
 
 
+def test_show_describes_every_component(folder):
+    for item in native.components():
+        done = narrows("show", item["kind"], item["name"])
+        assert done.returncode == 0, done.stderr
+        assert str(item["about"]).split(maxsplit=1)[0] in done.stdout
+
+
 def test_doctor_without_a_writable_folder_is_three(folder):
     (folder / "file").write_text("")
     done = narrows("doctor", "--json", "--out", "file/runs")

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path as FilePath;
 
+use narrows_core::app::program::Schedule as Operations;
 use narrows_core::cc::Spec;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Span, Time};
@@ -24,14 +25,15 @@ use crate::route::Routes;
 use crate::summary::Summary;
 use crate::topology::Named;
 use crate::traffic::opened::Opened;
+use crate::traffic::program::Programs;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
 use crate::{Limits, Overrides, events, offered, select, stack, topology};
-use narrows_plan::{Graph, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
+use narrows_plan::{Graph, Kind, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
 
 /// Most plans of one experiment: arms × combinations of the axes.
 pub const MAX_PLANS: u64 = 10_000;
-/// Most parts of all plans together: nodes, links, listed flows, pairs and hosts, points of distributions.
+/// Most parts of all plans together: nodes, links, operations of programs, listed flows, pairs and hosts, points of distributions.
 const MAX_PARTS: u64 = 10_000_000;
 /// Most text that is read again for each plan, bytes of all plans together.
 const MAX_TEXT: u64 = 1 << 30;
@@ -129,8 +131,8 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         return Err(Problem::too_many("bytes of text, times plans", read, MAX_TEXT).at(&span));
     }
 
-    let mut plans: Vec<Plan> = vec![];
-    let mut parts = 0;
+    let (mut plans, programs): (Vec<Plan>, _) = (vec![], Programs::default());
+    let (mut parts, mut seen) = (0, BTreeSet::new());
     for (arm, element) in file.arm.iter().zip(&arms) {
         let mut of_arm = base.clone();
         let mut declared = vec![];
@@ -174,10 +176,10 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             }
             let file = document.file()?;
             let named = Labels { experiment: name.clone(), arm: arm.name.value.clone(), axes: labels, declared };
-            let plan = plan(&file, named, &arm.span, settings)?;
-            parts += size(&plan);
+            let plan = plan(&file, named, &arm.span, settings, &programs)?;
+            parts += size(&plan, &mut seen);
             if parts > MAX_PARTS {
-                let what = "nodes, links and listed flows of all plans";
+                let what = "nodes, links, operations of programs and listed flows of all plans";
                 return Err(Problem::too_many(what, parts, MAX_PARTS).at(&arm.span));
             }
             plans.push(plan);
@@ -399,7 +401,7 @@ struct Labels {
 }
 
 /// One copy of the file, judged and resolved.
-fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>) -> Judged<Plan> {
+fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>, programs: &Programs) -> Judged<Plan> {
     let schedule = schedule(file)?;
     let (mut network, named) = topology::resolve(&file.topology)?;
     events::place(&file.event, &mut network, &named)?;
@@ -421,6 +423,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
         ecn: file.ecn.as_ref(),
         controllers: settings.controllers,
         folder: settings.folder,
+        programs,
         end: schedule.end,
         arm,
     };
@@ -457,9 +460,9 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
     Ok(plan)
 }
 
-/// How many parts a plan has.
-fn size(plan: &Plan) -> u64 {
-    let of_pattern = |pattern: &Pattern| match pattern {
+/// How many parts a plan has that no earlier one has. `programs` are those of earlier plans.
+fn size(plan: &Plan, programs: &mut BTreeSet<*const Operations>) -> u64 {
+    let mut of_pattern = |pattern: &Pattern| match pattern {
         Pattern::Open(open) => {
             open.sizes.points.len()
                 + match &open.pairs {
@@ -468,6 +471,11 @@ fn size(plan: &Plan) -> u64 {
                 }
         }
         Pattern::List(list) => list.len(),
+        // Plans share a program's operations.
+        Pattern::App(Kind::Program(program)) => match programs.insert(std::ptr::from_ref(program.schedule())) {
+            true => program.schedule().operations() as usize,
+            false => program.hosts.len(),
+        },
         Pattern::App(kind) => kind.rounds().pairs().len(),
     };
     let traffic: usize = plan.traffic.iter().map(|traffic| of_pattern(&traffic.pattern)).sum();

@@ -88,6 +88,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) controllers: &'static [&'static Spec],
     /// Where files are looked for; nowhere for an experiment without a folder.
     pub(crate) folder: Option<&'a Path>,
+    /// Programs that other plans of the experiment have, too.
+    pub(crate) programs: &'a program::Programs,
     pub(crate) end: Time,
     /// Where the arm stands, for what it lacks.
     pub(crate) arm: &'a Range<usize>,

@@ -68,7 +68,9 @@ _PLACES = {
     "edge": "bridge = {{ {} = {{}} }}",
     "loss": "loss = {{ {} = {{ … }} }}",
     "reordering": "reorder = {{ {} = {{ … }} }}",
+    "program": "program = {{ generate = {{ {} = {{ … }} }} }}",
     "topology": "[topology.{}]",
+    "transport": "transport = {{ {} = {{ … }} }}",
     "size-distribution": 'size = {{ cdf = "{}" }}',
     "profile": 'host = {{ profile = "{}" }}',
 }
@@ -79,7 +81,8 @@ def _written(spec: dict[str, Any]) -> str:
     """How an experiment names it, with its first parameter that has a value as an example."""
     name = spec["name"]
     if spec["kind"] != "controller":
-        return _PLACES[spec["kind"]].format(name)
+        place = _PLACES[spec["kind"]].format(name)
+        return place if spec["parameters"] else place.replace(f"{{ {name} = {{ … }} }}", f'"{name}"')
     for parameter in spec["parameters"]:
         default = str(parameter["default"])
         if default != "auto":

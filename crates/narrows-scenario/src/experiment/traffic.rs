@@ -67,6 +67,8 @@ pub enum Between {
     Datacenters,
     /// Every flow stays in its datacenter and leaves its rack.
     Racks,
+    /// Every flow stays in its rack.
+    SameRack,
     /// Any host to any other.
     All,
     /// Each host sends to one other and receives from one: a fixed permutation.

@@ -496,6 +496,45 @@ fn a_scheduler_sits_in_switches_only_and_an_edge_may_go_without() {
 }
 
 #[test]
+fn flows_of_the_same_rack_and_of_different_racks_are_all_flows_of_a_datacenter() {
+    let text = |between: &str| {
+        format!(
+            r#"
+            cc = "cubic"
+            [topology.leaf-spine]
+            leaves = 3
+            hosts-per-leaf = 4
+            [[traffic]]
+            name = "t"
+            arrivals = {{ poisson = {{ rate = "10/s" }} }}
+            size = {{ fixed = "1KB" }}
+            between = "{between}"
+            [[arm]]
+            name = "cubic"
+            [run]
+            end = "1s"
+            "#
+        )
+    };
+    let pairs = |between: &str| -> std::collections::BTreeSet<(u32, u32)> {
+        let plan = plans(&text(between)).remove(0);
+        let mut pairs = std::collections::BTreeSet::new();
+        for traffic in &plan.traffic {
+            let Pattern::Open(open) = &traffic.pattern else { panic!() };
+            let narrows_plan::Pairs::Between { sources, destinations } = &open.pairs else { panic!() };
+            for from in sources {
+                pairs.extend(destinations.iter().filter(|to| *to != from).map(|to| (*from, *to)));
+            }
+        }
+        pairs
+    };
+    let (same, other, all) = (pairs("same-rack"), pairs("racks"), pairs("all"));
+    assert_eq!((same.len(), other.len(), all.len()), (3 * 4 * 3, 12 * 8, 12 * 11));
+    assert!(same.is_disjoint(&other));
+    assert_eq!(same.union(&other).copied().collect::<std::collections::BTreeSet<_>>(), all);
+}
+
+#[test]
 fn a_bridge_takes_from_its_link_what_is_not_said() {
     let text = r#"
         cc = "cubic"

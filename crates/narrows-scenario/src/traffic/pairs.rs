@@ -108,13 +108,14 @@ pub(super) fn groups(name: &str, written: &Located<Traffic>, scene: &Scene<'_>) 
                 }
             }
         }
-        Some(Between::Racks) => {
+        Some(relation @ (Between::Racks | Between::SameRack)) => {
             let mut racks: Vec<(u16, u16)> = scene.graph.nodes.iter().map(|node| (node.rack, node.site)).collect();
             racks.sort_unstable();
             racks.dedup();
             for (rack, site) in racks.into_iter().filter(|(rack, _)| *rack != 0) {
                 let from = sources.iter().copied().filter(|host| node(*host).rack == rack).collect();
-                let other = |host: &u32| node(*host).site == site && node(*host).rack != rack;
+                let same = relation == Between::SameRack;
+                let other = |host: &u32| node(*host).site == site && (node(*host).rack == rack) == same;
                 parts.push((format!("/rack-{rack}"), from, destinations.iter().copied().filter(other).collect()));
             }
         }

@@ -1,6 +1,9 @@
 //! A program as written: a GOAL file or a generator, and where its ranks are.
 
-use narrows_core::app::program::{Generated, MAX_OPERATIONS, Program as Planned, generate, goal};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use narrows_core::app::program::{Generated, MAX_OPERATIONS, Program as Planned, Schedule, generate, goal};
 use narrows_core::component::Value;
 use narrows_core::units::Time;
 
@@ -35,6 +38,29 @@ pub struct Program {
     pub start: Option<Located<Quantity<Time>>>,
 }
 
+/// The operations of programs that were read or made, which the plans of an experiment share: they may be millions.
+#[derive(Default)]
+pub(crate) struct Programs(RefCell<Vec<(Origin, Arc<Schedule>)>>);
+
+/// What a program's operations follow from.
+#[derive(PartialEq)]
+enum Origin {
+    File(String),
+    Generator(Generated),
+}
+
+impl Programs {
+    /// The operations of this origin, which `make` gives the first time.
+    fn get(&self, origin: Origin, make: impl FnOnce() -> Judged<Schedule>) -> Judged<Arc<Schedule>> {
+        if let Some((_, known)) = self.0.borrow().iter().find(|(known, _)| *known == origin) {
+            return Ok(Arc::clone(known));
+        }
+        let made = Arc::new(make()?);
+        self.0.borrow_mut().push((origin, Arc::clone(&made)));
+        Ok(made)
+    }
+}
+
 /// The program of a generator as text in GOAL. Parameters are written as on a command line: `bytes` and `100MB`.
 ///
 /// # Errors
@@ -60,17 +86,23 @@ pub fn goal_text(name: &str, given: &[(String, String)]) -> Result<String, Probl
 pub(super) fn resolve(name: &str, written: &Located<Program>, scene: &Scene<'_>) -> Judged<Vec<(String, Kind)>> {
     let (schedule, generated, span) = match (&written.goal, &written.generate) {
         (Some(path), None) => {
-            let text = files::beside(scene.folder, path)?;
-            let read = goal::read(&text).map_err(|fault| {
-                Problem::in_line(&path.value, fault.line as usize, &fault.what, &fault.help).at(&path.span)
-            })?;
-            (read, None, &path.span)
+            let read = || {
+                let text = files::beside(scene.folder, path)?;
+                goal::read(&text).map_err(|fault| {
+                    Problem::in_line(&path.value, fault.line as usize, &fault.what, &fault.help).at(&path.span)
+                })
+            };
+            (scene.programs.get(Origin::File(path.value.clone()), read)?, None, &path.span)
         }
         (None, Some(chosen)) => {
             let (spec, values) = controller::component("program", generate::SPECS, &[], &chosen.value.0, &chosen.span)?;
-            let made = generate::schedule(spec.name, &values)
-                .map_err(|sentence| Problem::malformed(sentence).at(&chosen.span))?;
-            (made, Some(Generated { name: spec.name.to_owned(), values }), &chosen.span)
+            let generated = Generated { name: spec.name.to_owned(), values };
+            let make = || {
+                generate::schedule(spec.name, &generated.values)
+                    .map_err(|sentence| Problem::malformed(sentence).at(&chosen.span))
+            };
+            let made = scene.programs.get(Origin::Generator(generated.clone()), make)?;
+            (made, Some(generated), &chosen.span)
         }
         _ => return Err(Problem::one_of("program", &["goal", "generate"]).at(&written.span)),
     };

@@ -101,13 +101,20 @@ impl TryFrom<Written> for Program {
 }
 
 impl Program {
-    /// A program whose operations are known: what a text states, or what this generator makes.
+    /// A program whose operations are known: what a text states, or what this generator makes. Programs may share them.
     ///
     /// # Panics
     /// If there is not one host for each rank.
-    pub fn new(schedule: Schedule, generated: Option<Generated>, hosts: Vec<u32>, start: Time, sigma: u32) -> Program {
+    pub fn new(
+        schedule: impl Into<Arc<Schedule>>,
+        generated: Option<Generated>,
+        hosts: Vec<u32>,
+        start: Time,
+        sigma: u32,
+    ) -> Program {
+        let schedule = schedule.into();
         assert_eq!(hosts.len(), schedule.ranks() as usize, "a program has one host for each rank");
-        Program { hosts, start, sigma, generated, schedule: Arc::new(schedule) }
+        Program { hosts, start, sigma, generated, schedule }
     }
 
     /// Its operations.
