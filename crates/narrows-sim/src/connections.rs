@@ -77,7 +77,7 @@ pub(crate) struct Place {
     pub(crate) stack: u32,
     /// Of ports with several classes: which one its packets are of.
     pub(crate) service_class: u8,
-    /// Whether its host's adapter has a limiter for it: once it was notified of congestion.
+    /// Whether its host's adapter has a limiter towards the peer: once it was notified of congestion.
     pub(crate) is_limited: bool,
 }
 
@@ -152,6 +152,11 @@ impl Waiting {
     pub(crate) fn push_behind(&mut self, ip_bytes: u32) {
         self.push(UNTOLD, ip_bytes);
         self.behind += 1;
+    }
+
+    /// Whether data waits in the limiter.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.behind > 0
     }
 
     /// The first of those goes to the port, and will leave it at `departure`.

@@ -1,20 +1,29 @@
-//! The limiter of a flow in its host's adapter: frames that wait there leave later than the transport handed them over.
+//! The limiter that a host's adapter has for all that goes to one other host: frames that wait there leave later than the
+//! transport handed them over.
 
 use narrows_core::nic::{Handed, RateLimiter};
 use narrows_core::rng::SmallStream;
 use narrows_core::tcp::Stack;
-use narrows_core::units::{Bytes, Time};
-use narrows_network::{Network, Offered, Payload};
+use narrows_core::tcp::near_source::ReactionPoint;
+use narrows_core::units::{Bytes, Rate, Time};
+use narrows_network::{Entity, Network, Offered, Payload};
 
 use crate::connections::{UNTOLD, Waiting};
 use crate::packet::Packet;
 
-/// One flow's.
+/// One host's, towards one other.
 #[derive(Clone, Debug)]
 pub(crate) struct Nic {
     limiter: RateLimiter<Packet>,
-    /// What found the queue full, until the driver has taken note of it.
-    pub(crate) dropped: Vec<Packet>,
+    config: ReactionPoint,
+    line: Rate,
+    /// The host's port.
+    port: u32,
+    /// What the agenda wakes it by, and what that was last told.
+    entity: Entity,
+    armed: Time,
+    /// What found the queue or the port full, until the driver has taken note of it.
+    dropped: Vec<Packet>,
 }
 
 /// Whether an end has such a limiter, known where the code is compiled: nobody else pays for the question.
@@ -37,31 +46,22 @@ impl Limiter for Nic {
 }
 
 impl Nic {
-    pub(crate) fn new(stream: SmallStream) -> Nic {
-        Nic { limiter: RateLimiter::new(stream), dropped: Vec::new() }
+    /// Without a limit, with the reaction point of this stack.
+    pub(crate) fn new(stream: SmallStream, config: ReactionPoint, stack: &Stack, port: u32, entity: Entity) -> Nic {
+        let (limiter, dropped) = (RateLimiter::new(stream), Vec::new());
+        Nic { limiter, config, line: stack.line_rate, port, entity, armed: Time::NEVER, dropped }
     }
 
     /// A congestion notification has come.
-    pub(crate) fn notify(&mut self, now: Time, feedback: u8, stack: &Stack) {
-        if let Some(config) = &stack.profile.nic_limiter {
-            self.limiter.notify(now, feedback, stack.line_rate, config);
-        }
+    pub(crate) fn notify(&mut self, now: Time, feedback: u8) {
+        self.limiter.notify(now, feedback, self.line, &self.config);
     }
 
-    /// The transport hands over a packet: to the port now, or to the queue.
-    pub(crate) fn send(
-        &mut self,
-        now: Time,
-        port: u32,
-        packet: Packet,
-        waiting: &mut Waiting,
-        stack: &Stack,
-        network: &mut Network<Packet>,
-    ) {
-        let config = stack.profile.nic_limiter.as_ref().expect("the flow has a limiter");
+    /// A transport hands over a packet: to the port now, or to the queue.
+    pub(crate) fn send(&mut self, now: Time, packet: Packet, waiting: &mut Waiting, network: &mut Network<Packet>) {
         let size = Bytes::new(u64::from(packet.ip_bytes()));
-        match self.limiter.offer(now, packet, size, stack.line_rate, config) {
-            Handed::Passed => match network.offer(now, port, packet) {
+        match self.limiter.offer(now, packet, size, self.line, &self.config) {
+            Handed::Passed => match network.offer(now, self.port, packet) {
                 Offered::Accepted { departure, .. } if packet.payload() > 0 => {
                     waiting.push(departure.min(UNTOLD), packet.ip_bytes());
                 }
@@ -74,46 +74,35 @@ impl Nic {
         }
     }
 
-    /// What may go by now goes to the port.
-    pub(crate) fn release(
-        &mut self,
-        now: Time,
-        port: u32,
-        waiting: &mut Waiting,
-        stack: &Stack,
-        network: &mut Network<Packet>,
-    ) {
-        let config = stack.profile.nic_limiter.as_ref().expect("the flow has a limiter");
-        while let Some(packet) = self.limiter.release(now, stack.line_rate, config) {
-            let departure = match network.offer(now, port, packet) {
-                Offered::Accepted { departure, .. } => departure.min(UNTOLD),
-                Offered::Dropped(_) => {
-                    self.dropped.push(packet);
-                    now
-                }
-            };
-            if packet.payload() > 0 {
-                waiting.release(departure);
-            }
-        }
-    }
-
-    /// When the next packet goes at the latest.
-    pub(crate) fn wake_at(&self) -> Time {
-        self.limiter.wake_at()
-    }
-
-    /// The flow's end is gone: what waits goes at once.
-    pub(crate) fn drain(&mut self, now: Time, port: u32, network: &mut Network<Packet>) {
-        for packet in self.limiter.drain() {
-            if let Offered::Dropped(_) = network.offer(now, port, packet) {
+    /// The next packet whose time has come, handed to the port, and when it leaves that.
+    pub(crate) fn release(&mut self, now: Time, network: &mut Network<Packet>) -> Option<(Packet, Time)> {
+        let packet = self.limiter.release(now, self.line, &self.config)?;
+        let departure = match network.offer(now, self.port, packet) {
+            Offered::Accepted { departure, .. } => departure.min(UNTOLD),
+            Offered::Dropped(_) => {
                 self.dropped.push(packet);
+                now
             }
+        };
+        Some((packet, departure))
+    }
+
+    /// Tells the agenda when the next packet goes at the latest, if that has changed.
+    pub(crate) fn arm(&mut self, network: &mut Network<Packet>) {
+        let at = self.limiter.wake_at();
+        if at != self.armed {
+            self.armed = at;
+            network.arm(self.entity, at);
         }
     }
 
-    /// Notifications so far.
-    pub(crate) const fn cuts(&self) -> u32 {
-        self.limiter.cuts()
+    /// The agenda has woken it.
+    pub(crate) fn note_woken(&mut self) {
+        self.armed = Time::NEVER;
+    }
+
+    /// What was dropped since this was asked last.
+    pub(crate) fn take_dropped(&mut self) -> Vec<Packet> {
+        std::mem::take(&mut self.dropped)
     }
 }

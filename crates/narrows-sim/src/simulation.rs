@@ -13,6 +13,7 @@ mod bridging;
 mod choice;
 mod datagrams;
 mod near_source;
+mod nics;
 mod observation;
 mod traffic;
 
@@ -119,10 +120,11 @@ const THROUGHPUT: u64 = 4;
 const END: u64 = 5;
 
 /// What a start entity's identifier says: traffic entries come first, then flows that stop, then delayed answers, both by
-/// the flow's tag, and then the ends of bridges.
+/// the flow's tag, then the ends of bridges, and the limiters of adapters, by host and peer.
 const STOPS: u64 = 1 << 33;
 const ANSWERS: u64 = 1 << 34;
 const BRIDGES: u64 = 1 << 35;
+const NICS: u64 = 3 << 34;
 
 /// Size of a flow without one: far beyond any run.
 const ENDLESS: Bytes = Bytes::new(1 << 50);
@@ -151,8 +153,10 @@ pub struct Simulation<'a> {
     host_cache: BTreeMap<(u32, u32), Metrics>,
     /// Packets that hosts' own ports have just refused.
     refused: Vec<Packet>,
-    /// By slot of an end: its limiter in the host's adapter.
-    nics: BTreeMap<u32, Nic>,
+    /// By host and peer: the limiter in the host's adapter.
+    nics: BTreeMap<(u32, u32), Nic>,
+    /// By slot of an end: notifications that its host's adapter has taken.
+    nic_cuts: BTreeMap<u32, u32>,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// By connection of a program: bytes of its flows that are whole.
@@ -258,6 +262,7 @@ impl<'a> Simulation<'a> {
             host_cache: BTreeMap::new(),
             refused: Vec::new(),
             nics: BTreeMap::new(),
+            nic_cuts: BTreeMap::new(),
             persistent: BTreeMap::new(),
             received: BTreeMap::new(),
             windows_of: Vec::new(),
@@ -473,7 +478,7 @@ impl<'a> Simulation<'a> {
             traffic,
             stack: stack_index,
             service_class: entry.service_class,
-            is_limited: false,
+            is_limited: self.is_limited(stack_index, host, peer),
         };
         let slot = self.connections.insert(endpoint, connection, side, place);
         let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));
@@ -615,9 +620,6 @@ fn transmit(
     network: &mut Network<Packet>,
     (pool, refused): (&mut SidePool, &mut Vec<Packet>),
 ) -> bool {
-    if let Some(nic) = limiter.nic() {
-        nic.release(now, end.place.port, end.waiting, stack, network);
-    }
     let mut room_at = Time::NEVER;
     loop {
         let waiting = end.waiting.bytes(now);
@@ -636,7 +638,7 @@ fn transmit(
         }
         let packet = Packet::pack(&segment, end.connection, end.place.peer, end.place.service_class, pool);
         if let Some(nic) = limiter.nic() {
-            nic.send(now, end.place.port, packet, end.waiting, stack, network);
+            nic.send(now, packet, end.waiting, network);
             continue;
         }
         match network.offer(now, end.place.port, packet) {
@@ -658,16 +660,13 @@ fn transmit(
         network.arm(Entity::timer(id(&end), slot << 1), timer);
     }
     // While the port is full the sender is not asked, and what it said of pacing may be of the past.
-    let mut pacing = if room_at == Time::NEVER { endpoint.pacing_deadline() } else { room_at };
-    if let Some(nic) = limiter.nic() {
-        pacing = pacing.min(nic.wake_at());
-    }
+    let pacing = if room_at == Time::NEVER { endpoint.pacing_deadline() } else { room_at };
     if pacing != *end.armed_pacing {
         *end.armed_pacing = pacing;
         network.arm(Entity::timer(id(&end) | 1, slot << 1 | 1), pacing);
     }
     // What waits in the adapter has not been sent.
-    end.sends && endpoint.is_idle() && limiter.nic().is_none_or(|nic| nic.wake_at() == Time::NEVER)
+    end.sends && endpoint.is_idle() && limiter.nic().is_none_or(|_| !end.waiting.is_behind())
 }
 
 /// The same out of line, for those that are not most.

@@ -115,3 +115,32 @@ fn a_flow_that_ends_does_not_empty_its_adapter_at_once() {
     // Emptied at the line's rate, one adapter would add up to 208 KB to a queue that is held at 66 KB.
     assert!(last < 150_000, "{last}");
 }
+
+/// Limiters belong to pairs of hosts: a new connection to a host that others send too much to begins behind what waits there,
+/// SYN included, and one of the same host to another one does not.
+#[test]
+fn a_new_connection_finds_the_limiter_of_its_pair() {
+    let mut limited = plan(QCN, LIMITER, "");
+    let (long, hosts) = (limited.traffic[0].clone(), limited.network.nodes.len() as u32 - 1);
+    let Pattern::List(flows) = &long.pattern else { panic!() };
+    let (sender, receiver) = (flows[0].source, flows[0].destination);
+    let other = (0..hosts).find(|host| ![sender, receiver].contains(host)).expect("nine hosts");
+    let mut short = long.clone();
+    short.name = "short".into();
+    let at = narrows_core::units::Time::ZERO + narrows_core::units::Span::from_ms(100);
+    let flow = |destination| {
+        let mut flow = flows[0].clone();
+        (flow.at, flow.destination, flow.size) = (at, destination, Some(Bytes::new(15_000)));
+        flow
+    };
+    short.pattern = Pattern::List(vec![flow(receiver), flow(other)]);
+    limited.traffic.push(short);
+    let results = run(&limited, 1);
+    let handshake = |to: u32| {
+        let flow = results.flows.iter().find(|flow| flow.destination == to && flow.size_bytes == 15_000);
+        flow.and_then(|flow| flow.handshake_ns).expect("a connection of its own")
+    };
+    // 67 us of stacks, and what waits: up to 128 KB of the long flow, at an eighth of the line, 0.8 ms.
+    assert!(handshake(receiver) > 300_000, "{}", handshake(receiver));
+    assert!(handshake(other) < 120_000, "{}", handshake(other));
+}

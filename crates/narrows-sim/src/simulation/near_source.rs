@@ -21,33 +21,6 @@ impl Simulation<'_> {
         Some(self.connections.end(slot).place.host)
     }
 
-    /// See [`Simulation::transmit`]: an end with a limiter in its host's adapter.
-    #[inline(never)]
-    pub(super) fn transmit_limited(&mut self, now: Time, slot: u32) -> bool {
-        let end = self.connections.end(slot);
-        let stack = self.stacks.get(end.place.stack);
-        let nic = self.nics.get_mut(&slot).expect("a limited end has one");
-        let packets = (&mut self.pool, &mut self.refused);
-        let all_sent = match end.split() {
-            (Endpoint::Tcp(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, packets)
-            }
-            (Endpoint::Datagram(endpoint), port) => {
-                transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, packets)
-            }
-        };
-        self.note_dropped_by_nic(slot);
-        all_sent
-    }
-
-    /// Takes note of packets for which an adapter's limiter had no place.
-    #[inline(never)]
-    pub(super) fn note_dropped_by_nic(&mut self, slot: u32) {
-        for packet in self.nics.get_mut(&slot).map(|nic| std::mem::take(&mut nic.dropped)).unwrap_or_default() {
-            self.note_dropped(packet);
-        }
-    }
-
     /// A notification has come to a host. One that is not to be believed changes nothing.
     #[inline(never)]
     pub(super) fn handle_notification(&mut self, now: Time, host: u32, connection: u32, feedback: u8, seq: u32) {
@@ -55,12 +28,7 @@ impl Simulation<'_> {
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
         if stack.profile.nic_limiter.is_some() {
-            let side = end.side() as u64;
-            end.place.is_limited = true;
-            let stream = || SmallStream::new(mix(self.random ^ mix(u64::from(connection) << 1 | side).rotate_left(17)));
-            self.nics.entry(slot).or_insert_with(|| Nic::new(stream())).notify(now, feedback, stack);
-            self.pump(now, slot);
-            return;
+            return self.notify_nic(now, slot, feedback);
         }
         if end.endpoint.handle_notification(now, feedback, seq, stack).is_ok() {
             self.pump(now, slot);

@@ -7,7 +7,9 @@ use super::*;
 impl Simulation<'_> {
     pub(super) fn handle_start(&mut self, now: Time, entity: Entity) {
         let id = entity.id();
-        if id >= BRIDGES {
+        if id >= NICS {
+            self.handle_nic(now, id);
+        } else if id >= BRIDGES {
             self.handle_bridge_timer(now, usize::try_from(id - BRIDGES).expect("few bridges"));
         } else if id >= ANSWERS {
             self.slots.give_back(entity.slot());
@@ -304,7 +306,7 @@ impl Simulation<'_> {
         let end = self.connections.end(slot);
         let mut tallies = end.endpoint.tallies();
         if end.place.is_limited {
-            tallies.near_source_cuts += self.nics.get(&slot).map_or(0, Nic::cuts);
+            tallies.near_source_cuts += self.nic_cuts.get(&slot).copied().unwrap_or(0);
         }
         tallies
     }
@@ -392,11 +394,7 @@ impl Simulation<'_> {
             let known = self.host_cache.entry((end.place.host, end.place.peer)).or_insert(new);
             *known = known.merged(new);
         }
-        let port = end.place.port;
-        if let Some(mut nic) = self.nics.remove(&slot) {
-            nic.drain(self.now, port, &mut self.network);
-            std::mem::take(&mut nic.dropped).into_iter().for_each(|packet| self.note_dropped(packet));
-        }
+        self.nic_cuts.remove(&slot);
         self.connections.remove(slot);
     }
 }
