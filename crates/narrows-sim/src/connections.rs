@@ -294,6 +294,11 @@ impl Connections {
         self.ends[slot as usize].as_mut()
     }
 
+    /// The living ends on `host` whose peer is `peer`.
+    pub(crate) fn between(&mut self, host: u32, peer: u32) -> impl Iterator<Item = &mut End> {
+        self.ends.iter_mut().flatten().filter(move |end| (end.place.host, end.place.peer) == (host, peer))
+    }
+
     /// Every living end, by number of its connection, opener's first.
     pub(crate) fn living_slots(&self) -> Vec<u32> {
         let slots = self.numbered.iter().flatten().flatten().copied();

@@ -20,10 +20,8 @@ impl Simulation<'_> {
             let stack = self.stacks.get(stack);
             let config = stack.profile.nic_limiter.expect("the adapter takes notifications");
             self.nics.insert(key, Nic::new(stream, config, stack, port, entity));
-            for slot in self.connections.living_slots() {
-                let place = self.connections.end(slot).place;
-                self.connections.end(slot).place.is_limited =
-                    (place.host, place.peer) == key && self.is_limited(place.stack, host, peer) || place.is_limited;
+            for end in self.connections.between(host, peer) {
+                end.place.is_limited = self.stacks.get(end.place.stack).profile.nic_limiter.is_some();
             }
         }
         *self.nic_cuts.entry(slot).or_default() += 1;
