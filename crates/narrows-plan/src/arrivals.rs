@@ -77,6 +77,17 @@ impl LogNormal {
         LogNormal { mu: libm::log(mean.as_ps() as f64) - sigma * sigma / 2.0, sigma }
     }
 
+    /// Times with this median, above zero; `sigma` is the standard deviation of their logarithm, above 0.
+    #[expect(clippy::cast_precision_loss, reason = "a median is known to 53 bits")]
+    pub fn of_median(median: Span, sigma: f64) -> LogNormal {
+        LogNormal { mu: libm::log(median.as_ps() as f64), sigma }
+    }
+
+    /// The mean, in picoseconds.
+    pub fn mean(&self) -> f64 {
+        libm::exp(self.mu + self.sigma * self.sigma / 2.0)
+    }
+
     /// One time, rounded to the nearest picosecond.
     pub fn sample(&self, stream: &mut Stream) -> Span {
         picoseconds(libm::exp(self.mu + self.sigma * normal(stream)))

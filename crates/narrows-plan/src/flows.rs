@@ -1,8 +1,10 @@
 //! A process of arrivals becomes flows, in the order of time, from the seed and the traffic's name alone.
 //!
 //! Times, sizes and pairs come from three streams of their own, `traffic/<name>/arrivals`, `…/sizes` and `…/pairs`, so
-//! that a change of the sizes does not move the arrivals. A pair is drawn anew, both ends, while they are equal: uniform
-//! over ordered pairs.
+//! that a change of the sizes does not move the arrivals; ON and OFF periods from `…/periods`. A pair is drawn anew, both
+//! ends, while they are equal: uniform over ordered pairs.
+
+use core::ops::Range;
 
 use narrows_core::app::program::Stretch;
 use narrows_core::app::timed::Timed;
@@ -11,6 +13,7 @@ use narrows_core::rng::{SmallStream, Stream, mix};
 use narrows_core::units::{Bytes, Span, Time};
 
 use super::arrivals::{LogNormal, exponential, uniform};
+use super::on_off::Periods;
 use crate::{FlowStart, Open, Pairs, Pattern, Schedule, Traffic};
 
 /// What a flow is called, the same for all that know the plan.
@@ -139,8 +142,19 @@ impl Open {
             let times = uniform(chosen.len(), window, &mut arrivals);
             times.into_iter().zip(chosen).collect::<Vec<_>>().into_iter()
         });
-        let times = self.sigma.map(|sigma| LogNormal::new(self.mean_interarrival, sigma));
-        Flows { open: self, end: schedule.end, clock: None, times, arrivals, sizes, pairs: stream("pairs"), ready }
+        let times = match &self.on_off {
+            Some(on_off) => Some(on_off.gaps()),
+            None => self.sigma.map(|sigma| LogNormal::new(self.mean_interarrival, sigma)),
+        };
+        let (periods, on) = match &self.on_off {
+            Some(on_off) => {
+                let (periods, first) = Periods::begin(on_off, stream("periods"));
+                (Some(periods), first)
+            }
+            None => (None, Time::ZERO..schedule.end),
+        };
+        let (end, pairs) = (schedule.end, stream("pairs"));
+        Flows { open: self, end, clock: None, times, periods, on, arrivals, sizes, pairs, ready }
     }
 
     /// Stratified sizes for the flows expected until `end`, and the window over which they offer exactly the stated
@@ -198,15 +212,40 @@ fn started(list: &[FlowStart], seed: u64, name: &str) -> Vec<FlowStart> {
 pub struct Flows<'a> {
     open: &'a Open,
     end: Time,
-    /// When the latest flow arrived.
+    /// When the latest flow of this ON period arrived.
     clock: Option<Time>,
     /// Times between flows where they are not exponential.
     times: Option<LogNormal>,
+    /// ON periods, where flows do not come at all times.
+    periods: Option<Periods>,
+    /// The present one, or all the run.
+    on: Range<Time>,
     arrivals: Stream,
     sizes: Stream,
     pairs: Stream,
     /// Times and sizes, where they are drawn together.
     ready: Option<std::vec::IntoIter<(Time, Bytes)>>,
+}
+
+impl Flows<'_> {
+    /// When the next flow arrives, before the end.
+    fn arrival(&mut self) -> Option<Time> {
+        while self.on.start < self.end {
+            let wait = match (&self.times, self.clock) {
+                (None, _) => exponential(self.open.mean_interarrival, &mut self.arrivals),
+                (Some(times), None) => times.first(&mut self.arrivals),
+                (Some(times), Some(_)) => times.sample(&mut self.arrivals),
+            };
+            let at = self.clock.unwrap_or(self.on.start) + wait;
+            self.clock = Some(at);
+            if at < self.on.end {
+                return (at < self.end).then_some(at);
+            }
+            self.on = self.periods.as_mut()?.after(self.on.end);
+            self.clock = None;
+        }
+        None
+    }
 }
 
 impl Iterator for Flows<'_> {
@@ -215,19 +254,7 @@ impl Iterator for Flows<'_> {
     fn next(&mut self) -> Option<FlowStart> {
         let (at, size) = match &mut self.ready {
             Some(ready) => ready.next()?,
-            None => {
-                let wait = match (&self.times, self.clock) {
-                    (None, _) => exponential(self.open.mean_interarrival, &mut self.arrivals),
-                    (Some(times), None) => times.first(&mut self.arrivals),
-                    (Some(times), Some(_)) => times.sample(&mut self.arrivals),
-                };
-                let at = self.clock.unwrap_or(Time::ZERO) + wait;
-                self.clock = Some(at);
-                if at >= self.end {
-                    return None;
-                }
-                (at, self.open.sizes.sample(&mut self.sizes))
-            }
+            None => (self.arrival()?, self.open.sizes.sample(&mut self.sizes)),
         };
         let (source, destination) = self.open.pair(&mut self.pairs);
         Some(FlowStart { request: self.open.request, ..FlowStart::new(at, source, destination, Some(size)) })
@@ -248,6 +275,7 @@ mod tests {
         Open {
             mean_interarrival: Span::from_us(16_149),
             sigma: None,
+            on_off: None,
             sizes: SizeDistribution { name: "long tail".into(), points: LONG_TAIL.to_vec() },
             pairs: Pairs::Between { sources: vec![0, 1, 2], destinations: vec![2, 3] },
             exact,

@@ -23,10 +23,12 @@ use std::collections::BTreeMap;
 pub mod arrivals;
 pub mod flows;
 mod hash;
+mod on_off;
 mod sizes;
 mod sources;
 
 pub use hash::of_json;
+pub use on_off::OnOff;
 pub use sources::Sources;
 
 /// One network, one traffic, one set of controllers; a seed makes it a run.
@@ -570,6 +572,10 @@ pub struct Open {
     /// Standard deviation of the logarithm of these times, which are log-normal; `None`: they are exponential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
+    /// ON and OFF periods, from which the mean time between flows follows, and the times between flows in ON periods,
+    /// whatever `sigma` is; `None`: flows come at all times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_off: Option<OnOff>,
     /// The sizes.
     pub sizes: SizeDistribution,
     /// Who may send to whom.

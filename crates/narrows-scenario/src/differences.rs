@@ -22,7 +22,8 @@ use crate::controller::{describe_value, described};
 use crate::events;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_plan::{
-    Connections, Graph, Link, LossOf, NodeKind, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope, Traffic,
+    Connections, Graph, Link, LossOf, NodeKind, OnOff, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope,
+    Traffic,
 };
 
 /// One fact that is not the same in all plans.
@@ -402,7 +403,7 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
     let fact = |path: &str, value: String| (path.to_owned(), value);
     match pattern {
         Pattern::Open(open) => {
-            let Open { mean_interarrival, sigma, sizes, pairs, exact, request } = open;
+            let Open { mean_interarrival, sigma, on_off, sizes, pairs, exact, request } = open;
             let pairs_told = match pairs {
                 Pairs::Listed(listed) => format!("{} pairs {}", listed.len(), digest(listed)),
                 Pairs::Between { sources, destinations } => {
@@ -412,9 +413,16 @@ fn pattern(pattern: &Pattern) -> Vec<(String, String)> {
             vec![
                 fact(
                     "arrivals",
-                    match sigma {
-                        None => format!("every {mean_interarrival} on average"),
-                        Some(sigma) => format!("every {mean_interarrival} on average, log-normal, sigma {sigma}"),
+                    match (on_off, sigma) {
+                        (Some(OnOff { on, off, gap, sigma }), _) => {
+                            format!(
+                                "every {gap} in ON periods of {on}, OFF for {off}, medians, log-normal, sigma {sigma}"
+                            )
+                        }
+                        (None, None) => format!("every {mean_interarrival} on average"),
+                        (None, Some(sigma)) => {
+                            format!("every {mean_interarrival} on average, log-normal, sigma {sigma}")
+                        }
                     },
                 ),
                 fact("size", format!("{} {}", sizes.name, digest(sizes))),

@@ -7,6 +7,7 @@ use narrows_core::units::{Packets, Span};
 use super::*;
 
 mod answers;
+mod bursts;
 mod errors;
 mod experiments;
 mod links;

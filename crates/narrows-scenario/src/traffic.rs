@@ -1,6 +1,6 @@
 //! Traffic as written becomes traffic that a driver can generate: pairs of hosts, times, sizes, stacks, controllers.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::path::Path;
 
 use narrows_core::cc::Spec;
@@ -15,9 +15,7 @@ use crate::experiment::host::Host;
 use crate::experiment::located::Located;
 use crate::experiment::quantity::{Fraction, Quantity};
 use crate::experiment::selector::Controller;
-use crate::experiment::traffic::{
-    Arrivals, Connections as Written, LogNormal, Poisson, Sizes, Traffic as WrittenTraffic,
-};
+use crate::experiment::traffic::{Arrivals, Connections as Written, Poisson, Sizes, Traffic as WrittenTraffic};
 use crate::files;
 use crate::route::{NoPath, Routes};
 use crate::select;
@@ -27,6 +25,7 @@ use narrows_plan::{
     Connections, ControllerChoice, Graph, Kind, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic, Transport,
 };
 
+mod bursts;
 mod listed;
 mod long;
 pub(crate) mod opened;
@@ -40,9 +39,6 @@ pub(crate) use pairs::Group;
 pub const MAX_FLOWS: u64 = 100_000_000;
 /// Most expected flows of a traffic that is `exact`: they are drawn together.
 pub const MAX_EXACT_FLOWS: u64 = 10_000_000;
-/// Deviations of the logarithm of a log-normal time: below, flows come like a clock; beyond, no run is long enough to see
-/// their mean.
-const SIGMAS: RangeInclusive<f64> = 0.01..=4.0;
 /// Largest flow.
 const LARGEST_FLOW: Bytes = Bytes::new(10_000_000_000_000);
 
@@ -165,7 +161,12 @@ fn flows(
             }
             Arrivals::LogNormal(times) => {
                 let senders = pairs::by_sender(groups, scene);
-                let opens = bursts(written, times, &arrivals.span, &senders, scene)?;
+                let opens = bursts::log_normal(written, times, &arrivals.span, &senders, scene)?;
+                (senders, opens)
+            }
+            Arrivals::OnOff(lengths) => {
+                let senders = pairs::by_sender(groups, scene);
+                let opens = bursts::on_off(written, lengths, &arrivals.span, &senders, scene)?;
                 (senders, opens)
             }
         };
@@ -344,13 +345,14 @@ fn open(
         }
         _ => return Err(Problem::one_of("poisson", &["load", "rate"]).at(at)),
     };
-    few_enough(total, if exact { MAX_EXACT_FLOWS } else { MAX_FLOWS }, at, scene)?;
+    few_enough("flows", total, if exact { MAX_EXACT_FLOWS } else { MAX_FLOWS }, at, scene)?;
     Ok(groups
         .iter()
         .zip(intervals)
         .map(|(group, mean_interarrival)| Open {
             mean_interarrival,
             sigma: None,
+            on_off: None,
             sizes: sizes.clone(),
             pairs: group.pairs.clone(),
             exact,
@@ -359,53 +361,17 @@ fn open(
         .collect())
 }
 
-/// Processes with log-normal times, one for each sender; several where it stands in several groups, which together have
-/// the stated mean.
-fn bursts(
-    written: &Located<WrittenTraffic>,
-    times: &LogNormal,
-    at: &Range<usize>,
-    senders: &[Group],
-    scene: &Scene<'_>,
-) -> Judged<Vec<Open>> {
-    if let Some(exact) = written.exact.as_ref().filter(|exact| exact.value) {
-        return Err(Problem::not_here("exact", "with `log-normal`").at(&exact.span));
-    }
-    let (mean, sigma) = (times.mean.value.0, times.sigma.value.0);
-    if mean == Span::ZERO {
-        return Err(Problem::zero("the mean time between flows").at(&times.mean.span));
-    }
-    if !SIGMAS.contains(&sigma) {
-        return Err(Problem::out_of_range("sigma", sigma, SIGMAS.start(), SIGMAS.end()).at(&times.sigma.span));
-    }
-    let means: Vec<Span> = senders.iter().map(|sender| arrivals::thinned(mean, sender.weight)).collect();
-    few_enough(means.iter().map(|mean| arrivals::per_second(*mean)).sum(), MAX_FLOWS, at, scene)?;
-    let sizes = sizes(written, written, scene)?;
-    let request = written.request.as_ref().map(positive("a request")).transpose()?;
-    let weighted: Vec<(&Pairs, f64)> = senders.iter().map(|sender| (&sender.pairs, sender.weight)).collect();
-    scene.routes.carried(&weighted).map_err(|no| scene.unreachable(no, &written.span))?;
-    let open = |(sender, mean_interarrival): (&Group, Span)| Open {
-        mean_interarrival,
-        sigma: Some(sigma),
-        sizes: sizes.clone(),
-        pairs: sender.pairs.clone(),
-        exact: false,
-        request,
-    };
-    Ok(senders.iter().zip(means).map(open).collect())
-}
-
-/// Refuses more flows than a traffic may have, expected at so many per second.
+/// Refuses more of what a traffic may have, such as flows, expected at so many per second.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "an estimate, positive"
 )]
-fn few_enough(per_second: f64, most: u64, at: &Range<usize>, scene: &Scene<'_>) -> Judged<()> {
+fn few_enough(what: &str, per_second: f64, most: u64, at: &Range<usize>, scene: &Scene<'_>) -> Judged<()> {
     let expected = per_second * (scene.end.as_ps() as f64 / 1e12);
     if expected > most as f64 {
-        return Err(Problem::too_many("flows", expected as u64, most).at(at));
+        return Err(Problem::too_many(what, expected as u64, most).at(at));
     }
     Ok(())
 }

@@ -235,10 +235,11 @@ fn unrequested(dice: &mut Dice, hosts: u32) -> Pattern {
 
 fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
     let request = dice.once_in(2).then_some(Bytes::new(300));
-    match dice.below(7) {
+    match dice.below(8) {
         0 => Pattern::Open(Open {
             mean_interarrival: Span::from_us(700),
             sigma: dice.once_in(2).then_some(1.5),
+            on_off: None,
             sizes: SizeDistribution { name: "test".into(), points: vec![(100, 0.0), (4_000, 0.6), (150_000, 1.0)] },
             pairs: Pairs::Between { sources: (0..hosts).collect(), destinations: (0..hosts).collect() },
             exact: dice.once_in(2),
@@ -277,6 +278,19 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
             }))
         }
         6 => {
+            let off = Span::from_us(u64::from(dice.between(500, 4_000)));
+            let on_off = OnOff { on: Span::from_ms(2), off, gap: Span::from_us(150), sigma: 1.0 };
+            Pattern::Open(Open {
+                mean_interarrival: on_off.mean_interarrival(),
+                sigma: None,
+                on_off: Some(on_off),
+                sizes: SizeDistribution { name: "test".into(), points: vec![(100, 0.0), (40_000, 1.0)] },
+                pairs: Pairs::Between { sources: (0..hosts).collect(), destinations: (0..hosts).collect() },
+                exact: false,
+                request,
+            })
+        }
+        7 => {
             let ranks = dice.between(2, hosts);
             let start = Time::ZERO + Span::from_ms(u64::from(dice.below(10)));
             let sigma = dice.one_of(&[0, 20_000]);

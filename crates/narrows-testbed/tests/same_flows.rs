@@ -38,6 +38,7 @@ fn the_same_seed_has_the_same_flows_as_in_the_simulator() {
     let open = Open {
         mean_interarrival: Span::from_ms(5),
         sigma: None,
+        on_off: None,
         sizes: narrows_scenario::traffic::sizes::built_in("web-search").unwrap(),
         pairs: Pairs::Between { sources: vec![0, 1, 2], destinations: vec![1, 2, 3] },
         exact: false,

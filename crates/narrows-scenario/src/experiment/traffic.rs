@@ -105,6 +105,8 @@ pub enum Arrivals {
     Poisson(Poisson),
     /// Log-normal times between the flows of each sender.
     LogNormal(LogNormal),
+    /// Log-normal ON and OFF periods of each sender, and log-normal times between its flows in ON periods.
+    OnOff(OnOff),
 }
 
 /// Bursts and lulls: each sender has a process of its own, which has gone on for ever when the run begins.
@@ -114,6 +116,20 @@ pub struct LogNormal {
     /// Mean time between two flows of a sender, over all its receivers.
     pub mean: Located<Quantity<Span>>,
     /// Standard deviation of the logarithm of that time.
+    pub sigma: Located<Fraction>,
+}
+
+/// ON and OFF periods that take turns: each sender has its own, which have gone on for ever when the run begins.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OnOff {
+    /// Median length of the ON periods.
+    pub on: Located<Quantity<Span>>,
+    /// Median length of the OFF periods.
+    pub off: Located<Quantity<Span>>,
+    /// Median time between two flows of a sender in an ON period, over all its receivers.
+    pub gap: Located<Quantity<Span>>,
+    /// Standard deviation of the logarithm of all three.
     pub sigma: Located<Fraction>,
 }
 

@@ -333,6 +333,8 @@ fn plans_without_random_queries_and_bursts_do_not_mention_them() {
     assert!(!json.contains("interarrival"));
     let json = serde_json::to_string(&plans(text!("gemini-fig13"))[0]).unwrap();
     assert!(!json.contains("sigma"));
+    let json = serde_json::to_string(&plans(CLUSTER)[0]).unwrap();
+    assert!(json.contains("sigma") && !json.contains("on-off"));
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(super) fn resolve(name: &str, written: &Located<Incast>, scene: &Scene<'_>) 
         if let (Some(mean), Some(arrivals)) = (mean_interarrival, &written.arrivals) {
             #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
             let answers = (servers.len() * clients.len()) as f64;
-            few_enough(per_second(mean) * answers, MAX_FLOWS, &arrivals.span, scene)?;
+            few_enough("flows", per_second(mean) * answers, MAX_FLOWS, &arrivals.span, scene)?;
         }
         scene.reachable(servers.iter().map(|server| (*server, *client)), &written.span)?;
         let jitter = written.jitter.as_ref().map_or(Span::ZERO, |by| by.value.0);
@@ -103,7 +103,8 @@ fn rounds(repeats: &Located<u32>) -> Judged<u32> {
 /// Mean time between the requests of a client that sends them at random times.
 pub(super) fn interval(key: &str, arrivals: &Located<Arrivals>) -> Judged<Span> {
     let Arrivals::Poisson(poisson) = &arrivals.value else {
-        return Err(Problem::not_here("log-normal", &format!("in `{key}`")).at(&arrivals.span));
+        let kind = if matches!(arrivals.value, Arrivals::OnOff(_)) { "on-off" } else { "log-normal" };
+        return Err(Problem::not_here(kind, &format!("in `{key}`")).at(&arrivals.span));
     };
     let refused = [
         ("load", poisson.load.as_ref().map(|load| &load.span)),

@@ -68,7 +68,7 @@ pub(super) fn resolve(name: &str, written: &Located<TwoTier>, scene: &Scene<'_>)
     let kind = Kind::TwoTier(Planned { racks, request, response, mean_interarrival, start });
     #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]
     let flows = kind.rounds().pairs().len() as f64;
-    few_enough(per_second(mean_interarrival) * flows, MAX_FLOWS, &written.arrivals.span, scene)?;
+    few_enough("flows", per_second(mean_interarrival) * flows, MAX_FLOWS, &written.arrivals.span, scene)?;
     scene.reachable(all.iter().skip(1).flat_map(|&host| [(host, all[0]), (all[0], host)]), &written.span)?;
     Ok(vec![(name.to_owned(), kind)])
 }

@@ -280,6 +280,7 @@ fn open_traffic_and_long_flows_share_a_line() {
     let open = Pattern::Open(Open {
         mean_interarrival: Span::from_ms(20),
         sigma: None,
+        on_off: None,
         sizes: SizeDistribution::fixed(Bytes::new(30_000)),
         pairs: Pairs::Listed(vec![(0, 1), (1, 0)]),
         exact: false,
