@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn flows_are_as_bursty_as_their_periods() {
         // Variance of the number of flows over its mean, in windows of 100 mean pairs of periods. Of the time in ON periods
-        // the variance grows by 2 c² on² off² / (on + off)³ per time [Cox 1962], with squared coefficients of variation
+        // the variance grows by 2 c² on² off² / (on + off)³ per time, with squared coefficients of variation
         // c² = exp(sigma²) − 1; the renewals within add c².
         let of = OnOff { sigma: 0.5, ..BACKGROUND };
         let (windows, window) = (2_000_u32, 2_833_u32);
