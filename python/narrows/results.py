@@ -295,7 +295,8 @@ class Results(Tabular):
     def answers(self) -> pl.DataFrame:
         """Flows that answer a request, for every run, `source` and `workload`: how many `flows` and `unfinished`.
 
-        With the `timeouts` of all, and `size_bytes` and `retransmitted_bytes` of those that finished.
+        With the `timeouts` and `dropped_bytes` of all, `size_bytes` and `retransmitted_bytes` of those that finished, and
+        the sum of the `handshake_ns` of those that opened a connection, of which there are `handshakes`.
         """
         by = ["case", "arm", *self.axes, "seed", "source", "workload"]
         done = pl.col("finished")
@@ -304,6 +305,9 @@ class Results(Tabular):
             (~done).sum().alias("unfinished"),
             pl.col("timeouts").sum(),
             *(pl.col(name).filter(done).sum() for name in ("size_bytes", "retransmitted_bytes")),
+            pl.col("dropped_bytes").sum(),
+            pl.col("handshake_ns").sum(),
+            pl.col("handshake_ns").count().alias("handshakes"),
         )
         answer = pl.col("request").is_not_null()
         return collected(

@@ -11,6 +11,7 @@ from narrows.measures import (  # noqa: F401 - each registers its measures
     bursts,
     completion,
     joining,
+    lossless,
     lossy,
     ports,
     programs,

@@ -18,7 +18,8 @@ BEGINS: Final = 0.01
 """Timeouts have begun where so large a share of the requests has one: less is not seen in a figure from 0 to 1."""
 
 
-def _request(frames: Frames, arm: str, column: str) -> BySeed:
+def request_value(frames: Frames, arm: str, column: str) -> BySeed:
+    """A column of `request_ms` of a case. Raises `NotEvaluable` where requests are left undone, or are too few."""
     own = _table(frames).filter(pl.col("case") == arm)
     refuse_unfinished(int(own["unfinished"].sum()), int(own["requests"].sum()), "requests")
     found = by_seed(own, column)
@@ -34,14 +35,14 @@ def _table(frames: Frames) -> pl.DataFrame:
     return request_ms(frames)
 
 
-measures("ms", _request, {
+measures("ms", request_value, {
     "request_mean": ("mean", "Mean completion time of requests."),
     "request_median": ("p50", "Median of the completion time of requests."),
     "request_p95": ("p95", "95th percentile of the completion time of requests."),
     "request_p99": ("p99", "99th percentile of the completion time of requests."),
     "request_p999": ("p999", "99.9th percentile of the completion time of requests."),
 })  # fmt: skip
-measures("", _request, {
+measures("", request_value, {
     "request_timeouts": ("timeouts", "Retransmission timeouts per 1000 requests."),
     "request_timeout_share": ("share", "Share of requests with at least one retransmission timeout."),
 })  # fmt: skip

@@ -1,0 +1,52 @@
+"""How the claims on how much congestion there is are measured. Judged where packets count at the input."""
+
+from pathlib import Path
+
+from narrows import native
+from narrows.claims import Binding
+from narrows.experiment import Experiment
+from narrows.figures.lossless import CODES, TCPS, case
+
+SCENARIOS = ("congestion",)
+
+_STACKS_US = 2 * (9.5 + 24)
+"""What both hosts' stacks take of an RTT."""
+_NETWORK_RTT_MS = 0.0098
+"""An RTT without stacks and queues: 8 links of 575 ns, and 4 each of a full packet and of an acknowledgement."""
+
+
+def _network_round_trip() -> float:
+    """Microseconds, between hosts of different racks."""
+    plan = Experiment(Path(__file__).with_name("experiment.toml")).plans[0]
+    return native.base_rtt_ns(plan.body, "l1-1", "l8-8") / 1e3 - _STACKS_US
+
+
+def bindings(reading: str) -> dict[str, Binding]:
+    """Of one reading: where a switch counts packets."""
+
+    def of(measure: str, code: str, tcp: str) -> str:
+        return f"{measure}({case(code, reading, tcp)})"
+
+    def most(measure: str, tcp: str) -> str:
+        return f"max({', '.join(of(measure, code, tcp) for code in CODES)})"
+
+    def mean(measure: str, tcp: str) -> str:
+        return f"({' + '.join(of(measure, code, tcp) for code in CODES)}) / {len(CODES)}"
+
+    return {
+        "cee-012": Binding(
+            tuple(f"{most('queueing_delay_largest', tcp)} / {_NETWORK_RTT_MS}" for tcp in TCPS), scenarios=SCENARIOS
+        ),
+        "cee-018": Binding(
+            orders=tuple(
+                f"{mean(measure, tcp)} > {of(measure, 'commercial', tcp)}"
+                for measure in ("congested_share", "congested_time")
+                for tcp in TCPS
+            ),
+            scenarios=SCENARIOS,
+        ),
+        "cee-027": Binding(tuple(most("rtt_largest", tcp) for tcp in TCPS), scenarios=SCENARIOS),
+    }
+
+
+BINDINGS = bindings("input") | {"cee-026": Binding(computed=_network_round_trip)}

@@ -1,0 +1,40 @@
+"""How the claims on one hot port are measured.
+
+The queue that is sampled is the port's. Flow control watches it only where packets count at the output; so the shape of
+the queue is judged there, and the flows where packets count at the input.
+"""
+
+from narrows.claims import Binding
+from narrows.figures.lossless import TCPS, case
+
+SCENARIOS = ("hotspot",)
+
+
+def bindings(reading: str, *, shape: str = "") -> dict[str, Binding]:
+    """Of one reading: where a switch counts packets; `shape` is that of the queue's shape."""
+    of_shape = shape or reading
+
+    def measure(name: str, scheme: str, tcp: str, at: str = reading) -> str:
+        return f"{name}({case(scheme, at, tcp)})"
+
+    return {
+        "cee-001": Binding(
+            orders=tuple(
+                f"{measure('queue_near_pause', 'none', tcp, of_shape)}"
+                f" < {measure('queue_near_pause', 'none+pfc', tcp, of_shape)}"
+                for tcp in TCPS
+            ),
+            scenarios=SCENARIOS,
+        ),
+        "cee-003": Binding(tuple(measure("largest_share", "qcn-66", tcp) for tcp in TCPS), scenarios=SCENARIOS),
+        "cee-004": Binding(
+            orders=tuple(
+                f"{measure('dropped_of_others', 'qcn-66', tcp)} <= 0.05 * {measure('dropped_of_largest', 'qcn-66', tcp)}"
+                for tcp in TCPS
+            ),
+            scenarios=SCENARIOS,
+        ),
+    }
+
+
+BINDINGS = bindings("input", shape="output")

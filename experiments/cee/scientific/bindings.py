@@ -1,0 +1,35 @@
+"""How the claims on the scientific workload are measured, and the one on both. Judged where packets count at the input."""
+
+from narrows.claims import Binding
+from narrows.figures.lossless import MANAGED, SCHEMES, TCPS, case
+
+SCENARIOS = ("scientific",)
+
+_EXEMPT = "qcn-20"
+"""The paper's own exception from what pauses improve."""
+
+
+def bindings(reading: str) -> dict[str, Binding]:
+    """Of one reading: where a switch counts packets."""
+
+    def time(scheme: str, tcp: str = "") -> str:
+        return f"completion({case(scheme, reading, tcp)})"
+
+    def bound(*orders: str) -> Binding:
+        return Binding(orders=orders, scenarios=SCENARIOS)
+
+    judged = [each for each in MANAGED if each != _EXEMPT]
+    paused, lossy = (" * ".join(time(f"{each}{pfc}") for each in judged) for pfc in ("+pfc", ""))
+    return {
+        "cee-019": bound(
+            *(f"{time('red+pfc', tcp)} <= min({', '.join(time(scheme, tcp) for scheme in SCHEMES)})" for tcp in TCPS)
+        ),
+        "cee-020": bound(
+            *(f"{time('qcn-20', tcp)} <= min({', '.join(time(each, tcp) for each in MANAGED)})" for tcp in TCPS)
+        ),
+        "cee-021": bound(*(f"{time('qcn-20', tcp)} < {time('none', tcp)}" for tcp in TCPS)),
+        "cee-023": Binding(orders=(f"{paused} < {lossy}",), scenarios=("commercial", "scientific")),
+    }
+
+
+BINDINGS = bindings("input")
