@@ -295,8 +295,8 @@ class Results(Tabular):
     def answers(self) -> pl.DataFrame:
         """Flows that answer a request, for every run, `source` and `workload`: how many `flows` and `unfinished`.
 
-        With the `timeouts` and `dropped_bytes` of all, `size_bytes` and `retransmitted_bytes` of those that finished, and
-        the sum of the `handshake_ns` of those that opened a connection, of which there are `handshakes`.
+        With the `timeouts` and `dropped_bytes` of all, `size_bytes` and `retransmitted_bytes` of those that finished,
+        and the sum of the `handshake_ns` of those that opened a connection: there are `handshakes` of them.
         """
         by = ["case", "arm", *self.axes, "seed", "source", "workload"]
         done = pl.col("finished")

@@ -1,4 +1,4 @@
-"""How the claims on the commercial workload are measured. Judged where packets count at the input; beside it the output."""
+"""How the claims on the commercial workload are measured. Judged where packets count at the input."""
 
 import tomllib
 from pathlib import Path
@@ -28,6 +28,9 @@ def bindings(reading: str) -> dict[str, Binding]:
 
     def of(measure: str, scheme: str, tcp: str) -> str:
         return f"{measure}({case(scheme, reading, tcp)})"
+
+    def over_none(scheme: str) -> str:
+        return f"{mean(scheme, 'newreno')} / {mean('none', 'newreno')}"
 
     def bound(*orders: str) -> Binding:
         return Binding(orders=orders, scenarios=SCENARIOS)
@@ -80,12 +83,7 @@ def bindings(reading: str) -> dict[str, Binding]:
         "cee-024": Binding(
             tuple(f"{mean('qcn-20', tcp)} / {mean('none', tcp)} - 1" for tcp in TCPS), scenarios=SCENARIOS
         ),
-        "cee-025": bound(
-            *(
-                f"{mean(qcn, 'newreno')} / {mean('none', 'newreno')} > {mean('red', 'newreno')} / {mean('none', 'newreno')}"
-                for qcn in ("qcn-66", "qcn-20")
-            )
-        ),
+        "cee-025": bound(*(f"{over_none(qcn)} > {over_none('red')}" for qcn in ("qcn-66", "qcn-20"))),
     }
 
 

@@ -17,6 +17,9 @@ def bindings(reading: str, *, shape: str = "") -> dict[str, Binding]:
     def measure(name: str, scheme: str, tcp: str, at: str = reading) -> str:
         return f"{name}({case(scheme, at, tcp)})"
 
+    def dropped(of: str, tcp: str) -> str:
+        return measure(f"dropped_of_{of}", "qcn-66", tcp)
+
     return {
         "cee-001": Binding(
             orders=tuple(
@@ -28,10 +31,7 @@ def bindings(reading: str, *, shape: str = "") -> dict[str, Binding]:
         ),
         "cee-003": Binding(tuple(measure("largest_share", "qcn-66", tcp) for tcp in TCPS), scenarios=SCENARIOS),
         "cee-004": Binding(
-            orders=tuple(
-                f"{measure('dropped_of_others', 'qcn-66', tcp)} <= 0.05 * {measure('dropped_of_largest', 'qcn-66', tcp)}"
-                for tcp in TCPS
-            ),
+            orders=tuple(f"{dropped('others', tcp)} <= 0.05 * {dropped('largest', tcp)}" for tcp in TCPS),
             scenarios=SCENARIOS,
         ),
     }

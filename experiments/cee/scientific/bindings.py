@@ -1,4 +1,7 @@
-"""How the claims on the scientific workload are measured, and the one on both. Judged where packets count at the input."""
+"""How the claims on the scientific workload are measured, and the one on both workloads.
+
+Judged where packets count at the input.
+"""
 
 from narrows.claims import Binding
 from narrows.figures.lossless import MANAGED, SCHEMES, TCPS, case

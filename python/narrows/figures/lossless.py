@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 import altair as alt
@@ -13,9 +14,10 @@ from narrows.measures.stats import estimate
 from narrows.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from narrows.frames import Frames
+    from narrows.measures.stats import BySeed
 
 TCPS: Final = ("newreno", "cubic", "vegas")
 MANAGED: Final = ("none", "red", "qcn-20", "qcn-66")
@@ -33,16 +35,15 @@ def case(scheme: str, reading: str = "", tcp: str = "") -> str:
     return " · ".join(part for part in parts if part)
 
 
-def matrix(frames: Frames, measure: str, title: str, *, best: bool = False) -> alt.VConcatChart:
+def panels(frames: Frames, measure: str, title: str, *, best: bool = False) -> alt.VConcatChart:
     """A row of panels for each reading, a panel for each TCP: the measure of each scheme, with and without pauses.
 
     With `best` as a multiple of the least mean of all schemes and TCPs of the reading.
     """
     rows = []
     for reading in READINGS:
-        table = _table(
-            frames, reading, lambda scheme, tcp, at=reading: value_if_any(frames, measure, (case(scheme, at, tcp),))
-        )
+        every = itertools.product(SCHEMES, TCPS)
+        table = _table({(each, tcp): value_if_any(frames, measure, (case(each, reading, tcp),)) for each, tcp in every})
         if table.is_empty():
             continue
         least = float(table["mean"].min()) if best else 1.0  # type: ignore[arg-type]
@@ -51,17 +52,16 @@ def matrix(frames: Frames, measure: str, title: str, *, best: bool = False) -> a
     return style.stacked(rows)
 
 
-def _table(frames: Frames, reading: str, values: Callable[[str, str], dict[int, float]]) -> pl.DataFrame:
+def _table(values: Mapping[tuple[str, str], BySeed]) -> pl.DataFrame:
     found = []
-    for tcp in TCPS:
-        for scheme in SCHEMES:
-            got = estimate(list(values(scheme, tcp).values()))
-            if got is not None:
-                managed, _, pauses = scheme.partition("+")
-                found.append({
-                    "case": scheme, "tcp": tcp, "managed": managed, "flow control": pauses or "none",
-                    "mean": got.mean, "low": max(0.0, got.low), "high": got.high,
-                })  # fmt: skip
+    for (scheme, tcp), by_seed in values.items():
+        got = estimate(list(by_seed.values()))
+        if got is not None:
+            managed, _, pauses = scheme.partition("+")
+            found.append({
+                "case": scheme, "tcp": tcp, "managed": managed, "flow control": pauses or "none",
+                "mean": got.mean, "low": max(0.0, got.low), "high": got.high,
+            })  # fmt: skip
     return pl.DataFrame(found)
 
 
@@ -75,7 +75,7 @@ def _row(table: pl.DataFrame, title: str) -> alt.HConcatChart:
     return style.side_by_side(panels)
 
 
-def _panel(table: pl.DataFrame, title: str, top: float, *, labels: bool) -> alt.LayerChart:
+def _panel(table: pl.DataFrame, title: str, top: float, *, labels: bool) -> alt.LayerChart | alt.FacetChart:
     shown = table.with_columns(pl.col("mean").map_elements(number, return_dtype=pl.String).alias("label"))
     x = alt.X("managed:N", sort=list(MANAGED), title=None, axis=alt.Axis(labelAngle=0))
     offset = alt.XOffset("flow control:N", sort=["none", "pfc"])
