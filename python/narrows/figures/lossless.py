@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import altair as alt
@@ -14,7 +14,7 @@ from narrows.measures.stats import estimate
 from narrows.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from narrows.frames import Frames
     from narrows.measures.stats import BySeed
@@ -35,21 +35,36 @@ def case(scheme: str, reading: str = "", tcp: str = "") -> str:
     return " · ".join(part for part in parts if part)
 
 
-def panels(frames: Frames, measure: str, title: str, *, best: bool = False) -> alt.VConcatChart:
-    """A row of panels for each reading, a panel for each TCP: the measure of each scheme, with and without pauses.
+def panels(value: Callable[[str], BySeed], title: str, *, best: bool = False) -> alt.VConcatChart:
+    """A row of panels for each reading, a panel for each TCP: the value of each scheme, with and without pauses.
 
-    With `best` as a multiple of the least mean of all schemes and TCPs of the reading.
+    `value` takes the case's name. With `best`, as a multiple of the least mean of all schemes and TCPs of the reading.
     """
     rows = []
     for reading in READINGS:
-        every = itertools.product(SCHEMES, TCPS)
-        table = _table({(each, tcp): value_if_any(frames, measure, (case(each, reading, tcp),)) for each, tcp in every})
+        table = _table({(each, tcp): value(case(each, reading, tcp)) for tcp in TCPS for each in SCHEMES})
         if table.is_empty():
             continue
         least = float(table["mean"].min()) if best else 1.0  # type: ignore[arg-type]
         scaled = table.with_columns(*(pl.col(name) / least for name in ("mean", "low", "high")))
-        rows.append(_row(scaled, f"{title}; packets count at {reading}"))
+        rows.append(_row(scaled, f"{title}. Packets count at the {reading}"))
     return style.stacked(rows)
+
+
+def measured(frames: Frames, measure: str) -> Callable[[str], BySeed]:
+    """A measure by case; nothing where it cannot be measured."""
+    return lambda name: value_if_any(frames, measure, (name,))
+
+
+def as_schemes(frames: Frames, reading: str, tcp: str, within_ms: tuple[float, float]) -> Frames:
+    """The cases of one reading and one TCP, called by their schemes alone, and their samples within these times."""
+    own = frames.of([case(each, reading, tcp) for each in SCHEMES])
+    short = pl.col("case").cast(pl.String).str.split(" · ").list.first().alias("case")
+    first, last = (1e6 * each for each in within_ms)
+    series = own.series.filter(pl.col("time_ns").is_between(first, last)).with_columns(
+        short, (pl.col("time_ns") - int(first)).alias("time_ns")
+    )
+    return replace(own, ports=own.ports.with_columns(short), series=series)
 
 
 def _table(values: Mapping[tuple[str, str], BySeed]) -> pl.DataFrame:
@@ -67,12 +82,11 @@ def _table(values: Mapping[tuple[str, str], BySeed]) -> pl.DataFrame:
 
 def _row(table: pl.DataFrame, title: str) -> alt.HConcatChart:
     top = float(table["high"].max())  # type: ignore[arg-type]
-    panels = [
-        _panel(table.filter(pl.col("tcp") == tcp), tcp if place else f"{title}: {tcp}", top, labels=not place)
-        for place, tcp in enumerate(TCPS)
-        if not table.filter(pl.col("tcp") == tcp).is_empty()
-    ]
-    return style.side_by_side(panels)
+    present = [tcp for tcp in TCPS if not table.filter(pl.col("tcp") == tcp).is_empty()]
+    row = style.side_by_side(
+        _panel(table.filter(pl.col("tcp") == tcp), tcp, top, labels=not place) for place, tcp in enumerate(present)
+    )
+    return row.properties(title=title).resolve_scale(color="independent")
 
 
 def _panel(table: pl.DataFrame, title: str, top: float, *, labels: bool) -> alt.LayerChart | alt.FacetChart:
@@ -81,9 +95,9 @@ def _panel(table: pl.DataFrame, title: str, top: float, *, labels: bool) -> alt.
     offset = alt.XOffset("flow control:N", sort=["none", "pfc"])
     axis = alt.Axis(tickCount=4, title=None, labels=labels)
     y = alt.Y("mean:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, 1.12 * top], nice=False))
-    colour = alt.Color(
-        "flow control:N", scale=alt.Scale(domain=["none", "pfc"], range=["#c8553d", "#2f6690"]), title="flow control"
-    )
+    legend = alt.Legend(orient="top-right", symbolSize=60) if labels else None
+    scale = alt.Scale(domain=["none", "pfc"], range=["#c8553d", "#2f6690"])
+    colour = alt.Color("flow control:N", scale=scale, title="flow control", legend=legend)
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("tcp:N", title="TCP"),
@@ -96,5 +110,5 @@ def _panel(table: pl.DataFrame, title: str, top: float, *, labels: bool) -> alt.
     intervals = base.mark_rule(color=style.INK).encode(y="low:Q", y2="high:Q", opacity=style.visible(0.9))
     text = base.mark_text(dy=-7, fontSize=9.5, color=style.INK).encode(y="high:Q", text="label:N")
     return alt.layer(bars, intervals, text).properties(
-        title=alt.TitleParams(title, fontSize=12), width=_PANEL, height=_HEIGHT
+        title=alt.TitleParams(title, fontSize=12, fontWeight="normal", offset=2), width=_PANEL, height=_HEIGHT
     )
