@@ -54,12 +54,12 @@ pub trait Payload: Copy {
     fn is_urgent(&self) -> bool {
         false
     }
-    /// The frame that pauses the other end's port of a link, for a priority and so long; a time of zero resumes it. `None` where
-    /// the payload has no such frame: then no network that pauses can be made.
-    fn pause(_priority: u8, _time: Span) -> Option<Self> {
+    /// The frame that tells the other end's port of a link which priorities are paused, a bit for each, and for how long; the
+    /// others are resumed. `None` where the payload has no such frame: then no network that pauses can be made.
+    fn pause(_priorities: u8, _time: Span) -> Option<Self> {
         None
     }
-    /// Of a frame that pauses, the priority and how long.
+    /// Of such a frame, the priorities and how long.
     fn as_pause(&self) -> Option<(u8, Span)> {
         None
     }
@@ -352,13 +352,8 @@ impl<P: Payload> Network<P> {
 
     #[inline(never)]
     fn follow_news(&mut self, now: Time) {
-        while let Some(frame) = self.ports.take_frame() {
-            self.send_frame(now, frame.link, frame.priority, frame.pause);
-            // Of several priorities the first one's appointment refreshes all.
-            if frame.pause && (0..8).filter(|&priority| self.ports.is_asking(frame.link, priority)).count() == 1 {
-                let (_, again) = self.ports.pause_times(frame.link);
-                self.agenda.arm(Entity::refresh(frame.link), now + again);
-            }
+        while let Some(link) = self.ports.take_frame() {
+            self.send_frame(now, link);
         }
         while let Some((link, first)) = self.ports.take_first() {
             self.agenda.arm_link(link, first);
@@ -380,14 +375,13 @@ impl<P: Payload> Network<P> {
         }
     }
 
-    /// Sends a frame back over `link`, which pauses the port of `link` or resumes it.
-    fn send_frame(&mut self, now: Time, link: u32, priority: u8, pause: bool) {
-        let time = if pause { self.ports.pause_times(link).0 } else { Span::ZERO };
-        let frame = P::pause(priority, time).expect("the payload of a network that pauses has such frames");
-        let back = self.reverses[link as usize];
-        self.ports.count_frame(back);
-        let offered = self.ports.enqueue_urgent(now, back, frame);
-        self.follow(back, (offered, None));
+    /// Has the other end of `link` told, over the way back, which of its priorities are paused: told again after a while, if any
+    /// is.
+    fn send_frame(&mut self, now: Time, link: u32) {
+        self.packet_hops += u64::from(self.ports.request_frame(now, self.reverses[link as usize], link));
+        if self.ports.asking(link) != 0 {
+            self.agenda.arm(Entity::refresh(link), now + self.ports.refresh_time(link));
+        }
     }
 
     /// What the network has an appointment for itself is due.
@@ -418,16 +412,8 @@ impl<P: Payload> Network<P> {
         }
         if entity == Entity::service(link) {
             self.ports.serve(now, link);
-        } else {
-            let mut asks = false;
-            for priority in (0..8).filter(|&priority| self.ports.is_asking(link, priority)).collect::<Vec<u8>>() {
-                self.send_frame(now, link, priority, true);
-                asks = true;
-            }
-            if asks {
-                let (_, again) = self.ports.pause_times(link);
-                self.agenda.arm(entity, now + again);
-            }
+        } else if self.ports.asking(link) != 0 {
+            self.send_frame(now, link);
         }
         self.follow_served(now);
         self.ports.take_left().map(|(link, packet)| Event::Left { link, packet })
@@ -580,9 +566,9 @@ impl<P: Payload> Network<P> {
         if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
             self.ports.urgent_has_come(link);
         }
-        if let Some((priority, time)) = packet.as_pause() {
+        if let Some((priorities, time)) = packet.as_pause() {
             let paused = self.reverses[self.ports.link_of(link) as usize];
-            self.ports.pause(now, paused, priority, time);
+            self.ports.pause(now, paused, priorities, time);
             self.follow_served(now);
             return Some(self.ports.has_recalled().then_some(Event::Recalled { link: paused }));
         }

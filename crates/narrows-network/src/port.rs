@@ -21,7 +21,6 @@ mod wire;
 mod withdrawn;
 
 pub use counters::Counters;
-pub(crate) use ingress::Frame;
 pub(crate) use wire::Crossed;
 
 use crate::link::{Record, Ring, Store};
@@ -271,8 +270,9 @@ pub(crate) struct Ports<P> {
     beside: Vec<u32>,
     /// What the last packet's sample told.
     told: Option<Feedback>,
-    /// Frames to be sent; ports of which the next end is to be told; links and lanes with a first packet; what has left hosts' ports.
-    frames: VecDeque<Frame>,
+    /// Links whose other ends are to be told of pauses; ports of which the next end is to be told; links and lanes with a first
+    /// packet; what has left hosts' ports.
+    frames: VecDeque<u32>,
     wakes: VecDeque<(u32, Time)>,
     firsts: VecDeque<(u32, First)>,
     left: VecDeque<(u32, P)>,

@@ -4,7 +4,7 @@
 mod support;
 
 use narrows_core::queue::aqm::Size;
-use narrows_core::queue::pfc::Thresholds;
+use narrows_core::queue::pfc::{Thresholds, headroom};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, DropReason, Limit, PoolConfig};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
@@ -458,6 +458,33 @@ fn equal_times_come_as_arrivals_timers_starts_samples() {
     let mut expected = vec![Event::Arrival { host: 1, packet }];
     expected.extend(armed.into_iter().rev().map(Event::Due));
     assert_eq!(events, expected);
+}
+
+/// A link that is paused and resumed with each packet, while its way back is busy for a hundred of them.
+#[test]
+fn one_pause_frame_waits_for_a_busy_line_and_says_what_holds_when_it_leaves() {
+    let mut graph = graph(2, 1);
+    connect(&mut graph, 0, 2, Rate::from_gbps(100), Span::ZERO);
+    connect(&mut graph, 1, 2, Rate::from_gbps(100), Span::ZERO);
+    graph.links[1].rate = GBPS;
+    graph.links[3].rate = Rate::from_gbps(90);
+    let thresholds = Thresholds { xoff: Bytes::new(1_500), xon: Bytes::new(1_500), may_lose: false };
+    let room = headroom((graph.links[0].rate, Span::ZERO), (GBPS, Span::ZERO), Bytes::new(1_500));
+    let limit = Limit::Bytes(thresholds.xoff + room);
+    graph.links[0].ingress = Some(Ingress { limit, thresholds: Some(thresholds) });
+    let mut network = Network::new(&graph, 0).unwrap();
+    network.offer(Time::ZERO, 2, Packet::to(0, 1_500));
+    let busy = Time::ZERO + FRAME;
+    for _ in 0..300 {
+        network.offer(Time::ZERO, 0, Packet::to(1, 1_500));
+    }
+    run(&mut network, busy);
+    let counters = network.counters(busy, 3);
+    assert!(counters.sent.packets > Packets::new(50) && counters.queue_max > Bytes::new(3_000), "{counters:?}");
+    assert_eq!(network.counters(busy, 1).pause_frames, Packets::new(1));
+    let end = Time::ZERO + Span::from_ms(1);
+    run(&mut network, end);
+    assert_eq!(network.finish(end)[3].sent.packets, Packets::new(300), "nothing was lost");
 }
 
 #[test]

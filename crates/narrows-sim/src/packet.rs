@@ -317,11 +317,11 @@ impl Payload for Packet {
         self.flags & NOTIFICATION != 0
     }
 
-    fn pause(priority: u8, time: Span) -> Option<Packet> {
+    fn pause(priorities: u8, time: Span) -> Option<Packet> {
         let time = time.as_ps();
         Some(Packet {
             connection: 0,
-            seq: u32::from(priority),
+            seq: u32::from(priorities),
             ack: 0,
             timestamp: u32::try_from(time >> 32).expect("a pause is below a year"),
             timestamp_echo: u32::try_from(time & u64::from(u32::MAX)).expect("32 bits"),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_frame_says_which_priority_and_how_long() {
+    fn a_pause_frame_says_which_priorities_and_how_long() {
         let longest = Span::from_ms(33_554);
         let frame = Packet::pause(5, longest).unwrap();
         assert_eq!((frame.as_pause(), frame.is_urgent()), (Some((5, longest)), true));

@@ -4,7 +4,8 @@
 //! what one link and priority hold exceeds `xoff`, the switch pauses them; when it has fallen to `xon`, it resumes them.
 //! What arrives in between needs *headroom*: memory beyond `xoff`.
 //!
-//! Deciding only: the driver sends the frames, refreshes a pause at [`REFRESH`] of its length, and keeps the packets.
+//! Deciding only: the driver sends the frames, each about all priorities as they are when its sending begins, refreshes a
+//! pause at [`REFRESH`] of its length, and keeps the packets.
 //! What [`Ingress::admits`] for an upper bound of what is held, it admits for the truth, and what stays below
 //! [`Ingress::is_calm`] brings no frame about.
 
@@ -48,8 +49,8 @@ pub type Line = (Rate, Span);
 /// IP bytes that may still arrive over a link, whose packets are at most `mtu` long, after the switch has found `xoff` exceeded,
 /// the packet by which it found that included. `back` is the other direction, which the frame takes.
 ///
-/// The pause frame waits for a full frame in service, is sent, and travels back; the other end ends the frame that it has just
-/// begun; and what was on the wire arrives.
+/// The pause frame waits for a full frame in service, and for no other pause frame, is sent, and travels back; the other end
+/// ends the frame that it has just begun; and what was on the wire arrives.
 pub fn headroom((rate, delay): Line, back: Line, mtu: Bytes) -> Bytes {
     let frame = Bytes::new((mtu.get() + FRAMING_BYTES).max(MIN_WIRE_BYTES));
     let wait = back.0.time_for(frame) + back.0.time_for(Bytes::new(MIN_WIRE_BYTES)) + back.1 + delay;
@@ -149,6 +150,11 @@ impl Ingress {
         let claims = &mut self.claims[usize::from(priority)];
         *claims -= 1;
         if *claims == 0 { Ask::Resume } else { Ask::Nothing }
+    }
+
+    /// The priorities that are paused, a bit for each.
+    pub fn paused(&self) -> u8 {
+        (0..).zip(self.claims).filter(|(_, claims)| *claims > 0).fold(0, |mask, (priority, _)| mask | 1 << priority)
     }
 
     /// Whether this priority is paused.

@@ -4,7 +4,7 @@
 //! paused, and while a link is paused each departure from the switch is an event, so that it is resumed at the moment.
 
 use narrows_core::queue::pfc::{self, Ask, Ingress};
-use narrows_core::units::{Bytes, Span, Time};
+use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::Graph;
 
 use super::served::Feeders;
@@ -22,14 +22,6 @@ pub(super) struct Origin {
 impl Origin {
     /// It was offered from outside, or does not count.
     pub(super) const NONE: Origin = Origin { link: NONE, priority: 0 };
-}
-
-/// A frame that a switch sends back over the reverse of a link, so that the other end of `link` pauses or resumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) link: u32,
-    pub(crate) priority: u8,
-    pub(crate) pause: bool,
 }
 
 /// Of every link that ends at a switch, its memory there.
@@ -179,7 +171,7 @@ impl<P: Payload> Ports<P> {
 
     #[inline(never)]
     fn send(&mut self, now: Time, origin: Origin, pause: bool) {
-        self.frames.push_back(Frame { link: origin.link, priority: origin.priority, pause });
+        self.frames.push_back(origin.link);
         let memories = self.ingress.as_mut().expect("somebody is paused");
         let switch = memories.ends[origin.link as usize] as usize;
         if !pause {
@@ -203,22 +195,45 @@ impl<P: Payload> Ports<P> {
         switch != NONE && memories.pauses[switch as usize] > 0
     }
 
-    /// Whether the far end of `link` pauses this priority of it.
-    pub(crate) fn is_asking(&self, link: u32, priority: u8) -> bool {
+    /// Which priorities of `link` its far end pauses, a bit for each.
+    pub(crate) fn asking(&self, link: u32) -> u8 {
         let memory = self.ingress.as_ref().and_then(|memories| memories.of[link as usize].as_ref());
-        memory.is_some_and(|memory| memory.pauses(priority))
+        memory.map_or(0, Ingress::paused)
     }
 
-    /// How long a pause lasts that the other end of `link` is asked for, and when it is asked for again.
-    pub(crate) fn pause_times(&self, link: u32) -> (Span, Span) {
-        let whole = pfc::pause_time(self.rules[link as usize].line.as_rate());
-        (whole, Span::from_ps(whole.as_ps() / pfc::REFRESH))
+    fn pause_time(&self, link: u32) -> Span {
+        pfc::pause_time(self.rules[link as usize].line.as_rate())
     }
 
-    /// A frame to send. The oldest first.
+    /// After how long a pause of `link` is asked for again.
+    pub(crate) fn refresh_time(&self, link: u32) -> Span {
+        Span::from_ps(self.pause_time(link).as_ps() / pfc::REFRESH)
+    }
+
+    /// A link whose other end is to be told of a change. The oldest first.
     #[inline(always)]
-    pub(crate) fn take_frame(&mut self) -> Option<Frame> {
+    pub(crate) fn take_frame(&mut self) -> Option<u32> {
         self.frames.pop_front()
+    }
+
+    /// A frame is to go out at the port `back`, ahead of all else, about the other end of `link`; whether it is one more. It says
+    /// what holds when its sending begins: however often that changes meanwhile, one frame tells of it.
+    pub(crate) fn request_frame(&mut self, now: Time, back: u32, link: u32) -> bool {
+        self.recall(now, back);
+        let served = &mut self.served[self.ports[back as usize].served as usize];
+        if served.frame_about.replace(link).is_some() {
+            return false;
+        }
+        self.rules[back as usize].pause_frames += Packets::new(1);
+        self.tell_end(back);
+        self.begin_if_free(now, back);
+        true
+    }
+
+    /// The frame about `link`, as of now.
+    pub(super) fn frame(&self, link: u32) -> P {
+        let frame = P::pause(self.asking(link), self.pause_time(link));
+        frame.expect("the payload of a network that pauses has such frames")
     }
 
     /// Whether links can be paused.

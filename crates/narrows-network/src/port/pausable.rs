@@ -155,6 +155,7 @@ impl<P: Payload> Ports<P> {
             && served.pauses.mask == 0
             && served.queues[0].ring.len() == 0
             && served.urgent.len() == 0
+            && served.frame_about.is_none()
             && served.urgent_on_wire == 0
             && !(served.sends_beside || served.is_armed || served.of_host && port.held_packets > 0);
         if !is_calm || self.has_paused(link) {

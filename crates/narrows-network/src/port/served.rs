@@ -59,6 +59,8 @@ pub(super) struct Served {
     /// What goes before all of them; and how much of it is on the port's own wire.
     pub(super) urgent: Ring,
     pub(super) urgent_on_wire: u32,
+    /// The link about which a frame goes out next, before all else: see [`Ports::request_frame`].
+    pub(super) frame_about: Option<u32>,
     /// The lane whose wire it takes: towards a host, where it ends below the stack and comes sooner than what left before. [`NONE`]:
     /// the port's own.
     pub(super) lane: u32,
@@ -182,6 +184,7 @@ impl Served {
             is_inside,
             urgent: Ring::EMPTY,
             urgent_on_wire: 0,
+            frame_about: None,
             lane: NONE,
             sends_beside: false,
             serving: 0,
@@ -357,7 +360,7 @@ impl<P: Payload> Ports<P> {
     }
 
     /// If the port is free, what waits begins to leave now: when it will have left.
-    fn begin_if_free(&mut self, now: Time, link: u32) -> Time {
+    pub(super) fn begin_if_free(&mut self, now: Time, link: u32) -> Time {
         if self.is_busy(link) {
             return Time::NEVER;
         }
@@ -455,12 +458,14 @@ impl<P: Payload> Ports<P> {
             let mask = (0..PRIORITIES).filter(ended).fold(served.pauses.mask, |mask, priority| mask & !(1 << priority));
             served.set_pauses(at, mask);
         }
-        let is_urgent = served.urgent.len() > 0;
+        let frame_about = served.frame_about.take();
+        let is_urgent = frame_about.is_some() || served.urgent.len() > 0;
         if let Some(&ready) = served.ready.front().filter(|&&ready| ready > at && !is_urgent) {
             self.wakes.push_back((link, ready));
             return;
         }
         let chosen = if is_urgent { Some((URGENT, false)) } else { self.choose(at, link) };
+        let frame = frame_about.map(|about| self.frame(about));
         let served = &mut self.served[index];
         let Some((queue, marks)) = chosen else {
             if served.pauses.mask != 0 && served.queues.iter().any(|queue| queue.ring.len() > 0) {
@@ -484,8 +489,14 @@ impl<P: Payload> Ports<P> {
             ..
         } = served;
         let ring = if is_urgent { urgent } else { &mut queues[queue].ring };
-        let Record { at: came, mut packet } = *self.store.record(ring.front());
-        self.store.pop(ring, true);
+        let (came, mut packet) = match frame {
+            Some(frame) => (at, frame),
+            None => {
+                let Record { at: came, packet } = *self.store.record(ring.front());
+                self.store.pop(ring, true);
+                (came, packet)
+            }
+        };
         if marks {
             packet.mark();
             rules.marked += Packets::new(1);
@@ -538,21 +549,20 @@ impl<P: Payload> Ports<P> {
         let served = &self.served[port.served as usize];
         served.of_host
             || served.pauses.mask != 0
+            || served.frame_about.is_some()
             || served.lane != NONE && served.urgent.len() > 0
             || self.has_paused(link)
     }
 
-    /// The port is told to pause a priority for so long; a time of zero resumes it.
-    pub(crate) fn pause(&mut self, now: Time, link: u32, priority: u8, time: Span) {
-        if !self.is_served(link) || time == Span::ZERO && self.ports[link as usize].kind == Kind::Pausable {
+    /// The port is told to pause these priorities for so long, and to resume the others.
+    pub(crate) fn pause(&mut self, now: Time, link: u32, priorities: u8, time: Span) {
+        if !self.is_served(link) || priorities == 0 && self.ports[link as usize].kind == Kind::Pausable {
             return;
         }
         self.recall(now, link);
         let served = self.served(link);
-        served.pauses.until[usize::from(priority)] = now + time;
-        let bit = 1 << priority;
-        let mask = if time == Span::ZERO { served.pauses.mask & !bit } else { served.pauses.mask | bit };
-        served.set_pauses(now, mask);
+        served.pauses.until = [now + time; PRIORITIES];
+        served.set_pauses(now, priorities);
         self.begin_if_free(now, link);
     }
 
@@ -606,11 +616,6 @@ impl<P: Payload> Ports<P> {
         if self.ports[link as usize].kind == Kind::Served {
             self.begin_if_free(now, link);
         }
-    }
-
-    /// A frame that pauses or resumes goes out at this port.
-    pub(crate) fn count_frame(&mut self, link: u32) {
-        self.rules[link as usize].pause_frames += Packets::new(1);
     }
 
     /// Has the end of the service be told that goes on at this port, if one does.

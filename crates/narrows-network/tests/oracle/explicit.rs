@@ -24,10 +24,9 @@ const BIT: u128 = 1_000_000_000_000;
 const CHANGE: u32 = 0;
 const SERVICE: u32 = 1;
 const READY: u32 = 2;
-const FRAME: u32 = 3;
-const ARRIVAL: u32 = 4;
-const START: u32 = 5;
-const SAMPLE: u32 = 6;
+const ARRIVAL: u32 = 3;
+const START: u32 = 4;
+const SAMPLE: u32 = 5;
 
 struct Explicit<'a> {
     case: &'a Case,
@@ -35,8 +34,8 @@ struct Explicit<'a> {
     served: Vec<bool>,
     /// Time, kind, identifier.
     events: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// Frames to send: over which link, with which priority, and whether it pauses.
-    frames: Vec<(usize, u8, bool)>,
+    /// Links over which frames are to be sent.
+    frames: VecDeque<usize>,
     /// By link and priority: whether too much came over it.
     over: BTreeSet<(usize, u8)>,
     /// By link and priority: by how many reasons it is paused.
@@ -70,7 +69,7 @@ impl Explicit<'_> {
             .sum()
     }
 
-    fn claim(&mut self, now: u64, link: usize, priority: u8, more: bool) {
+    fn claim(&mut self, link: usize, priority: u8, more: bool) {
         let claims = self.claims.entry((link, priority)).or_default();
         let before = *claims;
         if more {
@@ -79,8 +78,7 @@ impl Explicit<'_> {
             *claims -= 1
         }
         if before == 0 || *claims == 0 {
-            self.frames.push((Self::back(link), priority, more));
-            self.events.push(Reverse((now, FRAME, u32::try_from(self.frames.len() - 1).unwrap())));
+            self.frames.push_back(Self::back(link));
         }
     }
 
@@ -144,7 +142,7 @@ impl Explicit<'_> {
             flows.credits[queue] = flows.quantum;
         }
         if let Some(from) = from {
-            self.pause_whoever_fills(now, link as usize, from, packet.class);
+            self.pause_whoever_fills(link as usize, from, packet.class);
         }
         loop {
             let port = &self.ports[link as usize];
@@ -168,20 +166,20 @@ impl Explicit<'_> {
         }
     }
 
-    fn pause_whoever_fills(&mut self, now: u64, link: usize, from: usize, priority: u8) {
+    fn pause_whoever_fills(&mut self, link: usize, from: usize, priority: u8) {
         let graph = &self.case.graph;
         if let Some(thresholds) = graph.links[from].ingress.and_then(|memory| memory.thresholds)
             && self.memory(from, Some(priority)) > thresholds.xoff.get()
             && self.over.insert((from, priority))
         {
-            self.claim(now, from, priority, true);
+            self.claim(from, priority, true);
         }
         if let Some(thresholds) = graph.links[link].pauses {
             let port = &self.ports[link];
             let pauses = port.bytes() > thresholds.xoff.get() || !port.feeders.is_empty();
             if pauses && !port.feeders.contains(&(from, priority)) {
                 self.ports[link].feeders.push((from, priority));
-                self.claim(now, from, priority, true);
+                self.claim(from, priority, true);
             }
         }
     }
@@ -193,23 +191,23 @@ impl Explicit<'_> {
         let held = port.waiting[queue].pop_front().unwrap();
         port.dropped[reason as usize] += 1;
         self.withdrawn.insert(held.0.id, now);
-        self.resume_whoever_fills(now, link as usize, held);
+        self.resume_whoever_fills(link as usize, held);
     }
 
-    fn resume_whoever_fills(&mut self, now: u64, link: usize, (packet, from, _): Held) {
+    fn resume_whoever_fills(&mut self, link: usize, (packet, from, _): Held) {
         let (graph, priority) = (&self.case.graph, packet.class);
         let Some(from) = from else { return };
         if let Some(thresholds) = graph.links[from].ingress.and_then(|memory| memory.thresholds)
             && self.memory(from, Some(priority)) <= thresholds.xon.get()
             && self.over.remove(&(from, priority))
         {
-            self.claim(now, from, priority, false);
+            self.claim(from, priority, false);
         }
         if let Some(thresholds) = graph.links[link].pauses
             && self.ports[link].bytes() <= thresholds.xon.get()
         {
             for (from, priority) in std::mem::take(&mut self.ports[link].feeders) {
-                self.claim(now, from, priority, false);
+                self.claim(from, priority, false);
             }
         }
     }
@@ -223,8 +221,9 @@ impl Explicit<'_> {
     fn begin(&mut self, now: u64, link: u32) {
         let description = &self.case.graph.links[link as usize];
         let size = loop {
+            let frame = std::mem::take(&mut self.ports[link as usize].frame_due).then(|| self.frame(link as usize));
             let port = &mut self.ports[link as usize];
-            if let Some(packet) = port.urgent.pop_front() {
+            if let Some(packet) = frame.or_else(|| port.urgent.pop_front()) {
                 (port.in_service, port.is_urgent) = (Some((packet, None, now)), true);
                 break u64::from(packet.size);
             }
@@ -257,6 +256,28 @@ impl Explicit<'_> {
         let port = &mut self.ports[link as usize];
         (port.work, port.worked_at, port.begun_at) = (u128::from((size + 38).max(84)) * 8 * BIT, now, now);
         self.expect_end(now, link);
+    }
+
+    /// A frame that goes out over a link: what is paused of the other direction now.
+    fn frame(&self, over: usize) -> Packet {
+        let paused = Self::back(over);
+        let is_paused = |priority: &u8| self.claims.get(&(paused, *priority)).is_some_and(|claims| *claims > 0);
+        let priorities = (0..8).filter(is_paused).fold(0, |priorities, priority| priorities | 1 << priority);
+        Packet::pause(priorities, pause_time(self.case.graph.links[paused].rate)).unwrap()
+    }
+
+    /// Frames that have come to be due: each goes out when what is in service has left, and says what holds then.
+    fn send_frames(&mut self, now: u64) {
+        while let Some(over) = self.frames.pop_front() {
+            let link = u32::try_from(over).unwrap();
+            self.service_ends(now, link);
+            let port = &mut self.ports[over];
+            port.frames += u64::from(!port.frame_due);
+            port.frame_due = true;
+            if port.in_service.is_none() {
+                self.begin(now, link);
+            }
+        }
     }
 
     /// The packet in service ends when its rest is done at the rate of now.
@@ -349,7 +370,7 @@ impl Explicit<'_> {
         if !is_urgent {
             port.sent.0 += 1;
             port.sent.1 += u64::from(held.0.size);
-            self.resume_whoever_fills(now, link as usize, held);
+            self.resume_whoever_fills(link as usize, held);
             if self.served[link as usize] && self.is_host(description.from) {
                 self.left.push(Seen::Left(now, link, held.0.id));
             }
@@ -370,9 +391,9 @@ impl Explicit<'_> {
         let port = &mut self.ports[link as usize];
         let (packet, left) =
             if beside { (port.lane.pop_front().unwrap(), now) } else { port.wire.pop_front().unwrap() };
-        if let Some((priority, time)) = packet.pause {
+        if let Some((priorities, _)) = packet.pause {
             let paused = Self::back(link as usize);
-            self.ports[paused].set_pause(now, priority, time > 0);
+            self.ports[paused].set_pauses(now, priorities);
             if self.ports[paused].in_service.is_none() {
                 self.begin(now, u32::try_from(paused).unwrap());
             }
@@ -424,16 +445,6 @@ impl Explicit<'_> {
                     self.change(now, link, event.change);
                 }
                 SERVICE => self.service_ends(now, id),
-                FRAME => {
-                    let (over, priority, pauses) = self.frames[id as usize];
-                    let time = if pauses { pause_time(graph.links[Self::back(over)].rate) } else { Span::ZERO };
-                    let port = &mut self.ports[over];
-                    port.frames += 1;
-                    port.urgent.push_back(Packet::pause(priority, time).unwrap());
-                    if port.in_service.is_none() {
-                        self.begin(now, u32::try_from(over).unwrap());
-                    }
-                }
                 READY => {
                     if self.ports[id as usize].in_service.is_none() {
                         self.begin(now, id);
@@ -458,6 +469,7 @@ impl Explicit<'_> {
                     }
                 }
             }
+            self.send_frames(now);
         }
         let end = self.case.end;
         self.left.sort_by_key(order);
@@ -489,7 +501,7 @@ fn is_above(aqm: Option<AqmConfig>, leaves: bool, bytes: u64, packets: u64) -> b
 /// What happens, and what was dropped after it had been accepted, and when.
 pub(super) fn explicit(case: &Case) -> (Vec<Seen>, BTreeMap<u32, u64>) {
     let ports = case.graph.links.iter().map(Port::new).collect();
-    let (events, frames, seen, left) = (BinaryHeap::new(), Vec::new(), Vec::new(), Vec::new());
+    let (events, frames, seen, left) = (BinaryHeap::new(), VecDeque::new(), Vec::new(), Vec::new());
     let (over, claims) = (BTreeSet::new(), BTreeMap::new());
     let (served, withdrawn) = (case.graph.served(), BTreeMap::new());
     Explicit { case, ports, served, events, frames, over, claims, seen, left, withdrawn }.run()

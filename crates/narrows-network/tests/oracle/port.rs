@@ -35,6 +35,8 @@ pub(super) struct Port {
     /// When what waits has passed the host's stack.
     pub(super) ready: VecDeque<u64>,
     pub(super) urgent: VecDeque<Packet>,
+    /// Whether a frame goes out before that.
+    pub(super) frame_due: bool,
     /// Urgent ones have no origin, and do not count.
     pub(super) in_service: Option<Held>,
     pub(super) is_urgent: bool,
@@ -115,6 +117,7 @@ impl Port {
             waiting: vec![VecDeque::new(); weights.len()],
             ready: VecDeque::new(),
             urgent: VecDeque::new(),
+            frame_due: false,
             in_service: None,
             is_urgent: false,
             serving: 0,
@@ -250,11 +253,11 @@ impl Port {
         }
         size
     }
-    pub(super) fn set_pause(&mut self, now: u64, priority: u8, paused: bool) {
+    pub(super) fn set_pauses(&mut self, now: u64, priorities: u8) {
         let any = self.paused.contains(&true);
         let queues = if self.flows.is_some() { 0 } else { self.waiting.len() };
         let before: Vec<bool> = (0..queues).map(|queue| self.is_paused(queue)).collect();
-        self.paused[usize::from(priority)] = paused;
+        self.paused = std::array::from_fn(|priority| priorities & 1 << priority != 0);
         match (any, self.paused.contains(&true)) {
             (false, true) => self.paused_since = now,
             (true, false) => {

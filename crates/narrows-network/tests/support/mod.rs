@@ -16,7 +16,7 @@ pub(crate) struct Packet {
     pub(crate) class: u8,
     pub(crate) capable: bool,
     pub(crate) marked: bool,
-    /// Of a pause frame: the priority and for how long, ps.
+    /// Of a pause frame: the priorities, a bit for each, and for how long, ps.
     pub(crate) pause: Option<(u8, u64)>,
 }
 
@@ -54,11 +54,11 @@ impl Payload for Packet {
     fn is_urgent(&self) -> bool {
         self.pause.is_some() || self.id == NOTE
     }
-    fn pause(priority: u8, time: Span) -> Option<Packet> {
-        Some(Packet { pause: Some((priority, time.as_ps())), ..Packet::to(0, 46) })
+    fn pause(priorities: u8, time: Span) -> Option<Packet> {
+        Some(Packet { pause: Some((priorities, time.as_ps())), ..Packet::to(0, 46) })
     }
     fn as_pause(&self) -> Option<(u8, Span)> {
-        self.pause.map(|(priority, time)| (priority, Span::from_ps(time)))
+        self.pause.map(|(priorities, time)| (priorities, Span::from_ps(time)))
     }
 }
 
