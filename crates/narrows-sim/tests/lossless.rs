@@ -63,6 +63,40 @@ fn what_overflows_without_flow_control_is_paused_with_it() {
     }
 }
 
+/// A strict priority link that fills one queue: when a class of it is paused the next one comes, and is paused by itself.
+#[test]
+fn one_queue_for_all_classes_has_headroom_for_each() {
+    let text = |limit: u64, may_lose: bool| {
+        let pfc = "flow-control = { pfc = { xoff = \"20KB\", xon = \"10KB\", may-lose = true } }";
+        let senders: String = (1..=4)
+            .map(|host| {
+                format!(
+                    "[[traffic]]\nname = \"t{host}\"\nservice-class = {}\ntransport = {{ datagram = {{ rate = \"100%\" }} }}\n\
+                     from = \"a-{host}\"\nto = \"b\"\nlong = {{ size = \"1MB\" }}\n",
+                    host - 1
+                )
+            })
+            .collect();
+        format!(
+            "[topology.graph]\nswitches = [{{ name = \"s1\" }}, {{ name = \"s2\" }}]\nhosts = [{{ name = \"a\", count = 4, \
+             switch = \"s1\", link = {{ rate = \"10Gbps\", limit = \"10MB\", {pfc} }} }}, {{ name = \"b\", switch = \"s2\", \
+             link = {{ rate = \"1Gbps\", delay = \"1us\", limit = \"{limit}B\", {} }} }}]\nlinks = [{{ ends = [\"s1\", \"s2\"] }}]\n\
+             edge.scheduler = \"fifo\"\nfabric = {{ rate = \"10Gbps\", delay = \"10us\", limit = \"10MB\", {pfc}, \
+             scheduler = {{ strict-priority = {{ classes = 4 }} }} }}\n{senders}\
+             [[arm]]\nname = \"A\"\ncc = \"newreno\"\n[run]\nend = \"1s\"\nwarmup = \"0s\"\n",
+            pfc.replace("true", if may_lose { "true" } else { "false" }),
+        )
+    };
+    // Packets that come after a pause: 18 begin in 21.3 us and two more, from the other switch, and four from the host, whose
+    // line sends two in 15 us.
+    let least = |classes: u64| 20_000 + classes * 20 * 1_500 + 4 * 1_500;
+    let refused = narrows_scenario::load_str(&text(least(4) - 1, false), &Default::default(), &Default::default());
+    let refused = refused.unwrap_err().render();
+    assert!(refused.contains("126KB may come after a pause"), "{refused}");
+    assert_eq!(dropped(&run(&plan(&text(least(4), false)), 1)), 0);
+    assert!(dropped(&run(&plan(&text(least(1), true)), 1)) > 0);
+}
+
 #[test]
 fn nobody_is_paused_where_memory_suffices() {
     let results = run(&incast(1, "1MB", INPUT), 1);

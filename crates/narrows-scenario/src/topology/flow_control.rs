@@ -44,21 +44,28 @@ pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
         return Ok(());
     }
     let after_pause = after_pause(graph);
-    let mut room = vec![Bytes::ZERO; graph.nodes.len()];
-    graph.links.iter().zip(&after_pause).for_each(|(link, after)| room[link.to as usize] += *after);
+    let classes_of = |link: &Link| link.scheduler.as_ref().map_or(1, Scheduler::classes);
+    // By node: what may come over all links to it, of one class and of all that they serve apart.
+    let mut room = vec![[Bytes::ZERO; 2]; graph.nodes.len()];
+    for (link, &after) in graph.links.iter().zip(&after_pause) {
+        let [of_one, of_all] = &mut room[link.to as usize];
+        *of_one += after;
+        *of_all += Bytes::new(after.get() * classes_of(link) as u64);
+    }
     // Each class is paused by itself: a memory for all has a part for each.
-    let classes = graph.links.iter().filter_map(|link| link.scheduler.as_ref()).map(Scheduler::classes).max();
+    let classes = graph.links.iter().map(classes_of).max().unwrap_or(1);
     for (link, &needed) in graph.links.iter().zip(&after_pause) {
         if let Some(Ingress { limit, thresholds }) = link.ingress {
             if matches!(limit, Limit::Packets(_)) {
                 let sentence = format!("the memory for what comes over `{}` is stated in packets", link.name);
                 return Err(Problem::new(sentence, "state `limit` in bytes: `buffering = \"input\"` counts them"));
             }
-            check_headroom(&link.name, thresholds, (limit, classes.unwrap_or(1)), needed, false, graph.mtu)?;
+            check_headroom(&link.name, thresholds, (limit, classes), needed, false, graph.mtu)?;
         }
         if let Some(thresholds) = link.pauses {
-            let classes = link.scheduler.as_ref().map_or(1, Scheduler::classes);
-            let needed = room[link.from as usize];
+            let classes = classes_of(link);
+            let [of_one, of_all] = room[link.from as usize];
+            let needed = if classes == 1 { of_all } else { of_one };
             check_headroom(&link.name, Some(thresholds), (link.limit, classes), needed, link.pooled, graph.mtu)?;
         }
     }
