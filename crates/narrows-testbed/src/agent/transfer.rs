@@ -15,6 +15,12 @@ use super::{Agent, Due, ENDLESS, PIECE, Reading, Sending, Writing, socket};
 impl<'a> Agent<'a> {
     /// The opener's message of the flow that waits for this connection.
     pub(super) fn send_first(&mut self, id: u32) {
+        self.prepare_first(id);
+        self.write(id);
+    }
+
+    /// The same, of which nothing is written yet.
+    fn prepare_first(&mut self, id: u32) {
         let connection = self.connections.get_mut(&id).expect("the caller has seen it");
         let Some(name) = connection.queued.take() else { return };
         let flow = self.flows.get(name).expect("a flow of this host");
@@ -25,14 +31,13 @@ impl<'a> Agent<'a> {
             if flow.size.is_none() {
                 self.endless.insert(name, id);
             }
-            self.write(id);
         } else {
-            self.send_flow(id, name, &flow, 0);
+            self.prepare_flow(id, name, &flow, 0);
         }
     }
 
-    /// The flow's own bytes, from this end.
-    pub(super) fn send_flow(&mut self, id: u32, name: Name, flow: &FlowStart, named: usize) {
+    /// The flow's own bytes, from this end, are to be written.
+    fn prepare_flow(&mut self, id: u32, name: Name, flow: &FlowStart, named: usize) {
         self.note_sent(id);
         let connection = self.connections.get_mut(&id).expect("the caller has seen it");
         let before = Info::of(&connection.socket).unwrap_or(Info::NONE);
@@ -48,13 +53,13 @@ impl<'a> Agent<'a> {
             }
         }
         self.notes.flows.entry(name).or_default().sent = Some(Sent { ecn: before.has_ecn(), ..Sent::default() });
-        self.write(id);
     }
 
     pub(super) fn answer(&mut self, id: u32, name: Name) {
         let flow = self.flows.get(name).expect("a request was understood");
         if self.connections.contains_key(&id) {
-            self.send_flow(id, name, &flow, NAME_BYTES);
+            self.prepare_flow(id, name, &flow, NAME_BYTES);
+            self.write(id);
         }
     }
 
@@ -68,9 +73,22 @@ impl<'a> Agent<'a> {
         self.write(id);
     }
 
-    /// Writes what there is room for.
+    /// Writes what there is room for: the message at hand, and those that follow it.
     pub(super) fn write(&mut self, id: u32) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        while self.write_message(id) {
+            let Some(connection) = self.connections.get_mut(&id).filter(|connection| connection.writing.is_none())
+            else {
+                return;
+            };
+            let Some(next) = connection.behind.pop_front() else { return };
+            connection.queued = Some(next);
+            self.prepare_first(id);
+        }
+    }
+
+    /// Writes what there is room for of the message at hand; whether it is all of it.
+    fn write_message(&mut self, id: u32) -> bool {
+        let Some(connection) = self.connections.get_mut(&id) else { return false };
         let mut whole = None;
         while let Some(writing) = &mut connection.writing {
             let length = usize::try_from(writing.left).unwrap_or(PIECE).min(PIECE);
@@ -94,12 +112,12 @@ impl<'a> Agent<'a> {
                 }
                 Err(Errno::AGAIN) => {
                     self.watch_room(id, true);
-                    return;
+                    return false;
                 }
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     self.fail(id);
-                    return;
+                    return false;
                 }
             }
         }
@@ -108,13 +126,7 @@ impl<'a> Agent<'a> {
         if let Some(name) = whole {
             self.taken(name);
         }
-        if let Some(connection) = self.connections.get_mut(&id)
-            && connection.writing.is_none()
-            && let Some(next) = connection.behind.pop_front()
-        {
-            connection.queued = Some(next);
-            self.send_first(id);
-        }
+        true
     }
 
     /// The kernel has taken a message whole: a flow of this host, or a request.
@@ -310,5 +322,84 @@ impl<'a> Agent<'a> {
         received.for_each(|received| received.delivered_at_end = Some(received.delivered));
         let endless: Vec<Name> = self.endless.keys().copied().collect();
         endless.into_iter().for_each(|name| self.stop(name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BinaryHeap};
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use narrows_core::units::{Bytes, Span, Time};
+    use narrows_plan::{Connections, Pattern, Plan};
+    use rustix::event::epoll;
+
+    use super::super::flows::Flows;
+    use super::super::{Notes, Run, Shared};
+    use super::*;
+    use crate::clock::Clock;
+
+    const MESSAGES: u32 = 100_000;
+
+    fn plan() -> Plan {
+        let text = "[topology.star]\nhosts = 2\n[[traffic]]\nfrom = \"h1\"\nto = \"h2\"\nlong = { size = \"1B\" }\n\
+                    [[arm]]\nname = \"A\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\n";
+        let experiment = narrows_scenario::load_str(text, &Default::default(), &Default::default());
+        let mut plan = experiment.expect("an experiment").plans.remove(0);
+        let flow = FlowStart::new(Time::ZERO, 0, 1, Some(Bytes::new(1)));
+        plan.traffic[0].pattern = Pattern::List(vec![flow; MESSAGES as usize]);
+        plan.traffic[0].connections = Connections::InOrder;
+        plan
+    }
+
+    #[test]
+    fn messages_that_wait_for_a_connection_are_written_in_their_order_however_many() {
+        let (plan, shared, controllers) = (plan(), Shared::default(), ["cubic".to_owned()]);
+        let clock = Clock::start();
+        let run =
+            Run { plan: &plan, seed: 1, controllers: &controllers, clock, plan_begins: Span::ZERO, real_time: None };
+        let mut agent = Agent {
+            run,
+            host: 0,
+            shared: &shared,
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC).expect("a kernel with epoll"),
+            listeners: Vec::new(),
+            connections: BTreeMap::new(),
+            next_connection: 0,
+            opened: 0,
+            due: BinaryHeap::new(),
+            flows: Flows::draw(&plan, 1, 0),
+            persistent: BTreeMap::new(),
+            draining: Vec::new(),
+            ahead: BTreeMap::new(),
+            endless: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            asks_for_ecn: false,
+            notes: Notes::default(),
+            piece: vec![0; PIECE],
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let sender = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        sender.set_nonblocking(true).expect("a socket");
+        let (mut receiver, _) = listener.accept().expect("it has connected");
+        let id = agent.insert(sender.into(), 0, 1, Some(0)).expect("room in epoll");
+        let mut names = (0..MESSAGES).map(|sequence| Name { traffic: 0, sequence });
+        let connection = agent.connections.get_mut(&id).expect("it is there");
+        (connection.connected, connection.queued) = (true, names.next());
+        connection.behind.extend(names);
+        agent.send_first(id);
+        let reader = thread::spawn(move || {
+            let mut bytes = vec![0; NAME_BYTES * MESSAGES as usize];
+            receiver.read_exact(&mut bytes).map(|()| bytes)
+        });
+        while agent.connections[&id].writing.is_some() || !agent.connections[&id].behind.is_empty() {
+            thread::yield_now();
+            agent.write_on(id);
+        }
+        let bytes = reader.join().expect("it reads").expect("all of them");
+        let came = bytes.chunks_exact(NAME_BYTES).map(|name| from_bytes(name.try_into().expect("a name")).sequence);
+        assert!(came.eq(0..MESSAGES));
     }
 }
