@@ -267,7 +267,7 @@ impl<P: Payload> Network<P> {
     }
 
     /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is
-    /// never refused.
+    /// never refused. [`take_feedback`](Self::take_feedback) has what the port's congestion point told by it.
     pub fn cross(&mut self, now: Time, link: u32, packet: P, urgent: bool) -> Offered {
         if let Some(lane) = self.ports.lane(link).filter(|_| urgent) {
             let offered = self.ports.notify(now, link, lane, packet);
@@ -275,6 +275,11 @@ impl<P: Payload> Network<P> {
         }
         let offered = self.ports.offer(now, link, packet);
         self.follow(link, offered)
+    }
+
+    /// What the congestion point of a bridge's port told by the packet that crossed it last, if it did.
+    pub fn take_feedback(&mut self) -> Option<Feedback> {
+        self.ports.take_told()
     }
 
     /// Sends on what has crossed `link`, a bridge for instance, by the way that its destination asks for. What comes of it at once is

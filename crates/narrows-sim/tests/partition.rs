@@ -10,6 +10,7 @@ use std::path::Path;
 use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::app::two_tier::TwoTier;
 use narrows_core::cc::{EcnUse, SPECS};
+use narrows_core::edge::dcib;
 use narrows_core::link::{gilbert_elliott, reorder};
 use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::codel;
@@ -137,6 +138,26 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
         }
     }
     (Graph { nodes, links, mtu: Mtu::new(dice.one_of(&[1_500, 1_500, 4_096, 9_000])).expect("in range") }, count)
+}
+
+/// What goes on inside of a part, as nothing is cut at it: edge pairs between switches of a site, and switches whose ports pause
+/// whoever fills them.
+fn inside(dice: &mut Dice, network: &mut Graph) {
+    if dice.once_in(2) {
+        let served = network.served();
+        for link in (0..network.links.len()).filter(|&link| !served[link] && !served[link ^ 1]) {
+            let of = &mut network.links[link];
+            if of.role == Role::Fabric {
+                of.bridge = Some(dcib::Config::new(of.rate, dcib::Share::TENTH, of.delay * 2));
+                (of.loss, of.loss_of) = (1 << 30, LossOf::Unprotected);
+            }
+        }
+        return;
+    }
+    let borders: Vec<u32> = network.links.iter().filter(|link| link.role == Role::Wan).map(|link| link.from).collect();
+    for link in network.links.iter_mut().filter(|link| link.role != Role::Host && !borders.contains(&link.from)) {
+        link.pauses = Some(Thresholds { xoff: Bytes::new(6_000), xon: Bytes::new(3_000), may_lose: true });
+    }
 }
 
 /// Has links lose packets in bursts, reorder them and change, wherever that goes with what they have.
@@ -325,6 +346,7 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
 fn scenario(seed: u64) -> Plan {
     let mut dice = Dice(Stream::named(seed, "scenario"));
     let (mut network, hosts) = graph(&mut dice);
+    inside(&mut Dice(Stream::named(seed, "inside")), &mut network);
     if seed % 2 == 1 {
         vary(&mut Dice(Stream::named(seed, "events")), &mut network);
     }
@@ -366,6 +388,7 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
     // What the scenarios have seen together, lest they be equal because nothing happens in them.
     let (mut crossing, mut lost, mut marked, mut stopped, mut answered, mut drained) = (0, 0, 0, 0, 0, 0);
     let (mut refused, mut unequal) = (0, 0);
+    let (mut paused_by_input, mut paused_by_output, mut repaired) = (0, 0, 0);
     let (mut whole_datagrams, mut cut_datagrams) = (0, 0);
     let (mut down, mut cut, mut late, mut met) = (0, 0, 0, 0);
     for seed in 0..40 {
@@ -396,6 +419,10 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
         crossing += whole.flows.iter().filter(|flow| flow.inter && flow.fct_ns.is_some()).count();
         lost += whole.ports.iter().map(|port| port.dropped_impairment_packets).sum::<u64>();
         marked += whole.ports.iter().map(|port| port.marked_packets).sum::<u64>();
+        let frames = whole.ports.iter().map(|port| port.pause_frames).sum::<u64>();
+        let by_output = plan.network.links.iter().any(|link| link.pauses.is_some());
+        *if by_output { &mut paused_by_output } else { &mut paused_by_input } += frames;
+        repaired += whole.bridges.iter().map(|bridge| bridge.transmitted.repaired).sum::<u64>();
         let wans = || plan.network.links.iter().zip(&whole.ports).filter(|(link, _)| link.role == Role::Wan);
         refused += wans().map(|(_, port)| port.dropped_pool_packets).sum::<u64>();
         let delays: Vec<Span> = wans().map(|(link, _)| link.delay).collect();
@@ -412,7 +439,8 @@ fn parts_give_the_rows_of_the_whole_for_any_number_of_threads() {
         stopped += lists.flatten().filter(|flow| flow.stop.is_some()).count();
         drained += usize::from(whole.ended_ns > plan.schedule.end.as_ns());
     }
-    let packets = [lost, marked, refused, down, cut, late].map(|packets| usize::try_from(packets).unwrap());
+    let packets = [lost, marked, refused, down, cut, late, paused_by_input, paused_by_output, repaired]
+        .map(|packets| usize::try_from(packets).unwrap());
     let seen = [crossing, stopped, answered, drained, unequal, met, whole_datagrams, cut_datagrams];
     let seen: Vec<usize> = seen.into_iter().chain(packets).collect();
     assert!(seen.iter().all(|&count| count > 5), "{seen:?}");

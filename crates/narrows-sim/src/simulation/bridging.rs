@@ -40,13 +40,20 @@ impl Simulation<'_> {
                         self.handle_bridge(now, event);
                     }
                 }
-                Sent::Over(link, packet, urgent, shim) => match (self.network.cross(now, link, packet, urgent), shim) {
-                    (Offered::Dropped(_), _) => self.note_dropped(packet),
-                    (Offered::Accepted { departure, .. }, Some(shim)) => {
-                        self.bridges.note_departure(end, &shim, departure);
+                Sent::Over(link, packet, urgent, shim) => {
+                    match (self.network.cross(now, link, packet, urgent), shim) {
+                        (Offered::Dropped(_), _) => self.note_dropped(packet),
+                        (Offered::Accepted { departure, .. }, Some(shim)) => {
+                            self.bridges.note_departure(end, &shim, departure);
+                        }
+                        (Offered::Accepted { .. }, None) => {}
                     }
-                    (Offered::Accepted { .. }, None) => {}
-                },
+                    // What the two ends tell each other has no sender.
+                    let feedback = self.network.take_feedback().filter(|_| packet.as_notification().is_none());
+                    if let Some(feedback) = feedback {
+                        self.notify_sender(now, link, feedback, packet);
+                    }
+                }
             }
         }
         if let Some((entity, at)) = self.bridges.rearm(BRIDGES, end) {
