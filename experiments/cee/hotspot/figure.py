@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
-    """The queue over 10 ms, with NewReno where packets count at the output; the largest flow's share."""
+    """The queue over 9 ms, with NewReno where packets count at the output; the largest flow's share."""
     frames = results.frames
-    shown = lossless.as_schemes(frames, "output", "newreno", (200, 210))
+    shown = lossless.as_schemes(frames, "output", "newreno", (200, 209))
     traces = queues.over_time(shown, ["leaf-1->l1-1"])
     title = "The queue of the hot port from 200 ms on, with NewReno. Packets count at the output"
     return style.stacked([

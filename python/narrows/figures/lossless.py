@@ -83,19 +83,21 @@ def _table(values: Mapping[tuple[str, str], BySeed]) -> pl.DataFrame:
 def _row(table: pl.DataFrame, title: str) -> alt.HConcatChart:
     top = float(table["high"].max())  # type: ignore[arg-type]
     present = [tcp for tcp in TCPS if not table.filter(pl.col("tcp") == tcp).is_empty()]
-    row = style.side_by_side(
-        _panel(table.filter(pl.col("tcp") == tcp), tcp, top, labels=not place) for place, tcp in enumerate(present)
+    panels = (
+        _panel(table.filter(pl.col("tcp") == tcp), tcp, top, first=tcp == present[0], last=tcp == present[-1])
+        for tcp in present
     )
-    return row.properties(title=title).resolve_scale(color="independent")
+    row: alt.HConcatChart = style.side_by_side(panels).properties(title=title).resolve_scale(color="independent")
+    return row
 
 
-def _panel(table: pl.DataFrame, title: str, top: float, *, labels: bool) -> alt.LayerChart | alt.FacetChart:
+def _panel(table: pl.DataFrame, title: str, top: float, *, first: bool, last: bool) -> alt.LayerChart | alt.FacetChart:
     shown = table.with_columns(pl.col("mean").map_elements(number, return_dtype=pl.String).alias("label"))
     x = alt.X("managed:N", sort=list(MANAGED), title=None, axis=alt.Axis(labelAngle=0))
     offset = alt.XOffset("flow control:N", sort=["none", "pfc"])
-    axis = alt.Axis(tickCount=4, title=None, labels=labels)
+    axis = alt.Axis(tickCount=4, title=None, labels=first)
     y = alt.Y("mean:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, 1.12 * top], nice=False))
-    legend = alt.Legend(orient="top-right", symbolSize=60) if labels else None
+    legend = alt.Legend(symbolSize=60) if last else None
     scale = alt.Scale(domain=["none", "pfc"], range=["#c8553d", "#2f6690"])
     colour = alt.Color("flow control:N", scale=scale, title="flow control", legend=legend)
     tooltip = [
