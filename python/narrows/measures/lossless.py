@@ -141,9 +141,10 @@ measures("us", _episodes, {
 
 def _winner(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
     """Of the flows without a size, of which the one with the highest goodput is the first."""
-    own = frames.long.filter(pl.col("case") == arm).sort("goodput_mbps", descending=True)
+    own = frames.long.filter(pl.col("case") == arm)
     if own.is_empty():
         raise NotEvaluable("every flow has a size")
+    own = own.sort("goodput_mbps", descending=True)
     return by_seed(own.group_by("seed", maintain_order=True).agg(value.alias("value")))
 
 

@@ -1,0 +1,127 @@
+"""Networks with and without pauses: how long work takes, who loses, how long queues are; panels of the matrix."""
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from conftest import flows, frames, labelled, ports, samples
+
+from narrows.figures import lossless
+from narrows.measures.named import NotEvaluable, value_by_seed
+
+MS = 1_000_000
+
+
+def asked(case, *times_ms):
+    """Requests that took so long."""
+    made = pl.DataFrame({"completion_ns": [int(time * MS) for time in times_ms]}, schema={"completion_ns": pl.UInt64})
+    return labelled(made.with_columns(responses=pl.lit(2), timeouts=pl.lit(0)), case)
+
+
+def ran(case, end_ms):
+    """A program of one rank."""
+    row = {"workload": "p", "rank": 0, "start_ns": 0, "end_ns": end_ms * MS, "finished": True}
+    return labelled(pl.DataFrame([row]), case)
+
+
+def answers(case, timeouts, dropped, *handshakes_us):
+    """Flows that answer requests, summed."""
+    row = {
+        "source": "h1", "workload": "request", "flows": 2, "unfinished": 0, "timeouts": timeouts, "size_bytes": 1,
+        "retransmitted_bytes": 0, "dropped_bytes": dropped, "handshake_ns": 1000 * sum(handshakes_us),
+        "handshakes": len(handshakes_us),
+    }  # fmt: skip
+    return labelled(pl.DataFrame([row]), case)
+
+
+def long(*rows, case="a"):
+    """Flows without a size, from (goodput in Mbit/s, dropped MB)."""
+    made = [
+        {"workload": "long", "goodput_mbps": float(rate), "dropped_bytes": int(lost * 1e6), "timeouts": 1}
+        for rate, lost in rows
+    ]
+    return labelled(pl.DataFrame(made), case)
+
+
+def made(*cases, series=None):
+    """Each with a flow of 40 KB that lost 2 KB and had a timeout."""
+    return frames([flows((40_000, 1), case=case) for case in cases], [port(case) for case in cases], series)
+
+
+def port(case, name="s", longest=150_000, p99=30_000):
+    row = ports((name, "edge", 10, 0, 0.5), case=case)
+    return row.with_columns(queue_max_bytes=pl.lit(longest), queue_p99_bytes=pl.lit(p99), measured_ns=pl.lit(1000 * MS))
+
+
+def test_work_is_requests_in_the_mean_or_a_program_and_ratios_of_its_means_are_means_of_ratios():
+    runs = replace(
+        made("a · n=1", "a · n=2", "b · n=1", "b · n=2"),
+        requests=pl.concat([asked("a · n=1", 1, 3), asked("b · n=1", 4)]),
+        ranks=pl.concat([ran("a · n=2", 8), ran("b · n=2", 4)]),
+    )
+    assert value_by_seed(runs, "completion", ("a",)) == {1: pytest.approx(4.0)}  # √(2 · 8)
+    ratio = value_by_seed(runs, "completion", ("b",))[1] / value_by_seed(runs, "completion", ("a",))[1]
+    assert ratio == pytest.approx((4 / 2 * 4 / 8) ** 0.5)
+
+
+def test_timeouts_losses_and_handshakes_are_of_answers_too():
+    runs = replace(made("a"), answers=answers("a", 3, 5_000_000, 70, 90), long=long((10, 1)))
+    assert value_by_seed(runs, "timeouts", ("a",)) == {1: 5.0}
+    assert value_by_seed(runs, "dropped", ("a",)) == {1: pytest.approx(6.002)}
+    assert value_by_seed(runs, "dropped", ("a / request",)) == {1: pytest.approx(5.0)}
+    assert value_by_seed(runs, "handshake_mean", ("a",)) == {1: pytest.approx(80.0)}
+
+
+def test_the_longest_queue_counts_framing_and_no_hosts():
+    runs = frames(
+        [flows((1, 1))], [port("a"), port("a", "t", 75_000), port("a", "h", 900_000).with_columns(role=pl.lit("host"))]
+    )
+    # 100 packets of 1538 bytes at 1 Gbit/s.
+    assert value_by_seed(runs, "queueing_delay_largest", ("a",)) == {1: pytest.approx(1.2304)}
+    assert value_by_seed(runs, "queue_p99_watched", ("a",)) == {1: pytest.approx(30.0)}
+
+
+def test_near_a_pause_is_from_80_to_102_4_kilobytes_of_the_samples_that_find_a_queue():
+    backlogs = [0, 79_999, 80_000, 102_400, 102_401, 0, 90_000]
+    taken = samples(*(("s->x", (place + 1) * MS, "queue_bytes", float(each)) for place, each in enumerate(backlogs)))
+    assert value_by_seed(made("a", series=taken), "queue_near_pause", ("a",)) == {1: pytest.approx(3 / 5)}
+
+
+def test_congestion_is_counted_by_port_and_episode_and_of_a_program_until_it_ends():
+    rows = {"s->x": [0, 30_000, 30_000, 0, 30_000, 30_000], "t->x": [0, 0, 30_000, 0, 0, 30_000]}
+    taken = samples(
+        *(
+            (entity, (place + 1) * MS, "queue_bytes", float(each))
+            for entity, backlogs in rows.items()
+            for place, each in enumerate(backlogs)
+        )
+    )
+    plain = replace(made("a", series=taken), requests=asked("a", 1))
+    assert value_by_seed(plain, "congested_share", ("a",)) == {1: pytest.approx(6 / 12)}
+    # Four episodes of 2, 2, 1 and 1 samples, a millisecond apart.
+    assert value_by_seed(plain, "congested_time", ("a",)) == {1: pytest.approx(1500)}
+    program = replace(made("a", series=taken), ranks=ran("a", 4))
+    assert value_by_seed(program, "congested_share", ("a",)) == {1: pytest.approx(3 / 8)}
+    assert value_by_seed(program, "congested_time", ("a",)) == {1: pytest.approx(1500)}
+
+
+def test_the_largest_flow_and_the_others():
+    runs = replace(made("a"), long=long((100, 2), (300, 1), (200, 4)))
+    assert value_by_seed(runs, "largest_share", ("a",)) == {1: pytest.approx(0.5)}
+    assert value_by_seed(runs, "dropped_of_largest", ("a",)) == {1: pytest.approx(1.0)}
+    assert value_by_seed(runs, "dropped_of_others", ("a",)) == {1: pytest.approx(6.0)}
+    with pytest.raises(NotEvaluable):
+        value_by_seed(made("a"), "largest_share", ("a",))
+
+
+def test_the_panels_have_a_row_for_each_reading_that_has_values():
+    values = {
+        lossless.case("red+pfc", "output", "cubic"): {1: 4.0, 2: 6.0},
+        lossless.case("none", "output", "cubic"): {1: 2.5},
+    }
+    drawn = lossless.panels(lambda case: values.get(case, {}), "Time", best=True).to_dict()
+    (row,) = drawn["vconcat"]
+    assert row["title"] == "Time. Packets count at the output"
+    (panel,) = row["hconcat"]
+    bars = {bar["case"]: bar["mean"] for bar in panel["data"]["values"]}
+    assert bars == {"none": 1.0, "red+pfc": 2.0}
