@@ -123,5 +123,7 @@ def test_the_panels_have_a_row_for_each_reading_that_has_values():
     (row,) = drawn["vconcat"]
     assert row["title"] == "Time. Packets count at the output"
     (panel,) = row["hconcat"]
-    bars = {bar["case"]: bar["mean"] for bar in panel["data"]["values"]}
+    assert panel["title"]["text"] == "cubic"
+    (data,) = drawn["datasets"].values()
+    bars = {bar["case"]: bar["mean"] for bar in data}
     assert bars == {"none": 1.0, "red+pfc": 2.0}
