@@ -11,6 +11,7 @@ mod bursts;
 mod errors;
 mod experiments;
 mod links;
+mod ports;
 mod programs;
 mod sources;
 
