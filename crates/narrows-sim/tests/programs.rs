@@ -164,6 +164,7 @@ fn a_ring_all_reduce_takes_as_long_as_its_pieces() {
 fn every_generator_runs_to_its_end() {
     let small: &[(&str, &[(&str, u64)])] = &[
         ("tree-all-reduce", &[("ranks", 7)]),
+        ("hierarchical-all-reduce", &[("ranks", 6), ("groups", 3)]),
         ("all-to-all", &[("ranks", 5), ("repeats", 2)]),
         ("bt", &[("ranks", 9), ("iterations", 1), ("points", 24)]),
         ("cg", &[("ranks", 16), ("iterations", 1)]),

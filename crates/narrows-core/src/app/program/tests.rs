@@ -166,6 +166,9 @@ fn generators_send_what_their_sources_say() {
     // 2(P − 1) of P pieces of each rank's data.
     assert_eq!(count("ring-all-reduce", &[ranks(5)]), (5 * 8, 8 * 1_000_003, [200_000, 200_001].into()));
     assert_eq!(count("tree-all-reduce", &[ranks(6)]), (2 * 5, 10 * 1_000_003, [1_000_003].into()));
+    // In each of 3 groups twice 3 steps of 4 pieces; at each of 4 places twice 2 steps of thirds of a piece.
+    let (messages, bytes, _) = count("hierarchical-all-reduce", &[ranks(12), ("groups", Value::Count(3))]);
+    assert_eq!((messages, bytes), (12 * 6 + 12 * 4, 3 * 6 * 1_000_003 + 4 * 1_000_003));
     assert_eq!(count("all-to-all", &[ranks(7)]).0, 7 * 6);
     // Class A at 64 ranks: 36 KB faces, 15.4 KB and 2.6 KB in 7 stages of 3 directions.
     let (messages, _, sizes) = count("bt", &[once]);
@@ -187,6 +190,28 @@ fn generators_send_what_their_sources_say() {
 }
 
 #[test]
+fn groups_send_each_other_less_than_a_ring_through_them() {
+    let crossing = |name: &str, given: &[(&str, Value)]| -> u64 {
+        let schedule = generated(name, &[&[("ranks", Value::Count(16))], given].concat());
+        let crosses = |&(from, to, _): &(u32, u32, Bytes)| from < 8 && to >= 8;
+        schedule.messages().filter(crosses).map(|(_, _, size)| size.get()).sum()
+    };
+    // All data once, where a ring takes 30 of 16 pieces across.
+    assert_eq!(crossing("hierarchical-all-reduce", &[("groups", Value::Count(2))]), 1_000_003);
+    let ring = crossing("ring-all-reduce", &[]);
+    assert!(ring.abs_diff(1_000_003 * 30 / 16) <= 16, "{ring}");
+}
+
+#[test]
+fn one_group_and_groups_of_one_are_a_ring() {
+    let ring = generated("ring-all-reduce", &[("ranks", Value::Count(12))]).to_string();
+    for groups in [1, 12] {
+        let given = [("ranks", Value::Count(12)), ("groups", Value::Count(groups))];
+        assert_eq!(generated("hierarchical-all-reduce", &given).to_string(), ring, "{groups}");
+    }
+}
+
+#[test]
 fn an_operation_takes_some_tens_of_bytes() {
     let schedule = generated("is", &[("iterations", Value::Count(2))]);
     let operations = schedule.operations() as usize;
@@ -202,7 +227,9 @@ fn values_that_do_not_go_together_are_refused() {
         values[0] = Value::Count(ranks);
         generate::schedule(name, &values).is_err()
     };
-    for (name, ranks) in [("bt", 8), ("cg", 8), ("is", 12), ("mg", 16), ("pipeline", 12)] {
+    for (name, ranks) in
+        [("bt", 8), ("cg", 8), ("is", 12), ("mg", 16), ("pipeline", 12), ("hierarchical-all-reduce", 9)]
+    {
         assert!(refused(name, ranks), "{name}");
     }
 }

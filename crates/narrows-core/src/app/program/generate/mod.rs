@@ -38,7 +38,7 @@ macro_rules! registry {
     };
 }
 
-registry!(ring_all_reduce, tree_all_reduce, all_to_all, bt, cg, ft, is, mg, pipeline);
+registry!(ring_all_reduce, tree_all_reduce, hierarchical_all_reduce, all_to_all, bt, cg, ft, is, mg, pipeline);
 
 /// The generator of this name.
 pub fn spec(name: &str) -> Option<&'static Spec> {

@@ -1,5 +1,7 @@
 //! All-reduce around a ring: P ranks each add P pieces, and pass on the sums [Patarasuk 2009].
 
+use core::ops::Range;
+
 use super::{Script, count};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::units::{Bytes, Span};
@@ -29,12 +31,28 @@ pub(super) fn write(settings: &Settings<'_>, script: &mut Script<'_>) {
 
 /// The part of the member at this place of a ring, whose members are ranks.
 pub(super) fn around(script: &mut Script<'_>, place: u32, members: u32, data: Bytes, rank: impl Fn(u32) -> u32) {
-    // Pieces that differ by at most one byte.
-    let until = |piece: u32| data.get() * u64::from(piece) / u64::from(members);
-    let bytes = |piece: u32| until(piece + 1) - until(piece);
+    steps(script, place, members, data, rank, 0..2 * (members - 1));
+}
+
+/// These steps of it. After the first half of them a member has the sum of the piece that follows its place.
+pub(super) fn steps(
+    script: &mut Script<'_>,
+    place: u32,
+    members: u32,
+    data: Bytes,
+    rank: impl Fn(u32) -> u32,
+    which: Range<u32>,
+) {
+    let bytes = pieces(data, members);
     let (next, before) = (rank((place + 1) % members), rank((place + members - 1) % members));
-    for step in 0..2 * (members - 1) {
+    for step in which {
         let piece = (place + 2 * members - step) % members;
         script.exchange([(next, bytes(piece))], [(before, bytes((piece + members - 1) % members))]);
     }
+}
+
+/// The bytes of each of so many pieces, which differ by at most one.
+pub(super) fn pieces(data: Bytes, members: u32) -> impl Fn(u32) -> u64 {
+    let until = move |piece: u32| data.get() * u64::from(piece) / u64::from(members);
+    move |piece| until(piece + 1) - until(piece)
 }
