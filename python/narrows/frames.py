@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 COUNTED: Final = (
-    "flow", "source", "class", "workload", "controller", "size_bytes", "fct_ns", "slowdown", "rtt_mean_ns",
+    "flow", "source", "class", "workload", "controller", "size_bytes", "start_ns", "fct_ns", "slowdown", "rtt_mean_ns",
     "retransmitted_bytes", "timeouts", "dropped_bytes", "finished",
 )  # fmt: skip
 """Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""

@@ -61,6 +61,22 @@ def test_without_programs_there_is_no_execution_time():
         value("execution_time")
 
 
+def test_small_flows_beside_a_program_count_while_it_runs():
+    # A flow each 8 us from 0 to 16 ms, whose time grows; the program runs from 1 to 9 ms, and sends small messages too.
+    number = range(2000)
+    own = flows(*((10, 1 + each / 1000) for each in number))
+    start = pl.Series([8_000 * each for each in number], dtype=pl.UInt64)
+    web, messages = own.with_columns(start_ns=start), own.with_columns(start_ns=start, workload=pl.lit("a"))
+    few = replace(frames([web, messages], [ports(("b", "wan", 1, 0, 0.5))]), ranks=ranks(*WHOLE[:2]))
+    # Of the 1001 flows from 125 to 1125 the 991st.
+    assert value_by_seed(few, "fct_small_p99_during", ("a",)) == {1: pytest.approx(1 + (125 + 990) / 1000)}
+    endless = replace(few, ranks=ranks(*WHOLE[:1], (1, "a", 1, None, 3, 2)))
+    assert value_by_seed(endless, "fct_small_p99_during", ("a",)) == {1: pytest.approx(1 + (125 + 1856) / 1000)}
+    short = replace(few, ranks=ranks((1, "a", 1, 8, 3, 2)))
+    with pytest.raises(NotEvaluable, match="876 small flows in all"):
+        value_by_seed(short, "fct_small_p99_during", ("a",))
+
+
 def test_a_generator_that_is_not_there_is_refused():
     with pytest.raises(BadInput, match="unknown program `ring`"):
         native.program("ring", {})

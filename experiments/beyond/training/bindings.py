@@ -13,7 +13,7 @@ SCHEMES = (
     "cubic+near-source", "annulus", "gemini+near-source",
 )  # fmt: skip
 FABRICS = ("", LOSSLESS)
-TIME, TAIL = "execution_time", "fct_small_p99"
+TIME, TAIL = "execution_time", "fct_small_p99_during"
 
 
 def _of(measure: str, scheme: str, groups: int = 2) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from narrows import wording
-from narrows.measures.registry import NotEvaluable, by_seed, measure
-from narrows.measures.tables import NS_PER_MS
+from narrows.measures.registry import NotEvaluable, by_seed, measure, refuse_unfinished
+from narrows.measures.tables import NS_PER_MS, in_class, nearest_rank
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
@@ -32,6 +32,25 @@ def waiting_share(frames: Frames, arm: str) -> BySeed:
     own = _ranks(frames, arm)
     wait, compute = (pl.col(name).sum().cast(pl.Float64) for name in ("wait_ns", "compute_ns"))
     return by_seed(own.group_by("seed").agg((wait / (wait + compute)).alias("value")))
+
+
+@measure("ms")
+def fct_small_p99_during(frames: Frames, arm: str) -> BySeed:
+    """99th percentile of the completion time of other flows under 100 KB that started while a program ran."""
+    ranks = _ranks(frames, arm)
+    # One that did not end ran until the end of the run, after which no flow starts.
+    last = pl.when(pl.col("finished").all()).then(pl.col("end_ns").max())
+    running = ranks.group_by("seed").agg(pl.col("start_ns").min().alias("from"), last.alias("to"))
+    own = pl.col("workload").cast(pl.String).is_in(ranks["workload"].unique().to_list())
+    beside = frames.of([arm]).flows.filter(~own & in_class("small")).join(running, on="seed")
+    is_while = (pl.col("start_ns") >= pl.col("from")) & (pl.col("to").is_null() | (pl.col("start_ns") <= pl.col("to")))
+    during = beside.filter(is_while)
+    refuse_unfinished(int((~during["finished"]).sum()), len(during), "small flows beside the program")
+    fct = nearest_rank(pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS, 99)
+    found = by_seed(during.group_by("seed").agg(fct.alias("value")))
+    if not found:
+        raise NotEvaluable(f"not evaluable: {len(during)} small flows in all (1000 needed in a seed)")
+    return found
 
 
 def _ranks(frames: Frames, arm: str) -> pl.DataFrame:
