@@ -74,16 +74,17 @@ def _panel(table: pl.DataFrame, groups: str, measure: str, *, is_first: bool) ->
     x = alt.X("mean:Q", title="ms", scale=style.log_scale(positive), axis=style.log_axis(positive))
     point = base.transform_filter("datum.mean !== null").mark_point(filled=True, size=60, opacity=1).encode(x=x)
     rule = base.mark_rule(strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
-    absent = base.transform_filter("datum.mean === null").mark_text(align="right", fontSize=10.5).encode(
-        x=alt.value("width"), text="shown:N"
-    )  # fmt: skip
-    layers: list[alt.Chart] = [rule, point, absent]
+    # At the end of the scale: it did not end in time.
+    late = base.transform_filter("datum.mean === null").mark_point(
+        filled=True, size=70, opacity=1, shape="triangle-right"
+    ).encode(x=alt.value("width"))  # fmt: skip
+    layers: list[alt.Chart] = [rule, point, late]
     if measure == "execution_time":
         line = alt.Chart(alt.InlineData(values=[{"at": least}]))
         layers.append(line.mark_rule(color=style.FAINT, strokeDash=[5, 4]).encode(x="at:Q"))
     title = alt.TitleParams(PANELS[measure], subtitle=program)
     if measure == "execution_time":
-        title.subtitle = f"{program}; dashed: without a queue, loss or slow start"
+        title.subtitle = f"{program}; dashed: without a queue, loss or slow start; triangles: not in 6 s"
     chart: alt.LayerChart = alt.layer(*layers).properties(
         title=title, width=style.columns(2, label=130), height=24 * len(schemes)
     )
