@@ -81,6 +81,11 @@ def test_the_longest_queue_counts_framing_and_no_hosts():
     assert value_by_seed(runs, "queue_p99_watched", ("a",)) == {1: pytest.approx(30.0)}
 
 
+def test_the_largest_rtt_is_that_of_a_flow():
+    slow, fast = (flows((10, 1)).with_columns(rtt_mean_ns=pl.lit(each * MS)) for each in (3, 1))
+    assert value_by_seed(frames([slow, fast], [port("a")]), "rtt_largest", ("a",)) == {1: pytest.approx(3.0)}
+
+
 def test_near_a_pause_is_from_80_to_102_4_kilobytes_of_the_samples_that_find_a_queue():
     backlogs = [0, 79_999, 80_000, 102_400, 102_401, 0, 90_000]
     taken = samples(*(("s->x", (place + 1) * MS, "queue_bytes", float(each)) for place, each in enumerate(backlogs)))

@@ -106,7 +106,7 @@ def test_answers_count_with_their_requests_alone():
             "size_bytes": [1000, 500, 500, 700, 1], "retransmitted_bytes": [100, 0, 50, 700, 1],
             "timeouts": [1, 0, 2, 3, 9], "finished": [True, True, True, False, True],
             "delivered_after_warmup_bytes": 0, "controller": "cubic", "fct_ns": 1, "slowdown": 1.0, "rtt_mean_ns": 1,
-            "dropped_bytes": 0,
+            "dropped_bytes": 0, "handshake_ns": [None, 70, None, 30, 9],
         }),
         "requests": pl.LazyFrame({"start_ns": [99, 100]}),
         "ports": pl.LazyFrame({"node": ["h1", "h2", "h3", "h9"], "role": "host", "utilisation": [0.5, 0.1, 0.3, 0.9]}),
@@ -120,9 +120,8 @@ def test_answers_count_with_their_requests_alone():
     own = results.frames
     assert own.flows.select("source", "seed").rows() == [("h1", 1), ("h1", 2)]
     assert results.frames.requests["start_ns"].to_list() == [100, 100]
-    assert own.answers.filter(seed=2).select("source", "flows", "unfinished", "timeouts").rows() == [
-        ("h2", 1, 0, 0), ("h3", 2, 1, 5),
-    ]  # fmt: skip
+    columns = ("source", "flows", "unfinished", "timeouts", "handshake_ns", "handshakes")
+    assert own.answers.filter(seed=2).select(columns).rows() == [("h2", 1, 0, 0, 70, 1), ("h3", 2, 1, 5, 30, 1)]
     assert (results.counted, len(results.flows)) == (8, 8), "the flows of the warm-up are not counted"
     assert metrics.utilisation(own, "host")["utilisation"].to_list() == pytest.approx([0.3, 0.3]), "h9 is idle"
     assert metrics.recovery(own).select("retransmitted", "timeouts").row(0) == pytest.approx((7.5, 1500.0))
