@@ -1,0 +1,160 @@
+//! The ports of a network, from what its plan says of links and switches.
+
+use super::*;
+
+impl<P: Payload> Ports<P> {
+    pub(crate) fn new(graph: &Graph, seed: u64) -> Result<Ports<P>, GraphError> {
+        let mut pools = Vec::new();
+        let pool_of: Vec<Option<u32>> = (graph.nodes.iter())
+            .map(|node| {
+                let config = node.pool?;
+                pools.push(SharedPool { pool: Pool::new(config), links: Vec::new() });
+                Some(index(pools.len() - 1))
+            })
+            .collect();
+        let switches = switch_indices(graph);
+        let served = graph.served();
+        let has_bridges = graph.links.iter().any(|link| link.bridge.is_some());
+        let has_points = graph.links.iter().any(|link| link.congestion_point.is_some());
+        let mut ports = Ports {
+            ports: Vec::new(),
+            rules: Vec::new(),
+            pools,
+            served: Vec::new(),
+            counted: Vec::new(),
+            ingress: Memories::new(graph, &served),
+            wires: Vec::new(),
+            store: Store::new(),
+            links: index(graph.links.len()),
+            lanes: Vec::new(),
+            beside: Vec::new(),
+            told: None,
+            frames: VecDeque::new(),
+            wakes: VecDeque::new(),
+            firsts: VecDeque::new(),
+            left: VecDeque::new(),
+            dropped: VecDeque::new(),
+            recalled: Vec::new(),
+        };
+        for (id, link) in graph.links.iter().enumerate() {
+            let id = index(id);
+            if link.rate == Rate::from_bps(0) {
+                return Err(GraphError::ZeroRate(id));
+            }
+            let of_host = switches[link.from as usize] == NONE;
+            if link.congestion_point.is_some() && of_host {
+                return Err(GraphError::HostSamples(id));
+            }
+            let judges_departures = link.aqm.is_some_and(|aqm| aqm.judges_departures());
+            if (link.scheduler.is_some() || judges_departures) && of_host {
+                return Err(GraphError::HostClasses(id));
+            }
+            let pool = match (link.pooled, pool_of[link.from as usize]) {
+                (false, _) => None,
+                (true, None) => return Err(GraphError::NoPool(id)),
+                (true, Some(pool)) => {
+                    ports.pools[pool as usize].links.push(id);
+                    Some(pool)
+                }
+            };
+            if link.bridge.is_some() && (of_host || switches[link.to as usize] == NONE) {
+                return Err(GraphError::HostBridges(id));
+            }
+            let is_served = served[id as usize];
+            if is_served && link.bridge.is_some() {
+                return Err(GraphError::ServedBridge(id));
+            }
+            let far_end = match switches[link.to as usize] {
+                NONE => FarEnd::Host(link.to),
+                switch => FarEnd::Switch(switch),
+            };
+            let queues = is_served.then(|| Served::new(link, of_host, is_inside(graph, link), seed));
+            ports.add(link, (of_host, far_end), pool.unwrap_or(NONE), queues, seed);
+        }
+        if has_points || has_bridges || ports.ingress.is_some() {
+            ports.add_lanes(graph, &served, has_points, seed);
+        }
+        Ok(ports)
+    }
+
+    pub(super) fn add(
+        &mut self,
+        link: &Link,
+        (of_host, far_end): (bool, FarEnd),
+        pool: u32,
+        served: Option<Served>,
+        seed: u64,
+    ) {
+        let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
+        let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
+        let wire = Wire::new(link, small);
+        let (changes, goes_down) = wire.as_ref().map_or((false, false), |wire| (wire.changes(), wire.goes_down()));
+        let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
+        let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0 && !changes);
+        // While it may be down it is to be asked of each packet.
+        let calm = if goes_down { Backlog::EMPTY } else { calm(link.limit, aqm.as_ref()) };
+        let is_served = served.is_some();
+        let is_computed = served.as_ref().is_some_and(|served| served.can_be_computed);
+        let served = served.map_or(NONE, |served| {
+            self.served.push(served);
+            self.counted.push(Counted {
+                origins: VecDeque::new(),
+                by_origin: self.ingress.is_some() && !of_host,
+                pauses: link.pauses.is_some(),
+                stack: if of_host { link.stack } else { Span::ZERO },
+            });
+            index(self.served.len() - 1)
+        });
+        let point = link.congestion_point.map(|point| CongestionPoint::new(point.sampling, small("congestion-point")));
+        self.ports.push(Port {
+            ring: Ring::EMPTY,
+            held_bytes: 0,
+            held_packets: 0,
+            ps_per_byte: ps_per_byte.unwrap_or(0),
+            free_at: Time::ZERO,
+            delay: if is_served && of_host { link.delay.saturating_sub(link.stack) } else { link.least_delay() },
+            calm_bytes: u32::try_from(calm.bytes.get()).unwrap_or(u32::MAX),
+            calm_packets: u32::try_from(calm.packets.get()).unwrap_or(u32::MAX),
+            far_end: match far_end {
+                FarEnd::Host(node) => node,
+                FarEnd::Switch(switch) => switch | SWITCH,
+            },
+            exact: ps_per_byte.is_some(),
+            special: wire.is_some() || link.bridge.is_some() || is_served && !is_computed,
+            kind: match (is_served, pool) {
+                (true, _) if is_computed => Kind::Pausable,
+                (true, _) => Kind::Served,
+                (false, NONE) => Kind::Fifo,
+                (false, _) => Kind::PooledFifo,
+            },
+            jittery: link.jitter > Span::ZERO,
+            queue_integral: 0,
+            queue_max: Bytes::ZERO,
+            accepted: Backlog::EMPTY,
+            sample_beyond: point.as_ref().map_or(u64::MAX, CongestionPoint::interval),
+            pool,
+            served,
+        });
+        let wire = self.add_wire(wire);
+        self.rules.push(Rules {
+            limit: link.limit,
+            aqm,
+            line,
+            carried: Backlog::EMPTY,
+            sent_before: Bytes::ZERO,
+            begun_before: Span::ZERO,
+            refused: Backlog::EMPTY,
+            withdrawn: Backlog::EMPTY,
+            dropped: [Packets::ZERO; DropReason::COUNT],
+            marked: Packets::ZERO,
+            congestion_point: point,
+            samples: Packets::ZERO,
+            pause_frames: Packets::ZERO,
+            since: Time::ZERO,
+            late: Packets::ZERO,
+            wire,
+            jitter: link.jitter,
+            waits: small("jitter"),
+        });
+    }
+}
