@@ -295,19 +295,20 @@ class Results(Tabular):
     def answers(self) -> pl.DataFrame:
         """Flows that answer a request, for every run, `source` and `workload`: how many `flows` and `unfinished`.
 
-        With the `timeouts` and `dropped_bytes` of all, `size_bytes` and `retransmitted_bytes` of those that finished,
-        and the sum of the `handshake_ns` of those that opened a connection: there are `handshakes` of them.
+        With the `timeouts`, `dropped_bytes` and `rto_wait_ns` of all, `size_bytes` and `retransmitted_bytes` of those
+        that finished, and the sum of the `handshake_ns` of those that opened a connection and lost no SYN: there are
+        `handshakes` of them.
         """
         by = ["case", "arm", *self.axes, "seed", "source", "workload"]
-        done = pl.col("finished")
+        done, alone = pl.col("finished"), pl.col("syn_retransmits") == 0
         sums = (
             pl.len().alias("flows"),
             (~done).sum().alias("unfinished"),
             pl.col("timeouts").sum(),
             *(pl.col(name).filter(done).sum() for name in ("size_bytes", "retransmitted_bytes")),
-            pl.col("dropped_bytes").sum(),
-            pl.col("handshake_ns").sum(),
-            pl.col("handshake_ns").count().alias("handshakes"),
+            pl.col("dropped_bytes", "rto_wait_ns").sum(),
+            pl.col("handshake_ns").filter(alone).sum(),
+            pl.col("handshake_ns").filter(alone).count().alias("handshakes"),
         )
         answer = pl.col("request").is_not_null()
         return collected(

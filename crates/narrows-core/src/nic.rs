@@ -1,5 +1,5 @@
-//! QCN's reaction point in a network adapter: one rate-limited queue for each flow, which delays every frame of it, whatever it
-//! carries [802.1Qau]. A flow of the adapter is all that goes to one destination.
+//! QCN's reaction point in a network adapter: one rate-limited queue for all that goes to one destination, which delays every
+//! frame, whatever it carries [802.1Qau].
 //!
 //! The rate is that of the [reaction point](crate::tcp::near_source). Frames leave the queue in the order in which they came, at
 //! that rate; while there is no limit they pass. The transport above is not told: it sees a longer RTT, and a full queue as loss.

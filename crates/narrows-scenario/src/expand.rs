@@ -443,6 +443,7 @@ fn plan(file: &File, labels: Labels, arm: &Range<usize>, settings: &Settings<'_>
             return Err(Problem::duplicate("kinds of traffic", name).at(span));
         }
         let resolved = traffic::resolve(&name, written, &scene)?;
+        stack::shares_adapters(resolved.iter().chain(&traffic), written)?;
         opened.add(&resolved, schedule.end, written.connections.as_ref().map_or(&written.span, |said| &said.span))?;
         traffic.extend(resolved);
     }

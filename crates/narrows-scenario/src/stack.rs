@@ -1,12 +1,14 @@
 //! A named profile with overrides becomes a profile that a host can run.
 
+use narrows_core::tcp::near_source;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use crate::error::{Judged, Problem};
 use crate::experiment::host::{Host, NearSource, ReactionPoint, Start};
 use crate::experiment::located::Located;
-use narrows_plan::{Graph, Role};
+use crate::experiment::traffic::Traffic;
+use narrows_plan::{Graph, Role, Traffic as Planned};
 
 /// What `host` says over `base`, judged.
 pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
@@ -69,6 +71,12 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
         refuse_unless(least.contains(&cache.min_window), "min-window", at, cache.min_window, "1pkt", &most)?;
     }
     let profile = host.over(base);
+    if let (Some(at), Some(near_source::Start::Recent(_))) =
+        (&host.nic_limiter, profile.nic_limiter.map(|point| point.start))
+    {
+        let sentence = "an adapter's limiter begins at its first notification, and knows no recent rate";
+        return Err(Problem::new(sentence, "`standard`, or `custom` with `start = \"line-rate\"`").at(&at.span));
+    }
     if let (true, Some(at)) = (profile.min_rto > profile.max_rto, host.min_rto.as_ref().or(host.max_rto.as_ref())) {
         let sentence = format!("min-rto is {}, above max-rto of {}", profile.min_rto, profile.max_rto);
         return Err(Problem::new(sentence, "lower min-rto").at(&at.span));
@@ -89,6 +97,19 @@ pub(crate) fn fits(host: &Host, network: &Graph) -> Judged<()> {
         let slowest = network.links.iter().filter(|link| link.role == Role::Host).map(|link| link.rate).min();
         let most = slowest.unwrap_or(floor.value.0);
         refuse_unless(floor.value.0 <= most, "floor", floor, floor.value.0, "8Kbps", &most.to_string())?;
+    }
+    Ok(())
+}
+
+/// Refuses kinds of traffic whose hosts' adapters would differ: all that a host sends to another has one limiter.
+pub(crate) fn shares_adapters<'a>(
+    mut traffic: impl Iterator<Item = &'a Planned>,
+    written: &Located<Traffic>,
+) -> Judged<()> {
+    let Some(first) = traffic.next() else { return Ok(()) };
+    if traffic.any(|other| other.profile.nic_limiter != first.profile.nic_limiter) {
+        let sentence = "traffic of one network has different values of nic-limiter";
+        return Err(Problem::new(sentence, "state it in the topology's `host`").at(&written.span));
     }
     Ok(())
 }

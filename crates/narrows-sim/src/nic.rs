@@ -47,7 +47,11 @@ impl Limiter for Nic {
 
 impl Nic {
     /// Without a limit, with the reaction point of this stack.
-    pub(crate) fn new(stream: SmallStream, config: ReactionPoint, stack: &Stack, port: u32, entity: Entity) -> Nic {
+    ///
+    /// # Panics
+    /// If the stack's hosts have none.
+    pub(crate) fn new(stream: SmallStream, stack: &Stack, port: u32, entity: Entity) -> Nic {
+        let config = stack.profile.nic_limiter.expect("the adapter takes notifications");
         let (limiter, dropped) = (RateLimiter::new(stream), Vec::new());
         Nic { limiter, config, line: stack.line_rate, port, entity, armed: Time::NEVER, dropped }
     }
@@ -88,8 +92,8 @@ impl Nic {
     }
 
     /// Tells the agenda when the next packet goes at the latest, if that has changed.
-    pub(crate) fn arm(&mut self, network: &mut Network<Packet>) {
-        let at = self.limiter.wake_at();
+    pub(crate) fn arm(&mut self, now: Time, network: &mut Network<Packet>) {
+        let at = self.limiter.wake_at().max(now);
         if at != self.armed {
             self.armed = at;
             network.arm(self.entity, at);

@@ -124,7 +124,7 @@ impl Packet {
             connection: self.connection,
             seq: self.seq,
             ack: u32::from(feedback),
-            timestamp: 0,
+            timestamp: u32::from(self.destination),
             timestamp_echo: 0,
             extra: 0,
             destination: u16::try_from(host).expect("hosts come first and are fewer than 2¹⁶"),
@@ -133,6 +133,11 @@ impl Packet {
             flags: NOTIFICATION,
             bits: Ecn::NotCapable as u8,
         }
+    }
+
+    /// Of a notification, where the packet was going that it is about.
+    pub(crate) fn notified_peer(&self) -> u32 {
+        self.timestamp
     }
 
     /// Of a notification, the feedback and the first byte of the packet that it is about.

@@ -155,6 +155,8 @@ pub struct Simulation<'a> {
     refused: Vec<Packet>,
     /// By host and peer: the limiter in the host's adapter.
     nics: BTreeMap<(u32, u32), Nic>,
+    /// The first traffic entry whose hosts' adapters have limiters; all have the same, or none.
+    limiting: Option<u32>,
     /// By slot of an end: notifications that its host's adapter has taken.
     nic_cuts: BTreeMap<u32, u32>,
     /// Persistent connections by (traffic, opener, peer).
@@ -262,6 +264,7 @@ impl<'a> Simulation<'a> {
             host_cache: BTreeMap::new(),
             refused: Vec::new(),
             nics: BTreeMap::new(),
+            limiting: (0..).zip(&plan.traffic).find(|(_, entry)| entry.profile.nic_limiter.is_some()).map(|(at, _)| at),
             nic_cuts: BTreeMap::new(),
             persistent: BTreeMap::new(),
             received: BTreeMap::new(),
@@ -478,7 +481,7 @@ impl<'a> Simulation<'a> {
             traffic,
             stack: stack_index,
             service_class: entry.service_class,
-            is_limited: self.is_limited(stack_index, host, peer),
+            is_limited: self.limiting.is_some() && self.nics.contains_key(&(host, peer)),
         };
         let slot = self.connections.insert(endpoint, connection, side, place);
         let stream = SmallStream::new(mix(self.random ^ mix(!(u64::from(connection) << 1 | side as u64))));

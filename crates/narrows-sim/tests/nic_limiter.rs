@@ -144,3 +144,27 @@ fn a_new_connection_finds_the_limiter_of_its_pair() {
     assert!(handshake(receiver) > 300_000, "{}", handshake(receiver));
     assert!(handshake(other) < 120_000, "{}", handshake(other));
 }
+
+/// A flow of a single datagram is over, for its host, before any switch sees it: its adapter is told all the same.
+#[test]
+fn flows_of_a_single_packet_are_held_to_the_line_too() {
+    let traffic = |limiter: &str| {
+        let text = format!(
+            "[topology.star]\nhosts = 9\nfabric = {{ rate = \"10Gbps\", delay = \"500ns\", limit = \"1MB\", congestion-point = \
+             {{ qcn = {{ set-point = \"66KB\", notify = \"source-datacenter\" }} }} }}\nhost = {{ {limiter} }}\n\
+             [[traffic]]\nname = \"short\"\narrivals = {{ poisson = {{ rate = \"2000000/s\" }} }}\nsize = {{ fixed = \"1400B\" }}\n\
+             from = \"h*\"\nto = \"h1\"\ntransport = {{ datagram = {{ rate = \"5Gbps\" }} }}\n\
+             [[arm]]\nname = \"A\"\ncc = \"newreno\"\n[run]\nend = \"50ms\"\nwarmup = \"25ms\"\n"
+        );
+        let mut experiment = narrows_scenario::load_str(&text, &Default::default(), &Default::default())
+            .unwrap_or_else(|error| panic!("{}", error.render()));
+        experiment.plans.remove(0)
+    };
+    let (free, limited) = (traffic(""), traffic(LIMITER));
+    let (_, lost, _) = met(&run(&free, 1), &free);
+    let (_, drops, gbps) = met(&run(&limited, 1), &limited);
+    assert!(lost > 10_000, "twice what the line carries: {lost}");
+    assert!(drops < lost / 10, "{drops} of {lost}");
+    // `met` divides by 300 ms.
+    assert!(gbps * 300.0 / 25.0 > 7.0, "{gbps}");
+}

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows.measures.bottleneck import PACKET_BYTES, queue_samples
+from narrows.measures.bottleneck import PACKET_BYTES, bottlenecks, queue_samples
 from narrows.measures.programs import execution_time
 from narrows.measures.registry import NotEvaluable, by_seed, measure, measures
 from narrows.measures.requests import request_value
+from narrows.measures.sharing import payload_share
 from narrows.measures.tables import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -43,35 +44,51 @@ def _work(frames: Frames, case: str) -> BySeed:
     return request_value(frames, case, "mean")
 
 
-def _of_flows(frames: Frames, arm: str, column: str) -> BySeed:
-    """A column summed over all flows, answers to requests and flows without a size among them."""
+def _of_flows(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
+    """A sum over all flows that started after the warm-up, answers to requests among them."""
     parts = [
-        part.filter(pl.col("case") == arm).select("seed", pl.col(column).cast(pl.Float64).alias("value"))
-        for part in (frames.flows, frames.answers, frames.long)
+        part.filter(pl.col("case") == arm).select("seed", value.cast(pl.Float64).alias("value"))
+        for part in (frames.flows, frames.answers)
         if not part.is_empty()
     ]
-    found = dict.fromkeys(frames.seeds, 0.0)
-    return found | by_seed(pl.concat(parts).group_by("seed").agg(pl.col("value").sum()))
+    if not parts:
+        raise NotEvaluable("there are no flows")
+    return by_seed(pl.concat(parts).group_by("seed").agg(pl.col("value").sum()))
 
 
 @measure("")
-def timeouts(frames: Frames, arm: str) -> BySeed:
-    """Retransmission timeouts of all flows."""
-    return _of_flows(frames, arm, "timeouts")
+def flow_count(frames: Frames, arm: str) -> BySeed:
+    """Number of flows that answer no request."""
+    own = frames.flows.filter(pl.col("case") == arm)
+    return by_seed(own.group_by("seed").agg(pl.len().alias("value")))
+
+
+@measure("ms")
+def timeout_wait(frames: Frames, arm: str) -> BySeed:
+    """Retransmission timeouts that all flows have waited for, together: those of SYNs and requests among them."""
+    return _of_flows(frames, arm, pl.col("rto_wait_ns") / NS_PER_MS)
 
 
 @measure("MB")
 def dropped(frames: Frames, arm: str) -> BySeed:
     """Payload of all flows in packets that the network dropped, each time that one was dropped."""
-    return {seed: value / 1e6 for seed, value in _of_flows(frames, arm, "dropped_bytes").items()}
+    return _of_flows(frames, arm, pl.col("dropped_bytes") / 1e6)
 
 
 @measure("us")
 def handshake_mean(frames: Frames, arm: str) -> BySeed:
-    """Mean time from the start of a flow that answers a request until its connection is established."""
-    own = frames.answers.filter(pl.col("case") == arm)
-    mean = pl.col("handshake_ns").sum() / pl.col("handshakes").sum() / 1e3
-    return by_seed(own.group_by("seed").agg(mean.alias("value")))
+    """Mean time until a flow's connection is established, of flows that open one and lose no SYN."""
+    own, alone = frames.flows.filter(pl.col("case") == arm), pl.col("syn_retransmits") == 0
+    of_flows = own.filter(alone).group_by("seed").agg(
+        pl.col("handshake_ns").sum(), pl.col("handshake_ns").count().alias("handshakes")
+    )
+    parts = [of_flows.select("seed", pl.all().exclude("seed").cast(pl.Float64))]
+    if not frames.answers.is_empty():
+        sums = frames.answers.filter(pl.col("case") == arm)
+        parts.append(sums.select("seed", pl.col("handshake_ns", "handshakes").cast(pl.Float64)))
+    both = pl.concat(parts).group_by("seed").sum()
+    mean = pl.col("handshake_ns") / pl.col("handshakes") / 1e3
+    return by_seed(both.filter(pl.col("handshakes") > 0).select("seed", mean.alias("value")))
 
 
 @measure("ms")
@@ -140,19 +157,24 @@ measures("us", _episodes, {
 
 
 def _winner(frames: Frames, arm: str, value: pl.Expr) -> BySeed:
-    """Of the flows without a size, of which the one with the highest goodput is the first."""
+    """Of the flows without a size, of which the one with the highest goodput is the first.
+
+    `capacity` is the payload that the watched port with the longest queue could carry, Mbit/s.
+    """
     own = frames.long.filter(pl.col("case") == arm)
     if own.is_empty():
         raise NotEvaluable("every flow has a size")
-    own = own.sort("goodput_mbps", descending=True)
-    return by_seed(own.group_by("seed", maintain_order=True).agg(value.alias("value")))
+    ports = bottlenecks(frames).filter(pl.col("case") == arm)
+    capacity = payload_share(frames, arm) * pl.col("rate_bps") / 1e6
+    joined = own.sort("goodput_mbps", descending=True).join(ports.select("seed", capacity=capacity), on="seed")
+    return by_seed(joined.group_by("seed", maintain_order=True).agg(value.alias("value")))
 
 
 _LOST: Final = pl.col("dropped_bytes").cast(pl.Float64) / 1e6
 measures("", _winner, {
     "largest_share": (
-        pl.col("goodput_mbps").first() / pl.col("goodput_mbps").sum(),
-        "Of the goodput of all flows without a size, the share of the one that has most.",
+        pl.col("goodput_mbps").first() / pl.col("capacity").first(),
+        "Share of the payload that the busiest watched port could carry that one flow without a size gets: the largest.",
     ),
 })  # fmt: skip
 measures("MB", _winner, {

@@ -97,7 +97,7 @@ def measure_called(name: str) -> Measure | None:
 def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
     """A measure on a scheme, or without a scheme the mean over all schemes, for every seed. Raises `NotEvaluable`.
 
-    `ARM / TRAFFIC` is the scheme with the flows of one traffic only. A measure of several cases together may also be
+    `ARM / TRAFFIC` is the scheme with the flows of one traffic only, in all of its directions. A measure of several cases together may also be
     given what a sweep's cases begin with: `tcp · min-rto=10ms`.
     """
     found = measure_called(name)
@@ -137,9 +137,12 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
     case, _, traffic = arm.rpartition(TRAFFIC)
     if case not in frames.cases:
         raise UnknownScheme(f"no scheme is called {case or arm}")
-    own = pl.col("workload") == traffic
+    # A traffic with several directions has a name for each: `web/1-2`.
+    every = {str(name) for part in (frames.flows, frames.long, frames.answers) for name in part["workload"].unique()}
+    names = [name for name in every if name == traffic or name.startswith(f"{traffic}/")]
+    own = pl.any_horizontal(False, *(pl.col("workload") == name for name in names))  # noqa: FBT003 - for no name
     long, answers = (part.filter(own) for part in (frames.long, frames.answers))
-    if not (frames.flows["workload"] == traffic).any() and long.is_empty() and answers.is_empty():
+    if not names:
         raise NotEvaluable(f"no flow belongs to a traffic called {traffic}")
     # Of flows those of the case alone: the traffic's in all cases may be a copy of gigabytes.
     return replace(frames, flows=frames.of([case]).flows.filter(own), long=long, answers=answers), case

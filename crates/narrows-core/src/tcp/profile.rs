@@ -189,7 +189,7 @@ pub struct Profile {
     /// How senders answer to near-source switches that tell them of congestion; `None`: not at all.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
     pub near_source: Option<ReactionPoint>,
-    /// The rate limiters in a host's adapter, one for each flow, which answer to the same notifications; `None`: it has none.
+    /// The rate limiters in a host's adapter, one for each other host, which answer to the same notifications; `None`: it has none.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
     pub nic_limiter: Option<ReactionPoint>,
 }

@@ -82,8 +82,8 @@ pub struct Host {
     /// How senders respond to an adjacent switch that notifies them of congestion: `"off"`, `"standard"`, `"software"` or
     /// `{ custom = { … } }`; default: off.
     pub near_source: Option<Located<NearSource>>,
-    /// The same in the host's network adapter: a rate-limited queue for each flow, which delays all of its packets; `custom`
-    /// changes the values of `standard`; default: off.
+    /// The same in the host's network adapter: a rate-limited queue for all that goes to one other host; `custom` changes the
+    /// values of `standard`; default: off.
     pub nic_limiter: Option<Located<NearSource>>,
 }
 

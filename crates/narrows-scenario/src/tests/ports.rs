@@ -201,3 +201,22 @@ fn what_jitters_is_the_hosts_own_ports() {
     let said = delayed("jitter = \"1001ms\"").unwrap_err().render();
     assert!(said.contains("a stack delay") && said.contains("^^^"), "{said}");
 }
+
+#[test]
+fn adapters_of_a_network_have_one_limiter_and_begin_at_the_line_rate() {
+    let text = |host: &str, other: &str| {
+        format!(
+            "cc = \"cubic\"\n[topology.star]\nhosts = 3\nhost = {{ {host} }}\n[[traffic]]\nname = \"a\"\n\
+             long = {{ flows = 1 }}\nbetween = \"all\"\n[[traffic]]\nname = \"b\"\nlong = {{ flows = 1 }}\n\
+             between = \"all\"\n{other}\n[[arm]]\nname = \"A\"\n[run]\nend = \"1s\"\n"
+        )
+    };
+    assert_eq!(plans(&text("nic-limiter = \"standard\"", "")).len(), 1);
+    let refused = |host: &str, other: &str| expand(&text(host, other), &Overrides::default()).unwrap_err().render();
+    let differs = refused("nic-limiter = \"standard\"", "host = { nic-limiter = \"off\" }");
+    assert!(differs.contains("different values of nic-limiter") && differs.contains("topology's `host`"), "{differs}");
+    for recent in ["nic-limiter = \"software\"", "nic-limiter = { custom = { start = { recent = \"30us\" } } }"] {
+        let error = refused(recent, "");
+        assert!(error.contains("knows no recent rate") && error.contains("start = \"line-rate\""), "{error}");
+    }
+}

@@ -8,7 +8,7 @@ impl Simulation<'_> {
     #[inline(never)]
     pub(super) fn handle_special(&mut self, now: Time, host: u32, packet: Packet) -> bool {
         if let Some((feedback, seq)) = packet.as_notification() {
-            self.handle_notification(now, host, packet.connection, feedback, seq);
+            self.handle_notification(now, host, packet, (feedback, seq));
         } else if packet.is_datagram() {
             self.receive_datagram(now, packet);
         } else {

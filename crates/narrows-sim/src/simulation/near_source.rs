@@ -14,22 +14,28 @@ impl Simulation<'_> {
         }
     }
 
-    /// The host that sent a packet; `None` if its end of the connection is gone, or lives in another part.
+    /// The host that sent a packet; `None` if it belongs to another part, or nobody there would listen: its end of the
+    /// connection is gone. An adapter listens for its host; who opened a connection is known without an end.
     fn sender_of(&mut self, packet: Packet) -> Option<u32> {
         let side = Side::on(packet.destination(), packet.connection).other();
+        if side == Side::Opener && self.limiting.is_some() {
+            return Some(opener(packet.connection)).filter(|&host| self.owns(host));
+        }
         let slot = self.connections.slot(packet.connection, side)?;
         Some(self.connections.end(slot).place.host)
     }
 
     /// A notification has come to a host. One that is not to be believed changes nothing.
     #[inline(never)]
-    pub(super) fn handle_notification(&mut self, now: Time, host: u32, connection: u32, feedback: u8, seq: u32) {
-        let Some(slot) = self.connections.slot(connection, Side::on(host, connection)) else { return };
+    pub(super) fn handle_notification(&mut self, now: Time, host: u32, packet: Packet, (feedback, seq): (u8, u32)) {
+        let connection = packet.connection;
+        let slot = self.connections.slot(connection, Side::on(host, connection));
+        if let Some(traffic) = self.limiting {
+            return self.notify_nic(now, (host, packet.notified_peer()), slot, traffic, feedback);
+        }
+        let Some(slot) = slot else { return };
         let end = self.connections.end(slot);
         let stack = self.stacks.get(end.place.stack);
-        if stack.profile.nic_limiter.is_some() {
-            return self.notify_nic(now, slot, feedback);
-        }
         if end.endpoint.handle_notification(now, feedback, seq, stack).is_ok() {
             self.pump(now, slot);
         }

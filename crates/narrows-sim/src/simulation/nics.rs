@@ -4,29 +4,23 @@
 use super::*;
 
 impl Simulation<'_> {
-    /// Whether an end of this stack on `host` has a limiter towards `peer`.
-    pub(super) fn is_limited(&self, stack: u32, host: u32, peer: u32) -> bool {
-        self.stacks.get(stack).profile.nic_limiter.is_some() && self.nics.contains_key(&(host, peer))
-    }
-
-    /// A notification for an end whose host's adapter takes it.
-    pub(super) fn notify_nic(&mut self, now: Time, slot: u32, feedback: u8) {
-        let Place { host, peer, port, stack, .. } = self.connections.end(slot).place;
-        let key = (host, peer);
+    /// A notification for a host whose adapter takes it, about a packet to `peer`, which may have been its connection's last.
+    /// `traffic` is an entry that says so of adapters.
+    pub(super) fn notify_nic(&mut self, now: Time, key: (u32, u32), slot: Option<u32>, traffic: u32, feedback: u8) {
+        let (host, peer) = key;
         if !self.nics.contains_key(&key) {
             let pair = u64::from(host) << 32 | u64::from(peer);
             let stream = SmallStream::new(mix(self.random ^ mix(pair).rotate_left(17)));
             let entity = Entity::start(NICS | u64::from(host * MAX_HOSTS + peer), self.slots.take());
-            let stack = self.stacks.get(stack);
-            let config = stack.profile.nic_limiter.expect("the adapter takes notifications");
-            self.nics.insert(key, Nic::new(stream, config, stack, port, entity));
-            for end in self.connections.between(host, peer) {
-                end.place.is_limited = self.stacks.get(end.place.stack).profile.nic_limiter.is_some();
-            }
+            let stack = self.stacks.get(self.stacks.index(traffic, self.rates[host as usize]));
+            let nic = Nic::new(stream, stack, self.network.host_link(host), entity);
+            self.nics.insert(key, nic);
+            self.connections.between(host, peer).for_each(|end| end.place.is_limited = true);
         }
-        *self.nic_cuts.entry(slot).or_default() += 1;
-        let nic = self.nics.get_mut(&key).expect("it has one now");
-        nic.notify(now, feedback);
+        if let Some(slot) = slot {
+            *self.nic_cuts.entry(slot).or_default() += 1;
+        }
+        self.nics.get_mut(&key).expect("it has one now").notify(now, feedback);
         self.release_limited(now, key);
     }
 
@@ -45,7 +39,7 @@ impl Simulation<'_> {
                 transmit_rarely(now, slot, (endpoint, nic), port, stack, &mut self.network, packets)
             }
         };
-        nic.arm(&mut self.network);
+        nic.arm(now, &mut self.network);
         nic.take_dropped().into_iter().for_each(|packet| self.note_dropped(packet));
         all_sent
     }
@@ -74,7 +68,7 @@ impl Simulation<'_> {
                 senders.push(slot);
             }
         }
-        nic.arm(&mut self.network);
+        nic.arm(now, &mut self.network);
         nic.take_dropped().into_iter().for_each(|packet| self.note_dropped(packet));
         senders.into_iter().for_each(|slot| self.pump(now, slot));
     }
