@@ -24,28 +24,30 @@ def ran(case, end_ms):
     return labelled(pl.DataFrame([row]), case)
 
 
-def answers(case, timeouts, dropped, *handshakes_us):
+def answers(case, waited_ms, dropped, *handshakes_us):
     """Flows that answer requests, summed."""
     row = {
-        "source": "h1", "workload": "request", "flows": 2, "unfinished": 0, "timeouts": timeouts, "size_bytes": 1,
+        "source": "h1", "workload": "request/1", "flows": 2, "unfinished": 0, "timeouts": 3, "size_bytes": 1,
         "retransmitted_bytes": 0, "dropped_bytes": dropped, "handshake_ns": 1000 * sum(handshakes_us),
-        "handshakes": len(handshakes_us),
+        "handshakes": len(handshakes_us), "rto_wait_ns": waited_ms * MS,
     }  # fmt: skip
     return labelled(pl.DataFrame([row]), case)
 
 
 def long(*rows, case="a"):
     """Flows without a size, from (goodput in Mbit/s, dropped MB)."""
-    made = [
-        {"workload": "long", "goodput_mbps": float(rate), "dropped_bytes": int(lost * 1e6), "timeouts": 1}
-        for rate, lost in rows
-    ]
+    made = [{"workload": "long", "goodput_mbps": float(rate), "dropped_bytes": int(lost * 1e6)} for rate, lost in rows]
     return labelled(pl.DataFrame(made), case)
 
 
 def made(*cases, series=None):
-    """Each with a flow of 40 KB that lost 2 KB and had a timeout."""
-    return frames([flows((40_000, 1), case=case) for case in cases], [port(case) for case in cases], series)
+    """Each with flows of 40 KB that lost 2 KB: one waited 20 ms, 10 of them for its SYN, one opened in 110 us."""
+    opened = pl.DataFrame(
+        {"handshake_ns": [10_070_000, 110_000], "syn_retransmits": [1, 0], "rto_wait_ns": [20 * MS, 0]},
+        schema={"handshake_ns": pl.UInt64, "syn_retransmits": pl.UInt32, "rto_wait_ns": pl.UInt64},
+    )
+    rows = [flows((40_000, 1), (40_000, 1), case=case).hstack(opened) for case in cases]
+    return frames(rows, [port(case) for case in cases], series)
 
 
 def port(case, name="s", longest=150_000, p99=30_000):
@@ -64,12 +66,17 @@ def test_work_is_requests_in_the_mean_or_a_program_and_ratios_of_its_means_are_m
     assert ratio == pytest.approx((4 / 2 * 4 / 8) ** 0.5)
 
 
-def test_timeouts_losses_and_handshakes_are_of_answers_too():
-    runs = replace(made("a"), answers=answers("a", 3, 5_000_000, 70, 90), long=long((10, 1)))
-    assert value_by_seed(runs, "timeouts", ("a",)) == {1: 5.0}
-    assert value_by_seed(runs, "dropped", ("a",)) == {1: pytest.approx(6.002)}
+def test_waits_losses_and_handshakes_are_of_answers_too_and_handshakes_of_those_that_lost_no_syn():
+    runs = replace(made("a"), answers=answers("a", 5, 5_000_000, 70, 90))
+    assert value_by_seed(runs, "timeout_wait", ("a",)) == {1: pytest.approx(25.0)}
+    assert value_by_seed(runs, "dropped", ("a",)) == {1: pytest.approx(5.004)}
+    assert value_by_seed(runs, "handshake_mean", ("a",)) == {1: pytest.approx(90.0)}
+    assert value_by_seed(runs, "flow_count", ("a",)) == {1: 2.0}
+    # A traffic is named without its direction.
     assert value_by_seed(runs, "dropped", ("a / request",)) == {1: pytest.approx(5.0)}
-    assert value_by_seed(runs, "handshake_mean", ("a",)) == {1: pytest.approx(80.0)}
+    assert value_by_seed(runs, "handshake_mean", ("a / request",)) == {1: pytest.approx(80.0)}
+    with pytest.raises(NotEvaluable, match="no flow belongs to a traffic called req"):
+        value_by_seed(runs, "dropped", ("a / req",))
 
 
 def test_the_longest_queue_counts_framing_and_no_hosts():
@@ -112,7 +119,8 @@ def test_congestion_is_counted_by_port_and_episode_and_of_a_program_until_it_end
 
 def test_the_largest_flow_and_the_others():
     runs = replace(made("a"), long=long((100, 2), (300, 1), (200, 4)))
-    assert value_by_seed(runs, "largest_share", ("a",)) == {1: pytest.approx(0.5)}
+    # Of a line of 1 Gbit/s, less framing and headers.
+    assert value_by_seed(runs, "largest_share", ("a",)) == {1: pytest.approx(0.3 * 1538 / 1448)}
     assert value_by_seed(runs, "dropped_of_largest", ("a",)) == {1: pytest.approx(1.0)}
     assert value_by_seed(runs, "dropped_of_others", ("a",)) == {1: pytest.approx(6.0)}
     with pytest.raises(NotEvaluable):

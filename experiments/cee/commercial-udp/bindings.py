@@ -11,7 +11,9 @@ def bindings(reading: str) -> dict[str, Binding]:
     cases = (case("none", reading, tcp) for tcp in TCPS)
     return {
         "cee-016": Binding(
-            orders=tuple(f"dropped({each}) - dropped({each} / request) > dropped({each} / request)" for each in cases),
+            orders=tuple(
+                f"dropped({each} / inside) + dropped({each} / across) > dropped({each} / request)" for each in cases
+            ),
             scenarios=SCENARIOS,
         ),
     }

@@ -5,7 +5,7 @@ the queue is judged there, and the flows where packets count at the input.
 """
 
 from narrows.claims import Binding
-from narrows.figures.lossless import TCPS, case
+from narrows.figures.lossless import MANAGED, TCPS, case
 
 SCENARIOS = ("hotspot",)
 
@@ -23,13 +23,17 @@ def bindings(reading: str, *, shape: str = "") -> dict[str, Binding]:
     return {
         "cee-001": Binding(
             orders=tuple(
-                f"{measure('queue_near_pause', 'none', tcp, of_shape)}"
-                f" < {measure('queue_near_pause', 'none+pfc', tcp, of_shape)}"
+                f"{measure('queue_near_pause', each, tcp, of_shape)}"
+                f" < {measure('queue_near_pause', f'{each}+pfc', tcp, of_shape)}"
+                for each in MANAGED
                 for tcp in TCPS
             ),
             scenarios=SCENARIOS,
         ),
-        "cee-003": Binding(tuple(measure("largest_share", "qcn-66", tcp) for tcp in TCPS), scenarios=SCENARIOS),
+        "cee-003": Binding(
+            tuple(measure("largest_share", scheme, tcp) for scheme in ("qcn-66", "qcn-66+pfc") for tcp in TCPS),
+            scenarios=SCENARIOS,
+        ),
         "cee-004": Binding(
             orders=tuple(f"{dropped('others', tcp)} <= 0.05 * {dropped('largest', tcp)}" for tcp in TCPS),
             scenarios=SCENARIOS,

@@ -79,8 +79,10 @@ def dropped(frames: Frames, arm: str) -> BySeed:
 def handshake_mean(frames: Frames, arm: str) -> BySeed:
     """Mean time until a flow's connection is established, of flows that open one and lose no SYN."""
     own, alone = frames.flows.filter(pl.col("case") == arm), pl.col("syn_retransmits") == 0
-    of_flows = own.filter(alone).group_by("seed").agg(
-        pl.col("handshake_ns").sum(), pl.col("handshake_ns").count().alias("handshakes")
+    of_flows = (
+        own.filter(alone)
+        .group_by("seed")
+        .agg(pl.col("handshake_ns").sum(), pl.col("handshake_ns").count().alias("handshakes"))
     )
     parts = [of_flows.select("seed", pl.all().exclude("seed").cast(pl.Float64))]
     if not frames.answers.is_empty():
@@ -174,7 +176,7 @@ _LOST: Final = pl.col("dropped_bytes").cast(pl.Float64) / 1e6
 measures("", _winner, {
     "largest_share": (
         pl.col("goodput_mbps").first() / pl.col("capacity").first(),
-        "Share of the payload that the busiest watched port could carry that one flow without a size gets: the largest.",
+        "Of the payload that the busiest watched port could carry, the share of the largest flow without a size.",
     ),
 })  # fmt: skip
 measures("MB", _winner, {

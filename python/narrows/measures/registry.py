@@ -97,8 +97,8 @@ def measure_called(name: str) -> Measure | None:
 def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
     """A measure on a scheme, or without a scheme the mean over all schemes, for every seed. Raises `NotEvaluable`.
 
-    `ARM / TRAFFIC` is the scheme with the flows of one traffic only, in all of its directions. A measure of several cases together may also be
-    given what a sweep's cases begin with: `tcp · min-rto=10ms`.
+    `ARM / TRAFFIC` is the scheme with the flows of one traffic only, in all of its directions. A measure of several
+    cases together may also be given what a sweep's cases begin with: `tcp · min-rto=10ms`.
     """
     found = measure_called(name)
     if found is None:
@@ -140,7 +140,7 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
     # A traffic with several directions has a name for each: `web/1-2`.
     every = {str(name) for part in (frames.flows, frames.long, frames.answers) for name in part["workload"].unique()}
     names = [name for name in every if name == traffic or name.startswith(f"{traffic}/")]
-    own = pl.any_horizontal(False, *(pl.col("workload") == name for name in names))  # noqa: FBT003 - for no name
+    own = pl.col("workload").is_in(names)
     long, answers = (part.filter(own) for part in (frames.long, frames.answers))
     if not names:
         raise NotEvaluable(f"no flow belongs to a traffic called {traffic}")
