@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import polars as pl
 from polars import selectors
@@ -34,6 +34,29 @@ def ethernet(_case: str) -> int:
     return 1500
 
 
+class _WhenRead:
+    """A table that may be given as a function, which is called when the table is first read: it may be gigabytes."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._key = f"_{name}"
+
+    def __get__(self, instance: object, owner: type | None = None) -> pl.DataFrame:
+        if instance is None:
+            raise AttributeError(self._key)  # to a dataclass this says that there is no default
+        given = instance.__dict__[self._key]
+        if not isinstance(given, pl.DataFrame):
+            given = instance.__dict__[self._key] = given()
+        return cast("pl.DataFrame", given)
+
+    def __set__(self, instance: object, value: pl.DataFrame | Callable[[], pl.DataFrame]) -> None:
+        instance.__dict__[self._key] = value
+
+
+def when_read(make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    """What `Frames` takes in place of its flows, to make them when they are first read."""
+    return cast("pl.DataFrame", make)
+
+
 @dataclass(frozen=True)
 class Frames:
     """What measures read. `flows` and `requests` hold what started after the warm-up.
@@ -42,10 +65,14 @@ class Frames:
     of millions, so that only sums of them are here.
 
     `flows` is compact: it has the columns `COUNTED` only, and names as numbers (`Enum`, `Categorical`). They compare,
-    sort and print as text does, but polars joins them with text only after a cast; tables made of flows have text.
+    sort and print as text does, but polars joins them with text only after a cast; tables made of flows have text. It
+    is read when it is first asked for.
     """
 
-    flows: pl.DataFrame
+    if TYPE_CHECKING:
+        flows: pl.DataFrame
+    else:
+        flows: _WhenRead = _WhenRead()
     ports: pl.DataFrame
     series: pl.LazyFrame
     requests: pl.DataFrame
@@ -74,7 +101,7 @@ class Frames:
         parts: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
         own = pl.col("case").is_in(list(cases))
         filtered = {name: part.filter(own) for name, part in parts.items()}
-        return replace(self, flows=of_cases(self.flows, cases), **filtered)
+        return replace(self, flows=when_read(lambda: of_cases(self.flows, cases)), **filtered)
 
     @cached_property
     def backends(self) -> dict[str, str]:

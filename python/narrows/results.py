@@ -17,7 +17,7 @@ from narrows import native, wording
 from narrows.columns import tables
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import labelled
-from narrows.frames import COUNTED, Frames, collected, ethernet
+from narrows.frames import COUNTED, Frames, collected, ethernet, when_read
 from narrows.measures import longlived
 from narrows.measures.unfinished import late
 from narrows.runs import validity
@@ -248,7 +248,7 @@ class Results(Tabular):
     def frames(self) -> Frames:
         """All tables; the series stay lazy."""
         return Frames(
-            flows=self._compact_flows(),
+            flows=when_read(self._compact_flows),
             ports=collected(self._parts("ports")),
             series=self.scan("series"),
             requests=collected(self._counted("requests")),

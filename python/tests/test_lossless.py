@@ -7,6 +7,7 @@ import pytest
 from conftest import flows, frames, labelled, ports, samples
 
 from narrows.figures import lossless
+from narrows.frames import when_read
 from narrows.measures.named import NotEvaluable, value_by_seed
 
 MS = 1_000_000
@@ -64,6 +65,20 @@ def test_work_is_requests_in_the_mean_or_a_program_and_ratios_of_its_means_are_m
     assert value_by_seed(runs, "completion", ("a",)) == {1: pytest.approx(4.0)}  # √(2 · 8)
     ratio = value_by_seed(runs, "completion", ("b",))[1] / value_by_seed(runs, "completion", ("a",))[1]
     assert ratio == pytest.approx((4 / 2 * 4 / 8) ** 0.5)
+
+
+def test_flows_that_nothing_asks_for_are_not_read():
+    read = []
+
+    def table():
+        read.append(True)
+        return flows((10, 1))
+
+    runs = replace(made("a"), flows=when_read(table), ranks=ran("a", 8))
+    assert value_by_seed(runs.of(["a"]), "completion", ("a",)) == {1: pytest.approx(8.0)}
+    assert not read
+    assert len(runs.flows) == len(runs.flows) == 1
+    assert len(read) == 1
 
 
 def test_waits_losses_and_handshakes_are_of_answers_too_and_handshakes_of_those_that_lost_no_syn():
