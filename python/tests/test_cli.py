@@ -310,7 +310,7 @@ def test_reproduce_names_what_there_is(gemini, monkeypatch):
     assert (done.returncode, "gem-09" in done.stderr) == (2, True)
     assert narrows("reproduce", "nonsense").stderr == (
         "error: no paper, figure or claim is called 'nonsense'\n"
-        "  help: there are annulus, dcib, dctcp, gemini, beyond; `narrows reproduce` lists all\n"
+        "  help: there are annulus, cee, dcib, dctcp, gemini, beyond; `narrows reproduce` lists all\n"
     )
 
 
@@ -321,15 +321,15 @@ def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini
     assert figures["gemini/fig13"]["run"] == ["quick"]
     assert "gem-072" in figures["gemini/fig13"]["claims"]
     claims = [event for event in events if event["event"] == "claim"]
-    assert sum(not event["ours"] for event in claims) == 139 + 14 + 18
+    assert sum(not event["ours"] for event in claims) == 139 + 14 + 18 + 28
     assert {event["paper"] for event in claims if event["ours"]} == {"beyond"}
     assert "gemini/fig13" in narrows("reproduce").stdout
     assert "beyond  Beyond the papers: 18 statements of our own" in narrows("reproduce").stdout
     about = [event["claims"] for event in events if event["event"] == "figure"]
     counted = [name for claims in about for name in claims]
     several = sum(counted.count(name) > 1 for name in set(counted))
-    judged = [name for name in set(counted) if name.startswith(("gem-", "dct-", "dci-"))]
-    said = f"{several} claims about several figures counted with each; {139 + 18 - len(judged)} claims computed"
+    judged = [name for name in set(counted) if name.startswith(("gem-", "dct-", "dci-", "cee-"))]
+    said = f"{several} claims about several figures counted with each; {139 + 18 + 28 - len(judged)} claims computed"
     assert said in narrows("reproduce").stdout
     assert "not measured yet" not in narrows("reproduce").stdout
     assert "docs/reference/measures.md" in narrows("reproduce", "--all").stdout
