@@ -34,11 +34,10 @@ impl Simulation<'_> {
         }
     }
 
-    /// A sender has sent its last: what it sent is to arrive or to be dropped. Of a flow with a size that was known before.
-    pub(super) fn note_all_sent(&mut self, number: u32, sent: Bytes) {
-        let known = self.flows[number].size.unwrap_or(Bytes::ZERO);
-        let bytes = |bytes: Bytes| i64::try_from(bytes.get()).expect("sizes are far below 2⁶³");
-        self.unfinished += bytes(sent) - bytes(known);
+    /// A flow without a size has sent its last, though some of it may wait in its host's adapter still: all of it is to arrive or
+    /// to be dropped. Until then the sum lacks what is on its way, but no run is over before every such flow has stopped.
+    pub(super) fn note_last_sent(&mut self, sent: Bytes) {
+        self.unfinished += i64::try_from(sent.get()).expect("sizes are far below 2⁶³");
     }
 
     /// So many bytes have arrived or were dropped.

@@ -222,6 +222,9 @@ impl Simulation<'_> {
             // The connection may carry another flow by now.
             if end.sending.is_some_and(|current| current.flow == number) {
                 end.endpoint.stop();
+                if let Some(sent) = end.endpoint.datagram_bytes() {
+                    self.note_last_sent(sent);
+                }
                 self.pump(now, slot);
             }
         }
@@ -328,12 +331,9 @@ impl Simulation<'_> {
     pub(super) fn finish_sending(&mut self, now: Time, slot: u32) {
         self.note_sent(slot);
         let end = self.connections.end(slot);
-        let datagrams = end.endpoint.datagram_bytes();
-        match (end.sending.take(), datagrams) {
-            // Where they arrive nobody knows that the last was sent.
-            (Some(current), Some(sent)) => self.note_all_sent(current.flow, sent),
-            (Some(current), None) => self.flows[current.flow].stopped = true,
-            (None, _) => {}
+        let is_tcp = end.endpoint.tcp().is_some();
+        if let Some(current) = end.sending.take().filter(|_| is_tcp) {
+            self.flows[current.flow].stopped = true;
         }
         let end = self.connections.end(slot);
         if end.side() == Side::Opener {
