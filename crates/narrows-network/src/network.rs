@@ -385,7 +385,7 @@ impl<P: Payload> Network<P> {
     fn send_frame(&mut self, now: Time, link: u32) {
         self.packet_hops += u64::from(self.ports.request_frame(now, self.reverses[link as usize], link));
         if self.ports.asking(link) != 0 {
-            self.agenda.arm(Entity::refresh(link), now + self.ports.refresh_time(link));
+            self.agenda.arm(Entity::refresh(link), now + self.ports.refresh_time(now, link));
         }
     }
 

@@ -185,11 +185,34 @@ fn most_random_switches_that_may_pause_do() {
     assert!(pausing > 60 && resumed > 40, "{pausing}, {resumed}");
 }
 
+/// In many random cases the line of a served port changes while packets leave it, with several queues and with pauses.
+#[test]
+fn the_lines_of_many_random_served_ports_change() {
+    let mut runner = TestRunner::deterministic();
+    for (ports, pauses) in [(Ports::Queues, false), (Ports::Pausable, true)] {
+        let cases = (0..200).map(|_| case(ports).new_tree(&mut runner).unwrap().current());
+        let changed = cases.filter(|case| {
+            let served = case.graph.served();
+            computed(case).iter().any(|seen| match seen {
+                Seen::Counters(link, sent, .., [_, paused, ..]) => {
+                    let (link, is_served) = (&case.graph.links[*link as usize], served[*link as usize]);
+                    let changes =
+                        link.events.iter().any(|event| event.at.as_ps() > case.reset && event.at.as_ps() < case.end);
+                    is_served && changes && *sent > 3 && (!pauses || *paused > 0)
+                }
+                _ => false,
+            })
+        });
+        let changed = changed.count();
+        assert!(changed > 20, "{ports:?}: {changed}");
+    }
+}
+
 /// Packets are dropped and marked when they leave, with every discipline, and flow queues lose packets to their limit.
 #[test]
 fn many_random_ports_drop_and_mark_what_leaves() {
     let mut runner = TestRunner::deterministic();
-    let cases = (0..600).map(|_| case(Ports::Queues).new_tree(&mut runner).unwrap().current());
+    let cases = (0..1_200).map(|_| case(Ports::Queues).new_tree(&mut runner).unwrap().current());
     let mut found = [0; 4];
     for case in cases {
         let case = Case { reset: 0, ..case };

@@ -159,25 +159,32 @@ impl Graph {
         self.links.iter().map(back).collect()
     }
 
-    /// The one rule of what cannot be combined at a link: events and reordering need a port that is a plain FIFO, and the wire
-    /// to themselves. The first link that breaks it, and what stands in the way.
+    /// The one rule of what cannot be combined at a link. What changes needs the wire to itself; where pause frames go, which
+    /// know one delay, rate and loss alone may change; and outages need a port that is a plain FIFO. The first link that breaks it,
+    /// and what stands in the way.
     pub fn excluded(&self) -> Option<(usize, &'static str)> {
         if !self.links.iter().any(Link::varies) {
             return None;
         }
         let has_points = self.links.iter().any(|link| link.congestion_point.is_some());
-        (self.links.iter().zip(self.served()).enumerate()).filter(|(_, (link, _))| link.varies()).find_map(
-            |(index, (link, is_served))| {
-                let notifies = has_points && link.role != Role::Wan && !self.crosses(link.from, link.to);
-                let obstacle = match (is_served, link.bridge.is_some(), notifies) {
-                    (true, ..) => "its port has several queues, flow control, or an AQM that judges packets that leave",
-                    (_, true, _) => "an edge pair (`bridge`) joins its ends",
-                    (.., true) => "notifications of congestion points go ahead of other packets on it",
-                    _ => return None,
-                };
-                Some((index, obstacle))
-            },
-        )
+        let (served, can_be_paused, reverses) = (self.served(), self.can_be_paused(), self.reverses());
+        (self.links.iter().enumerate()).filter(|(_, link)| link.varies()).find_map(|(index, link)| {
+            let notifies = has_points && link.role != Role::Wan && !self.crosses(link.from, link.to);
+            let pauses = can_be_paused[index] || reverses[index].is_some_and(|back| can_be_paused[back as usize]);
+            let goes_down = link.events.iter().any(|event| event.change == Change::Down);
+            let obstacle = if link.bridge.is_some() {
+                "it changes or reorders packets, and an edge pair (`bridge`) joins its ends"
+            } else if notifies {
+                "it changes or reorders packets, and notifications of congestion points go ahead of others on it"
+            } else if goes_down && served[index] {
+                "it goes down, and its port has several queues, flow control, or an AQM that judges packets that leave"
+            } else if pauses && link.takes_other_times() {
+                "its delay changes or it reorders packets, and it has flow control"
+            } else {
+                return None;
+            };
+            Some((index, obstacle))
+        })
     }
 
     /// Whether the congestion point at the port `link` tells a host, whose own link is `own`.
@@ -340,7 +347,13 @@ impl Link {
 
     /// Whether packets may take longer than [`least_delay`](Self::least_delay) on the wire, or the port changes.
     fn varies(&self) -> bool {
-        !self.events.is_empty() || self.functions.iter().any(|function| function.key() == Key::Reorder)
+        !self.events.is_empty() || self.takes_other_times()
+    }
+
+    /// Whether packets may take longer than [`least_delay`](Self::least_delay) on the wire.
+    fn takes_other_times(&self) -> bool {
+        self.events.iter().any(|event| matches!(event.change, Change::Delay(_)))
+            || self.functions.iter().any(|function| function.key() == Key::Reorder)
     }
 }
 

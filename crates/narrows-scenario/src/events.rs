@@ -9,7 +9,7 @@ use crate::error::{Judged, Problem};
 use crate::experiment::event::Event as Written;
 use crate::experiment::located::Located;
 use crate::select;
-use crate::topology::{MAX_DELAY, MAX_RATE, Named, bounded, excluded, probability};
+use crate::topology::{MAX_DELAY, MAX_RATE, Named, bounded, excluded, flow_control, probability};
 use narrows_plan::{Change, Event, FunctionConfig, Graph, Link};
 
 /// Longest outage of a stated length.
@@ -55,7 +55,11 @@ pub(crate) fn place(written: &[Located<Written>], network: &mut Graph, named: &N
     {
         return Err(excluded(network, link, obstacle).at(span));
     }
-    Ok(())
+    // The headroom must be enough at every rate that a link has.
+    match firsts.into_values().min_by_key(|span| span.start) {
+        Some(first) => flow_control::check(network).map_err(|problem| problem.at(&first)),
+        None => Ok(()),
+    }
 }
 
 /// What one event changes, and when.

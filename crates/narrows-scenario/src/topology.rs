@@ -326,13 +326,12 @@ fn check_functions(graph: &Graph) -> Result<(), Problem> {
     graph.excluded().map_or(Ok(()), |(link, obstacle)| Err(excluded(graph, link, obstacle)))
 }
 
-/// That a link has what goes with nothing else.
+/// That a link has what does not go together.
 pub(crate) fn excluded(graph: &Graph, link: usize, obstacle: &str) -> Problem {
-    let sentence = format!("`{}` changes or reorders packets, and {obstacle}", graph.links[link].name);
-    Problem::new(
-        sentence,
-        "events and `reorder` need a port with one queue, no flow control, no `bridge` and no notifications: take one away",
-    )
+    let sentence = format!("`{}`: {obstacle}", graph.links[link].name);
+    let help = "outages need a port with one queue that judges arrivals, changes of the delay and `reorder` a link without flow \
+                control, and no event goes with a `bridge` or notifications: take one away";
+    Problem::new(sentence, help)
 }
 
 /// Refuses a pool where ports share none of their own.

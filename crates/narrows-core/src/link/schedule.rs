@@ -116,6 +116,17 @@ impl Schedule {
         u64::try_from(work / BIT).unwrap_or(u64::MAX)
     }
 
+    /// The line's rate at `at`.
+    pub fn rate(&self, at: Time) -> Rate {
+        in_force(&self.rates, at)
+    }
+
+    /// The least and the greatest rate that it ever has.
+    pub fn extreme_rates(&self) -> [Rate; 2] {
+        let rates = || self.rates.iter().map(|(_, rate)| *rate);
+        [rates().min(), rates().max()].map(|rate| rate.expect("it begins with one"))
+    }
+
     /// The delay of a packet whose last bit leaves at `at`.
     pub fn delay(&self, at: Time) -> Span {
         in_force(&self.delays, at)

@@ -87,13 +87,14 @@ impl<P: Payload> Ports<P> {
     ) {
         let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
-        let wire = Wire::new(link, small);
+        let is_served = served.is_some();
+        let stack = if is_served && of_host { link.stack } else { Span::ZERO };
+        let wire = Wire::new(link, stack, small);
         let (changes, goes_down) = wire.as_ref().map_or((false, false), |wire| (wire.changes(), wire.goes_down()));
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };
         let ps_per_byte = u32::try_from(line.ps_per_byte).ok().filter(|_| line.rest() == 0 && !changes);
         // While it may be down it is to be asked of each packet.
         let calm = if goes_down { Backlog::EMPTY } else { calm(link.limit, aqm.as_ref()) };
-        let is_served = served.is_some();
         let is_computed = served.as_ref().is_some_and(|served| served.can_be_computed);
         let served = served.map_or(NONE, |served| {
             self.served.push(served);
@@ -101,7 +102,7 @@ impl<P: Payload> Ports<P> {
                 origins: VecDeque::new(),
                 by_origin: self.ingress.is_some() && !of_host,
                 pauses: link.pauses.is_some(),
-                stack: if of_host { link.stack } else { Span::ZERO },
+                stack,
             });
             index(self.served.len() - 1)
         });
@@ -112,7 +113,7 @@ impl<P: Payload> Ports<P> {
             held_packets: 0,
             ps_per_byte: ps_per_byte.unwrap_or(0),
             free_at: Time::ZERO,
-            delay: if is_served && of_host { link.delay.saturating_sub(link.stack) } else { link.least_delay() },
+            delay: link.least_delay().saturating_sub(stack),
             calm_bytes: u32::try_from(calm.bytes.get()).unwrap_or(u32::MAX),
             calm_packets: u32::try_from(calm.packets.get()).unwrap_or(u32::MAX),
             far_end: match far_end {

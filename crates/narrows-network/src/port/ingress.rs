@@ -201,13 +201,13 @@ impl<P: Payload> Ports<P> {
         memory.map_or(0, Ingress::paused)
     }
 
-    fn pause_time(&self, link: u32) -> Span {
-        pfc::pause_time(self.rules[link as usize].line.as_rate())
+    fn pause_time(&self, now: Time, link: u32) -> Span {
+        pfc::pause_time(self.rate(now, link))
     }
 
     /// After how long a pause of `link` is asked for again.
-    pub(crate) fn refresh_time(&self, link: u32) -> Span {
-        Span::from_ps(self.pause_time(link).as_ps() / pfc::REFRESH)
+    pub(crate) fn refresh_time(&self, now: Time, link: u32) -> Span {
+        Span::from_ps(self.pause_time(now, link).as_ps() / pfc::REFRESH)
     }
 
     /// A link whose other end is to be told of a change. The oldest first.
@@ -231,8 +231,8 @@ impl<P: Payload> Ports<P> {
     }
 
     /// The frame about `link`, as of now.
-    pub(super) fn frame(&self, link: u32) -> P {
-        let frame = P::pause(self.asking(link), self.pause_time(link));
+    pub(super) fn frame(&self, now: Time, link: u32) -> P {
+        let frame = P::pause(self.asking(link), self.pause_time(now, link));
         frame.expect("the payload of a network that pauses has such frames")
     }
 

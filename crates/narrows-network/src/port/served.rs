@@ -54,7 +54,7 @@ pub(super) struct Served {
     pub(super) flow_queue: Option<Box<(Queue, Limit)>>,
     /// Whether AQMs judge packets that leave.
     pub(super) judges_departures: bool,
-    /// Whether it is computed while nobody is paused: one queue, and no pool.
+    /// Whether it is computed while nobody is paused: one queue, no pool, and a line that does not change.
     pub(super) can_be_computed: bool,
     /// What goes before all of them; and how much of it is on the port's own wire.
     pub(super) urgent: Ring,
@@ -161,7 +161,10 @@ impl Served {
         let count = discipline.queues();
         let judges_departures = aqm.is_some_and(|aqm| aqm.judges_departures());
         // Then the law is the port's, which lends it to the queue.
-        let can_be_computed = matches!(discipline, Discipline::Fifo(_)) && !link.pooled && !judges_departures;
+        // A recall must know when a packet began to leave: from its departure, at a line of one rate.
+        let keeps_rate = link.events.is_empty();
+        let can_be_computed =
+            matches!(discipline, Discipline::Fifo(_)) && !link.pooled && !judges_departures && keeps_rate;
         let queue = |queue: usize, limit: Limit| Queue {
             ring: Ring::EMPTY,
             origins: VecDeque::new(),
@@ -465,7 +468,7 @@ impl<P: Payload> Ports<P> {
             return;
         }
         let chosen = if is_urgent { Some((URGENT, false)) } else { self.choose(at, link) };
-        let frame = frame_about.map(|about| self.frame(about));
+        let frame = frame_about.map(|about| self.frame(at, about));
         let served = &mut self.served[index];
         let Some((queue, marks)) = chosen else {
             if served.pauses.mask != 0 && served.queues.iter().any(|queue| queue.ring.len() > 0) {
@@ -504,7 +507,8 @@ impl<P: Payload> Ports<P> {
         let is_last = ring.len() == 0;
         *serving = queue;
         let size = packet.ip_bytes();
-        let departure = at + Span::from_ps(rules.line.time_for(wire_bytes(size)));
+        let changing = self.wires.get(rules.wire as usize).and_then(|wire| wire.finish(at, wire_bytes(size)));
+        let departure = changing.unwrap_or_else(|| at + Span::from_ps(rules.line.time_for(wire_bytes(size))));
         port.free_at = departure;
         if queue == URGENT && *lane != NONE {
             *sends_beside = true;

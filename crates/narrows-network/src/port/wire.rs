@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use narrows_core::link::{Context, Fate, Function, Schedule};
 use narrows_core::queue::{Backlog, DropReason};
 use narrows_core::rng::SmallStream;
-use narrows_core::units::{Bytes, Packets, Span, Time};
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::{Link, LossOf};
 
 use super::{NONE, Ports, index};
@@ -23,6 +23,8 @@ use crate::network::Payload;
 #[derive(Clone, Debug)]
 pub(super) struct Wire<P> {
     schedule: Option<Schedule>,
+    /// What of the schedule's delays lies before the port: a host's stack, where the port is served.
+    stack: Span,
     functions: Vec<Function>,
     loss_of: LossOf,
     /// What each outage has taken out of the port, whenever it begins.
@@ -46,14 +48,15 @@ pub(crate) enum Crossed {
 }
 
 impl<P> Wire<P> {
-    /// `None` where nothing happens but a delay. `small` makes the stream of a purpose.
-    pub(super) fn new(link: &Link, small: impl Fn(&str) -> SmallStream) -> Option<Wire<P>> {
+    /// `None` where nothing happens but a delay, of which `stack` lies before the port. `small` makes the stream of a purpose.
+    pub(super) fn new(link: &Link, stack: Span, small: impl Fn(&str) -> SmallStream) -> Option<Wire<P>> {
         let functions = link.all_functions();
         let function = |config| Function::new(config, Context { stream: small(config.key().name()) });
         let schedule = (!link.events.is_empty()).then(|| link.schedule());
         (schedule.is_some() || !functions.is_empty()).then(|| Wire {
             flushed: vec![Backlog::EMPTY; schedule.as_ref().map_or(0, |schedule| schedule.outages().len())],
             schedule,
+            stack,
             functions: functions.iter().map(function).collect(),
             loss_of: link.loss_of,
             flushed_before: Backlog::EMPTY,
@@ -71,6 +74,11 @@ impl<P> Wire<P> {
     /// Whether its departures cannot be computed from one rate.
     pub(super) fn changes(&self) -> bool {
         self.schedule.is_some()
+    }
+
+    /// At a line that changes, when the last bit of so many bytes has left that begin to leave at `start`, were there no outage.
+    pub(super) fn finish(&self, start: Time, wire_bytes: u64) -> Option<Time> {
+        self.schedule.as_ref().map(|schedule| schedule.finish(start, wire_bytes))
     }
 
     /// What outages have taken out of the port by `now`.
@@ -111,6 +119,13 @@ impl<P: Payload> Ports<P> {
         down
     }
 
+    /// The line's rate at `now`.
+    pub(super) fn rate(&self, now: Time, link: u32) -> Rate {
+        let rules = &self.rules[link as usize];
+        let schedule = self.wires.get(rules.wire as usize).and_then(|wire| wire.schedule.as_ref());
+        schedule.map_or(rules.line.as_rate(), |schedule| schedule.rate(now))
+    }
+
     /// At a line that changes, the bits that it sends from `now` up to a departure; all, where that is the link's going down.
     pub(super) fn bits_left(&self, now: Time, link: u32, departure: Time) -> Option<u64> {
         let wire = self.wires.get(self.rules[link as usize].wire as usize)?;
@@ -128,7 +143,8 @@ impl<P: Payload> Ports<P> {
             if schedule.is_flushed(departure) {
                 return Crossed::Lost;
             }
-            arrival = (departure + schedule.delay(departure)).max(wire.in_order);
+            let delay = schedule.delay(departure).saturating_sub(wire.stack);
+            arrival = (departure + delay).max(wire.in_order);
             wire.in_order = arrival;
             if schedule.is_cut(departure, arrival) {
                 self.rules[link as usize].dropped[DropReason::Cut as usize] += Packets::new(1);

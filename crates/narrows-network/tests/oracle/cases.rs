@@ -35,6 +35,8 @@ struct Wire {
     pauses: Option<Thresholds>,
     functions: Vec<FunctionConfig>,
     events: Vec<LinkEvent>,
+    /// Whether they count where ports are served.
+    varies: bool,
 }
 
 /// Packets are of the classes below this.
@@ -82,8 +84,9 @@ fn wire() -> impl Strategy<Value = Wire> {
     let pauses = prop::option::weighted(0.3, thresholds());
     let stack = prop_oneof![Just(0u64), (0u64..20).prop_map(|ticks| ticks * TICK), 0u64..20 * TICK];
     let switching = (scheduler, prop::option::weighted(0.9, ingress), pauses);
-    ((rate, delay, stack), limit, any::<bool>(), aqm, switching, (functions(), events())).prop_map(
-        |((rate, delay, stack), limit, pooled, aqm, (scheduler, ingress, pauses), (functions, events))| Wire {
+    let varying = (functions(), events(), prop::bool::weighted(0.3));
+    ((rate, delay, stack), limit, any::<bool>(), aqm, switching, varying).prop_map(
+        |((rate, delay, stack), limit, pooled, aqm, (scheduler, ingress, pauses), (functions, events, varies))| Wire {
             rate,
             delay,
             stack,
@@ -95,6 +98,7 @@ fn wire() -> impl Strategy<Value = Wire> {
             pauses,
             functions,
             events,
+            varies,
         },
     )
 }
@@ -181,6 +185,15 @@ pub(super) fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 link.scheduler = wire.scheduler.clone().filter(|_| !is_plain);
                 if ports == Ports::Changing {
                     (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
+                }
+                let is_served = link.scheduler.is_some() || link.aqm.is_some_and(|aqm| aqm.judges_departures());
+                if ports == Ports::Queues && wire.varies {
+                    (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
+                    link.events.retain(|event| !is_served || !matches!(event.change, Change::Down | Change::Up));
+                }
+                if ports == Ports::Pausable && wire.varies {
+                    link.events = wire.events.clone();
+                    link.events.retain(|event| matches!(event.change, Change::Rate(_)));
                 }
                 if let Some(Scheduler::FqCodel { .. }) = link.scheduler {
                     link.aqm = None;

@@ -7,7 +7,7 @@ use narrows_core::link::{Change, Event as LinkEvent, Fate};
 use narrows_core::queue::aqm::{Departure, Size, Verdict};
 use narrows_core::queue::pfc::pause_time;
 use narrows_core::queue::{AqmConfig, Backlog, DropReason, Limit};
-use narrows_core::units::{Bytes, Packets, Span, Time};
+use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::Payload;
 use narrows_plan::{Graph, NodeKind};
 use std::cmp::Reverse;
@@ -263,7 +263,7 @@ impl Explicit<'_> {
         let paused = Self::back(over);
         let is_paused = |priority: &u8| self.claims.get(&(paused, *priority)).is_some_and(|claims| *claims > 0);
         let priorities = (0..8).filter(is_paused).fold(0, |priorities, priority| priorities | 1 << priority);
-        Packet::pause(priorities, pause_time(self.case.graph.links[paused].rate)).unwrap()
+        Packet::pause(priorities, pause_time(Rate::from_bps(self.ports[paused].rate))).unwrap()
     }
 
     /// Frames that have come to be due: each goes out when what is in service has left, and says what holds then.
@@ -322,14 +322,18 @@ impl Explicit<'_> {
             Change::Delay(delay) if event.at.as_ps() <= left => Some(delay),
             _ => None,
         });
-        let port = &mut self.ports[link as usize];
         let went_down = |from: u64, until: u64| {
             events.iter().any(|event| event.change == Change::Down && (from..until).contains(&event.at.as_ps()))
         };
         if went_down(left, left + 1) {
             return None;
         }
-        let arrival = port.in_order.max(left + delay.unwrap_or(self.case.graph.links[link as usize].delay).as_ps());
+        let description = &self.case.graph.links[link as usize];
+        // A host's stack is before its port where that is served.
+        let is_before = self.served[link as usize] && self.is_host(description.from);
+        let stack = if is_before { description.stack.as_ps() } else { 0 };
+        let port = &mut self.ports[link as usize];
+        let arrival = port.in_order.max(left + delay.unwrap_or(description.delay).as_ps() - stack);
         port.in_order = arrival;
         if went_down(left, arrival) {
             port.dropped[DropReason::Cut as usize] += 1;
@@ -399,7 +403,7 @@ impl Explicit<'_> {
             }
             return;
         }
-        if beside || self.served[link as usize] {
+        if beside {
             return self.reaches(now, link, packet);
         }
         let Some((at, _)) = self.crosses(link, left, &packet) else {

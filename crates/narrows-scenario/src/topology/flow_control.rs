@@ -38,7 +38,7 @@ pub(super) fn place(link: &mut Link, counts_by_input: bool, thresholds: Option<T
 
 /// Refuses memory that does not hold what may come after a pause, unless packets may be lost; and cycles of links that may
 /// all wait for each other.
-pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
+pub(crate) fn check(graph: &Graph) -> Result<(), Problem> {
     let can_be_paused = graph.can_be_paused();
     if !graph.links.iter().any(|link| link.ingress.is_some() || link.pauses.is_some()) {
         return Ok(());
@@ -82,12 +82,15 @@ pub(super) fn check(graph: &Graph) -> Result<(), Problem> {
     }
 }
 
-/// By link, what may still come over it when its far end pauses it. A host's stack lies before its port. Without a way back
-/// nobody can be paused.
+/// By link, what may still come over it when its far end pauses it, at its highest rate while the way back is at its lowest. A
+/// host's stack lies before its port. Without a way back nobody can be paused.
 fn after_pause(graph: &Graph) -> Vec<Bytes> {
-    let line = |link: &Link| (link.rate, link.delay.saturating_sub(link.stack));
+    let line = |link: &Link, is_back: bool| {
+        let [least, greatest] = link.schedule().extreme_rates();
+        (if is_back { least } else { greatest }, link.delay.saturating_sub(link.stack))
+    };
     let after = |(link, back): (&Link, Option<u32>)| match back {
-        Some(back) => headroom(line(link), line(&graph.links[back as usize]), graph.mtu.packet()),
+        Some(back) => headroom(line(link, false), line(&graph.links[back as usize], true), graph.mtu.packet()),
         None => Bytes::ZERO,
     };
     graph.links.iter().zip(graph.reverses()).map(after).collect()
