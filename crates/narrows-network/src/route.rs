@@ -31,7 +31,7 @@ pub enum GraphError {
     HostBridges(u32),
     #[error("link {0} is an edge pair's, whose port is a plain FIFO, and is served packet by packet")]
     ServedBridge(u32),
-    #[error("`{link}` changes or reorders packets, and {obstacle}")]
+    #[error("`{link}`: {obstacle}")]
     Excluded { link: String, obstacle: &'static str },
     #[error("link {0} has no link back that could carry pause frames")]
     NoWayBack(u32),

@@ -159,15 +159,14 @@ impl Graph {
         self.links.iter().map(back).collect()
     }
 
-    /// The one rule of what cannot be combined at a link. What changes needs the wire to itself; where pause frames go, which
-    /// know one delay, rate and loss alone may change; and outages need a port that is a plain FIFO. The first link that breaks it,
-    /// and what stands in the way.
+    /// The one rule of what cannot be combined at a link. What changes needs the wire to itself; where pause frames go, rate and
+    /// loss alone may change. The first link that breaks it, and what stands in the way.
     pub fn excluded(&self) -> Option<(usize, &'static str)> {
         if !self.links.iter().any(Link::varies) {
             return None;
         }
         let has_points = self.links.iter().any(|link| link.congestion_point.is_some());
-        let (served, can_be_paused, reverses) = (self.served(), self.can_be_paused(), self.reverses());
+        let (can_be_paused, reverses) = (self.can_be_paused(), self.reverses());
         (self.links.iter().enumerate()).filter(|(_, link)| link.varies()).find_map(|(index, link)| {
             let notifies = has_points && link.role != Role::Wan && !self.crosses(link.from, link.to);
             let pauses = can_be_paused[index] || reverses[index].is_some_and(|back| can_be_paused[back as usize]);
@@ -176,10 +175,8 @@ impl Graph {
                 "it changes or reorders packets, and an edge pair (`bridge`) joins its ends"
             } else if notifies {
                 "it changes or reorders packets, and notifications of congestion points go ahead of others on it"
-            } else if goes_down && served[index] {
-                "it goes down, and its port has several queues, flow control, or an AQM that judges packets that leave"
-            } else if pauses && link.takes_other_times() {
-                "its delay changes or it reorders packets, and it has flow control"
+            } else if pauses && (goes_down || link.takes_other_times()) {
+                "it goes down, changes its delay or reorders packets, and it has flow control"
             } else {
                 return None;
             };

@@ -74,8 +74,9 @@ pub(crate) fn links(graph: &Graph, named: &Named, pattern: &Located<String>) -> 
         }
     };
     if found.is_empty() {
-        let names = ["wan", "fabric", "edge", "host"].map(str::to_owned).into_iter();
-        let known = names.chain(named.keys().cloned());
+        let has = |role: &Role| graph.links.iter().any(|link| link.role == *role);
+        let roles = Role::ALL.into_iter().filter(has).map(|role| role.name().to_owned());
+        let known = roles.chain(named.keys().cloned());
         let known = known.chain(graph.links.iter().map(|link| link.name.clone())).collect();
         return Err(Problem::no_such("link", pattern, known).at(&pattern.span));
     }

@@ -329,8 +329,8 @@ fn check_functions(graph: &Graph) -> Result<(), Problem> {
 /// That a link has what does not go together.
 pub(crate) fn excluded(graph: &Graph, link: usize, obstacle: &str) -> Problem {
     let sentence = format!("`{}`: {obstacle}", graph.links[link].name);
-    let help = "outages need a port with one queue that judges arrivals, changes of the delay and `reorder` a link without flow \
-                control, and no event goes with a `bridge` or notifications: take one away";
+    let help = "at a link with flow control `rate` and `loss` alone may change, and nothing where there is a `bridge` or \
+                notifications: take one away";
     Problem::new(sentence, help)
 }
 

@@ -305,9 +305,12 @@ impl<P: Payload> Ports<P> {
         let size = Bytes::new(u64::from(packet.ip_bytes()));
         let queue = self.served(link).queue_of(&packet);
         let origin = self.origin(from, packet.service_class());
-        let verdict = match self.ingress_admits(now, origin, size) {
-            true => self.judge_queue(now, link, queue, size, packet.ecn_capable()),
-            false => Err(DropReason::Limit),
+        let verdict = if !self.ingress_admits(now, origin, size) {
+            Err(DropReason::Limit)
+        } else if self.is_down(now, link) {
+            Err(DropReason::Outage)
+        } else {
+            self.judge_queue(now, link, queue, size, packet.ecn_capable())
         };
         self.note(link, size, verdict);
         let marked = match verdict {
@@ -448,6 +451,9 @@ impl<P: Payload> Ports<P> {
                 served.in_service = Bytes::ZERO;
                 self.ingress_gives_back(at, link, origin, left);
             }
+            if self.goes_down_at(at, link) {
+                self.drop_all(at, link, DropReason::Outage);
+            }
             self.begin(at, link);
         }
     }
@@ -507,7 +513,8 @@ impl<P: Payload> Ports<P> {
         let is_last = ring.len() == 0;
         *serving = queue;
         let size = packet.ip_bytes();
-        let changing = self.wires.get(rules.wire as usize).and_then(|wire| wire.finish(at, wire_bytes(size)));
+        let wire = self.wires.get_mut(rules.wire as usize);
+        let changing = wire.and_then(|wire| wire.finish(at, at, wire_bytes(size), Bytes::new(size.into())));
         let departure = changing.unwrap_or_else(|| at + Span::from_ps(rules.line.time_for(wire_bytes(size))));
         port.free_at = departure;
         if queue == URGENT && *lane != NONE {

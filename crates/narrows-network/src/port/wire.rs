@@ -76,9 +76,15 @@ impl<P> Wire<P> {
         self.schedule.is_some()
     }
 
-    /// At a line that changes, when the last bit of so many bytes has left that begin to leave at `start`, were there no outage.
-    pub(super) fn finish(&self, start: Time, wire_bytes: u64) -> Option<Time> {
-        self.schedule.as_ref().map(|schedule| schedule.finish(start, wire_bytes))
+    /// At a line that changes, when a packet leaves that came at `now` and begins to leave at `start`: its last bit, or with
+    /// the link's going down.
+    pub(super) fn finish(&mut self, now: Time, start: Time, wire_bytes: u64, size: Bytes) -> Option<Time> {
+        let schedule = self.schedule.as_ref()?;
+        let departure = schedule.finish(start, wire_bytes);
+        let Some((outage, down)) = schedule.flushed(now, departure) else { return Some(departure) };
+        self.flushed[outage].bytes += size;
+        self.flushed[outage].packets += Packets::new(1);
+        Some(down)
     }
 
     /// What outages have taken out of the port by `now`.
@@ -109,14 +115,14 @@ impl<P: Payload> Ports<P> {
     #[inline(never)]
     pub(super) fn finish(&mut self, now: Time, link: u32, start: Time, wire_bytes: u64, size: Bytes) -> Time {
         let line = self.rules[link as usize].line;
-        let Some(Wire { schedule: Some(schedule), flushed, .. }) = self.wire(link) else {
-            return start + Span::from_ps(line.time_for(wire_bytes));
-        };
-        let departure = schedule.finish(start, wire_bytes);
-        let Some((outage, down)) = schedule.flushed(now, departure) else { return departure };
-        flushed[outage].bytes += size;
-        flushed[outage].packets += Packets::new(1);
-        down
+        let changing = self.wire(link).and_then(|wire| wire.finish(now, start, wire_bytes, size));
+        changing.unwrap_or_else(|| start + Span::from_ps(line.time_for(wire_bytes)))
+    }
+
+    /// Whether the link has gone down at `at`.
+    pub(super) fn goes_down_at(&self, at: Time, link: u32) -> bool {
+        let wire = self.wires.get(self.rules[link as usize].wire as usize);
+        wire.and_then(|wire| wire.schedule.as_ref()).is_some_and(|schedule| schedule.is_flushed(at))
     }
 
     /// The line's rate at `now`.

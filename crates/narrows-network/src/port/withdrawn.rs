@@ -1,5 +1,5 @@
-//! What a served port drops after it has accepted it: heads that an AQM would not let leave [RFC 8289], and heads of the
-//! longest flow queue beyond the limit [RFC 8290 §4.1].
+//! What a served port drops after it has accepted it: heads that an AQM would not let leave [RFC 8289], heads of the
+//! longest flow queue beyond the limit [RFC 8290 §4.1], and all that waits when the link goes down.
 //!
 //! Each has its own time, that of the decision, and counts as if it had been dropped then. The driver is told when the port
 //! is touched next.
@@ -92,6 +92,16 @@ impl<P: Payload> Ports<P> {
         self.dropped.push_back(packet);
         if let Some((origin, _)) = origin {
             self.ingress_gives_back(at, link, origin, size);
+        }
+    }
+
+    /// At `at` all that waits is dropped.
+    pub(super) fn drop_all(&mut self, at: Time, link: u32, reason: DropReason) {
+        let index = self.ports[link as usize].served as usize;
+        for queue in 0..self.served[index].queues.len() {
+            while self.served[index].queues[queue].ring.len() > 0 {
+                self.drop_first(at, link, queue, reason);
+            }
         }
     }
 

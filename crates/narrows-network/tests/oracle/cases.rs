@@ -186,14 +186,8 @@ pub(super) fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 if ports == Ports::Changing {
                     (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
                 }
-                let is_served = link.scheduler.is_some() || link.aqm.is_some_and(|aqm| aqm.judges_departures());
-                if ports == Ports::Queues && wire.varies {
+                if matches!(ports, Ports::Queues | Ports::Pausable) && wire.varies {
                     (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
-                    link.events.retain(|event| !is_served || !matches!(event.change, Change::Down | Change::Up));
-                }
-                if ports == Ports::Pausable && wire.varies {
-                    link.events = wire.events.clone();
-                    link.events.retain(|event| matches!(event.change, Change::Rate(_)));
                 }
                 if let Some(Scheduler::FqCodel { .. }) = link.scheduler {
                     link.aqm = None;
@@ -204,6 +198,12 @@ pub(super) fn case(ports: Ports) -> impl Strategy<Value = Case> {
                     link.delay += link.stack;
                 }
                 link.pauses = wire.pauses.filter(|_| ports == Ports::Pausable && of_switch);
+            }
+            let can_be_paused = graph.can_be_paused();
+            for link in (0..graph.links.len()).filter(|&link| can_be_paused[link] || can_be_paused[link ^ 1]) {
+                let link = &mut graph.links[link];
+                link.events.retain(|event| matches!(event.change, Change::Rate(_)));
+                link.functions.clear();
             }
             let packets = (0..)
                 .zip(packets)

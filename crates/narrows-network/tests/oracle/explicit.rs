@@ -189,6 +189,9 @@ impl Explicit<'_> {
         let port = &mut self.ports[link as usize];
         port.pass(now);
         let held = port.waiting[queue].pop_front().unwrap();
+        if port.waiting[queue].is_empty() {
+            port.leave(queue);
+        }
         port.dropped[reason as usize] += 1;
         self.withdrawn.insert(held.0.id, now);
         self.resume_whoever_fills(link as usize, held);
@@ -300,13 +303,26 @@ impl Explicit<'_> {
             }
             Change::Down => {
                 port.pass(now);
-                let waiting: Vec<Held> = port.in_service.take().into_iter().chain(port.waiting[0].drain(..)).collect();
+                let mut waiting: Vec<Held> = port.in_service.take().into_iter().collect();
+                if !self.served[link as usize] {
+                    waiting.extend(port.waiting[0].drain(..));
+                }
                 port.dropped[DropReason::Outage as usize] += waiting.len() as u64;
                 (port.is_down, port.service_due) = (true, u64::MAX);
-                for (packet, ..) in waiting {
-                    port.wire.push_back((packet, now));
+                for (packet, from, came) in waiting {
+                    self.ports[link as usize].wire.push_back((packet, now));
                     let at = now + self.case.graph.links[link as usize].least_delay().as_ps();
                     self.events.push(Reverse((at, ARRIVAL, link)));
+                    self.resume_whoever_fills(link as usize, (packet, from, came));
+                }
+                for queue in 0..self.ports[link as usize].waiting.len() {
+                    while !self.ports[link as usize].waiting[queue].is_empty() {
+                        self.withdraw(now, link, queue, DropReason::Outage);
+                    }
+                }
+                if let Some(flows) = &mut self.ports[link as usize].flows {
+                    flows.new.clear();
+                    flows.old.clear();
                 }
             }
             Change::Up => port.is_down = false,

@@ -268,15 +268,19 @@ impl Port {
         }
         for (queue, was_paused) in before.into_iter().enumerate() {
             match (was_paused, self.is_paused(queue)) {
-                (false, true) => {
-                    self.given &= self.turns.front() != Some(&queue);
-                    self.turns.retain(|&other| other != queue);
-                    self.deficits[queue] = 0;
-                }
+                (false, true) => self.leave(queue),
                 (true, false) if !self.waiting[queue].is_empty() => self.turns.push_back(queue),
                 _ => {}
             }
         }
+    }
+    /// A queue has nothing more to send, or may not: its turn and what it was given are gone.
+    pub(super) fn leave(&mut self, queue: usize) {
+        if matches!(self.scheduler, Some(Scheduler::Drr { .. })) {
+            self.given &= self.turns.front() != Some(&queue);
+            self.deficits[queue] = 0;
+        }
+        self.turns.retain(|&other| other != queue);
     }
     /// How long the packet in service has been so.
     pub(super) fn begun(&self, now: u64) -> u64 {

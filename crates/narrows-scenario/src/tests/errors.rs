@@ -565,9 +565,7 @@ fn link_functions() {
         (wan, &with("reorder = { late = { share = 1.1, delay = \"2ms\" } }")),
         (
             wan,
-            &with(
-                "scheduler = { strict-priority = { classes = 2 } }, reorder = { late = { share = 0.1, delay = \"2ms\" } }"
-            )
+            "wan = { limit = \"10MB\", flow-control = { pfc = { xoff = \"100KB\", xon = \"50KB\" } }, reorder = { late = { share = 0.1, delay = \"2ms\" } } }"
         ),
         (wan, &with("bridge = \"dcib\", reorder = { late = { share = 0.1, delay = \"2ms\" } }")),
     ]));

@@ -74,6 +74,46 @@ fn events_are_put_to_the_links_that_they_name() {
     assert_eq!(of(set("event.event-2.at", "70ms")).network.links[0].events, []);
 }
 
+/// A star whose switch has this much memory for what comes over a link, with an event at its 10 Gbit/s links.
+fn paused_star(limit: &str, event: &str) -> Result<narrows_plan::Plan, String> {
+    let text = format!(
+        "[topology.star]\nhosts = 3\n\
+        fabric = {{ rate = \"10Gbps\", delay = \"10us\", limit = \"{limit}\", buffering = \"input\", \
+        flow-control = {{ pfc = {{ xoff = \"20KB\", xon = \"10KB\" }} }} }}\n\
+        [[event]]\nat = \"20ms\"\nlink = [\"edge\", \"host\"]\n{event}\n\
+        [[traffic]]\nlong = {{}}\nfrom = \"h1\"\nto = \"h2\"\n\
+        [[arm]]\nname = \"it\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\ndrain = \"0s\"\n"
+    );
+    let experiment = expand(&text, &Overrides::default()).map_err(|error| error.render())?;
+    Ok(experiment.plans[0].clone())
+}
+
+#[test]
+fn the_headroom_is_enough_at_every_rate_that_a_link_with_flow_control_has() {
+    for event in ["rate = \"1Gbps\"", "loss = 0.01"] {
+        assert_eq!(paused_star("100KB", event).map(|_| ()), Ok(()));
+    }
+    // 20 µs at 100 Gbit/s alone are 250 KB.
+    let refused = paused_star("100KB", "rate = \"100Gbps\"").unwrap_err();
+    assert!(refused.contains("experiment.toml:4") && refused.contains("may come after a pause"), "{refused}");
+    assert!(paused_star("1MB", "rate = \"100Gbps\"").is_ok());
+    for event in ["outage = \"1ms\"", "down = true", "delay = \"1ms\""] {
+        let refused = paused_star("1MB", event).unwrap_err();
+        assert!(refused.contains("experiment.toml:4") && refused.contains("it has flow control"), "{refused}");
+    }
+}
+
+#[test]
+fn links_of_several_queues_and_those_beside_flow_control_may_go_down() {
+    let outage = "[[event]]\nat = \"20ms\"\nlink = \"wan\"\noutage = \"5ms\"\n";
+    let drr = "scheduler = { drr = { weights = [1, 2] } }";
+    assert_eq!(wan(&plans(&text(drr, outage))[0])[0].events.len(), 2);
+    let lossless = "buffering = \"input\", flow-control = { pfc = { xoff = \"100KB\", xon = \"50KB\" } }";
+    let classes = ["fabric", "edge"].map(|class| format!("{class} = {{ limit = \"1MB\", {lossless} }}")).join("\n");
+    let file = text("", outage).replace("servers = 1\n", &format!("servers = 1\n{classes}\n"));
+    assert_eq!(wan(&plans(&file)[0])[0].events.len(), 2);
+}
+
 fn said(wan: &str, events: &str) -> Vec<String> {
     let warnings = expand(&text(wan, events), &Overrides::default()).unwrap().warnings;
     warnings.into_iter().map(|warning| warning.text).collect()
