@@ -109,7 +109,8 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
     Then the scenarios that compare the simulator with a kernel.
     """
     from narrows.claims import folders
-    from narrows.runs.freshness import expected, standings
+    from narrows.runs.freshness import standings
+    from narrows.runs.freshness import title as title_of
 
     papers = folders.papers()
     for paper in papers:
@@ -121,7 +122,7 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
         own = folders.figures(paper)
         full, quick = (standings(own, store, quick=quick) for quick in (False, True))
         for figure in own:
-            title = expected(figure, quick=True).title
+            title = title_of(figure)
             claims = [claim.identifier for claim in paper.claims if figure.name in paper.figures_of(claim)]
             states = {"full": full[figure.label], "quick": quick[figure.label]}
             modes = [mode for mode, standing in states.items() if standing.counts]
