@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -14,14 +14,34 @@ if TYPE_CHECKING:
     from narrows.frames import Frames
     from narrows.measures.stats import BySeed
 
+_LASTED: Final = (pl.col("end_ns").max() - pl.col("start_ns").min()).cast(pl.Float64) / NS_PER_MS
+_EXECUTION: Final = pl.when(pl.col("finished").all()).then(_LASTED)
+"""Of a program's ranks: null if one of them did not end."""
+_COMPUTE, _WAIT = (pl.col(name).cast(pl.Float64) / NS_PER_MS for name in ("compute_ns", "wait_ns"))
+_WAITING: Final = _WAIT.sum() / (_WAIT.sum() + _COMPUTE.sum())
+
+
+def by_run(frames: Frames) -> pl.DataFrame:
+    """Per run and program: its `ranks`; in ms `execution`, null if one of them did not end, and `first`, until one did.
+
+    `compute` and `wait` of a rank, mean in ms, and `waiting`, the share of the time of all ranks.
+    """
+    return frames.ranks.group_by([*frames.keys, "workload", "controller"], maintain_order=True).agg(
+        pl.len().alias("ranks"),
+        _EXECUTION.alias("execution"),
+        ((pl.col("end_ns").min() - pl.col("start_ns").min()).cast(pl.Float64) / NS_PER_MS).alias("first"),
+        _COMPUTE.mean().alias("compute"),
+        _WAIT.mean().alias("wait"),
+        _WAITING.alias("waiting"),
+    )
+
 
 @measure("ms")
 def execution_time(frames: Frames, arm: str) -> BySeed:
     """Execution time of the program, from its start to the end of its last rank; of several, the longest."""
     own = _ranks(frames, arm)
-    time = (pl.col("end_ns").max() - pl.col("start_ns").min()).cast(pl.Float64) / NS_PER_MS
-    programs = own.group_by("seed", "workload").agg(time.alias("value"), pl.col("finished").all())
-    if late := programs.filter(~pl.col("finished"))["workload"].unique().to_list():
+    programs = own.group_by("seed", "workload").agg(_EXECUTION.alias("value"))
+    if late := programs.filter(pl.col("value").is_null())["workload"].unique().to_list():
         raise NotEvaluable(f"not evaluable: {wording.some(sorted(late))} did not end before the end of the run")
     return by_seed(programs.group_by("seed").agg(pl.col("value").max()))
 
@@ -29,9 +49,7 @@ def execution_time(frames: Frames, arm: str) -> BySeed:
 @measure("")
 def waiting_share(frames: Frames, arm: str) -> BySeed:
     """Share of the ranks' time in which none of a rank's processors computed, until its last operation ended."""
-    own = _ranks(frames, arm)
-    wait, compute = (pl.col(name).sum().cast(pl.Float64) for name in ("wait_ns", "compute_ns"))
-    return by_seed(own.group_by("seed").agg((wait / (wait + compute)).alias("value")))
+    return by_seed(_ranks(frames, arm).group_by("seed").agg(_WAITING.alias("value")))
 
 
 @measure("ms")
