@@ -228,6 +228,13 @@ class Results(Tabular):
             if manifest is not None and "plan" in manifest:
                 yield manifest["plan"]
 
+    def plan_of(self, case: str) -> Mapping[str, Any] | None:
+        """The body of a case's plan, as its first run keeps it; `None` if there is no such case, or it keeps none."""
+        for member in self.entry.members:
+            if member.case == case:
+                return (self._store.manifest(member.stored, self.entry.seeds[0]) or {}).get("plan")
+        return None
+
     def matching(self, pattern: str) -> Results:
         """Those of the cases whose names match: `tcp · min-rto=10ms*`. Raises `BadInput` where none does."""
         members = tuple(member for member in self.entry.members if fnmatchcase(member.case, pattern))
@@ -263,11 +270,8 @@ class Results(Tabular):
 
     def _mtu_of(self, case: str) -> int:
         """The largest IP packet of a case's network, bytes."""
-        for member in self.entry.members:
-            manifest = self._store.manifest(member.stored, self.entry.seeds[0]) if member.case == case else None
-            if manifest is not None and "plan" in manifest:
-                return int(manifest["plan"]["network"].get("mtu", ethernet(case)))
-        return ethernet(case)
+        plan = self.plan_of(case)
+        return ethernet(case) if plan is None else int(plan["network"].get("mtu", ethernet(case)))
 
     def _compact_flows(self) -> pl.DataFrame:
         """Of flows that are no answers the columns `COUNTED`, and names as numbers."""

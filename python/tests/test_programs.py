@@ -1,5 +1,6 @@
 """Programs of ranks: their measures, and every file and command of `docs/how-to/programs.md`."""
 
+import json
 import re
 import shlex
 import sys
@@ -12,8 +13,10 @@ from conftest import CHECKOUT, flows, frames, ports, said_by
 from narrows import native
 from narrows.columns import tables
 from narrows.errors import BadInput
+from narrows.figures import programs, style
 from narrows.measures.named import NotEvaluable, value_by_seed
 from narrows.measures.unfinished import late
+from narrows.report import programs as told
 
 
 def ranks(*rows):
@@ -75,6 +78,67 @@ def test_small_flows_beside_a_program_count_while_it_runs():
     short = replace(few, ranks=ranks((1, "a", 1, 8, 3, 2)))
     with pytest.raises(NotEvaluable, match="876 small flows in all"):
         value_by_seed(short, "fct_small_p99_during", ("a",))
+
+
+def of_many(cases, count, seeds=2):
+    """Ranks of a program: the i-th computes for i ms, and waits for the seed's number of ms."""
+    schema = {"end_ns": pl.UInt64, "compute_ns": pl.UInt64, "wait_ns": pl.UInt64, "rank": pl.UInt32}
+    rows = pl.DataFrame(
+        [
+            {
+                "workload": "ring", "controller": "cubic", "rank": rank, "node": f"h{rank}", "start_ns": 0,
+                "end_ns": (rank + seed) * 1_000_000, "compute_ns": rank * 1_000_000, "wait_ns": seed * 1_000_000,
+                "finished": True, "seed": seed,
+            }
+            for seed in range(1, seeds + 1)
+            for rank in range(count)
+        ],
+        schema_overrides=schema,
+    )  # fmt: skip
+    return pl.concat([rows.with_columns(case=pl.lit(case), arm=pl.lit(case)) for case in cases])
+
+
+def with_ranks(cases, table):
+    few = [ports(("b", "wan", 1, 0, 0.5), case=case) for case in cases]
+    return replace(frames([flows((10, 1))], few), ranks=table)
+
+
+def test_a_chart_by_rank_has_a_bar_for_each_of_a_few_ranks():
+    made = programs.bins(of_many(["a"], 3), 1e-6)
+    assert made.select("ranks", "node", "from", "to", "compute", "wait", "total", "low", "high", "late").rows() == [
+        ("0", "h0", -0.5, 0.5, 0.0, 1.5, 1.5, 1.0, 2.0, 0), ("1", "h1", 0.5, 1.5, 1.0, 1.5, 2.5, 2.0, 3.0, 0),
+        ("2", "h2", 1.5, 2.5, 2.0, 1.5, 3.5, 3.0, 4.0, 0),
+    ]  # fmt: skip
+
+
+def test_a_chart_by_rank_of_thousands_is_as_large_as_one_of_64():
+    table = of_many(["a"], 4096, seeds=1)
+    made = programs.bins(table, 1e-6)
+    assert len(made) == 64
+    assert made.row(1, named=True) | {"range": ""} == {
+        "case": "a", "from": 63.5, "to": 127.5, "ranks": "64 to 127", "node": "h64 to h127", "compute": 95.5,
+        "wait": 1.0, "total": 96.5, "low": 65.0, "high": 128.0, "late": 0, "rank": 95.5, "range": "",
+    }  # fmt: skip
+    cases = [f"c{number}" for number in range(30)]
+    many = with_ranks(cases, pl.concat([table.with_columns(case=pl.lit(case)) for case in cases]))
+    few = with_ranks(cases, of_many(cases, 64, seeds=1))
+    large, small = (len(json.dumps(style.finished(programs.by_rank(each)))) for each in (many, few))
+    assert large < 1.5 * small < 1_000_000
+
+
+def test_a_program_that_did_not_end_in_every_seed_has_no_time_in_the_report():
+    table = of_many(["a", "b"], 3)
+    last = (pl.col("case") == "b") & (pl.col("seed") == 2) & (pl.col("rank") == 2)
+    late_one = table.with_columns(
+        end_ns=pl.when(~last).then("end_ns"), finished=~last
+    )  # fmt: skip
+    ended, not_ended = told.table(with_ranks(["a", "b"], late_one))
+    assert (ended.cells[0].text, ended.cells[0].interval) == ("3.50", "3.00 – 4.00")
+    assert (not_ended.cells[0].text, not_ended.cells[0].interval) == ("did not end", "in 1 of 2 runs")
+    assert not_ended.cells[2:] == ended.cells[2:]
+    drawn = json.dumps(programs.execution(with_ranks(["a", "b"], late_one)).to_dict())
+    assert "did not end" in drawn
+    assert programs.bins(late_one.filter(pl.col("case") == "b"), 1e-6)["late"].to_list() == [0, 0, 1]
 
 
 def test_a_generator_that_is_not_there_is_refused():

@@ -1,5 +1,6 @@
 """The page itself, in a browser without a network."""
 
+import html
 import json
 import os
 import re
@@ -204,13 +205,16 @@ def test_a_difference_that_no_arm_declares_stands_out(two_arms):
     assert len(re.findall(r'<tr class="undeclared">', text)) == 1
 
 
-def test_every_chart_is_one_by_the_schema_of_vega_lite(page_path):
+def charts(path):
+    """The specifications of a page's charts, by name."""
+    found = re.findall(r'id="spec-([\w-]+)">(.*?)</script>', path.read_text(), re.DOTALL)
+    return {name: json.loads(text) for name, text in found}
+
+
+def test_every_chart_is_one_by_the_schema_of_vega_lite(page_path, lossless):
     """The page's code leaves that out while it draws: it takes half of the time."""
-    found = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page_path.read_text(), re.DOTALL)
-    specifications = [
-        spec for text in found if "mark" in (spec := json.loads(text)) or "vconcat" in spec or "hconcat" in spec
-    ]
-    assert len(specifications) >= 7
+    specifications = [spec for path in (page_path, lossless[1]) for spec in charts(path).values()]
+    assert len(specifications) >= 7 + 2
     for specification in specifications:
         schemapi.validate_jsonschema(specification, altair.load_schema())
 
@@ -304,3 +308,202 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr("vl_convert.javascript_bundle", lambda *_, **__: "embed();")
     assert bundle.library.__wrapped__() == "embed();"
+
+
+PROGRAMS = """
+title = "A program beside a queue"
+[topology.two-datacenters]
+servers = 4
+fabric = { rate = "1Gbps", delay = "1us", limit = "60KB", buffering = "input" }
+wan = { rate = "1Gbps", delay = "1ms", limit = "2000pkt" }
+[[traffic]]
+name = "ring"
+program.generate.ring-all-reduce = { bytes = "320KB", ranks = 16, repeats = 3, compute = "9ms" }
+program.sigma = 0.1
+[[traffic]]
+name = "into-one"
+long = { flows = 6, stop = "100ms" }
+from = "a2-*"
+to = "a1-1"
+[[arm]]
+name = "plain"
+cc = "cubic"
+[[arm]]
+name = "pauses"
+cc = "cubic"
+set = { "fabric.flow-control" = { pfc = { xoff = "40KB", xon = "30KB" } } }
+[[arm]]
+name = "output"
+cc = "cubic"
+
+[arm.set]
+"fabric.buffering" = "output"
+"fabric.limit" = "60KB"
+"wan.limit" = "5pkt"
+"wan.rate" = "300Mbps"
+"fabric.flow-control" = { pfc = { xoff = "59KB", xon = "30KB", may-lose = true } }
+
+[[arm]]
+name = "quiet"
+cc = "cubic"
+set = { "fabric.limit" = "99MB", "fabric.flow-control" = { pfc = { xoff = "90MB", xon = "80MB" } } }
+[[arm]]
+name = "loses"
+cc = "cubic"
+set = { "fabric.flow-control" = { pfc = { xoff = "59KB", xon = "30KB", may-lose = true } } }
+[run]
+end = "1s"
+warmup = "10ms"
+seeds = "1..=2"
+"""
+PAUSED = ("pauses", "output", "loses")
+"""Its schemes in which ports are paused."""
+
+
+@pytest.fixture(scope="module")
+def lossless(tmp_path_factory):
+    """Results of a program with and without flow control, and their page."""
+    base = tmp_path_factory.mktemp("lossless")
+    (base / "lossless.toml").write_text(PROGRAMS)
+    results = api.run(base / "lossless.toml", out=base / "runs").join()
+    return results, report.build(results, Store(base / "runs"))
+
+
+def cells(path, section):
+    """Rows of the tables in a section of the page, each cell as its text and the small text below it."""
+    part = re.search(rf'<section id="{section}">.*?</section>', path.read_text(), re.DOTALL).group()
+    made = []
+    for row in re.findall(r"<tr[^>]*>(.*?)</tr>", part, re.DOTALL):
+        parts = [re.split("<small>|<br>", cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
+        made.append([tuple(html.unescape(re.sub("<[^>]*>", "", text)).strip() for text in cell) for cell in parts])
+    return made
+
+
+def three_digits(text):
+    """A number of the page, and how far it may be from what it rounds."""
+    value = float(text.replace("\u202f", ""))
+    return pytest.approx(value, rel=0.006)
+
+
+def test_pauses_are_told_by_kind_of_port_as_the_table_of_ports_has_them(lossless):
+    results, path = lossless
+    rows = {(row[0][0], row[1][0]): row[2:] for row in cells(path, "pauses") if len(row) == 7}
+    assert rows.pop(("scheme", "ports")) == [
+        ("With flow control", "ever paused"), ("Paused", "% of the time"), ("Most paused port", "% of the time"),
+        ("Longest pause", "µs"), ("Pause frames", "per run"),
+    ]  # fmt: skip
+    # Where a port pauses whatever fills it, the WAN may be paused, too.
+    assert set(rows) == {(case, kind) for case in PAUSED for kind in ("hosts", "fabric")} | {("output", "WAN")}
+    for (case, kind), (count, share, most, longest, sent) in rows.items():
+        role, other = {"hosts": ("host", "edge"), "fabric": ("fabric", "fabric"), "WAN": ("wan", "wan")}[kind]
+        ports = results.ports.filter((pl.col("case") == case) & (pl.col("role") == role)).to_dicts()
+        own = {name: [port for port in ports if port["name"] == name] for name in {port["name"] for port in ports}}
+        paused = {name: sum(port["paused_ns"] for port in seeds) for name, seeds in own.items()}
+        measured = ports[0]["measured_ns"]
+        assert count == (str(len(own)), str(sum(time > 0 for time in paused.values())))
+        assert 100 * sum(paused.values()) / (measured * len(ports)) == three_digits(share[0])
+        assert 100 * max(paused.values()) / (2 * measured) == three_digits(most[0])
+        if case == "output" and kind != "hosts":
+            assert (share[0], most, longest, sent[0]) == ("0", ("0", ""), ("0", ""), "0")
+            assert max(paused.values()) == 0
+            continue
+        assert paused[most[1].replace(" → ", "->")] == max(paused.values())
+        assert max(port["longest_pause_ns"] for port in ports) / 1000 == three_digits(longest[0])
+        assert longest[1].replace(" → ", "->") in own
+        frames = results.ports.filter((pl.col("case") == case) & (pl.col("role") == other))["pause_frames"].sum()
+        assert frames / 2 == three_digits(sent[0])
+        assert max(paused.values()) > 0
+        assert frames > 0
+
+
+def test_the_most_paused_ports_have_names_and_shares(lossless):
+    results, path = lossless
+    heat = [row for row in cells(path, "pauses") if len(row) == 2 + len(PAUSED)]
+    assert heat[0] == [("port",), ("kind",), *((case,) for case in PAUSED)]
+    times = results.ports.filter(pl.col("case").is_in(PAUSED))
+    order = times.group_by("name").agg(pl.col("paused_ns").sum()).filter(pl.col("paused_ns") > 0)
+    named = order.sort(["paused_ns", "name"], descending=[True, False])["name"].to_list()
+    assert [row[0][0].replace(" → ", "->") for row in heat[1:]] == named[:12]
+    for (name,), _, *shares in heat[1:]:
+        for case, (text,) in zip(PAUSED, shares, strict=True):
+            if "border-a → border-b" in name or "border-b → border-a" in name:
+                assert (text == "–") == (case != "output")
+                continue
+            own = times.filter((pl.col("case") == case) & (pl.col("name") == name.replace(" → ", "->")))
+            assert 100 * own["paused_ns"].sum() / own["measured_ns"].sum() == three_digits(text)
+    assert len(named) <= 12 or f"of {len(named)} that were paused" in path.read_text()
+
+
+def test_who_was_never_paused_is_told_in_a_line_and_drops_of_switches_that_pause_by_port(lossless):
+    results, path = lossless
+    rows = cells(path, "pauses")
+    quiet = results.ports.filter((pl.col("case") == "quiet") & pl.col("role").is_in(["host", "fabric"]))
+    assert [row for row in rows if len(row) == 2] == [[("quiet",), (f"none of {len(quiet) // 2} ports was paused",)]]
+    # The WAN's ports drop of themselves: they have a limit, and pause nobody.
+    assert results.ports.filter((pl.col("case") == "output") & (pl.col("role") == "wan"))["dropped_packets"].sum() > 0
+    drops = [row for row in rows if len(row) == 3 and row[0][0] != "scheme"]
+    assert [row[0] for row in drops] == [("output",), ("loses",)]
+    for (case,), dropped, where in drops:
+        inside = results.ports.filter((pl.col("case") == case) & pl.col("role").is_in(["edge", "fabric"]))
+        assert dropped == (str(inside["dropped_packets"].sum()),)
+        by_port = inside.group_by("name").agg(pl.col("dropped_packets").sum())
+        first, packets = by_port.sort(["dropped_packets", "name"], descending=[True, False]).row(0)
+        assert where[0].startswith(f"{first.replace('->', ' → ')} (port's limit {packets})")
+        assert packets > 0
+
+
+def test_a_page_without_pauses_says_so_and_one_without_flow_control_says_nothing(lossless, without_charts):
+    results, _ = lossless
+    text = page.render(results.matching("quiet"), [])
+    assert "<b>No port was paused</b>, with any of 1 scheme with flow control." in text
+    assert '<p class="note">Nothing. Ports that' in text
+    assert "ever paused" not in text
+    text = page.render(results.matching("plain"), [])
+    assert 'id="pauses"' not in text
+    assert 'href="#pauses"' not in text
+
+
+def test_the_table_of_programs_has_what_the_table_of_ranks_has(lossless):
+    results, path = lossless
+    rows = cells(path, "programs")
+    assert [cell[0] for cell in rows[0]] == [
+        "scheme", "program", "controller", "Ranks", "Execution time", "First rank ended after", "Computing", "Waiting",
+        "Waiting",
+    ]  # fmt: skip
+    assert [row[0][0] for row in rows[1:]] == ["plain", "pauses", "output", "quiet", "loses"]
+    for (case,), program, controller, count, *numbers in rows[1:]:
+        assert (program, controller, count) == (("ring",), ("cubic",), ("16",))
+        seeds = [results.ranks.filter((pl.col("case") == case) & (pl.col("seed") == seed)) for seed in (1, 2)]
+        times = [
+            [(rank["end_ns"] - rank["start_ns"], rank["compute_ns"], rank["wait_ns"]) for rank in seed.to_dicts()]
+            for seed in seeds
+        ]
+        measured = [
+            [max(lasted for lasted, _, _ in ranks) / 1e6 for ranks in times],
+            [min(lasted for lasted, _, _ in ranks) / 1e6 for ranks in times],
+            [sum(computed for _, computed, _ in ranks) / 16e6 for ranks in times],
+            [sum(waited for _, _, waited in ranks) / 16e6 for ranks in times],
+            [100 * sum(rank[2] for rank in ranks) / sum(rank[0] for rank in ranks) for ranks in times],
+        ]
+        for (text, interval), values in zip(numbers, measured, strict=True):
+            assert sum(values) / 2 == three_digits(text)
+            low, high = interval.split(" – ")
+            assert (min(values), max(values)) == (three_digits(low), three_digits(high))
+
+
+def test_programs_are_drawn_rank_by_rank(browser, lossless):
+    results, path = lossless
+    driven = Driven(browser, path)
+    assert not [text for text in driven.complaints if "WARN" not in text]
+    titles = driven.page.locator("#chart-programs svg .role-title-text").all_text_contents()
+    assert titles == ["Execution time of ring", "Computing, mean of ranks", "Waiting, mean of ranks"]
+    marks = driven.page.locator("#chart-ranks svg .mark-rect path")
+    assert marks.count() == 2 * 16 * len(results.frames.cases)
+    heights = [box["height"] for box in (marks.nth(place).bounding_box() for place in range(32))]
+    computed, waited = heights[:16], heights[16:]
+    ranks = results.ranks.filter(pl.col("case") == "plain").group_by("rank").agg(pl.col("compute_ns", "wait_ns").mean())
+    ranks = ranks.sort("rank")
+    scale = sum(computed + waited) / (ranks["compute_ns"].sum() + ranks["wait_ns"].sum())
+    for column, drawn in (("compute_ns", computed), ("wait_ns", waited)):
+        assert drawn == pytest.approx([scale * value for value in ranks[column]], abs=1.0)
+    driven.page.close()

@@ -204,15 +204,15 @@ def _column(
         if quantity.smaller_is_better and len(own) > 1:
             best[backend] = min(own, key=lambda case: estimates[case].mean)
     return {
-        case: _cell(estimates.get(case), _rank(case, best.get(backends[case]), values))
+        case: cell(estimates[case], _rank(case, best.get(backends[case]), values))
         if case in estimates
         else Cell("–", "not evaluable", "")
         for case in cases
     }
 
 
-def _cell(found: Estimate | None, rank: str) -> Cell:
-    assert found is not None
+def cell(found: Estimate, rank: str = "") -> Cell:
+    """An estimate as it is shown; nothing that is counted or timed has an interval below 0."""
     if found.kind == "none":
         return Cell(wording.number(found.mean), "", rank)
     low, high = max(0.0, found.low), found.high

@@ -12,6 +12,8 @@ from narrows.figures import style
 from narrows.measures.tables import LOSS_UNIT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from narrows.frames import Frames
 
 MAX_PORTS: Final = 12
@@ -104,13 +106,18 @@ def _shade(row: dict[str, float] | None, column: str, top: float) -> Shade:
     if column == "marks":
         details = f"{wording.whole(row['marked_packets'])} of {wording.whole(row['sent_packets'])} packets marked"
     else:
-        reasons = (
-            ("port's limit", row["dropped_limit_packets"]),
-            ("shared memory", row["dropped_pool_packets"]),
-            ("AQM", row["dropped_aqm_packets"]),
-            ("outages", row["dropped_outage_packets"]),
-        )
-        why = ", ".join(f"{name} {wording.whole(packets)}" for name, packets in reasons if packets)
+        why = reasons(row)
         details = f"{wording.whole(row['dropped_packets'])} of {wording.whole(row['offered'])} packets dropped"
         details += f" ({why})" if why else ""
     return Shade(wording.number(value) if value else "0", details, strength)
+
+
+def reasons(row: Mapping[str, float]) -> str:
+    """Why packets were dropped, and how many: `port's limit 12, AQM 3`."""
+    counts = (
+        ("port's limit", row["dropped_limit_packets"]),
+        ("shared memory", row["dropped_pool_packets"]),
+        ("AQM", row["dropped_aqm_packets"]),
+        ("outages", row["dropped_outage_packets"]),
+    )
+    return ", ".join(f"{name} {wording.whole(packets)}" for name, packets in counts if packets)

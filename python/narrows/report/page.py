@@ -17,11 +17,12 @@ from narrows.cross_backend import unlike_hosts
 from narrows.experiment import apart
 from narrows.figures import caption, completion, distribution, queues, recovery, requests, slowdown, style, utilisation
 from narrows.figures import longlived as over_time
+from narrows.figures import programs as ranks
 from narrows.figures.palette import colours
 from narrows.measures import longlived
 from narrows.measures.named import LANGUAGE
 from narrows.measures.stats import ENOUGH_SEEDS
-from narrows.report import agreement, bundle, coverage, headline, losses
+from narrows.report import agreement, bundle, coverage, headline, losses, pauses, programs
 from narrows.report.templates import template
 from narrows.runs import validity
 from narrows.runs.backends import Backend, program_of
@@ -84,6 +85,8 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
     live = coverage.table(results)
+    paused = pauses.table(results, charted.cases)
+    ran = programs.table(frames)
     backends = [part.backend for part in results.entry.parts]
     unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
@@ -114,13 +117,25 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
         headline_columns=headline.columns(frames),
         headline_rows=headline.table(frames),
         charts=charts,
-        contents=_contents(frames, charts, claims=bool(verdicts), beside=bool(beside), live=bool(live)),
+        contents=_contents(
+            frames,
+            charts,
+            claims=bool(verdicts),
+            beside=bool(beside),
+            live=bool(live),
+            programs=bool(ran),
+            pauses=paused is not None,
+        ),
         long=long,
         most_flows=over_time.MAX_FLOWS,
         data=bundle.data,
         slowdown_missing=slowdown.missing(charted),
         losses=losses.table(charted),
         most_ports=losses.MAX_PORTS,
+        pauses=paused,
+        programs=ran,
+        most_programs=ranks.MAX_PROGRAMS,
+        most_bins=ranks.MAX_BINS,
         verdicts=[verdict for verdict in verdicts if verdict.word != "not-run"],
         unjudged=[verdict for verdict in verdicts if verdict.word == "not-run"],
         counts=scorecard.counts(verdicts),
@@ -134,7 +149,16 @@ def render(results: Results, verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool, beside: bool, live: bool) -> dict[str, str]:
+def _contents(
+    frames: Frames,
+    charts: Mapping[str, Chart],
+    *,
+    claims: bool,
+    beside: bool,
+    live: bool,
+    programs: bool,
+    pauses: bool,
+) -> dict[str, str]:
     """The page's sections: those that have something to show."""
     finished = bool(frames.flows["finished"].any())
     every = (
@@ -142,6 +166,7 @@ def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool, besi
         ("figure", "Figure", "figure" in charts),
         ("beside", "Simulator and kernel", beside),
         ("headline", "Headline numbers", True),
+        ("programs", "Programs", programs),
         ("long", "Long-lived flows", longlived.present(frames)),
         ("completion", "Completion times", finished),
         ("distribution", "Distribution", finished),
@@ -150,6 +175,7 @@ def _contents(frames: Frames, charts: Mapping[str, Chart], *, claims: bool, besi
         ("queues", "Queues", True),
         ("utilisation", "Utilisation", "utilisation" in charts),
         ("losses", "Drops and marks", True),
+        ("pauses", "Pauses", pauses),
         ("recovery", "Recovery", "recovery" in charts),
         ("claims", "Claims", claims),
         ("live", "Live runs", live),
@@ -204,6 +230,11 @@ def _own(results: Results) -> list[Chart]:
 
 def _charts(frames: Frames) -> list[Chart]:
     made: list[Chart] = []
+    if not frames.ranks.is_empty():
+        made += [
+            Chart("programs", "Execution times of programs", style.finished(ranks.execution(frames))),
+            Chart("ranks", "Computing and waiting by rank", style.finished(ranks.by_rank(frames))),
+        ]
     if longlived.present(frames):
         for quantity, name, label in (
             (longlived.GOODPUT, "goodput", "Goodput over time"),
