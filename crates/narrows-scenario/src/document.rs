@@ -307,6 +307,8 @@ fn plainly(words: &str) -> String {
         "a sequence" => "a list".to_owned(),
         "a map" | "map" => "a table".to_owned(),
         "sequence" => "a list".to_owned(),
+        "unit variant" => "a name alone".to_owned(),
+        "newtype variant" => "a name with its parameters, `{ name = { … } }`,".to_owned(),
         _ => match words.split_once(' ') {
             Some(("string", value)) => format!("the text {value}"),
             Some(("integer" | "boolean", value)) => value.to_owned(),

@@ -18,7 +18,8 @@ type Said = (String, String);
 pub(crate) fn doubts(plan: &Plan) -> Vec<Said> {
     let mut said = vec![];
     said.extend(late(plan));
-    let goes_down = |link: &&Link| !link.schedule().outages().is_empty();
+    let over = plan.schedule.end + plan.schedule.drain;
+    let goes_down = |link: &&Link| link.schedule().outages().iter().any(|(down, _)| *down < over);
     let down: Vec<&Link> = plan.network.links.iter().filter(|link| !link.events.is_empty()).filter(goes_down).collect();
     if down.is_empty() {
         return said;

@@ -328,6 +328,7 @@ end = "1s"
             ("102400B", "60pkt"),
             ("buffering = \"input\"", "buffering = \"both\""),
             ("{ pfc = {", "{ pause = {"),
+            ("{ pfc = { xoff = \"96KB\", xon = \"80KB\" } }", "\"pfc\""),
             ("buffering = \"input\", ", ""),
             ("limit = \"102400B\", buffering = \"input\", ", ""),
             ("limit", "aqm = \"codel\", scheduler = { fq-codel = {} }, limit"),

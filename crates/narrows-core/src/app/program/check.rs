@@ -33,6 +33,11 @@ pub enum Flaw {
 /// The most operations of a cycle that are named.
 const NAMED: usize = 6;
 
+/// A number of things.
+fn counted(number: u32, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 impl Flaw {
     /// The flaw in the words of a text: which line an operation is on, and what it is called.
     pub(super) fn tell(&self, schedule: &Schedule, line: &dyn Fn(u32) -> u32, name: &dyn Fn(u32) -> String) -> Fault {
@@ -40,7 +45,9 @@ impl Flaw {
             Flaw::Unmatched { channel: Channel { source, destination, tag }, sends, receives, operation } => Fault {
                 line: line(*operation),
                 what: format!(
-                    "from rank {source} to rank {destination} with tag {tag} there are {sends} sends and {receives} receives"
+                    "from rank {source} to rank {destination} with tag {tag} there are {} and {}",
+                    counted(*sends, "send"),
+                    counted(*receives, "receive")
                 ),
                 help: "give every send a receive with the same two ranks and tag, and the reverse".into(),
             },

@@ -96,9 +96,9 @@ fn a_text_that_cannot_be_read_is_refused_with_its_line() {
 #[test]
 fn a_message_without_its_other_side_is_refused() {
     let text = "num_ranks 2\nrank 0 {\na: send 4b to 1 tag 3\nb: send 4b to 1 tag 3\n}\nrank 1 {\nc: recv 4b from 0 tag 3\n}\n";
-    assert_eq!(fault(text), "4: from rank 0 to rank 1 with tag 3 there are 2 sends and 1 receives");
+    assert_eq!(fault(text), "4: from rank 0 to rank 1 with tag 3 there are 2 sends and 1 receive");
     let text = text.replace("b: send 4b to 1 tag 3", "b: send 4b to 1 tag 4");
-    assert_eq!(fault(&text), "4: from rank 0 to rank 1 with tag 4 there are 1 sends and 0 receives");
+    assert_eq!(fault(&text), "4: from rank 0 to rank 1 with tag 4 there are 1 send and 0 receives");
 }
 
 #[test]
