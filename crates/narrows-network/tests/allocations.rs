@@ -1,6 +1,7 @@
 //! Nothing is allocated once every structure has reached the size that its traffic needs.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test may")]
 
+#[path = "network/support.rs"]
 mod support;
 
 use narrows_core::queue::{Limit, PoolConfig};

@@ -1,18 +1,14 @@
 //! The explicit port, with an event per departure and nothing clever, against the computed and the lazily served one: on
 //! random small networks both must give the same arrivals, drops, marks, pauses, backlogs and counters. So must links that
 //! change during the run: here each change is an event.
-#![allow(clippy::unwrap_used, reason = "a test may")]
 
-#[path = "oracle/cases.rs"]
 mod cases;
-#[path = "oracle/explicit.rs"]
 mod explicit;
-#[path = "oracle/port.rs"]
 mod port;
-mod support;
 
-use cases::{Case, Ports, case};
-use explicit::explicit;
+use self::cases::{Case, Ports, case};
+use self::explicit::explicit;
+use crate::support::Packet;
 use narrows_core::queue::{AqmConfig, DropReason};
 use narrows_core::units::{Packets, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered};
@@ -20,7 +16,6 @@ use narrows_plan::Scheduler;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use support::Packet;
 
 /// 84 bytes at 1 Gbit/s. Delays, injections and most service times are multiples, so that times often tie.
 const TICK: u64 = 672_000;

@@ -1,13 +1,10 @@
 //! Samples of a congested port, and the lanes that notifications take back.
-#![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
+use crate::support::{Packet, connect, graph};
 use narrows_core::queue::CongestionPointConfig;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Event, Network};
 use narrows_plan::{CongestionPoint, Graph, Scheduler, Scope};
-use support::{Packet, connect, graph};
 
 const GBPS: Rate = Rate::from_gbps(1);
 const DELAY: Span = Span::from_us(3);
@@ -180,12 +177,12 @@ fn served_ports_take_notifications_ahead_of_their_queues() {
         }
         let now = Time::ZERO + up + Span::from_us(2);
         while network.next(now).is_some() {}
-        let note = Packet { id: support::NOTE, ..Packet::to(0, 88) };
+        let note = Packet { id: crate::support::NOTE, ..Packet::to(0, 88) };
         network.notify(now, TO_1, note);
         let first = Time::ZERO + up + FRAME;
         let mut expected = vec![
             (first + DELAY + stack, 0),
-            (first + NOTE + DELAY, support::NOTE),
+            (first + NOTE + DELAY, crate::support::NOTE),
             (first + NOTE + FRAME + DELAY + stack, 1),
             (first + NOTE + FRAME * 2 + DELAY + stack, 2),
         ];
@@ -212,10 +209,10 @@ fn notifications_end_at_the_border_of_a_site_where_ports_are_served_too() {
         }
         let mut network = Network::new(&graph, 1).unwrap();
         for host in [0, 1] {
-            let note = Packet { id: support::NOTE, ..Packet::to(host, 88) };
+            let note = Packet { id: crate::support::NOTE, ..Packet::to(host, 88) };
             network.notify(Time::ZERO, u32::try_from(wan).unwrap(), note);
         }
-        assert_eq!(arrivals(&mut network.clone(), 0), [(Time::ZERO + NOTE + DELAY, support::NOTE)], "{served}");
+        assert_eq!(arrivals(&mut network.clone(), 0), [(Time::ZERO + NOTE + DELAY, crate::support::NOTE)], "{served}");
         assert_eq!(arrivals(&mut network, 1), [], "{served}");
         assert_eq!(network.packet_hops(), 1);
     }

@@ -1,8 +1,8 @@
 //! The explicit model: an event for each departure, and nothing clever.
 
 use super::port::{Held, Port};
-use super::support::Packet;
 use super::{Case, Seen, order};
+use crate::support::Packet;
 use narrows_core::link::{Change, Event as LinkEvent, Fate};
 use narrows_core::queue::aqm::{Departure, Size, Verdict};
 use narrows_core::queue::pfc::pause_time;

@@ -1,13 +1,10 @@
 //! Bridges as the network has them: the driver decides at both ends, what is urgent goes ahead; and wires that lose some packets only.
-#![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod support;
-
+use crate::support::{Packet, connect, graph};
 use narrows_core::edge::dcib::{Config, Share};
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered, Partition};
 use narrows_plan::{Graph, LossOf, Scheduler};
-use support::{Packet, connect, graph};
 
 const GBPS: Rate = Rate::from_gbps(1);
 const DELAY: Span = Span::from_ms(1);

@@ -1,8 +1,6 @@
 //! Closed forms, and promises about order, routes and impairments.
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test may")]
 
-mod support;
-
+use crate::support::{Packet, connect, graph, threshold};
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::pfc::{Thresholds, headroom};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, DropReason, Limit, PoolConfig};
@@ -11,7 +9,6 @@ use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
 use narrows_plan::{CongestionPoint, Graph, Ingress, Scheduler, Scope};
 use proptest::prelude::*;
-use support::{Packet, connect, graph, threshold};
 
 const GBPS: Rate = Rate::from_gbps(1);
 /// 1500 bytes at 1 Gbit/s.

@@ -1,7 +1,7 @@
 //! Random networks and what is sent over them.
 
 use super::TICK;
-use super::support::{Packet, connect, graph};
+use crate::support::{Packet, connect, graph};
 use narrows_core::link::{Change, Event as LinkEvent, FunctionConfig, gilbert_elliott, reorder};
 use narrows_core::queue::aqm::{Size, codel, threshold};
 use narrows_core::queue::pfc::Thresholds;

@@ -1,7 +1,7 @@
 //! A port of the explicit model, and what its disciplines choose.
 
 use super::SEED;
-use super::support::Packet;
+use crate::support::Packet;
 use narrows_core::link::{Context, Function, FunctionConfig};
 use narrows_core::queue::aqm::codel::{self, Codel};
 use narrows_core::queue::{AqmConfig, DropReason};
