@@ -1,6 +1,7 @@
 //! A run allocates while it warms up, and then only where a window sets a new record.
 #![allow(missing_docs, reason = "tests")]
 
+#[path = "runs/plans.rs"]
 #[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
 mod plans;
 

@@ -1,6 +1,7 @@
 //! What a run holds: a bound for each packet that is out, with and without loss, and for each flow that lives.
 #![allow(missing_docs, reason = "tests")]
 
+#[path = "runs/plans.rs"]
 #[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
 mod plans;
 

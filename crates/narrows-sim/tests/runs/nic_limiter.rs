@@ -1,14 +1,10 @@
 //! QCN with the reaction point in the adapter: the queue stays where it is told to, whatever the transport does, and every frame
 //! of a limited flow waits.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::run;
 use narrows_core::units::Bytes;
 use narrows_plan::{Pattern, Plan};
 use narrows_results::Results;
-use plans::run;
 
 fn plan(fabric: &str, host: &str, traffic: &str) -> Plan {
     let text = format!(

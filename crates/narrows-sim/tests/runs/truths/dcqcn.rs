@@ -5,7 +5,7 @@ use narrows_core::queue::aqm::Size;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::{Pattern, Plan};
 
-use crate::measure::{GOODPUT, goodputs, jain, queue_mean};
+use super::measure::{GOODPUT, goodputs, jain, queue_mean};
 use crate::plans::{Dumbbell, flow, run};
 
 const LINE: Rate = Rate::from_gbps(40);

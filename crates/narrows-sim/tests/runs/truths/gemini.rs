@@ -6,7 +6,7 @@ use narrows_plan::{Pattern, Plan};
 use narrows_results::{Quantity, Results};
 use narrows_sim::Simulation;
 
-use crate::measure::{base_round_trip, goodputs, product, quantile, series};
+use super::measure::{base_round_trip, goodputs, product, quantile, series};
 use crate::plans::{Dumbbell, flow, run, set};
 
 const CAPACITY: Value = Value::Rate(Rate::from_gbps(1));

@@ -2,7 +2,7 @@
 
 use narrows_results::{PortRow, Results};
 
-use crate::measure::jain;
+use super::measure::jain;
 use crate::plans::run;
 
 /// The port that is the bottleneck for `flows` long flows of NewReno over 100 Mbit/s and 20 ms, its buffer 1000 packets.

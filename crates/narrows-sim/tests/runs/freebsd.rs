@@ -1,14 +1,10 @@
 //! The FreeBSD profile in whole runs, against closed forms.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, flow, run};
 use narrows_core::cc::{Value, spec};
 use narrows_core::tcp::profile::{Buffers, Profile};
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::{Connections, Pattern, Plan};
-use plans::{Dumbbell, flow, run};
 
 /// Two levels of 8 by 8 switches with 64 hosts, and what is sent over it.
 fn fat_tree(more: &str, traffic: &str) -> Plan {

@@ -1,14 +1,10 @@
 //! Named topologies, from an experiment's text to the results, against closed forms.
-#![allow(missing_docs, reason = "tests")]
-
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
 
 use std::collections::BTreeSet;
 
+use crate::plans::run;
 use narrows_plan::Plan;
 use narrows_results::{PortRow, Results};
-use plans::run;
 
 /// Payload of a full segment over its length on the wire.
 const GOODPUT: f64 = 1448.0 / 1538.0;

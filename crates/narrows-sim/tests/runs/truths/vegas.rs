@@ -4,7 +4,7 @@ use narrows_core::cc::Value;
 use narrows_core::units::{Packets, Rate, Span};
 use narrows_plan::Pattern;
 
-use crate::measure::{product, queue_mean};
+use super::measure::{product, queue_mean};
 use crate::plans::{Dumbbell, flow, run, set};
 
 /// N flows keep between N·α and N·β packets in the queue [Vegas §3.2] and lose none.

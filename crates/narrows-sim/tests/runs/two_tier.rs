@@ -1,11 +1,7 @@
 //! Scatter and gather in two tiers, from an experiment's text to the results.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::run;
 use narrows_plan::Plan;
-use plans::run;
 
 fn plan(rate: &str) -> Plan {
     let text = format!(

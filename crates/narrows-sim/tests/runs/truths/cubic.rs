@@ -4,7 +4,7 @@ use narrows_core::units::{Rate, Span};
 use narrows_plan::Pattern;
 use narrows_results::Quantity;
 
-use crate::measure::series;
+use super::measure::series;
 use crate::plans::{Dumbbell, flow, run};
 
 /// A stretch of growth: the window before the cut that began it, and the samples until the next cut.

@@ -1,15 +1,11 @@
 //! What is counted, for whom, and when.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, at, flow, run};
 use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::flows::round_times;
 use narrows_plan::{Connections, FlowStart, Incast, Kind, Pattern, Role, SampledFlow, Scheduler, Traffic};
 use narrows_results::Quantity;
-use plans::{Dumbbell, at, flow, run};
 
 fn asked(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
     FlowStart { request: Some(Bytes::new(100)), ..flow(start, source, destination, size) }

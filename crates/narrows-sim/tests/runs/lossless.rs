@@ -1,14 +1,10 @@
 //! Priority flow control from an experiment's text to the results: nothing is lost, whatever comes at once.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::run;
 use narrows_core::queue::pfc::headroom;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::Plan;
 use narrows_results::Results;
-use plans::run;
 use proptest::prelude::*;
 
 fn plan(text: &str) -> Plan {

@@ -3,7 +3,7 @@
 use narrows_core::cc::Value;
 use narrows_core::units::{Packets, Rate, Span};
 
-use crate::measure::{base_round_trip, goodputs, jain};
+use super::measure::{base_round_trip, goodputs, jain};
 use crate::plans::{Dumbbell, run, set};
 
 /// Four equal flows share equally over 45 s [Chiu 1989: additive increase and multiplicative decrease converge to fairness]:

@@ -7,7 +7,7 @@ use narrows_plan::{Change, Event, FunctionConfig, Pattern, Plan};
 use narrows_results::{Quantity, Results};
 
 use super::measure::{GOODPUT, series};
-use super::plans::{Dumbbell, at, flow, run, smooth};
+use crate::plans::{Dumbbell, at, flow, run, smooth};
 
 const ONE: u64 = 1 << 32;
 

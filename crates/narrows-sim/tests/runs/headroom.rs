@@ -1,14 +1,12 @@
 //! Nothing is lost with priority flow control and the computed headroom, whatever the network, the thresholds and the traffic; no
 //! packet is forgotten, and nothing stands still for ever.
-#![allow(missing_docs, reason = "tests")]
 
-#[path = "headroom/scenario.rs"]
 mod scenario;
 
+use self::scenario::{QUIET, Scenario};
 use narrows_plan::{NodeKind, Plan, Role};
 use narrows_results::{PortRow, Results};
 use narrows_sim::Simulation;
-use scenario::{QUIET, Scenario};
 
 const SCENARIOS: u64 = 1_000;
 /// Far more than any of them takes.

@@ -1,9 +1,6 @@
 //! The near-source loop as a whole: who is told, what it does to those who are, and to those who are not.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, flow, run};
 use narrows_core::cc::{EcnUse, SPECS};
 use narrows_core::queue::CongestionPointConfig;
 use narrows_core::tcp::near_source::ReactionPoint;
@@ -11,7 +8,6 @@ use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::{CongestionPoint, Pattern, Plan, Scope};
 use narrows_results::{Quantity, Results};
-use plans::{Dumbbell, flow, run};
 
 const POINT: CongestionPoint = CongestionPoint {
     sampling: CongestionPointConfig { set_point: Bytes::new(33_000), weight: 2, sample_base: Bytes::new(150_000) },

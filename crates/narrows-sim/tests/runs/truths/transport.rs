@@ -3,7 +3,7 @@
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Rate, Span};
 
-use crate::measure::{Loss, product};
+use super::measure::{Loss, product};
 use crate::plans::{Dumbbell, run, smooth};
 
 /// On a path that keeps the order and loses no acknowledgement, what is sent again are the segments that were lost, no

@@ -1,13 +1,9 @@
 //! TCP with packets of other sizes than Ethernet's, against closed forms.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, flow, run};
 use narrows_core::packet::Mtu;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::{Connections, Pattern, Plan};
-use plans::{Dumbbell, flow, run};
 
 const MTUS: [u16; 5] = [576, 1_500, 4_096, 9_000, 9_216];
 

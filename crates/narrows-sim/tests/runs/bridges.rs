@@ -1,14 +1,10 @@
 //! Bridges in a network: what they repair, what they cost, and that they lose and invent nothing.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, flow, run};
 use narrows_core::edge::dcib::{Config, Hiding, Share};
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::{LossOf, Pattern, Plan};
 use narrows_results::Results;
-use plans::{Dumbbell, flow, run};
 use proptest::prelude::*;
 
 const HALF: u32 = 1 << 31;

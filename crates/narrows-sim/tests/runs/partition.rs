@@ -1,8 +1,4 @@
 //! A run in parts is the run: the same rows for any partition and any number of threads.
-#![allow(missing_docs, reason = "tests")]
-
-#[allow(unreachable_pub, reason = "two tests use it")]
-mod random_program;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -315,8 +311,8 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
             let ranks = dice.between(2, hosts);
             let start = Time::ZERO + Span::from_ms(u64::from(dice.below(10)));
             let sigma = dice.one_of(&[0, 20_000]);
-            let text = random_program::text(ranks, 30, |bound| dice.below(bound));
-            Pattern::App(Kind::Program(random_program::planned(&text, start, sigma)))
+            let text = crate::random_program::text(ranks, 30, |bound| dice.below(bound));
+            Pattern::App(Kind::Program(crate::random_program::planned(&text, start, sigma)))
         }
         // Flows that begin and stop at round times, several at once.
         kind => {

@@ -1,5 +1,4 @@
 //! Controllers against known truths, on whole networks.
-#![allow(missing_docs, reason = "tests")]
 
 mod aqm;
 mod bbr;
@@ -12,8 +11,5 @@ mod gemini;
 mod links;
 mod measure;
 mod newreno;
-#[path = "../plans/mod.rs"]
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
 mod transport;
 mod vegas;

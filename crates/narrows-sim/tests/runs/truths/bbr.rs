@@ -5,7 +5,7 @@ use narrows_plan::Plan;
 use narrows_results::Quantity;
 use narrows_sim::Simulation;
 
-use crate::measure::{GOODPUT, IP, Loss, base_round_trip, goodputs, median, product, queue_mean, series};
+use super::measure::{GOODPUT, IP, Loss, base_round_trip, goodputs, median, product, queue_mean, series};
 use crate::plans::{Dumbbell, run};
 
 /// The median of the sender's pacing rate after two seconds, in bit/s of IP bytes.

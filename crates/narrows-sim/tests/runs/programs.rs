@@ -1,11 +1,7 @@
 //! Programs of ranks against closed forms, and programs of chance to their end.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-#[allow(unreachable_pub, reason = "two tests use it")]
-mod random_program;
-
+use crate::plans::{Dumbbell, at, run, smooth};
+use crate::random_program::{planned, text};
 use narrows_core::app::program::{Generated, Program, generate};
 use narrows_core::component::Value;
 use narrows_core::rng::Stream;
@@ -13,8 +9,6 @@ use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::{Connections, Graph, Kind, Link, Node, NodeKind, Pattern, Plan, Role, Traffic};
 use narrows_results::Results;
-use plans::{Dumbbell, at, run, smooth};
-use random_program::{planned, text};
 
 /// Hosts at one switch, without bounds or losses; 5 µs each way at every link.
 fn star(hosts: u32, rate: Rate) -> Graph {

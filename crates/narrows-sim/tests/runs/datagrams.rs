@@ -1,16 +1,12 @@
 //! Datagrams at a constant rate, against closed forms.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, flow, run};
 use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::threshold::Config as Threshold;
 use narrows_core::transport::datagram::{self, SendRate};
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::{Connections, ControllerChoice, Pattern, Plan, Traffic, Transport};
 use narrows_results::{FlowRow, Results};
-use plans::{Dumbbell, flow, run};
 
 const MTUS: [u16; 4] = [576, 1_500, 4_096, 9_000];
 

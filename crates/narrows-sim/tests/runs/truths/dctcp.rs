@@ -6,7 +6,7 @@ use narrows_plan::Pattern;
 use narrows_results::Quantity;
 use narrows_sim::Simulation;
 
-use crate::measure::{product, quantile, series};
+use super::measure::{product, quantile, series};
 use crate::plans::{Dumbbell, flow, run};
 
 /// N long flows that begin together at 10 Gbit/s and 100 µs.

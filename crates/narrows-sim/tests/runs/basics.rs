@@ -1,12 +1,8 @@
 //! Whole runs against what must be so.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, flow, run};
 use narrows_core::units::{Bytes, Span};
 use narrows_plan::{Connections, Pattern};
-use plans::{Dumbbell, flow, run};
 
 /// Payload of a full segment over its length on the wire.
 const GOODPUT: f64 = 1448.0 / 1538.0;

@@ -1,14 +1,10 @@
 //! What must hold in every run, whatever the plan.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, at, run};
 use narrows_core::cc::{EcnUse, SPECS};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::{Connections, FlowStart, Pattern};
-use plans::{Dumbbell, at, run};
 use proptest::prelude::*;
 
 const PAIRS: u32 = 4;

@@ -1,14 +1,10 @@
 //! What a flow waits for before its first byte, and for retransmission timers, against closed forms.
-#![allow(missing_docs, reason = "tests")]
 
-#[allow(dead_code, unreachable_pub, reason = "a test uses the part it needs")]
-mod plans;
-
+use crate::plans::{Dumbbell, flow, run, smooth};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Span};
 use narrows_plan::{Connections, Pattern, Plan};
 use narrows_results::FlowRow;
-use plans::{Dumbbell, flow, run, smooth};
 
 const RTT: u64 = 10_000_000;
 /// A SYN and its answer of 98 bytes each over a bottleneck of 1 Gbit/s and two ports of 10 Gbit/s.
