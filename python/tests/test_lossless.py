@@ -1,10 +1,16 @@
-"""Networks with and without pauses: how long work takes, who loses, how long queues are; panels of the matrix."""
+"""Networks with and without pauses: how long work takes, who loses, how long queues are; panels of the matrix.
 
+And every file and command of `docs/how-to/lossless.md`.
+"""
+
+import re
+import shlex
+import sys
 from dataclasses import replace
 
 import polars as pl
 import pytest
-from conftest import flows, frames, labelled, ports, samples
+from conftest import CHECKOUT, flows, frames, installed, labelled, ports, said_by, samples
 
 from narrows.figures import lossless
 from narrows.frames import when_read
@@ -155,3 +161,40 @@ def test_the_panels_have_a_row_for_each_reading_that_has_values():
     (data,) = drawn["datasets"].values()
     bars = {bar["case"]: bar["mean"] for bar in data}
     assert bars == {"none": 1.0, "red+pfc": 2.0}
+
+
+@pytest.mark.simulator
+def test_the_how_to_works_as_it_stands(real, folder):
+    text = (CHECKOUT / "docs" / "how-to" / "lossless.md").read_text()
+    found = re.findall(r"(?:`([\w.]+)`:\n\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
+    assert len(found) == text.count("\n```") // 2
+    refusals = []
+    for name, language, block in found:
+        if language == "text":
+            assert block.strip() in refusals.pop()
+        elif language == "sh":
+            for line in block.splitlines():
+                program, *arguments = shlex.split(line, comments=True)
+                if line.endswith("# refused"):
+                    done = installed(real, *arguments)
+                    assert done.returncode == 2
+                    refusals.append(done.stderr)
+                else:
+                    python = {"program": sys.executable} if program == ".venv/bin/python" else {}
+                    said_by(real, *arguments, **python)
+        else:
+            (folder / name).write_text(block)
+    assert not refusals
+    printed = said_by(real, "paused.py", program=sys.executable)
+    assert "CUBIC+PFC ┆ host" in printed
+    assert "DCTCP+PFC ┆ host" not in printed
+    less = refused(real, "slow.toml", "fabric.limit=100KB")
+    assert "`l1-1->leaf-1` has 20KB, and 21KB may come" in less
+    output = refused(real, "lossless.toml", "fabric.buffering=output")
+    assert "and 72KB may come" in output
+
+
+def refused(real, file, setting):
+    done = installed(real, "check", file, "--set", setting)
+    assert done.returncode == 2
+    return done.stderr

@@ -152,7 +152,7 @@ def test_a_generator_that_is_not_there_is_refused():
 @pytest.mark.simulator
 def test_the_how_to_works_as_it_stands(real, folder):
     text = (CHECKOUT / "docs" / "how-to" / "programs.md").read_text()
-    found = re.findall(r"(?:`([\w.]+)`:\n\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
+    found = re.findall(r"(?:`([\w.-]+)`:\n\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
     assert len(found) == text.count("\n```") // 2
     said = []
     for name, language, block in found:
