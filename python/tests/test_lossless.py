@@ -3,9 +3,11 @@
 And every file and command of `docs/how-to/lossless.md`.
 """
 
+import json
 import re
 import shlex
 import sys
+import tomllib
 from dataclasses import replace
 
 import polars as pl
@@ -153,14 +155,49 @@ def test_the_panels_have_a_row_for_each_reading_that_has_values():
         lossless.case("red+pfc", "output", "cubic"): {1: 4.0, 2: 6.0},
         lossless.case("none", "output", "cubic"): {1: 2.5},
     }
-    drawn = lossless.panels(lambda case: values.get(case, {}), "Time", best=True).to_dict()
+    drawn = lossless.panels(lambda case: values.get(case, {}), "Time", "times the best", best=True).to_dict()
     (row,) = drawn["vconcat"]
-    assert row["title"] == "Time. Packets count at the output"
+    assert row["title"] == "Time; memory by output port"
     (panel,) = row["hconcat"]
-    assert panel["title"]["text"] == "cubic"
+    assert panel["title"]["text"] == "CUBIC"
     (data,) = drawn["datasets"].values()
-    bars = {bar["case"]: bar["mean"] for bar in data}
-    assert bars == {"none": 1.0, "red+pfc": 2.0}
+    assert [(each["managed"], each["fabric"], each["mean"]) for each in data] == [
+        ("unmanaged", "drop", 1.0), ("RED", "pause (PFC)", 2.0),
+    ]  # fmt: skip
+    # Points, on an axis that ends just outside of the intervals.
+    points = panel["layer"][0]
+    assert points["mark"]["type"] == "point"
+    low, high = points["encoding"]["y"]["scale"]["domain"]
+    assert 0.8 < low < 1 < 2.4 < high
+
+
+def test_a_queue_without_pauses_stands_over_the_same_with_them_on_one_scale():
+    cases = [lossless.case(f"qcn-66{pauses}", "output", "newreno") for pauses in ("", "+pfc")]
+    rows = [("s->x", time * MS, "queue_bytes", high) for time, high in ((1, 9e5), (5, 7e4), (6, 8e4), (9, 9e5))]
+    series = pl.concat([labelled(samples(*rows), case) for case in cases])
+    drawn = lossless.queue_over_time(made(*cases, series=series), "s->x", "newreno", (5, 8)).to_dict()
+    assert [row["title"]["text"] for row in drawn["vconcat"]] == [
+        f"s → x, NewReno, first seed: switches {words}; memory by output port" for words in ("drop", "pause")
+    ]
+    above, below = (row["hconcat"][lossless.MANAGED.index("qcn-66")]["layer"] for row in drawn["vconcat"])
+    assert above[0]["encoding"] == below[0]["encoding"] | {"x": above[0]["encoding"]["x"]}
+    assert below[0]["encoding"]["x"]["axis"]["title"] == "time, ms"
+    assert [each["time"] for each in drawn["datasets"][above[0]["data"]["name"]]] == [5, 6]
+    named = [[each["label"] for each in drawn["datasets"][layers[1]["data"]["name"]]] for layers in (above, below)]
+    assert named == [["memory", "set point"], ["pause", "resume", "set point"]]
+
+
+@pytest.mark.parametrize("name", ["commercial", "commercial-udp", "congestion", "hotspot", "scientific", "shares"])
+def test_the_lines_of_figures_are_what_the_experiments_state(name):
+    stated = tomllib.loads((CHECKOUT / "experiments" / "cee" / name / "experiment.toml").read_text())
+    assert stated["topology"]["leaf-spine"]["fabric"]["limit"] == f"{lossless.MEMORY_KB * 1000:.0f}B"
+    told = json.dumps([arm.get("set", {}) for arm in stated["arm"]])
+    pauses = {"xoff": f"{lossless.PAUSE_KB:g}KB", "xon": f"{lossless.RESUME_KB:g}KB"}
+    assert told.count(json.dumps({"pfc": pauses})) == told.count("pfc") > 0
+    for scheme in ("qcn-20", "qcn-66") if "red" in told else ():
+        assert f'"set-point": "{lossless.ASKED_KB[scheme]["set point"]:g}KB"' in told
+    low, high = lossless.ASKED_KB["red"].values()
+    assert told.count(f'"min": "{low:g}KB", "max": "{high:g}KB"') == told.count('"red"')
 
 
 @pytest.mark.simulator

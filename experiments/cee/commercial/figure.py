@@ -14,4 +14,6 @@ if TYPE_CHECKING:
 
 def draw(results: Results) -> alt.TopLevelMixin:
     """A panel for each TCP, a row for each reading."""
-    return lossless.panels(lossless.measured(results.frames, "request_mean"), "Mean completion time of requests, ms")
+    return lossless.explained(
+        lossless.panels(lossless.measured(results.frames, "request_mean"), "Mean completion time of requests", "ms")
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from narrows.figures import lossless, queues, style
+from narrows.figures import lossless, style
 
 if TYPE_CHECKING:
     import altair as alt
@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
-    """The queue over 9 ms, with NewReno where packets count at the output; the largest flow's share."""
+    """The queue over 9 ms with NewReno, with and without pauses; the largest flow's share."""
     frames = results.frames
-    shown = lossless.as_schemes(frames, "output", "newreno", (200, 209))
-    traces = queues.over_time(shown, ["leaf-1->l1-1"])
-    title = "The queue of the hot port from 200 ms on, with NewReno. Packets count at the output"
-    return style.stacked([
-        traces.properties(title=title).resolve_scale(color="independent"),
-        lossless.panels(lossless.measured(frames, "largest_share"), "Share of the goodput of the largest of ten flows"),
+    share = lossless.measured(frames, "largest_share", 100)
+    drawn = style.stacked([
+        lossless.queue_over_time(frames, "leaf-1->l1-1", "newreno", (200, 209)),
+        lossless.panels(
+            share, "What the largest of ten flows gets of the line", "% of the line", line=lossless.Line(10, "equal")
+        ),
     ])  # fmt: skip
+    return lossless.explained(
+        drawn,
+        "Dashed, above: what RED or QCN asks for; the memory, or the pause and resume thresholds, where they limit "
+        "this queue. The shape of the queue is judged by output port. Dashed, below: equal shares.",
+    )

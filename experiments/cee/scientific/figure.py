@@ -15,5 +15,6 @@ if TYPE_CHECKING:
 def draw(results: Results) -> alt.TopLevelMixin:
     """A panel for each TCP, a row for each reading."""
     frames = results.frames
-    title = "Execution time of the five programs, over that of the best"
-    return lossless.panels(lossless.measured(frames, "completion"), title, best=True)
+    title = "Execution time, geometric mean of five programs"
+    drawn = lossless.panels(lossless.measured(frames, "completion"), title, "times the best", best=True)
+    return lossless.explained(drawn, "The best is that of all schemes and TCPs of a row.")

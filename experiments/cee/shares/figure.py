@@ -21,4 +21,6 @@ def draw(results: Results) -> alt.TopLevelMixin:
         tcp, both = (value_if_any(frames, "goodput_total", (name,)) for name in (f"{case} / tcp", case))
         return {seed: 100 * tcp[seed] / both[seed] for seed in tcp.keys() & both.keys()}
 
-    return lossless.panels(share, "Share of the goodput that TCP's five flows of ten get, %")
+    title = "What five flows of TCP get beside five of UDP"
+    half = lossless.Line(50, "half")
+    return lossless.explained(lossless.panels(share, title, "% of the goodput", line=half))
