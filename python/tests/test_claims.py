@@ -392,6 +392,14 @@ def test_what_is_said_beside_a_verdict_is_said_of_every_scenario():
     assert [part.detail for part in found.also] == [f"{item}: fct_small_avg(fast) = 30 ms" for item in ("S", "T")]
 
 
+def test_an_order_over_several_scenarios_says_of_which_each_part_is():
+    order = claim(("fct_all(fast) < fct_all(slow)",), scenario=("S", "T"))
+    assert verdict(order, Binding()).parts[0].text == "fct_all(fast) < fct_all(slow)"
+    both = verdict(order, Binding(), figures={"fig": sample(), "other": sample()})
+    assert [part.text for part in both.parts] == [f"{item}: fct_all(fast) < fct_all(slow)" for item in ("S", "T")]
+    assert both.parts[1].detail.startswith("T: fct_all(fast) < fct_all(slow): ")
+
+
 def test_what_was_not_run_says_why():
     unknown_arm = verdict(claim(("fct_all(nobody) < fct_all(slow)",)), Binding())
     assert (unknown_arm.word, unknown_arm.reason) == ("not-run", "no scheme is called nobody")

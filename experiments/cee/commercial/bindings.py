@@ -52,6 +52,7 @@ def bindings(reading: str) -> dict[str, Binding]:
             )
         ),
         "cee-010": bound(*(f"{mean('qcn-20', tcp)} <= {mean('qcn-20+pfc', tcp)}" for tcp in TCPS)),
+        # The claim is on stalls: one of 64 ms counts as much as 32 of 2 ms, the time and not the number.
         "cee-011": bound(
             *(
                 f"{of('timeout_wait', f'{each}+pfc', tcp)} < {of('timeout_wait', each, tcp)}"

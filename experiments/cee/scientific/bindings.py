@@ -28,7 +28,8 @@ def bindings(reading: str) -> dict[str, Binding]:
             *(f"{time('qcn-20', tcp)} <= min({', '.join(time(each, tcp) for each in MANAGED)})" for tcp in TCPS)
         ),
         "cee-021": bound(*(f"{time('qcn-20', tcp)} < {time('none', tcp)}" for tcp in TCPS)),
-        "cee-023": Binding(orders=(f"{paused} < {lossy}",), scenarios=("commercial", "scientific")),
+        # Less than 1 is a ratio without a unit, of the times of four schemes: its fourth root is the mean scheme's.
+        "cee-023": Binding(orders=(f"{paused} / ({lossy}) < 1",), scenarios=("commercial", "scientific")),
     }
 
 

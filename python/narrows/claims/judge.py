@@ -149,7 +149,12 @@ class _Judge:
     def _parts(self, scenarios: Sequence[str]) -> list[Part]:
         if self.claim.kind == "ordering":
             orders = self.binding.orders or self.claim.order
-            return [part for item in scenarios for text in orders for part in self._order(text, item)]
+            return [
+                replace(part, text=self._said(part.text, item, scenarios), detail=self._said(part.detail, item, scenarios))
+                for item in scenarios
+                for text in orders
+                for part in self._order(text, item)
+            ]
         instead = self.binding.instead
         if instead is not None and self._is_near_zero(instead, scenarios[0]):
             return [
