@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from narrows.measures import tables
-from narrows.measures.registry import NotEvaluable, by_seed, measure, measures, refuse_unfinished
+from narrows.measures.registry import PART, NotEvaluable, by_seed, measure, measures, refuse_unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def _fct(frames: Frames, arm: str, size_class: SizeClass, column: str) -> BySeed:
-    table = tables.fct_ms(_only(frames, arm), size_class)
+    return _evaluated(tables.fct_ms(_only(frames, arm), size_class), size_class, column)
+
+
+def _evaluated(table: pl.DataFrame, size_class: SizeClass, column: str) -> BySeed:
+    """A column of what `tables.fct_ms` makes, by seed. Raises `NotEvaluable`."""
     refuse_unfinished(
         int(table["unfinished"].sum()),
         int(table["flows"].sum()),
@@ -30,6 +35,20 @@ def _fct(frames: Frames, arm: str, size_class: SizeClass, column: str) -> BySeed
         need = " (1000 needed for a 99th percentile)" if column == "p99" else ""
         raise NotEvaluable(f"not evaluable: {most} {size_class} flows per seed{need}")
     return values
+
+
+def fct_of_parts(frames: Frames, arm: str, name: str) -> dict[tuple[str, str], BySeed]:
+    """A measure of `FCT` of the flows of each workload and controller of a case, where it can be measured.
+
+    There may be hundreds of them: each by itself would take a second for every ten.
+    """
+    size_class, column, _ = FCT[name]
+    table = tables.fct_ms(_only(frames, arm), size_class, of=PART)
+    found: dict[tuple[str, str], BySeed] = {}
+    for (workload, controller), own in table.partition_by(PART, as_dict=True).items():
+        with contextlib.suppress(NotEvaluable):
+            found[workload, controller] = _evaluated(own, size_class, column)
+    return found
 
 
 def _segment(frames: Frames, arm: str, segment: str, column: str) -> BySeed:
@@ -49,12 +68,14 @@ def _only(frames: Frames, arm: str) -> Frames:
     return frames.of([arm])
 
 
-measures("ms", _fct, {
+FCT: Final[dict[str, tuple[SizeClass, str, str]]] = {
     "fct_small_mean": ("small", "mean", "Mean completion time of flows under 100 KB."),
     "fct_small_p99": ("small", "p99", "99th percentile of the completion time of flows under 100 KB."),
     "fct_large_mean": ("large", "mean", "Mean completion time of flows over 10 MB."),
     "fct_mean": ("all", "mean", "Mean completion time of all flows."),
-})  # fmt: skip
+}
+"""Of completion times: size class, column of `tables.fct_ms`, description."""
+measures("ms", _fct, FCT)
 
 
 @measure("Mbit/s")

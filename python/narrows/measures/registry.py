@@ -38,6 +38,8 @@ class Measure:
 
 MAX_UNFINISHED: Final = 1e-3
 """Share of flows or requests that may be left undone."""
+PART: Final = ("workload", "controller")
+"""Columns that name the flows of a case which are told apart where it runs several controllers."""
 TRAFFIC: Final = " / "
 """Between a scheme and a traffic."""
 

@@ -10,6 +10,8 @@ import polars as pl
 from narrows.frames import collected, each_case, in_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from narrows.frames import Frames
 
 SizeClass = Literal["small", "medium", "large", "all"]
@@ -66,12 +68,13 @@ def samples_needed(percent: float) -> int:
     return -(-1000 * SAMPLES_BEYOND // tenths)
 
 
-def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False) -> pl.DataFrame:
+def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False, of: Sequence[str] = ()) -> pl.DataFrame:
     """Per run: `mean` and `p99` of the completion time of finished flows, ms; `flows`, `unfinished`.
 
-    `pooled` puts the seeds of a case together, for percentiles that one seed alone has too few samples for.
+    `pooled` puts the seeds of a case together, for percentiles that one seed alone has too few samples for. The flows
+    of a run are apart by the columns `of`.
     """
-    keys = [key for key in frames.keys if key != "seed"] if pooled else frames.keys
+    keys = [*(key for key in frames.keys if key != "seed" or not pooled), *of]
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
     tables = (
         own.lazy()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from narrows.measures import longlived
-from narrows.measures.registry import NotEvaluable, by_seed, measures
+from narrows.measures.registry import PART, NotEvaluable, by_seed, measures
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
@@ -20,6 +20,19 @@ def _long(frames: Frames, arm: str, column: str) -> BySeed:
     return by_seed(longlived.by_seed(frames).filter(pl.col("case") == arm), column)
 
 
+def long_of_parts(frames: Frames, arm: str, name: str) -> dict[tuple[str, str], BySeed]:
+    """A measure of `LONG` of the flows of each workload and controller of a case, where it can be measured."""
+    own = frames.of([arm])
+    table = longlived.by_seed(own, longlived.GROUP)
+    found: dict[tuple[str, str], BySeed] = {}
+    for (workload, controller), part in table.partition_by(PART, as_dict=True).items():
+        if part["total_mbps"].sum() > 0 or longlived.sampled(own, longlived.GOODPUT):
+            found[workload, controller] = by_seed(part, LONG[name])
+    return found
+
+
+LONG: Final = {"goodput_long": "goodput_mbps", "jain_long": "jain"}
+"""Columns of `longlived.by_seed` that are measured of parts of a case, too."""
 measures("Mbit/s", _long, {
     "goodput_long": ("goodput_mbps", "Mean goodput of a flow without a size, after the warm-up."),
     "goodput_total": ("total_mbps", "Goodput of all flows without a size together, after the warm-up."),

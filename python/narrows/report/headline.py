@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -10,8 +10,11 @@ import polars as pl
 from narrows import wording
 from narrows.frames import in_words
 from narrows.measures import longlived
+from narrows.measures.completion import fct_of_parts
 from narrows.measures.named import value_if_any
+from narrows.measures.registry import PART
 from narrows.measures.stats import BySeed, Estimate, estimate, paired_difference
+from narrows.measures.transfers import long_of_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,29 +140,39 @@ def _lost_on_wires(frames: Frames) -> bool:
 
 def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]:
     """A row for each workload and controller of a scheme that runs several controllers; losses are of all together."""
-    keys = ["workload", "controller"]
+    keys = list(PART)
     sources = (frames.flows.lazy(), frames.long.lazy())
     of_case = (in_words(flows.filter(pl.col("case") == case).select(keys).unique()) for flows in sources)
     named = pl.concat(of_case).unique().sort(keys).collect()
     if named["controller"].n_unique() < 2:
         return []
+    # All parts at once: a sweep over many hosts has thousands of them.
+    own = frames.of([case])
+    counts = {part[:2]: part[2:] for part in _counts_of_parts(own).iter_rows()}
+    found = {quantity: fct_of_parts(own, case, quantity.measure) for quantity in chosen if quantity in COMPLETION}
+    found |= {quantity: long_of_parts(own, case, quantity.measure) for quantity in chosen if quantity in LONG}
     rows: list[Row] = []
-    apart = {quantity.measure for quantity in (*COMPLETION, *LONG)}
-    for workload, controller in named.iter_rows():
-        own = (pl.col("case") == case) & (pl.col("workload") == workload) & (pl.col("controller") == controller)
-        flows_of, long = frames.flows.filter(own), frames.long.filter(own)
-        ports = frames.ports.filter(pl.col("case") == case)
-        part = replace(frames, flows=flows_of, long=long, ports=ports, answers=frames.answers.clear())
-        found = values(part, [quantity for quantity in chosen if quantity.measure in apart])
+    for part in named.iter_rows():
         cells = tuple(
-            _column((case,), quantity, found[quantity], {case: ""})[case]
+            _cell(found[quantity].get(part, {}), quantity)
             if quantity in found
             else Cell("–", "of the scheme as a whole", "")
             for quantity in chosen
         )
-        flows, unfinished = _counts(part)
-        rows.append(Row(case, f"{workload}, {controller}", cells, wording.whole(flows), wording.whole(unfinished)))
+        flows, unfinished = counts.get(part, (0, 0))
+        rows.append(Row(case, ", ".join(part), cells, wording.whole(flows), wording.whole(unfinished)))
     return rows
+
+
+def _counts_of_parts(frames: Frames) -> pl.DataFrame:
+    """Workload, controller, flows and unfinished ones; answers to requests are not among them."""
+    counts = (pl.len(), (~pl.col("finished")).sum().alias("unfinished"))
+    return in_words(frames.flows.lazy().group_by(PART).agg(counts)).collect()
+
+
+def _cell(values: BySeed, quantity: Quantity) -> Cell:
+    made = estimate([quantity.scale * value for value in values.values()])
+    return Cell("–", "not evaluable", "") if made is None else cell(made)
 
 
 def cards(frames: Frames) -> list[Card]:
@@ -206,7 +219,7 @@ def _column(
     return {
         case: cell(estimates[case], _rank(case, best.get(backends[case]), values))
         if case in estimates
-        else Cell("–", "not evaluable", "")
+        else _cell({}, quantity)
         for case in cases
     }
 
