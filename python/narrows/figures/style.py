@@ -108,9 +108,9 @@ def port(name: str) -> str:
 
 def rows(frame: pl.DataFrame) -> alt.InlineData:
     """The frame as inline data; floats keep five digits, which no screen shows more of."""
-    return alt.InlineData(
-        values=[{key: _short(value) for key, value in row.items()} for row in frame.iter_rows(named=True)]
-    )
+    # A tuple: Altair copies lists, each time that a chart becomes part of another.
+    values = tuple({key: _short(value) for key, value in row.items()} for row in frame.iter_rows(named=True))
+    return alt.InlineData(values=values)  # type: ignore[arg-type]
 
 
 def _short(value: object) -> object:

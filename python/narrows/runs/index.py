@@ -14,6 +14,7 @@ import re
 import shlex
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
@@ -387,10 +388,16 @@ def _entry(key: str, raw: Mapping[str, Any], root: Path) -> Entry:
     return replace(made, command=command_for(made, root))
 
 
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a dataclass' fields: they are found by evaluating text, and an index has thousands of members."""
+    return get_type_hints(kind)
+
+
 def _as(kind: Any, raw: Any) -> Any:
     """What JSON has made lists and texts of: a dataclass, a tuple, or a plain value."""
     if is_dataclass(kind):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         return kind(**{name: _as(hints[name], raw[name]) for name in hints if name in raw})  # type: ignore[operator]
     if get_origin(kind) is tuple:
         *kinds, last = get_args(kind)
