@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 import polars as pl
 from polars import selectors
@@ -21,8 +21,11 @@ COUNTED: Final = (
 """Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
 
 
-_PARTS: Final = ("ports", "series", "requests", "long", "answers", "events", "bridges", "ranks")
-"""Of `Frames` beside the flows."""
+_Arguments = ParamSpec("_Arguments")
+_Found = TypeVar("_Found")
+
+_PARTS: Final = ("ports", "requests", "long", "answers", "events", "bridges", "ranks")
+"""Tables of `Frames` beside the flows and the series."""
 
 
 def _none() -> pl.DataFrame:
@@ -90,6 +93,8 @@ class Frames:
     """The network's largest IP packet, bytes, by case."""
     ranks: pl.DataFrame = field(default_factory=_none)
     """Ranks of programs."""
+    memory: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What has been computed of these frames: see `kept`."""
 
     @property
     def keys(self) -> list[str]:
@@ -97,11 +102,22 @@ class Frames:
         return ["case", "arm", *self.axes, "seed"]
 
     def of(self, cases: Sequence[str]) -> Frames:
-        """Those of some cases."""
-        parts: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
-        own = pl.col("case").is_in(list(cases))
-        filtered = {name: part.filter(own) for name, part in parts.items()}
-        return replace(self, flows=when_read(lambda: of_cases(self.flows, cases)), **filtered)
+        """Those of some cases, the same each time; they keep what is computed of one case."""
+        chosen = tuple(cases)
+        if self.cases and set(self.cases) <= set(chosen):
+            return self
+        key = (Frames.of, chosen)
+        whole: Frames = self.memory.get("whole", self)
+        if len(chosen) == 1 and whole is not self and chosen[0] in self.cases:
+            return whole.of(chosen)
+        if key not in self.memory:
+            tables: dict[str, Any] = {name: of_cases(getattr(self, name), chosen) for name in _PARTS}
+            series = self.series.filter(pl.col("case").is_in(list(chosen)))
+            made = replace(self, flows=when_read(lambda: of_cases(self.flows, chosen)), series=series, **tables)
+            made.memory["whole"] = whole
+            self.memory[key] = made
+        found: Frames = self.memory[key]
+        return found
 
     @cached_property
     def backends(self) -> dict[str, str]:
@@ -131,13 +147,28 @@ class Frames:
         return (common or self.seeds)[0]
 
 
+def kept(
+    compute: Callable[Concatenate[Frames, _Arguments], _Found],
+) -> Callable[Concatenate[Frames, _Arguments], _Found]:
+    """What is computed of frames is computed once: pages ask for a table again for each number in it."""
+
+    @wraps(compute)
+    def found(frames: Frames, /, *args: _Arguments.args, **named: _Arguments.kwargs) -> _Found:
+        key = (compute, args, tuple(sorted(named.items())))
+        if key not in frames.memory:
+            frames.memory[key] = compute(frames, *args, **named)
+        return cast("_Found", frames.memory[key])
+
+    return found
+
+
 def collected(parts: Iterable[pl.LazyFrame]) -> pl.DataFrame:
     """Each run by itself: one plan over thousands of files takes minutes to make."""
     return pl.concat([part.collect() for part in parts])
 
 
 def of_cases(flows: pl.DataFrame, cases: Sequence[str]) -> pl.DataFrame:
-    """Flows of these cases: a view where they stand together, as those of one case do, for copies take gigabytes."""
+    """Rows of these cases: a view where they stand together, as those of one case do, for copies take gigabytes."""
     mask = flows["case"].is_in(list(cases))
     first, count = mask.arg_max(), int(mask.sum())
     if first is not None and mask.slice(first, count).all():

@@ -92,6 +92,10 @@ class Results(Tabular):
                 f"{store.root / entry.members[0].stored} and its like, then run it again: {entry.command}",
             )
 
+    def is_all_of(self, entry: Entry) -> bool:
+        """Whether these are the results of all that an entry of the index lists."""
+        return self._whole == entry
+
     @cached_property
     def notices(self) -> tuple[str, ...]:
         """What whoever reads these numbers has to know, in sentences; as a rule nothing."""

@@ -16,7 +16,7 @@ from narrows.results import Results
 from narrows.runs.freshness import standings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import altair as alt
 
@@ -188,8 +188,9 @@ def figure_at(place: str) -> Figure | None:
     return next((figure for figure in found if figure.label == place), None)
 
 
-def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdict]:
-    """Every claim of a paper, judged from those results in the store that count."""
+def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool, read: Iterable[Results] = ()) -> list[Verdict]:
+    """Every claim of a paper, judged from those results in the store that count; what is `read` is not read again."""
+    read = list(read)
     found: dict[str, Frames] = {}
     stale: dict[str, str] = {}
     own = figures(paper)
@@ -200,7 +201,8 @@ def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool) -> list[Verdi
             stale[figure.name] = standing.reason
             continue
         try:
-            found[figure.name] = Results(standing.entry, store).frames
+            here = (results for results in read if standing.entry and results.is_all_of(standing.entry))
+            found[figure.name] = (next(here, None) or Results(standing.entry, store)).frames
         except BadInput as error:
             stale[figure.name] = str(error).splitlines()[0].removeprefix("error: ")
     return [_told(verdict, paper, stale) for verdict in judge(paper, found, quick=quick)]

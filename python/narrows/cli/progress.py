@@ -115,11 +115,25 @@ def _wait(work: Followed, show: Callable[[], None]) -> None:
             work.cancel()
 
 
+_said_s = time.monotonic()
+"""When a line was last printed, or the command began."""
+
+
+def _later(text: str) -> None:
+    global _said_s  # noqa: PLW0603 - of the process, as its stderr is
+    if time.monotonic() - _said_s >= EVERY_SECONDS:
+        ERR.print(text, markup=False, soft_wrap=True)
+        _said_s = time.monotonic()
+
+
 @contextmanager
 def saying() -> Iterator[Callable[[str], None]]:
-    """A line that says what goes on. Results are printed afterwards: meanwhile what goes to the output comes here."""
+    """A line that says what goes on. Results are printed afterwards: meanwhile what goes to the output comes here.
+
+    Where there is no terminal, what is said less than `EVERY_SECONDS` after the last line is not printed.
+    """
     if not ERR.is_terminal:
-        yield lambda _: None
+        yield _later
         return
     with ERR.status("") as status:
         yield status.update

@@ -9,6 +9,7 @@ import typer
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import tell_page
+from narrows.cli.progress import saying
 
 
 def report(
@@ -35,4 +36,6 @@ def report(
 
     with codes():
         for results in api.load_beside(runs, out=out):
-            tell_page(build(results, Store(out), cases=cases), json=json, run=results.entry.identifier)
+            with saying() as say:
+                page = build(results, Store(out), cases=cases, say=say)
+            tell_page(page, json=json, run=results.entry.identifier)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from narrows.claims.catalogue import Paper
     from narrows.claims.folders import Figure
     from narrows.fidelity import Comparison
+    from narrows.results import Results
     from narrows.runs.store import Store
 
 
@@ -57,6 +58,7 @@ def reproduce(
     and a report. `linux` runs its scenarios in the simulator and on Linux in a guest, and says how far they agree.
     Interrupting keeps what is finished. Without arguments it lists papers, figures, claims and scenarios.
     """
+    from narrows import api
     from narrows.claims import folders
     from narrows.fidelity import catalogue
     from narrows.runs.store import Store
@@ -83,18 +85,21 @@ def reproduce(
 
         failed = False
         judged: dict[str, list[Verdict]] = {}
+        results = {figure: api.load(identifier, out=out) for figure, identifier in made.items()}
         for paper in selection.papers:
             with saying() as say:
                 say(f"judging the claims of {paper.name}")
-                verdicts = judged[paper.name] = folders.verdicts(paper, store, quick=quick)
+                read = (found for figure, found in results.items() if figure.paper == paper.folder)
+                verdicts = judged[paper.name] = folders.verdicts(paper, store, quick=quick, read=read)
                 path = _write(paper, verdicts, store, quick=quick)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
             tell(path, json=json, event="scorecard", paper=paper.name, **scorecard.counts(shown))
             failed |= any(verdict.word == "fails" for verdict in shown)
-        for figure, identifier in made.items():
-            _report(figure, identifier, store, judged[figure.paper.name], json=json)
+        for figure in made:
+            # Not kept: the tables of all figures are gigabytes.
+            _report(figure, results.pop(figure), store, judged[figure.paper.name], json=json)
         if gallery is not None:
             from narrows.report import gallery as pictures
 
@@ -170,17 +175,20 @@ def _figure(figure: Figure, label: str, *, quick: bool, where: Where, json: bool
 
     handle = perform(figure.experiment, quick=quick, seeds=None, settings=(), where=where, json=json, label=label)
     identifier = handle.identifier
-    results = api.load(identifier, out=where.out)
-    for path in save(figure.draw(results), where.out / "figures", figure.picture(quick=quick)):
+    with saying() as say:
+        say(f"drawing {label}")
+        drawn = figure.draw(api.load(identifier, out=where.out))
+        paths = save(drawn, where.out / "figures", figure.picture(quick=quick))
+    for path in paths:
         tell(path, json=json, event="figure", figure=figure.label)
     return identifier
 
 
-def _report(figure: Figure, identifier: str, store: Store, judged: list[Verdict], *, json: bool) -> None:
-    from narrows import api
+def _report(figure: Figure, results: Results, store: Store, judged: list[Verdict], *, json: bool) -> None:
     from narrows.report import build
 
-    page = build(api.load(identifier, out=store.root), store, judged=judged)
+    with saying() as say:
+        page = build(results, store, judged=judged, say=say)
     tell_page(page, json=json, figure=figure.label)
 
 

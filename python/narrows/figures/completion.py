@@ -27,7 +27,7 @@ def panel(frames: Frames, size_class: SizeClass, column: Literal["mean", "p99"],
     """One panel. A percentile that no seed alone has samples for is taken over all seeds together, and drawn hollow."""
     values = bars.by_case(fct_ms(frames, size_class), column)
     pooled: dict[str, Estimate | None] = {}
-    if column == "p99" and len(frames.seeds) > 1:
+    if column == "p99" and len(frames.seeds) > 1 and any(values.get(case) is None for case in frames.cases):
         together = fct_ms(frames, size_class, pooled=True).select("case", "p99").drop_nulls()
         pooled = {case: estimate([value]) for case, value in together.iter_rows() if values.get(case) is None}
     unit, scale = _unit(values | pooled)

@@ -11,7 +11,7 @@ from narrows.figures import style
 from narrows.measures.tables import NS_PER_MS, SAMPLES_BEYOND, SizeClass, in_class
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from narrows.frames import Frames
 
@@ -29,17 +29,22 @@ def quantiles(values: pl.Series, shares: Sequence[float] = SHARES) -> pl.DataFra
 
 
 def curves(
-    samples: pl.DataFrame, cases: Sequence[str], shares: Sequence[float] = SHARES, *, tail: bool = False
+    samples: pl.DataFrame | Mapping[str, pl.Series],
+    cases: Sequence[str],
+    shares: Sequence[float] = SHARES,
+    *,
+    tail: bool = False,
 ) -> pl.DataFrame:
     """The distribution of `value` in each case that has samples: `share`, `value`, `case`; empty where none has.
 
     With `tail` the share beyond, down to where only ten samples are left.
     """
     made = [pl.DataFrame(schema={"share": pl.Float64, "value": pl.Float64, "case": pl.String})]
+    own = by_case(samples) if isinstance(samples, pl.DataFrame) else samples
     for case in cases:
-        values = samples.filter(pl.col("case") == case)["value"]
-        if values.is_empty():
+        if case not in own:
             continue
+        values = own[case]
         found = quantiles(values, shares)
         made.append((_beyond(found, len(values)) if tail else found).with_columns(pl.lit(case).alias("case")))
     return pl.concat(made)
@@ -48,21 +53,37 @@ def curves(
 def completion(frames: Frames) -> alt.VConcatChart:
     """Completion times of small flows and of all flows, all seeds together; below, who takes longer: the tails."""
     classes: tuple[tuple[SizeClass, str], ...] = (("small", "Small flows, under 100 KB"), ("all", "All flows"))
+    milliseconds = {size_class: _milliseconds(frames, size_class) for size_class, _ in classes}
     return style.stacked(
-        style.side_by_side(_panel(frames, size_class, title, tail=tail) for size_class, title in classes)
+        style.side_by_side(
+            _panel(milliseconds[size_class], frames.cases, title, tail=tail) for size_class, title in classes
+        )
         for tail in (False, True)
     )
 
 
-def _panel(frames: Frames, size_class: SizeClass, title: str, *, tail: bool) -> alt.LayerChart | alt.FacetChart:
+def _milliseconds(frames: Frames, size_class: SizeClass) -> dict[str, pl.Series]:
+    """Of finished flows, sorted, by case."""
     # Lazily: a copy of all columns of all flows may take gigabytes.
     finished = frames.flows.lazy().filter(in_class(size_class) & pl.col("finished"))
-    milliseconds = finished.select("case", (pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS).alias("value")).collect()
-    data = curves(milliseconds, frames.cases, tail=tail)
+    found = finished.select("case", (pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS).alias("value")).collect()
+    return {case: values.sort() for case, values in by_case(found).items()}
+
+
+def by_case(samples: pl.DataFrame) -> dict[str, pl.Series]:
+    """The column `value` of each case that has rows."""
+    parts = samples.select("case", "value").partition_by("case", as_dict=True, include_key=False)
+    return {str(case): part["value"] for (case,), part in parts.items()}
+
+
+def _panel(
+    milliseconds: Mapping[str, pl.Series], cases: Sequence[str], title: str, *, tail: bool
+) -> alt.LayerChart | alt.FacetChart:
+    data = curves(milliseconds, cases, tail=tail)
     x, y, tooltip = axes(data, tail=tail)
     width = style.columns(2, label=124)
     title += ": the tail" if tail else ""
-    return curve(style.rows(data), frames.cases, x, y, tooltip, order="value:Q", legend=True).properties(
+    return curve(style.rows(data), cases, x, y, tooltip, order="value:Q", legend=True).properties(
         title=title, width=width, height=200 if tail else 230
     )
 
@@ -108,5 +129,7 @@ def curve(
     line = base.mark_line(strokeWidth=1.8, clip=True).encode(
         order=alt.Order(order), opacity=style.visible(), strokeDash=style.dash(cases)
     )
-    points = base.mark_point(filled=True, opacity=0, clip=True).encode(tooltip=tooltip, size=style.visible(70, 0))
+    points = base.mark_point(filled=True, opacity=0, clip=True).encode(
+        tooltip=tooltip, size=style.visible(70, 0, channel=alt.SizeValue)
+    )
     return alt.layer(line, points)

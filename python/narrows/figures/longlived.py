@@ -43,7 +43,9 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
         detail="flow:N",
     )
     line = base.mark_line(strokeWidth=1.2).encode(opacity=style.visible(0.85))
-    points = base.mark_point(filled=True, opacity=0).encode(tooltip=tooltip, size=style.visible(50, 0))
+    points = base.mark_point(filled=True, opacity=0).encode(
+        tooltip=tooltip, size=style.visible(50, 0, channel=alt.SizeValue)
+    )
     told = pl.concat([data, events.marks(frames)], how="diagonal")
     return _panels(told, frames, across, *events.lines(told), line, points, spacing=14)
 

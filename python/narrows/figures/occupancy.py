@@ -97,7 +97,9 @@ def _panel(
     base = alt.Chart(style.rows(data)).encode(x=x, y=y, color=style.colour(cases))
     layers = [
         base.mark_line(strokeWidth=1.2, clip=True).encode(opacity=style.visible()),
-        base.mark_point(filled=True, opacity=0).encode(tooltip=tooltip, size=style.visible(50, 0)),
+        base.mark_point(filled=True, opacity=0).encode(
+            tooltip=tooltip, size=style.visible(50, 0, channel=alt.SizeValue)
+        ),
     ]
     own = pl.DataFrame() if references is None else references.filter(pl.col("case") == case)
     if not own.is_empty():

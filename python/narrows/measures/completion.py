@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from narrows.measures import tables
 from narrows.measures.registry import PART, NotEvaluable, by_seed, measure, measures, refuse_unfinished
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from narrows.frames import Frames
     from narrows.measures.stats import BySeed
@@ -19,19 +19,30 @@ if TYPE_CHECKING:
 
 
 def _fct(frames: Frames, arm: str, size_class: SizeClass, column: str) -> BySeed:
-    return _evaluated(tables.fct_ms(_only(frames, arm), size_class), size_class, column)
+    table = tables.fct_ms(_only(frames, arm), size_class).select("seed", column, "flows", "unfinished")
+    return _evaluated([_Run(*row) for row in table.iter_rows()], size_class, column)
 
 
-def _evaluated(table: pl.DataFrame, size_class: SizeClass, column: str) -> BySeed:
-    """A column of what `tables.fct_ms` makes, by seed. Raises `NotEvaluable`."""
+class _Run(NamedTuple):
+    """A row of what `tables.fct_ms` makes."""
+
+    seed: int
+    value: float | None
+    flows: int
+    unfinished: int
+
+
+def _evaluated(runs: Sequence[_Run], size_class: SizeClass, column: str) -> BySeed:
+    """Values by seed. Raises `NotEvaluable`."""
+    flows = sum(run.flows for run in runs)
     refuse_unfinished(
-        int(table["unfinished"].sum()),
-        int(table["flows"].sum()),
+        sum(run.unfinished for run in runs),
+        flows,
         "flows" if size_class == "all" else f"{size_class} flows",
     )
-    values = by_seed(table, column)
+    values = {run.seed: run.value for run in sorted(runs) if run.value is not None}
     if not values:
-        most = int(table["flows"].sum()) // max(1, len(table))
+        most = flows // max(1, len(runs))
         need = " (1000 needed for a 99th percentile)" if column == "p99" else ""
         raise NotEvaluable(f"not evaluable: {most} {size_class} flows per seed{need}")
     return values
@@ -44,10 +55,13 @@ def fct_of_parts(frames: Frames, arm: str, name: str) -> dict[tuple[str, str], B
     """
     size_class, column, _ = FCT[name]
     table = tables.fct_ms(_only(frames, arm), size_class, of=PART)
+    rows: dict[tuple[str, str], list[_Run]] = {}
+    for workload, controller, *run in table.select(*PART, "seed", column, "flows", "unfinished").iter_rows():
+        rows.setdefault((workload, controller), []).append(_Run(*run))
     found: dict[tuple[str, str], BySeed] = {}
-    for (workload, controller), own in table.partition_by(PART, as_dict=True).items():
+    for part, runs in rows.items():
         with contextlib.suppress(NotEvaluable):
-            found[workload, controller] = _evaluated(own, size_class, column)
+            found[part] = _evaluated(runs, size_class, column)
     return found
 
 

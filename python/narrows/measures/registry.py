@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import polars as pl
 
+from narrows.frames import kept
 from narrows.measures.stats import BySeed
 
 if TYPE_CHECKING:
@@ -102,6 +103,21 @@ def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
     `ARM / TRAFFIC` is the scheme with the flows of one traffic only, in all of its directions. A measure of several
     cases together may also be given what a sweep's cases begin with: `tcp · min-rto=10ms`.
     """
+    found = _value_or_why(frames, name, arms)
+    if isinstance(found, NotEvaluable):
+        raise found.with_traceback(None)
+    return dict(found)
+
+
+@kept
+def _value_or_why(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed | NotEvaluable:
+    try:
+        return _value_by_seed(frames, name, arms)
+    except NotEvaluable as why:
+        return why.with_traceback(None)  # a traceback would keep what was at hand
+
+
+def _value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
     found = measure_called(name)
     if found is None:
         raise NotEvaluable(f"there is no measure called {name}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import polars as pl
 
-from narrows.frames import collected, each_case, in_words
+from narrows.frames import collected, each_case, in_words, kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,16 +68,20 @@ def samples_needed(percent: float) -> int:
     return -(-1000 * SAMPLES_BEYOND // tenths)
 
 
+@kept
 def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False, of: Sequence[str] = ()) -> pl.DataFrame:
     """Per run: `mean` and `p99` of the completion time of finished flows, ms; `flows`, `unfinished`.
 
     `pooled` puts the seeds of a case together, for percentiles that one seed alone has too few samples for. The flows
     of a run are apart by the columns `of`.
     """
+    cases = frames.flows["case"].unique(maintain_order=True).to_list()
+    if len(cases) > 1 and set(cases) <= set(frames.cases):
+        return pl.concat([fct_ms(frames.of([case]), size_class, pooled=pooled, of=of) for case in cases])
     keys = [*(key for key in frames.keys if key != "seed" or not pooled), *of]
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
-    tables = (
-        own.lazy()
+    table = (
+        frames.flows.lazy()
         .filter(in_class(size_class))
         .group_by(keys, maintain_order=True)
         .agg(
@@ -86,9 +90,8 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False, of: S
             pl.len().alias("flows"),
             (~pl.col("finished")).sum().alias("unfinished"),
         )
-        for own in each_case(frames.flows)
     )
-    return collected(in_words(table) for table in tables)
+    return in_words(table).collect()
 
 
 def fct_by_bin(frames: Frames) -> pl.DataFrame:
@@ -210,6 +213,7 @@ def recovery(frames: Frames) -> pl.DataFrame:
     )
 
 
+@kept
 def slowdown_by_size(frames: Frames, bins: int = 20) -> pl.DataFrame:
     """Per case and size bin: p50, p95, p99 of the slowdown, seeds together. The bins hold equal shares of all flows."""
     finished = pl.col("finished")

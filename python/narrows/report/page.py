@@ -29,7 +29,7 @@ from narrows.runs.backends import Backend, program_of
 from narrows.runs.freshness import standings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from narrows.claims import Verdict
@@ -55,16 +55,24 @@ class Chart:
     specification: dict[str, Any]
 
 
-def build(results: Results, store: Store, *, judged: Sequence[Verdict] | None = None, cases: str | None = None) -> Path:
+def build(
+    results: Results,
+    store: Store,
+    *,
+    judged: Sequence[Verdict] | None = None,
+    cases: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Path:
     """Writes `reports/report-<experiment>.html` into the store and returns its path.
 
     `judged` are the paper's claims, if they have been judged already. With `cases` the page is of those whose names
-    match it, and has a name of its own. Raises `BadInput` where none does.
+    match it, and has a name of its own. `say` is told what goes on. Raises `BadInput` where none does.
     """
     name = results.entry.identifier if cases is None else f"{results.entry.identifier}-{_plain(cases)}"
     path = store.root / "reports" / f"report-{name}.html"
+    say(f"report of {name}: claims")
     verdicts = _verdicts(results, store, judged)
-    atomic.write_text(path, render(results if cases is None else results.matching(cases), verdicts))
+    atomic.write_text(path, render(results if cases is None else results.matching(cases), verdicts, say))
     return path
 
 
@@ -74,14 +82,16 @@ def _plain(pattern: str) -> str:
     return f"{re.sub('[^0-9A-Za-z.=]+', '-', pattern).strip('-.')[:80]}+{digest}"
 
 
-def render(results: Results, verdicts: Sequence[Verdict]) -> str:
-    """The page's text."""
+def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], None] = lambda _: None) -> str:
+    """The page's text. `say` is told what goes on."""
+    say(f"report of {results.entry.identifier}: charts")
     frames = results.frames
     charted = frames.of(frames.cases[:MAX_CASES])
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
     with style.unchecked():
         charts = {chart.identifier: chart for chart in _own(results) + _charts(charted)}
+    say(f"report of {results.entry.identifier}: tables")
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
     live = coverage.table(results)
@@ -216,7 +226,7 @@ def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) 
         return []
     paper = catalogue.load(figure.paper)
     if judged is None:
-        judged = folders.verdicts(paper, store, quick=entry.quick)
+        judged = folders.verdicts(paper, store, quick=entry.quick, read=[results])
     return [verdict for verdict in judged if figure.name in paper.figures_of(verdict.claim)]
 
 

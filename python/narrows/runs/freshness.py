@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from narrows import wording
 from narrows.errors import BadInput
-from narrows.experiment import Experiment, seeds_text
+from narrows.experiment import Experiment, case_name, seeds_text
 from narrows.runs.backends import Backend
 from narrows.runs.index import Index
 from narrows.runs.store import State
@@ -76,8 +76,12 @@ def standings(
 
 def expected(figure: Figure, *, quick: bool, backend: Backend = Backend.SIM) -> Expected:
     """What the figure's file asks for; read once while it does not change. Raises `BadInput`."""
-    changed_ns = figure.experiment.stat().st_mtime_ns
-    return _expected(str(figure.experiment.resolve()), changed_ns, quick=quick, backend=backend)
+    return _expected(str(figure.experiment.resolve()), _stamp(figure.experiment), quick=quick, backend=backend)
+
+
+def _stamp(file: Path) -> tuple[tuple[str, int], ...]:
+    """When the experiment file and those beside it, which it may read, were last changed."""
+    return tuple(sorted((path.name, path.stat().st_mtime_ns) for path in file.parent.glob("*.*") if path.is_file()))
 
 
 def title(figure: Figure) -> str:
@@ -90,9 +94,11 @@ def title(figure: Figure) -> str:
 
 
 @cache
-def _expected(file: str, _changed_ns: int, *, quick: bool, backend: Backend) -> Expected:
+def _expected(
+    file: str, _stamp: tuple[tuple[str, int], ...], *, quick: bool, sets: Pairs = (), backend: Backend = Backend.SIM
+) -> Expected:
     """Without the plans' bodies: those of all figures are megabytes, and take seconds to expand."""
-    experiment = Experiment(file, quick=quick)
+    experiment = Experiment(file, quick=quick, settings=sets)
     members = tuple((plan.hash, plan.arm, plan.axes) for plan in experiment.plans)
     versions = backend.versions_of(experiment.plans)
     return Expected(
@@ -107,24 +113,24 @@ def changed(entry: Entry, store: Store) -> str:
     file = entry.here
     advice = f"`{entry.command}` runs it as it is now"
     try:
-        now = Experiment(
-            entry.location, settings=entry.sets, quick=entry.quick, seeds=entry.seeds if entry.other_seeds else None
-        )
+        now = _expected(str(entry.location.resolve()), _stamp(entry.location), quick=entry.quick, sets=entry.sets)
     except BadInput:
         return f"{file} has changed since these runs, and has a mistake, which `{_check(file)}` shows"
     before = {member.case: member for member in entry.members}
-    after = {plan.case: plan for plan in now.plans}
+    after = {case_name(arm, axes): plan for plan, arm, axes in now.members}
     cases = {
         "added": [case for case in after if case not in before],
         "removed": [it for it in before if it not in after],
     }
     told = [f"{verb} {wording.some(named)}" for verb, named in cases.items() if named]
-    differing = [case for case in after if case in before and before[case].hash != after[case].hash]
+    differing = [case for case in after if case in before and before[case].hash != after[case]]
     if differing:
+        plans = Experiment(entry.location, settings=entry.sets, quick=entry.quick).plans
+        body = next(plan.unlabelled for plan in plans if plan.case == differing[0])
         manifest = store.manifest(before[differing[0]].stored, entry.seeds[0]) or {}
-        paths = dict.fromkeys(_differences(manifest.get("plan", {}), after[differing[0]].unlabelled))
+        paths = dict.fromkeys(_differences(manifest.get("plan", {}), body))
         told.append(f"changed {wording.some(differing)} ({wording.some(list(paths))})")
-    if entry.seeds != now.seeds:
+    if entry.seeds != now.seeds and not entry.other_seeds:
         told.append(f"seeds {seeds_text(entry.seeds)} → {seeds_text(now.seeds)}")
     return f"{file} has changed since these runs: {'; '.join(told)}; {advice}" if told else ""
 

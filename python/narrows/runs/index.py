@@ -200,6 +200,10 @@ def command_for(entry: Entry, root: Path | None = None) -> str:
     return shlex.join(words)
 
 
+_READ: Final[dict[tuple[str, str, int, int, int], dict[str, Entry]]] = {}
+"""The entries of the index that was read last, by its path, the working directory, and the file's time and size."""
+
+
 class Index:
     """The index of a store's folder."""
 
@@ -208,7 +212,18 @@ class Index:
 
     def entries(self) -> dict[str, Entry]:
         """Every experiment, by identifier; none where a version with another format wrote the index."""
-        return {key: self._entry(key, value) for key, value in self._part("experiments").items()}
+        try:
+            stat = self.path.stat()
+            stamp = (str(self.path), str(Path.cwd()), stat.st_mtime_ns, stat.st_ino, stat.st_size)
+        except OSError:
+            stamp = None
+        if stamp is None or stamp not in _READ:
+            found = {key: self._entry(key, value) for key, value in self._part("experiments").items()}
+            _READ.clear()
+            if stamp is None:
+                return found
+            _READ[stamp] = found
+        return dict(_READ[stamp])
 
     def _history(self) -> dict[str, list[dict[str, Any]]]:
         return self._part("history", list)
@@ -389,7 +404,7 @@ def _entry(key: str, raw: Mapping[str, Any], root: Path) -> Entry:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     """The types of a dataclass' fields: they are found by evaluating text, and an index has thousands of members."""
     return get_type_hints(kind)
 
@@ -397,7 +412,7 @@ def _hints(kind: type) -> dict[str, Any]:
 def _as(kind: Any, raw: Any) -> Any:
     """What JSON has made lists and texts of: a dataclass, a tuple, or a plain value."""
     if is_dataclass(kind):
-        hints = _hints(kind)
+        hints = _hints(kind if isinstance(kind, type) else type(kind))
         return kind(**{name: _as(hints[name], raw[name]) for name in hints if name in raw})  # type: ignore[operator]
     if get_origin(kind) is tuple:
         *kinds, last = get_args(kind)
