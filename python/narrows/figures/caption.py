@@ -9,17 +9,19 @@ from narrows.experiment import outline
 from narrows.measures.stats import ENOUGH_SEEDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from narrows.runs.index import Entry
 
 
-def of(entry: Entry, *, drawn: int | None = None) -> str:
+def of(entry: Entry, *, drawn: int | None = None, shared: Sequence[str] = ()) -> str:
     """Title, network, cases, seeds, simulated time, whether quick or full, and what made it, with its version.
 
-    `drawn` is how many of the cases the picture shows, where that is not all.
+    `drawn` is how many of the cases the picture shows, where that is not all, and `shared` what these have in common.
     """
     cases, seeds = wording.plural(len(entry.members), "plan"), wording.plural(len(entry.seeds), "seed")
     if drawn is not None and drawn < len(entry.members):
-        cases = f"{wording.whole(drawn)} of {cases}"
+        cases = f"{wording.whole(drawn)} of {cases}" + (f" ({', '.join(shared)})" if shared else "")
     mode = "quick run" if entry.quick else "full run"
     return (
         f"{entry.title}. {dict(entry.setting)['network']}; {cases}, {seeds}; "

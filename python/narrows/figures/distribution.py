@@ -127,7 +127,7 @@ def curve(
     """Lines, and unseen points on them that answer to the pointer."""
     base = alt.Chart(data).encode(x=x, y=y, color=style.colour(cases, legend=legend))
     line = base.mark_line(strokeWidth=1.8, clip=True).encode(
-        order=alt.Order(order), opacity=style.visible(), strokeDash=style.dash(cases)
+        order=alt.Order(order), opacity=style.visible(), strokeDash=style.dash(cases, legend=legend)
     )
     points = base.mark_point(filled=True, opacity=0, clip=True).encode(
         tooltip=tooltip, size=style.visible(70, 0, channel=alt.SizeValue)

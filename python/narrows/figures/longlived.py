@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 import altair as alt
@@ -35,9 +34,13 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
         alt.Tooltip("time:Q", title="time, s", format=".3~f"),
         alt.Tooltip("value:Q", title=f"{title}, {unit}", format=",.4~r"),
     ]
-    across = min(PER_ROW, len(frames.cases))
+    across = _across(frames)
     base = alt.Chart().encode(
-        x=alt.X("time:Q", axis=alt.Axis(title="time, s", tickCount=4, grid=False), scale=alt.Scale(nice=False)),
+        x=alt.X(
+            "time:Q",
+            axis=alt.Axis(title="time, s", tickCount=4, grid=False, labelFlush=True),
+            scale=alt.Scale(nice=False),
+        ),
         y=alt.Y("value:Q", title=f"{title}, {unit}", axis=alt.Axis(tickCount=4, format=",~r")),
         color=_coloured(data, "controller") if several else style.colour(frames.cases),
         detail="flow:N",
@@ -72,8 +75,7 @@ def one_of_each(frames: Frames) -> alt.FacetChart:
         alt.Tooltip("time:Q", title="time, s"),
         alt.Tooltip("mbps:Q", title="goodput, Mbit/s", format=",.4~r"),
     ]
-    rows = math.ceil(len(frames.cases) / PER_ROW)
-    across = math.ceil(len(frames.cases) / rows)
+    across = _across(frames)
     base = alt.Chart().encode(
         x=alt.X(
             "time:Q", axis=alt.Axis(title="time, s (first seed)", tickCount=5, grid=False), scale=alt.Scale(nice=False)
@@ -93,10 +95,13 @@ def _coloured(data: pl.DataFrame, column: str) -> alt.Color:
     return alt.Color(f"{column}:N", scale=scale, legend=alt.Legend(orient="top", title=None))
 
 
+def _across(frames: Frames) -> int:
+    return style.headers(frames.cases).across(len(frames.cases), least=150, most=PER_ROW, room=style.WIDTH - 62, gap=30)
+
+
 def _panels(data: pl.DataFrame, frames: Frames, across: int, *layers: alt.Chart, spacing: int) -> alt.FacetChart:
     """A panel for each case, so many in a row."""
-    header = alt.Header(title=None, labelFontSize=12, labelPadding=4)
-    facet = alt.Facet("case:N", sort=list(frames.cases), header=header)
+    facet = alt.Facet("case:N", sort=list(frames.cases), header=style.headers(frames.cases).header)
     drawn = alt.layer(*layers).properties(width=max(150, (style.WIDTH - 62) // across - 30), height=150)
     return drawn.facet(facet=facet, columns=across, data=style.rows(data), spacing=spacing)
 

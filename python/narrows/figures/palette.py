@@ -34,6 +34,7 @@ _OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 _SHADES: Final = (0.0, 0.4, -0.5)
 _DARKEST, _LIGHTEST = -0.6, 0.6
+_DASHES: Final = ((), (6, 3), (2, 2), (8, 3, 2, 3), (12, 3), (1, 3))
 _BACKENDS: Final = {"": 0.0, Backend.SIM: 0.0, Backend.GUEST: 0.4, Backend.HOST: -0.45}
 """How dark or light what ran a case makes its colour."""
 
@@ -48,6 +49,16 @@ def colours(cases: Sequence[str]) -> dict[str, str]:
     told = any(backend for _, backend in said.values())
     chosen = _of_arms(list(dict.fromkeys(arm for arm, _ in said.values())), shaded=not told)
     return {case: _shade(chosen[arm], _BACKENDS[backend]) for case, (arm, backend) in said.items()}
+
+
+def dashes(cases: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """How the lines of cases are broken, none for whole ones: where there are more cases than colours, they repeat."""
+    seen: dict[str, int] = {}
+    made: dict[str, tuple[int, ...]] = {}
+    for case, colour in colours(cases).items():
+        place = seen[colour] = seen.get(colour, -1) + 1
+        made[case] = _DASHES[place % len(_DASHES)]
+    return made
 
 
 def live(cases: Sequence[str]) -> list[str]:

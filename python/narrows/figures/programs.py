@@ -46,8 +46,7 @@ def _execution(runs: pl.DataFrame, name: str, frames: Frames) -> alt.HConcatChar
             ("Waiting, mean of ranks", "wait", runs),
         )
     ]
-    names = 7 * max(map(len, frames.cases))
-    return bars.draw(panels, frames.cases, width=style.WIDTH - max(0, names - style.label_width(frames.cases)))
+    return bars.draw(panels, frames.cases)
 
 
 def _unit(runs: pl.DataFrame) -> tuple[str, float]:
@@ -66,7 +65,8 @@ def _by_rank(frames: Frames, name: str) -> alt.FacetChart:
     unit, scale = _unit(by_run(frames).filter(pl.col("workload") == name))
     data = bins(own, scale / NS_PER_MS)
     cases = [case for case in frames.cases if case in set(own["case"])]
-    across = min(_PER_ROW, len(cases))
+    headers = style.headers(cases)
+    across = headers.across(len(cases), least=150, most=_PER_ROW, room=style.WIDTH - 62, gap=30)
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("ranks:N", title="rank"),
@@ -92,7 +92,7 @@ def _by_rank(frames: Frames, name: str) -> alt.FacetChart:
     late = middle.transform_filter("datum.late > 0").mark_point(filled=True, size=14, color=_LATE, opacity=1).encode(
         y="total:Q", tooltip=tooltip
     )  # fmt: skip
-    facet = alt.Facet("case:N", sort=cases, header=alt.Header(title=None, labelFontSize=12, labelPadding=4))
+    facet = alt.Facet("case:N", sort=cases, header=headers.header)
     layers = alt.layer(computing, waiting, spread, *([late] if data["late"].sum() else []))
     return (
         layers.properties(width=max(150, (style.WIDTH - 62) // across - 30), height=140)

@@ -19,8 +19,8 @@ BUCKETS = 110
 """Points of a line in time; each stands for the mean and the largest sample of its bucket."""
 _LABELS = 76
 """Pixels of what stands left of the panels."""
-_MAX_ACROSS = (style.WIDTH - _LABELS) // 98
-"""Panels side by side: with more of them none is wide enough for its axis."""
+_LEAST = 86
+"""Pixels of a panel that is wide enough for its axis."""
 _SHARES = (*tuple(step / 50 for step in range(50)), 0.99, 0.999, 1.0)
 
 
@@ -57,8 +57,8 @@ def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:
         .drop("time_ns")
         .sort("case", "entity", "time")
     )
-    blocks = -(-len(frames.cases) // _MAX_ACROSS)
-    across = -(-len(frames.cases) // blocks)
+    headers = style.headers(frames.cases)
+    across = headers.across(len(frames.cases), least=_LEAST, most=len(frames.cases), room=style.WIDTH - _LABELS, gap=12)
     marks = events.marks(frames)
     return alt.vconcat(
         *(
@@ -80,7 +80,9 @@ def _row(
     axis = alt.Y("max:Q", title="backlog", axis=style.bytes_axis(3), scale=alt.Scale(domain=[0, _largest(data, "max")]))
     data = data.filter(pl.col("case").is_in(cases))
     width = (style.WIDTH - _LABELS) // len(cases) - 12
-    time_axis = alt.Axis(title="time, s" if last else None, labels=last, ticks=last, tickCount=3, grid=False)
+    time_axis = alt.Axis(
+        title="time, s" if last else None, labels=last, ticks=last, tickCount=3, grid=False, labelFlush=True
+    )
     x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False))
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
@@ -92,7 +94,7 @@ def _row(
     area = base.mark_area(opacity=0.22).encode(y=axis)
     line = base.mark_line(strokeWidth=1.1).encode(y="mean:Q", opacity=style.visible(1.0, 0.15))
     points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
-    header = alt.Header(title=None, labels=first, labelFontSize=12, labelPadding=4, labelExpr=style.lines_of(cases))
+    header = style.headers(cases, labels=first).header
     return (
         alt.layer(*events.lines(data), area, line, points)
         .properties(width=width, height=76)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -11,7 +13,7 @@ import altair as alt
 from altair.utils import schemapi
 
 from narrows.experiment import SEPARATOR
-from narrows.figures.palette import colours, live
+from narrows.figures.palette import colours, dashes, live
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,11 +27,18 @@ FAINT: Final = "#52606d"
 GRID: Final = "#e4e7eb"
 WIDTH: Final = 1000
 """Pixels of a figure: those that a report's column offers in a window of 1280, less what letters stand over."""
+LABEL_MOST: Final = 300
+"""Pixels of a case's name beside bars; what is longer is cut."""
 ISOLATE: Final = "isolate"
 """Name of the signal: the cases to be seen; all of them while it is empty."""
 
 _CAPTION_SIZE, _CAPTION_LINE, _CAPTION_CHARACTERS = 10.5, 14, 125
 """Pixels of a caption's letters and lines, and how many characters a line has."""
+
+_LETTER: Final = 7.3
+"""Pixels of a letter of a title or a header at most, on average."""
+_HEADER_LINES, _HEADER_MOST = 3, 44
+"""Lines of a panel's header, and characters of a line."""
 
 VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
@@ -137,17 +146,59 @@ def _legend(cases: Sequence[str]) -> alt.Legend:
     return alt.Legend(orient="top", columns=max(1, WIDTH // each), labelLimit=0)
 
 
-def dash(cases: Sequence[str]) -> Any:
-    """Dashes for what a real kernel ran, where it stands beside the simulated: lines that agree are both to be seen."""
-    dashed = live(cases)
-    if not dashed:
+def dash(cases: Sequence[str], *, legend: bool = False) -> Any:
+    """How lines are broken: what a real kernel ran beside the simulated is, and cases that share a colour are.
+
+    Lines that agree are both to be seen, and no two lines look the same.
+    """
+    if dashed := live(cases):
+        return alt.condition(alt.FieldOneOfPredicate("case", dashed), alt.value([5, 3]), alt.value([1, 0]))
+    found = dashes(cases)
+    if not any(found.values()):
         return alt.Undefined
-    return alt.condition(alt.FieldOneOfPredicate("case", dashed), alt.value([5, 3]), alt.value([1, 0]))
+    scale = alt.Scale(domain=list(found), range=[list(own) or [1, 0] for own in found.values()])
+    return alt.StrokeDash("case:N", scale=scale, title=None, legend=_legend(cases) if legend else None)
 
 
-def lines_of(cases: Sequence[str]) -> Any:
-    """How a narrow panel is labelled: where cases say what ran them, that is on a line of its own."""
-    return f"split(datum.label, '{SEPARATOR}')" if live(cases) else alt.Undefined
+@dataclass(frozen=True)
+class Headers:
+    """How small multiples are called: names in lines, and what room the longest line takes."""
+
+    header: alt.Header
+    width: int
+    """Pixels of the longest line."""
+
+    def across(self, count: int, *, least: int, most: int, room: int, gap: int) -> int:
+        """Panels in a row, of so many: as many as fit with their names, and rows alike."""
+        fit = max(1, min(most, (room + gap) // (max(least, self.width) + gap)))
+        return -(-count // -(-count // fit))
+
+
+def headers(cases: Sequence[str], **properties: Any) -> Headers:
+    """Names above panels, each in at most three lines, broken between words."""
+    longest = max((len(word) for case in cases for word in case.split()), default=1)
+    length = min(longest, _HEADER_MOST)
+    while length < _HEADER_MOST and any(len(_lines(case, length)) > _HEADER_LINES for case in cases):
+        length += 1
+    lines = {case: _lines(case, length) for case in cases}
+    properties = {"title": None, "labelFontSize": 12, "labelPadding": 4, "labelLimit": 0} | properties
+    if any(own != [case] for case, own in lines.items()):
+        properties["labelExpr"] = f"({json.dumps(lines)})[datum.label]"
+        properties["labelLineHeight"] = 14
+    return Headers(
+        alt.Header(**properties), round(_LETTER * max((len(part) for own in lines.values() for part in own), default=1))
+    )
+
+
+def _lines(case: str, length: int) -> list[str]:
+    """Where cases say what ran them, that is on a line of its own."""
+    parts = case.rsplit(SEPARATOR, 1) if live([case]) else [case]
+    return [line.removesuffix(SEPARATOR.rstrip()) for part in parts for line in textwrap.wrap(part, length)]
+
+
+def wrapped(title: str, width: int) -> list[str]:
+    """A panel's title in lines no wider than the panel."""
+    return textwrap.wrap(title, max(8, int(width / _LETTER)))
 
 
 @cache
@@ -197,8 +248,8 @@ def columns(count: int, width: int = WIDTH, *, gap: int = 30, label: int = 80) -
 
 
 def label_width(cases: Sequence[str]) -> int:
-    """Room for the names of cases beside bars: more where they say what ran them."""
-    return max(80, *(7 * len(case) for case in cases)) if live(cases) else 80
+    """Room for the names of cases beside bars."""
+    return max(80, min(LABEL_MOST, max((7 * len(case) for case in cases), default=0)))
 
 
 def side_by_side(charts: Iterable[alt.TopLevelMixin]) -> alt.HConcatChart:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import altair
@@ -18,11 +18,11 @@ from narrows.experiment import apart
 from narrows.figures import caption, completion, distribution, queues, recovery, requests, slowdown, style, utilisation
 from narrows.figures import longlived as over_time
 from narrows.figures import programs as ranks
-from narrows.figures.palette import colours
+from narrows.figures.palette import colours, dashes
 from narrows.measures import longlived
 from narrows.measures.named import LANGUAGE
 from narrows.measures.stats import ENOUGH_SEEDS
-from narrows.report import agreement, bundle, coverage, headline, losses, pauses, programs
+from narrows.report import agreement, bundle, contrast, coverage, headline, losses, pauses, programs, selection
 from narrows.report.templates import template
 from narrows.runs import validity
 from narrows.runs.backends import Backend, program_of
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from narrows.claims import Verdict
-    from narrows.experiment import ControllerUse
     from narrows.frames import Frames
     from narrows.results import Results
     from narrows.runs.index import Entry, Member
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 8_000_000
 """A page larger than this is a defect: it is meant to be mailed."""
-MAX_CASES = 30
-"""Cases that are charted: more are neither told apart nor mailed."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,8 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     """The page's text. `say` is told what goes on."""
     say(f"report of {results.entry.identifier}: charts")
     frames = results.frames
-    charted = frames.of(frames.cases[:MAX_CASES])
+    chosen = selection.of([member for member in results.entry.members if member.case in set(frames.cases)])
+    charted = selection.renamed(frames, chosen)
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
     with style.unchecked():
@@ -95,13 +93,15 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
     live = coverage.table(results)
-    paused = pauses.table(results, charted.cases)
+    paused = pauses.table(results, list(chosen.names))
     ran = programs.table(frames)
     backends = [part.backend for part in results.entry.parts]
     unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
         entry=results.entry,
         arms=_arms(results.entry),
+        schemes=contrast.schemes(results.entry.members),
+        axes=contrast.axes(results.entry),
         left_out=validity.left_out(results.manifests),
         notices=results.notices,
         beside=beside,
@@ -109,17 +109,19 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
         live=live,
         clocks=coverage.clocks(backends),
         repeated=coverage.repeated(backends),
-        caption=caption.of(results.entry, drawn=len(charted.cases)),
-        uses=_uses(results.entry),
+        caption=caption.of(results.entry, drawn=len(charted.cases), shared=chosen.shared),
         differences=shown,
+        max_columns=contrast.MAX_COLUMNS,
+        by_value=contrast.by_value(shown, results.entry.members),
         own_differences=own,
         policy=bundle.policy(library, behaviour),
         stylesheet=bundle.stylesheet(),
         library=library,
         behaviour=behaviour,
-        colours=colours(frames.cases),
+        swatches=_swatches(charted.cases),
         cases=frames.cases,
-        charted=charted.cases,
+        chosen=chosen,
+        names=chosen.names,
         facts=_facts(results),
         offered=dict(results.entry.setting).get("offered load", "–"),
         interval_words=_interval_words(len(frames.seeds)),
@@ -203,16 +205,17 @@ def _arms(entry: Entry) -> list[tuple[Member, list[str]]]:
     return [(member, cases[member.plan_case]) for member in entry.members if member.case in first]
 
 
-def _uses(entry: Entry) -> dict[str, list[tuple[ControllerUse, list[str]]]]:
-    """By case: its controllers, each once, with the traffic entries it serves where there are several controllers."""
-    found: dict[str, list[tuple[ControllerUse, list[str]]]] = {}
-    for member in entry.members:
-        served: dict[ControllerUse, list[str]] = {}
-        for use in member.controllers:
-            served.setdefault(replace(use, traffic=""), []).append(use.traffic)
-        several = len(served) > 1
-        found[member.case] = [(use, traffic if several else []) for use, traffic in served.items()]
-    return found
+def _swatches(names: Sequence[str]) -> dict[str, str]:
+    """The style of a case's swatch, by what charts call it: its colour, broken as its lines are."""
+    broken = dashes(names)
+    made = {}
+    for name, colour in colours(names).items():
+        if own := broken[name]:
+            on, off = own[0], own[0] + own[1]
+            made[name] = f"background:repeating-linear-gradient(90deg,{colour} 0 {on}px,#fff {on}px {off}px)"
+        else:
+            made[name] = f"background:{colour}"
+    return made
 
 
 def _verdicts(results: Results, store: Store, judged: Sequence[Verdict] | None) -> list[Verdict]:
@@ -275,12 +278,14 @@ def _charts(frames: Frames) -> list[Chart]:
 
 def _facts(results: Results) -> list[tuple[str, str]]:
     entry, manifests = results.entry, results.manifests
+    schemes, plans = len({member.arm for member in entry.members}), len(_arms(entry))
     hops = sum(int(manifest["packet_hops"]) for manifest in manifests)
     warmups = {member.warmup_ns for member in entry.members}
     long = longlived.present(results.frames)
     return [
         *([("backends", " and ".join(part.backend for part in entry.parts))] if entry.beside else []),
-        ("schemes", wording.whole(len(_arms(entry)))),
+        ("schemes", wording.whole(schemes)),
+        *([("configurations", wording.whole(plans))] if plans > schemes else []),
         ("seeds", wording.whole(len(entry.seeds))),
         (caption.lasting(entry), caption.simulated_time(entry)),
         ("of which warm-up", " or ".join(wording.duration(warmup / 1e9) for warmup in sorted(warmups))),
