@@ -74,7 +74,7 @@ seeds = "1..=2"
 """
 
 
-SIMULATE = {"real", "gemini", "two_arms", "made", "office", "linux", "many", "counts", "lossless", "sweep"}
+SIMULATE = {"real", "gemini", "two_arms", "made", "office", "linux", "many", "counts", "lossless", "sweep", "alike"}
 """Fixtures of tests that make runs."""
 
 

@@ -150,7 +150,9 @@ class _Judge:
         if self.claim.kind == "ordering":
             orders = self.binding.orders or self.claim.order
             return [
-                replace(part, text=self._said(part.text, item, scenarios), detail=self._said(part.detail, item, scenarios))
+                replace(
+                    part, text=self._said(part.text, item, scenarios), detail=self._said(part.detail, item, scenarios)
+                )
                 for item in scenarios
                 for text in orders
                 for part in self._order(text, item)

@@ -8,7 +8,7 @@ import altair as alt
 
 from narrows.figures import bars, style
 from narrows.measures.stats import Estimate, estimate
-from narrows.measures.tables import SizeClass, fct_ms, samples_needed
+from narrows.measures.tables import SizeClass, fct_ms, in_class, samples_needed
 from narrows.wording import whole
 
 if TYPE_CHECKING:
@@ -43,13 +43,17 @@ def _unit(values: dict[str, Estimate | None]) -> tuple[str, float]:
 
 
 def by_class(frames: Frames) -> alt.VConcatChart:
-    """Mean above, 99th percentile below; one column per class."""
+    """Mean above, 99th percentile below if there is one; a column per class with finished flows, and one of all."""
+    flows = frames.flows.lazy().filter("finished")
+    found = flows.select(in_class(own).any().alias(own) for own in CLASS_TITLES if own != "all").collect().row(0)
+    present = [own for own, there in zip(CLASS_TITLES, found, strict=False) if there]
+    classes = present if len(present) == 1 else [*present, "all"]
+    rows = [[panel(frames, own, column, f"{CLASS_TITLES[own]}, {column}") for own in classes] for column in _STATISTICS]
+    width = style.WIDTH * max(2, len(classes)) // len(CLASS_TITLES)
     return style.stacked(
-        bars.draw(
-            [panel(frames, size_class, column, f"{title}, {column}") for size_class, title in CLASS_TITLES.items()],
-            frames.cases,
-        )
-        for column in _STATISTICS
+        bars.draw(row, frames.cases, width=width)
+        for row in rows
+        if any(found is not None for part in row for found in part.values.values())
     )
 
 

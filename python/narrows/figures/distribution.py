@@ -51,15 +51,26 @@ def curves(
 
 
 def completion(frames: Frames) -> alt.VConcatChart:
-    """Completion times of small flows and of all flows, all seeds together; below, who takes longer: the tails."""
-    classes: tuple[tuple[SizeClass, str], ...] = (("small", "Small flows, under 100 KB"), ("all", "All flows"))
+    """Completion times of small flows and of all flows, all seeds together; below, who takes longer: the tails.
+
+    Small flows stand alone where there are no others, and are left out where there are none.
+    """
+    # Lazily: a copy of all columns of all flows may take gigabytes.
+    small = frames.flows.lazy().filter(pl.col("finished")).select(in_class("small")).collect().to_series()
+    classes: tuple[tuple[SizeClass, str], ...] = (
+        *((("small", "Small flows, under 100 KB"),) if small.any() else ()),
+        *(() if small.all() else (("all", "All flows"),)),
+    )
     milliseconds = {size_class: _milliseconds(frames, size_class) for size_class, _ in classes}
-    return style.stacked(
-        style.side_by_side(
-            _panel(milliseconds[size_class], frames.cases, title, tail=tail) for size_class, title in classes
-        )
+    rows = (
+        [
+            drawn
+            for size_class, title in classes
+            if (drawn := _panel(milliseconds[size_class], frames.cases, title, tail=tail)) is not None
+        ]
         for tail in (False, True)
     )
+    return style.stacked(style.side_by_side(row) for row in rows if row)
 
 
 def _milliseconds(frames: Frames, size_class: SizeClass) -> dict[str, pl.Series]:
@@ -78,8 +89,10 @@ def by_case(samples: pl.DataFrame) -> dict[str, pl.Series]:
 
 def _panel(
     milliseconds: Mapping[str, pl.Series], cases: Sequence[str], title: str, *, tail: bool
-) -> alt.LayerChart | alt.FacetChart:
+) -> alt.LayerChart | alt.FacetChart | None:
     data = curves(milliseconds, cases, tail=tail)
+    if data.is_empty():
+        return None
     x, y, tooltip = axes(data, tail=tail)
     width = style.columns(2, label=124)
     title += ": the tail" if tail else ""
@@ -92,14 +105,14 @@ def axes(data: pl.DataFrame, *, tail: bool) -> tuple[alt.X, alt.Y, list[alt.Tool
     """Of (share, value in ms): who finished within a time; with `tail`, who takes longer, both logarithmic."""
     x = alt.X(
         "value:Q",
-        scale=alt.Scale(type="log", nice=False),
-        title="completion time",
-        axis=style.log_axis(data["value"], "ms"),
+        scale=style.log_domain(data["value"]),
+        title="completion time, ms",
+        axis=style.log_axis(data["value"]),
     )
     y = alt.Y("share:Q", title="share that finished", axis=_SHARE_AXIS, scale=alt.Scale(domain=[0, 1]))
     if tail:
         axis = style.log_axis(data["share"], percent=True)
-        y = alt.Y("share:Q", title="share that takes longer", axis=axis, scale=alt.Scale(type="log", nice=False))
+        y = alt.Y("share:Q", title="share that takes longer", axis=axis, scale=style.log_domain(data["share"]))
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("share:Q", title="take longer" if tail else "finished", format=".4~p" if tail else ".2%"),

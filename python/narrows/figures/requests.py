@@ -8,7 +8,7 @@ import polars as pl
 
 from narrows.figures import bars, style
 from narrows.figures.distribution import axes, curve, curves
-from narrows.measures.tables import NS_PER_MS, REQUEST_PERCENTILES, request_ms, samples_needed
+from narrows.measures.tables import NS_PER_MS, REQUEST_PERCENTILES, SAMPLES_BEYOND, request_ms, samples_needed
 from narrows.wording import whole
 
 if TYPE_CHECKING:
@@ -36,9 +36,11 @@ def distribution(
 def draw(frames: Frames) -> alt.VConcatChart:
     """All cases: the distribution of completion times, its tail, and below it the requests with a timeout."""
     width = style.columns(2, label=124)
+    slowest = frames.requests.drop_nulls("completion_ns")["case"].value_counts()["count"].max()
+    tail = isinstance(slowest, int) and slowest >= 2 * SAMPLES_BEYOND
     curves = style.side_by_side(
         distribution(frames, frames.cases, title, tail=tail, width=width)
-        for title, tail in (("Requests", False), ("Requests: the tail", True))
+        for title, tail in (("Requests", False), *((("Requests: the tail", True),) if tail else ()))
     )
     return style.stacked([curves, bars.draw([timeouts(frames)], frames.cases)])
 

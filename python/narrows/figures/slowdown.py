@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import altair as alt
 import polars as pl
 
-from narrows.figures import style
+from narrows import wording
+from narrows.figures import bars, style
 from narrows.figures.distribution import curve
-from narrows.measures.tables import slowdown_by_size
+from narrows.frames import in_words
+from narrows.measures.tables import nearest_rank, slowdown_by_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.frames import Frames
+
+
+_PERCENTILES: Final = {"p50": 50, "p95": 95, "p99": 99}
 
 
 def bins_for(frames: Frames) -> int:
@@ -27,18 +32,40 @@ def bins_for(frames: Frames) -> int:
 
 
 def draw(frames: Frames) -> alt.HConcatChart | None:
-    """p50, p95 and p99 side by side, those that are evaluable; `None` without any."""
+    """p50, p95 and p99 side by side, those that are evaluable; `None` without any.
+
+    Of flows that all have one size a bar for each case, with its interval over seeds: a curve would be a point.
+    """
     table = slowdown_by_size(frames, bins_for(frames))
-    present = [name for name in ("p50", "p95", "p99") if name in table.columns and table[name].count() > 0]
+    present = [name for name in _PERCENTILES if name in table.columns and table[name].count() > 0]
     if not present:
         return None
+    if table["size_from_bytes"].min() == table["size_to_bytes"].max():
+        return _of_one_size(frames, int(table["size_bytes"][0]))
     return style.side_by_side(_panel(table, name, present, frames.cases) for name in present)
+
+
+def _of_one_size(frames: Frames, size: int) -> alt.HConcatChart:
+    def by(keys: list[str]) -> pl.DataFrame:
+        percentiles = (nearest_rank(pl.col("slowdown"), at).alias(name) for name, at in _PERCENTILES.items())
+        finished = frames.flows.lazy().filter("finished").group_by(keys, maintain_order=True).agg(*percentiles)
+        return in_words(finished).collect()
+
+    runs, together = by(frames.keys), by([key for key in frames.keys if key != "seed"])
+    panels = []
+    for name in _PERCENTILES:
+        values = bars.by_case(runs, name)
+        pooled = {case: found for case, found in bars.by_case(together, name).items() if values.get(case) is None}
+        if values or pooled:
+            title = f"Slowdown of flows of {wording.size(size)}, {name}"
+            panels.append(bars.Panel(title, "1: as on an empty network", values | pooled, frozenset(pooled)))
+    return bars.draw(panels, frames.cases, width=style.WIDTH * len(panels) // len(_PERCENTILES))
 
 
 def missing(frames: Frames) -> list[str]:
     """Percentiles that no bin has samples enough for."""
     table = slowdown_by_size(frames, bins_for(frames))
-    return [name for name in ("p50", "p95", "p99") if name not in table.columns or table[name].count() == 0]
+    return [name for name in _PERCENTILES if name not in table.columns or table[name].count() == 0]
 
 
 def _panel(
@@ -49,12 +76,12 @@ def _panel(
     ).drop_nulls("value")
     x = alt.X(
         "size_bytes:Q",
-        scale=alt.Scale(type="log", nice=False),
+        scale=style.log_domain(data["size_bytes"]),
         title="flow size",
         axis=style.log_axis(data["size_bytes"], "bytes"),
     )
-    title = "slowdown" if name == present[0] else None
-    y = alt.Y("value:Q", scale=alt.Scale(type="log", nice=False), title=title, axis=style.log_axis(data["value"]))
+    title = "slowdown, 1: as on an empty network" if name == present[0] else None
+    y = alt.Y("value:Q", scale=style.log_domain(data["value"]), title=title, axis=style.log_axis(data["value"]))
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("size_from_bytes:Q", title="from, bytes", format=","),
@@ -63,5 +90,11 @@ def _panel(
         alt.Tooltip("flows:Q", title="flows", format=","),
     ]
     chart = curve(style.rows(data), cases, x, y, tooltip, order="size_bytes:Q")
+    # A case whose flows have one size has no line.
+    if not (alone := data.filter(pl.len().over("case") == 1)).is_empty():
+        points = alt.Chart(style.rows(alone)).mark_point(filled=True, size=50).encode(
+            x=x, y=y, color=style.colour(cases), opacity=style.visible(), tooltip=tooltip
+        )  # fmt: skip
+        chart = alt.layer(chart, points)
     width = min(480, style.columns(len(present), label=60, gap=60))
     return chart.properties(title=f"Slowdown, {name}", width=width, height=230)

@@ -37,6 +37,9 @@ _CAPTION_SIZE, _CAPTION_LINE, _CAPTION_CHARACTERS = 10.5, 14, 125
 
 _LETTER: Final = 7.3
 """Pixels of a letter of a title or a header at most, on average."""
+_NARROW: Final = 1.3
+"""Largest over least value of a logarithmic axis, at least."""
+_LEAST_TICKS: Final = 2
 _HEADER_LINES, _HEADER_MOST = 3, 44
 """Lines of a panel's header, and characters of a line."""
 
@@ -103,12 +106,28 @@ def _ends(values: pl.Series) -> tuple[float, float]:
     return max(low, 1e-9), max(high, 1e-9)
 
 
-def _log_ticks(values: pl.Series) -> list[float]:
+def log_domain(values: pl.Series) -> alt.Scale:
+    """A logarithmic scale from the least to the largest of these values, made wider where they are nearly the same."""
     low, high = _ends(values)
+    if high / low < _NARROW:
+        middle = math.sqrt(low * high)
+        low, high = middle / math.sqrt(_NARROW), middle * math.sqrt(_NARROW)
+    return alt.Scale(type="log", nice=False, domain=[low, high])
+
+
+def _log_ticks(values: pl.Series) -> list[float]:
+    """Ticks of the decades of these values, or nearer ones, so that at least two are between `log_domain`'s ends."""
+    low, high = log_domain(values).domain
     decades = math.log10(high / low)
-    steps = (1, 2, 5) if decades <= 3 else (1, 3) if decades <= 5 else (1,)
+    steps: tuple[float, ...] = (1, 2, 5) if decades <= 3 else (1, 3) if decades <= 5 else (1,)
     span = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [float(f"{step}e{decade}") for decade in span for step in steps]
+    for tried in (steps, (1, 1.5, 2, 3, 4, 5, 7), tuple(1 + place / 4 for place in range(36))):
+        ticks = [float(f"{step}e{decade}") for decade in span for step in tried]
+        if sum(low <= tick <= high for tick in ticks) >= _LEAST_TICKS:
+            return ticks
+    step = 10.0 ** math.floor(math.log10((high - low) / 2))
+    first = math.floor(low / step) - 1
+    return [place * step for place in range(max(1, first), math.ceil(high / step) + 2)]
 
 
 def port(name: str) -> str:
