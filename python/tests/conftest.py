@@ -74,7 +74,20 @@ seeds = "1..=2"
 """
 
 
-SIMULATE = {"real", "gemini", "two_arms", "made", "office", "linux", "many", "counts", "lossless", "sweep", "alike"}
+SIMULATE = {
+    "real",
+    "gemini",
+    "two_arms",
+    "made",
+    "office",
+    "linux",
+    "many",
+    "counts",
+    "lossless",
+    "sweep",
+    "alike",
+    "mixed",
+}
 """Fixtures of tests that make runs."""
 
 

@@ -754,3 +754,105 @@ def test_axes_of_times_are_labelled_and_say_their_unit(browser, alike):
     assert len(labels) == 2
     assert min(labels) >= 2
     driven.page.close()
+
+
+MIXED = """
+name = "mixed"
+title = "Datagrams beside TCP, an outage, and a wire that loses"
+[topology.two-datacenters]
+servers = 2
+fabric = { rate = "100Mbps" }
+wan = { rate = "100Mbps", delay = "2ms", limit = "30pkt", loss = { bernoulli = { loss = 0.001 } } }
+[[traffic]]
+name = "web"
+between = "datacenters"
+arrivals = { poisson = { load = 0.4, of = "wan" } }
+size = { fixed = "60KB" }
+[[traffic]]
+name = "bulk"
+from = "a1-1"
+to = "b1-1"
+long = { flows = 1 }
+[[traffic]]
+name = "voice"
+from = "a1-2"
+to = "b1-2"
+transport = { datagram = { rate = "70Mbps" } }
+long = { flows = 1, start = "200ms", stop = "1500ms" }
+[[traffic]]
+name = "blocks"
+from = "b2-1"
+to = "a2-1"
+transport = { datagram = { rate = "50Mbps" } }
+arrivals = { poisson = { rate = "40/s" } }
+size = { fixed = "30KB" }
+[[event]]
+name = "cut"
+at = "1s"
+link = "wan"
+outage = "50ms"
+[[arm]]
+name = "cubic"
+cc = "cubic"
+[[arm]]
+name = "dctcp"
+cc = "dctcp"
+set = { "wan.aqm" = { threshold = { mark-at = "20pkt" } } }
+[run]
+end = "2s"
+seeds = "1..=2"
+[sample]
+goodput = "20ms"
+queues = "10ms"
+watch = ["border-a->border-b", "tor-a1->border-a", "tor-a2->border-a", "border-b->tor-b1"]
+"""
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """Results with datagrams and an outage, and their page."""
+    folder, before = tmp_path_factory.mktemp("mixed"), Path.cwd()
+    os.chdir(folder)
+    try:
+        (folder / "mixed.toml").write_text(MIXED)
+        results = api.run("mixed.toml").join()
+        yield results, folder / report.build(results, Store(api.RUNS))
+    finally:
+        os.chdir(before)
+
+
+def number(text):
+    return float(text.replace("\u202f", ""))
+
+
+def test_flows_that_met_an_outage_are_told_from_the_others(mixed):
+    results, path = mixed
+    rows = [row for row in cells(path, "changes")[1:] if len(row) == 6]
+    flows = results.counted_flows.filter(pl.col("workload").str.starts_with("web") | (pl.col("workload") == "blocks"))
+    flows = flows.with_columns(pl.col("events_met").is_not_null().alias("met")).collect()
+    assert [row[1][0] for row in rows] == 2 * ["met a change", "met none"]
+    for place, (case, met) in enumerate(itertools.product(("cubic", "dctcp"), (True, False))):
+        own = flows.filter((pl.col("case") == case) & (pl.col("met") == met))
+        assert number(rows[place][2][0]) == len(own) > 0
+        assert number(rows[place][3][0]) == (~own["finished"]).sum()
+        by_seed = own.group_by("seed").agg(pl.col("fct_ns").mean() / 1e6)["fct_ns"].drop_nulls()
+        assert number(rows[place][4][0]) == pytest.approx(by_seed.mean(), rel=5e-3)
+    assert number(rows[0][4][0]) > number(rows[1][4][0])
+
+
+def test_packets_lost_in_an_outage_are_told_from_those_lost_on_the_wire(mixed):
+    results, path = mixed
+    rows = [row for row in cells(path, "changes") if len(row) == 4][1:]
+    for row, case in zip(rows, ("cubic", "dctcp"), strict=True):
+        ports = results.ports.filter(pl.col("case") == case)
+        sums = ports.group_by("seed").agg(pl.col("^(dropped|lost)_.*packets$").sum().cast(pl.Float64)).mean()
+        lost, outage = sums["lost_on_wire_packets"][0], sums["lost_in_outage_packets"][0]
+        expected = [sums["dropped_outage_packets"][0], outage, lost - outage]
+        assert min(expected) > 0
+        assert [number(cell[0]) for cell in row[1:]] == pytest.approx(expected, rel=6e-3)
+
+
+def test_no_backtick_is_left_on_a_page(mixed):
+    text = re.sub(r"<(script|style).*?</\1>", "", mixed[1].read_text(), flags=re.DOTALL)
+    assert "`" not in text
+    assert "<code>border-a-&gt;border-b</code>" in text

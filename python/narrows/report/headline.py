@@ -133,9 +133,13 @@ def columns(frames: Frames) -> tuple[Quantity, ...]:
 
 
 def _lost_on_wires(frames: Frames) -> bool:
-    """Whether any WAN link lost a packet."""
-    lost = frames.ports.filter(pl.col("role") == "wan").get_column("lost_on_wire_packets", default=None)
-    return lost is not None and int(lost.sum()) > 0
+    """Whether any WAN link lost a packet on its wire, not only in an outage."""
+    wan = frames.ports.filter(pl.col("role") == "wan")
+    lost, outages = (
+        0 if (column := wan.get_column(name, default=None)) is None else int(column.sum())
+        for name in ("lost_on_wire_packets", "lost_in_outage_packets")
+    )
+    return lost > outages
 
 
 def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]:

@@ -22,7 +22,7 @@ from narrows.figures.palette import colours, dashes
 from narrows.measures import longlived
 from narrows.measures.named import LANGUAGE
 from narrows.measures.stats import ENOUGH_SEEDS
-from narrows.report import agreement, bundle, contrast, coverage, headline, losses, pauses, programs, selection
+from narrows.report import agreement, bundle, changes, contrast, coverage, headline, losses, pauses, programs, selection
 from narrows.report.templates import template
 from narrows.runs import validity
 from narrows.runs.backends import Backend, program_of
@@ -95,6 +95,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     live = coverage.table(results)
     paused = pauses.table(results, list(chosen.names))
     ran = programs.table(frames)
+    changed = changes.table(results)
     backends = [part.backend for part in results.entry.parts]
     unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
@@ -137,7 +138,9 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
             live=bool(live),
             programs=bool(ran),
             pauses=paused is not None,
+            changes=changed is not None,
         ),
+        changes=changed,
         long=long,
         most_flows=over_time.MAX_FLOWS,
         data=bundle.data,
@@ -170,6 +173,7 @@ def _contents(
     live: bool,
     programs: bool,
     pauses: bool,
+    changes: bool,
 ) -> dict[str, str]:
     """The page's sections: those that have something to show."""
     finished = bool(frames.flows["finished"].any())
@@ -188,6 +192,7 @@ def _contents(
         ("utilisation", "Utilisation", "utilisation" in charts),
         ("losses", "Drops and marks", True),
         ("pauses", "Pauses", pauses),
+        ("changes", "Changes of links", changes),
         ("recovery", "Recovery", "recovery" in charts),
         ("claims", "Claims", claims),
         ("live", "Live runs", live),

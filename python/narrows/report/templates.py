@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 
 import jinja2
+from markupsafe import Markup, escape
 
 from narrows import wording
 from narrows.claims import scorecard
@@ -19,5 +21,11 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = code
     environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
     return environment.get_template(name)
+
+
+def code(text: str) -> Markup:
+    """A sentence of ours, escaped, with what stands between backticks as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - just escaped
