@@ -398,7 +398,7 @@ fn pool_of(pool: &Located<Pool>) -> Judged<PoolConfig> {
 
 /// What one of so many equal shares of a port may hold at most, all others empty, bytes: with α of a share, α/(1+α) of the
 /// pool [Choudhury and Hahne 1998].
-fn hot_share(pool: PoolConfig, shares: u64) -> u128 {
+pub(crate) fn hot_share(pool: PoolConfig, shares: u64) -> u128 {
     let (alpha, one) = (u128::from(pool.alpha), u128::from(shares) << 16);
     u128::from(pool.size.get()) * alpha / (alpha + one)
 }

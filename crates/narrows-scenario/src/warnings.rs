@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::cc::{EcnUse, Spec};
 use narrows_core::link::Key;
-use narrows_core::queue::Limit;
+use narrows_core::queue::aqm::{Onset, Size};
+use narrows_core::queue::{AqmConfig, Limit};
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
 use crate::offered;
 use crate::outages;
 use crate::route::Routes;
-use crate::topology::flow_control;
+use crate::topology::{flow_control, hot_share};
 use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, SampledFlow, Scheduler, Traffic};
 
 /// A sentence, what to do about it, and the plans that it is about.
@@ -34,6 +35,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
         let mut said = unmarked(plan, &routes, controllers);
         said.extend(phases(plan, &routes));
         said.extend(lossless(plan));
+        said.extend(idle(plan));
         said.extend(late(plan));
         said.extend(unsampled(plan));
         said.extend(outages::doubts(plan));
@@ -97,6 +99,52 @@ fn pairs(traffic: &Traffic) -> Pairs {
         Pattern::Open(open) => open.pairs.clone(),
         Pattern::List(_) | Pattern::App(_) => Pairs::Listed(traffic.pattern.pairs()),
     }
+}
+
+/// AQMs that act beyond a queue that their port cannot hold.
+fn idle(plan: &Plan) -> Vec<Said> {
+    let graph = &plan.network;
+    let full = graph.mtu.packet();
+    // By law and what it needs and has, the ports.
+    let mut found: BTreeMap<(&str, String, String), Vec<&str>> = BTreeMap::new();
+    for link in &graph.links {
+        let (aqm, classes) = match (&link.scheduler, link.aqm) {
+            (Some(Scheduler::FqCodel { codel, .. }), _) => (AqmConfig::Codel(*codel), 1),
+            (scheduler, Some(aqm)) => (aqm, scheduler.as_ref().map_or(1, Scheduler::classes) as u64),
+            (_, None) => continue,
+        };
+        let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
+        let of_pool = pool.map(|pool| u64::try_from(hot_share(pool, classes)).unwrap_or(u64::MAX));
+        let own = match link.limit.share(classes) {
+            Limit::Unlimited => None,
+            Limit::Packets(packets) => Some(packets.bytes(full).get()),
+            Limit::Bytes(bytes) => Some(bytes.get()),
+        };
+        let Some(room) = own.into_iter().chain(of_pool).min().map(Bytes::new) else { continue };
+        let (needs, has) = match aqm.onset() {
+            Onset::Queue(Size::Bytes(size)) if size >= room => (size.to_string(), room.to_string()),
+            Onset::Queue(Size::Packets(size)) if size.bytes(full) >= room => {
+                (format!("{size}"), format!("{room}, or {} full packets", room.get() / full.get()))
+            }
+            Onset::Delay(target) if link.rate.time_for(room) <= target => {
+                (target.to_string(), format!("{room}, or {}", rounded(link.rate.time_for(room))))
+            }
+            Onset::Queue(_) | Onset::Delay(_) => continue,
+        };
+        found.entry((aqm.spec().name, needs, has)).or_default().push(&link.name);
+    }
+    let say = |((law, needs, has), ports): ((&str, String, String), Vec<&str>)| {
+        (
+            format!("`{law}` acts beyond {needs} and so hardly ever at {}, whose buffer holds {has}", listed(&ports)),
+            "give the port a larger buffer (`limit`, `pool`), or the AQM a smaller target".to_owned(),
+        )
+    };
+    found.into_iter().map(say).collect()
+}
+
+/// A time in whole microseconds.
+fn rounded(span: Span) -> Span {
+    Span::from_us(span.as_ps() / 1_000_000)
 }
 
 /// Controllers that need marks where no port on any path of their traffic marks.

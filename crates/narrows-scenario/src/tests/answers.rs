@@ -341,3 +341,29 @@ fn sampled_flows_that_will_hardly_exist_are_told_of() {
     assert_eq!(told("[\"long/*\", \"long/120\", 120]"), <[String; 0]>::default());
     assert_eq!(told("[\"long/121\"]").len(), 1);
 }
+
+#[test]
+fn an_aqm_whose_queue_the_port_cannot_hold_is_told_of() {
+    let said = |wan: &str| -> Vec<String> {
+        let text = format!(
+            "[topology.two-datacenters]\nservers = 1\nwan = {{ rate = \"1Gbps\", {wan} }}\n\
+            [[traffic]]\nlong = {{}}\nfrom = \"a1-1\"\nto = \"b1-1\"\n\
+            [[arm]]\nname = \"it\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\ndrain = \"0s\"\n"
+        );
+        let warnings = expand(&text, &Overrides::default()).unwrap().warnings;
+        warnings.into_iter().map(|warning| warning.text).filter(|text| text.contains("acts beyond")).collect()
+    };
+    let ports = "`border-a->border-b`, `border-b->border-a`";
+    // 15 ms at 1 Gbit/s are 1.875 MB.
+    assert_eq!(said("limit = \"1876KB\", aqm = \"pie\""), Vec::<String>::new());
+    assert_eq!(
+        said("limit = \"1875KB\", aqm = \"pie\""),
+        [format!("`pie` acts beyond 15ms and so hardly ever at {ports}, whose buffer holds 1875KB, or 15ms")]
+    );
+    assert_eq!(said("limit = \"625KB\", scheduler = { fq-codel = {} }").len(), 1);
+    assert_eq!(said("limit = \"626KB\", scheduler = { fq-codel = {} }").len(), 0);
+    for (limit, told) in [("50pkt", 1), ("51pkt", 0), ("75KB", 1), ("77KB", 0)] {
+        let found = said(&format!("limit = \"{limit}\", aqm = {{ threshold = {{ mark-at = \"50pkt\" }} }}"));
+        assert_eq!(found.len(), told, "{limit}: {found:?}");
+    }
+}

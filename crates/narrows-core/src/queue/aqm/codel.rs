@@ -13,7 +13,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Arrival, Context, Departure, Verdict};
+use super::{Arrival, Context, Departure, Onset, Verdict};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::queue::Backlog;
 use crate::units::{Bytes, Span, Time};
@@ -81,6 +81,9 @@ impl Config {
     }
     pub(super) const fn judges_departures(&self) -> bool {
         true
+    }
+    pub(super) const fn onset(&self) -> Onset {
+        Onset::Delay(self.target)
     }
 }
 

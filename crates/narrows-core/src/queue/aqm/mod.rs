@@ -60,6 +60,15 @@ impl Size {
     }
 }
 
+/// A queue up to which a law leaves packets alone, at least in the long run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onset {
+    /// Of this size.
+    Queue(Size),
+    /// In which packets wait so long.
+    Delay(Span),
+}
+
 /// What a law knows of its port beyond its own parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
@@ -145,6 +154,10 @@ macro_rules! registry {
             /// Whether it marks packets that are ECN-capable.
             pub const fn marks(&self) -> bool {
                 match self { $(AqmConfig::$law(config) => config.marks(),)* }
+            }
+            /// The queue beyond which it acts.
+            pub const fn onset(&self) -> Onset {
+                match self { $(AqmConfig::$law(config) => config.onset(),)* }
             }
             /// Whether it judges packets that leave.
             pub const fn judges_departures(&self) -> bool {

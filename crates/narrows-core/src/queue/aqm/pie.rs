@@ -30,7 +30,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Arrival, Context, Verdict};
+use super::{Arrival, Context, Onset, Verdict};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::packet::FRAMING_BYTES;
 use crate::queue::Backlog;
@@ -141,6 +141,9 @@ impl Config {
     }
     pub(super) const fn judges_departures(&self) -> bool {
         false
+    }
+    pub(super) const fn onset(&self) -> Onset {
+        Onset::Delay(self.target)
     }
 }
 

@@ -16,7 +16,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Arrival, Context, Size, Verdict};
+use super::{Arrival, Context, Onset, Size, Verdict};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::queue::Backlog;
 use crate::rng::SmallStream;
@@ -100,6 +100,9 @@ impl Config {
     }
     pub(super) const fn judges_departures(&self) -> bool {
         false
+    }
+    pub(super) const fn onset(&self) -> Onset {
+        Onset::Queue(self.min)
     }
 }
 

@@ -10,7 +10,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Arrival, Context, Departure, Size, Verdict};
+use super::{Arrival, Context, Departure, Onset, Size, Verdict};
 use crate::component::{Kind, Settings, Spec, Value, parameters};
 use crate::queue::{AqmConfig, Backlog};
 use crate::units::Packets;
@@ -54,6 +54,9 @@ impl Config {
     }
     pub(super) const fn judges_departures(&self) -> bool {
         self.at_dequeue
+    }
+    pub(super) const fn onset(&self) -> Onset {
+        Onset::Queue(self.mark_at)
     }
 }
 
