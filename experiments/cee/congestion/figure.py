@@ -19,7 +19,7 @@ def draw(results: Results) -> alt.TopLevelMixin:
     frames, cases = results.frames, ("commercial", *lossless.CODES)
     shown = {
         "congested_share": ("Ports congested at a time", "% of 16 ports, mean over time", 100),
-        "congested_time": ("Time until it is over", "µs, mean of ports and times", 1),
+        "congested_time": ("How long a port stays so", "µs, mean of ports and times", 1),
         "queueing_delay_largest": ("Longest queue of a switch", "ms, at the line's rate", 1),
         "rtt_largest": ("Largest mean RTT of a flow", "ms", 1),
     }
