@@ -247,7 +247,11 @@ def _panel(
     legend: bool,
     last: bool,
 ) -> alt.LayerChart | alt.FacetChart:
-    shown = table.with_columns(pl.col("mean").map_elements(number, return_dtype=pl.String).alias("label"))
+    # Of what is hardly to be seen one digit, which leaves the neighbour's label its room.
+    label = pl.struct("mean").map_elements(
+        lambda row: number(row["mean"], 1 if row["mean"] < domain[1] / 100 else 3), return_dtype=pl.String
+    )
+    shown = table.with_columns(label.alias("label"))
     x = alt.X("managed:N", sort=list(_NAMES.values()), title=None, axis=alt.Axis(labelAngle=0))
     offset = alt.XOffset("fabric:N", sort=list(_FABRICS))
     scale = alt.Scale(domain=domain, nice=False, zero=False)
