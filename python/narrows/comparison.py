@@ -11,7 +11,7 @@ from narrows import cross_backend
 from narrows.errors import bad_input
 from narrows.measures.bottleneck import of_same_queue
 from narrows.measures.named import MEASURES as KNOWN
-from narrows.measures.named import value_if_any
+from narrows.measures.named import value_if_any, why_unfinished
 from narrows.measures.stats import ENOUGH_SEEDS, estimate, paired, paired_ratio
 from narrows.results import mixed_versions, repeated_seeds
 from narrows.runs import validity
@@ -69,6 +69,7 @@ class Comparison(Tabular):
             mixed_versions(results),
             *(text for one in results for text in _notices(one, others if one is first else [first])),
             *map(_fewer_seeds, self.rows),
+            *_unfinished(results),
         ]
         self.notices = tuple(dict.fromkeys(filter(None, told)))
         """What whoever reads the numbers has to know."""
@@ -107,6 +108,17 @@ def _fewer_seeds(row: Row) -> str:
     return (
         f"{row.measure}: the ratio {pair} is over {ratio.seeds} of {row.common_seeds} seeds, where {row.base} is not 0"
     )
+
+
+def _unfinished(results: Sequence[Results]) -> list[str]:
+    """Sentences on measures that have no row, or no value for a scheme, because too much was left undone."""
+    why: dict[str, dict[str, None]] = {}
+    for one in results:
+        for case in one.frames.cases:
+            for name in MEASURES:
+                if reason := why_unfinished(one.frames, name, (case,)):
+                    why.setdefault(f"{case}: {reason}", {})[name] = None
+    return [f"{', '.join(names)} without {told}" for told, names in why.items()]
 
 
 def within(results: Results) -> list[Row]:

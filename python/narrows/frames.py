@@ -67,9 +67,9 @@ class Frames:
     A flow that answers a request is none of `flows`: its completion time counts with its request. There may be hundreds
     of millions, so that only sums of them are here.
 
-    `flows` is compact: it has the columns `COUNTED` only, and names as numbers (`Enum`, `Categorical`). They compare,
-    sort and print as text does, but polars joins them with text only after a cast; tables made of flows have text. It
-    is read when it is first asked for.
+    `flows` is compact: it has the columns `COUNTED` and `sized`, whether a flow has a size, and names as numbers
+    (`Enum`, `Categorical`). They compare, sort and print as text does, but polars joins them with text only after a
+    cast; tables made of flows have text. It is read when it is first asked for.
     """
 
     if TYPE_CHECKING:

@@ -278,7 +278,7 @@ class Results(Tabular):
         return ethernet(case) if plan is None else int(plan["network"].get("mtu", ethernet(case)))
 
     def _compact_flows(self) -> pl.DataFrame:
-        """Of flows that are no answers the columns `COUNTED`, and names as numbers."""
+        """Of flows that are no answers the columns `COUNTED`, names as numbers, and `sized`."""
         values = {"case": [member.case for member in self.entry.members]}
         values["arm"] = [member.arm for member in self.entry.members]
         for column, name in zip(self.axes, self.entry.axes, strict=True):
@@ -287,7 +287,17 @@ class Results(Tabular):
         labels = [pl.col(column).cast(pl.Enum(sorted(set(own)))) for column, own in values.items()]
         columns = (*labels, "seed", *(pl.col(name).cast(pl.Categorical) if name in _TEXT else name for name in COUNTED))
         no_answer = pl.col("request").is_null()
-        return collected(part.filter(no_answer).select(columns) for part in self._counted("flows"))
+        runs = zip(self._runs, self._counted("flows"), strict=True)
+        return collected(
+            part.filter(no_answer).select(*columns, self._sized(member, seed)) for (member, seed), part in runs
+        )
+
+    def _sized(self, member: Member, seed: int) -> pl.Expr:
+        """Whether a flow of this run has a size."""
+        if not self._stated[member.hash]:
+            return pl.lit(value=True).alias("sized")
+        without = self.long.filter(case=member.case, seed=seed)["flow"]
+        return pl.col("flow").is_in(without.implode()).not_().alias("sized")
 
     @cached_property
     def flows(self) -> pl.DataFrame:

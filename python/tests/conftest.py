@@ -275,6 +275,7 @@ def flows(*rows, case="a", seed=1):
             "class": ["intra" if size < 1_000_000 else "inter" for size in sizes],
             "dropped_bytes": [size // 20 for size in sizes],
             "finished": [time is not None for time in times],
+            "sized": True,
             "source": "h1",
             "workload": "web",
             "controller": "cubic",

@@ -1,6 +1,7 @@
 """Flows without a size, requests, and what a report and a comparison say of them."""
 
 import json
+import re
 from dataclasses import replace
 
 import polars as pl
@@ -111,6 +112,33 @@ def test_a_plan_says_which_flows_have_no_size_and_how_long_their_round_trips_are
     assert native.base_rtt_ns(body, "left-1", "right-1") == first["base_rtt_ns"]
     with pytest.raises(narrows.BadInput, match="the plan has no host switch-left"):
         native.base_rtt_ns(body, "left-1", "switch-left")
+
+
+@pytest.mark.simulator
+def test_completion_times_beside_flows_without_a_size_are_compared(folder):
+    web = """
+[[traffic]]
+name = "web"
+from = "left-*"
+to = "right-*"
+arrivals = { poisson = { rate = "200/s" } }
+size = { fixed = "20KB" }
+"""
+    results = narrows.run(TWO_LONG.replace("[[traffic]]", f"{web}[[traffic]]", 1)).join()
+    assert len(results.long) == 4
+    compared = results.compare()
+    assert {"fct_small_mean", "fct_mean", "goodput_long"} <= {row.measure for row in compared.rows}
+    assert compared.notices == ()
+
+
+@pytest.mark.simulator
+def test_a_comparison_says_what_it_lacks_because_flows_did_not_finish(folder):
+    late = 'arrivals = { poisson = { rate = "500/s" } }\nsize = { fixed = "9MB" }'
+    text = TWO_LONG.replace("long = { flows = 1 }", late).replace('drain = "1s"', 'drain = "100ms"')
+    text = text.partition("[sample]")[0]
+    compared = narrows.run(text).join().compare()
+    assert "fct_mean" not in {row.measure for row in compared.rows}
+    assert any(re.match(r"fct_mean without one: \d+ of \d+ flows did not finish", text) for text in compared.notices)
 
 
 @pytest.mark.simulator

@@ -7,8 +7,11 @@ from conftest import flows, frames, ports, samples
 from polars.testing import assert_frame_equal
 
 from narrows import api
-from narrows.frames import COUNTED
+from narrows.frames import COUNTED, kept
+from narrows.measures import completion
 from narrows.measures import tables as metrics
+from narrows.measures.named import value_by_seed, value_if_any
+from narrows.report import headline
 from narrows.results import Results
 from narrows.runs.index import Entry, Member
 
@@ -26,6 +29,46 @@ def test_classes_end_at_100_kb_and_10_mb():
 def test_unfinished_flows_are_counted_and_have_no_time():
     row = metrics.fct_ms(of((10, 3), (10, None)), "small").row(0, named=True)
     assert (row["mean"], row["flows"], row["unfinished"]) == (3.0, 2, 1)
+
+
+def test_a_flow_without_a_size_is_not_unfinished():
+    data = of((10, 3), (20_000_000, 5), (30_000_000, None))
+    data = replace(data, flows=data.flows.with_columns(sized=pl.col("size_bytes") < 30_000_000))
+    assert metrics.fct_ms(data, "large").select("mean", "flows", "unfinished").row(0) == (5.0, 1, 0)
+    assert metrics.fct_by_bin(data)["flows"].sum() == 2
+    assert value_by_seed(data, "fct_mean", ("a",)) == {1: 4.0}
+    (row,) = headline.table(data)
+    assert (row.flows, row.unfinished) == ("3", "0")
+
+
+def test_flows_of_parts_are_measured_as_the_flows_of_one_traffic_are():
+    own = [flows((10, 1), (20, None)), flows((10, 2), (20_000_000, 4)), flows((50, 8), seed=2)]
+    named = [table.with_columns(workload=pl.lit(name)) for table, name in zip(own, ("one", "two", "two"), strict=True)]
+    data = frames(named, [ports(("h1", "host", 1, 0, 0.1), seed=seed) for seed in (1, 2)])
+    for name in completion.FCT:
+        found = completion.fct_of_parts(data, "a", name)
+        wanted = {part: value_if_any(data, name, (f"a / {part}",)) for part in ("one", "two")}
+        assert {part: found.get((part, "cubic"), {}) for part in wanted} == wanted
+    assert completion.fct_of_parts(data, "a", "fct_mean") == {("two", "cubic"): {1: 3.0, 2: 8.0}}, "one is unfinished"
+
+
+def test_what_is_computed_of_frames_is_computed_once_and_not_of_others():
+    data = frames(
+        [flows((10, 1)), flows((10, 3), case="b")], [ports(("h1", "host", 1, 0, 0.1), case=it) for it in "ab"]
+    )
+    asked = []
+
+    @kept
+    def largest(frames, column):
+        asked.append(frames.cases)
+        return frames.flows[column].max()
+
+    assert [largest(data.of([case]), "size_bytes") for case in "abab"] == [10, 10, 10, 10]
+    assert asked == [("a",), ("b",)]
+    other = replace(data, flows=data.flows.with_columns(size_bytes=pl.lit(7)))
+    assert [largest(one, "size_bytes") for one in (data, other, data, other)] == [10, 7, 10, 7]
+    assert data.of(["a"]).of(["a"]) is data.of(["a"]), "a case has one memory"
+    assert data.of(["a", "b"]) is data
 
 
 def test_a_p99_needs_a_thousand_samples():
@@ -155,9 +198,10 @@ def test_what_measures_are_tested_with_is_there_in_earnest(gemini, monkeypatch):
     monkeypatch.chdir(gemini)
     results = api.load("gemini-fig13-quick")
     own = results.frames.flows
-    assert set(flows((1, 1)).columns) <= set(own.columns) == {*results.frames.keys, *COUNTED}
+    assert set(flows((1, 1)).columns) <= set(own.columns) == {*results.frames.keys, *COUNTED, "sized"}
     assert own["case"].dtype == pl.Enum(sorted(results.frames.cases)), "sorts as text does"
     assert all(dtype not in (pl.Enum, pl.Categorical) for dtype in results.flows.dtypes), "users get text"
+    own = own.drop("sized")
     assert results.flows.select(own.columns).equals(metrics.in_words(own.lazy()).collect())
 
 

@@ -50,6 +50,7 @@ def compared(monkeypatch, base, other):
     losses = {"first": dict(enumerate(base, 1)), "second": dict(enumerate(other, 1))}
     monkeypatch.setattr(comparison, "MEASURES", ("loss_dc",))
     monkeypatch.setattr(comparison, "value_if_any", lambda frames, name, cases: losses[cases[0]])
+    monkeypatch.setattr(comparison, "why_unfinished", lambda *_: "")
     monkeypatch.setattr(comparison, "of_same_queue", lambda *sides: {})
     entry = SimpleNamespace(identifier="two", seeds=(1, 2, 3), parts=())
     frames = SimpleNamespace(cases=["first", "second"])

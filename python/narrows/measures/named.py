@@ -30,6 +30,7 @@ from narrows.measures.registry import (
     measure_called,
     value_by_seed,
     value_if_any,
+    why_unfinished,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ __all__ = [
     "table",
     "value_by_seed",
     "value_if_any",
+    "why_unfinished",
 ]
 
 LANGUAGE: Final = (

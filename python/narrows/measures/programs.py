@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from narrows import wording
-from narrows.measures.registry import NotEvaluable, by_seed, measure, refuse_unfinished
+from narrows.measures.registry import NotEvaluable, Unfinished, by_seed, measure, refuse_unfinished
 from narrows.measures.tables import NS_PER_MS, in_class, nearest_rank
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def execution_time(frames: Frames, arm: str) -> BySeed:
     own = _ranks(frames, arm)
     programs = own.group_by("seed", "workload").agg(_EXECUTION.alias("value"))
     if late := programs.filter(pl.col("value").is_null())["workload"].unique().to_list():
-        raise NotEvaluable(f"not evaluable: {wording.some(sorted(late))} did not end before the end of the run")
+        raise Unfinished(f"not evaluable: {wording.some(sorted(late))} did not end before the end of the run")
     return by_seed(programs.group_by("seed").agg(pl.col("value").max()))
 
 
@@ -60,7 +60,7 @@ def fct_small_p99_during(frames: Frames, arm: str) -> BySeed:
     last = pl.when(pl.col("finished").all()).then(pl.col("end_ns").max())
     running = ranks.group_by("seed").agg(pl.col("start_ns").min().alias("from"), last.alias("to"))
     own = pl.col("workload").cast(pl.String).is_in(ranks["workload"].unique().to_list())
-    beside = frames.of([arm]).flows.filter(~own & in_class("small")).join(running, on="seed")
+    beside = frames.of([arm]).flows.filter(~own & in_class("small") & pl.col("sized")).join(running, on="seed")
     is_while = (pl.col("start_ns") >= pl.col("from")) & (pl.col("to").is_null() | (pl.col("start_ns") <= pl.col("to")))
     during = beside.filter(is_while)
     refuse_unfinished(int((~during["finished"]).sum()), len(during), "small flows beside the program")

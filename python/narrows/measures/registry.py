@@ -25,6 +25,10 @@ class NotEvaluable(Exception):
     """The runs do not hold what the measure needs; the message says what."""
 
 
+class Unfinished(NotEvaluable):
+    """Too much was left undone: a mean over the rest flatters what was slow."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """A named quantity."""
@@ -140,6 +144,12 @@ def value_if_any(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
         return {}
 
 
+def why_unfinished(frames: Frames, name: str, arms: tuple[str, ...]) -> str:
+    """What was left undone, where a measure has no value for that reason; else nothing."""
+    found = _value_or_why(frames, name, arms)
+    return str(found).removeprefix("not evaluable: ") if isinstance(found, Unfinished) else ""
+
+
 def _sweep(frames: Frames, arm: str) -> list[str]:
     """The case of this name, or those of a sweep that begin with it."""
     own = [arm] if arm in frames.cases else [case for case in frames.cases if case.startswith(f"{arm} · ")]
@@ -169,4 +179,4 @@ def _chosen(frames: Frames, arm: str) -> tuple[Frames, str]:
 def refuse_unfinished(unfinished: int, of: int, what: str) -> None:
     """Raises `NotEvaluable` where so many are not done that a mean over the others flatters what was slow."""
     if unfinished > MAX_UNFINISHED * of:
-        raise NotEvaluable(f"not evaluable: {unfinished} of {of} {what} did not finish")
+        raise Unfinished(f"not evaluable: {unfinished} of {of} {what} did not finish")

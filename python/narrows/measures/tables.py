@@ -72,8 +72,8 @@ def samples_needed(percent: float) -> int:
 def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False, of: Sequence[str] = ()) -> pl.DataFrame:
     """Per run: `mean` and `p99` of the completion time of finished flows, ms; `flows`, `unfinished`.
 
-    `pooled` puts the seeds of a case together, for percentiles that one seed alone has too few samples for. The flows
-    of a run are apart by the columns `of`.
+    All of flows with a size. `pooled` puts the seeds of a case together, for percentiles that one seed alone has too
+    few samples for. The flows of a run are apart by the columns `of`.
     """
     cases = frames.flows["case"].unique(maintain_order=True).to_list()
     if len(cases) > 1 and set(cases) <= set(frames.cases):
@@ -82,7 +82,7 @@ def fct_ms(frames: Frames, size_class: SizeClass, *, pooled: bool = False, of: S
     fct = pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS
     table = (
         frames.flows.lazy()
-        .filter(in_class(size_class))
+        .filter(in_class(size_class) & pl.col("sized"))
         .group_by(keys, maintain_order=True)
         .agg(
             fct.mean().alias("mean"),
@@ -101,6 +101,7 @@ def fct_by_bin(frames: Frames) -> pl.DataFrame:
     place = pl.sum_horizontal((size >= low).cast(pl.Int32) for _, low, _ in SIZE_BINS[1:])
     tables = (
         own.lazy()
+        .filter("sized")
         .with_columns(place.alias("place"))
         .group_by([*frames.keys, "place"], maintain_order=True)
         .agg(

@@ -57,6 +57,10 @@ WAN: Final = (
 )
 
 
+_UNFINISHED: Final = (pl.col("sized") & ~pl.col("finished")).sum()
+"""A flow without a size goes on until it is stopped."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """A value, its interval in words, and whether it is the best or not significantly different from it."""
@@ -109,8 +113,8 @@ def table(frames: Frames) -> list[Row]:
 
 
 def _counts(frames: Frames) -> tuple[int, int]:
-    """Flows, answers to requests among them, and how many are unfinished."""
-    flows, unfinished = len(frames.flows), int((~frames.flows["finished"]).sum())
+    """Flows, answers to requests among them, and how many of those with a size are unfinished."""
+    flows, unfinished = len(frames.flows), int(frames.flows.select(_UNFINISHED).item())
     if not frames.answers.is_empty():
         flows += int(frames.answers["flows"].sum())
         unfinished += int(frames.answers["unfinished"].sum())
@@ -170,7 +174,7 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
 
 def _counts_of_parts(frames: Frames) -> pl.DataFrame:
     """Workload, controller, flows and unfinished ones; answers to requests are not among them."""
-    counts = (pl.len(), (~pl.col("finished")).sum().alias("unfinished"))
+    counts = (pl.len(), _UNFINISHED.alias("unfinished"))
     return in_words(frames.flows.lazy().group_by(PART).agg(counts)).collect()
 
 
