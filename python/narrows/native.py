@@ -75,6 +75,15 @@ def long_flows(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         return cast("list[dict[str, Any]]", json.loads(module.long_flows(json.dumps(body))))
 
 
+def network(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan's network in words: nodes, base RTTs, MTU, profiles of hosts, links by role.
+
+    Raises `BadInput` for a plan of another version.
+    """
+    with _converted(_RUN_AGAIN) as module:
+        return cast("dict[str, Any]", json.loads(module.network(json.dumps(body))))
+
+
 def base_rtt_ns(body: Mapping[str, Any], one: str, other: str) -> int:
     """RTT between two hosts of a plan when nothing queues: delays of links and stacks, nothing for serialisation."""
     with _converted("name two hosts of the plan that a path connects") as module:

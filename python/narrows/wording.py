@@ -79,6 +79,11 @@ def duration(seconds: float) -> str:
     return f"{rounded // 3600} h {rounded % 3600 // 60} min".removesuffix(" 0 min")
 
 
+def delay(seconds: float) -> str:
+    """`24 µs`, `10.2 ms`."""
+    return f"{float(number(1e6 * seconds)):g} µs" if 0 < seconds < 1e-3 else duration(seconds)
+
+
 def percent(share: float, digits: int = 3) -> str:
     """`90.1 %` of a share between 0 and 1."""
     return f"{number(100 * share, digits)} %"

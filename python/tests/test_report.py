@@ -20,7 +20,7 @@ from narrows.cli import output
 from narrows.errors import BadInput
 from narrows.experiment import Difference
 from narrows.figures import palette, style
-from narrows.report import bundle, page, selection
+from narrows.report import bundle, contrast, page, selection
 from narrows.results import Results
 from narrows.runs.index import Member
 from narrows.runs.store import Store
@@ -537,7 +537,12 @@ def cells(path, section):
     made = []
     for row in re.findall(r"<tr[^>]*>(.*?)</tr>", part, re.DOTALL):
         parts = [re.split("<small>|<br>", cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
-        made.append([tuple(html.unescape(re.sub("<[^>]*>", "", text)).strip() for text in cell) for cell in parts])
+        made.append(
+            [
+                tuple(html.unescape(re.sub("<[^>]*>", "", text.replace("<div>", " "))).strip() for text in cell)
+                for cell in parts
+            ]
+        )
     return made
 
 
@@ -856,3 +861,39 @@ def test_no_backtick_is_left_on_a_page(mixed):
     text = re.sub(r"<(script|style).*?</\1>", "", mixed[1].read_text(), flags=re.DOTALL)
     assert "`" not in text
     assert "<code>border-a-&gt;border-b</code>" in text
+
+
+def test_the_network_is_told_from_the_plan_and_by_scheme_where_it_differs(mixed):
+    rows = {row[0][0]: [" ".join(cell) for cell in row[1:]] for row in cells(mixed[1], "network")}
+    heads = rows["one-way"]
+    wan = dict(zip(heads, rows["WAN links"], strict=True))
+    assert (wan["links"], wan["rate"], wan["delay"], wan["buffer"]) == ("2", "100Mbps", "2ms", "30pkt")
+    assert wan["AQM and congestion points"] == "no cubic threshold: mark-at 20pkt dctcp"
+    assert "flow control" not in heads
+    assert rows["nodes"] == ["8 hosts in 4 racks of 2 datacenters; switches: 4 tor, 2 border"]
+    assert rows["hosts"] == ["TCP of linux-4.9, MTU 1500 B"]
+    (rtt,) = rows["base RTT"]
+    assert re.search(r"4\.\d+ ms in different datacenters", rtt)
+
+
+def test_flow_control_is_told_with_its_thresholds_and_whose_it_is(lossless):
+    rows = {row[0][0]: [" ".join(cell) for cell in row[1:]] for row in cells(lossless[1], "network")}
+    fabric = dict(zip(rows["one-way"], rows["links of the fabric"], strict=True))
+    assert "pfc, xoff 40KB, xon 30KB, of each input pauses" in fabric["flow control"]
+    assert "pfc, xoff 59KB, xon 30KB, may lose, of each output output" in fabric["flow control"]
+    assert "60KB for each link at the switch that it leads to" in fabric["buffer"]
+
+
+def test_values_are_told_by_as_few_axes_as_decide():
+    own = members(SCHEMES[:3], BUFFERING, CONTROLLERS)
+    by_scheme = {member.case: "marks" if member.arm == "s1" else "–" for member in own}
+    assert contrast.whose(by_scheme, own) == (("marks", "s1"),)
+    by_axis = {member.case: dict(member.axes)["cc"] for member in own}
+    assert contrast.whose(by_axis, own) == tuple((cc, f"cc={cc}") for cc in CONTROLLERS[1])
+    by_both = {
+        member.case: "200KB" if member.arm == "s2" and ("fabric.buffering", "input") in member.axes else "1MB"
+        for member in own
+    }
+    assert contrast.whose(by_both, own) == (
+        ("1MB", "buffering=input: s0, s1; buffering=output: all"), ("200KB", "buffering=input: s2"),
+    )  # fmt: skip

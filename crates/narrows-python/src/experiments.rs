@@ -8,7 +8,7 @@ use narrows_plan::{NodeKind, Plan, Sources, Traffic};
 use narrows_scenario::differences::differences;
 use narrows_scenario::experiment::Seeds;
 use narrows_scenario::route::{NoPath, Routes};
-use narrows_scenario::summary::{LongFlow, Summary};
+use narrows_scenario::summary::{LongFlow, NetworkSummary, Summary};
 use narrows_scenario::{Limits, Overrides, Warning, described, goal_text, json_schema, load, may_draw, registry};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -51,6 +51,12 @@ pub(crate) fn long_flows(plan_json: &str) -> PyResult<String> {
     let plan = plan_of(plan_json)?;
     let flows = LongFlow::all(&plan).map_err(no_path)?;
     Ok(json!(flows).to_string())
+}
+
+/// A plan's network in words, as JSON.
+#[pyfunction]
+pub(crate) fn network(plan_json: &str) -> PyResult<String> {
+    Ok(json!(NetworkSummary::of(&plan_of(plan_json)?)).to_string())
 }
 
 /// RTT between two hosts of a plan when nothing queues, nanoseconds.

@@ -18,6 +18,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiments::version, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::plan_version, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::long_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::network, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::base_rtt, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::build, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::components, module)?)?;

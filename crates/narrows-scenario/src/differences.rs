@@ -193,7 +193,8 @@ fn facts(plan: &Plan, controllers: &[&'static Spec]) -> BTreeMap<String, String>
     facts
 }
 
-fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
+/// The network's facts: of each role's links, `ROLE.SETTING`.
+pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
     let count = |kind: NodeKind| graph.nodes.iter().filter(|node| node.kind == kind).count();
     facts.insert("network.hosts".to_owned(), count(NodeKind::Host).to_string());
     facts.insert("network.switches".to_owned(), count(NodeKind::Switch).to_string());

@@ -15,9 +15,11 @@ use narrows_plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern
 mod links;
 mod long;
 mod memory;
+mod network;
 
 pub use long::LongFlow;
 use memory::Held;
+pub use network::NetworkSummary;
 
 /// One acknowledgement for so many packets of data where the receiver merges bursts: measured 2 (all paced) to 10.
 const PACKETS_PER_ACK_MERGED: f64 = 4.0;
@@ -38,6 +40,8 @@ pub struct Summary {
     pub switches: usize,
     /// Links, each direction counted.
     pub links: usize,
+    /// What its ports do, and its hosts.
+    pub network: NetworkSummary,
     /// Each kind of traffic.
     pub traffic: Vec<TrafficSummary>,
     /// Offered load by what ports are for.
@@ -313,6 +317,7 @@ impl Summary {
             hosts: graph.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(),
             switches: graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count(),
             links: graph.links.len(),
+            network: NetworkSummary::of(plan),
             traffic,
             roles: roles(graph, &offered),
             bottlenecks: bottlenecks(graph, &offered, &long),

@@ -33,6 +33,53 @@ def setting(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
     )
 
 
+LINKS: Final = {
+    "host": "links of hosts", "edge": "links to hosts", "fabric": "links of the fabric", "wan": "WAN links",
+}  # fmt: skip
+"""What links of a role are called."""
+
+
+def network(summaries: Sequence[Mapping[str, Any]]) -> Pairs:
+    """What was built, in detail: nodes, base RTT, hosts, and what ports of each role do."""
+    own = [summary["network"] for summary in summaries]
+    roles = dict.fromkeys(links["role"] for it in own for links in it["links"])
+    told = [
+        ("nodes", _each(own, lambda it: it["nodes"])),
+        ("base RTT", _each(own, base_rtt)),
+        ("hosts", _each(own, hosts)),
+        *((LINKS[role], _each(own, lambda it, role=role: _links_of(it, role))) for role in roles),  # type: ignore[misc]
+    ]
+    return tuple((name, text) for name, text in told if text)
+
+
+def base_rtt(network: Mapping[str, Any]) -> str:
+    """`24 µs in a rack, 28 µs in different racks`."""
+    return ", ".join(
+        " to ".join(dict.fromkeys(wording.delay(rtt[end] / 1e9) for end in ("least_ns", "largest_ns")))
+        + ("" if rtt["hosts"] == "any two" else f" {rtt['hosts']}")
+        for rtt in network["base_rtts"]
+    )
+
+
+def hosts(network: Mapping[str, Any]) -> str:
+    """`TCP of linux-6, MTU 1500 B`."""
+    tcp = f"TCP of {' and '.join(network['profiles'])}, " if network["profiles"] else ""
+    return f"{tcp}MTU {network['mtu']} B"
+
+
+def _links_of(network: Mapping[str, Any], role: str) -> str:
+    """`32 of 10Gbps, delay 6us; buffer 200KB; AQM threshold: mark-at 65pkt; flow control pfc, xoff 97KB, xon 80KB`."""
+    for links in network["links"]:
+        if links["role"] == role:
+            named = (
+                ("buffer", "buffer"), ("AQM", "aqm"), ("scheduler", "scheduler"), ("flow control", "flow_control"),
+                ("edge pair", "bridge"),
+            )  # fmt: skip
+            said = [f"{name} {links[key]}" for name, key in named if links[key]]
+            return "; ".join([f"{links['links']} of {links['rate']}, delay {links['delay']}", *said])
+    return ""
+
+
 def cost(summaries: Sequence[Mapping[str, Any]], hold_ns: float) -> Pairs:
     """What a run costs, estimated."""
     return (

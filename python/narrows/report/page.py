@@ -22,7 +22,19 @@ from narrows.figures.palette import colours, dashes
 from narrows.measures import longlived
 from narrows.measures.named import LANGUAGE
 from narrows.measures.stats import ENOUGH_SEEDS
-from narrows.report import agreement, bundle, changes, contrast, coverage, headline, losses, pauses, programs, selection
+from narrows.report import (
+    agreement,
+    bundle,
+    changes,
+    contrast,
+    coverage,
+    headline,
+    losses,
+    network,
+    pauses,
+    programs,
+    selection,
+)
 from narrows.report.templates import template
 from narrows.runs import validity
 from narrows.runs.backends import Backend, program_of
@@ -96,6 +108,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     paused = pauses.table(results, list(chosen.names))
     ran = programs.table(frames)
     changed = changes.table(results)
+    built = network.table(results)
     backends = [part.backend for part in results.entry.parts]
     unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
@@ -139,8 +152,10 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
             programs=bool(ran),
             pauses=paused is not None,
             changes=changed is not None,
+            network=built is not None,
         ),
         changes=changed,
+        network=built,
         long=long,
         most_flows=over_time.MAX_FLOWS,
         data=bundle.data,
@@ -174,11 +189,13 @@ def _contents(
     programs: bool,
     pauses: bool,
     changes: bool,
+    network: bool,
 ) -> dict[str, str]:
     """The page's sections: those that have something to show."""
     finished = bool(frames.flows["finished"].any())
     every = (
         ("compared", "What was compared", True),
+        ("network", "Network", network),
         ("figure", "Figure", "figure" in charts),
         ("beside", "Simulator and kernel", beside),
         ("headline", "Headline numbers", True),

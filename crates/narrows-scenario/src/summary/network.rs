@@ -1,0 +1,314 @@
+//! What network a plan has, in words: its links by what they are for, what their ports do, and its hosts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use narrows_core::tcp::profile::Profile;
+use narrows_core::units::{Bytes, Span};
+use narrows_plan::{Graph, Node, NodeKind, Plan, Role};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::differences;
+use crate::route::Routes;
+
+/// Racks, or hosts where there is one rack, among which base RTTs are looked at: the first.
+const MOST_LOOKED_AT: usize = 16;
+/// Settings by which hosts may differ from a profile that still names them.
+const MOST_OVERRIDES: usize = 6;
+
+/// A plan's network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkSummary {
+    /// Its nodes: `32 hosts in 4 racks; 4 leaf, 2 spine`.
+    pub nodes: String,
+    /// RTT of hosts when nothing queues, by how far they are apart.
+    pub base_rtts: Vec<BaseRtt>,
+    /// The largest IP packet.
+    pub mtu: Bytes,
+    /// The profile of the hosts' TCP: its name and what differs from it, for each traffic that has another than the first.
+    pub profiles: Vec<String>,
+    /// Its links, by role.
+    pub links: Vec<LinkSummary>,
+}
+
+/// RTT of hosts when nothing queues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BaseRtt {
+    /// How far they are apart.
+    pub hosts: &'static str,
+    /// Of the nearest, nanoseconds.
+    pub least_ns: u64,
+    /// Of the farthest, nanoseconds.
+    pub largest_ns: u64,
+}
+
+/// Links of one role. Where they differ, each value with how many links have it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkSummary {
+    /// `host`, `edge`, `fabric` or `wan`.
+    pub role: &'static str,
+    /// How many, each direction counted.
+    pub links: usize,
+    /// Their rate.
+    pub rate: String,
+    /// Their delay, with what of it is in hosts' stacks.
+    pub delay: String,
+    /// How much waits there.
+    pub buffer: String,
+    /// Active queue management and congestion points, with their thresholds.
+    pub aqm: String,
+    /// How several queues are served.
+    pub scheduler: String,
+    /// Who is paused, and when.
+    pub flow_control: String,
+    /// The edge routers at its ends.
+    pub bridge: String,
+}
+
+impl NetworkSummary {
+    /// Of a plan, whose hosts all have paths.
+    pub fn of(plan: &Plan) -> NetworkSummary {
+        let graph = &plan.network;
+        let mut facts = BTreeMap::new();
+        differences::network(graph, &mut facts);
+        let links = Role::ALL.into_iter().filter_map(|role| {
+            let links = graph.links.iter().filter(|link| link.role == role).count();
+            (links > 0).then(|| LinkSummary::of(role, links, &facts))
+        });
+        let mut profiles = vec![];
+        for traffic in plan.traffic.iter().filter(|traffic| traffic.transport.is_tcp()) {
+            let told = profile(&traffic.profile);
+            if !profiles.contains(&told) {
+                profiles.push(told);
+            }
+        }
+        NetworkSummary {
+            nodes: nodes(graph),
+            base_rtts: base_rtts(graph),
+            mtu: Bytes::new(graph.mtu.get().into()),
+            profiles,
+            links: links.collect(),
+        }
+    }
+}
+
+impl LinkSummary {
+    fn of(role: Role, links: usize, facts: &BTreeMap<String, String>) -> LinkSummary {
+        let prefix = if role == Role::Host { "host-link" } else { role.name() };
+        let fact = |what: &str| facts.get(&format!("{prefix}.{what}")).cloned();
+        let delay = [
+            fact("delay"),
+            fact("stack").map(|it| format!("{it} of it in the host's stack")),
+            fact("jitter").map(|it| format!("jitter {it}")),
+        ];
+        let memory = fact("limit of the input").map(|it| format!("{it} for each link at the switch that it leads to"));
+        let pool =
+            fact("pool.size").map(|size| format!("shared {size}, alpha {}", fact("pool.alpha").unwrap_or_default()));
+        let limit = fact("limit").filter(|limit| limit != "unlimited" || memory.is_none() && pool.is_none());
+
+        let pauses = fact("flow-control");
+        let counted =
+            pauses.is_some().then(|| if fact("buffering").is_some() { "of each input" } else { "of each output" });
+        LinkSummary {
+            role: role.name(),
+            links,
+            rate: fact("rate").unwrap_or_default(),
+            delay: joined(delay),
+            buffer: joined([limit, memory, pool]),
+            aqm: joined([
+                of_kind(facts, &format!("{prefix}.aqm.")),
+                of_kind(facts, &format!("{prefix}.congestion-point.")),
+            ]),
+            scheduler: fact("scheduler").unwrap_or_default(),
+            flow_control: joined([pauses, counted.map(str::to_owned)]),
+            bridge: of_kind(facts, &format!("{prefix}.bridge.")).unwrap_or_default(),
+        }
+    }
+}
+
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What facts say below a prefix, `PREFIX threshold.mark-at` as `threshold mark-at 65pkt`.
+fn of_kind(facts: &BTreeMap<String, String>, prefix: &str) -> Option<String> {
+    let mut kinds: Vec<(&str, Vec<String>)> = vec![];
+    for (path, value) in facts.range(prefix.to_owned()..).take_while(|(path, _)| path.starts_with(prefix)) {
+        let (kind, parameter) = path[prefix.len()..].split_once('.').unwrap_or((&path[prefix.len()..], ""));
+        let text = format!("{parameter} {value}").trim().to_owned();
+        match kinds.last_mut() {
+            Some((last, own)) if *last == kind => own.push(text),
+            _ => kinds.push((kind, vec![text])),
+        }
+    }
+    let told: Vec<String> = kinds.into_iter().map(|(kind, own)| format!("{kind}: {}", own.join(", "))).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+fn nodes(graph: &Graph) -> String {
+    let of = |kind: NodeKind| graph.nodes.iter().filter(move |node| node.kind == kind);
+    let hosts = of(NodeKind::Host).count();
+    let racks = different(of(NodeKind::Host), |node| (node.site, node.rack));
+    let sites = different(of(NodeKind::Host), |node| (node.site, 0));
+    // By the beginning of their names: `leaf-1` and `leaf-2` are two of `leaf`.
+    let mut kinds: Vec<(&str, usize)> = vec![];
+    for node in of(NodeKind::Switch) {
+        let kind = node.name.split(|letter: char| letter == '-' || letter.is_ascii_digit()).next().unwrap_or_default();
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((kind, 1)),
+        }
+    }
+    let named = !kinds.is_empty() && kinds.iter().all(|(kind, _)| !kind.is_empty()) && kinds.len() <= 6;
+    let switches = if named && kinds[0].0 != "switch" {
+        kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
+    } else {
+        of(NodeKind::Switch).count().to_string()
+    };
+    let place =
+        [(racks, "rack"), (sites, "datacenter")].map(|(count, what)| (count > 1).then(|| format!("{count} {what}s")));
+    let places: Vec<String> = place.into_iter().flatten().collect();
+    let within = if places.is_empty() { String::new() } else { format!(" in {}", places.join(" of ")) };
+    format!("{hosts} hosts{within}; switches: {switches}")
+}
+
+fn different<'a>(nodes: impl Iterator<Item = &'a Node>, of: impl Fn(&Node) -> (u16, u16)) -> usize {
+    nodes.map(of).collect::<BTreeSet<_>>().len()
+}
+
+/// Among the first two hosts of each of the first racks.
+fn base_rtts(graph: &Graph) -> Vec<BaseRtt> {
+    let mut racks: BTreeMap<(u16, u16), Vec<u32>> = BTreeMap::new();
+    for (place, node) in (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == NodeKind::Host) {
+        let own = racks.entry((node.site, node.rack)).or_default();
+        own.push(place);
+    }
+    let most = if racks.len() == 1 { MOST_LOOKED_AT } else { 2 };
+    // Some of every site, for they may be far apart.
+    let mut of_site: BTreeMap<u16, usize> = BTreeMap::new();
+    let mut hosts = vec![];
+    for ((site, _), own) in &racks {
+        let seen = of_site.entry(*site).or_default();
+        *seen += 1;
+        if *seen <= MOST_LOOKED_AT {
+            hosts.extend(own.iter().take(most).copied());
+        }
+    }
+    let mut pairs = vec![];
+    for (place, one) in hosts.iter().enumerate() {
+        pairs.extend(hosts[place + 1..].iter().map(|other| (*one, *other)));
+    }
+    let Ok(rtts) = Routes::new(graph).base_rtts(&pairs) else { return vec![] };
+    let mut found: BTreeMap<usize, (Span, Span)> = BTreeMap::new();
+    for (pair, rtt) in pairs.into_iter().zip(rtts) {
+        let (one, other) = (&graph.nodes[pair.0 as usize], &graph.nodes[pair.1 as usize]);
+        let apart = if one.site == other.site { usize::from(one.rack != other.rack) } else { 2 };
+        let (least, largest) = found.entry(apart).or_insert((rtt, rtt));
+        (*least, *largest) = ((*least).min(rtt), (*largest).max(rtt));
+    }
+    let several = racks.len() > 1;
+    let words = [if several { "in a rack" } else { "any two" }, "in different racks", "in different datacenters"];
+    found
+        .into_iter()
+        .map(|(apart, (least, largest))| BaseRtt {
+            hosts: words[apart],
+            least_ns: least.as_ns(),
+            largest_ns: largest.as_ns(),
+        })
+        .collect()
+}
+
+/// The named profile that says most of it, and in what it differs.
+fn profile(own: &Profile) -> String {
+    let settings = |profile: &Profile| -> BTreeMap<String, Value> {
+        match serde_json::to_value(profile) {
+            Ok(Value::Object(map)) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+            _ => BTreeMap::new(),
+        }
+    };
+    let mine = settings(own);
+    let nearest = Profile::NAMED.iter().map(|(name, named)| {
+        let theirs = settings(named);
+        let keys = mine.keys().chain(theirs.keys().filter(|key| !mine.contains_key(*key)));
+        let other: Vec<&str> = keys.filter(|key| mine.get(*key) != theirs.get(*key)).map(String::as_str).collect();
+        (other.len(), *name, other.join(", "))
+    });
+    match nearest.min_by_key(|(count, ..)| *count) {
+        Some((0, name, _)) => name.to_owned(),
+        Some((count, name, other)) if count <= MOST_OVERRIDES => format!("{name}, but for {other}"),
+        _ => "none that has a name".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        title = "t"
+        cc = "dctcp"
+        [topology.leaf-spine]
+        leaves = 4
+        spines = 2
+        hosts-per-leaf = 8
+        edge = { rate = "10Gbps" }
+        fabric = { rate = "40Gbps", delay = "1us", limit = "200KB", buffering = "input", flow-control = { pfc = { xoff = "97KB", xon = "80KB" } }, aqm = { threshold = { mark-at = "65pkt" } } }
+        host = { profile = "linux-6", min-rto = "5ms", stack-delay = { tx = "5us", rx = "6us" } }
+        [[traffic]]
+        name = "t"
+        from = "l1-1"
+        to = "l2-1"
+        long = { flows = 1 }
+        [[arm]]
+        name = "a"
+        [run]
+        end = "1s"
+    "#;
+
+    fn summary(text: &str) -> NetworkSummary {
+        NetworkSummary::of(&crate::tests::plans(text)[0])
+    }
+
+    #[test]
+    fn a_network_is_told_by_its_nodes_links_and_hosts() {
+        insta::assert_snapshot!(serde_json::to_string_pretty(&summary(TEXT)).unwrap());
+    }
+
+    #[test]
+    fn ports_with_several_queues_and_a_limit_are_told_with_both() {
+        let text = TEXT.replace(
+            r#"limit = "200KB", buffering = "input", flow-control = { pfc = { xoff = "97KB", xon = "80KB" } }"#,
+            r#"limit = "300pkt", scheduler = { strict-priority = { classes = 2 } }"#,
+        );
+        let links = summary(&text).links;
+        let fabric = links.iter().find(|links| links.role == "fabric").unwrap();
+        assert_eq!(fabric.buffer, "300pkt");
+        assert_eq!(fabric.scheduler, "strict-priority, 2 classes");
+        assert_eq!(fabric.flow_control, "");
+    }
+
+    #[test]
+    fn hosts_of_different_datacenters_are_as_far_apart_as_the_wan_is_long() {
+        let text = r#"
+            title = "t"
+            cc = "cubic"
+            [topology.two-datacenters]
+            servers = 2
+            wan = { delay = "10ms" }
+            [[traffic]]
+            name = "t"
+            from = "a1-1"
+            to = "b1-1"
+            long = { flows = 1 }
+            [[arm]]
+            name = "a"
+            [run]
+            end = "1s"
+        "#;
+        let rtts = summary(text).base_rtts;
+        let across = rtts.iter().find(|rtt| rtt.hosts == "in different datacenters").unwrap();
+        assert!((20_000_000..21_000_000).contains(&across.least_ns), "{across:?}");
+        assert!(rtts.iter().all(|rtt| rtt.least_ns <= rtt.largest_ns));
+        assert!(rtts.iter().any(|rtt| rtt.hosts == "in a rack" && rtt.largest_ns < 1_000_000));
+    }
+}

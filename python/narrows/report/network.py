@@ -1,0 +1,93 @@
+"""The network that was run, from the plans that the runs keep; what differs between schemes is told for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from narrows import native
+from narrows.errors import BadInput
+from narrows.experiment import ABSENT, labelled, outline
+from narrows.report.contrast import whose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from narrows.results import Results
+    from narrows.runs.index import Member
+
+_COLUMNS: Final = {
+    "links": "links",
+    "rate": "rate",
+    "delay": "delay",
+    "buffer": "buffer",
+    "aqm": "AQM and congestion points",
+    "scheduler": "scheduler",
+    "flow_control": "flow control",
+    "bridge": "edge pair",
+}
+"""Of a role's links, by their names in a plan's summary."""
+_NONE: Final = "no"
+
+Told = tuple[tuple[str, str], ...]
+"""A value and whose it is; nothing is said of whose where all have it."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """What there is to say of it."""
+
+    facts: tuple[tuple[str, Told], ...]
+    columns: tuple[str, ...]
+    """Those that any link has something in."""
+    links: tuple[tuple[str, tuple[Told, ...]], ...]
+    """By role: a cell for each column."""
+
+
+def table(results: Results) -> Network | None:
+    """The network of every plan; `None` where one is of a version that cannot be read."""
+    members = {member.plan_case: member for member in results.entry.members}
+    known: dict[str, dict[str, Any]] = {}
+    for member in members.values():
+        if member.hash not in known:
+            body = results.plan_of(member.case)
+            try:
+                known[member.hash] = native.network(labelled(body or {}))
+            except BadInput:
+                return None
+    own = {case: known[member.hash] for case, member in members.items()}
+
+    def told(of: Callable[[Mapping[str, Any]], str]) -> Told:
+        return _told({case: of(network) for case, network in own.items()}, members)
+
+    roles = [role for role in outline.LINKS if any(_of(network, role) for network in own.values())]
+    columns = [key for key in _COLUMNS if any(links[key] for network in own.values() for links in network["links"])]
+    return Network(
+        facts=(
+            ("nodes", told(lambda network: network["nodes"])),
+            ("base RTT", told(outline.base_rtt)),
+            ("hosts", told(outline.hosts)),
+        ),
+        columns=tuple(_COLUMNS[key] for key in columns),
+        links=tuple(
+            (
+                outline.LINKS[role],
+                tuple(
+                    told(lambda network, role=role, key=key: str(_of(network, role).get(key) or _NONE))  # type: ignore[misc]
+                    for key in columns
+                ),
+            )
+            for role in roles
+        ),
+    )
+
+
+def _of(network: Mapping[str, Any], role: str) -> Mapping[str, Any]:
+    return next((links for links in network["links"] if links["role"] == role), {})
+
+
+def _told(values: Mapping[str, str], members: Mapping[str, Member]) -> Told:
+    different = dict.fromkeys(values.values())
+    if len(different) == 1:
+        return tuple((value or ABSENT, "") for value in different)
+    return whose(values, list(members.values()))
