@@ -39,7 +39,7 @@ _LETTER: Final = 7.3
 """Pixels of a letter of a title or a header at most, on average."""
 _NARROW: Final = 1.3
 """Largest over least value of a logarithmic axis, at least."""
-_LEAST_TICKS: Final = 2
+_MIN_TICKS: Final = 2
 _HEADER_LINES, _HEADER_MOST = 3, 44
 """Lines of a panel's header, and characters of a line."""
 
@@ -123,7 +123,7 @@ def _log_ticks(values: pl.Series) -> list[float]:
     span = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for tried in (steps, (1, 1.5, 2, 3, 4, 5, 7), tuple(1 + place / 4 for place in range(36))):
         ticks = [float(f"{step}e{decade}") for decade in span for step in tried]
-        if sum(low <= tick <= high for tick in ticks) >= _LEAST_TICKS:
+        if sum(low <= tick <= high for tick in ticks) >= _MIN_TICKS:
             return ticks
     step = 10.0 ** math.floor(math.log10((high - low) / 2))
     first = math.floor(low / step) - 1

@@ -12,9 +12,9 @@ use crate::differences;
 use crate::route::Routes;
 
 /// Racks, or hosts where there is one rack, among which base RTTs are looked at: the first.
-const MOST_LOOKED_AT: usize = 16;
+const MAX_LOOKED_AT: usize = 16;
 /// Settings by which hosts may differ from a profile that still names them.
-const MOST_OVERRIDES: usize = 6;
+const MAX_OVERRIDES: usize = 6;
 
 /// A plan's network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -183,14 +183,14 @@ fn base_rtts(graph: &Graph) -> Vec<BaseRtt> {
         let own = racks.entry((node.site, node.rack)).or_default();
         own.push(place);
     }
-    let most = if racks.len() == 1 { MOST_LOOKED_AT } else { 2 };
+    let most = if racks.len() == 1 { MAX_LOOKED_AT } else { 2 };
     // Some of every site, for they may be far apart.
     let mut of_site: BTreeMap<u16, usize> = BTreeMap::new();
     let mut hosts = vec![];
     for ((site, _), own) in &racks {
         let seen = of_site.entry(*site).or_default();
         *seen += 1;
-        if *seen <= MOST_LOOKED_AT {
+        if *seen <= MAX_LOOKED_AT {
             hosts.extend(own.iter().take(most).copied());
         }
     }
@@ -235,7 +235,7 @@ fn profile(own: &Profile) -> String {
     });
     match nearest.min_by_key(|(count, ..)| *count) {
         Some((0, name, _)) => name.to_owned(),
-        Some((count, name, other)) if count <= MOST_OVERRIDES => format!("{name}, but for {other}"),
+        Some((count, name, other)) if count <= MAX_OVERRIDES => format!("{name}, but for {other}"),
         _ => "none that has a name".to_owned(),
     }
 }
