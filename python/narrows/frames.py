@@ -21,6 +21,9 @@ COUNTED: Final = (
 """Columns of flows that measures and figures read. Of tens of millions of flows the others take too much memory."""
 
 
+DATAGRAM: Final = "datagram"
+"""The transport of flows that send at a rate of their own: no controller governs them, and nothing is retransmitted."""
+
 _Arguments = ParamSpec("_Arguments")
 _Found = TypeVar("_Found")
 
@@ -29,7 +32,7 @@ _PARTS: Final = ("ports", "requests", "long", "answers", "events", "bridges", "r
 
 
 def _none() -> pl.DataFrame:
-    return pl.DataFrame(schema=dict.fromkeys(("case", "workload", "controller"), pl.String))
+    return pl.DataFrame(schema=dict.fromkeys(("case", "workload", "controller", "transport"), pl.String))
 
 
 def ethernet(_case: str) -> int:

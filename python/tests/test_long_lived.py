@@ -52,11 +52,11 @@ windows = "20ms"
 """
 
 
-def long(*goodputs, case="a", seed=1, controller="cubic", workload="bulk"):
+def long(*goodputs, case="a", seed=1, controller="cubic", workload="bulk", transport="tcp"):
     table = pl.DataFrame({
         "goodput_mbps": [float(value) for value in goodputs], "flow": range(len(goodputs)), "source": "h1",
         "workload": workload, "controller": controller, "rtt_mean_ns": 2_000_000, "size_bytes": 1000,
-        "retransmitted_bytes": 100,
+        "retransmitted_bytes": 100, "transport": transport,
     })  # fmt: skip
     return labelled(table, case, seed)
 
@@ -112,6 +112,18 @@ def test_a_plan_says_which_flows_have_no_size_and_how_long_their_round_trips_are
     assert native.base_rtt_ns(body, "left-1", "right-1") == first["base_rtt_ns"]
     with pytest.raises(narrows.BadInput, match="the plan has no host switch-left"):
         native.base_rtt_ns(body, "left-1", "switch-left")
+
+
+def test_datagrams_are_no_part_of_what_a_controller_achieves():
+    voice = long(300, workload="voice", controller="none", transport="datagram")
+    both = sample(long(100, 100), voice)
+    assert value_by_seed(both, "goodput_long", ("a",)) == {1: 100.0}
+    assert value_by_seed(both, "jain_long", ("a",)) == {1: 1.0}
+    assert value_by_seed(both, "goodput_total", ("a",)) == {1: 500.0}
+    assert value_by_seed(sample(voice), "goodput_long", ("a",)) == {1: 300.0}
+    groups = longlived.by_group(both)
+    assert dict(groups.select("workload", "retransmitted").iter_rows()) == {"bulk": 0.1, "voice": None}
+    assert [row.part for row in headline.table(both)] == ["", "bulk, cubic", "voice, datagrams"]
 
 
 @pytest.mark.simulator

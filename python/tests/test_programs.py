@@ -50,6 +50,18 @@ def test_the_waiting_share_is_of_all_ranks_together():
     assert value("waiting_share", *WHOLE) == {1: 5 / 14, 2: 0.0}
 
 
+def test_ports_are_in_use_until_the_programs_end_where_these_alone_send():
+    own = ports(("b", "wan", 1, 0, 0.02), ("c", "wan", 1, 0, 0.01)).with_columns(measured_ns=pl.lit(80_000_000))
+    program = flows((10, 1)).with_columns(workload=pl.lit("a"))
+    alone = replace(frames([program], [own]), ranks=ranks((1, "a", 1, 5, 3, 1), (1, "a", 2, 9, 4, 4)))
+    assert value_by_seed(alone, "utilisation_wan_busiest", ("a",)) == {1: pytest.approx(0.2)}, "8 of 80 ms"
+    assert value_by_seed(alone, "utilisation_wan", ("a",)) == {1: pytest.approx(0.15)}
+    beside = replace(alone, flows=pl.concat([program, flows((10, 1))]))
+    late = replace(alone, ranks=ranks((1, "a", 1, 5, 3, 1), (1, "a", 2, None, 4, 4)))
+    for other in (beside, late):
+        assert value_by_seed(other, "utilisation_wan_busiest", ("a",)) == {1: 0.02}
+
+
 def test_a_program_that_did_not_end_has_no_execution_time_and_is_told():
     rows = (*WHOLE, (3, "a", 1, None, 3, 2), (3, "a", 1, 2, 1, 0))
     with pytest.raises(NotEvaluable, match="a did not end before the end of the run"):

@@ -37,6 +37,9 @@ pub struct Difference {
     pub declared: bool,
 }
 
+/// What a limit is told with where packets count at the input.
+const OF_THE_INPUT: &str = " of the input";
+
 /// Every fact that is not the same in all of these plans, sorted by path.
 pub fn differences(plans: &[&Plan]) -> Vec<Difference> {
     of(plans, SPECS)
@@ -88,8 +91,12 @@ fn within(outer: &str, inner: &str) -> bool {
 
 /// Whether a fact follows from what is said under another name: that of one traffic's, or the topology's and all traffic's.
 fn follows(of_traffic: bool, said: &str, fact: &str) -> bool {
-    // What is told of links that are of one of these roles, and what is written for all links of a class.
+    // What is told of links that are of one of these roles, and what is written for all links of a class. A limit is of
+    // a port or of the memory at its input, as the buffering has it.
+    let at_port = fact.strip_suffix(OF_THE_INPUT).unwrap_or(fact);
     let of_links = |roles: &[&str], rest: &str| {
+        let fact = at_port;
+        let rest = if rest == "buffering" && at_port.ends_with(".limit") { "limit" } else { rest };
         let told = roles.iter().filter_map(|role| fact.strip_prefix(role)?.strip_prefix('.'));
         told.into_iter().any(|told| rest.is_empty() || within(rest, told) || within(told, rest))
     };
@@ -108,6 +115,11 @@ fn follows(of_traffic: bool, said: &str, fact: &str) -> bool {
         ("size", _) if of_traffic => any(&["arrivals"]),
         ("incast", "count" | "servers") if of_traffic => any(&["incast.servers", "incast.response"]),
         ("incast", "total") if of_traffic => any(&["incast.response"]),
+        ("program", "generate") if of_traffic => match third.split_once('.') {
+            Some((_, "ranks")) => any(&["program.ranks", "program.hosts"]),
+            Some((_, parameter)) => fact.strip_prefix("program.").is_some_and(|told| within(told, parameter)),
+            None => any(&["program"]),
+        },
         _ if of_traffic => false,
         // Stack delays are in those of the hosts' links.
         ("host", "stack-delay") => {
@@ -116,8 +128,9 @@ fn follows(of_traffic: bool, said: &str, fact: &str) -> bool {
             out || back || third != "tx" && third != "rx" && any(&["host-link.jitter"])
         }
         // Hosts' links inherit from the fabric's.
-        ("fabric", _) => of_links(&["edge", "host-link"], rest),
-        ("edge", _) => of_links(&["host-link"], rest),
+        ("fabric", _) => of_links(&["fabric", "edge", "host-link"], rest),
+        ("edge", _) => of_links(&["edge", "host-link"], rest),
+        ("wan", _) => of_links(&["wan"], rest),
         // Of a graph, links by name are told with others of their role: `links.NAME.both.loss`, `hosts.NAME.link.rate`.
         ("links", _) => of_links(&["fabric", "wan"], third.split_once('.').map_or("", |(_, rest)| rest)),
         ("switches", _) => of_links(&["edge", "fabric", "wan"], third),
@@ -262,7 +275,7 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
             })
         });
         tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));
-        tell("limit of the input", &|link| {
+        tell(&format!("limit{OF_THE_INPUT}"), &|link| {
             link.ingress.and_then(|memory| match memory.limit {
                 Limit::Bytes(bytes) => Some(bytes.to_string()),
                 Limit::Unlimited | Limit::Packets(_) => None,
@@ -558,6 +571,38 @@ mod tests {
     }
 
     #[test]
+    fn limits_follow_from_where_packets_count_and_a_program_from_its_generator() {
+        let text = r#"
+            [topology.leaf-spine]
+            leaves = 2
+            spines = 1
+            hosts-per-leaf = 2
+            fabric = { limit = "100KB" }
+            [[traffic]]
+            name = "ring"
+            program = { generate = { ring-all-reduce = { bytes = "1MB", ranks = 2 } } }
+            [[arm]]
+            name = "cubic"
+            cc = "cubic"
+            [[arm]]
+            name = "more"
+            cc = "cubic"
+            set = { "fabric.limit" = "200KB" }
+            [run]
+            end = "1s"
+            [sweep]
+        "#;
+        for axis in [
+            "\"fabric.buffering\" = [\"input\", \"output\"]",
+            "\"traffic.ring.program.generate\" = [{ ring-all-reduce = { bytes = \"2MB\", ranks = 3 } }, { tree-all-reduce = { bytes = \"2MB\", ranks = 2 } }]",
+            "\"traffic.ring.program.generate.ring-all-reduce.bytes\" = [\"1MB\", \"2MB\"]",
+            "\"traffic.ring.program.generate.ring-all-reduce.ranks\" = [2, 4]",
+        ] {
+            assert_eq!(undeclared(&format!("{text}{axis}")), [""; 0], "{axis}");
+        }
+    }
+
+    #[test]
     fn what_does_not_follow_is_not_declared() {
         for (of_traffic, said, fact) in [
             (false, "host.stack-delay.tx", "edge.delay"),
@@ -568,6 +613,11 @@ mod tests {
             (true, "incast.total", "incast.servers"),
             (true, "host.profile", "cc"),
             (false, "long.flows", "flows"),
+            (false, "fabric.buffering", "wan.limit"),
+            (false, "fabric.buffering", "fabric.rate"),
+            (false, "fabric.rate", "fabric.limit of the input"),
+            (true, "program.generate.ring-all-reduce.bytes", "program.ranks"),
+            (true, "program.sigma", "program.ranks"),
         ] {
             assert!(!super::follows(of_traffic, said, fact), "{said}: {fact}");
         }

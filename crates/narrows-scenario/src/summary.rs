@@ -44,9 +44,9 @@ pub struct Summary {
     pub network: NetworkSummary,
     /// Each kind of traffic.
     pub traffic: Vec<TrafficSummary>,
-    /// Offered load by what ports are for.
+    /// Offered load by what ports are for: of flows at random, and of those without a size that have a rate of their own.
     pub roles: Vec<RoleSummary>,
-    /// The most loaded links, most loaded first: of flows at random by offered load, and where long-lived flows meet.
+    /// The most loaded links, most loaded first: by offered load, and where other long-lived flows meet.
     pub bottlenecks: Vec<Bottleneck>,
     /// Functions that lose or reorder packets on links, as sentences; with what they come to in the mean.
     pub functions: Vec<String>,
@@ -100,9 +100,9 @@ pub struct RoleSummary {
 pub struct Bottleneck {
     /// Its name.
     pub link: String,
-    /// Share of its rate that flows at random offer.
+    /// Share of its rate that is offered.
     pub load: f64,
-    /// Long-lived flows that cross it, expected.
+    /// Long-lived flows that cross it, expected, without those that have a rate of their own.
     pub long_flows: f64,
 }
 
@@ -276,6 +276,8 @@ impl Summary {
             .iter()
             .map(|lasting| (0..).zip(crossing(&lasting.pairs)).filter(|(_, share)| *share > 0.0).collect())
             .collect();
+        // What is sent at a rate of its own is offered, too, in the mean over the run.
+        let mut told = offered.clone();
         let mut periods: Vec<(Period, Vec<f64>)> = vec![];
         let grid = Period::grid(&elastic, seconds);
         let mut place = BTreeMap::new();
@@ -286,7 +288,13 @@ impl Summary {
                 periods.len() - 1
             });
             for (link, share) in shares {
-                long[*link] += lasting.count * share;
+                match lasting.own_rate {
+                    None => long[*link] += lasting.count * share,
+                    Some(rate) => {
+                        let there = (lasting.end - lasting.begin) / seconds;
+                        told[*link] += lasting.count * share * there * rate / graph.links[*link].rate.as_bps() as f64;
+                    }
+                }
                 periods[at].1[*link] += lasting.count * share;
             }
         }
@@ -319,8 +327,8 @@ impl Summary {
             links: graph.links.len(),
             network: NetworkSummary::of(plan),
             traffic,
-            roles: roles(graph, &offered),
-            bottlenecks: bottlenecks(graph, &offered, &long),
+            roles: roles(graph, &told),
+            bottlenecks: bottlenecks(graph, &told, &long),
             functions: links::functions(graph),
             events: links::events(graph),
             packets,

@@ -140,15 +140,19 @@ def dc_share_of_losses(frames: Frames, arm: str) -> BySeed:
     return shares
 
 
+_WHILE: Final = "; of programs that run alone, until they end"
 measures("", _used, {
-    "utilisation_wan": (tables.utilisation, "wan", "Mean utilisation of the WAN ports."),
+    "utilisation_wan": (tables.utilisation, "wan", f"Mean utilisation of the WAN ports{_WHILE}."),
     "utilisation_wan_busiest": (
-        tables.busiest, "wan", "Utilisation of the WAN port that is used most: the busier of a link's two directions."
+        tables.busiest, "wan",
+        f"Utilisation of the WAN port that is used most, the busier of a link's two directions{_WHILE}.",
     ),
     "utilisation_fabric": (
-        tables.utilisation, "fabric", "Mean utilisation of the ports between ToR and border switches."
+        tables.utilisation, "fabric", f"Mean utilisation of the ports between ToR and border switches{_WHILE}."
     ),
-    "utilisation_hosts": (tables.utilisation, "host", "Mean utilisation of the ports of hosts that sent flows."),
+    "utilisation_hosts": (
+        tables.utilisation, "host", f"Mean utilisation of the ports of hosts that sent flows{_WHILE}."
+    ),
 })  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from narrows.frames import DATAGRAM
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -68,11 +70,12 @@ def by_seed(frames: Frames, keys: tuple[str, ...] = ("case",)) -> pl.DataFrame:
     x = pl.col("goodput_mbps")
     squares = (x * x).sum()
     sent, again = pl.col("size_bytes").sum(), pl.col("retransmitted_bytes").sum()
+    retransmits = (pl.col("transport") != DATAGRAM).any()
     return frames.long.group_by([*keys, "seed"], maintain_order=True).agg(
         pl.len().alias("flows"),
         x.mean(),
         x.sum().alias("total_mbps"),
         pl.when(squares > 0).then(x.sum() ** 2 / (pl.len() * squares)).alias("jain"),
         (pl.col("rtt_mean_ns").cast(pl.Float64).mean() / 1e6).alias("rtt_ms"),
-        pl.when(sent > 0).then(again / sent).alias("retransmitted"),
+        pl.when((sent > 0) & retransmits).then(again / sent).alias("retransmitted"),
     )

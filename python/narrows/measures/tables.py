@@ -169,15 +169,43 @@ def loss_overall(frames: Frames) -> pl.DataFrame:
     return frames.ports.lazy().group_by(frames.keys, maintain_order=True).agg(loss).collect()
 
 
+@kept
+def ports_in_use(frames: Frames) -> pl.DataFrame:
+    """The ports, with `utilisation` of the time until the end of the programs where these alone send.
+
+    After a program's end its ports have nothing to send: a mean over the rest of the run would say nothing of it.
+    """
+    if frames.ranks.is_empty():
+        return frames.ports
+    run = ["case", "seed"]
+    lasted = (pl.col("end_ns").max() - pl.col("start_ns").min()).cast(pl.Float64).alias("lasted")
+    programs = frames.ranks.group_by(run).agg(lasted, pl.col("finished").all().alias("all_ended"))
+    programs = programs.filter(pl.col("all_ended") & (pl.col("lasted") > 0)).select(*run, "lasted")
+    own = frames.ranks.select("case", "workload").unique()
+    flows = in_words(frames.flows.lazy().select(*run, "workload").unique()).collect()
+    others = [flows.join(own, on=["case", "workload"], how="anti").select(run)]
+    others += [part.select(run) for part in (frames.requests, frames.answers) if not part.is_empty()]
+    alone = programs.join(pl.concat(others).unique(), on=run, how="anti")
+    longer = (pl.col("measured_ns") / pl.col("lasted")).clip(lower_bound=1.0)
+    scaled = pl.min_horizontal(1.0, pl.col("utilisation") * longer)
+    return (
+        frames.ports.join(alone, on=run, how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("lasted").is_null()).then(pl.col("utilisation")).otherwise(scaled).alias("utilisation")
+        )
+        .drop("lasted")
+    )
+
+
 def busiest(frames: Frames, role: str) -> pl.DataFrame:
     """Per run: share of line rate in use at that port of a role which is used most."""
-    ports = frames.ports.filter(pl.col("role") == role)
+    ports = ports_in_use(frames).filter(pl.col("role") == role)
     return ports.group_by(frames.keys, maintain_order=True).agg(pl.col("utilisation").max())
 
 
 def utilisation(frames: Frames, role: str) -> pl.DataFrame:
     """Per run: mean share of line rate in use over the ports of a role; of hosts' ports only those that sent flows."""
-    ports = frames.ports.lazy().filter(pl.col("role") == role)
+    ports = ports_in_use(frames).lazy().filter(pl.col("role") == role)
     if role == "host":
         sources = [part for part in (frames.flows, frames.long, frames.answers) if not part.is_empty()]
         named = [in_words(part.lazy().select("case", "seed", node="source").unique()) for part in sources]

@@ -168,8 +168,12 @@ def _parts(frames: Frames, case: str, chosen: tuple[Quantity, ...]) -> list[Row]
             for quantity in chosen
         )
         flows, unfinished = counts.get(part, (0, 0))
-        rows.append(Row(case, ", ".join(part), cells, wording.whole(flows), wording.whole(unfinished)))
+        rows.append(Row(case, _named(*part), cells, wording.whole(flows), wording.whole(unfinished)))
     return rows
+
+
+def _named(workload: str, controller: str) -> str:
+    return f"{workload}, {wording.controller(controller)}"
 
 
 def _counts_of_parts(frames: Frames) -> pl.DataFrame:

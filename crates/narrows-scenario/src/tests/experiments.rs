@@ -633,3 +633,35 @@ fn datagrams_have_no_controller_and_no_connection() {
     let fixed = with("{ datagram = { rate = \"5Gbps\" } }").traffic[0].transport;
     assert_eq!(fixed, Transport::Datagram(datagram::Config { rate: SendRate::Fixed(Rate::from_gbps(5)) }));
 }
+
+#[test]
+fn datagrams_of_a_rate_of_their_own_are_offered_while_they_are_sent() {
+    let text = r#"
+        [topology.dumbbell]
+        pairs = 2
+        fabric = { rate = "1Gbps" }
+        [[traffic]]
+        name = "voice"
+        from = "left-1"
+        to = "right-1"
+        transport = { datagram = { rate = "300Mbps" } }
+        long = { start = "200ms", stop = "700ms" }
+        [[traffic]]
+        name = "bulk"
+        from = "left-2"
+        to = "right-2"
+        long = {}
+        [[arm]]
+        name = "cubic"
+        cc = "cubic"
+        [run]
+        end = "1s"
+    "#;
+    let summary = Summary::of(&plans(text)[0], 100);
+    let middle = &summary.bottlenecks[0];
+    assert_eq!(middle.link, "switch-left->switch-right");
+    assert!((middle.load - 0.15).abs() < 1e-9, "half of the time: {}", middle.load);
+    assert!((middle.long_flows - 1.0).abs() < 1e-9, "the other takes what is left: {}", middle.long_flows);
+    let hosts = summary.roles.iter().find(|role| role.role == "host").unwrap();
+    assert!((hosts.max_load - 0.15).abs() < 1e-9, "{hosts:?}");
+}
