@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _THIN = "\u202f"
+DATAGRAMS = "datagrams"
+"""What stands for a controller where there is none."""
 _MAX_NAMED = 3
 """Names in a sentence."""
 
@@ -30,6 +32,11 @@ def number(value: float | None, digits: int = 3) -> str:
 def whole(value: float) -> str:
     """`20 427`."""
     return f"{round(value):,}".replace(",", _THIN)
+
+
+def controller(name: str) -> str:
+    """What a flow is driven by; `web, none` is of a workload and its controller."""
+    return DATAGRAMS if name == "none" else f"{name[:-6]}, {DATAGRAMS}" if name.endswith(", none") else name
 
 
 def count(value: float, digits: int = 3) -> str:

@@ -897,3 +897,60 @@ def test_values_are_told_by_as_few_axes_as_decide():
     assert contrast.whose(by_both, own) == (
         ("1MB", "buffering=input: s0, s1; buffering=output: all"), ("200KB", "buffering=input: s2"),
     )  # fmt: skip
+
+
+def test_datagrams_are_told_by_what_was_lost_of_them(mixed):
+    results, path = mixed
+    rows = {(row[0][0], row[1][0]): row for row in cells(path, "datagrams")[1:]}
+    assert set(rows) == set(itertools.product(("cubic", "dctcp"), ("blocks", "voice")))
+    flows = results.flows.filter(pl.col("transport") == "datagram")
+    for (case, traffic), row in rows.items():
+        own = flows.filter((pl.col("case") == case) & (pl.col("workload") == traffic))
+        assert number(row[2][0]) == len(own)
+        lost = []
+        for seed in (1, 2):
+            part = own.filter(pl.col("seed") == seed)
+            sent = (
+                part["size_bytes"].sum()
+                if traffic == "blocks"
+                else (part["received_bytes"] + part["dropped_bytes"]).sum()
+            )
+            lost.append(100 * (1 - part["received_bytes"].sum() / sent))
+        assert number(row[5][0]) == pytest.approx(sum(lost) / 2, rel=6e-3)
+        assert row[5][0] != "0"
+        whole = own["finished"].sum()
+        assert row[3][0].partition(" ")[0] == ("–" if traffic == "voice" else str(whole))
+
+
+def test_a_curve_of_completion_times_ends_at_the_share_that_finished(mixed):
+    results, path = mixed
+    spec = charts(path)["distribution"]
+    drawn = [row for rows in spec["datasets"].values() for row in rows if "share" in row]
+    flows = results.counted_flows.filter(pl.col("workload") != "bulk", pl.col("workload") != "voice").collect()
+    for case in ("cubic", "dctcp"):
+        own = flows.filter(pl.col("case") == case)
+        share = own["finished"].mean()
+        assert share < 0.99
+        assert max(row["share"] for row in drawn if row["case"] == case) == pytest.approx(share, rel=1e-4)
+
+
+def test_datagrams_have_no_controller_and_no_retransmissions(mixed):
+    results, path = mixed
+    text = path.read_text()
+    rows = {(row[0][0], row[1][0]): row for row in cells(path, "long")}
+    for case in ("cubic", "dctcp"):
+        assert [cell[0] for cell in rows[case, "voice"]][2] == "datagrams"
+        assert [cell[0] for cell in rows[case, "voice"]][-2:] == ["–", "–"]
+        assert number(rows[case, "bulk"][-1][0]) >= 0
+    for section in ("compared", "headline", "long"):
+        assert not [
+            row for row in cells(path, section) if any(re.search(r"\bnone\b", part) for cell in row for part in cell)
+        ]
+    assert '"controller": "none"' not in json.dumps(charts(path))
+    tcp = results.frames.flows.filter(pl.col("controller").cast(pl.String) != "none", pl.col("case") == "cubic")
+    by_seed = tcp.group_by("seed").agg((1000 * pl.col("timeouts").sum() / pl.len()).alias("timeouts"))
+    drawn = [
+        row for rows in charts(path)["recovery"]["datasets"].values() for row in rows if row.get("case") == "cubic"
+    ]
+    assert by_seed["timeouts"].mean() in [pytest.approx(row["mean"], rel=1e-4) for row in drawn]
+    assert "Datagrams" in text

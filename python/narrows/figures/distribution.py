@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
+from narrows.frames import in_words
 from narrows.measures.tables import NS_PER_MS, SAMPLES_BEYOND, SizeClass, in_class
 
 if TYPE_CHECKING:
@@ -34,10 +35,12 @@ def curves(
     shares: Sequence[float] = SHARES,
     *,
     tail: bool = False,
+    absent: Mapping[str, int] | None = None,
 ) -> pl.DataFrame:
     """The distribution of `value` in each case that has samples: `share`, `value`, `case`; empty where none has.
 
-    With `tail` the share beyond, down to where only ten samples are left.
+    With `tail` the share beyond, down to where only ten samples are left. `absent` is how many samples of each case lie
+    beyond all values, such as flows that never finished: its curve ends below 1.
     """
     made = [pl.DataFrame(schema={"share": pl.Float64, "value": pl.Float64, "case": pl.String})]
     own = by_case(samples) if isinstance(samples, pl.DataFrame) else samples
@@ -45,8 +48,12 @@ def curves(
         if case not in own:
             continue
         values = own[case]
+        beyond = (absent or {}).get(case, 0)
+        every = len(values) + beyond
         found = quantiles(values, shares)
-        made.append((_beyond(found, len(values)) if tail else found).with_columns(pl.lit(case).alias("case")))
+        if beyond:
+            found = found.with_columns(pl.col("share") * len(values) / every)
+        made.append((_beyond(found, every) if tail else found).with_columns(pl.lit(case).alias("case")))
     return pl.concat(made)
 
 
@@ -61,24 +68,26 @@ def completion(frames: Frames) -> alt.VConcatChart:
         *((("small", "Small flows, under 100 KB"),) if small.any() else ()),
         *(() if small.all() else (("all", "All flows"),)),
     )
-    milliseconds = {size_class: _milliseconds(frames, size_class) for size_class, _ in classes}
+    samples = {size_class: _milliseconds(frames, size_class) for size_class, _ in classes}
     rows = (
         [
             drawn
             for size_class, title in classes
-            if (drawn := _panel(milliseconds[size_class], frames.cases, title, tail=tail)) is not None
+            if (drawn := _panel(*samples[size_class], frames.cases, title, tail=tail)) is not None
         ]
         for tail in (False, True)
     )
     return style.stacked(style.side_by_side(row) for row in rows if row)
 
 
-def _milliseconds(frames: Frames, size_class: SizeClass) -> dict[str, pl.Series]:
-    """Of finished flows, sorted, by case."""
+def _milliseconds(frames: Frames, size_class: SizeClass) -> tuple[dict[str, pl.Series], dict[str, int]]:
+    """By case, of flows with a size: times of those that finished, sorted, and how many never did."""
     # Lazily: a copy of all columns of all flows may take gigabytes.
-    finished = frames.flows.lazy().filter(in_class(size_class) & pl.col("finished"))
+    flows = frames.flows.lazy().filter(in_class(size_class) & pl.col("sized"))
+    finished = flows.filter("finished")
     found = finished.select("case", (pl.col("fct_ns").cast(pl.Float64) / NS_PER_MS).alias("value")).collect()
-    return {case: values.sort() for case, values in by_case(found).items()}
+    unfinished = in_words(flows.filter(~pl.col("finished")).group_by("case").len()).collect()
+    return {case: values.sort() for case, values in by_case(found).items()}, dict(unfinished.iter_rows())
 
 
 def by_case(samples: pl.DataFrame) -> dict[str, pl.Series]:
@@ -88,9 +97,14 @@ def by_case(samples: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 def _panel(
-    milliseconds: Mapping[str, pl.Series], cases: Sequence[str], title: str, *, tail: bool
+    milliseconds: Mapping[str, pl.Series],
+    unfinished: Mapping[str, int],
+    cases: Sequence[str],
+    title: str,
+    *,
+    tail: bool,
 ) -> alt.LayerChart | alt.FacetChart | None:
-    data = curves(milliseconds, cases, tail=tail)
+    data = curves(milliseconds, cases, tail=tail, absent=unfinished)
     if data.is_empty():
         return None
     x, y, tooltip = axes(data, tail=tail)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import polars as pl
 
+from narrows import wording
 from narrows.figures import events, style
 from narrows.measures.longlived import GOODPUT
 
@@ -114,7 +115,13 @@ def _reduced(frames: Frames, quantity: str) -> pl.DataFrame:
         .sort("case", "flow")
         .group_by("case", maintain_order=True)
         .head(MAX_FLOWS)
-        .select("case", "workload", "controller", "flow", pl.format("flow-{}", "flow").alias("entity"))
+        .select(
+            "case",
+            "workload",
+            pl.col("controller").replace("none", wording.DATAGRAMS),
+            "flow",
+            pl.format("flow-{}", "flow").alias("entity"),
+        )
     )
     samples = (
         frames.series.filter((pl.col("quantity") == quantity) & (pl.col("seed") == seed))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import polars as pl
 
 from narrows.figures import bars
 from narrows.measures.tables import recovery
@@ -13,9 +16,15 @@ if TYPE_CHECKING:
     from narrows.frames import Frames
 
 
-def draw(frames: Frames) -> alt.HConcatChart:
-    """Retransmitted bytes of finished flows in % of those asked for, and timeouts per 1000 flows."""
-    table = recovery(frames)
+def draw(frames: Frames) -> alt.HConcatChart | None:
+    """Retransmitted bytes of finished flows in % of those asked for, and timeouts per 1000 flows.
+
+    Of TCP, for datagrams are not sent again; `None` where there is none.
+    """
+    flows = frames.flows.filter(pl.col("controller").cast(pl.String) != "none")
+    if flows.is_empty() and frames.answers.is_empty():
+        return None
+    table = recovery(replace(frames, flows=flows))
     panels = [
         bars.Panel("Retransmitted bytes", "% of requested bytes", bars.by_case(table, "retransmitted")),
         bars.Panel("Timeouts", "per 1000 flows", bars.by_case(table, "timeouts")),

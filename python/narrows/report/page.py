@@ -28,6 +28,7 @@ from narrows.report import (
     changes,
     contrast,
     coverage,
+    datagrams,
     headline,
     losses,
     network,
@@ -109,6 +110,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     ran = programs.table(frames)
     changed = changes.table(results)
     built = network.table(results)
+    sent = datagrams.table(results)
     backends = [part.backend for part in results.entry.parts]
     unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
@@ -153,9 +155,11 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
             pauses=paused is not None,
             changes=changed is not None,
             network=built is not None,
+            datagrams=bool(sent),
         ),
         changes=changed,
         network=built,
+        datagrams=sent,
         long=long,
         most_flows=over_time.MAX_FLOWS,
         data=bundle.data,
@@ -190,6 +194,7 @@ def _contents(
     pauses: bool,
     changes: bool,
     network: bool,
+    datagrams: bool,
 ) -> dict[str, str]:
     """The page's sections: those that have something to show."""
     finished = bool(frames.flows["finished"].any())
@@ -201,6 +206,7 @@ def _contents(
         ("headline", "Headline numbers", True),
         ("programs", "Programs", programs),
         ("long", "Long-lived flows", longlived.present(frames)),
+        ("datagrams", "Datagrams", datagrams),
         ("completion", "Completion times", finished),
         ("distribution", "Distribution", finished),
         ("slowdown", "Slowdown by size", finished),
@@ -284,8 +290,8 @@ def _charts(frames: Frames) -> list[Chart]:
         ]
     if frames.ports["utilisation"].count():
         made.append(Chart("utilisation", "Utilisation by kind of port", style.finished(utilisation.draw(frames))))
-    if not (frames.flows.is_empty() and frames.answers.is_empty()):
-        made.append(Chart("recovery", "Retransmissions and timeouts", style.finished(recovery.draw(frames))))
+    if (recovered := recovery.draw(frames)) is not None:
+        made.append(Chart("recovery", "Retransmissions and timeouts", style.finished(recovered)))
     if not frames.requests.is_empty() and frames.requests["completion_ns"].count():
         made.append(Chart("requests", "Completion times of requests", style.finished(requests.draw(frames))))
     if (by_size := slowdown.draw(frames)) is not None:

@@ -21,12 +21,8 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["code"] = code
-    environment.globals |= {
-        "accepted": scorecard.accepted,
-        "controller": wording.controller,
-        "number": wording.number,
-    }
+    environment.filters |= {"code": code, "controller": wording.controller}
+    environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
     return environment.get_template(name)
 
 
