@@ -94,8 +94,3 @@ def delay(seconds: float) -> str:
 def percent(share: float, digits: int = 3) -> str:
     """`90.1 %` of a share between 0 and 1."""
     return f"{number(100 * share, digits)} %"
-
-
-def controller(name: str) -> str:
-    """What a table calls the controller of flows: datagrams have none."""
-    return "datagrams" if name == "none" else name
