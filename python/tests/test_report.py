@@ -19,7 +19,7 @@ from narrows import api, report
 from narrows.cli import output
 from narrows.errors import BadInput
 from narrows.experiment import Difference
-from narrows.figures import palette, style
+from narrows.figures import palette, queues, style
 from narrows.report import bundle, contrast, page, selection
 from narrows.results import Results
 from narrows.runs.index import Member
@@ -954,3 +954,17 @@ def test_datagrams_have_no_controller_and_no_retransmissions(mixed):
     ]
     assert by_seed["timeouts"].mean() in [pytest.approx(row["mean"], rel=1e-4) for row in drawn]
     assert "Datagrams" in text
+
+
+def test_every_port_that_was_chosen_to_be_watched_is_drawn(mixed, monkeypatch):
+    monkeypatch.setattr(queues, "FEW", 1)
+    assert len(queues.ports_that_matter(mixed[0].frames)) == 4
+    drawn = charts(mixed[1])
+    for chart in ("queue-time", "queue-share"):
+        for port in ("border-a → border-b", "tor-a1 → border-a", "tor-a2 → border-a", "border-b → tor-b1"):
+            assert json.dumps(port) in json.dumps(drawn[chart]), (chart, port)
+    assert "Backlog at all 4 watched ports." in mixed[1].read_text()
+
+
+def test_of_the_ports_that_are_watched_by_default_the_hottest_are_drawn(page_path):
+    assert "Backlog at 4 of 10 watched ports" in page_path.read_text()

@@ -9,12 +9,17 @@ import polars as pl
 
 from narrows.figures import events, style
 from narrows.figures.distribution import curve, curves
+from narrows.frames import kept
 
 if TYPE_CHECKING:
     from narrows.frames import Frames
 
 HOTTEST_FABRIC = 2
 MAX_WAN = 2
+FEW = 8
+"""Ports that are all shown, whoever chose them."""
+MAX_PORTS = 24
+"""Ports that are shown at most: a page with more is neither read nor mailed."""
 BUCKETS = 110
 """Points of a line in time; each stands for the mean and the largest sample of its bucket."""
 _LABELS = 76
@@ -24,8 +29,9 @@ _LEAST = 86
 _SHARES = (*tuple(step / 50 for step in range(50)), 0.99, 0.999, 1.0)
 
 
-def ports_that_matter(frames: Frames) -> list[str]:
-    """Sampled ports: the WAN's, then the fabric's with most drops, then with the longest queue."""
+@kept
+def sampled_ports(frames: Frames) -> list[str]:
+    """Those whose backlog was sampled: the WAN's, then those with most drops, then with the longest queue."""
     sampled = frames.series.filter(pl.col("quantity") == "queue_bytes").select("entity").unique().collect()
     ports = (
         frames.ports.filter(pl.col("name").is_in(sampled["entity"].implode()))
@@ -33,9 +39,26 @@ def ports_that_matter(frames: Frames) -> list[str]:
         .agg(pl.col("dropped_packets").sum(), pl.col("queue_p99_bytes").max())
         .sort(["dropped_packets", "queue_p99_bytes", "name"], descending=[True, True, False])
     )
-    wan = sorted(ports.filter(pl.col("role") == "wan")["name"].to_list())[:MAX_WAN]
-    inside = ports.filter(pl.col("role") != "wan")["name"].to_list()
-    return [*wan, *inside[:HOTTEST_FABRIC]]
+    wan = sorted(ports.filter(pl.col("role") == "wan")["name"].to_list())
+    return [*wan, *ports.filter(pl.col("role") != "wan")["name"].to_list()]
+
+
+def ports_that_matter(frames: Frames) -> list[str]:
+    """All that were chosen to be watched; of those that are watched by default the WAN's and the hottest."""
+    ports = sampled_ports(frames)
+    if len(ports) <= FEW or set(ports) != _by_default(frames):
+        return ports[:MAX_PORTS]
+    wan = set(frames.ports.filter(pl.col("role") == "wan")["name"])
+    return [
+        *[port for port in ports if port in wan][:MAX_WAN],
+        *[port for port in ports if port not in wan][:HOTTEST_FABRIC],
+    ]
+
+
+def _by_default(frames: Frames) -> set[str]:
+    """Ports that are watched unless an experiment says which: between switches, or towards hosts of the only one."""
+    between = set(frames.ports.filter(pl.col("role").is_in(["fabric", "wan"]))["name"])
+    return between or set(frames.ports.filter(pl.col("role") == "edge")["name"])
 
 
 def over_time(frames: Frames, ports: list[str]) -> alt.VConcatChart:

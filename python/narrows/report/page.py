@@ -96,7 +96,8 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     """The page's text. `say` is told what goes on."""
     say(f"report of {results.entry.identifier}: charts")
     frames = results.frames
-    chosen = selection.of([member for member in results.entry.members if member.case in set(frames.cases)])
+    counting = set(frames.cases)
+    chosen = selection.of([member for member in results.entry.members if member.case in counting])
     charted = selection.renamed(frames, chosen)
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
@@ -179,6 +180,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
         measures=scorecard.used(verdicts),
         made=_made(results),
         buckets=queues.BUCKETS,
+        ports={"shown": len(queues.ports_that_matter(charted)), "sampled": len(queues.sampled_ports(charted))},
         first_seed=frames.first_seed,
     )
 
