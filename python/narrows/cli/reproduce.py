@@ -84,22 +84,21 @@ def reproduce(
         from narrows.claims import scorecard
 
         failed = False
-        judged: dict[str, list[Verdict]] = {}
-        results = {figure: api.load(identifier, out=out) for figure, identifier in made.items()}
         for paper in selection.papers:
+            # Of one paper at a time: the tables of all figures are gigabytes.
+            own = {figure: identifier for figure, identifier in made.items() if figure.paper == paper.folder}
+            results = {figure: api.load(identifier, out=out) for figure, identifier in own.items()}
             with saying() as say:
                 say(f"judging the claims of {paper.name}")
-                read = (found for figure, found in results.items() if figure.paper == paper.folder)
-                verdicts = judged[paper.name] = folders.verdicts(paper, store, quick=quick, read=read)
+                verdicts = folders.verdicts(paper, store, quick=quick, read=results.values())
                 path = _write(paper, verdicts, store, quick=quick)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
             tell(path, json=json, event="scorecard", paper=paper.name, **scorecard.counts(shown))
             failed |= any(verdict.word == "fails" for verdict in shown)
-        for figure in made:
-            # Not kept: the tables of all figures are gigabytes.
-            _report(figure, results.pop(figure), store, judged[figure.paper.name], json=json)
+            for figure in own:
+                _report(figure, results.pop(figure), store, verdicts, json=json)
         if gallery is not None:
             from narrows.report import gallery as pictures
 

@@ -43,8 +43,8 @@ def _unit(values: dict[str, Estimate | None]) -> tuple[str, float]:
 
 
 def by_class(frames: Frames) -> alt.VConcatChart:
-    """Mean above, 99th percentile below if there is one; a column per class with finished flows, and one of all."""
-    flows = frames.flows.lazy().filter("finished")
+    """Mean above, 99th percentile below if there is one; a column per class with flows, and one of all."""
+    flows = frames.flows.lazy()
     found = flows.select(in_class(own).any().alias(own) for own in CLASS_TITLES if own != "all").collect().row(0)
     present = [own for own, there in zip(CLASS_TITLES, found, strict=False) if there]
     classes = present if len(present) == 1 else [*present, "all"]

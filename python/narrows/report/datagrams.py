@@ -40,10 +40,15 @@ def table(results: Results) -> list[Row]:
     keys = ["case", "seed", "flow"]
     without = results.long.lazy().select(*keys, pl.lit(value=False).alias("sized"))
     dropped = pl.col("dropped_bytes").sum()
+    # Those without a size count from wherever they began, as their goodput does.
+    counted = results.counted_flows.select(*keys, pl.lit(value=True).alias("counted"))
     runs = (
-        results.counted_flows.filter(pl.col("transport") == "datagram")
+        results.scan("flows")
+        .filter(pl.col("transport") == "datagram")
         .join(without, on=keys, how="left", maintain_order="left")
+        .join(counted, on=keys, how="left", maintain_order="left")
         .with_columns(pl.col("sized").fill_null(value=True))
+        .filter(pl.col("counted").fill_null(value=False) | ~pl.col("sized"))
         .group_by("case", "workload", "seed", maintain_order=True)
         .agg(
             pl.len().alias("flows"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -79,9 +80,10 @@ def expected(figure: Figure, *, quick: bool, backend: Backend = Backend.SIM) -> 
     return _expected(str(figure.experiment.resolve()), _stamp(figure.experiment), quick=quick, backend=backend)
 
 
-def _stamp(file: Path) -> tuple[tuple[str, int], ...]:
-    """When the experiment file and those beside it, which it may read, were last changed."""
-    return tuple(sorted((path.name, path.stat().st_mtime_ns) for path in file.parent.glob("*.*") if path.is_file()))
+def _stamp(file: Path) -> tuple[int, ...]:
+    """When the experiment file was last changed; one that reads others is taken for changed each time."""
+    changed_ns = file.stat().st_mtime_ns
+    return (changed_ns, time.monotonic_ns()) if "file" in file.read_text(errors="replace") else (changed_ns,)
 
 
 def title(figure: Figure) -> str:
@@ -95,7 +97,7 @@ def title(figure: Figure) -> str:
 
 @cache
 def _expected(
-    file: str, _stamp: tuple[tuple[str, int], ...], *, quick: bool, sets: Pairs = (), backend: Backend = Backend.SIM
+    file: str, _stamp: tuple[int, ...], *, quick: bool, sets: Pairs = (), backend: Backend = Backend.SIM
 ) -> Expected:
     """Without the plans' bodies: those of all figures are megabytes, and take seconds to expand."""
     experiment = Experiment(file, quick=quick, settings=sets)

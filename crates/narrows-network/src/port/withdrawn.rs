@@ -99,6 +99,10 @@ impl<P: Payload> Ports<P> {
     pub(super) fn drop_all(&mut self, at: Time, link: u32, reason: DropReason) {
         let index = self.ports[link as usize].served as usize;
         for queue in 0..self.served[index].queues.len() {
+            if self.served[index].queues[queue].ring.len() > 0 {
+                // It held packets until now.
+                self.served[index].queues[queue].idle_since = at;
+            }
             while self.served[index].queues[queue].ring.len() > 0 {
                 self.drop_first(at, link, queue, reason);
             }

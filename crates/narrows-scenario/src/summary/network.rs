@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Span};
-use narrows_plan::{Graph, Node, NodeKind, Plan, Role};
+use narrows_plan::{Graph, Link, Node, NodeKind, Plan, Role};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::differences;
 use crate::route::Routes;
 
-/// Racks, or hosts where there is one rack, among which base RTTs are looked at: the first.
+/// Kinds of hosts of a site, or hosts where all are of one kind, among which base RTTs are looked at.
 const MAX_LOOKED_AT: usize = 16;
 /// Settings by which hosts may differ from a profile that still names them.
 const MAX_OVERRIDES: usize = 6;
@@ -176,22 +176,30 @@ fn different<'a>(nodes: impl Iterator<Item = &'a Node>, of: impl Fn(&Node) -> (u
     nodes.map(of).collect::<BTreeSet<_>>().len()
 }
 
-/// Among the first two hosts of each of the first racks.
+/// Among the first two hosts of each kind, which are at one switch over links of one delay: of every site the nearest and the
+/// farthest kinds.
 fn base_rtts(graph: &Graph) -> Vec<BaseRtt> {
-    let mut racks: BTreeMap<(u16, u16), Vec<u32>> = BTreeMap::new();
+    let own: BTreeMap<u32, &Link> = (graph.links.iter().rev())
+        .filter(|link| graph.nodes[link.from as usize].kind == NodeKind::Host)
+        .map(|link| (link.from, link))
+        .collect();
+    let mut racks = BTreeSet::new();
+    // By site, then by delay, switch and rack.
+    let mut kinds: BTreeMap<u16, BTreeMap<(Span, u32, u16), Vec<u32>>> = BTreeMap::new();
     for (place, node) in (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == NodeKind::Host) {
-        let own = racks.entry((node.site, node.rack)).or_default();
-        own.push(place);
+        let Some(link) = own.get(&place) else { continue };
+        racks.insert((node.site, node.rack));
+        let of_site = kinds.entry(node.site).or_default();
+        of_site.entry((link.delay, link.to, node.rack)).or_default().push(place);
     }
-    let most = if racks.len() == 1 { MAX_LOOKED_AT } else { 2 };
-    // Some of every site, for they may be far apart.
-    let mut of_site: BTreeMap<u16, usize> = BTreeMap::new();
     let mut hosts = vec![];
-    for ((site, _), own) in &racks {
-        let seen = of_site.entry(*site).or_default();
-        *seen += 1;
-        if *seen <= MAX_LOOKED_AT {
-            hosts.extend(own.iter().take(most).copied());
+    for of_site in kinds.values() {
+        let most = if kinds.len() == 1 && of_site.len() == 1 { MAX_LOOKED_AT } else { 2 };
+        let (nearest, all) = (MAX_LOOKED_AT / 2, of_site.len());
+        for (place, own) in of_site.values().enumerate() {
+            if place < nearest || place + nearest >= all {
+                hosts.extend(own.iter().take(most).copied());
+            }
         }
     }
     let mut pairs = vec![];
@@ -310,5 +318,24 @@ mod tests {
         assert!((20_000_000..21_000_000).contains(&across.least_ns), "{across:?}");
         assert!(rtts.iter().all(|rtt| rtt.least_ns <= rtt.largest_ns));
         assert!(rtts.iter().any(|rtt| rtt.hosts == "in a rack" && rtt.largest_ns < 1_000_000));
+    }
+
+    #[test]
+    fn the_base_rtt_is_that_of_the_farthest_hosts_too() {
+        let text = r#"
+            cc = "dctcp"
+            [topology.graph]
+            switches = [{ name = "s" }]
+            hosts = [{ name = "near", count = 20, switch = "s" }, { name = "far", count = 2, switch = "s", link = { delay = "20ms" } }]
+            [[traffic]]
+            long = {}
+            from = "far-1"
+            to = "near-1"
+            [run]
+            end = "1s"
+        "#;
+        let plan = &crate::load_str(text, &Default::default(), &Default::default()).unwrap().plans[0];
+        let [found] = &NetworkSummary::of(plan).base_rtts[..] else { panic!("one rack") };
+        assert!(found.least_ns < 1_000_000 && (80_000_000..81_000_000).contains(&found.largest_ns), "{found:?}");
     }
 }
