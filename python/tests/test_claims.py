@@ -1,5 +1,6 @@
 import contextlib
 import dataclasses
+import io
 import math
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from conftest import CHECKOUT, TESTS, flows, frames, ports
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from narrows import api
 from narrows.claims import Binding, Claim, Instead, Paper, catalogue, judge, relations, scorecard
@@ -416,6 +418,37 @@ def test_an_order_over_axes_is_restated_in_terms_of_cases():
     assert verdict(stated, Binding()).word == "not-run"
     assert verdict(stated, Binding(orders=("fct_all(fast) < fct_all(slow)",))).word == "holds"
     assert verdict(stated, Binding(orders=("fct_all(fast) > fct_all(slow)",))).word == "fails"
+
+
+def test_what_is_compared_in_each_of_several_scenarios_says_which_and_in_what_unit():
+    both = {"fig": sample(), "other": sample()}
+    product = "fct_all(fast) * fct_large(fast) < fct_all(slow) * fct_large(slow)"
+    found = verdict(claim((product,), scenario=("S", "T")), Binding(), figures=both)
+    assert [part.detail.partition(":")[0] for part in found.parts] == ["S", "T"]
+    assert all(part.detail.endswith(" ms²") for part in found.parts)
+    mean = verdict(claim(("(fct_all(fast) + fct_large(fast)) / 2 < fct_all(slow)",)), Binding())
+    assert mean.parts[0].detail.endswith(" ms")
+    ratio = verdict(claim(("fct_all(fast) / fct_all(slow) < 2",)), Binding())
+    assert ratio.parts[0].detail.endswith(": 0.500")
+
+
+def printed(found, **options):
+    console = Console(width=200, file=io.StringIO())
+    console.print(scorecard.table([found], **options))
+    return console.file.getvalue()
+
+
+def test_a_terminal_lists_few_of_many_and_what_was_stated_in_other_words():
+    text = "fct_all(fast) < fct_all(slow)"
+    stated = dataclasses.replace(claim(("rtt(K=20) < rtt(K=40)",)), expect="rtt(K=20) < rtt(K=40)")
+    found = verdict(stated, Binding(orders=(*[text] * 5, "fct_all(fast) > fct_all(slow)")))
+    short = printed(found)
+    assert "rtt(K=20) < rtt(K=40)" in short
+    assert (short.count("✓ fct_all"), short.count("✗ fct_all")) == (3, 1)
+    assert "✓ and 2 more" in short
+    assert printed(found, everything=True).count("✓ fct_all") == 5
+    plain = dataclasses.replace(claim((text,)), expect=text)
+    assert printed(verdict(plain, Binding())).count(text) == 1, "what is judged as it is stated is told once"
 
 
 def test_an_extreme_over_cases_is_judged_as_one_value():

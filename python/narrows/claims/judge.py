@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from narrows import wording
 from narrows.claims.relations import (
+    Absolute,
     Among,
     Binary,
     Expression,
@@ -426,10 +428,37 @@ def _unit_of(expression: Expression) -> str:
     if isinstance(expression, Among):
         units = {_unit_of(choice) for choice in expression.choices}
         return units.pop() if len(units) == 1 else ""
-    if isinstance(expression, Term) and (found := measure_called(expression.name)) and found.unit:
-        unit = found.unit
-        return f" × {unit}" if unit[0].isdigit() else f" {unit}"
-    return ""
+    dimension = _dimension(expression)
+    if len(dimension) != 1:
+        return ""
+    ((unit, power),) = dimension.items()
+    if power < 1:
+        return ""
+    raised = "" if power == 1 else str(power).translate(_SUPERSCRIPTS)
+    return f" × {unit}{raised}" if unit[0].isdigit() else f" {unit}{raised}"
+
+
+_SUPERSCRIPTS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _dimension(expression: Expression) -> Counter[str]:
+    """Units to their powers; nothing where they do not go together."""
+    match expression:
+        case Term(name):
+            found = measure_called(name)
+            return Counter({found.unit: 1} if found and found.unit else {})
+        case Absolute(inner):
+            return _dimension(inner)
+        case Binary("*" | "/" as operator, left, right):
+            made = Counter(_dimension(left))
+            for unit, power in _dimension(right).items():
+                made[unit] += power if operator == "*" else -power
+            return Counter({unit: power for unit, power in made.items() if power})
+        case Binary(_, left, right):
+            one, other = _dimension(left), _dimension(right)
+            return one if one == other else Counter()
+        case _:
+            return Counter()
 
 
 def _worked(expression: Expression, value: float, value_of: Callable[[Term], float]) -> str:

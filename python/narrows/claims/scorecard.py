@@ -30,6 +30,10 @@ _MARKS: Final = {"yes": "[green]✓[/]", "no": "[red]✗[/]", "overlaps": "[yell
 _PLAIN_MARKS: Final = {"yes": "✓", "no": "✗", "overlaps": "≈", "unknown": "?"}
 _STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "not-run": "dim"}
 
+MARKS: Final = "✓ true, or in the accepted interval; ≈ overlaps it; ✗ neither; ? no value; · not judged."
+"""What stands before each thing that was measured."""
+MAX_LISTED: Final = 3
+"""Of one claim so many of each outcome are listed: a sweep has dozens."""
 TERMS: Final = (
     "Confidence (H high, M medium, L low) was given before any run: how clear a claim is, and how well it can be "
     "reproduced. A scheme is one of the alternatives compared, a controller with its settings; in a sweep "
@@ -52,13 +56,18 @@ def counts(verdicts: Sequence[Verdict]) -> dict[VerdictWord, int]:
 
 def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
     """The claims that were judged; with `everything` also those that were not."""
-    made = Table("claim", "verdict", f"what {stated_by(verdicts)}, what we measured", box=None, header_style="dim")
+    heading = f"what {stated_by(verdicts)}; below it what we measured, by our measures"
+    made = Table("claim", "verdict", heading, box=None, header_style="dim")
     for verdict in verdicts:
         if verdict.word == "not-run" and not everything:
             continue
         claim = verdict.claim
         word = f"[{_STYLES[verdict.word]}]{verdict.word}[/]"
-        made.add_row(f"{escape(claim.identifier)}\n[dim]{escape(claim.item)}[/]", word, "\n".join(_story(verdict)))
+        made.add_row(
+            f"{escape(claim.identifier)}\n[dim]{escape(claim.item)}[/]",
+            word,
+            "\n".join(_story(verdict, everything=everything)),
+        )
     return made
 
 
@@ -79,15 +88,25 @@ def things(verdicts: Sequence[Verdict]) -> str:
     return wording.plural(len(verdicts), "claim")
 
 
-def _story(verdict: Verdict) -> list[str]:
+def _story(verdict: Verdict, *, everything: bool) -> list[str]:
     claim = verdict.claim
-    stated = "" if claim.kind == "ordering" else f": {claim.expect} (accepted {accepted(claim)})"
+    stated = f": {claim.expect} (accepted {accepted(claim)})"
+    if claim.kind == "ordering":
+        told = not claim.expect or {part.text for part in verdict.parts} <= {claim.expect, *claim.order}
+        stated = "" if told else f": {claim.expect}"
     lines = [f"[bold]{escape(claim.metric)}[/]{escape(stated)}"]
     if verdict.word == "not-run":
         return [*lines, escape(verdict.reason)]
-    for part in verdict.parts:
+    parts = list(verdict.parts)
+    found = Counter(part.outcome for part in parts)
+    if not everything:
+        parts = [part for own in found for part in [part for part in parts if part.outcome == own][:MAX_LISTED]]
+    for part in sorted(parts, key=verdict.parts.index):
         shown = f" {interval(part.estimate)}" if part.estimate and claim.kind != "ordering" else ""
         lines.append(f"{_MARKS[part.outcome]} {escape(part.detail + shown.removeprefix(' ' + _mean(part)))}")
+    if not everything:
+        more = ((own, count - MAX_LISTED) for own, count in found.items() if count > MAX_LISTED)
+        lines += [f"{_MARKS[own]} [dim]and {count} more[/]" for own, count in more]
     lines += [f"· {escape(part.detail)}" for part in verdict.also]
     if verdict.missing:
         lines.append(f"– not run: {escape(', '.join(verdict.missing))}")

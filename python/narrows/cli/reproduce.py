@@ -43,7 +43,9 @@ def reproduce(
         bool,
         typer.Option("--strict", help="Exit with code 1 if a claim fails or a scenario is not inside its tolerance."),
     ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="List the claims that were not judged, too.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List the claims that were not judged, too, and everything measured.")
+    ] = False,
     gallery: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Copy all figures to this folder, with an index page.")
     ] = None,
@@ -95,6 +97,9 @@ def reproduce(
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
+            if len(shown) < len(verdicts) and not json:
+                counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
+                OUT.print(f"The scorecard has all {scorecard.things(verdicts)}: {counts}", soft_wrap=True)
             tell(path, json=json, event="scorecard", paper=paper.name, **scorecard.counts(shown))
             failed |= any(verdict.word == "fails" for verdict in shown)
             for figure in own:
@@ -217,6 +222,8 @@ def _show(paper: Paper, verdicts: list[Verdict], asked: str, *, everything: bool
             line(event="claim", paper=paper.name, **scorecard.record(verdict))
         return
     OUT.print(scorecard.table(verdicts, everything=everything))
+    listed = "" if everything else f" At most {scorecard.MAX_LISTED} of each are listed, with --all every one."
+    OUT.print(f"[dim]Marks: {escape(scorecard.MARKS)}{listed}[/]")
     OUT.print(f"[dim]{escape(scorecard.RULES)} The scorecard's end explains the measures.[/]")
     counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
     if paper.title:

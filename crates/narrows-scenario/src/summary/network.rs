@@ -331,6 +331,8 @@ mod tests {
             long = {}
             from = "far-1"
             to = "near-1"
+            [[arm]]
+            name = "it"
             [run]
             end = "1s"
         "#;
