@@ -367,6 +367,7 @@ def test_charts_of_a_sweep_have_every_scheme_and_tables_every_configuration(swee
     assert "of 12 of 36 configurations: all 6 schemes, with warmup=0s. Left out: limit=200pkt; warmup=10ms." in text
     for case in results.frames.cases:
         assert html.escape(case) in text
+    assert "No port marked a packet, in the configurations that are charted." in text
     schemes = re.search(r"<h3>Schemes</h3>.*?</table>", text, re.DOTALL).group()
     assert schemes.count("<tr>") == 1 + 6
     assert "run.warmup" in schemes
