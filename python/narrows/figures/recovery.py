@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def draw(frames: Frames) -> alt.HConcatChart | None:
     """Retransmitted bytes of finished flows in % of those asked for, and timeouts per 1000 flows.
 
-    Of TCP, for datagrams are not sent again; `None` where there is none.
+    Of TCP, for datagrams are not retransmitted; `None` where there is none.
     """
     flows = frames.flows.filter(pl.col("controller").cast(pl.String) != "none")
     if flows.is_empty() and frames.answers.is_empty():

@@ -1,4 +1,4 @@
-"""Flows of datagrams: nothing of theirs is sent again, so that what is lost is their measure."""
+"""Flows of datagrams: nothing of theirs is retransmitted, so that what is lost is their measure."""
 
 from __future__ import annotations
 
