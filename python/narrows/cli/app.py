@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from narrows.cli import bench, cc, check, compare, doctor, program, report, reproduce, run, show
+from narrows.cli import bench, cc, check, compare, doctor, program, progress, report, reproduce, run, show
 from narrows.cli.exits import codes
 
 app = typer.Typer(
@@ -33,7 +33,8 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Nothing: verbs do the work."""
+    """The command begins: verbs do the work."""
+    progress.begin()
 
 
 app.command("check")(check.check)

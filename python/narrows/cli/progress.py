@@ -119,6 +119,12 @@ _said_s = time.monotonic()
 """When a line was last printed, or the command began."""
 
 
+def begin() -> None:
+    """A command begins: its first line is due `EVERY_SECONDS` from now."""
+    global _said_s  # noqa: PLW0603 - of the process, as its stderr is
+    _said_s = time.monotonic()
+
+
 def _later(text: str) -> None:
     global _said_s  # noqa: PLW0603 - of the process, as its stderr is
     if time.monotonic() - _said_s >= EVERY_SECONDS:
