@@ -183,9 +183,10 @@ fn base_rtts(graph: &Graph) -> Vec<BaseRtt> {
         .filter(|link| graph.nodes[link.from as usize].kind == NodeKind::Host)
         .map(|link| (link.from, link))
         .collect();
+    /// Delay, switch and rack.
+    type HostKind = (Span, u32, u16);
     let mut racks = BTreeSet::new();
-    // By site, then by delay, switch and rack.
-    let mut kinds: BTreeMap<u16, BTreeMap<(Span, u32, u16), Vec<u32>>> = BTreeMap::new();
+    let mut kinds: BTreeMap<u16, BTreeMap<HostKind, Vec<u32>>> = BTreeMap::new();
     for (place, node) in (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == NodeKind::Host) {
         let Some(link) = own.get(&place) else { continue };
         racks.insert((node.site, node.rack));
