@@ -58,7 +58,15 @@ def test_ports_are_in_use_until_the_programs_end_where_these_alone_send():
     assert value_by_seed(alone, "utilisation_wan", ("a",)) == {1: pytest.approx(0.15)}
     beside = replace(alone, flows=pl.concat([program, flows((10, 1))]))
     late = replace(alone, ranks=ranks((1, "a", 1, 5, 3, 1), (1, "a", 2, None, 4, 4)))
-    for other in (beside, late):
+    # A flow without a size, which may have begun in the warm-up.
+    bulk = replace(
+        alone,
+        long=pl.DataFrame(
+            {"case": ["a"], "seed": [1], "workload": ["bulk"]},
+            schema=dict(program.select("case", "seed", "workload").schema),
+        ),
+    )
+    for other in (beside, late, bulk):
         assert value_by_seed(other, "utilisation_wan_busiest", ("a",)) == {1: 0.02}
 
 

@@ -183,8 +183,8 @@ def ports_in_use(frames: Frames) -> pl.DataFrame:
     programs = programs.filter(pl.col("all_ended") & (pl.col("lasted") > 0)).select(*run, "lasted")
     own = frames.ranks.select("case", "workload").unique()
     flows = in_words(frames.flows.lazy().select(*run, "workload").unique()).collect()
-    others = [flows.join(own, on=["case", "workload"], how="anti").select(run), frames.long.select(run)]
-    others += [part.select(run) for part in (frames.requests, frames.answers) if not part.is_empty()]
+    others = [flows.join(own, on=["case", "workload"], how="anti").select(run)]
+    others += [part.select(run) for part in (frames.requests, frames.answers, frames.long) if not part.is_empty()]
     alone = programs.join(pl.concat(others).unique(), on=run, how="anti")
     longer = (pl.col("measured_ns") / pl.col("lasted")).clip(lower_bound=1.0)
     scaled = pl.min_horizontal(1.0, pl.col("utilisation") * longer)
