@@ -39,6 +39,18 @@ def page_path(gemini):
         os.chdir(before)
 
 
+def reported(folder, text):
+    """Results of an experiment that is run in a folder, and their page."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        (folder / "experiment.toml").write_text(text)
+        results = api.run("experiment.toml").join()
+        yield results, folder / report.build(results, Store(api.RUNS))
+    finally:
+        os.chdir(before)
+
+
 @pytest.fixture(scope="module")
 def browser():
     if not CHROMIUM.exists():
@@ -348,14 +360,7 @@ seeds = "1..=1"
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
     """Results of 36 configurations of six schemes with long names, and their page."""
-    folder, before = tmp_path_factory.mktemp("sweep"), Path.cwd()
-    os.chdir(folder)
-    try:
-        (folder / "sweep.toml").write_text(SWEEP)
-        results = api.run("sweep.toml").join()
-        yield results, folder / report.build(results, Store(api.RUNS))
-    finally:
-        os.chdir(before)
+    yield from reported(tmp_path_factory.mktemp("sweep"), SWEEP)
 
 
 def test_charts_of_a_sweep_have_every_scheme_and_tables_every_configuration(sweep):
@@ -704,14 +709,7 @@ seeds = "1..=3"
 @pytest.fixture(scope="module")
 def alike(tmp_path_factory):
     """Results of flows that have one size, of medium class, and their page."""
-    folder, before = tmp_path_factory.mktemp("alike"), Path.cwd()
-    os.chdir(folder)
-    try:
-        (folder / "alike.toml").write_text(ALIKE)
-        results = api.run("alike.toml").join()
-        yield results, folder / report.build(results, Store(api.RUNS))
-    finally:
-        os.chdir(before)
+    yield from reported(tmp_path_factory.mktemp("alike"), ALIKE)
 
 
 def test_slowdown_of_flows_of_one_size_is_a_bar_for_each_scheme_with_its_interval(alike):
@@ -817,14 +815,7 @@ watch = ["border-a->border-b", "tor-a1->border-a", "tor-a2->border-a", "border-b
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
     """Results with datagrams and an outage, and their page."""
-    folder, before = tmp_path_factory.mktemp("mixed"), Path.cwd()
-    os.chdir(folder)
-    try:
-        (folder / "mixed.toml").write_text(MIXED)
-        results = api.run("mixed.toml").join()
-        yield results, folder / report.build(results, Store(api.RUNS))
-    finally:
-        os.chdir(before)
+    yield from reported(tmp_path_factory.mktemp("mixed"), MIXED)
 
 
 def number(text):
