@@ -337,8 +337,8 @@ mod tests {
             [run]
             end = "1s"
         "#;
-        let plan = &crate::load_str(text, &Default::default(), &Default::default()).unwrap().plans[0];
-        let [found] = &NetworkSummary::of(plan).base_rtts[..] else { panic!("one rack") };
+        let rtts = summary(text).base_rtts;
+        let [found] = &rtts[..] else { panic!("one rack") };
         assert!(found.least_ns < 1_000_000 && (80_000_000..81_000_000).contains(&found.largest_ns), "{found:?}");
     }
 }
