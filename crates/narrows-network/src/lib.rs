@@ -13,6 +13,7 @@
 //! | [`partition`] | how a network is cut into parts that run apart |
 //! | `prefetch` | asking for memory before it is needed |
 //! | [`route`] | shortest paths and the choice among equal ones |
+//! | [`trace`] | what a traced network notes of its packets |
 //!
 //! Invariants: the same graph, seed and calls give the same results, bit for bit; integers only; one agenda entry for
 //! each busy link; no allocation once every structure has reached the size that its traffic needs.
@@ -25,6 +26,7 @@ pub mod partition;
 pub mod port;
 mod prefetch;
 pub mod route;
+pub mod trace;
 
 pub use agenda::{Class, Entity};
 pub use network::{Carried, Event, Network, Payload};

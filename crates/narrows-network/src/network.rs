@@ -25,6 +25,7 @@ use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
 use crate::port::{Arrived, Counters, Crossed, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
+use crate::trace::{Happened, Note, Trace};
 use narrows_core::queue::Feedback;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Graph, Link, NodeKind};
@@ -140,7 +141,8 @@ pub struct Network<P> {
     /// By link: the switch whose port it is, by index among switches; [`NONE`] for a host. Empty without congestion points.
     switches: Vec<u32>,
     /// By link: the part that it leads into, if that is another; [`BESIDE_SERVED`] where its node has served ports;
-    /// [`BRIDGED`] where it is a bridge; else [`NONE`]. Empty where all are [`NONE`].
+    /// [`BRIDGED`] where it is a bridge; [`TRACED`] where it is a host's and the network is traced; else [`NONE`]. Empty where all
+    /// are [`NONE`].
     detours: Vec<u32>,
     /// By part.
     exports: Vec<Vec<Carried<P>>>,
@@ -156,11 +158,14 @@ pub struct Network<P> {
     reverses: Vec<u32>,
     packet_hops: u64,
     events: u64,
+    /// What is noted, where the network is traced.
+    trace: Option<Box<Trace<P>>>,
 }
 
 const NONE: u32 = u32::MAX;
 const BESIDE_SERVED: u32 = u32::MAX - 1;
 const BRIDGED: u32 = u32::MAX - 2;
+const TRACED: u32 = u32::MAX - 3;
 /// Links from which on ports and packets, a few hundred bytes for each, do not fit into the nearest cache.
 const WIDE: usize = 500;
 
@@ -203,6 +208,7 @@ impl<P: Payload> Network<P> {
             reverses,
             packet_hops: 0,
             events: 0,
+            trace: None,
         })
     }
 
@@ -225,6 +231,33 @@ impl<P: Payload> Network<P> {
             network.exports = (0..partition.count()).map(|_| Vec::new()).collect();
         }
         Ok(network)
+    }
+
+    /// Notes from now on what happens to packets; before anything has happened.
+    pub fn trace(&mut self) {
+        self.detours.resize(self.ports.len() as usize, NONE);
+        for &link in self.host_links.iter().filter(|&&link| link != NONE) {
+            let detour = &mut self.detours[link as usize];
+            if *detour == NONE {
+                *detour = TRACED;
+            }
+        }
+        self.trace = Some(Box::new(Trace { notes: Vec::new(), plain: self.ports.look_at_every_arrival() }));
+    }
+
+    /// What was noted since this was asked last, in the order in which it happened.
+    pub fn take_notes(&mut self, into: &mut Vec<Note<P>>) {
+        into.clear();
+        if let Some(trace) = &mut self.trace {
+            std::mem::swap(&mut trace.notes, into);
+        }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, at: Time, link: u32, what: Happened<P>) {
+        if let Some(trace) = &mut self.trace {
+            trace.notes.push(Note { at, link, what });
+        }
     }
 
     /// What was accepted for links into this part and has not been taken out yet, in the order of acceptance: that of
@@ -269,6 +302,7 @@ impl<P: Payload> Network<P> {
     /// Sends a packet over a bridge: with other traffic through its port, or ahead of it if it is `urgent`, and then it is
     /// never refused. [`take_feedback`](Self::take_feedback) has what the port's congestion point told by it.
     pub fn cross(&mut self, now: Time, link: u32, packet: P, urgent: bool) -> Offered {
+        self.note(now, link, Happened::Offered(packet));
         if let Some(lane) = self.ports.lane(link).filter(|_| urgent) {
             let offered = self.ports.notify(now, link, lane, packet);
             return self.follow(lane, offered);
@@ -290,6 +324,7 @@ impl<P: Payload> Network<P> {
         if self.detour(onward) == BRIDGED {
             return Some(Event::Entering { link: onward, packet });
         }
+        self.note(now, onward, Happened::Offered(packet));
         let detour = self.detour(onward);
         let offered = match detour {
             NONE => self.offer(now, onward, packet),
@@ -317,6 +352,9 @@ impl<P: Payload> Network<P> {
     /// Offers a packet that came over `from` to a port with a detour.
     #[inline(never)]
     fn offer_aside(&mut self, now: Time, link: u32, from: u32, detour: u32, packet: P) -> Offered {
+        if from == NONE {
+            self.note(now, link, Happened::Offered(packet));
+        }
         if self.ports.is_served(link) {
             let offered = self.ports.offer_served(now, link, from, packet);
             let offered = self.follow(link, offered);
@@ -324,7 +362,7 @@ impl<P: Payload> Network<P> {
             return offered;
         }
         let offered = self.ports.offer(now, link, packet);
-        if detour == BESIDE_SERVED {
+        if detour == BESIDE_SERVED || detour == TRACED {
             return self.follow(link, offered);
         }
         self.export(now, detour, link, packet, offered.0);
@@ -401,6 +439,7 @@ impl<P: Payload> Network<P> {
         if let Some(next) = next {
             self.agenda.arm(entity, next);
         }
+        self.note(now, link, Happened::Arrived(packet));
         match self.ports.far_end(link) {
             FarEnd::Host(host) => Some(Event::Arrival { host, packet }),
             FarEnd::Switch(_) => self.go_on(now, link, packet),
@@ -567,12 +606,21 @@ impl<P: Payload> Network<P> {
     #[cold]
     fn arrive_specially(&mut self, now: Time, link: u32, arrived: &Arrived) -> Option<Option<Event<P>>> {
         let packet = *self.ports.packet(arrived);
+        if let Some(trace) = &mut self.trace {
+            let plain = trace.plain[link as usize];
+            let what = if plain { Happened::Arrived(packet) } else { Happened::Crossed(packet) };
+            trace.notes.push(Note { at: now, link: self.ports.link_of(link), what });
+            if plain {
+                return None;
+            }
+        }
         self.tell_dropped(now);
         if packet.is_urgent() && !self.ports.is_lane(link) && self.ports.is_served(link) {
             self.ports.urgent_has_come(link);
         }
         if let Some((priorities, time)) = packet.as_pause() {
             let paused = self.reverses[self.ports.link_of(link) as usize];
+            self.note(now, paused, Happened::Paused { priorities, time });
             self.ports.pause(now, paused, priorities, time);
             self.follow_served(now);
             return Some(self.ports.has_recalled().then_some(Event::Recalled { link: paused }));
@@ -591,6 +639,7 @@ impl<P: Payload> Network<P> {
             }
         }
         let link = self.ports.link_of(link);
+        self.note(now, link, Happened::Arrived(packet));
         (self.detour(link) == BRIDGED).then_some(Some(Event::Crossed { link, packet }))
     }
 

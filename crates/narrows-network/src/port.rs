@@ -263,6 +263,8 @@ pub(crate) struct Ports<P> {
     /// Of each link on whose wire more happens than a delay.
     wires: Vec<Wire<P>>,
     store: Store<P>,
+    /// Whether the network looks at every packet that reaches a far end.
+    looks_at_all: bool,
     /// Number of links: from here on ports are lanes.
     links: u32,
     /// By link: its lane; [`NONE`] for none. Empty where there is none.
@@ -515,6 +517,14 @@ impl<P: Payload> Ports<P> {
     #[inline(always)]
     pub(crate) fn packet(&self, arrived: &Arrived) -> &P {
         &self.store.record(arrived.position).packet
+    }
+
+    /// Has the network look at every packet that reaches a far end, as it does where more may happen on the wire than a delay.
+    /// By port: whether nothing does.
+    pub(crate) fn look_at_every_arrival(&mut self) -> Vec<bool> {
+        self.looks_at_all = true;
+        let is_plain = |port: &mut Port| !std::mem::replace(&mut port.special, true) && port.kind != Kind::Pausable;
+        self.ports.iter_mut().map(is_plain).collect()
     }
 
     /// Number of links.

@@ -6,6 +6,7 @@
 //! | `ports` | a port's counters and the looks at its backlog become its row |
 //! | `ideal` | how long a transfer takes on an empty network |
 //! | `events` | what changes at links, and which flows meet it |
+//! | `trace` | what a traced run leaves behind beside these |
 //! | `tables` | the rows as Arrow tables, with what each column means |
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod ports;
 mod rows;
 #[cfg(feature = "tables")]
 pub mod tables;
+pub mod trace;
 
 pub use ideal::Ideal;
 pub use rows::{BridgeRow, EventRow, FlowRow, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};

@@ -5,18 +5,20 @@ use narrows_core::app::{App, Application, RankTimes};
 use narrows_core::edge::dcib::{Edge, Packet, ReceiveCounters, TransmitCounters};
 use narrows_core::units::Time;
 
+use crate::trace::Trace;
+
 #[cfg(feature = "tables")]
 use crate::tables::{Columns, Run, column};
 
 /// Of names, and of numbers without a dimension.
 #[cfg(feature = "tables")]
-const NONE: &str = "–";
+pub(crate) const NONE: &str = "–";
 
 /// Declares a row: what it holds beside its columns, then its columns in their order. One with a type is a field too;
 /// one with a value is made from the row and its run.
 macro_rules! row {
     (
-        $(#[$meta:meta])* $row:ident of $table:ident, |$at:ident, $run:ident|
+        $(#[$meta:meta])* $row:ident of $table:ident $(in $part:ident)?, |$at:ident, $run:ident|
         { $($(#[$about:meta])* $held:ident: $of:ty;)* }
         $($column:ident $(: $type:ty)?, $unit:expr, $description:literal $(= $value:expr)?;)*
     ) => {
@@ -30,7 +32,7 @@ macro_rules! row {
         #[cfg(feature = "tables")]
         impl $row {
             pub(crate) fn columns($run: &Run<'_>) -> Columns {
-                let rows = &$run.results.$table;
+                let rows = &$run.results$(.$part)?.$table;
                 vec![$({
                     let value = |$at: &$row| value!($at.$column $(, $value)?);
                     column(stringify!($column), $unit, $description, rows.iter().map(value))
@@ -49,6 +51,10 @@ macro_rules! value {
         $value
     };
 }
+
+pub(crate) use row;
+#[cfg(feature = "tables")]
+pub(crate) use value;
 
 row! {
     /// One flow.
@@ -386,6 +392,8 @@ pub struct Results {
     pub bridges: Vec<BridgeRow>,
     /// By program, then rank; none where there are no programs.
     pub ranks: Vec<RankRow>,
+    /// What tracing adds.
+    pub trace: Trace,
     /// Packets serialised out of a port, warm-up included.
     pub packet_hops: u64,
     /// Entries of the agenda handled.

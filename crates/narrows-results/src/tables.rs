@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray
 use arrow_schema::{Field, Schema, SchemaRef};
 use narrows_plan::{Link, Plan, Traffic};
 
+use crate::trace::{HopRow, PauseRow, SenderRow, TimeRow};
 use crate::{BridgeRow, EventRow, FlowRow, PortRow, RankRow, RequestRow, Results, SeriesRow};
 
 /// A table of a run's results.
@@ -44,6 +45,17 @@ pub const TABLES: [Table; 7] = [
     },
 ];
 
+/// The tables of a traced run, beside the others.
+pub const TRACE_TABLES: [Table; 4] = [
+    Table { name: "hops", about: "One packet of a traced flow, or of its connection, at one port." },
+    Table { name: "senders", about: "One sender of a traced flow, after something happened to it." },
+    Table {
+        name: "times",
+        about: "One stretch of a traced flow's time, from its start to its completion: what its last byte waited for, and where. Stretches do not overlap and leave nothing out: their sum is the FCT to the nanosecond.",
+    },
+    Table { name: "pauses", about: "One frame that paused or resumed a port on the way of a traced flow." },
+];
+
 /// The table of this name; `None` if there is none. A field's metadata are its `unit` and `description`.
 pub fn table(name: &str, plan: &Plan, results: &Results) -> Option<RecordBatch> {
     let run = Run::new(plan, results);
@@ -55,6 +67,10 @@ pub fn table(name: &str, plan: &Plan, results: &Results) -> Option<RecordBatch> 
         "events" => EventRow::columns(&run),
         "bridges" => BridgeRow::columns(&run),
         "ranks" => RankRow::columns(&run),
+        "hops" => HopRow::columns(&run),
+        "senders" => SenderRow::columns(&run),
+        "times" => TimeRow::columns(&run),
+        "pauses" => PauseRow::columns(&run),
         _ => return None,
     };
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();

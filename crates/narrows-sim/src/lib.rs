@@ -20,8 +20,10 @@ mod nic;
 mod packet;
 mod parallel;
 mod simulation;
+mod trace;
 
 pub use calibrate::{hold_ns, thread_cpu_ns};
 pub use narrows_network::Partition;
-pub use parallel::{Ran, run, run_in_parts};
+pub use parallel::{Ran, run, run_in_parts, run_traced};
 pub use simulation::{Progress, SimError, Simulation};
+pub use trace::{Selection, Wanted};

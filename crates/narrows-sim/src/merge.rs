@@ -9,6 +9,7 @@ use narrows_core::packet::Tag;
 use narrows_core::units::{Bytes, Time};
 use narrows_network::Partition;
 use narrows_plan::Plan;
+use narrows_results::trace::Trace;
 use narrows_results::{BridgeRow, EventRow, FlowRow, PortRow, RankRow, RequestRow, Results, SeriesRow};
 
 use crate::connections::opener;
@@ -51,6 +52,8 @@ pub(crate) struct Notes {
     pub(crate) series: Vec<SeriesRow>,
     /// Of every bridge; what ends in another part has done nothing.
     pub(crate) bridges: Vec<BridgeRow>,
+    /// Of a run of one part that is traced; its flows are the part's own places.
+    pub(crate) trace: Trace,
     /// Of the part's own hosts.
     pub(crate) ranks: Vec<RankRow>,
     pub(crate) packet_hops: u64,
@@ -81,6 +84,10 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
         }));
     }
     SeriesRow::sort(&mut series);
+    let trace = match &parts[..] {
+        [only] => numbered(&only.trace, &flow_numbers[0]),
+        _ => Trace::default(),
+    };
     let ports = merge_ports(plan, partition, &parts);
     let own =
         |bridge: &BridgeRow, part: u32| partition.part_of(plan.network.links[bridge.bridge as usize].from) == part;
@@ -99,10 +106,22 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
         events_at_links,
         bridges,
         ranks,
+        trace,
         packet_hops,
         events,
         ended_ns: ended.as_ns(),
     }
+}
+
+/// The trace with flows by their numbers.
+fn numbered(trace: &Trace, numbers: &[u32]) -> Trace {
+    let mut trace = trace.clone();
+    let number = |flow: &mut u32| *flow = numbers[*flow as usize];
+    trace.hops.iter_mut().for_each(|row| number(&mut row.flow));
+    trace.senders.iter_mut().for_each(|row| number(&mut row.flow));
+    trace.times.iter_mut().for_each(|row| number(&mut row.flow));
+    trace.times.sort_by_key(|row| (row.flow, row.from_ns));
+    trace
 }
 
 /// All queries, and the number of each by part and place.

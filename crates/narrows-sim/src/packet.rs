@@ -245,6 +245,28 @@ impl Packet {
         }
     }
 
+    /// Whether it is no segment, but of a switch or of an end of a bridge.
+    pub(crate) fn is_notification(&self) -> bool {
+        self.flags & NOTIFICATION != 0
+    }
+
+    /// What stays the same on its way, and nearly tells the packets of a connection apart.
+    pub(crate) fn identity(&self) -> Identity {
+        (self.destination, self.flags, self.window, self.seq, self.ack, self.timestamp, self.timestamp_echo)
+    }
+
+    /// The segment of a packet that may go on, or that was put away just now.
+    pub(crate) fn segment(&self, pool: &SidePool) -> Segment {
+        let kept =
+            if self.bits & BLOCKS > 0 { pool.slots[self.extra as usize] } else { (SackBlocks::NONE, Tag(self.extra)) };
+        let mut segment = Segment::default();
+        Packet { bits: self.bits & !BLOCKS, ..*self }.unpack_into(&mut segment, &mut SidePool::default());
+        (segment.sack, segment.tag) = kept;
+        segment.length =
+            self.size - u16::try_from(Segment { length: 0, ..segment }.ip_bytes().get()).expect("headers are short");
+        segment
+    }
+
     /// The segment; its place in the pool is free afterwards. A dropped packet is unpacked too, to free its place.
     pub(crate) fn unpack(self, pool: &mut SidePool) -> Segment {
         let mut segment = Segment::default();
@@ -273,6 +295,9 @@ impl Packet {
         segment.length = self.size - u16::try_from(segment.ip_bytes().get()).expect("headers are short");
     }
 }
+
+/// See [`Packet::identity`].
+pub(crate) type Identity = (u16, u8, u16, u32, u32, u32, u32);
 
 /// What decides the path of a connection's packets to a host. Both directions may take different ones.
 #[inline]

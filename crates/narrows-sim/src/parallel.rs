@@ -24,6 +24,7 @@ use narrows_results::Results;
 use crate::calibrate::thread_cpu_ns;
 use crate::merge::merge;
 use crate::simulation::{Mail, Progress, SimError, Simulation, deadline, next_horizon, survey};
+use crate::trace::Selection;
 
 /// The least delay of a link at which a network is cut: a step of a quarter of it must be worth its exchange.
 const MIN_LOOK_AHEAD: Span = Span::from_us(100);
@@ -80,6 +81,31 @@ pub fn run(
         _ => Partition::by_site(&plan.network, MIN_LOOK_AHEAD),
     };
     run_in_parts(plan, seed, &partition, threads, observer)
+}
+
+/// Runs a plan on one core with a trace of these flows in its results, which are the same otherwise; as [`run`].
+///
+/// # Errors
+/// As for [`Simulation::new`].
+///
+/// # Panics
+/// If the network lost track of a packet.
+pub fn run_traced(
+    plan: &Plan,
+    seed: u64,
+    selection: Selection,
+    mut observer: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Option<Ran>, SimError> {
+    let cpu = thread_cpu_ns();
+    let mut simulation = Simulation::new(plan, seed)?;
+    simulation.record(selection);
+    while observer(simulation.progress()).is_continue() {
+        if !simulation.advance(EVENTS_PER_LOOK) {
+            let results = simulation.finish();
+            return Ok(Some(Ran { results, cpu_ns: spent_since(cpu), threads: 1 }));
+        }
+    }
+    Ok(None)
 }
 
 /// As [`run`], with the parts given.

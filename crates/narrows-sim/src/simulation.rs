@@ -15,6 +15,7 @@ mod datagrams;
 mod near_source;
 mod nics;
 mod observation;
+mod tracing;
 mod traffic;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ use crate::hosts::{Stacks, controller};
 use crate::merge::{Notes, Query, merge};
 use crate::nic::{Limiter, Nic};
 use crate::packet::{Packet, SidePool};
+use crate::trace::Recorder;
 
 pub(crate) use boundary::Mail;
 
@@ -185,6 +187,8 @@ pub struct Simulation<'a> {
     done: bool,
     slots: StartSlots,
     bridges: Bridges,
+    /// Of a run that is traced.
+    recorder: Option<Box<Recorder>>,
 }
 
 /// Slots of the start entities: traffic entries first, then stops and answers, used again when those are done.
@@ -282,6 +286,7 @@ impl<'a> Simulation<'a> {
             done: false,
             slots,
             bridges,
+            recorder: None,
         };
         simulation.arm_first_events();
         Ok(simulation)
@@ -326,7 +331,12 @@ impl<'a> Simulation<'a> {
     pub fn advance(&mut self, events: u64) -> bool {
         let mut left = events;
         while !self.done {
-            left = match self.run(self.horizon, left) {
+            let ran = if self.recorder.is_some() {
+                self.run_recorded(self.horizon, left)
+            } else {
+                self.run(self.horizon, left)
+            };
+            left = match ran {
                 Some(left) => left,
                 None => return true,
             };
@@ -347,21 +357,26 @@ impl<'a> Simulation<'a> {
                 return Some(budget - handled);
             };
             self.now = now;
-            match event {
-                Event::Arrival { host, packet } => self.handle_packet(now, host, packet),
-                Event::Dropped { packet } => self.note_dropped(packet),
-                Event::Entering { .. } | Event::Crossed { .. } => self.handle_bridge(now, event),
-                Event::Left { packet, .. } => self.note_left(now, packet),
-                Event::Recalled { .. } => self.note_recalled(),
-                Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
-                Event::Due(entity) => match entity.class() {
-                    Class::Timer => self.handle_timer(now, entity),
-                    Class::Start => self.handle_start(now, entity),
-                    _ => self.handle_sample(now, entity),
-                },
-            }
+            self.handle(now, event);
         }
         None
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, now: Time, event: Event<Packet>) {
+        match event {
+            Event::Arrival { host, packet } => self.handle_packet(now, host, packet),
+            Event::Dropped { packet } => self.note_dropped(packet),
+            Event::Entering { .. } | Event::Crossed { .. } => self.handle_bridge(now, event),
+            Event::Left { packet, .. } => self.note_left(now, packet),
+            Event::Recalled { .. } => self.note_recalled(),
+            Event::Sampled { link, feedback, packet } => self.notify_sender(now, link, feedback, packet),
+            Event::Due(entity) => match entity.class() {
+                Class::Timer => self.handle_timer(now, entity),
+                Class::Start => self.handle_start(now, entity),
+                _ => self.handle_sample(now, entity),
+            },
+        }
     }
 
     #[inline(never)]

@@ -4,7 +4,7 @@ use super::near_source::Refusal;
 use super::offload::ReceiveOffload;
 use super::receiver::{AckFields, Receiver, arrival};
 use super::sender::{Outgoing, Sender};
-use super::{EcnMode, Metrics, Stack};
+use super::{EcnMode, Metrics, Snapshot, Stack};
 use crate::cc::{Controller, Path, Phase};
 use crate::packet::{Ecn, Flags, Segment, Seq, Tag};
 use crate::rng::SmallStream;
@@ -448,6 +448,11 @@ impl Endpoint {
     /// Segments thought to be in the network: sent, neither delivered nor lost.
     pub fn in_flight(&self) -> u32 {
         self.sender.in_flight()
+    }
+
+    /// The sending half as it stands now, for observation.
+    pub fn snapshot(&self, now: Time, stack: &Stack) -> Snapshot {
+        self.sender.snapshot(now, stack)
     }
 
     /// The controller, for observation.

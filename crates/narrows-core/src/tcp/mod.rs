@@ -35,10 +35,12 @@ mod reduction;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod snapshot;
 
 pub use endpoint::{Endpoint, Event, Tallies, initial_path};
 pub use host_cache::Metrics;
 pub use near_source::Refusal;
+pub use snapshot::Snapshot;
 
 use crate::packet::Mtu;
 use crate::units::{Bytes, Rate};

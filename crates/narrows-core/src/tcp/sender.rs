@@ -17,7 +17,7 @@ use super::rate::RateEstimator;
 use super::reduction::Reduction;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Losses, Scoreboard};
-use super::{EcnMode, Metrics, Stack};
+use super::{EcnMode, Metrics, Snapshot, Stack};
 use crate::cc::{Ack, Cause, Controller, Limit, Owner, Path, Phase, RateSample, RttSample};
 use crate::packet::{Flags, Segment, Seq, Tag};
 use crate::queue::congestion_point::MAX_FEEDBACK;
@@ -153,7 +153,8 @@ pub(super) struct Sender {
     usage_until: Seq,
     limited_by: Limit,
     sent_since_hold: bool,
-    waits_for_pacing: bool,
+    /// What kept it from sending more, when it was asked last.
+    held_by: Limit,
     burst_left: u32,
     /// The last segment of the burst says so.
     pushes_burst: bool,
@@ -219,7 +220,7 @@ impl Sender {
             usage_until: Seq::FIRST,
             limited_by: Limit::Application,
             sent_since_hold: false,
-            waits_for_pacing: false,
+            held_by: Limit::Application,
             burst_left: 0,
             pushes_burst: false,
             last_sent: None,
@@ -263,11 +264,42 @@ impl Sender {
         self.board.in_flight()
     }
 
+    /// See [`Endpoint::snapshot`](super::Endpoint::snapshot).
+    pub(super) fn snapshot(&self, now: Time, stack: &Stack) -> Snapshot {
+        let mut near = self.near_source.clone();
+        if let (Some(near), Some(point)) = (&mut near, &stack.profile.near_source) {
+            near.catch_up(now, stack.line_rate, point);
+        }
+        Snapshot {
+            near_source: near.and_then(|near| near.rate()),
+            window: Packets::new(self.window()),
+            slow_start_threshold: self.controller.slow_start_threshold(),
+            pacing: self.pacing_rate(stack),
+            srtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.min(),
+            rto: self.rtt.timeout(),
+            in_flight: self.board.in_flight(),
+            outstanding: self.board.outstanding(),
+            phase: self.phase,
+            una: self.una,
+            nxt: self.nxt,
+            offered: self.offered,
+            timeouts: self.timeouts,
+            held_by: self.held_by,
+        }
+    }
+
+    /// Whether pacing, or a near-source switch, alone holds something back.
+    #[inline(always)]
+    fn waits_for_pacing(&self) -> bool {
+        matches!(self.held_by, Limit::Pacing | Limit::NearSource)
+    }
+
     /// Nothing is out and nothing is to go: asking for the next segment would change nothing.
     pub(super) fn is_quiescent(&self) -> bool {
         self.nxt >= self.offered
             && self.board.outstanding() == 0
-            && !(self.probe_now || self.sent_since_hold || self.waits_for_pacing)
+            && !(self.probe_now || self.sent_since_hold || self.waits_for_pacing())
             && self.burst_left == 0
     }
 

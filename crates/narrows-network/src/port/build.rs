@@ -35,6 +35,7 @@ impl<P: Payload> Ports<P> {
             left: VecDeque::new(),
             dropped: VecDeque::new(),
             recalled: Vec::new(),
+            looks_at_all: false,
         };
         for (id, link) in graph.links.iter().enumerate() {
             let id = index(id);

@@ -164,7 +164,7 @@ impl<P: Payload> Ports<P> {
         let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
         let served = &mut self.served[port.served as usize];
         let queue = &mut served.queues[0];
-        (port.kind, port.special) = (Kind::Pausable, rules.wire != NONE);
+        (port.kind, port.special) = (Kind::Pausable, rules.wire != NONE || self.looks_at_all);
         std::mem::swap(&mut queue.aqm, &mut rules.aqm);
         let counted = &mut self.counted[port.served as usize];
         std::mem::swap(&mut queue.origins, &mut counted.origins);

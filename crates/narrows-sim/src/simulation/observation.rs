@@ -82,6 +82,9 @@ impl Simulation<'_> {
     #[inline(never)]
     pub(super) fn note_dropped(&mut self, packet: Packet) {
         let Some(packet) = self.bridges.lost(packet) else { return };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.dropped.push(packet);
+        }
         let segment = packet.unpack(&mut self.pool);
         if segment.length == 0 {
             return;
@@ -223,7 +226,9 @@ impl Simulation<'_> {
         // Every packet of the drain is accounted for as well.
         self.network.finish(now);
         let paths = self.paths();
+        let trace = self.recorder.as_ref().map(|recorder| recorder.rows(self.plan, &self.flows)).unwrap_or_default();
         Notes {
+            trace,
             paths,
             flows: self.flows,
             dropped_in_passing: self.dropped_in_passing,

@@ -122,6 +122,9 @@ impl Simulation<'_> {
             }
             None => self.send_flow(now, number),
         }
+        if self.recorder.is_some() {
+            self.record_flow(now, number, tag);
+        }
     }
 
     /// The end awaits this flow from now on; what it counted for an earlier one is taken into that.

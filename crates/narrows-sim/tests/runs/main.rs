@@ -18,5 +18,6 @@ mod plans;
 mod programs;
 mod random_program;
 mod topologies;
+mod tracing;
 mod truths;
 mod two_tier;

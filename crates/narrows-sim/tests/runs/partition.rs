@@ -339,7 +339,7 @@ fn pattern(dice: &mut Dice, hosts: u32) -> Pattern {
     }
 }
 
-fn scenario(seed: u64) -> Plan {
+pub fn scenario(seed: u64) -> Plan {
     let mut dice = Dice(Stream::named(seed, "scenario"));
     let (mut network, hosts) = graph(&mut dice);
     inside(&mut Dice(Stream::named(seed, "inside")), &mut network);
@@ -369,7 +369,7 @@ fn scenario(seed: u64) -> Plan {
     }
 }
 
-fn on_one_core(plan: &Plan, seed: u64) -> Results {
+pub fn on_one_core(plan: &Plan, seed: u64) -> Results {
     let mut simulation = Simulation::new(plan, seed).expect("a plan that can be run");
     while simulation.advance(1_000) {}
     simulation.finish()

@@ -116,7 +116,7 @@ impl Sender {
     #[inline]
     fn hold(&mut self, reason: Limit) -> Option<Outgoing> {
         self.burst_left = 0;
-        self.waits_for_pacing = matches!(reason, Limit::Pacing | Limit::NearSource);
+        self.held_by = reason;
         if core::mem::take(&mut self.sent_since_hold) {
             let outstanding = self.board.outstanding();
             if self.una >= self.usage_until || outstanding > self.most_outstanding {

@@ -71,7 +71,7 @@ impl Sender {
     /// The earliest of this half's timers.
     pub(in crate::tcp) fn deadline(&self) -> Time {
         let own = self.timeout_at.min(self.probe_at).min(self.reorder_timer);
-        if !self.waits_for_pacing {
+        if !self.waits_for_pacing() {
             return own;
         }
         // What a near-source switch holds back may go sooner as its limit rises.
@@ -80,7 +80,7 @@ impl Sender {
 
     /// When pacing and a near-source switch let the next piece go; [`Time::NEVER`] unless they alone hold something back.
     pub(in crate::tcp) fn pacing_deadline(&self) -> Time {
-        if !self.waits_for_pacing {
+        if !self.waits_for_pacing() {
             return Time::NEVER;
         }
         self.near_source.as_ref().map_or(self.pacer.next(), |near| self.pacer.next().max(near.next()))

@@ -1,0 +1,98 @@
+//! The recorder's view of a run: it is told what happens, and looks at what an event has touched.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::trace::{Look, Selection, TracedFlow, Trigger, key, wait_of};
+
+impl Simulation<'_> {
+    /// Records what happens to these flows from now on; before anything has happened, and in a run of one part.
+    pub(crate) fn record(&mut self, selection: Selection) {
+        self.network.trace();
+        self.recorder = Some(Box::new(Recorder::new(selection)));
+    }
+
+    /// As [`run`](Self::run), with a recorder.
+    #[inline(never)]
+    pub(super) fn run_recorded(&mut self, until: Time, budget: u64) -> Option<u64> {
+        for handled in 0..budget {
+            let Some((now, event)) = self.network.next(until) else {
+                self.now = until;
+                return Some(budget - handled);
+            };
+            self.now = now;
+            let timer = match &event {
+                Event::Due(entity) if entity.class() == Class::Timer => {
+                    let end = self.connections.end_if_alive(entity.slot() >> 1);
+                    end.map(|end| key(end.connection, end.side()))
+                }
+                _ => None,
+            };
+            self.handle(now, event);
+            self.look(now, timer);
+        }
+        None
+    }
+
+    /// A flow has begun: it is traced if it was asked for.
+    pub(super) fn record_flow(&mut self, now: Time, number: u32, tag: Tag) {
+        let Some(mut recorder) = self.recorder.take() else { return };
+        let flow = &self.flows[number];
+        let (name, start, source, destination) = (flow.name, flow.start, flow.source, flow.destination);
+        if let Some(connection) = flow.connection
+            && recorder.wants(name, start, source, destination)
+        {
+            recorder.begin(TracedFlow { place: number, tag: tag.0, connection, source, start });
+            for side in [Side::Opener, Side::Other] {
+                let slot = self.connections.slot(connection, side);
+                let end = slot.map(|slot| self.connections.end(slot));
+                let una = end.and_then(|end| {
+                    let tcp = end.endpoint.tcp()?;
+                    Some(tcp.snapshot(now, self.stacks.get(end.place.stack)).una.get())
+                });
+                let log = recorder.ends.get_mut(&key(connection, side)).expect("it was just put there");
+                if log.sent.is_empty() {
+                    log.latest[0] = una.unwrap_or(0);
+                }
+            }
+            recorder.started.insert(key(connection, Side::on(source, connection)));
+        }
+        self.recorder = Some(recorder);
+    }
+
+    /// After an event: takes over what the network noted, and looks at the ends that it has touched.
+    fn look(&mut self, now: Time, timer: Option<(u32, u8)>) {
+        let Some(mut recorder) = self.recorder.take() else { return };
+        self.network.take_notes(&mut recorder.notes);
+        recorder.take(self.plan, &self.pool);
+        let mut touched: BTreeMap<(u32, u8), Option<u32>> = std::mem::take(&mut recorder.touched);
+        let started = std::mem::take(&mut recorder.started);
+        let known = started.iter().chain(timer.iter()).filter(|end| recorder.ends.contains_key(end));
+        for end in known {
+            touched.entry(*end).or_default();
+        }
+        for (end, packet) in touched {
+            let side = if end.1 == 0 { Side::Opener } else { Side::Other };
+            let Some(slot) = self.connections.slot(end.0, side) else { continue };
+            let one = self.connections.end(slot);
+            let stack = self.stacks.get(one.place.stack);
+            let log = recorder.ends.get_mut(&end).expect("only what is traced is touched");
+            let snapshot = one.endpoint.tcp().map(|tcp| tcp.snapshot(now, stack));
+            let timeouts = |look: &Look| look.snapshot.map_or(0, |snapshot| snapshot.timeouts);
+            let before = log.looks.last().map_or(0, timeouts);
+            let trigger = match packet {
+                Some(packet) => Trigger::Packet(packet),
+                None if snapshot.is_some_and(|snapshot| snapshot.timeouts > before) => Trigger::Timeout,
+                None if timer == Some(end) => Trigger::Timer,
+                None if started.contains(&end) => Trigger::Start,
+                None => Trigger::Other,
+            };
+            let last = log.looks.last().map_or(u32::MAX, |look| look.flow);
+            let flow = one.sending.map_or(last, |current| current.flow);
+            let wait = wait_of(one, now, stack);
+            let host = one.place.host;
+            log.looks.push(Look { at: now, trigger, wait, flow, host, snapshot });
+        }
+        self.recorder = Some(recorder);
+    }
+}

@@ -1,0 +1,140 @@
+//! What was recorded, as rows.
+
+use narrows_core::cc::Phase;
+use narrows_core::units::Time;
+use narrows_plan::Plan;
+use narrows_results::trace::{HopRow, PauseRow, SenderRow, TimeRow, Trace};
+
+use super::critical::Walk;
+use super::hop::Links;
+use super::{Recorder, TracedFlow};
+use crate::flows::Flows;
+
+impl Recorder {
+    /// The rows, with flows by their place among the run's.
+    pub(crate) fn rows(&self, plan: &Plan, flows: &Flows) -> Trace {
+        let links = Links::new(plan, &self.pauses);
+        let finished = self.flows.iter().filter(|flow| flows[flow.place].done < Time::NEVER);
+        let mut times: Vec<TimeRow> =
+            finished.flat_map(|flow| self.times(&links, *flow, flows[flow.place].done)).collect();
+        times.sort_by_key(|row| (row.flow, row.from_ns));
+        Trace { hops: self.hops(&links), senders: self.senders(), times, pauses: self.pauses() }
+    }
+
+    fn times(&self, links: &Links<'_>, flow: TracedFlow, done: Time) -> Vec<TimeRow> {
+        let since_start = |at: Time| at.since(flow.start).as_ns();
+        let rows = Walk::of(self, links, flow, done).into_iter().map(|found| TimeRow {
+            flow: flow.place,
+            from_ns: since_start(found.stretch.from),
+            until_ns: since_start(found.stretch.until),
+            reason: found.reason,
+            place: found.stretch.place,
+            link: found.stretch.link,
+        });
+        let mut merged: Vec<TimeRow> = Vec::new();
+        for row in rows {
+            match merged.last_mut() {
+                Some(last) if (last.reason, last.place, last.link) == (row.reason, row.place, row.link) => {
+                    last.until_ns = row.until_ns;
+                }
+                _ => merged.push(row),
+            }
+        }
+        merged
+    }
+
+    fn hops(&self, links: &Links<'_>) -> Vec<HopRow> {
+        let by_connection = |connection: u32| {
+            let of = self.flows.iter().rev().find(|flow| flow.connection == connection);
+            of.expect("a connection is traced for a flow").place
+        };
+        let by_tag = |tag: u32| self.flows.iter().find(|flow| flow.tag == tag).map(|flow| flow.place);
+        let rows = (0..).zip(&self.journeys).flat_map(|(packet, journey)| {
+            let own = if journey.payload > 0 { by_tag(journey.tag) } else { None };
+            let flow = own.unwrap_or_else(|| by_connection(journey.connection));
+            (0..).zip(&journey.hops).map(move |(hop, at)| {
+                let begun = links.begun(journey, at);
+                let last = hop as usize + 1 == journey.hops.len();
+                HopRow {
+                    packet,
+                    hop,
+                    flow,
+                    connection: journey.connection,
+                    port: at.link,
+                    source: journey.host,
+                    destination: journey.destination,
+                    offered_ns: at.offered.as_ns(),
+                    waited_ns: begun.map_or(0, |begun| begun.since(at.offered).as_ns()),
+                    arrived_ns: at.arrived.map(Time::as_ns),
+                    dropped: last && journey.dropped,
+                    marked: at.marked,
+                    ecn: at.ecn,
+                    flags: journey.flags,
+                    window: journey.window,
+                    timestamps: journey.timestamps,
+                    sack: journey.sack,
+                    is_datagram: journey.is_datagram,
+                    seq: journey.seq,
+                    ack: journey.ack,
+                    payload_bytes: journey.payload,
+                    ip_bytes: journey.ip_bytes,
+                    retransmission: journey.is_retransmission,
+                }
+            })
+        });
+        rows.collect()
+    }
+
+    fn senders(&self) -> Vec<SenderRow> {
+        let mut rows: Vec<SenderRow> = Vec::new();
+        for log in self.ends.values() {
+            for look in log.looks.iter().filter(|look| look.flow != u32::MAX) {
+                let state = look.snapshot;
+                let threshold = state.map(|state| state.slow_start_threshold.get()).filter(|most| *most < u64::MAX);
+                rows.push(SenderRow {
+                    time_ns: look.at.as_ns(),
+                    flow: look.flow,
+                    host: look.host,
+                    event: look.trigger.name(),
+                    window_packets: state.map(|state| state.window.get()),
+                    slow_start_threshold_packets: threshold,
+                    pacing_bps: state.and_then(|state| state.pacing).map(|rate| rate.as_bps()),
+                    near_source_bps: state.and_then(|state| state.near_source).map(|rate| rate.as_bps()),
+                    srtt_ns: state.and_then(|state| state.srtt).map(|span| span.as_ns()),
+                    min_rtt_ns: state.and_then(|state| state.min_rtt).map(|span| span.as_ns()),
+                    rto_ns: state.map(|state| state.rto.as_ns()),
+                    in_flight_packets: state.map(|state| state.in_flight),
+                    outstanding_packets: state.map(|state| state.outstanding),
+                    phase: state.map(|state| phase_name(state.phase)),
+                    acknowledged_bytes: state.map(|state| state.una.get() - 1),
+                    sent_bytes: state.map(|state| state.nxt.get() - 1),
+                    waits_for: look.wait.name(),
+                });
+            }
+        }
+        rows.sort_by_key(|row| (row.time_ns, row.flow));
+        rows
+    }
+
+    fn pauses(&self) -> Vec<PauseRow> {
+        let of_packets: std::collections::BTreeSet<u32> =
+            self.journeys.iter().flat_map(|journey| journey.hops.iter().map(|hop| hop.link)).collect();
+        let pauses = self.pauses.iter().filter(|pause| of_packets.contains(&pause.link));
+        let row = |pause: &super::Pause| PauseRow {
+            time_ns: pause.at.as_ns(),
+            port: pause.link,
+            priorities: pause.priorities.into(),
+            for_ns: pause.time.as_ns(),
+        };
+        pauses.map(row).collect()
+    }
+}
+
+const fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Open => "open",
+        Phase::EcnReduction => "ecn",
+        Phase::Recovery => "recovery",
+        Phase::Loss => "loss",
+    }
+}
