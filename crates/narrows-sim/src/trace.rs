@@ -72,6 +72,8 @@ pub(crate) struct EndLog {
     pub(crate) sent: Vec<u32>,
     /// Journeys that ended here, with when.
     pub(crate) arrived: Vec<(Time, u32)>,
+    /// The links that its packets take.
+    pub(crate) path: Vec<u32>,
     /// What sequence numbers of its data, and of what it acknowledges, are expanded near to.
     pub(crate) latest: [u64; 2],
 }
@@ -181,9 +183,15 @@ impl Recorder {
         for packet in std::mem::take(&mut self.dropped) {
             let identity = (packet.connection, packet.identity());
             // Of equal ones any may be the one: the first is.
-            if let Some(journeys) = self.under_way.get_mut(&identity).filter(|journeys| !journeys.is_empty()) {
-                let journey = journeys.remove(0);
-                self.journeys[journey as usize].dropped = true;
+            let Some(journeys) = self.under_way.get_mut(&identity) else { continue };
+            let Some(&first) = journeys.first() else { continue };
+            let journey = &mut self.journeys[first as usize];
+            journey.dropped = true;
+            let side = Side::on(journey.host, journey.connection);
+            journey.note_dropping_port(&self.ends[&key(journey.connection, side)].path);
+            // What is lost between a pair of edge routers may be repaired.
+            if !journey.hops.last().is_some_and(|hop| plan.network.links[hop.link as usize].bridge.is_some()) {
+                journeys.remove(0);
             }
         }
     }
@@ -217,7 +225,7 @@ impl Recorder {
         if plan.network.nodes[host as usize].kind != NodeKind::Host {
             return;
         }
-        journey.arrived = Some(at);
+        (journey.arrived, journey.dropped) = (Some(at), false);
         let identity = (packet.connection, packet.identity());
         if let Some(journeys) = self.under_way.get_mut(&identity) {
             journeys.retain(|other| *other != number);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::packet::flow_hash;
 use crate::trace::{Look, Selection, TracedFlow, Trigger, key, wait_of};
 
 impl Simulation<'_> {
@@ -43,7 +44,9 @@ impl Simulation<'_> {
             && recorder.wants(name, start, source, destination)
         {
             recorder.begin(TracedFlow { place: number, tag: tag.0, connection, source, start });
-            for side in [Side::Opener, Side::Other] {
+            for (side, host, peer) in
+                [source, destination].map(|host| (Side::on(host, connection), host, source + destination - host))
+            {
                 let slot = self.connections.slot(connection, side);
                 let end = slot.map(|slot| self.connections.end(slot));
                 let una = end.and_then(|end| {
@@ -51,6 +54,7 @@ impl Simulation<'_> {
                     Some(tcp.snapshot(now, self.stacks.get(end.place.stack)).una.get())
                 });
                 let log = recorder.ends.get_mut(&key(connection, side)).expect("it was just put there");
+                log.path = self.network.path(host, peer, flow_hash(connection, peer));
                 if log.sent.is_empty() {
                     log.latest[0] = una.unwrap_or(0);
                 }

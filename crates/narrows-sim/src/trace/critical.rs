@@ -31,6 +31,8 @@ pub(crate) struct Walk<'a> {
     recorder: &'a Recorder,
     links: &'a Links<'a>,
     flow: TracedFlow,
+    /// Whether hosts' adapters have limiters.
+    has_adapters: bool,
     /// Latest first.
     found: Vec<Reasoned>,
     /// All after it is explained.
@@ -40,7 +42,7 @@ pub(crate) struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Where the time of a flow went that was whole at `done`, in order.
     pub(crate) fn of(recorder: &'a Recorder, links: &'a Links<'a>, flow: TracedFlow, done: Time) -> Vec<Reasoned> {
-        let mut walk = Walk { recorder, links, flow, found: Vec::new(), at: done };
+        let mut walk = Walk { recorder, links, flow, has_adapters: links.has_adapters(), found: Vec::new(), at: done };
         if let Some(last) = walk.completing(done) {
             walk.back_along(last, DELIVERY);
             walk.explain_sending(last);
@@ -118,7 +120,7 @@ impl<'a> Walk<'a> {
         while self.at > self.flow.start {
             let before = (number, self.at);
             let journey = self.journey(number);
-            let next = if journey.flags.contains(Flags::SYN) {
+            let next = if journey.is_syn() {
                 self.explain_syn(number)
             } else if journey.payload > 0 {
                 self.explain_data(number)
@@ -139,7 +141,7 @@ impl<'a> Walk<'a> {
         if journey.flags.contains(Flags::ACK) {
             return self.explain_answer(number, reason).map(|next| (next, reason));
         }
-        let earlier = self.sent_before(number, |other| other.flags.contains(Flags::SYN))?;
+        let Some(earlier) = self.sent_before(number, Journey::is_syn) else { return self.in_adapter(number) };
         self.push(TIMEOUT, SENDER, None, self.journey(earlier).sent);
         Some((earlier, reason))
     }
@@ -175,14 +177,14 @@ impl<'a> Walk<'a> {
         match wait {
             // Its host's end of the connection began, or went on, with this event.
             None | Some(Wait::Handshake | Wait::Application) => {
-                let reason = match wait {
-                    Some(Wait::Handshake) => Wait::Handshake.name(),
-                    _ => REQUEST,
-                };
-                if trigger == Some(Trigger::Start) && journey.host == self.opener() {
-                    return None;
+                match trigger {
+                    Some(Trigger::Start) if journey.host == self.opener() => return None,
+                    Some(Trigger::Other) if wait.is_none() && self.has_adapters => return self.in_adapter(number),
+                    _ => {}
                 }
                 let cause = self.arrived_by(journey, self.at)?;
+                let is_request = wait != Some(Wait::Handshake) || self.journey(cause).payload > 0;
+                let reason = if is_request { REQUEST } else { Wait::Handshake.name() };
                 // Between the two the application waited.
                 let answered = self.journey(cause).arrived.unwrap_or(self.at);
                 if answered < self.at && reason == REQUEST {
@@ -210,9 +212,26 @@ impl<'a> Walk<'a> {
     /// Since the packet before it the sender waited for this reason.
     fn back_to_earlier(&mut self, number: u32, reason: &'static str) -> Option<(u32, &'static str)> {
         let at = self.at;
-        let earlier = self.sent_before(number, |other| other.sent < at && (other.payload > 0 || other.is_syn()))?;
+        let is_earlier = |other: &Journey| other.sent < at && (other.payload > 0 || other.is_syn());
+        let Some(earlier) = self.sent_before(number, is_earlier) else {
+            return if reason == Wait::Adapter.name() { self.in_adapter(number) } else { None };
+        };
         self.push(reason, SENDER, None, self.journey(earlier).sent);
         Some((earlier, reason))
+    }
+
+    /// The first packet of its end waited in its host's adapter, whose limiter held the pair of hosts: since the request came that
+    /// it answers, or since the flow's start.
+    fn in_adapter(&mut self, number: u32) -> Option<(u32, &'static str)> {
+        let journey = self.journey(number);
+        let request = self.arrived_by(journey, self.at).filter(|_| self.has_adapters && journey.host != self.opener());
+        let since = request.and_then(|request| self.journey(request).arrived).unwrap_or(self.flow.start);
+        if self.has_adapters {
+            self.push(Wait::Adapter.name(), SENDER, None, since);
+        }
+        let request = request?;
+        self.back_along(request, REQUEST);
+        Some((request, REQUEST))
     }
 
     /// The last packet that the same end sent before this one, and that is such.

@@ -86,6 +86,11 @@ impl<'a> Links<'a> {
         Links { plan, known }
     }
 
+    /// Whether adapters of hosts have limiters.
+    pub(crate) fn has_adapters(&self) -> bool {
+        self.plan.traffic.iter().any(|traffic| traffic.profile.nic_limiter.is_some())
+    }
+
     /// How long a packet takes on the wire until its last bit has left, if it leaves at `departure` and came at `from`.
     fn sending(&self, link: u32, ip_bytes: u32, from: Time, departure: Time) -> Span {
         let bytes = (u64::from(ip_bytes) + FRAMING_BYTES).max(MIN_WIRE_BYTES);

@@ -126,6 +126,15 @@ impl Journey {
         hop
     }
 
+    /// A port refused it: the next on its way, if it has come through the last.
+    pub(super) fn note_dropping_port(&mut self, path: &[u32]) {
+        let last = self.hops.last().expect("it has one from the beginning");
+        if let (Some(offered), Some(&link)) = (last.arrived, path.get(self.hops.len())) {
+            let ecn = if last.marked { Ecn::Marked } else { last.ecn };
+            self.hops.push(Hop { link, offered, crossed: None, arrived: None, ecn, marked: false });
+        }
+    }
+
     /// It is handed to the port of `link`, which may be some time after it has arrived at the node.
     pub(super) fn come_to(&mut self, now: Time, link: u32, packet: &Packet) {
         let is_there = self.hops.last().is_some_and(|last| last.link == link && last.arrived.is_none());
