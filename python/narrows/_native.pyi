@@ -1,6 +1,6 @@
 """The native module, by hand: what the Rust side offers and nothing more. `native.py` is the only importer."""
 
-from typing import Literal, Protocol
+from typing import Protocol
 
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -12,9 +12,12 @@ class Cancelled(Exception):
     """Raised by `Run.join` after `Run.cancel`."""
 
 class Results:
-    def table(
-        self, name: Literal["flows", "requests", "ports", "series", "events", "bridges", "ranks"]
-    ) -> _ArrowStream: ...
+    def table(self, name: str) -> _ArrowStream:
+        """One of `tables()`, or of `tables(trace=True)`, whose rows only a traced run has."""
+
+    def write_capture(self, path: str, ports: list[str]) -> None:
+        """Packets of a traced run at the ports of these names, as pcapng."""
+
     def manifest(self) -> str:
         """JSON: version, sources, plan_hash, seed, threads, packet_hops, events, cpu_ns, wall_ns, hold_ns, …."""
 
@@ -49,8 +52,11 @@ def components() -> str:
     Controllers have a title and ecn, too.
     """
 
-def tables() -> str:
-    """JSON list: name, row, columns [{name, type, nullable, unit, description}]; types as polars calls them."""
+def tables(*, trace: bool = False) -> str:
+    """JSON list: name, row, columns [{name, type, nullable, unit, description}]; types as polars calls them.
+
+    With `trace` those of a traced run beside its results.
+    """
 
 def program(name: str, given: list[tuple[str, str]]) -> str:
     """The program of a generator, in GOAL."""
@@ -77,6 +83,13 @@ def seeds(text: str) -> list[int] | None:
 
 def start(plan_json: str, seed: int, *, threads: int = 1) -> Run:
     """On up to so many threads; the results do not depend on them."""
+
+def trace(plan_json: str, seed: int, flows: str | None = None) -> Run:
+    """The run again, with a trace of these flows, or of all.
+
+    A JSON list of `workload`, `start_ns`, `source`, `destination`, as `flows` has them, and `earlier`: how many rows
+    before it have the same four.
+    """
 
 def calibrate() -> float:
     """Nanoseconds per hold: one insertion and one removal in the reference queue of events."""

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from narrows import native
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from narrows.native import TableName
 
 
@@ -46,6 +48,10 @@ class Table:
 @cache
 def tables() -> dict[TableName, Table]:
     """Every table, as the simulator declares it."""
+    return _declared(native.tables())
+
+
+def _declared(items: Sequence[Mapping[str, Any]]) -> dict[Any, Table]:
     return {
         item["name"]: Table(
             item["name"],
@@ -55,8 +61,14 @@ def tables() -> dict[TableName, Table]:
                 for it in item["columns"]
             ),
         )
-        for item in native.tables()
+        for item in items
     }
+
+
+@cache
+def trace_tables() -> dict[str, Table]:
+    """Every table of a traced run beside its results."""
+    return _declared(native.trace_tables())
 
 
 def conform(name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
@@ -75,9 +87,9 @@ def conform(name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
 def document() -> str:
     """The reference of all columns, as it stands in `docs/reference/results.md` after its introduction."""
     lines: list[str] = []
-    for table in tables().values():
+    for table in (*tables().values(), *trace_tables().values()):
         lines += [
-            f"## `{table.name}.parquet`",
+            f"## `{table.name}.parquet`" + ("" if table.name in tables() else ", of a trace"),
             "",
             fill(table.row, 120, break_on_hyphens=False),
             "",

@@ -10,6 +10,7 @@ from narrows.errors import BadInput, Cancelled, EnvironmentLacks, bad_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
     from types import ModuleType
 
     import polars as pl
@@ -110,6 +111,11 @@ def tables() -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", json.loads(_module().tables()))
 
 
+def trace_tables() -> list[dict[str, Any]]:
+    """Every table of a traced run beside its results."""
+    return cast("list[dict[str, Any]]", json.loads(_module().tables(trace=True)))
+
+
 def program(name: str, given: Mapping[str, str]) -> str:
     """The program of a generator as text in GOAL; its parameters as an experiment writes them, without quotes.
 
@@ -148,6 +154,14 @@ class Run:
         with _converted(_RUN_AGAIN) as module:
             self._run: _Native.Run = module.start(plan_json, seed, threads=threads)
 
+    @classmethod
+    def traced(cls, plan_json: str, seed: int, flows: str | None) -> Run:
+        """The run with a trace of these flows, or of all: see `_native.trace`."""
+        run = cls.__new__(cls)
+        with _converted(_RUN_AGAIN) as module:
+            run._run = module.trace(plan_json, seed, flows)
+        return run
+
     def progress(self) -> tuple[int, int, int]:
         """(simulated ns, ns at the end, packet-hops)."""
         return self._run.progress()
@@ -171,7 +185,12 @@ class RunResults:
     def __init__(self, results: _Native.Results) -> None:
         self._results = results
 
-    def table(self, name: TableName) -> pl.DataFrame:
+    def write_capture(self, path: Path, ports: Sequence[str]) -> None:
+        """Packets of a traced run at these ports, as pcapng. Raises `OSError`, or `BadInput` without such a port."""
+        with _converted("name a port as `from->to`"):
+            self._results.write_capture(str(path), list(ports))
+
+    def table(self, name: str) -> pl.DataFrame:
         """A table as the simulator made it, without a copy where polars can."""
         import polars as pl
 

@@ -239,6 +239,17 @@ class Results(Tabular):
                 return (self._store.manifest(member.stored, self.entry.seeds[0]) or {}).get("plan")
         return None
 
+    def manifest_of(self, member: Member, seed: int) -> dict[str, Any]:
+        """What a run was, with its plan. Raises `BadInput` where it is absent."""
+        manifest = self._store.manifest(member.stored, seed)
+        if manifest is None:
+            raise bad_input(f"run {seed} of {member.case} is absent", f"run it again: {self.entry.command}")
+        return manifest
+
+    def table_of(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
+        """A table of one run as it is stored. Raises `BadInput` where it is absent or damaged."""
+        return self._store.scan(member.stored, seed, table)
+
     def matching(self, pattern: str) -> Results:
         """Those of the cases whose names match: `tcp · min-rto=10ms*`. Raises `BadInput` where none does."""
         members = tuple(member for member in self.entry.members if fnmatchcase(member.case, pattern))

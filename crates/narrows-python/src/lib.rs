@@ -28,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiments::seeds, module)?)?;
     module.add_function(wrap_pyfunction!(tables::tables, module)?)?;
     module.add_function(wrap_pyfunction!(run::start, module)?)?;
+    module.add_function(wrap_pyfunction!(run::trace, module)?)?;
     module.add_function(wrap_pyfunction!(run::calibrate, module)?)?;
     Ok(())
 }

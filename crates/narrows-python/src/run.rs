@@ -1,14 +1,17 @@
 //! A run as a handle: it goes on in a thread of its own; Python polls, cancels or joins.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use narrows_plan::Plan;
-use narrows_results::Results;
-use narrows_sim::{Progress, Ran, hold_ns};
+use narrows_results::{Results, capture};
+use narrows_sim::{Progress, Ran, Selection, Wanted, hold_ns};
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -43,6 +46,21 @@ impl Outcome {
     /// A table of the results: `flows`, `requests`, `ports` or `series`.
     fn table(&self, name: &str) -> PyResult<Table> {
         table(name, &self.plan, &self.results)
+    }
+
+    /// Packets of a traced run at the ports of these names, as a capture file.
+    fn write_capture(&self, py: Python<'_>, path: PathBuf, ports: Vec<String>) -> PyResult<()> {
+        let links = &self.plan.network.links;
+        let port = |name: &String| {
+            let found = (0..).zip(links).find(|(_, link)| link.name == *name).map(|(number, _)| number);
+            found.ok_or_else(|| PyValueError::new_err(format!("the network has no port {name}")))
+        };
+        let ports = ports.iter().map(port).collect::<PyResult<Vec<u32>>>()?;
+        let written = py.detach(|| {
+            let out = BufWriter::new(File::create(path)?);
+            capture::write(&self.plan, &self.results.trace, &ports, out)
+        });
+        Ok(written?)
     }
 
     /// What the run was and what it cost, as JSON.
@@ -95,9 +113,53 @@ pub(crate) fn start(plan_json: &str, seed: u64, threads: u32) -> PyResult<Run> {
     let for_worker = Arc::clone(&shared);
     let worker = thread::Builder::new()
         .name("simulation".into())
-        .spawn(move || simulate(plan, seed, threads, &for_worker))
+        .spawn(move || simulate(plan, seed, How::On(threads), &for_worker))
         .map_err(|error| PyRuntimeError::new_err(format!("no thread for the run: {error}")))?;
     Ok(Run { shared, worker: Mutex::new(Some(worker)) })
+}
+
+/// Starts a run of a plan again with a trace of these flows, or of all: a JSON list of `workload`, `start_ns`, `source`,
+/// `destination`, as in `flows`, and `earlier`, how many rows before it have the same four.
+#[pyfunction]
+#[pyo3(signature = (plan_json, seed, flows=None))]
+pub(crate) fn trace(plan_json: &str, seed: u64, flows: Option<&str>) -> PyResult<Run> {
+    let plan = plan_of(plan_json)?;
+    let selection = match flows {
+        None => Selection::All,
+        Some(flows) => Selection::Flows(wanted(&plan, flows).map_err(PyValueError::new_err)?),
+    };
+    let shared = Arc::new(Shared::default());
+    let for_worker = Arc::clone(&shared);
+    let worker = thread::Builder::new()
+        .name("simulation".into())
+        .spawn(move || simulate(plan, seed, How::Traced(selection), &for_worker))
+        .map_err(|error| PyRuntimeError::new_err(format!("no thread for the run: {error}")))?;
+    Ok(Run { shared, worker: Mutex::new(Some(worker)) })
+}
+
+/// Flows as results name them, as the simulator knows them.
+fn wanted(plan: &Plan, flows: &str) -> Result<Vec<Wanted>, String> {
+    #[derive(serde::Deserialize)]
+    struct Row {
+        workload: String,
+        start_ns: u64,
+        source: String,
+        destination: String,
+        earlier: u32,
+    }
+    let rows: Vec<Row> = serde_json::from_str(flows).map_err(|error| error.to_string())?;
+    let node = |name: &str| {
+        let found = (0..).zip(&plan.network.nodes).find(|(_, node)| node.name == name);
+        found.map(|(number, _)| number).ok_or_else(|| format!("the network has no node {name}"))
+    };
+    let row = |row: &Row| {
+        let traffic = (0..).zip(&plan.traffic).find(|(_, traffic)| traffic.name == row.workload);
+        let traffic =
+            traffic.map(|(number, _)| number).ok_or_else(|| format!("there is no traffic {}", row.workload))?;
+        let (source, destination) = (node(&row.source)?, node(&row.destination)?);
+        Ok(Wanted { traffic, start_ns: row.start_ns, source, destination, earlier: row.earlier })
+    };
+    rows.iter().map(row).collect()
 }
 
 /// Nanoseconds per hold on this machine, now.
@@ -116,7 +178,15 @@ fn recent_hold_ns() -> f64 {
     }
 }
 
-fn simulate(plan: Plan, seed: u64, threads: u32, shared: &Shared) -> Result<Option<Outcome>, String> {
+/// How a run is made.
+enum How {
+    /// On up to so many threads.
+    On(u32),
+    /// With a trace of these flows.
+    Traced(Selection),
+}
+
+fn simulate(plan: Plan, seed: u64, how: How, shared: &Shared) -> Result<Option<Outcome>, String> {
     let wall = Instant::now();
     let observer = |progress: Progress| {
         shared.now_ns.store(progress.now.as_ns(), Ordering::Relaxed);
@@ -124,7 +194,11 @@ fn simulate(plan: Plan, seed: u64, threads: u32, shared: &Shared) -> Result<Opti
         shared.packet_hops.store(progress.packet_hops, Ordering::Relaxed);
         if shared.cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let ran = narrows_sim::run(&plan, seed, threads, observer).map_err(|error| error.to_string())?;
+    let ran = match how {
+        How::On(threads) => narrows_sim::run(&plan, seed, threads, observer),
+        How::Traced(selection) => narrows_sim::run_traced(&plan, seed, selection, observer),
+    };
+    let ran = ran.map_err(|error| error.to_string())?;
     let Some(Ran { results, cpu_ns, threads }) = ran else { return Ok(None) };
     let wall_ns = u64::try_from(wall.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let cpu_ns = cpu_ns.unwrap_or(wall_ns);

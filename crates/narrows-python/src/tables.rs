@@ -5,7 +5,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, FieldRef};
 use narrows_plan::Plan;
 use narrows_results::Results;
-use narrows_results::tables::{TABLES, columns};
+use narrows_results::tables::{TABLES, TRACE_TABLES, columns};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -32,9 +32,10 @@ impl Table {
     }
 }
 
-/// Every table, what a row of it is, and its columns, as JSON.
+/// Every table, what a row of it is, and its columns, as JSON; with `trace` those of a traced run beside its results.
 #[pyfunction]
-pub(crate) fn tables() -> String {
+#[pyo3(signature = (*, trace=false))]
+pub(crate) fn tables(trace: bool) -> String {
     let column = |field: &FieldRef| {
         json!({
             "name": field.name(),
@@ -48,7 +49,8 @@ pub(crate) fn tables() -> String {
         let columns = columns(table.name).expect("each of these names has a table");
         json!({ "name": table.name, "row": table.about, "columns": columns.fields().iter().map(column).collect::<Vec<_>>() })
     };
-    Json::from_iter(TABLES.map(table)).to_string()
+    let tables = if trace { &TRACE_TABLES[..] } else { &TABLES[..] };
+    Json::from_iter(tables.iter().copied().map(table)).to_string()
 }
 
 /// The table of this name.

@@ -30,8 +30,10 @@ row! {
         timestamps: (u32, u32);
         /// Ranges of bytes that arrived out of order.
         sack: SackBlocks;
-        /// Of a pair of edge routers: no packet of the run's own port.
+        /// Whether it is a datagram.
         is_datagram: bool;
+        /// Whether the port sent it.
+        left: bool;
     }
     packet: u32, NONE, "Number of the packet within the trace, in the order in which senders handed them over. A retransmission is another packet.";
     hop: u32, NONE, "Number of the port on the packet's way; 0 is the sending host's own.";
@@ -119,7 +121,7 @@ row! {
     flow: u32, NONE, "The flow (row of `flows`).";
     from_ns: u64, "ns", "Since the flow's start.";
     until_ns: u64, "ns", "The same; the first stretch begins at 0, each other where the one before it ends, and the last ends at the flow's `fct_ns`.";
-    reason: &'static str, NONE, "What the flow's last byte waited for: `handshake`; `request`, the transfer of it and the time of the application that answers; `window`, `receive-window`, `pacing`, `near-source`, `host-port`, `adapter`, as `waits_for` of `senders`; `retransmission`, from a lost transmission to the next; `timeout`, the same up to the expiry of the timer; `delivery`, its last packet's way; `application`, nothing to send; `unknown`, before the trace began.";
+    reason: &'static str, NONE, "What the flow's last byte waited for: `handshake`; `request`, the transfer of it and the time of the application that answers; `window`, `receive-window`, `pacing`, `near-source`, `host-port`, `adapter`, as `waits_for` of `senders`; `retransmission`, from a lost transmission to the next; `timeout`, the same up to the expiry of the retransmission timer; `probe-timeout`, the same where the timer of a tail loss probe or of RACK had it retransmitted [RFC 8985]; `delivery`, its last packet's way; `application`, nothing to send; `unknown`, before the trace began.";
     place: &'static str, NONE, "Where that time went: `wire`, sending and propagation, stacks of hosts included; `queue`, in a port; `pause`, in a port that was paused; `event`, an outage, or what reordering and changes of delay added; `edge-pair`; `receiver`, until it acknowledged; `sender`.";
     port, NONE, "The port of `wire`, `queue`, `pause`, `event` and `edge-pair`: `from->to`. Null elsewhere." = row.link.map(|link| run.link(link).name.clone());
 }

@@ -190,7 +190,7 @@ impl Recorder {
             let side = Side::on(journey.host, journey.connection);
             journey.note_dropping_port(&self.ends[&key(journey.connection, side)].path);
             // What is lost between a pair of edge routers may be repaired.
-            if !journey.hops.last().is_some_and(|hop| plan.network.links[hop.link as usize].bridge.is_some()) {
+            if journey.hops.last().is_none_or(|hop| plan.network.links[hop.link as usize].bridge.is_none()) {
                 journeys.remove(0);
             }
         }

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from narrows.cli import bench, cc, check, compare, doctor, program, progress, report, reproduce, run, show
+from narrows.cli import (
+    bench,
+    cc,
+    check,
+    compare,
+    doctor,
+    explain,
+    program,
+    progress,
+    report,
+    reproduce,
+    run,
+    show,
+    trace,
+)
 from narrows.cli.exits import codes
 
 app = typer.Typer(
@@ -41,6 +55,8 @@ app.command("check")(check.check)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
+app.command("explain")(explain.explain)
+app.command("trace")(trace.trace)
 app.command("reproduce")(reproduce.reproduce)
 app.command("show")(show.show)
 app.command("schema")(show.schema)

@@ -40,6 +40,10 @@ Threads = Annotated[
 RayAddress = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray cluster (default: local).")
 ]
+Scheme = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Scheme, or configuration of a sweep (default: the only one).")
+]
+Seed = Annotated[int | None, typer.Option(metavar="SEED", help="Seed of the run (default: the first).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines.")]
 
 DEFAULT_OUT = RUNS

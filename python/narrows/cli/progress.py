@@ -115,6 +115,20 @@ def _wait(work: Followed, show: Callable[[], None]) -> None:
             work.cancel()
 
 
+@contextmanager
+def watching(label: str) -> Iterator[Callable[[tuple[int, int, int]], bool]]:
+    """Says how far one run is that this process makes: called with (simulated ns, ns at the end, packet-hops)."""
+    with saying() as say:
+
+        def look(now: tuple[int, int, int]) -> bool:
+            simulated_ns, end_ns, _ = now
+            share = simulated_ns / end_ns if end_ns else 0.0
+            say(f"{label}: {share:.0%} of {wording.duration(end_ns / 1e9)} simulated")
+            return True
+
+        yield look
+
+
 _said_s = time.monotonic()
 """When a line was last printed, or the command began."""
 

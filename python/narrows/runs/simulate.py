@@ -57,7 +57,7 @@ def make(request: Request, look: Callable[[tuple[int, int, int]], bool]) -> Made
     `look` hears (simulated ns, ns at the end, packet-hops) ten times a second and says whether to go on. Raises
     `Cancelled` if it does not, `BadInput` if the simulator refuses the plan, `RunFailed` if it ran another one.
     """
-    results = _simulate(native.Run(json.dumps(request.plan), request.seed, threads=request.threads), look)
+    results = joined(native.Run(json.dumps(request.plan), request.seed, threads=request.threads), look)
     manifest = results.manifest()
     if manifest["plan_hash"] != request.hash:
         raise RunFailed(f"the simulator ran plan {manifest['plan_hash']}, not {request.hash}")
@@ -65,7 +65,7 @@ def make(request: Request, look: Callable[[tuple[int, int, int]], bool]) -> Made
     return Made(files, manifest | {"plan": request.unlabelled})
 
 
-def _simulate(run: native.Run, look: Callable[[tuple[int, int, int]], bool]) -> native.RunResults:
+def joined(run: native.Run, look: Callable[[tuple[int, int, int]], bool]) -> native.RunResults:
     """Waits for the run on a second thread, so that this one can look. Whatever interrupts this one stops the run."""
     outcome: Future[native.RunResults] = Future()
 

@@ -23,6 +23,7 @@ pub(crate) struct Reasoned {
 const DELIVERY: &str = "delivery";
 const RETRANSMISSION: &str = "retransmission";
 const TIMEOUT: &str = "timeout";
+const PROBE_TIMEOUT: &str = "probe-timeout";
 const REQUEST: &str = "request";
 const UNKNOWN: &str = "unknown";
 
@@ -166,6 +167,8 @@ impl<'a> Walk<'a> {
             if let Some(look) = expired.into_iter().find(|look| look.trigger == Trigger::Timeout) {
                 self.push(RETRANSMISSION, SENDER, None, look.at);
                 self.push(TIMEOUT, SENDER, None, sent);
+            } else if end.looks.get(journey.look as usize).is_some_and(|look| look.trigger == Trigger::Timer) {
+                self.push(PROBE_TIMEOUT, SENDER, None, sent);
             } else {
                 self.push(RETRANSMISSION, SENDER, None, sent);
             }

@@ -74,6 +74,7 @@ impl Recorder {
                     timestamps: journey.timestamps,
                     sack: journey.sack,
                     is_datagram: journey.is_datagram,
+                    left: begun.is_some(),
                     seq: journey.seq,
                     ack: journey.ack,
                     payload_bytes: journey.payload,
