@@ -10,7 +10,7 @@ use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::Network;
 use narrows_plan::flows::Name;
 use narrows_plan::{FlowStart, Plan};
-use narrows_results::{EventRow, FlowRow, Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};
+use narrows_results::{EventRow, FlowRow, Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow, Trace};
 
 use crate::address;
 use crate::agent::{self, Notes};
@@ -56,6 +56,7 @@ pub(crate) fn collect(
         events_at_links: EventRow::all(&plan.network),
         bridges: Vec::new(),
         ranks,
+        trace: Trace::default(),
         packet_hops: observed.packet_hops,
         events: observed.packet_hops,
         ended_ns: ended.as_ns(),
