@@ -162,11 +162,14 @@ pub(crate) fn expand(
             json!({ "text": warning.text, "help": warning.help, "schemes": schemes(warning), "plans": plans })
         })
         .collect();
+    let charts = &experiment.charts;
+    let measures: Vec<Json> = charts.y.iter().map(|(name, line)| json!({ "name": name, "line": line })).collect();
     let expanded = json!({
         "name": experiment.name,
         "title": experiment.title.clone().unwrap_or_else(|| experiment.name.clone()),
         "seeds": experiment.seeds,
         "plans": plans,
+        "report": { "x": charts.x, "y": measures, "panels": charts.panels },
         "differences": differences,
         "warnings": warnings,
     });

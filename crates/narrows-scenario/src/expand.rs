@@ -28,7 +28,7 @@ use crate::traffic::opened::Opened;
 use crate::traffic::program::Programs;
 use crate::traffic::{self, Scene};
 use crate::units::Decimal;
-use crate::{Limits, Overrides, events, offered, select, stack, topology};
+use crate::{Charts, Limits, Overrides, charts, events, offered, select, stack, topology};
 use narrows_plan::{Graph, Kind, Pairs, Pattern, Plan, Role, SampledFlow, Sampling, Schedule, Traffic};
 
 /// Most plans of one experiment: arms × combinations of the axes.
@@ -57,6 +57,7 @@ pub(crate) struct Expanded {
     pub(crate) title: Option<String>,
     pub(crate) seeds: Vec<u64>,
     pub(crate) plans: Vec<Plan>,
+    pub(crate) charts: Charts,
 }
 
 /// An axis of the sweep: one path, or several that take the same values together. It is called as its first.
@@ -112,6 +113,9 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             axes.push(Axis { values: axis_values(value)?, paths });
         }
     }
+    let swept: Vec<&[Path]> = axes.iter().map(|axis| axis.paths.as_slice()).collect();
+    let all: Vec<Vec<Path>> = written.entries(&["sweep"]).iter().map(|(key, _)| together(key)).collect();
+    let charts = charts::charts(&file.report, &all, &swept, &source.text)?;
     let stated: BTreeSet<String> = written.entries(&["sweep"]).into_iter().map(|(path, _)| path.text).collect();
     if let Some((path, _)) = quick.sweep.iter().find(|(path, _)| !stated.contains(&path.text)) {
         return Err(Problem::unknown_name("axis", &path.text, stated).at(&path.span));
@@ -186,7 +190,7 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         }
     }
     let seeds = file.run.value.seeds.map_or_else(|| Seeds((1..=10).collect()), |seeds| seeds.value);
-    Ok(Expanded { name, title: file.title, seeds: seeds.0, plans })
+    Ok(Expanded { name, title: file.title, seeds: seeds.0, plans, charts })
 }
 
 /// What a quick run changes.

@@ -12,6 +12,7 @@ pub mod host;
 pub mod located;
 pub mod network;
 pub mod quantity;
+pub mod report;
 pub mod selector;
 pub mod traffic;
 
@@ -19,6 +20,7 @@ use event::Event;
 use located::Located;
 use network::Sets;
 use quantity::{Quantity, inline_schema};
+use report::Report;
 use selector::{Anything, Controller, Scalar, Selector};
 use traffic::Traffic;
 
@@ -55,6 +57,9 @@ pub struct File {
     /// What is sampled.
     #[serde(default)]
     pub sample: Sample,
+    /// What the report shows of a sweep.
+    #[serde(default)]
+    pub report: Report,
 }
 
 /// One of the things compared, and all that it declares to be different.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use narrows_core::cc::{SPECS, Spec};
 use narrows_core::units::Bytes;
 
+mod charts;
 mod controller;
 pub mod differences;
 mod document;
@@ -38,6 +39,7 @@ pub mod traffic;
 pub mod units;
 mod warnings;
 
+pub use charts::Charts;
 pub use controller::{describe_value, described, parameter_value, real_text, shown};
 pub use draws::may_draw;
 pub use error::{Error, Problem};
@@ -60,6 +62,8 @@ pub struct Experiment {
     /// One for each arm and combination of the axes; arms in the order of the file, the last axis turning fastest. Plans
     /// of equal hash share their runs.
     pub plans: Vec<narrows_plan::Plan>,
+    /// What a report shows of the sweep.
+    pub charts: Charts,
     /// What may not be meant.
     pub warnings: Vec<Warning>,
 }
@@ -140,9 +144,9 @@ impl Loader<'_> {
         let Loader { name, folder, overrides, limits, controllers, .. } = *self;
         let settings = expand::Settings { overrides, limits, controllers, folder, name };
         match expand::expand(&source, &settings) {
-            Ok(expand::Expanded { name, title, seeds, plans }) => {
+            Ok(expand::Expanded { name, title, seeds, plans, charts }) => {
                 let warnings = warnings::of(&plans, controllers);
-                Ok(Experiment { name, title, seeds, plans, warnings })
+                Ok(Experiment { name, title, seeds, plans, charts, warnings })
             }
             Err(fault) => Err(Box::new(Error::new(*fault, source))),
         }

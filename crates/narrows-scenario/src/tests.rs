@@ -8,6 +8,7 @@ use super::*;
 
 mod answers;
 mod bursts;
+mod charts;
 mod errors;
 mod experiments;
 mod links;
