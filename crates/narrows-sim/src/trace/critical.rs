@@ -158,8 +158,11 @@ impl<'a> Walk<'a> {
     fn explain_data(&mut self, number: u32) -> Option<(u32, &'static str)> {
         let journey = self.journey(number);
         let end = self.end(journey.connection, journey.host);
-        if let Some(earlier) = self
-            .sent_before(number, |other| other.payload > 0 && other.seq < journey.end() && journey.end() <= other.end())
+        // Of new data all that was sent would be looked through in vain.
+        let has_last_byte =
+            |other: &Journey| other.payload > 0 && other.seq < journey.end() && journey.end() <= other.end();
+        if journey.is_retransmission
+            && let Some(earlier) = self.sent_before(number, has_last_byte)
         {
             let sent = self.journey(earlier).sent;
             let looks = &end.looks[..end.looks.len().min(journey.look as usize + 1)];

@@ -1,5 +1,7 @@
 //! What was recorded, as rows.
 
+use std::collections::HashMap;
+
 use narrows_core::cc::Phase;
 use narrows_core::units::Time;
 use narrows_plan::Plan;
@@ -44,14 +46,12 @@ impl Recorder {
     }
 
     fn hops(&self, links: &Links<'_>) -> Vec<HopRow> {
-        let by_connection = |connection: u32| {
-            let of = self.flows.iter().rev().find(|flow| flow.connection == connection);
-            of.expect("a connection is traced for a flow").place
-        };
-        let by_tag = |tag: u32| self.flows.iter().find(|flow| flow.tag == tag).map(|flow| flow.place);
+        // The last flow of each connection.
+        let by_connection: HashMap<u32, u32> = self.flows.iter().map(|flow| (flow.connection, flow.place)).collect();
+        let by_tag: HashMap<u32, u32> = self.flows.iter().rev().map(|flow| (flow.tag, flow.place)).collect();
         let rows = (0..).zip(&self.journeys).flat_map(|(packet, journey)| {
-            let own = if journey.payload > 0 { by_tag(journey.tag) } else { None };
-            let flow = own.unwrap_or_else(|| by_connection(journey.connection));
+            let own = by_tag.get(&journey.tag).filter(|_| journey.payload > 0);
+            let flow = *own.unwrap_or_else(|| &by_connection[&journey.connection]);
             (0..).zip(&journey.hops).map(move |(hop, at)| {
                 let begun = links.begun(journey, at);
                 let last = hop as usize + 1 == journey.hops.len();
