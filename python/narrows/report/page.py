@@ -35,6 +35,7 @@ from narrows.report import (
     pauses,
     programs,
     selection,
+    slowest,
 )
 from narrows.report.templates import template
 from narrows.runs import validity
@@ -112,6 +113,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     changed = changes.table(results)
     built = network.table(results)
     sent = datagrams.table(results)
+    slow = slowest.of(results, list(chosen.names))
     backends = [part.backend for part in results.entry.parts]
     unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
@@ -157,6 +159,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
             changes=changed is not None,
             network=built is not None,
             datagrams=bool(sent),
+            slowest=slow is not None,
         ),
         changes=changed,
         network=built,
@@ -164,6 +167,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
         long=long,
         most_flows=over_time.MAX_FLOWS,
         data=bundle.data,
+        slowest=slow,
         slowdown_missing=slowdown.missing(charted),
         losses=losses.table(charted),
         most_ports=losses.MAX_PORTS,
@@ -197,6 +201,7 @@ def _contents(
     changes: bool,
     network: bool,
     datagrams: bool,
+    slowest: bool,
 ) -> dict[str, str]:
     """The page's sections: those that have something to show."""
     finished = bool(frames.flows["finished"].any())
@@ -212,6 +217,7 @@ def _contents(
         ("completion", "Completion times", finished),
         ("distribution", "Distribution", finished),
         ("slowdown", "Slowdown by size", finished),
+        ("slowest", "Slowest flows", slowest),
         ("requests", "Requests", "requests" in charts),
         ("queues", "Queues", True),
         ("utilisation", "Utilisation", "utilisation" in charts),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narrows.results import Results
+    from narrows.runs.index import Member
     from narrows.traces.traced import Look, Traced
 
 SLOWEST: Final = 10
@@ -120,6 +121,15 @@ class Explanation(Tabular):
         )
 
 
+def slowest(results: Results, member: Member, seed: int, by: str = "slowdown") -> pl.DataFrame:
+    """Rows of `flows` of the ten slowest that finished and started after the warm-up, slowest first."""
+    column = {"slowdown": "slowdown", "fct": "fct_ns"}[by]
+    finished = results.table_of(member, seed, "flows").filter(
+        pl.col("finished") & (pl.col("start_ns") >= member.warmup_ns)
+    )
+    return finished.sort(column, "flow", descending=[True, False]).head(SLOWEST).collect()
+
+
 def explain(
     results: Results,
     flows: Sequence[int] | None = None,
@@ -142,12 +152,7 @@ def explain(
             f"there are: {', '.join(map(str, results.entry.seeds))}",
         )
     if flows is None:
-        column = {"slowdown": "slowdown", "fct": "fct_ns"}[by]
-        finished = results.table_of(member, seed, "flows").filter(
-            pl.col("finished") & (pl.col("start_ns") >= member.warmup_ns)
-        )
-        slowest = finished.select("flow", column).sort(column, "flow", descending=[True, False]).head(SLOWEST).collect()
-        flows = slowest["flow"].to_list()
+        flows = slowest(results, member, seed, by)["flow"].to_list()
         if not flows:
             raise bad_input(
                 f"no flow of {member.case} has finished that started after the warm-up",
