@@ -13,6 +13,7 @@ from narrows import frames
 from narrows.comparison import Comparison
 from narrows.experiment import Difference, Plan
 from narrows.runs.running import Progress
+from narrows.traces import Explanation, Traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ INTRODUCTION: Final = (
 )
 CLASSES: Final = (
     narrows.Experiment, Plan, Difference, narrows.Handle, Progress, narrows.Results, frames.Frames, Comparison,
+    Explanation, Traced,
 )  # fmt: skip
 FUNCTIONS: Final = (narrows.run, narrows.load, narrows.load_beside, narrows.version)
 ERRORS: Final = (narrows.BadInput, narrows.EnvironmentLacks, narrows.RunFailed, narrows.Cancelled)

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from narrows.runs.backends import Backend
     from narrows.runs.index import Entry, Member
     from narrows.runs.store import Store
+    from narrows.traces import Explanation, Traced
 
 _TEXT: Final = ("source", "class", "workload", "controller")
 """Those of text: a few names, on millions of rows."""
@@ -189,6 +190,38 @@ class Results(Tabular):
         from narrows.comparison import Comparison
 
         return Comparison([self, *others])
+
+    def explain(
+        self,
+        flows: Sequence[int] | None = None,
+        *,
+        scheme: str | None = None,
+        seed: int | None = None,
+        by: Literal["slowdown", "fct"] = "slowdown",
+    ) -> Explanation:
+        """Where the time of flows went, from a run that is made again with a trace.
+
+        Args:
+            flows: Numbers of flows (default: of the ten slowest that started after the warm-up).
+            scheme: A scheme, or a configuration of a sweep (default: the only one).
+            seed: One of the seeds (default: the first).
+            by: What the slowest flows are slowest by.
+
+        Raises:
+            BadInput: There is no such flow, scheme or seed; the flow did not finish; or the run cannot be made again.
+        """
+        from narrows.traces import explain
+
+        return explain(self, flows, scheme=scheme, seed=seed, by=by, look=lambda _: True)
+
+    def trace(self, flows: Sequence[int], *, scheme: str | None = None, seed: int | None = None) -> Traced:
+        """Packets of flows at every port and the state of their senders, from a run that is made again.
+
+        The arguments and what is raised are those of `explain`.
+        """
+        from narrows.traces import trace
+
+        return trace(self, flows, scheme=scheme, seed=seed, look=lambda _: True)
 
     def report(self, *, cases: str | None = None) -> Path:
         """Writes a page with charts that opens offline, of all cases or of those that match; returns its path."""

@@ -1,4 +1,4 @@
-"""Every file and command of `docs/how-to/experiments.md`, with the real simulator."""
+"""Every file and command of pages of `docs/how-to`, with the real simulator."""
 
 import re
 import shlex
@@ -8,9 +8,9 @@ from pathlib import Path
 from conftest import CHECKOUT, said_by
 
 
-def blocks():
+def blocks(page):
     """(name of the file in the line before, or nothing; language; text), in the order of the page."""
-    text = (CHECKOUT / "docs" / "how-to" / "experiments.md").read_text()
+    text = (CHECKOUT / "docs" / "how-to" / page).read_text()
     found = re.findall(r"(?:`([\w./-]+)`[^\n`]*:\n\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
     assert len(found) == text.count("\n```") // 2
     return found
@@ -20,7 +20,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
     """One test: each section builds on those before it."""
 
     said = []
-    for name, language, text in blocks():
+    for name, language, text in blocks("experiments.md"):
         if language == "sh":
             for line in text.splitlines():
                 command, *arguments = shlex.split(line, comments=True)
@@ -41,6 +41,26 @@ def test_the_how_to_works_as_it_stands(real, folder):
         assert words in everything
     written = ["reports/report-mine.html", "figures/office-fig1.svg", "figures/office-fig1.png"]
     assert all((folder / "runs" / path).is_file() for path in written)
+
+
+def test_the_page_on_slow_flows_works_as_it_stands(real, folder):
+    said = {}
+    for name, language, text in blocks("slow-flows.md"):
+        if language == "sh":
+            for line in text.splitlines():
+                _, *arguments = shlex.split(line, comments=True)
+                said[arguments[0]] = said_by(real, *arguments)
+            continue
+        (folder / name).write_text(text)
+        if language == "python":
+            said[name] = said_by(real, name, program=sys.executable)
+    assert "flow 13, by reason, place and port:" in said["explain"]
+    assert "100.0%" in said["explain"]
+    assert "border-a->border-b" in said["trace"]
+    assert all(
+        (folder / path).is_file() for path in ("trace/packets.pcapng", "trace/hops.parquet", "wan/packets.pcapng")
+    )
+    assert "waits_for" in said["slow.py"]
 
 
 def test_the_example_of_the_reference_is_an_experiment(real, folder):

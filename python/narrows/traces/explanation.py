@@ -31,7 +31,7 @@ PLACES: Final = ("wire", "queue", "pause", "event", "edge-pair", "receiver", "se
 """Where that time went, in the order of columns."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation(Tabular):
     """Where the time of some flows of a run went."""
 

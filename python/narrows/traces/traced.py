@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from narrows import native
+from narrows import native, wording
 from narrows.columns import trace_tables
 from narrows.errors import bad_input
 from narrows.experiment import labelled
@@ -31,7 +31,7 @@ MAX_FLOWS: Final = 1_000
 """Flows of one trace: each keeps every hop of its packets in memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Traced:
     """A run that was made again with a trace of some flows; times are simulated, ns."""
 
@@ -46,6 +46,10 @@ class Traced:
     times: pl.DataFrame
     pauses: pl.DataFrame
     _results: native.RunResults
+
+    def __repr__(self) -> str:
+        flows = wording.plural(self.flows.height, "flow")
+        return f"{self.case}, seed {self.seed}: trace of {flows}, {wording.plural(self.hops.height, 'hop')} of packets"
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
