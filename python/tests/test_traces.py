@@ -260,3 +260,20 @@ def test_a_run_of_another_version_or_another_run_is_not_traced(results, there):
             trace(results, [0], scheme=member.case, look=go_on)
     finally:
         manifest.write_text(text)
+
+
+def test_the_report_has_the_slowest_flows_where_their_runs_took_little(results, there, monkeypatch):
+    from narrows.report import slowest
+
+    found = slowest.of(results, ["gemini", "cubic"])
+    assert found.left_out == ""
+    for case in ("gemini", "cubic"):
+        explained = explain(results, scheme=case, look=go_on)
+        own = [row for row in found.rows if row.case == case]
+        assert [(row.flow, row.why) for row in own] == [(flow, explained.why(flow)) for flow in explained.parts["flow"]]
+    page = results.report().read_text()
+    assert "<h2>Slowest flows</h2>" in page and found.rows[0].ends in page
+    monkeypatch.setattr(slowest, "MAX_CPU_NS", 0)
+    found = slowest.of(results, ["gemini", "cubic"])
+    assert found.rows == () and "not made again" in found.left_out
+    assert found.example == 'narrows explain small --scheme "gemini"'
