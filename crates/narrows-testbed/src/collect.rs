@@ -10,7 +10,8 @@ use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_network::Network;
 use narrows_plan::flows::Name;
 use narrows_plan::{FlowStart, Plan};
-use narrows_results::{EventRow, FlowRow, Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow, Trace};
+use narrows_results::trace::Trace;
+use narrows_results::{EventRow, FlowRow, Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};
 
 use crate::address;
 use crate::agent::{self, Notes};
