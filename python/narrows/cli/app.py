@@ -11,6 +11,7 @@ from narrows.cli import (
     cc,
     check,
     compare,
+    convert,
     doctor,
     explain,
     program,
@@ -53,6 +54,7 @@ def root(
 
 app.command("check")(check.check)
 app.command("run")(run.run)
+app.command("import")(convert.convert)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)

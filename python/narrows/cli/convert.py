@@ -1,0 +1,65 @@
+"""`narrows import FILE...`: experiments from files of other tools, and runs from archives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from narrows.cli import options
+from narrows.cli.exits import codes
+from narrows.cli.output import OUT, tell
+from narrows.errors import bad_input
+
+EXPERIMENT = Path("experiment.toml")
+
+
+def convert(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that belong together.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Experiment file to write.")
+    ] = EXPERIMENT,
+    start_unit: Annotated[
+        str | None,
+        typer.Option(metavar="ps|ns|us|ms|s", help="Unit of start times in an htsim connection matrix."),
+    ] = None,
+    size_unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Bytes of one unit of the sizes in a distribution: 1B, or 1460B for packets."
+        ),
+    ] = None,
+    load: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE|RATE", help="Load: 0.3 of the hosts' links, or 800Mbps of a client's requests."),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Rate of links that no file describes (default: the topology's).")
+    ] = None,
+    bin_: Annotated[
+        str | None,
+        typer.Option("--bin", metavar="TIME", help="Interval over which a trace becomes a rate (default: 100ms)."),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option(metavar="TIME", help="End of the run (default: what the files need).")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Write an experiment from files of other simulators and tools.
+
+    Reads connection matrices and topologies of htsim, topologies, flows and lists of nodes of the HPCC simulator,
+    client configurations of TrafficGenerator, distributions of flow sizes, and traces of Mahimahi and Pantheon. What
+    the files do not say is written out with the defaults and marked `assumed`.
+    """
+    from narrows.imports import Options, bring_in
+
+    with codes():
+        archives = [file for file in files if file.suffix == ".zip"]
+        if archives:  # runs that were exported: an archive is imported alone
+            raise bad_input(f"{archives[0]}: archives of runs cannot be imported yet", "give files of another tool")
+        told = Options(start_unit=start_unit, size_unit=size_unit, load=load, rate=rate, end=end, bin=bin_)
+        for path in bring_in(files, output, told):
+            tell(path, json=json, event="imported")
+        if not json:
+            OUT.print(f"next: narrows check {output}", markup=False, soft_wrap=True)
