@@ -72,6 +72,14 @@ def size(value: float) -> str:
     return f"{whole(value)} B"
 
 
+def rate(bps: float) -> str:
+    """`12.3 Mbit/s`, `100 Gbit/s`."""
+    for unit, scale in (("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if bps >= scale:
+            return f"{float(number(bps / scale).replace(_THIN, '')):g} {unit}"
+    return f"{whole(bps)} bit/s"
+
+
 def duration(seconds: float) -> str:
     """`50 ms`, `42 s`, `3 min 20 s`, `1 h 5 min`."""
     if 0 < seconds < 0.1:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from narrows import atomic, wording
-from narrows.cli import options
+from narrows.cli import network, options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
 from narrows.cli.run import experiment_files
@@ -36,8 +36,9 @@ def check(
 ) -> None:
     """Show what an experiment would run, and what that would cost.
 
-    Reads the file as `run` would, and shows its network, traffic, offered load and the settings in which its
-    schemes differ, with estimates of packets, processor time and memory. Nothing is run.
+    Reads the file as `run` would, and shows its traffic, offered load and the settings in which its schemes differ,
+    with estimates of packets, processor time and memory; draws its network, and lists base RTT and BDP of its paths
+    and the buffers of its ports. Nothing is run.
     """
     from narrows.experiment import Experiment
 
@@ -89,6 +90,7 @@ def _print_lines(experiment: Experiment) -> None:
     for plan in experiment.plans:
         labels = {"arm": plan.arm, "axes": dict(plan.axes), "declared": dict(plan.declared)}
         line(event="plan", hash=plan.hash, **labels, summary=dict(plan.summary))
+    network.print_lines(experiment)
     for text in experiment.remarks:
         line(event="warning", text=text)
     for item in experiment.differences:
@@ -113,6 +115,8 @@ def _print_tables(experiment: Experiment) -> None:
     wall = wording.duration(float(f"{total / min(cores, runs):.2g}"))
     facts.add_row("[dim]all runs[/]", f"about {wall} on {wording.plural(cores, 'core')}")
     OUT.print(facts)
+    OUT.print()
+    network.print_drawing(experiment)
     OUT.print()
     OUT.print(_differences(experiment))
     _, own = apart(experiment.differences)

@@ -1,4 +1,4 @@
-"""`narrows import FILE...`: experiments from files of other tools, and runs from archives."""
+"""`narrows import FILE...`: an experiment from files of other tools."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from narrows.cli.output import OUT, tell
 from narrows.errors import bad_input
 
 EXPERIMENT = Path("experiment.toml")
+ARCHIVE = ".zip"
+"""Suffix of an archive of runs."""
 
 
 def convert(
@@ -52,14 +54,13 @@ def convert(
     client configurations of TrafficGenerator, distributions of flow sizes, and traces of Mahimahi and Pantheon. What
     the files do not say is written out with the defaults and marked `assumed`.
     """
-    from narrows.imports import Options, bring_in
+    from narrows.imports import Options, write_experiment
 
     with codes():
-        archives = [file for file in files if file.suffix == ".zip"]
-        if archives:  # runs that were exported: an archive is imported alone
-            raise bad_input(f"{archives[0]}: archives of runs cannot be imported yet", "give files of another tool")
+        if archives := [file for file in files if file.suffix == ARCHIVE]:
+            raise bad_input(f"{archives[0]} is an archive, which cannot be imported", "give files of another tool")
         told = Options(start_unit=start_unit, size_unit=size_unit, load=load, rate=rate, end=end, bin=bin_)
-        for path in bring_in(files, output, told):
+        for path in write_experiment(files, output, told):
             tell(path, json=json, event="imported")
         if not json:
             OUT.print(f"next: narrows check {output}", markup=False, soft_wrap=True)

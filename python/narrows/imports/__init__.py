@@ -1,6 +1,6 @@
 """Files of other simulators and tools, imported as experiments: one module for each format."""
 
-from narrows.imports.bringing import bring_in
 from narrows.imports.parts import Options
+from narrows.imports.writing import write_experiment
 
-__all__ = ["Options", "bring_in"]
+__all__ = ["Options", "write_experiment"]

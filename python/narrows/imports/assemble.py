@@ -11,7 +11,7 @@ from narrows.errors import bad_input
 from narrows.imports import cdf, htsim_matrix, mahimahi, networks, schedules, traffic
 from narrows.imports.parts import MAX_HOSTS, Flows, Network, Nodes, Options, Requests, Schedule, Sizes
 from narrows.imports.quantities import time_text
-from narrows.imports.reading import read
+from narrows.imports.reading import printable, read
 from narrows.imports.recognise import format_of
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def document(paths: Sequence[Path], options: Options, stem: str) -> Document:
         return _document(given, options, network, own)
     if flows is not None and sizes is not None:
         raise bad_input("a list of flows and a distribution of sizes both say what is sent", _ONE)
+    _judge_numbers(given, network, flows)
     network = network or _network_for(flows, options)
     if flows is not None:
         _judge_count(flows, network)
@@ -141,6 +142,17 @@ def _network_for(flows: Flows | None, options: Options) -> Network:
     if count > MAX_HOSTS:
         raise flows.source.refuse(1, f"{count} hosts", f"a network has at most {MAX_HOSTS} hosts")
     return networks.of_hosts(count, options, why="The files have no network")
+
+
+def _judge_numbers(given: _Given, network: Network | None, flows: Flows | None) -> None:
+    """Numbers of nodes mean the same in files of one simulator only: HPCC numbers switches with the hosts."""
+    if network is None or flows is None:
+        return
+    own = [given.formats[given.parts.index(part)].split()[0] for part in (network, flows)]
+    if own[0] != own[1]:
+        raise flows.source.refuse(
+            1, f"flows of {own[1]}, and a topology of {own[0]}", f"give the topology in {own[1]}'s format, or none"
+        )
 
 
 def _judge_count(flows: Flows, network: Network) -> None:
@@ -223,4 +235,6 @@ def _document(
 
 
 def _comment(note: str) -> list[str]:
-    return textwrap.wrap(note, _WIDTH, initial_indent="# - ", subsequent_indent="#   ", break_on_hyphens=False)
+    return textwrap.wrap(
+        printable(note), _WIDTH, initial_indent="# - ", subsequent_indent="#   ", break_on_hyphens=False
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -56,7 +57,7 @@ def of_flows(flows: Flows, network: Network, stem: str) -> Traffic:
         )
         lines: tuple[str, ...] = (
             *head,
-            f'flows = {{ file = "{name}" }}    # hosts counted from 0 in the network\'s order',
+            f"flows = {{ file = {_text(name)} }}    # hosts counted from 0 in the network's order",
         )
         files = {name: "\n".join([str(len(flows.list)), *rows]) + "\n"}
     else:
@@ -87,7 +88,7 @@ def of_sizes(sizes: Sizes, options: Options, stem: str) -> Traffic:
         'name = "flows"',
         'between = "all"                 # assumed',
         f'arrivals = {{ poisson = {{ load = {float(load):g}, of = "host" }} }}    # --load; Poisson is assumed',
-        f'size = {{ file = "{name}" }}',
+        f"size = {{ file = {_text(name)} }}",
     )
     return Traffic(lines, 10 * PS_PER_MS, "assumed", sizes.notes, random=True, files={name: text})
 
@@ -120,7 +121,7 @@ def of_requests(requests: Requests, sizes: Sizes, network: Network, options: Opt
             f"from = [{servers}]",
             f'to = "{hosts[-1]}"',
             f'arrivals = {{ poisson = {{ rate = "{_decimal(per_second * share)}/s" }} }}',
-            f'size = {{ file = "{name}" }}',
+            f"size = {{ file = {_text(name)} }}",
             f'request = "{_REQUEST}"',
             "connections = { persistent = { pool = 5 } }    # assumed",
             "",
@@ -152,6 +153,11 @@ def example(network: Network) -> Traffic:
         f'flows = {{ list = [{{ from = "{hosts[0]}", to = "{hosts[-1]}", size = "10MB" }}] }}',
     )
     return Traffic(lines, PS_PER_S, "assumed")
+
+
+def _text(value: str) -> str:
+    """A string of TOML, whose escapes are those of JSON."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _table(sizes: Sizes, stem: str) -> tuple[str, str]:

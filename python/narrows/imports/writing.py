@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from narrows import atomic
 from narrows.errors import BadInput, bad_input
@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 
     from narrows.imports.parts import Options
 
-ARCHIVE: Final = ".zip"
-"""Suffix of an archive of runs, which is no file of another tool."""
 
-
-def bring_in(paths: Sequence[Path], output: Path, options: Options) -> list[Path]:
-    """Imports files that belong together as one experiment.
+def write_experiment(paths: Sequence[Path], output: Path, options: Options) -> list[Path]:
+    """Writes the experiment of files that belong together.
 
     Args:
         paths: A topology, flows, traces, and so on, of which each part of an experiment has one at most.
@@ -33,10 +30,6 @@ def bring_in(paths: Sequence[Path], output: Path, options: Options) -> list[Path
         BadInput: A file has what is not understood, the files do not belong together, an option is missing or has no
             effect, or something is there already. Nothing is written then.
     """
-    if any(path.suffix == ARCHIVE for path in paths):
-        raise bad_input(
-            f"{next(path for path in paths if path.suffix == ARCHIVE)} is an archive", "give files of another tool"
-        )
     made = document(paths, options, output.stem)
     texts = {output: made.text} | {output.with_name(name): text for name, text in made.files.items()}
     for path in texts:

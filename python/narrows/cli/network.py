@@ -1,0 +1,140 @@
+"""What `narrows check` shows of networks: a drawing, the paths, and the buffers of ports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.markup import escape
+from rich.table import Table
+
+from narrows import wording
+from narrows.cli.output import OUT, line
+from narrows.experiment.drawing import drawing
+from narrows.experiment.paths import paths_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from narrows.experiment import Experiment, Plan
+    from narrows.experiment.paths import Buffer, PathKind, Paths
+
+MAX_NETWORKS: Final = 8
+"""Networks of an experiment that are told in JSON."""
+_KINDS: Final = {"port": "", "shared": " of the pool", "input": " of each input"}
+"""What is said of a buffer by what bounds it."""
+
+
+def print_drawing(experiment: Experiment) -> None:
+    """The network of the first plan, and how many plans have others."""
+    networks = _networks(experiment)
+    plan = networks[0][0]
+    if len(networks) > 1:
+        OUT.print(f"[dim]the network of {escape(plan.case)}; the plans have {len(networks)} different ones[/]")
+    OUT.print("\n".join(drawing(plan.body["network"])), markup=False, soft_wrap=True)
+    paths = paths_of(plan.body["network"])
+    OUT.print()
+    OUT.print(_paths(paths, plan.body["network"].get("mtu", 1500)))
+    if paths.left_out:
+        OUT.print(f"[dim]and {paths.left_out} more, with base RTTs between these[/]")
+    OUT.print()
+    OUT.print(_buffers(paths))
+
+
+def print_lines(experiment: Experiment) -> None:
+    """A line for each network: its plans, drawing, paths and buffers."""
+    for plans in _networks(experiment)[:MAX_NETWORKS]:
+        body = plans[0].body["network"]
+        paths = paths_of(body)
+        line(
+            event="network",
+            plans=[plan.hash for plan in plans],
+            drawing=drawing(body),
+            paths=[_path(path) for path in paths.kinds],
+            paths_left_out=paths.left_out,
+            buffers=[_buffer(buffer, paths.kinds) for buffer in paths.buffers],
+        )
+
+
+def _networks(experiment: Experiment) -> list[list[Plan]]:
+    """Plans whose networks have the same nodes, links and buffers, together; AQMs do not count."""
+    found: dict[str, list[Plan]] = {}
+    for plan in experiment.plans:
+        told = plan.summary["network"]
+        links = [[own[key] for key in ("role", "links", "rate", "delay", "buffer")] for own in told["links"]]
+        found.setdefault(repr((told["nodes"], told["base_rtts"], told["mtu"], links)), []).append(plan)
+    return list(found.values())
+
+
+def _path(path: PathKind) -> Mapping[str, Any]:
+    return {
+        "hosts": path.hosts,
+        "from": path.example[0],
+        "to": path.example[1],
+        "links": path.links,
+        "base_rtt_ns": path.rtt_ps / 1000,
+        "bottleneck_bps": path.rate_bps,
+        "bdp_bytes": path.bdp_bytes,
+    }
+
+
+def _buffer(buffer: Buffer, paths: Sequence[PathKind]) -> Mapping[str, Any]:
+    shares = [
+        {"hosts": path.hosts, "base_rtt_ns": path.rtt_ps / 1000, "bdps": buffer.share_of(path)}
+        for path in paths
+        if (buffer.role, buffer.rate_bps) in path.ports
+    ]
+    return {
+        "role": buffer.role,
+        "ports": buffer.ports,
+        "rate_bps": buffer.rate_bps,
+        "bytes": buffer.size_bytes,
+        "kind": buffer.kind,
+        "seconds": buffer.time_s,
+        "of_paths": shares,
+    }
+
+
+def _paths(paths: Paths, mtu: int) -> Table:
+    table = _table("paths", "for example", "links", "base RTT", "bottleneck", "BDP", "in packets")
+    for path in paths.kinds:
+        table.add_row(
+            path.hosts,
+            escape(" → ".join(path.example)),
+            str(path.links),
+            wording.delay(path.rtt_ps / 1e12),
+            wording.rate(path.rate_bps),
+            wording.size(path.bdp_bytes),
+            wording.number(path.bdp_bytes / mtu),
+        )
+    return table
+
+
+def _buffers(paths: Paths) -> Table:
+    table = _table("ports", "how many", "rate", "buffer", "buffer / rate", "buffer / BDP of paths")
+    for buffer in paths.buffers:
+        size = "unlimited" if buffer.size_bytes is None else wording.size(buffer.size_bytes) + _KINDS[buffer.kind]
+        time = "–" if buffer.time_s is None else wording.delay(buffer.time_s)
+        table.add_row(
+            buffer.role, wording.whole(buffer.ports), wording.rate(buffer.rate_bps), size, time, _shares(buffer, paths)
+        )
+    return table
+
+
+def _shares(buffer: Buffer, paths: Paths) -> str:
+    """`30 in a rack, 10 to 15 in different racks`: of the paths that cross such ports."""
+    found: dict[str, list[float]] = {}
+    for path in paths.kinds:
+        if (share := buffer.share_of(path)) is not None:
+            found.setdefault(path.hosts, []).append(share)
+    told = []
+    for hosts, shares in found.items():
+        ends = dict.fromkeys(wording.number(share) for share in (min(shares), max(shares)))
+        told.append(f"{' to '.join(ends)} {hosts}")
+    return ", ".join(told) or "–"
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
