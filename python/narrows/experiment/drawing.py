@@ -71,7 +71,8 @@ def _by_tier(network: Mapping[str, Any], switches: Sequence[int]) -> list[str]:
         own = [place for place in range(len(nodes)) if tier[place] == level]
         what = "host" if level == 0 else "switch"
         count = f"{wording.whole(len(own))} {what}{'' if len(own) == 1 else 's' if level == 0 else 'es'}"
-        rows.append((_kinds([nodes[place]["name"] for place in own]), count, _spread(nodes, own)))
+        names = [nodes[place]["name"] for place in own]
+        rows.append((_names(names) if level == 0 else _kinds(names), count, _spread(nodes, own)))
         rows += [("├─ among them", _count(links), text) for text, links in _most(inside[level])]
         for (below, above), links in sorted(upward.items(), reverse=True):
             if above == level:
@@ -119,7 +120,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _kinds(names: Iterable[str]) -> str:
-    """`4 spine, 1 border`, by how names begin; `hosts` where there are too many kinds."""
+    """`4 spine, 1 border`, by how names begin; the first and the last where there is one kind, or too many."""
     listed = list(names)
     counted = Counter(re.split(r"[-_\d]", name)[0] for name in listed)
     if len(counted) == 1:

@@ -43,7 +43,7 @@ def is_it(source: Source) -> bool:
     """Three numbers, and later lines of five columns."""
     first, *rest = source.lines
     numbers = len(first.words) == 3 and all(word.isdecimal() for word in first.words)
-    return numbers and (not rest or any(len(line.words) == 5 for line in rest[:64]) or len(rest) == 1)
+    return numbers and (not rest or any(len(line.words) == 5 for line in rest[:64]))
 
 
 def parse(source: Source, _options: Options) -> Network:
