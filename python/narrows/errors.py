@@ -12,6 +12,10 @@ class EnvironmentLacks(RuntimeError):
     """Something must be installed or changed on this machine first."""
 
 
+class NotHere(EnvironmentLacks):
+    """Something optional was never installed; what is installed and does not work is another `EnvironmentLacks`."""
+
+
 class Cancelled(Exception):
     """The work was stopped on request; finished runs are whole."""
 

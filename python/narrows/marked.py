@@ -22,7 +22,8 @@ def filled(page: Path, mark: str, content: str = "") -> str:
     try:
         text = page.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise bad_input(f"cannot read {page}: {error}", f"give a page with {first} and {last}") from None
+        advice = f"give a page with {first} and {last}; those of the documentation are in a checkout of the project"
+        raise bad_input(f"cannot read {page}: {error}", advice) from None
     before, opened, rest = text.partition(first)
     _, closed, after = rest.partition(last)
     if not (opened and closed):

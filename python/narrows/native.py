@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, bad_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
     from types import ModuleType
 
     import polars as pl
@@ -26,9 +26,11 @@ def _module() -> ModuleType:
     try:
         from narrows import _native
     except ImportError as missing:
+        is_here = any(Path(__file__).parent.glob("_native.*so"))
+        state = "is here but cannot be loaded" if is_here else "is not here"
         raise EnvironmentLacks(
-            f"the simulator's native module cannot be loaded ({missing})\n"
-            "  help: install the wheel, or run `maturin develop --release` in a checkout"
+            f"the simulator's native module {state} ({missing})\n"
+            "  help: install the wheel again, or run `make fast` in a checkout"
         ) from missing
     return _native
 

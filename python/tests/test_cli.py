@@ -419,5 +419,6 @@ def test_a_cluster_without_ray_is_what_the_environment_lacks(two_arms, folder, m
     done = narrows("run", "two.toml", "--on", "ray")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
-        "error: Ray is not installed (it is hidden)\n  help: .venv/bin/pip install '.[ray]' in the checkout\n"
+        "error: Ray is not installed (it is hidden)\n"
+        "  help: pip install 'narrows[ray]'; in a checkout, pip install '.[ray]'\n"
     )

@@ -374,7 +374,7 @@ def test_without_narrowsd_it_is_three_and_the_list_says_so(linux, monkeypatch):
     monkeypatch.setattr(daemon, "BUILT", "target/absent")
     done = narrows("linux/one")
     assert done.exit_code == 3
-    assert "help: run `make narrowsd` in the checkout" in done.stderr
+    assert "help: run `make narrowsd` in a checkout" in done.stderr
     listed = narrows()
     assert listed.exit_code == 0, listed.stderr
     assert "linux  2 scenarios, each in the simulator and on Linux in a guest  narrowsd, which" in listed.stdout

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from narrows import packaged
 from narrows.claims import catalogue
 from narrows.claims.judge import Verdict, judge
 from narrows.errors import BadInput, bad_input
@@ -76,13 +77,15 @@ class Figure:
 
 
 def root(start: Path | None = None) -> Path:
-    """The `experiments` folder: of the working directory or one above it, else of the checkout this code is in."""
+    """The `experiments` folder: of the working directory or one above it, else that of the package."""
     here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents, *Path(__file__).resolve().parents):
-        found = folder / "experiments"
+    for found in (*(folder / "experiments" for folder in (here, *here.parents)), packaged.experiments()):
         if any(next(found.glob(f"*/{mark}"), None) for mark in (CLAIMS, COMPARISON)):
             return _shortest(found)
-    raise bad_input("there is no folder `experiments` here or above", "change to a checkout of the project")
+    raise bad_input(
+        "there is no folder `experiments` here or above, and the package has none",
+        "install the package again, or change to a checkout of the project",
+    )
 
 
 def _shortest(path: Path) -> Path:

@@ -6,7 +6,7 @@ import os
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from narrows import atomic
+from narrows import atomic, packaged
 from narrows.claims import folders
 from narrows.figures import caption
 from narrows.runs.freshness import standings
@@ -56,7 +56,9 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
 
 
 def _link(figure: Figure, folder: Path) -> str:
-    """To the figure's page with settings and numbers, if it has one."""
+    """To the figure's page with settings and numbers, if it has one outside the installed package."""
     page = figure.folder / "README.md"
+    if packaged.is_installed(page):
+        return ""
     place = os.path.relpath(page.resolve(), folder.resolve())
     return f" [Settings and numbers]({place})." if page.is_file() else ""

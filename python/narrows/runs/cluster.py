@@ -199,7 +199,7 @@ def _connected(address: str | None) -> Any:
         import ray
     except ImportError as missing:
         raise EnvironmentLacks(
-            f"Ray is not installed ({missing})\n  help: .venv/bin/pip install '.[ray]' in the checkout"
+            f"Ray is not installed ({missing})\n  help: pip install 'narrows[ray]'; in a checkout, pip install '.[ray]'"
         ) from missing
     if ray.is_initialized():
         return ray

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
+from narrows.errors import BadInput, Cancelled, EnvironmentLacks, NotHere, RunFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ _MAX_CHARACTERS: Final = 2000
 def find() -> Path:
     """The program: what `NARROWSD` names, else what is installed, else what the checkout has built.
 
-    Raises `EnvironmentLacks` where there is none.
+    Raises `NotHere` where there is none, and `EnvironmentLacks` where `NARROWSD` names none.
     """
     named = os.environ.get(VARIABLE)
     if named:
@@ -52,7 +52,10 @@ def find() -> Path:
     built = Path(__file__).resolve().parents[3] / BUILT
     if _can_run(built):
         return built
-    raise EnvironmentLacks("narrowsd, which makes live runs, is not here\n  help: run `make narrowsd` in the checkout")
+    raise NotHere(
+        "narrowsd, which makes live runs, is not here\n"
+        f"  help: run `make narrowsd` in a checkout of the project; elsewhere, name its {BUILT} in {VARIABLE}"
+    )
 
 
 def version() -> str:
