@@ -13,6 +13,7 @@ from narrows.cli import (
     compare,
     convert,
     doctor,
+    examples,
     explain,
     program,
     progress,
@@ -65,4 +66,5 @@ app.command("schema")(show.schema)
 app.command("program")(program.program)
 app.add_typer(cc.app, name="cc")
 app.command("bench")(bench.bench)
+app.command("examples")(examples.examples)
 app.command("doctor")(doctor.doctor)

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="Experiment file, or a folder of such files.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|FOLDER", help="Experiment file, a folder of such files, or a figure such as gemini/fig13."
+        ),
+    ],
     quick: options.Quick = False,
     seeds: options.Seeds = None,
     sets: options.Sets = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from narrows import wording
+from narrows import packaged, wording
 from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import ERR, OUT, line
@@ -47,7 +47,12 @@ def _backend(name: str) -> Backend:
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="Experiment file, or a folder of such files.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|FOLDER", help="Experiment file, a folder of such files, or a figure such as gemini/fig13."
+        ),
+    ],
     quick: options.Quick = False,
     seeds: options.Seeds = None,
     sets: options.Sets = None,
@@ -102,9 +107,12 @@ def _to_report(handle: Handle, out: Path) -> list[Entry]:
 
 
 def experiment_files(path: Path) -> list[Path]:
-    """The file itself, or the `experiment.toml` of a folder and of the folders in it. Raises `BadInput`."""
+    """The file itself, or the `experiment.toml` of a folder and of the folders in it. Raises `BadInput`.
+
+    What is neither may be the label of a figure that comes with the package.
+    """
     if not path.is_dir():
-        return [path]
+        return [path if path.exists() else packaged.experiment(path.as_posix()) or path]
     found = [*path.glob("experiment.toml"), *sorted(path.glob("*/experiment.toml"))]
     if not found:
         raise bad_input(

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
-from narrows import atomic
+from narrows import atomic, packaged
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import (
     FILE,
@@ -166,7 +166,7 @@ def entry_of(experiment: Experiment, *, version: str, root: Path) -> Entry:
         identifier=experiment.identifier,
         name=experiment.name,
         title=experiment.title,
-        file=experiment.file.as_posix(),
+        file=packaged.label(experiment.file) or experiment.file.as_posix(),
         place=experiment.place,
         quick=experiment.quick,
         sets=experiment.sets,
@@ -362,7 +362,7 @@ def _resolved(path: Path) -> Path:
 
 def _from_here(path: Path) -> str:
     try:
-        return os.path.relpath(path)
+        return packaged.label(path) or os.path.relpath(path)
     except FileNotFoundError:  # the working directory is gone
         return str(path)
 
