@@ -8,7 +8,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools instruction-gate tools \
-	live-test narrowsd guest-kernel bench nightly clean
+	live-test narrowsd guest-kernel bench nightly wheel clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends $(1)) >/dev/null
@@ -135,6 +135,18 @@ nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 
 $(TOOLS)/cargo-%:
 	cargo install --quiet --locked --root target/tools cargo-$*
+
+## A wheel for any Python as of 3.11 on Linux with glibc 2.28, which zig links against, whatever this machine has.
+wheel: target/wheel-tools/bin/maturin
+	@echo 'compiling a wheel: five to ten minutes'
+	@PATH=$(CURDIR)/$(<D):$$PATH $(OWN_JOBS) maturin build --quiet --profile dist --zig --compatibility manylinux_2_28 \
+		--out target/wheels
+	@ls -1t target/wheels/*.whl | head -1
+
+target/wheel-tools/bin/maturin:
+	$(PYTHON) -m venv target/wheel-tools
+	target/wheel-tools/bin/pip install --quiet --disable-pip-version-check 'maturin[zig]>=1.16,<2'
+	touch $@
 
 clean:
 	rm -rf target fuzz/target fuzz/corpus .venv runs
