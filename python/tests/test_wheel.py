@@ -1,6 +1,5 @@
 """What comes with the package, and the wheel in an empty environment, far from any checkout."""
 
-import ast
 import os
 import re
 import resource
