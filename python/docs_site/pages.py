@@ -31,6 +31,7 @@ KINDS: Final = {
     "reference": "Reference",
     "explanation": "Explanation",
 }
+OVERVIEW: Final = "Overview"
 GALLERY: Final = "docs/gallery/README.md"
 PAGES: Final = ("bench/**/*.md", "docs/**/*.md", "experiments/*/*/README.md")
 PICTURES: Final = ("docs/**/*.png", "experiments/**/*.png")
@@ -135,8 +136,8 @@ def _listing(root: Path, path: str) -> str:
 
 def _folder(root: Path, path: str) -> str:
     """A page that lists the pages of a folder by their titles."""
-    own = [entry for entry in _section(root, path) if isinstance(entry, dict)]
-    items = [f"- [{title(root, page)}]({posixpath.basename(page)})" for entry in own for page in entry.values()]
+    own = [page for entry in _section(root, path) for name, page in entry.items() if name != OVERVIEW]
+    items = [f"- [{title(root, page)}]({posixpath.basename(page)})" for page in own]
     return f"# {posixpath.basename(path).capitalize()}\n\n" + "\n".join(items) + "\n"
 
 
@@ -204,10 +205,10 @@ def navigation(root: Path = ROOT) -> list[dict[str, Any]]:
     return [{"Home": home}, *kinds, {"Papers": papers}, {"Project": project}]
 
 
-def _section(root: Path, folder: str) -> list[Any]:
+def _section(root: Path, folder: str) -> list[dict[str, str]]:
     """A folder's pages under the page that lists them."""
     own = [page for page in _matching(root, (f"{folder}/*.md",)) if not page.endswith(HOME)]
-    return [posixpath.join(folder, HOME), *({Path(page).stem: page} for page in own)]
+    return [{OVERVIEW: posixpath.join(folder, HOME)}, *({Path(page).stem: page} for page in own)]
 
 
 def _paper(root: Path, path: str) -> dict[str, Any]:
