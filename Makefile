@@ -8,7 +8,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools instruction-gate tools \
-	live-test narrowsd guest-kernel bench nightly wheel clean
+	live-test narrowsd guest-kernel bench nightly wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends $(1)) >/dev/null
@@ -67,7 +67,7 @@ python-lints: .venv/built
 python-tests: .venv/built
 	$(BIN)/pytest -r s --numprocesses=2 --dist=worksteal
 
-system-tests: .venv/built $(if $(WITHOUT),,narrowsd) system-tools
+system-tests: .venv/built $(if $(WITHOUT),,narrowsd) system-tools docs
 	$(BIN)/pytest -r s -m 'system and not live'
 
 # The one job that installs packages while others run.
@@ -146,6 +146,17 @@ wheel: target/wheel-tools/bin/maturin
 target/wheel-tools/bin/maturin:
 	$(PYTHON) -m venv target/wheel-tools
 	target/wheel-tools/bin/pip install --quiet --disable-pip-version-check 'maturin[zig]>=1.16,<2'
+	touch $@
+
+## The documentation as a site in target/site, which needs no server and fetches nothing; every link is checked.
+docs: target/docs-tools/bin/mkdocs
+	@NO_MKDOCS_2_WARNING=1 $< build --strict --quiet
+	@echo target/site/index.html
+
+target/docs-tools/bin/mkdocs: pyproject.toml
+	$(PYTHON) -m venv target/docs-tools
+	target/docs-tools/bin/pip install --quiet --disable-pip-version-check $$($(PYTHON) -c 'import tomllib; \
+		print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
 	touch $@
 
 clean:
