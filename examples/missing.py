@@ -1,7 +1,7 @@
 import narrows
 import polars as pl
 
-results = narrows.load("slow")
+results = narrows.load("slower")
 datagrams = results.flows.filter(pl.col("workload") == "datagrams")
 print(
     datagrams.group_by("case", maintain_order=True).agg(

@@ -29,12 +29,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The theme's own files, and ours by their paths in the checkout."""
     theirs = [file for file in files if file.src_dir != config.docs_dir]
-    options = {"dest_dir": config.site_dir, "use_directory_urls": config.use_directory_urls}
-    ours = [
-        File(path, src_dir=str(pages.ROOT), dest_uri=pages.address(path), **options)
-        for path in (*pages.pages(), *pages.pictures())
-    ]
-    own = [File(name, src_dir=str(Path(__file__).parent), **options) for name in OWN]
+
+    def placed(path: str, folder: Path, address: str) -> File:
+        return File(path, str(folder), config.site_dir, config.use_directory_urls, dest_uri=address)
+
+    ours = [placed(path, pages.ROOT, pages.address(path)) for path in (*pages.pages(), *pages.pictures())]
+    own = [placed(name, Path(__file__).parent, name) for name in OWN]
     made = [File.generated(config, path, content=text) for path, text in pages.generated().items()]
     for file in made:
         file.dest_uri = pages.address(file.src_uri)

@@ -225,7 +225,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
     printed = said_by(real, "paused.py", program=sys.executable)
     assert "CUBIC+PFC ┆ host" in printed
     assert "DCTCP+PFC ┆ host" not in printed
-    less = refused(real, "slow.toml", "fabric.limit=100KB")
+    less = refused(real, "slower.toml", "fabric.limit=100KB")
     assert "`l1-1->leaf-1` has 20KB, and 21KB may come" in less
     output = refused(real, "lossless.toml", "fabric.buffering=output")
     assert "and 72KB may come" in output

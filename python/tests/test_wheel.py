@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import CHECKOUT, lines, narrows, said_by
 
+from docs_site.examples import listings
 from narrows import packaged
 from narrows.cli.doctor import EXTRAS
 from narrows.experiment import Experiment
@@ -24,23 +25,16 @@ WHEEL = "NARROWS_WHEEL"
 """Names the wheel to test; without it one is packed from what `make` has compiled."""
 MAX_PROCESSOR_SECONDS = 120
 """For the first figure: at most 60 s on two cores. Time on the clock depends on what else these do."""
+VERSION = tomllib.loads((CHECKOUT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-
-
-def listings():
-    """(page, name, text) of each file that a guide or the README lists under a plain name."""
-    for page in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs" / "how-to").glob("*.md"))):
-        for name, text in re.findall(r"`([\w-]+\.(?:toml|py))`[^`]*:\n\n```\w+\n(.*?)```", page.read_text(), re.DOTALL):
-            yield page.name, name, text
 
 
 def test_the_examples_are_the_listings_of_the_documentation():
     found = list(listings())
-    assert {name for _, name, _ in found} == {
-        path.name for path in packaged.examples().iterdir() if path.suffix in (".toml", ".py")
-    }
-    for page, name, text in found:
-        assert (packaged.examples() / name).read_text() == text, (page, name)
+    assert len(found) > 10
+    there = {path.name: path.read_text() for path in packaged.examples().iterdir() if path.suffix in (".toml", ".py")}
+    assert there == {name: text for _, name, text in found}, "write them anew: python -m docs_site.examples"
+    assert len(there) == len(found), "two pages list different files of one name"
 
 
 def test_examples_are_copied_and_never_over_a_file(folder):
@@ -82,6 +76,10 @@ def test_results_of_an_installed_figure_name_no_path_of_the_machine(installed_pa
     assert entry.file == entry.here == "gemini/fig13"
     assert entry.command == "narrows run gemini/fig13 --quick"
     assert packaged.label(CHECKOUT / "experiments/gemini/fig13/experiment.toml") is None, "a checkout's has a path"
+
+
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {VERSION}\n" in (CHECKOUT / "CITATION.cff").read_text()
 
 
 def test_every_extra_is_in_doctor():
