@@ -373,9 +373,9 @@ def test_doctor_shows_what_narrowsd_finds_and_fails_for_none_of_it(two_arms, nar
     shown = command("doctor").stdout
     assert "– guest: kernel image" in " ".join(shown.split())
     monkeypatch.setenv("NARROWSD", "/nothing")
-    lacking = command("doctor")
-    assert lacking.returncode == 0
-    assert "– narrowsd" in " ".join(lacking.stdout.split())
+    broken = command("doctor")
+    assert broken.returncode == 3, "what is named and is no program is broken, not absent"
+    assert "✗ narrowsd" in " ".join(broken.stdout.split())
 
 
 def test_experiments_of_two_backends_have_names_of_their_own(two_arms):
