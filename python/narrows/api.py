@@ -52,6 +52,7 @@ class Handle:
         """What the index keeps of it, once it is finished."""
         self._store = Store(root)
         wanted = Wanted([experiment], self._store, threads=threads)
+        self._reservation = wanted.reservation
         self._batch = Batch(wanted, _executor(self._store, wanted, jobs, on, ray_address, threads))
 
     def progress(self) -> Progress:
@@ -78,6 +79,7 @@ class Handle:
         version = self.experiment.backend.version()
         entry = entry_of(self.experiment, version=version, root=self._store.root)
         self.entry = Index(self._store.root).record(entry)
+        self._reservation.release()
         return finished
 
     @property

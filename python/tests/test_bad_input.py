@@ -142,7 +142,7 @@ def test_the_same_plan_and_seed_are_the_same_bytes(real, folder):
     for out, jobs in (("one", "1"), ("other", "2")):
         assert installed(real, "run", "good.toml", "--out", out, "--jobs", jobs).returncode == 0
     one, other = hashes(folder / "one"), hashes(folder / "other")
-    assert len(one) == 4 * 8 + 1, "four runs of eight files, and the index"
+    assert len(one) == 4 * 8 + 2, "four runs of eight files, the index, and the experiment"
     assert one == other
 
 

@@ -14,7 +14,7 @@ from conftest import NARROWS, SMALL, children, lines, until, until_gone
 
 EXPERIMENT = SMALL.replace('end = "100ms"', 'end = "1s"').replace("1..=2", "1..=15")
 RUNS = 30
-CLOCKS = {"cpu_ns", "wall_ns", "hold_ns", "ns_per_packet_hop", "holds_per_packet_hop"}
+CLOCKS = {"cpu_ns", "wall_ns", "hold_ns", "ns_per_packet_hop", "holds_per_packet_hop", "origin"}
 
 pytestmark = pytest.mark.system
 

@@ -1,5 +1,6 @@
 """Experiments: what they are, and the plans they expand into."""
 
+from narrows.experiment.content import Content, read_content
 from narrows.experiment.define import FILE, GIVEN, Experiment, identifier, place_of
 from narrows.experiment.plans import (
     ABSENT,
@@ -23,6 +24,7 @@ __all__ = [
     "MAX_NAME",
     "MAX_SEEDS",
     "SEPARATOR",
+    "Content",
     "ControllerUse",
     "Difference",
     "Experiment",
@@ -36,5 +38,6 @@ __all__ = [
     "is_plain",
     "labelled",
     "place_of",
+    "read_content",
     "seeds_text",
 ]

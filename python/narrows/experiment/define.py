@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from narrows import native
 from narrows.errors import BadInput, bad_input
+from narrows.experiment.content import Content, kept_content, read_content
 from narrows.experiment.given import Given, given
 from narrows.experiment.plans import ABSENT, Pairs, apart, difference_from, plan_from
 from narrows.experiment.seeds import chosen_seeds, seeds_text
@@ -83,6 +84,8 @@ class Experiment(Tabular):
         self.file = (
             _shortest(Path(str(source))) if self.given is None else Path(f"{identifier(self.name, quick=False)}.toml")
         )
+        self.content = self._content(sets)
+        """Its text and the small files that it names; `None` if it is too large to be kept."""
         self.quick = quick
         self.sets: Pairs = sets
         self.backend = Backend(backend)
@@ -151,6 +154,12 @@ class Experiment(Tabular):
         from narrows.api import Handle
 
         return Handle(self, out=out, jobs=jobs, on=on, ray_address=ray_address, threads=threads)
+
+    def _content(self, sets: Pairs) -> Content | None:
+        name = identifier(self.name, quick=False)
+        if self.given is None:
+            return read_content(self.file, name, sets)
+        return kept_content(self.given.text, name, self.given.files)
 
     @property
     def place(self) -> str:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from narrows import atomic, native
 from narrows.errors import BadInput, EnvironmentLacks, bad_input
+from narrows.experiment.content import named_by, named_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 MAX_FILE_BYTES: Final = 64 << 20
 """Of a file that an experiment names, as the simulator reads it."""
@@ -76,7 +77,7 @@ def given(source: str | Mapping[str, Any], sets: Sequence[tuple[str, str]]) -> G
     except (tomllib.TOMLDecodeError, RecursionError):
         content = {"text": text}  # the simulator says where the mistake is
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:8]
-    named = [*_named(content), *(name for key, value in sets for name in _named({key: _value(value)}))]
+    named = dict.fromkeys([*named_in(content), *named_by(sets)])
     return Given(text, {name: read for name in named if (read := _read(name)) is not None}, f"experiment-{digest}")
 
 
@@ -87,28 +88,6 @@ def _written(source: Mapping[str, Any]) -> str:
         return tomli_w.dumps(source)
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise bad_input(f"the dict is no experiment: {error}", "use texts, numbers, lists and dicts") from None
-
-
-def _value(text: str) -> Any:
-    """An overridden setting, whose texts need no quotes."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return text
-
-
-def _named(content: Any, *, is_file: bool = False) -> Iterator[str]:
-    """Texts of keys and dotted paths that end in `file`: `size = { file = "sizes.cdf" }`."""
-    if isinstance(content, dict):
-        for key, value in content.items():
-            # The key of a sweep may be several paths.
-            last = [path.rpartition(".")[2].strip() for path in key.split(",")]
-            yield from _named(value, is_file="file" in last)
-    elif isinstance(content, list):
-        for value in content:
-            yield from _named(value, is_file=is_file)
-    elif is_file and isinstance(content, str):
-        yield content
 
 
 def _read(name: str) -> bytes | None:

@@ -36,7 +36,7 @@ from narrows.experiment import (
 from narrows.runs.backends import AXIS, MARK, Backend, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 FORMAT: Final = 3
 """Of the file. An index in another one names nothing: what it named is found again by its hashes."""
@@ -107,8 +107,14 @@ class Entry:
     """What may not be as meant, in sentences."""
     beside: tuple[Entry, ...] = ()
     """Of results that were put side by side: each backend's own. None of them is in the index as a whole."""
+    experiment: str = ""
+    """Digest of the copy of its experiment that the store keeps; nothing if there is none."""
+    imported: bool = False
+    """Whether it came out of an archive: its file is that copy."""
     location: Path = Path()
     """The absolute path of its file."""
+    root: Path = Path()
+    """The absolute path of the store."""
 
     @property
     def parts(self) -> tuple[Entry, ...]:
@@ -179,14 +185,26 @@ def entry_of(experiment: Experiment, *, version: str, root: Path) -> Entry:
         backend=experiment.backend,
         other_seeds=experiment.other_seeds,
         warnings=experiment.warnings,
+        experiment="" if experiment.content is None else experiment.content.digest,
         location=_resolved(experiment.file),
+        root=_resolved(root),
     )
     return replace(entry, command=command_for(entry, root))
 
 
-def command_for(entry: Entry, root: Path | None = None) -> str:
+def command_for(entry: Entry, root: Path) -> str:
     """The command that makes these results in the store in `root`, as a shell takes it in the working directory."""
-    words = ["narrows", "run", entry.file if root is None else entry.here]
+    elsewhere = [] if _resolved(root) == _resolved(DEFAULT_ROOT) else ["--out", str(root)]
+    return shlex.join(["narrows", "run", entry.here, *_options(entry), *elsewhere])
+
+
+def command_as_given(entry: Entry | Experiment) -> str:
+    """The command that makes these results, with the file's path as it was given."""
+    return shlex.join(["narrows", "run", Path(entry.file).as_posix(), *_options(entry)])
+
+
+def _options(entry: Entry | Experiment) -> list[str]:
+    words = []
     if entry.quick:
         words.append("--quick")
     if entry.other_seeds:
@@ -195,9 +213,7 @@ def command_for(entry: Entry, root: Path | None = None) -> str:
         words += ["--set", f"{key}={value}"]
     if entry.backend.is_live:
         words += ["--backend", entry.backend.value]
-    if root is not None and _resolved(root) != _resolved(DEFAULT_ROOT):
-        words += ["--out", str(root)]
-    return shlex.join(words)
+    return words
 
 
 _READ: Final[dict[tuple[str, str, int, int, int], dict[str, Entry]]] = {}
@@ -224,6 +240,18 @@ class Index:
                 return found
             _READ[stamp] = found
         return dict(_READ[stamp])
+
+    def earlier(self) -> dict[str, list[Entry]]:
+        """What files asked for before: by identifier, newest first."""
+        return {
+            key: [replace(self._entry(key, raw), identifier=f"{key}~{steps}") for steps, raw in enumerate(kept, 1)]
+            for key, kept in self._history().items()
+        }
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an index that this version can read: what it does not name is named by nothing."""
+        return self._read().get("format") == FORMAT
 
     def _history(self) -> dict[str, list[dict[str, Any]]]:
         return self._part("history", list)
@@ -277,8 +305,9 @@ class Index:
             for entry in of_backend
             if base in (entry.name, entry.place) or file == entry.location or folder == entry.location.parent
         ] or [entry for entry in of_backend if path in (Path(entry.file), Path(entry.file).parent)]
-        if len(matches) == 1:
-            return matches[0]
+        own = [entry for entry in matches if not entry.imported]
+        if len(matches) == 1 or len(own) == 1:
+            return (own or matches)[0]
         if not entries and self._read():
             raise bad_input(
                 f"{self.path} was written by another version of Narrows",
@@ -304,7 +333,7 @@ class Index:
         name that belongs to another file which is still there is not taken: it is called after its own file, too.
         """
         root = self.path.parent
-        with self._locked():
+        with self.locked():
             entries, history = self.entries(), self._history()
             former = next((other for other in entries.values() if other.key == entry.key), None)
             entry = replace(entry, identifier=_name_for(entry, former, entries, root))
@@ -316,20 +345,41 @@ class Index:
                     earlier += history.pop(name, [])
             history[entry.identifier] = earlier[:MAX_HISTORY]
             entries[entry.identifier] = entry
-            content = {
-                "format": FORMAT,
-                "experiments": {key: _raw(value, root) for key, value in sorted(entries.items())},
-                "history": {key: value for key, value in history.items() if value},
-            }
-            atomic.write_text(self.path, json.dumps(content, indent=1) + "\n")
+            self._write(entries, history)
         return entry
 
+    def forget(self, identifiers: Iterable[str]) -> None:
+        """Removes entries, each with its earlier ones, or one of these (`NAME~1`). The caller holds the lock."""
+        entries, history = self.entries(), self._history()
+        for identifier in sorted(identifiers, key=_steps, reverse=True):  # the oldest first: others keep their number
+            if (found := _EARLIER.fullmatch(identifier)) is not None:
+                del history[found["name"]][int(found["steps"]) - 1]
+            else:
+                entries.pop(identifier)
+                history.pop(identifier, None)
+        self._write(entries, history)
+
+    def _write(self, entries: Mapping[str, Entry], history: Mapping[str, list[dict[str, Any]]]) -> None:
+        content = {
+            "format": FORMAT,
+            "experiments": {key: _raw(value, self.path.parent) for key, value in sorted(entries.items())},
+            "history": {key: value for key, value in history.items() if value},
+        }
+        atomic.write_text(self.path, json.dumps(content, indent=1) + "\n")
+
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
+        """Holds the right to change the index, and to remove what it does not name."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_name(".index.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _steps(identifier: str) -> int:
+    """How many entries of its file are newer."""
+    found = _EARLIER.fullmatch(identifier)
+    return 0 if found is None else int(found["steps"])
 
 
 def _name_for(entry: Entry, former: Entry | None, entries: Mapping[str, Entry], root: Path) -> str:
@@ -370,8 +420,8 @@ def _from_here(path: Path) -> str:
 def _raw(entry: Entry, root: Path) -> dict[str, Any]:
     raw = asdict(entry)
     raw["path"] = Path(os.path.relpath(raw.pop("location"), root.resolve())).as_posix()
-    raw["command"] = command_for(entry)  # for whoever reads the file: Narrows makes it anew for where it is read
-    del raw["identifier"], raw["beside"]
+    raw["command"] = command_as_given(entry)  # for whoever reads the file: Narrows makes it anew for where it is read
+    del raw["identifier"], raw["beside"], raw["root"]
     for member in raw["members"]:
         del member["backend"]  # the entry's
     raw["differences"] = [
@@ -394,7 +444,7 @@ def _entry(key: str, raw: Mapping[str, Any], root: Path) -> Entry:
         raise bad_input(f"the index names a file outside its folder: {key}", "delete index.json and run again")
     backend = raw.get("backend", Backend.SIM)
     older = {"place": place_of(Path(raw["file"])), "other_seeds": "-seeds-" in key}  # what older indexes lack
-    made_here = {"identifier": key, "location": _location(raw, root), "command": ""}
+    made_here = {"identifier": key, "location": _location(raw, root), "root": _resolved(root), "command": ""}
     members = [{**member, "backend": backend} for member in raw["members"]]
     differences = [{**item, "values": item["values"].items()} for item in raw["differences"]]
     made: Entry = _as(Entry, {**older, **raw, **made_here, "members": members, "differences": differences})

@@ -15,7 +15,7 @@ import polars as pl
 from narrows.columns import tables
 from narrows.errors import Cancelled, RunFailed
 from narrows.experiment import case_name
-from narrows.runs import daemon
+from narrows.runs import daemon, origin
 from narrows.runs.simulate import LOOK_SECONDS, Made, Request
 from narrows.runs.store import encoded
 
@@ -65,7 +65,8 @@ def make(request: Request, look: Look, scratch: Path, version: str) -> Made:
         raise daemon.trouble(code, _tail(errors), what=f"{case} on {request.backend}")
     manifest = _manifest(out, request, version) | {"cpu_ns": _cpu_ns() - before_ns}
     manifest["ns_per_packet_hop"] = manifest["cpu_ns"] / max(1, manifest["packet_hops"])
-    return Made({name: _table(out, name) for name in tables()}, manifest | {"plan": request.unlabelled})
+    manifest |= origin.completed(request.origin) | {"plan": request.unlabelled}
+    return Made({name: _table(out, name) for name in tables()}, manifest)
 
 
 def _cpu_ns() -> int:

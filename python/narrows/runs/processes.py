@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from narrows.errors import EnvironmentLacks
 from narrows.runs import subprocess_env
-from narrows.runs.running import Busy, Event, Failed, Job, Key, Lost, Progressed, Stopped, Stored
+from narrows.runs.running import Busy, Event, Failed, Job, Lost, Progressed, Stopped, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from narrows.runs.reservation import Key
     from narrows.runs.store import Store
 
 ENVIRONMENT = {

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from narrows.errors import BadInput, Cancelled, RunFailed
+from narrows.runs import origin
 from narrows.runs.backends import Backend
+from narrows.runs.experiments import write_copy
+from narrows.runs.reservation import Key, Reservation
 from narrows.runs.simulate import Request
 from narrows.runs.store import State
 
@@ -18,9 +21,6 @@ if TYPE_CHECKING:
 
     from narrows.experiment import Experiment, Plan
     from narrows.runs.store import Store
-
-Key = tuple[str, int]
-"""What names a run's results: the folder of its plan, which the hash and the backend name, and the seed."""
 
 WAIT_SECONDS = 0.1
 """Between two looks whether the work shall stop."""
@@ -44,6 +44,8 @@ class Job:
     """Most threads; the results do not depend on them."""
     backend: Backend = Backend.SIM
     """What runs it."""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """Where it comes from, for the manifest."""
 
     @property
     def key(self) -> Key:
@@ -54,7 +56,13 @@ class Job:
     def request(self) -> Request:
         """What is sent to where it is made."""
         return Request(
-            self.plan.hash, self.seed, self.plan.body, self.plan.unlabelled, self.threads, self.backend.value
+            hash=self.plan.hash,
+            seed=self.seed,
+            plan=self.plan.body,
+            unlabelled=self.plan.unlabelled,
+            threads=self.threads,
+            backend=self.backend.value,
+            origin=self.origin,
         )
 
 
@@ -176,18 +184,25 @@ class Finished:
 
 
 class Wanted:
-    """The runs of some experiments: those that are there, and those that are missing."""
+    """The runs of some experiments: those that are there, and those that are missing. None is removed meanwhile."""
 
     def __init__(self, experiments: Sequence[Experiment], store: Store, *, threads: int = 1) -> None:
         """Raises `EnvironmentLacks` where what makes the runs is not here."""
         versions = [item.backend.versions_of(item.plans) for item in experiments]
         store.prepare()
         self.jobs = _distinct(
-            Job(plan, seed, version[plan.hash], threads, item.backend)
-            for item, version in zip(experiments, versions, strict=True)
+            Job(plan, seed, version[plan.hash], threads, item.backend, own)
+            for item, version, own in zip(experiments, versions, map(origin.of, experiments), strict=True)
             for seed in item.seeds
             for plan in item.plans
         )
+        contents = [item.content for item in experiments if item.content is not None]
+        self.reservation = Reservation(
+            store.root, (job.key for job in self.jobs), (content.digest for content in contents)
+        )
+        """To be released when the experiments are recorded."""
+        for content in contents:
+            write_copy(store.root, content)
         self.missing = tuple(job for job in self.jobs if store.state(*job.key, job.version) is not State.WHOLE)
         missing = {job.key for job in self.missing}
         self.there = tuple(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from narrows import native
 from narrows.columns import tables
 from narrows.errors import RunFailed
+from narrows.runs import origin
 from narrows.runs.backends import Backend
 from narrows.runs.store import encoded
 
@@ -36,6 +37,8 @@ class Request:
     """Most threads; the results do not depend on them."""
     backend: str = Backend.SIM.value
     """What runs it; only the simulator does in this process."""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """Where it comes from, for the manifest."""
 
     @property
     def stored(self) -> str:
@@ -62,7 +65,7 @@ def make(request: Request, look: Callable[[tuple[int, int, int]], bool]) -> Made
     if manifest["plan_hash"] != request.hash:
         raise RunFailed(f"the simulator ran plan {manifest['plan_hash']}, not {request.hash}")
     files = {name: encoded(name, results.table(name)) for name in tables()}
-    return Made(files, manifest | {"plan": request.unlabelled})
+    return Made(files, manifest | origin.completed(request.origin) | {"plan": request.unlabelled})
 
 
 def joined(run: native.Run, look: Callable[[tuple[int, int, int]], bool]) -> native.RunResults:
