@@ -281,7 +281,7 @@ class Results(Tabular):
 
     def table_of(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
         """A table of one run as it is stored. Raises `BadInput` where it is absent or damaged."""
-        return self._store.scan(member.stored, seed, table)
+        return self._store.scan(member.stored, seed, table, case=member.case)
 
     def matching(self, pattern: str) -> Results:
         """Those of the cases whose names match: `tcp · min-rto=10ms*`. Raises `BadInput` where none does."""
@@ -471,7 +471,7 @@ class Results(Tabular):
         own = dict(member.axes)
         axes = {column: own.get(name) for column, name in zip(self.axes, self.entry.axes, strict=True)}
         labels = {"case": member.case, "arm": member.arm, **axes}
-        return self._store.scan(member.stored, seed, table).select(
+        return self._store.scan(member.stored, seed, table, case=member.case).select(
             *(pl.lit(value, dtype=pl.String).alias(name) for name, value in labels.items()),
             pl.lit(seed, dtype=pl.UInt64).alias("seed"),
             pl.all(),

@@ -163,7 +163,7 @@ def test_a_damaged_table_is_two_and_names_the_folder_to_delete(two_arms, folder,
     damage(table)
     done = narrows(verb, "two")
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.match(rf"error: (cannot read )?{table}(: | is damaged)", done.stderr)
+    assert re.match(rf"error: (cannot read )?{table} \((cubic|gemini), seed [12]\)(: | is damaged)", done.stderr)
     assert done.stderr.splitlines()[1:] == [
         f"  help: delete {table.parent}, then run the experiment again; its other runs are kept"
     ]

@@ -20,6 +20,7 @@ from narrows.cli import (
     report,
     reproduce,
     run,
+    runs,
     show,
     trace,
 )
@@ -62,6 +63,9 @@ app.command("explain")(explain.explain)
 app.command("trace")(trace.trace)
 app.command("reproduce")(reproduce.reproduce)
 app.command("show")(show.show)
+app.command("runs")(runs.runs)
+app.command("rm")(runs.rm)
+app.command("gc")(runs.gc)
 app.command("schema")(show.schema)
 app.command("program")(program.program)
 app.add_typer(cc.app, name="cc")

@@ -133,6 +133,11 @@ class Entry:
         return _from_here(self.location)
 
     @property
+    def runs(self) -> dict[tuple[str, int], Member]:
+        """Its runs by the folder of their plan and their seed."""
+        return {(member.stored, seed): member for member in self.members for seed in self.seeds}
+
+    @property
     def asked(self) -> tuple[object, ...]:
         """What it asked for: the plans with their labels, and the seeds."""
         return tuple((member.hash, member.arm, member.axes) for member in self.members), self.seeds
@@ -247,6 +252,11 @@ class Index:
             key: [replace(self._entry(key, raw), identifier=f"{key}~{steps}") for steps, raw in enumerate(kept, 1)]
             for key, kept in self._history().items()
         }
+
+    def every(self) -> dict[str, Entry]:
+        """Every experiment and what its file asked for before, by the name that `find` takes."""
+        earlier = (entry for kept in self.earlier().values() for entry in kept)
+        return self.entries() | {entry.identifier: entry for entry in earlier}
 
     @property
     def is_known(self) -> bool:

@@ -39,7 +39,10 @@ FORMAT: Final = 2
 _NEEDED: Final = {"format": int, "version": str, "packet_hops": int, "cpu_ns": int, "ns_per_packet_hop": float}
 """What is read of every manifest: one without these is no manifest."""
 
-_BESIDE = re.compile(r"\.(?P<seed>\d+)\.(?:lock|partial|old|work\..+)")
+_PLAN: Final = re.compile(r"[0-9a-f]{8,64}(-guest|-host)?")
+"""The folder of a plan's runs."""
+_SEED: Final = re.compile(r"0|[1-9][0-9]{0,19}")
+_BESIDE: Final = re.compile(r"\.(?P<seed>\d+)\.(?:lock|partial|old|work\..+)")
 
 
 class State(Enum):
@@ -178,24 +181,56 @@ class Store:
 
         The caller holds the run's lock. Raises `BadInput` where the disk is full or the folder cannot be written.
         """
-        target, partial = self.folder(plan, seed), self._beside(plan, seed, "partial")
+        partial = self._beside(plan, seed, "partial")
         digests = {name: digest(files[name]) for name in tables()}
         text = json.dumps({"format": FORMAT, **manifest, "tables": digests}, indent=1, ensure_ascii=False)
-        self._verified -= {target / f"{name}.parquet" for name in tables()}
         try:
             partial.mkdir()
             for name in tables():
-                _write_through(partial / f"{name}.parquet", files[name])
-            _write_through(partial / "manifest.json", f"{text}\n".encode())
-            _sync(partial)
-            with contextlib.suppress(FileNotFoundError):
-                target.rename(self._beside(plan, seed, "old"))
-            partial.rename(target)
-            _sync(target.parent)
+                write_through(partial / f"{name}.parquet", files[name])
+            write_through(partial / "manifest.json", f"{text}\n".encode())
+            self._put(plan, seed, partial)
         except OSError as error:
             raise self._not_written(plan, seed, error) from error
         finally:
             self._clear(plan, seed)
+
+    def put(self, plan: str, seed: int, folder: Path) -> None:
+        """Moves a folder with a finished run, from elsewhere on this file system, to its place; it is synced.
+
+        The caller holds the run's lock. Raises `BadInput` where the folder cannot be written.
+        """
+        try:
+            self._put(plan, seed, folder)
+        except OSError as error:
+            raise self._not_written(plan, seed, error) from error
+        finally:
+            self._clear(plan, seed)
+
+    def _put(self, plan: str, seed: int, folder: Path) -> None:
+        target = self.folder(plan, seed)
+        self._verified -= {target / f"{name}.parquet" for name in tables()}
+        _sync(folder)
+        with contextlib.suppress(FileNotFoundError):
+            target.rename(self._beside(plan, seed, "old"))
+        folder.rename(target)
+        _sync(target.parent)
+
+    def runs(self) -> Iterator[tuple[str, int]]:
+        """Every run that has a folder, whole or not: its plan and its seed."""
+        for plan in sorted(self.root.iterdir()) if self.root.is_dir() else ():
+            if _PLAN.fullmatch(plan.name) and plan.is_dir():
+                seeds = (path.name for path in plan.iterdir() if _SEED.fullmatch(path.name) and path.is_dir())
+                yield from ((plan.name, seed) for seed in sorted(map(int, seeds)))
+
+    def size(self, plan: str, seed: int) -> int:
+        """Bytes of a run's files; 0 if it is absent."""
+        return size_of(self.folder(plan, seed))
+
+    def verify(self, plan: str, seed: int) -> None:
+        """Compares each table of a run with its digest, and its columns with ours. Raises `BadInput`."""
+        for name in tables():
+            self.scan(plan, seed, name)
 
     @contextlib.contextmanager
     def scratch(self, plan: str, seed: int) -> Iterator[Path]:
@@ -214,23 +249,24 @@ class Store:
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
-    def scan(self, plan: str, seed: int, table: TableName) -> pl.LazyFrame:
-        """A table of a run, read when it is needed.
+    def scan(self, plan: str, seed: int, table: TableName, *, case: str = "") -> pl.LazyFrame:
+        """A table of a run, read when it is needed; errors name its case.
 
         Raises `BadInput` where it is missing, cut off, another one, or does not have the digest that its manifest says.
         """
         path = self.folder(plan, seed) / f"{table}.parquet"
+        run = f" ({case}, seed {seed})" if case else ""
         try:
-            self._verify(plan, seed, table, path)
+            self._verify(plan, seed, table, path, run)
             found = pl.read_parquet_schema(path)
         except (OSError, pl.exceptions.PolarsError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise self._damaged(plan, seed, f"cannot read {path}: {reason}") from error
+            raise self._damaged(plan, seed, f"cannot read {path}{run}: {reason}") from error
         if dict(found) != dict(tables()[table].schema):
-            raise self._damaged(plan, seed, f"{path} does not have the columns of {table}")
+            raise self._damaged(plan, seed, f"{path}{run} does not have the columns of {table}")
         return pl.scan_parquet(path, glob=False)
 
-    def _verify(self, plan: str, seed: int, table: TableName, path: Path) -> None:
+    def _verify(self, plan: str, seed: int, table: TableName, path: Path, run: str) -> None:
         """Compares a file with its digest, once."""
         if path in self._verified:
             return
@@ -243,7 +279,7 @@ class Store:
             if _digest_of(path) == known[table]:
                 self._verified.add(path)
                 return
-        raise self._damaged(plan, seed, f"{path} is damaged: its content is not what was written")
+        raise self._damaged(plan, seed, f"{path}{run} is damaged: its content is not what was written")
 
     def _beside(self, plan: str, seed: int, what: str) -> Path:
         return self.root / plan / f".{seed}.{what}"
@@ -296,7 +332,17 @@ def _has_name(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _write_through(path: Path, content: bytes) -> None:
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder; 0 if there is none."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # somebody may remove it meanwhile
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
+def write_through(path: Path, content: bytes) -> None:
+    """Writes a file and waits until it is on disk. Raises `OSError`."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()

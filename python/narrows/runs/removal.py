@@ -1,0 +1,211 @@
+"""Removes results from a store, and runs that nothing refers to, whatever else goes on in it.
+
+What is removed is renamed into a folder `.removed.*` while the index is locked, and deleted afterwards: it is there as
+a whole or not at all. Runs that a command uses (`runs/reservation.py`) or makes, whose lock it holds, stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from narrows.errors import bad_input
+from narrows.experiment import GIVEN
+from narrows.runs.experiments import copies
+from narrows.runs.index import Index
+from narrows.runs.reservation import in_use
+from narrows.runs.store import size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from narrows.runs.index import Entry
+    from narrows.runs.reservation import Key
+    from narrows.runs.store import Store
+
+_REMOVED: Final = ".removed."
+_STALE_SECONDS: Final = 3600.0
+"""After which a temporary file that nobody has written to is left over from a process that was killed."""
+_TEMPORARY: Final = re.compile(r"\..+\.partial|\.probe\.\d+|\.import\..+")
+_OF_SOME: Final = re.compile(r".*\+[0-9a-f]{6}\.html")
+"""A report of some configurations of a result."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What is removed, or would be."""
+
+    results: tuple[str, ...]
+    """Names of entries of the index."""
+    runs: tuple[Key, ...]
+    kept_runs: int
+    """Runs of these results that stay, because others refer to them or a command uses them."""
+    files: tuple[Path, ...]
+    """Reports, copies of experiments and temporary files."""
+    size_bytes: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to remove."""
+        return not (self.results or self.runs or self.files)
+
+
+def unreferenced(store: Store) -> Removal:
+    """Runs and copies of experiments that nothing refers to, and temporary files of processes that were killed.
+
+    Raises `BadInput` where no index says what is referred to.
+    """
+    with _locked(store) as index:
+        return _unreferenced(store, index)
+
+
+def collect(store: Store) -> Removal:
+    """Removes what `unreferenced` finds. Raises `BadInput` as it does, and where the folder cannot be written."""
+    with _deleting(store) as trash, _locked(store) as index:
+        store.prepare()
+        return _moved(store, _unreferenced(store, index), trash)
+
+
+def removable(store: Store, names: Sequence[str]) -> Removal:
+    """What `remove` would remove. Raises `BadInput` where there is no such result."""
+    with _locked(store) as index:
+        return _of_results(store, index, names)
+
+
+def remove(store: Store, names: Sequence[str]) -> Removal:
+    """Removes results with their earlier ones, or one of these (`NAME~1`), and runs that nothing else refers to.
+
+    Raises `BadInput` where there is no such result, or the folder cannot be written.
+    """
+    with _deleting(store) as trash, _locked(store) as index:
+        removal = _of_results(store, index, names)
+        index.forget(removal.results)  # first: an entry never names runs that are not there
+        return _moved(store, removal, trash)
+
+
+@contextlib.contextmanager
+def _locked(store: Store) -> Iterator[Index]:
+    index = Index(store.root)
+    if not index.path.is_file():
+        raise bad_input(
+            f"{store.root} has no index, which says what its runs belong to",
+            "name another folder with --out, or run an experiment there: what is there already is found",
+        )
+    if not index.is_known:
+        raise bad_input(
+            f"{index.path} was written by another version of Narrows", "run the experiments again, or use that version"
+        )
+    try:
+        with index.locked():
+            yield index
+    except OSError as error:
+        raise bad_input(f"cannot change {store.root}: {error.strerror}", "change its permissions") from error
+
+
+@contextlib.contextmanager
+def _deleting(store: Store) -> Iterator[Path]:
+    """The path of a folder whose content is deleted at the end; it is made when it is needed."""
+    trash = store.root / f"{_REMOVED}{time.time_ns()}"
+    try:
+        yield trash
+    finally:
+        shutil.rmtree(trash, ignore_errors=True)
+
+
+def _runs_of(entries: Iterable[Entry]) -> dict[Key, None]:
+    """Each once, in order."""
+    return dict.fromkeys(key for entry in entries for key in entry.runs)
+
+
+def _unreferenced(store: Store, index: Index) -> Removal:
+    entries = index.every().values()
+    used, experiments = in_use(store.root)
+    used |= _runs_of(entries).keys()
+    experiments |= {entry.experiment for entry in entries}
+    runs = tuple(key for key in store.runs() if key not in used)
+    files = (
+        *(folder for digest, folder in copies(store.root) if digest not in experiments),
+        *_stale(store.root),
+    )
+    size = sum(store.size(*key) for key in runs) + sum(map(_size, files))
+    return Removal((), runs, 0, files, size)
+
+
+def _stale(root: Path) -> Iterator[Path]:
+    """Temporary files and folders of processes that were killed."""
+    before = time.time() - _STALE_SECONDS
+    for folder in (root, root / "reports", root / "figures", root / GIVEN, *(root / GIVEN).glob("*/")):
+        for path in folder.glob(".*"):
+            if path.name.startswith(_REMOVED):
+                yield path
+            elif _TEMPORARY.fullmatch(path.name):
+                with contextlib.suppress(FileNotFoundError):
+                    if path.stat().st_mtime < before:
+                        yield path
+
+
+def _of_results(store: Store, index: Index, names: Sequence[str]) -> Removal:
+    every = index.every()
+    named = dict.fromkeys(index.find(name).identifier for name in names)
+    gone = {key: entry for key, entry in every.items() if key in named or key.rpartition("~")[0] in named}
+    left = [entry for key, entry in every.items() if key not in gone]
+    used, experiments = in_use(store.root)
+    used |= _runs_of(left).keys()
+    experiments |= {entry.experiment for entry in left}
+    there = [key for key in _runs_of(gone.values()) if store.folder(*key).is_dir()]
+    runs = tuple(key for key in there if key not in used)
+    mine = {entry.experiment for entry in gone.values()} - experiments
+    files = (
+        *(folder for digest, folder in copies(store.root) if digest in mine),
+        *(path for key in gone for path in _reports(store.root, key, every)),
+    )
+    size = sum(store.size(*key) for key in runs) + sum(map(_size, files))
+    return Removal(tuple(gone), runs, len(there) - len(runs), files, size)
+
+
+def _reports(root: Path, identifier: str, every: Iterable[str]) -> Iterator[Path]:
+    """The report of a result, and those of some of its configurations."""
+    folder = root / "reports"
+    own = f"report-{identifier}.html"
+    others = {f"report-{other}.html" for other in every if other != identifier}
+    for path in sorted(folder.glob(f"report-{identifier}*.html")):
+        of_some = path.name.startswith(f"report-{identifier}-") and _OF_SOME.fullmatch(path.name)
+        if path.name == own or (of_some and not _is_of_another(path.name, others)):
+            yield path
+
+
+def _is_of_another(name: str, others: Iterable[str]) -> bool:
+    """Whether a report is another result's, whose name begins in the same way."""
+    return any(name == other or name.startswith(f"{other.removesuffix('.html')}-") for other in others)
+
+
+def _size(path: Path) -> int:
+    return size_of(path) if path.is_dir() else path.stat().st_size
+
+
+def _moved(store: Store, removal: Removal, trash: Path) -> Removal:
+    """Moves all of it into the folder from which it is deleted; what is left out, because a command makes it now."""
+    moved = []
+    trash.mkdir()
+    for number, (plan, seed) in enumerate(removal.runs):
+        lock = store.lock(plan, seed)
+        if lock is None:
+            continue
+        with lock, contextlib.suppress(FileNotFoundError):
+            store.folder(plan, seed).rename(trash / f"run-{number}")
+            moved.append((plan, seed))
+    for number, path in enumerate(removal.files):
+        with contextlib.suppress(FileNotFoundError):
+            path.rename(trash / f"file-{number}")
+    return Removal(
+        removal.results,
+        tuple(moved),
+        removal.kept_runs + len(removal.runs) - len(moved),
+        removal.files,
+        removal.size_bytes,
+    )
