@@ -112,7 +112,8 @@ class Results(Tabular):
         ]
         changes = [changed(part, self._store) for part in parts]
         notes = (self._unread(), self._stuck(), late(self.ranks))
-        told = (*self.entry.warnings, *mixed, repeated_seeds(self.repeated), *notes, *changes)
+        imported = [f"imported; {part.made_by} made these runs" for part in parts if part.imported]
+        told = (*self.entry.warnings, *imported, *mixed, repeated_seeds(self.repeated), *notes, *changes)
         return tuple(text for text in told if text)
 
     def _stuck(self) -> str:

@@ -15,6 +15,7 @@ from narrows.cli import (
     doctor,
     examples,
     explain,
+    export,
     program,
     progress,
     report,
@@ -66,6 +67,7 @@ app.command("show")(show.show)
 app.command("runs")(runs.runs)
 app.command("rm")(runs.rm)
 app.command("gc")(runs.gc)
+app.command("export")(export.export)
 app.command("schema")(show.schema)
 app.command("program")(program.program)
 app.add_typer(cc.app, name="cc")

@@ -1,4 +1,4 @@
-"""`narrows import FILE...`: an experiment from files of other tools."""
+"""`narrows import FILE...`: an experiment from files of other tools, or results from an archive."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import typer
 
 from narrows.cli import options
 from narrows.cli.exits import codes
-from narrows.cli.output import OUT, tell
+from narrows.cli.output import OUT, line, tell
 from narrows.errors import bad_input
 
 EXPERIMENT = Path("experiment.toml")
 ARCHIVE = ".zip"
-"""Suffix of an archive of runs."""
+"""Suffix of an archive of results."""
 
 
 def convert(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that belong together.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that belong together, or one archive.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Experiment file to write.")
     ] = EXPERIMENT,
@@ -46,21 +46,43 @@ def convert(
     end: Annotated[
         str | None, typer.Option(metavar="TIME", help="End of the run (default: what the files need).")
     ] = None,
+    out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Write an experiment from files of other simulators and tools.
+    """Write an experiment from files of other simulators and tools, or take in the results of an archive.
 
     Reads connection matrices and topologies of htsim, topologies, flows and lists of nodes of the HPCC simulator,
     client configurations of TrafficGenerator, distributions of flow sizes, and traces of Mahimahi and Pantheon. What
     the files do not say is written out with the defaults and marked `assumed`.
+
+    Of an archive that `narrows export` wrote, each digest is verified before anything is written to the folder of
+    results. Runs that are there already stay as they are.
     """
     from narrows.imports import Options, write_experiment
 
     with codes():
         if archives := [file for file in files if file.suffix == ARCHIVE]:
-            raise bad_input(f"{archives[0]} is an archive, which cannot be imported", "give files of another tool")
+            if len(files) > 1 or output != EXPERIMENT or {start_unit, size_unit, load, rate, bin_, end} != {None}:
+                raise bad_input(
+                    f"{archives[0]} is an archive, which is imported by itself",
+                    "give one archive, and no option but --out and --json",
+                )
+            _bring_in(archives[0], out, json=json)
+            return
         told = Options(start_unit=start_unit, size_unit=size_unit, load=load, rate=rate, end=end, bin=bin_)
         for path in write_experiment(files, output, told):
             tell(path, json=json, event="imported")
         if not json:
             OUT.print(f"next: narrows check {output}", markup=False, soft_wrap=True)
+
+
+def _bring_in(path: Path, out: Path, *, json: bool) -> None:
+    """Takes the results of an archive into the folder of results."""
+    from narrows import archive, wording
+
+    entry = archive.bring_in(path, out)
+    if json:
+        line(event="imported", name=entry.identifier, runs=len(entry.runs), path=entry.here)
+        return
+    runs = wording.plural(len(entry.runs), "run")
+    OUT.print(f"{entry.identifier}: {runs}; results in {out}", markup=False, soft_wrap=True)

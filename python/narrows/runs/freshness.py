@@ -110,7 +110,7 @@ def _expected(
 
 def changed(entry: Entry, store: Store) -> str:
     """A sentence where its file asks for something else than it did when these runs were made; else nothing."""
-    if not entry.location.is_file():
+    if entry.imported or not entry.location.is_file():
         return ""
     file = entry.here
     advice = f"`{entry.command}` runs it as it is now"

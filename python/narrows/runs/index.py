@@ -278,7 +278,7 @@ class Index:
 
     def _entry(self, key: str, raw: Mapping[str, Any]) -> Entry:
         try:
-            return _entry(key, raw, self.path.parent)
+            return entry_from(key, raw, self.path.parent)
         except BadInput:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -351,7 +351,7 @@ class Index:
             earlier: list[dict[str, Any]] = []
             for name in dict.fromkeys([former.identifier if former else entry.identifier, entry.identifier]):
                 if (replaced := entries.pop(name, None)) is not None:
-                    earlier += [_raw(replaced, root)] if replaced.asked != entry.asked else []
+                    earlier += [raw_of(replaced, root)] if replaced.asked != entry.asked else []
                     earlier += history.pop(name, [])
             history[entry.identifier] = earlier[:MAX_HISTORY]
             entries[entry.identifier] = entry
@@ -372,7 +372,7 @@ class Index:
     def _write(self, entries: Mapping[str, Entry], history: Mapping[str, list[dict[str, Any]]]) -> None:
         content = {
             "format": FORMAT,
-            "experiments": {key: _raw(value, self.path.parent) for key, value in sorted(entries.items())},
+            "experiments": {key: raw_of(value, self.path.parent) for key, value in sorted(entries.items())},
             "history": {key: value for key, value in history.items() if value},
         }
         atomic.write_text(self.path, json.dumps(content, indent=1) + "\n")
@@ -409,7 +409,8 @@ def _name_for(entry: Entry, former: Entry | None, entries: Mapping[str, Entry], 
     room = MAX_NAME - len(longer(""))
     fits = text if len(text) <= room else f"{text[len(digest) + 1 - room :].strip('-.')}-{digest}"
     kept = [former.identifier] if former is not None and former.name == entry.name else []
-    return next(filter(is_free, [*kept, entry.identifier, longer(fits)]), longer(digest))
+    names = [*kept, entry.identifier, *([longer("imported")] if entry.imported else []), longer(fits)]
+    return next(filter(is_free, names), longer(digest))
 
 
 def _resolved(path: Path) -> Path:
@@ -427,7 +428,8 @@ def _from_here(path: Path) -> str:
         return str(path)
 
 
-def _raw(entry: Entry, root: Path) -> dict[str, Any]:
+def raw_of(entry: Entry, root: Path) -> dict[str, Any]:
+    """An entry as the index of the store in `root` keeps it."""
     raw = asdict(entry)
     raw["path"] = Path(os.path.relpath(raw.pop("location"), root.resolve())).as_posix()
     raw["command"] = command_as_given(entry)  # for whoever reads the file: Narrows makes it anew for where it is read
@@ -448,7 +450,12 @@ def _location(raw: Mapping[str, Any], root: Path) -> Path:
     return beside if beside.is_file() else _resolved(Path(raw["file"]))
 
 
-def _entry(key: str, raw: Mapping[str, Any], root: Path) -> Entry:
+def entry_from(key: str, raw: Mapping[str, Any], root: Path) -> Entry:
+    """An entry of the index of the store in `root`.
+
+    Raises `BadInput` where a name leads elsewhere, and `KeyError`, `TypeError`, `ValueError` or `AttributeError` for
+    what is no entry.
+    """
     names = [key, *(member["hash"] for member in raw["members"])]
     if not all(isinstance(name, str) and is_plain(name) for name in names):
         raise bad_input(f"the index names a file outside its folder: {key}", "delete index.json and run again")
