@@ -25,7 +25,7 @@ from narrows.runs.backends import program_of
 from narrows.tables import Tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from narrows.comparison import Comparison
@@ -292,6 +292,13 @@ class Results(Tabular):
                 f"no configuration of '{self.entry.identifier}' matches '{pattern}'",
                 f"there are: {', '.join(member.case for member in self.entry.members)}",
             )
+        return self._part(members)
+
+    def only(self, cases: Collection[str]) -> Results:
+        """Those of these cases alone."""
+        return self._part(tuple(member for member in self.entry.members if member.case in cases))
+
+    def _part(self, members: tuple[Member, ...]) -> Results:
         cases = {member.plan_case for member in members}
         differences = tuple(
             replace(item, values=tuple(value for value in item.values if value[0] in cases))

@@ -161,9 +161,10 @@ def test_the_number_of_threads_changes_no_table(real, folder):
     assert [manifest["events"] for manifest in one] == [manifest["events"] for manifest in two]
 
 
-def test_a_run_says_what_it_cost(real, folder):
+def test_a_run_says_what_it_cost_where_it_is_asked(real, folder):
     (folder / "good.toml").write_text(SMALL)
-    done = installed(real, "run", "good.toml")
+    assert "packet-hops" not in installed(real, "run", "good.toml").stdout
+    done = installed(real, "run", "good.toml", "--verbose")
     assert re.search(
         r"packet-hops, \S+ ns of processor time each \(\S+ relative to this machine's event-heap benchmark\)",
         done.stdout,

@@ -81,9 +81,9 @@ def test_run_then_again_then_report_and_compare(two_arms, folder):
     first = narrows("run", "two.toml")
     assert re.fullmatch(
         r"two: 4 new, 0 reused; results in runs; took .*\n"
-        r"1\u202f1\d\d\u202f\d\d\d packet-hops, [\d.]+ ns of processor time each "
-        r"\([\d.]+ relative to this machine's event-heap benchmark\)\n"
-        r"next: narrows report two\n",
+        r"(?P<table>(.+\n)+)"
+        r"means over 2 seeds, with the smallest and the largest\n"
+        r"next: narrows report two\n      narrows compare two\n      narrows explain two\n",
         first.stdout,
     ), first.stdout
     assert re.search(r"; took [\d.]+ m?s$", first.stdout, re.MULTILINE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +13,8 @@ from narrows.cli import options
 from narrows.cli.exits import codes
 from narrows.cli.output import ERR, OUT, line
 from narrows.cli.progress import follow
-from narrows.errors import bad_input
+from narrows.cli.results import elsewhere, tell_headline, tell_next
+from narrows.errors import BadInput, bad_input
 from narrows.measures.unfinished import late
 from narrows.runs import validity
 from narrows.runs.backends import Backend
@@ -69,9 +69,10 @@ def run(
             help="Run in the simulator, on Linux in a guest, or on this host's Linux.",
         ),
     ] = Backend.SIM,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print what the simulation cost, too.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Run an experiment; finished runs are skipped.
+    """Run an experiment and print its results; finished runs are skipped.
 
     Every plan of the file is run with every seed. After an interrupt finished runs are kept; the same command
     continues.
@@ -85,14 +86,25 @@ def run(
         if file.is_dir() and not json:
             OUT.print(f"found {', '.join(str(path) for path in paths)}", markup=False, soft_wrap=True)
         for path in paths:
-            handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json)
+            handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json, verbose=verbose)
             if not json:
+                has_flows = _show(handle)
                 both = _to_report(handle, out)
                 if len(both) > 1 and (remark := unlike_hosts((plan.body for plan in handle.experiment.plans), both)):
                     OUT.print(remark, markup=False, soft_wrap=True)
-                elsewhere = [] if out == options.DEFAULT_OUT else ["--out", str(out)]
-                advice = shlex.join(["narrows", "report", *(entry.identifier for entry in both), *elsewhere])
-                OUT.print(f"next: {advice}", markup=False, soft_wrap=True)
+                tell_next(both, elsewhere(out), flows=has_flows)
+
+
+def _show(handle: Handle) -> bool:
+    """Prints the results, and says whether any flow has finished. What cannot be shown was run all the same."""
+    from narrows.report.headline import COMPLETION
+
+    try:
+        shown = tell_headline(handle.results())
+    except BadInput as error:
+        ERR.print(str(error).replace("error:", "warning:", 1), markup=False, soft_wrap=True)
+        return False
+    return any(value.measure in {quantity.measure for quantity in COMPLETION} for value in shown.values)
 
 
 def _to_report(handle: Handle, out: Path) -> list[Entry]:
@@ -131,8 +143,12 @@ def perform(
     where: Where,
     json: bool,
     label: str | None = None,
+    verbose: bool = False,
 ) -> Handle:
-    """Runs one file to its end and says what it cost. Meanwhile it is called by its label, or its name."""
+    """Runs one file to its end and says so. Meanwhile it is called by its label, or its name.
+
+    If verbose, it says what the simulation cost, too.
+    """
     from narrows import api
 
     handle = api.run(
@@ -157,16 +173,16 @@ def perform(
     if json:
         _print_lines(handle, finished, wall_s)
     else:
-        OUT.print(summary(handle, finished, where.out, wall_s), markup=False, soft_wrap=True)
+        OUT.print(summary(handle, finished, where.out, wall_s, verbose=verbose), markup=False, soft_wrap=True)
     return handle
 
 
-def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: float) -> str:
-    """What was done, how long it took, and what its runs cost, whenever they were made."""
+def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: float, *, verbose: bool) -> str:
+    """What was done and how long it took; if verbose, what its runs cost, whenever they were made."""
     made = sum(not item.skipped for item in finished)
     runs = f"{wording.whole(made)} new, {wording.whole(len(finished) - made)} reused"
     lines = [f"{handle.identifier}: {runs}; results in {out}; took {wording.duration(wall_s)}"]
-    costs = cost(finished)
+    costs = cost(finished) if verbose else None
     if costs is not None:
         per_hop, holds, hops = costs
         lines.append(

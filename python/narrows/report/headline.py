@@ -96,7 +96,7 @@ def table(frames: Frames) -> list[Row]:
     """One row per case, in the order of the file."""
     chosen = columns(frames)
     found = values(frames, chosen)
-    made = [_column(frames.cases, quantity, found[quantity], frames.backends) for quantity in chosen]
+    made = [column_of(frames.cases, quantity, found[quantity], frames.backends) for quantity in chosen]
     rows: list[Row] = []
     for case in frames.cases:
         flows, unfinished = _counts(frames.of([case]))
@@ -218,7 +218,7 @@ def values(frames: Frames, quantities: Sequence[Quantity]) -> dict[Quantity, dic
     return found
 
 
-def _column(
+def column_of(
     cases: Sequence[str], quantity: Quantity, values: Mapping[str, BySeed], backends: Mapping[str, str]
 ) -> dict[str, Cell]:
     """The cells of a column; the best is that of the cases of one backend."""

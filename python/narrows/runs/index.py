@@ -306,15 +306,7 @@ class Index:
             return entries[wanted]
         if (earlier := _EARLIER.fullmatch(wanted)) is not None:
             return self._earlier(self.find(earlier["name"]), int(earlier["steps"]))
-        base, backend = split(wanted)
-        path = Path(base)
-        of_backend = [entry for entry in entries.values() if entry.backend is backend]
-        file, folder = _resolved(path), _resolved(path / FILE).parent
-        matches = [
-            entry
-            for entry in of_backend
-            if base in (entry.name, entry.place) or file == entry.location or folder == entry.location.parent
-        ] or [entry for entry in of_backend if path in (Path(entry.file), Path(entry.file).parent)]
+        matches = _matching(wanted, entries.values())
         own = [entry for entry in matches if not entry.imported]
         if len(matches) == 1 or len(own) == 1:
             return (own or matches)[0]
@@ -328,6 +320,13 @@ class Index:
             f"{'more than one result' if matches else 'no result'} is called '{wanted}' in {self.path.parent}",
             f"there are: {known}" if known else "there are none yet; `narrows run FILE` makes some",
         )
+
+    def has(self, wanted: str) -> bool:
+        """Whether anything is called so; several may be. Raises `BadInput` where the index cannot be read."""
+        entries = self.entries()
+        if (earlier := _EARLIER.fullmatch(wanted)) is not None and wanted not in entries:
+            return self.has(earlier["name"])
+        return wanted in entries or bool(_matching(wanted, entries.values()))
 
     def _earlier(self, entry: Entry, steps: int) -> Entry:
         name = f"{entry.identifier}~{steps}"
@@ -384,6 +383,19 @@ class Index:
         with self.path.with_name(".index.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _matching(wanted: str, entries: Iterable[Entry]) -> list[Entry]:
+    """Entries by name, place, file or folder."""
+    base, backend = split(wanted)
+    path = Path(base)
+    of_backend = [entry for entry in entries if entry.backend is backend]
+    file, folder = _resolved(path), _resolved(path / FILE).parent
+    return [
+        entry
+        for entry in of_backend
+        if base in (entry.name, entry.place) or file == entry.location or folder == entry.location.parent
+    ] or [entry for entry in of_backend if path in (Path(entry.file), Path(entry.file).parent)]
 
 
 def _steps(identifier: str) -> int:

@@ -170,18 +170,18 @@ def _of_results(store: Store, index: Index, names: Sequence[str]) -> Removal:
 
 def _reports(root: Path, identifier: str, every: Iterable[str]) -> Iterator[Path]:
     """The report of a result, and those of some of its configurations."""
-    folder = root / "reports"
-    own = f"report-{identifier}.html"
-    others = {f"report-{other}.html" for other in every if other != identifier}
-    for path in sorted(folder.glob(f"report-{identifier}*.html")):
-        of_some = path.name.startswith(f"report-{identifier}-") and _OF_SOME.fullmatch(path.name)
-        if path.name == own or (of_some and not _is_of_another(path.name, others)):
+    for path in sorted((root / "reports").glob(f"report-{identifier}*.html")):
+        if _reported(path.name, every) == identifier:
             yield path
 
 
-def _is_of_another(name: str, others: Iterable[str]) -> bool:
-    """Whether a report is another result's, whose name begins in the same way."""
-    return any(name == other or name.startswith(f"{other.removesuffix('.html')}-") for other in others)
+def _reported(name: str, every: Iterable[str]) -> str:
+    """Of which result a page is: names may begin with another's, and the longest one counts."""
+    is_of_some = _OF_SOME.fullmatch(name) is not None
+    owners = [
+        one for one in every if name == f"report-{one}.html" or (is_of_some and name.startswith(f"report-{one}-"))
+    ]
+    return max(owners, key=lambda one: (name == f"report-{one}.html", len(one)), default="")
 
 
 def _size(path: Path) -> int:

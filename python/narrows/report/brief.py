@@ -1,0 +1,109 @@
+"""The few numbers with which a run ends: a row for each scheme, a column for each measure that matters to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Final
+
+from narrows import wording
+from narrows.measures.stats import ENOUGH_SEEDS, estimate
+from narrows.report import headline, selection
+from narrows.report.headline import COMPLETION, LONG, LOSS, PROGRAM, REQUESTS, WAN, WIRE
+
+if TYPE_CHECKING:
+    from narrows.measures.stats import BySeed
+    from narrows.report.headline import Cell, Quantity
+    from narrows.results import Results
+
+MAX_COLUMNS: Final = 5
+"""Measures that fit beside each other with their intervals."""
+_SMALL, _SMALL_P99, _LARGE, _ALL = COMPLETION
+_REQUEST_MEAN, _REQUEST_P99, _REQUEST_TIMEOUTS = REQUESTS
+_DROPPED_WAN, _WAN_USE = WAN
+_KINDS: Final = (
+    (PROGRAM,),
+    (_SMALL_P99, _ALL, _LARGE, _SMALL),
+    LONG,
+    (_REQUEST_P99, _REQUEST_MEAN, _REQUEST_TIMEOUTS),
+    (_DROPPED_WAN, LOSS, WIRE),
+    (_WAN_USE,),
+)
+"""Measures by what they are of; of each kind the first matters most."""
+_ONLY_IF_ANY: Final = frozenset({LOSS, _DROPPED_WAN, WIRE, _REQUEST_TIMEOUTS})
+"""Those that say nothing where they are 0 everywhere."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A mean over seeds with its interval, as a program reads it."""
+
+    case: str
+    measure: str
+    unit: str
+    mean: float
+    low: float
+    high: float
+    interval: str
+    """As `Estimate.kind`."""
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Brief:
+    """The headline numbers of some cases."""
+
+    columns: tuple[Quantity, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    """Case, and its cells in the order of the columns."""
+    values: tuple[Value, ...]
+    cases: int
+    """Of all, shown or not."""
+    remark: str
+    """What the numbers are."""
+
+
+def brief(results: Results) -> Brief:
+    """The headline numbers of the cases that a report charts. Raises `BadInput` where a table is damaged."""
+    members = results.entry.members
+    chosen = selection.of(members)
+    frames = (results if len(chosen.names) == len(members) else results.only(chosen.names)).frames
+    found = headline.values(frames, headline.columns(frames))
+    columns = _columns(found)
+    made = [headline.column_of(frames.cases, quantity, found[quantity], frames.backends) for quantity in columns]
+    return Brief(
+        columns=columns,
+        rows=tuple((case, tuple(column[case] for column in made)) for case in frames.cases),
+        values=tuple(
+            Value(
+                case, quantity.measure, quantity.unit,
+                value.mean, max(0.0, value.low), value.high, value.kind, value.seeds,
+            )
+            for case in frames.cases
+            for quantity in columns
+            if (value := estimate(list(found[quantity].get(case, {}).values()))) is not None
+        ),
+        cases=len(members),
+        remark=_remark(len(frames.seeds)),
+    )  # fmt: skip
+
+
+def _columns(found: dict[Quantity, dict[str, BySeed]]) -> tuple[Quantity, ...]:
+    """The first of each kind, then the second of each, while there is room; in the order of the report."""
+    kinds = [[quantity for quantity in kind if _says_something(quantity, found)] for kind in _KINDS]
+    ordered = [quantity for quantity in chain.from_iterable(zip_longest(*kinds)) if quantity is not None]
+    chosen = ordered[:MAX_COLUMNS]
+    return tuple(quantity for quantity in found if quantity in chosen)
+
+
+def _says_something(quantity: Quantity, found: dict[Quantity, dict[str, BySeed]]) -> bool:
+    values = [value for by_seed in found.get(quantity, {}).values() for value in by_seed.values()]
+    return any(values) if quantity in _ONLY_IF_ANY else bool(values)
+
+
+def _remark(seeds: int) -> str:
+    if seeds == 1:
+        return "one seed: no intervals"
+    if seeds < ENOUGH_SEEDS:
+        return f"means over {wording.plural(seeds, 'seed')}, with the smallest and the largest"
+    return f"means over {wording.plural(seeds, 'seed')}, with 95 % confidence intervals"

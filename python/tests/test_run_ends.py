@@ -1,0 +1,105 @@
+"""A run ends with its results, and `show` prints them again."""
+
+import json
+import re
+
+import polars as pl
+import pytest
+from conftest import SMALL, lines, narrows
+
+from narrows import api
+
+pytestmark = pytest.mark.simulator
+
+
+@pytest.fixture
+def small(folder):
+    """An experiment file in the working directory, and what its run printed."""
+    (folder / "small.toml").write_text(SMALL)
+    done = narrows("run", "small.toml")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_run_ends_with_a_row_for_each_scheme_and_what_is_next(small):
+    assert [line.split()[0] for line in small.splitlines() if re.match(r"(cubic|gemini) ", line)] == ["cubic", "gemini"]
+    assert "All flows, mean" in small
+    assert small.splitlines()[-3:] == [
+        "next: narrows report small", "      narrows compare small", "      narrows explain small",
+    ]  # fmt: skip
+
+
+def test_its_numbers_are_means_over_seeds_of_the_flows(small):
+    means = (
+        api.load("small")
+        .flows.filter("finished")
+        .group_by("case", "seed")
+        .agg(pl.col("fct_ns").mean() / 1e6)
+        .group_by("case")
+        .agg(mean=pl.col("fct_ns").mean(), low=pl.col("fct_ns").min(), high=pl.col("fct_ns").max(), seeds=pl.len())
+    )
+    told = [one for one in lines(narrows("show", "small", "--json").stdout) if one["event"] == "measure"]
+    shown = {one["case"]: one for one in told if one["measure"] == "fct_mean"}
+    assert len(shown) == 2
+    for row in means.iter_rows(named=True):
+        for key in ("mean", "low", "high"):
+            assert shown[row["case"]][key] == pytest.approx(row[key])
+        assert (shown[row["case"]]["seeds"], shown[row["case"]]["interval"]) == (row["seeds"], "range")
+
+
+def test_results_are_shown_by_name_with_where_they_come_from(small, folder):
+    told = lines(narrows("show", "small", "--json").stdout)[0]
+    assert (told["seeds"], told["runs"], told["state"], told["command"]) == (
+        "1..2",
+        4,
+        "current",
+        "narrows run small.toml",
+    )
+    done = narrows("show", "small")
+    assert "narrows run small.toml" in done.stdout
+    assert told["date"].replace("T", " ").replace("Z", " UTC") in done.stdout
+    assert narrows("show", "small.toml").stdout == done.stdout
+
+
+def test_a_component_is_meant_before_results_of_its_name(folder):
+    (folder / "cubic.toml").write_text(SMALL)
+    assert narrows("run", "cubic.toml", "--seeds", "1..1").returncode == 0
+    assert narrows("show", "cubic").stdout.startswith("CUBIC")
+    unknown = narrows("show", "quartic")
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert unknown.stderr.startswith("error: no component or result is called 'quartic'\n")
+
+
+def test_a_sweep_shows_as_many_configurations_as_a_report_charts(folder):
+    sweep = SMALL + '[sweep]\n"wan.delay" = [' + ", ".join(f'"{delay}ms"' for delay in range(1, 9)) + "]\n"
+    (folder / "sweep.toml").write_text(sweep.replace('end = "100ms"', 'end = "20ms"').replace("1..=2", "1..=1"))
+    done = narrows("run", "sweep.toml")
+    assert "12 of 16 configurations; one seed: no intervals" in done.stdout
+    assert len(re.findall(r"^(?:cubic|gemini) · ", done.stdout, re.MULTILINE)) == 12
+    assert "narrows explain sweep --scheme 'cubic · delay=1ms'" in done.stdout
+
+
+def test_a_damaged_table_is_named_with_its_run_and_the_run_command_goes_on(small, folder):
+    table = sorted((folder / "runs").glob("*/2/flows.parquet"))[0]
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 1
+    table.write_bytes(content)
+    again = narrows("run", "small.toml")
+    case = next(
+        member.case for member in api.load("small").entry.members if member.hash == table.parent.parent.name
+    )  # fmt: skip
+    assert again.returncode == 0
+    assert again.stderr.startswith(
+        f"warning: runs/{table.parent.parent.name}/2/flows.parquet ({case}, seed 2) is damaged"
+    )
+    assert again.stdout.splitlines()[-1].startswith("next: narrows report small") or "compare" in again.stdout
+    for verb in ("show", "compare", "report"):
+        done = narrows(verb, "small")
+        assert (done.returncode, f"({case}, seed 2) is damaged" in done.stderr) == (2, True), verb
+        assert not re.search(r"\d \d", done.stdout), "nothing of it is shown"
+
+
+def test_a_run_for_programs_prints_lines_only(folder):
+    (folder / "small.toml").write_text(SMALL)
+    done = narrows("run", "small.toml", "--json", "--seeds", "1..1")
+    assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["run", "run", "finished"]
