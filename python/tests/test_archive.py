@@ -1,5 +1,6 @@
 """Archives of results: what is exported is imported, and what is damaged or made to harm is refused as a whole."""
 
+import hashlib
 import io
 import json
 import random
@@ -13,6 +14,7 @@ from conftest import SMALL, lines, narrows
 
 from narrows import api, archive
 from narrows.errors import BadInput
+from narrows.experiment import Content
 from narrows.runs.experiments import experiment_text
 from narrows.runs.index import Index
 from narrows.runs.removal import collect
@@ -53,24 +55,27 @@ def contents(path):
 def rewrite(path, files):
     """An archive of these files, whole as a zip file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as written:
-        for name, content in files.items():
+        for name, content in files.items() if isinstance(files, dict) else files:
             written.writestr(name, content)
 
 
 def signed(files):
     """The files with a list that has their true digests: what somebody would make on purpose."""
-    import hashlib
-
     told = json.loads(files["archive.json"])
     told["files"] = {
         name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in files.items()
         if name != "archive.json"
     }
+    of_experiment = {
+        name.removeprefix("experiment/"): content for name, content in files.items() if name.startswith("experiment/")
+    }
+    text = of_experiment.pop("small.toml").decode()
+    told["entry"]["experiment"] = Content("small", text, of_experiment).digest
     return files | {"archive.json": json.dumps(told).encode()}
 
 
-def refused(path, pattern=""):
+def refused(path, pattern=None):
     """It is refused with a sentence that names the file, and nothing is written."""
     with pytest.raises(BadInput, match=pattern) as error:
         archive.bring_in(path, Path("other"))
@@ -91,7 +96,7 @@ def test_any_program_opens_it_and_finds_everything(exported):
     files = contents(exported / "small.zip")
     assert files["experiment/small.toml"] == (exported / "small.toml").read_bytes()
     assert files["experiment/sizes.cdf"] == (exported / "sizes.cdf").read_bytes()
-    assert files["report.html"].startswith(b"<!doctype html>")
+    assert files["report.html"].startswith(b"<!DOCTYPE html>")
     for path in (exported / "runs").glob("*/[12]/*"):
         assert files[f"runs/{path.relative_to(exported / 'runs')}"] == path.read_bytes()
     assert len(files) == 4 + 4 * 8
@@ -174,9 +179,9 @@ def test_an_archive_that_was_cut_off_or_has_a_wrong_bit_is_refused_or_whole(zipp
 
 
 @pytest.mark.parametrize("name", [
-    "../evil", "/etc/evil", "runs/../../evil", "experiment/../evil", "experiment/../../evil", "runs\\..\\evil", "C:/evil",
-    "experiment//etc/evil", "runs/abc/1/manifest.json", "runs/0123456789abcdef/1/other.bin", "index.json", "experiment/",
-    "experiment/a\nb",
+    "../evil", "/etc/evil", "runs/../../evil", "experiment/../evil", "experiment/../../evil", "runs\\..\\evil",
+    "C:/evil", "experiment//tmp/evil", "experiment/./evil", "runs/abc/1/manifest.json", "index.json", "experiment/",
+    "runs/0123456789abcdef/1/other.bin", "experiment/a\nb",
 ])  # fmt: skip
 def test_names_that_lead_elsewhere_or_mean_nothing_are_refused(zipped, folder, name):
     files = contents(zipped)
@@ -194,9 +199,8 @@ def test_links_and_what_is_listed_twice_are_refused(zipped):
         for name, content in signed(files | {"experiment/link.cdf": b"/etc/passwd"}).items():
             written.writestr(link if name == link.filename else name, content)
     refused(zipped, "which is no regular file")
-    with zipfile.ZipFile(zipped, "w") as written, pytest.warns(UserWarning, match="Duplicate"):
-        for name, content in (*files.items(), ("report.html", b"other")):
-            written.writestr(name, content)
+    with pytest.warns(UserWarning, match="Duplicate"):
+        rewrite(zipped, [*files.items(), ("report.html", b"other")])
     refused(zipped, "holds report.html twice")
     rewrite(zipped, {name: content for name, content in files.items() if not name.endswith("/2/flows.parquet")})
     refused(zipped, r"lacks runs/\w+/2/flows.parquet")
@@ -235,8 +239,8 @@ def test_other_formats_are_named(zipped):
 def test_what_fits_no_manifest_is_refused_even_where_its_digests_are_true(zipped):
     files = contents(zipped)
     one, two = [name for name in files if name.endswith("/flows.parquet")][:2]
+    rewrite(zipped, signed(files | {one: files[two]}))
     with pytest.raises(BadInput, match="has a table that is not what its manifest says"):
-        rewrite(zipped, signed(files | {one: files[two]}))
         archive.bring_in(zipped, Path("other"))
     assert not list(Path("other").glob("*/*/*.parquet"))
     assert not Index(Path("other")).entries()

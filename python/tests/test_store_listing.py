@@ -53,7 +53,7 @@ def test_a_manifest_says_where_its_run_comes_from_and_tables_do_not(folder):
     assert before - 1 <= datetime.fromisoformat(first["origin"]["date"]).timestamp() <= time.time()
     assert first["origin"]["machine"]["cores"] == os.cpu_count()
     assert platform.node() not in json.dumps(first["origin"]["machine"])
-    assert (first["origin"]["command"], first["origin"]["git"]) == ("narrows run lab/small.toml --seeds 1", None)
+    assert (first["origin"]["command"], first["origin"]["git"]) == ("narrows run lab/small.toml --seeds 1..1", None)
     git("init", "--quiet", cwd=lab)
     git("add", "small.toml", cwd=lab)
     git("commit", "--quiet", "-m", "x", cwd=lab)
@@ -142,10 +142,8 @@ def test_removing_asks_and_leaves_what_others_use(small, folder):
     assert narrows("rm", "small-seeds-1-3", "--yes").returncode == 0
     assert listed().keys() == {"small"}
     assert {run.rpartition("/")[2] for run in made(root)} == {"1", "2"}
-    assert {path.name for path in (root / "reports").iterdir()} == {
-        "report-small.html",
-        "report-small-gem-+0a1b2c.html",
-    }
+    left = {path.name for path in (root / "reports").iterdir()}
+    assert left == {"report-small.html", "report-small-gem-+0a1b2c.html"}
     assert narrows("compare", "small").returncode == 0
     assert narrows("rm", "small", "--yes").returncode == 0
     assert made(root) == set()
@@ -174,7 +172,7 @@ def test_earlier_results_are_removed_one_by_one_or_with_the_last(small, folder):
 def test_runs_that_nothing_refers_to_and_old_temporary_files_are_removed(small, folder):
     root = folder / "runs"
     plan = small.entry.members[0].hash
-    os.rename(root / plan / "2", root / plan / "7")
+    (root / plan / "2").rename(root / plan / "7")
     (root / ".removed.1").mkdir()
     (root / "notes").mkdir()
     (root / "notes" / "1").write_text("mine")
@@ -204,13 +202,13 @@ def test_nothing_is_removed_without_an_index_that_says_what_is_used(small, folde
 
 
 def test_a_run_that_goes_on_loses_nothing(folder, monkeypatch):
-    """Its first runs are finished and in no index while the last is made; the run reuses one that was in none either."""
+    """Its first runs are finished and in no index while the last is made; nor are those that it reuses."""
     root = folder / "runs"
     (folder / "small.toml").write_text(SMALL)
     api.run("small.toml", seeds=1).join()
-    remove_index_entry = Index(root)
-    with remove_index_entry.locked():
-        remove_index_entry.forget(["small-seeds-1-1"])
+    index = Index(root)
+    with index.locked():
+        index.forget(["small-seeds-1-1"])
     monkeypatch.setenv("TEST_SECONDS", "1")
     handle = api.run("small.toml", seeds="1..2", jobs=1)
     until(lambda: len(made(root)) == 3)

@@ -253,7 +253,7 @@ def _why_not(info: zipfile.ZipInfo) -> str:
 
 def _is_of_experiment(name: str) -> bool:
     path = name.removeprefix(layout.EXPERIMENT)
-    return path != name and path == PurePosixPath(path).as_posix() and not path.endswith("/") and path != "."
+    return path != name and all(part not in {"", ".", ".."} for part in path.split("/"))
 
 
 def _store(read: _Archive, store: Store) -> Entry:
@@ -273,6 +273,8 @@ def _store(read: _Archive, store: Store) -> Entry:
         staged = Store(scratch)
         for plan, seed in missing:
             read.extract_run(plan, seed, staged.folder(plan, seed))
+            if staged.manifest(plan, seed) is None:
+                raise _refused(read.path, f"is damaged: the manifest of run {plan}/{seed} is none")
             try:
                 staged.verify(plan, seed)
             except BadInput as error:

@@ -178,10 +178,9 @@ def _reports(root: Path, identifier: str, every: Iterable[str]) -> Iterator[Path
 def _reported(name: str, every: Iterable[str]) -> str:
     """Of which result a page is: names may begin with another's, and the longest one counts."""
     is_of_some = _OF_SOME.fullmatch(name) is not None
-    owners = [
-        one for one in every if name == f"report-{one}.html" or (is_of_some and name.startswith(f"report-{one}-"))
-    ]
-    return max(owners, key=lambda one: (name == f"report-{one}.html", len(one)), default="")
+    whole = {f"report-{one}.html": one for one in every}
+    owners = [one for one in every if is_of_some and name.startswith(f"report-{one}-")]
+    return whole.get(name) or max(owners, key=len, default="")
 
 
 def _size(path: Path) -> int:
