@@ -372,7 +372,9 @@ def test_what_is_not_understood_is_refused_with_file_and_line(folder, name, text
     (["flow.txt", "up.trace"], "flow.txt, up.trace do not belong together"),
     (["topology.txt", "late.txt"], "late.txt:3: node 4 is no host of topology.txt"),
     (["up.trace", "--bin", "1ms", "--end", "1000s"], "up.trace:3: the trace changes the rate more than 10000 times"),
-    (["runs.zip"], "runs.zip is an archive"),
+    (["runs.zip"], "runs.zip is damaged, or no archive"),
+    (["runs.zip", "perm.cm"], "runs.zip is an archive, which is imported by itself"),
+    (["runs.zip", "--rate", "1Gbps"], "runs.zip is an archive, which is imported by itself"),
     (["absent.cm"], "cannot read absent.cm: No such file or directory"),
 ])  # fmt: skip
 def test_what_does_not_belong_together_is_refused(folder, arguments, sentence):
