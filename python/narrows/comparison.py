@@ -1,24 +1,29 @@
-"""The schemes of a result against its first, or the same schemes of several results, seed by seed."""
+"""The schemes of a result against its first, or the same schemes of several results, seed by seed.
+
+Schemes of a sweep are compared within each configuration: with the first scheme at the same values of the axes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from narrows import cross_backend
+from narrows import cross_backend, wording
+from narrows.configurations import Configurations
 from narrows.errors import bad_input
 from narrows.measures.bottleneck import of_same_queue
 from narrows.measures.named import MEASURES as KNOWN
 from narrows.measures.named import value_if_any, why_unfinished
-from narrows.measures.stats import ENOUGH_SEEDS, estimate, paired, paired_ratio
+from narrows.measures.stats import ENOUGH_SEEDS, estimate, geometric_mean, geometric_ratio, paired
 from narrows.results import mixed_versions, repeated_seeds
 from narrows.runs import validity
 from narrows.tables import Tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from narrows.measures.stats import BySeed, Estimate
     from narrows.results import Results
@@ -28,8 +33,8 @@ TRANSFERS: Final = ("goodput_long", "jain_long", "request_mean", "request_p99", 
 FLOWS: Final = ("fct_small_mean", "fct_small_p99", "fct_large_mean", "fct_mean")
 MEASURES: Final = ("execution_time", *FLOWS, *TRANSFERS, "loss_dc", "loss_wan")
 
-_NOT_SHOWN: Final = ("ratio", "common_seeds")
-"""Fields of a row that a table has in other columns, or a notice tells."""
+_NAMED: Final = 3
+"""Sentences on cases of which a measure has no value; of more they say how many."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +43,42 @@ class Row:
 
     measure: str
     unit: str
+    configuration: tuple[tuple[str, str], ...]
+    """The values of the sweep's axes; none without a sweep."""
     base: str
     other: str
     base_mean: float
     other_mean: float
     """Both over the seeds that both have."""
     ratio: Estimate | None
-    """other / base within a seed. Seeds that repeat another's results on both sides count as one."""
+    """other / base within a seed, geometric mean. Seeds that repeat another's results on both sides count as one."""
     common_seeds: int
-    """Seeds that both have. The ratio is over fewer where the base is 0 in some."""
+    """Seeds that both have. The ratio is over fewer where one side is 0 in some."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One measure of one scheme against the same measure elsewhere, over all configurations of a sweep."""
+
+    measure: str
+    base: str
+    other: str
+    ratio: float
+    """Geometric mean of the ratios of the configurations."""
+    low: float
+    high: float
+    """The smallest and the largest ratio of a configuration."""
+    lower: int
+    higher: int
+    """Configurations in which the whole interval of the ratio is below 1, or above 1."""
+    ratios: int
+    """Configurations that have a ratio."""
+    configurations: int
+    """Configurations in which both sides have the measure."""
 
 
 class Comparison(Tabular):
-    """Measures of schemes against those of a first, with ratios taken within each seed."""
+    """Measures of schemes against those of a first, with ratios taken within each seed and configuration."""
 
     def __init__(self, results: Sequence[Results]) -> None:
         """Compares the schemes of one result, or the equal schemes of several. Raises `BadInput` where none can be."""
@@ -65,10 +93,13 @@ class Comparison(Tabular):
             raise bad_input(
                 "these runs have no scheme and seed in common", "compare runs whose schemes have the same names"
             )
+        self.axes = tuple(dict.fromkeys(axis for row in self.rows for axis, _ in row.configuration))
+        """The axes of the sweep by which rows are told apart."""
         told = [
             mixed_versions(results),
             *(text for one in results for text in _notices(one, others if one is first else [first])),
-            *map(_fewer_seeds, self.rows),
+            *([_without_base(first)] if not others else []),
+            *_fewer_seeds(self.rows),
             *_unfinished(results),
         ]
         self.notices = tuple(dict.fromkeys(filter(None, told)))
@@ -80,34 +111,89 @@ class Comparison(Tabular):
     def heading(self) -> str:
         """How the table is to be read, and the notices."""
         own = (
-            "Ratios are the mean of the per-seed ratios over seeds that both have; "
-            f"with fewer than {ENOUGH_SEEDS} seeds: min–max."
+            "Ratios are geometric means of the per-seed ratios over seeds that both have, with 95 % intervals on the "
+            f"log scale; with fewer than {ENOUGH_SEEDS} seeds: min–max."
         )
         return "\n".join([own, *(f"{text}; they are left out" for text in self.left_out), *self.notices])
 
     @property
     def table(self) -> pl.DataFrame:
-        """A row for each measure and pair of schemes."""
-        return pl.DataFrame([row_fields(row) for row in self.rows], infer_schema_length=None)
+        """A row for each measure, pair of schemes and configuration of a sweep, which has a column for each axis."""
+        rows = [_flat(row_fields(row), self.axes) for row in self.rows]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    @property
+    def summary(self) -> list[Summary]:
+        """Each measure and pair of schemes over the configurations of a sweep; nothing without a sweep."""
+        return [] if not self.axes else [_summary(rows) for rows in _grouped(self.rows).values()]
 
 
 def row_fields(row: Row) -> dict[str, object]:
-    """A row as plain values: `measure`, `unit`, `base`, `other`, their means, `ratio` and its interval."""
+    """A row as plain values: `measure`, `unit`, `axes`, `base`, `other`, their means, `ratio` and its interval."""
     ratio = row.ratio
-    fields: dict[str, object] = {name: value for name, value in vars(row).items() if name not in _NOT_SHOWN}
     interval = {"low": ratio.low, "high": ratio.high, "interval": ratio.kind, "seeds": ratio.seeds} if ratio else {}
-    return fields | {"ratio": ratio.mean if ratio else None, **interval}
+    return {
+        "measure": row.measure,
+        "unit": row.unit,
+        "axes": dict(row.configuration),
+        "base": row.base,
+        "other": row.other,
+        "base_mean": row.base_mean,
+        "other_mean": row.other_mean,
+        "ratio": ratio.mean if ratio else None,
+        **interval,
+    }
 
 
-def _fewer_seeds(row: Row) -> str:
-    """A sentence where the ratio is not over all common seeds; else nothing."""
-    ratio = row.ratio
-    if ratio is None or ratio.seeds == row.common_seeds:
-        return ""
-    pair = f"{row.other} over {row.base}"
-    return (
-        f"{row.measure}: the ratio {pair} is over {ratio.seeds} of {row.common_seeds} seeds, where {row.base} is not 0"
+def _flat(fields: dict[str, object], axes: Sequence[str]) -> dict[str, object]:
+    """The same with a column for each axis, which has a prefix where it is called like another column."""
+    own: Mapping[str, str] = fields.pop("axes")  # type: ignore[assignment]  # as `row_fields` makes it
+    columns = {(f"axis_{axis}" if axis in fields else axis): own.get(axis) for axis in axes}
+    return {"measure": fields.pop("measure"), "unit": fields.pop("unit"), **columns, **fields}
+
+
+def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str, str], list[Row]]:
+    """By measure and pair of schemes."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.measure, row.base, row.other), []).append(row)
+    return found
+
+
+def _summary(rows: Sequence[Row]) -> Summary:
+    ratios = [row.ratio for row in rows if row.ratio is not None]
+    means = [ratio.mean for ratio in ratios]
+    overall = geometric_mean(means)
+    first = rows[0]
+    return Summary(
+        measure=first.measure,
+        base=first.base,
+        other=first.other,
+        ratio=math.nan if overall is None else overall.mean,
+        low=min(means, default=math.nan),
+        high=max(means, default=math.nan),
+        lower=sum(ratio.high < 1 for ratio in ratios),
+        higher=sum(ratio.low > 1 for ratio in ratios),
+        ratios=len(ratios),
+        configurations=len(rows),
     )
+
+
+def _fewer_seeds(rows: Sequence[Row]) -> Iterator[str]:
+    """Sentences where ratios are not over all common seeds."""
+    for (measure, base, other), own in _grouped(rows).items():
+        pair = f"{measure}: the ratio {other} over {base}"
+        if not own[0].configuration:
+            for ratio, common in ((row.ratio, row.common_seeds) for row in own):
+                if ratio is not None and ratio.seeds < common:
+                    yield f"{pair} is over {ratio.seeds} of {common} seeds, where neither is 0"
+            continue
+        fewer = sum(row.ratio is not None and row.ratio.seeds < row.common_seeds for row in own)
+        none = sum(row.ratio is None and max(row.base_mean, row.other_mean) > 0 for row in own)
+        told = [f"is over fewer seeds in {fewer}"] if fewer else []
+        told += [f"is absent in {none}"] if none else []
+        if told:
+            yield f"{pair} {' and '.join(told)} of {len(own)} configurations: seeds in which one of them is 0 have none"
 
 
 def _unfinished(results: Sequence[Results]) -> list[str]:
@@ -116,26 +202,69 @@ def _unfinished(results: Sequence[Results]) -> list[str]:
     for one in results:
         for case in one.frames.cases:
             for name in MEASURES:
-                if reason := why_unfinished(one.frames, name, (case,)):
+                if reason := why_unfinished(one.frames.of([case]), name, (case,)):
                     why.setdefault(f"{case}: {reason}", {})[name] = None
-    return [f"{', '.join(names)} without {told}" for told, names in why.items()]
+    by_names: dict[tuple[str, ...], list[str]] = {}
+    for told, names in why.items():
+        by_names.setdefault(tuple(names), []).append(told)
+    made: list[str] = []
+    for measures, cases in by_names.items():
+        listed = ", ".join(measures)
+        made += [f"{listed} without {text}" for text in cases[:_NAMED]]
+        if len(cases) > _NAMED:
+            made.append(f"{listed} without {wording.whole(len(cases) - _NAMED)} more, for the same reason")
+    return made
 
 
 def within(results: Results) -> list[Row]:
-    """Every scheme against the first."""
-    first, *others = results.frames.cases
-    return [item for case in others for item in _pair(results, first, first, results, case, case)]
+    """Every scheme against the first, in each configuration; of a single scheme every case against the first."""
+    found = Configurations.of(results.frames)
+    if len(found.schemes) == 1:
+        base, *others = results.frames.cases
+        return [row for case in others for row in _pair((results, base, base), (results, case, case))]
+    first, *schemes = found.schemes
+    # A configuration is told by the axes that the two have; those of a third scheme alone do not repeat the pair.
+    pairs: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
+    for point in found.points:
+        at = found.at(point)
+        for scheme in schemes if first in at else ():
+            if scheme in at:
+                of_both = (found.cases[at[name]][1] for name in (first, scheme))
+                axes = [axis for axis, *values in zip(found.axes, *of_both, strict=True) if any(values)]
+                named = found.named(point)
+                pairs.setdefault((at[first], at[scheme]), tuple((axis, named[axis]) for axis in axes))
+    return [
+        row
+        for (base, case), point_of in pairs.items()
+        for row in _pair((results, base, first), (results, case, found.cases[case][0]), point_of)
+    ]
+
+
+def _without_base(results: Results) -> str:
+    """A sentence where the first scheme is missing in configurations that others have; else nothing."""
+    found = Configurations.of(results.frames)
+    without = sum(found.schemes[0] not in found.at(point) for point in found.points)
+    if not without:
+        return ""
+    return (
+        f"{wording.whole(without)} of {wording.plural(len(found.points), 'configuration')} have no {found.schemes[0]} "
+        "to compare with; they are left out"
+    )
 
 
 def between(one: Results, other: Results) -> list[Row]:
-    """The schemes that both have."""
+    """The schemes that both have, each in the same configuration."""
     common = [case for case in one.frames.cases if case in other.frames.cases]
     names = one.entry.identifier, other.entry.identifier
     if cross_backend.same_plans(one.entry, other.entry):
         names = one.entry.backend.value, other.entry.backend.value
-    return [
-        item for case in common for item in _pair(one, case, f"{names[0]} {case}", other, case, f"{names[1]} {case}")
-    ]
+    found = Configurations.of(one.frames)
+    made: list[Row] = []
+    for case in common:
+        scheme, point = found.cases[case]
+        sides = (one, case, f"{names[0]} {scheme}"), (other, case, f"{names[1]} {scheme}")
+        made += _pair(*sides, tuple(found.named(point).items()))
+    return made
 
 
 def _notices(one: Results, partners: Sequence[Results]) -> list[str]:
@@ -172,19 +301,23 @@ def _with_repeated(values: BySeed, results: Results) -> BySeed:
     return values | {seed: values[first] for seed, first in results.repeated.items() if first in values}
 
 
-def _pair(one: Results, case: str, label: str, other: Results, other_case: str, other_label: str) -> list[Row]:
-    sides = ((one.frames, case), (other.frames, other_case))
+_Side = tuple["Results", str, str]
+"""A result, one of its cases, and what rows call its scheme."""
+
+
+def _pair(base: _Side, other: _Side, configuration: tuple[tuple[str, str], ...] = ()) -> list[Row]:
+    """A row for each measure that both sides have in some seed."""
+    # Each measure looks through all rows that it is given.
+    sides = tuple((results.frames.of([case]), case) for results, case, _ in (base, other))
     values = {name: tuple(value_if_any(own, name, (at,)) for own, at in sides) for name in MEASURES}
     found: list[Row] = []
     for name, both in (values | of_same_queue(*sides)).items():
-        base, against = _in_pairs(one, other, *both)
-        first, second = estimate(list(base.values())), estimate(list(against.values()))
+        of_base, against = _in_pairs(base[0], other[0], *both)
+        first, second = estimate(list(of_base.values())), estimate(list(against.values()))
         if first is None or second is None:
             continue  # no seed has it on both sides
         unit = KNOWN[name].unit if name in KNOWN else "ms"
-        ratio = paired_ratio(against, base)
-        if ratio is not None:
-            # No measure here is negative, nor can its ratio be; the interval of the t distribution is symmetric.
-            ratio = replace(ratio, low=max(0.0, ratio.low))
-        found.append(Row(name, unit, label, other_label, first.mean, second.mean, ratio, len(base)))
+        ratio = geometric_ratio(against, of_base)
+        means = (first.mean, second.mean)
+        found.append(Row(name, unit, configuration, base[2], other[2], *means, ratio, len(of_base)))
     return found

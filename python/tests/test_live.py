@@ -24,7 +24,7 @@ from narrows.figures import palette
 from narrows.frames import Frames
 from narrows.measures import bottleneck
 from narrows.measures.named import value_by_seed
-from narrows.measures.stats import paired_ratio
+from narrows.measures.stats import geometric_ratio
 from narrows.report import agreement, headline
 from narrows.runs import backends, daemon
 from narrows.runs.backends import Backend
@@ -485,7 +485,7 @@ def test_agreement_is_the_ratio_within_a_seed(both):
     ]  # fmt: skip
     by_backend = [value_by_seed(results.frames, "fct_mean", (case,)) for case in ("gemini · guest", "gemini · sim")]
     place = [quantity.measure for quantity in headline.columns(results.frames)].index("fct_mean")
-    assert table.arms[1].cells[place].ratio == number(paired_ratio(*by_backend).mean)
+    assert table.arms[1].cells[place].ratio == number(geometric_ratio(*by_backend).mean)
     assert agreement.tables(api.load("two").entry, api.load("two").frames) == []
 
 

@@ -1,12 +1,20 @@
 import math
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from narrows import comparison
-from narrows.measures.stats import estimate, estimate_of_all, paired_difference, paired_ratio, t_quantile
+from narrows.measures.stats import (
+    estimate,
+    estimate_of_all,
+    geometric_mean,
+    geometric_ratio,
+    paired_difference,
+    t_quantile,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,12 +45,36 @@ def test_one_seed_has_no_interval_and_none_has_no_estimate():
 
 def test_ratios_and_differences_are_within_seeds():
     one, other = {1: 2.0, 2: 9.0, 3: 1.0}, {1: 1.0, 2: 3.0, 4: 5.0}
-    assert paired_ratio(one, other).mean == pytest.approx((2 + 3) / 2)
+    assert geometric_ratio(one, other).mean == pytest.approx((2 * 3) ** 0.5)
     assert paired_difference(one, other).mean == pytest.approx((1 + 6) / 2)
 
 
-def test_a_zero_denominator_gives_no_ratio():
-    assert paired_ratio({1: 2.0}, {1: 0.0}) is None
+@given(st.lists(st.tuples(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3)), min_size=1, max_size=8))
+def test_a_ratio_turned_round_is_its_reciprocal_and_so_is_its_interval(pairs):
+    one, other = (dict(enumerate(column)) for column in zip(*pairs, strict=True))
+    found, turned = geometric_ratio(one, other), geometric_ratio(other, one)
+    assert (found.mean, found.low, found.high) == pytest.approx((1 / turned.mean, 1 / turned.high, 1 / turned.low))
+
+
+def test_the_interval_of_a_geometric_mean_is_that_of_the_logarithms():
+    found = geometric_mean([math.exp(value) for value in (1.0, 2.0, 3.0, 4.0, 5.0)])
+    half = 2.7764 * math.sqrt(2.5 / 5)
+    assert (found.kind, found.seeds) == ("log-t95", 5)
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        (math.exp(3), math.exp(3 - half), math.exp(3 + half)), rel=1e-4
+    )
+    few = geometric_mean([1.0, 4.0, 2.0])
+    assert (few.low, few.mean, few.high, few.kind) == (1.0, pytest.approx(2.0), 4.0, "range")
+    assert (geometric_mean([1e-300, 1e300] * 3).high, geometric_mean([]), geometric_mean([0.3]).kind) == (
+        math.inf, None, "none",
+    )  # fmt: skip
+
+
+def test_seeds_in_which_one_side_is_zero_have_no_ratio():
+    assert geometric_ratio({1: 2.0}, {1: 0.0}) is None
+    assert geometric_ratio({1: 0.0}, {1: 2.0}) is None
+    found = geometric_ratio({1: 0.0, 2: 6.0, 3: 5.0}, {1: 1.0, 2: 2.0, 3: 0.0})
+    assert (found.mean, found.seeds) == (pytest.approx(3.0), 1)
 
 
 def compared(monkeypatch, base, other):
@@ -53,22 +85,28 @@ def compared(monkeypatch, base, other):
     monkeypatch.setattr(comparison, "why_unfinished", lambda *_: "")
     monkeypatch.setattr(comparison, "of_same_queue", lambda *sides: {})
     entry = SimpleNamespace(identifier="two", seeds=(1, 2, 3), parts=())
-    frames = SimpleNamespace(cases=["first", "second"])
+    cases = ["first", "second"]
+    ports = pl.DataFrame({"case": cases, "arm": cases})
+    frames = SimpleNamespace(cases=cases, axes=(), ports=ports, of=lambda _: frames)
     return comparison.Comparison([SimpleNamespace(frames=frames, entry=entry, repeated={}, manifests=[], notices=())])
 
 
 def test_a_comparison_says_over_how_many_seeds_a_ratio_is_if_not_over_all(monkeypatch):
     found = compared(monkeypatch, base=(0.0, 2.0, 0.0), other=(1.0, 4.0, 5.0))
-    assert found.notices == ("loss_dc: the ratio second over first is over 1 of 3 seeds, where first is not 0",)
+    assert found.notices == ("loss_dc: the ratio second over first is over 1 of 3 seeds, where neither is 0",)
     assert found.notices[0] in repr(found)
+    assert compared(monkeypatch, base=(1.0, 2.0, 4.0), other=(0.0, 4.0, 5.0)).notices == (
+        "loss_dc: the ratio second over first is over 2 of 3 seeds, where neither is 0",
+    )
     assert compared(monkeypatch, base=(1.0, 2.0, 3.0), other=(1.0, 4.0, 5.0)).notices == ()
     assert compared(monkeypatch, base=(0.0, 0.0, 0.0), other=(1.0, 4.0, 5.0)).notices == (), "it has no ratio"
 
 
-def test_the_interval_of_a_compared_ratio_begins_at_zero_or_above(monkeypatch):
-    found = compared(monkeypatch, base=(1.0,) * 6, other=(0.0, 0.0, 0.0, 0.0, 0.0, 9.0))
-    assert (found.rows[0].ratio.kind, found.rows[0].ratio.low) == ("t95", 0.0)
-    assert paired_ratio({seed: 9.0 * (seed == 1) for seed in range(6)}, dict.fromkeys(range(6), 1.0)).low < 0
+def test_a_compared_ratio_is_the_geometric_mean_with_its_interval_on_the_log_scale(monkeypatch):
+    found = compared(monkeypatch, base=(1.0,) * 6, other=(1.0, 1.0, 1.0, 1.0, 1.0, 64.0)).rows[0].ratio
+    half = 2.5706 * math.log(64) / 6  # the standard error of six logarithms, of which one is not 0
+    assert (found.kind, found.mean) == ("log-t95", pytest.approx(2.0))
+    assert (found.low, found.high) == pytest.approx((2 / math.exp(half), 2 * math.exp(half)), rel=1e-4)
 
 
 def test_infinities_keep_their_sign():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.markup import escape
@@ -14,7 +15,12 @@ from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
 
 if TYPE_CHECKING:
-    from narrows.comparison import Row
+    from collections.abc import Sequence
+
+    from narrows.comparison import Comparison, Row, Summary
+
+MAX_ROWS: Final = 200
+"""Rows of a sweep in a terminal; `--json` has all."""
 
 
 def compare(
@@ -24,8 +30,9 @@ def compare(
 ) -> None:
     """Compare schemes, or runs, seed by seed.
 
-    With one RUN, every scheme is compared with the first; with several, equal schemes with those of the first. Ratios
-    of completion times and losses are taken within a seed and shown with their intervals.
+    With one RUN, every scheme is compared with the first, in a sweep at the same values of its axes; with several,
+    equal schemes with those of the first. Ratios are taken within a seed and shown as geometric means with their
+    intervals. Of a sweep a summary over its configurations comes first.
     """
     from narrows import api
     from narrows.comparison import Comparison, row_fields
@@ -39,6 +46,8 @@ def compare(
             if name in (one.entry.name, one.entry.file) and one.entry.identifier != one.entry.name
         ]
         if json:
+            for summary in found.summary:
+                line(event="summary", **_without_nan(asdict(summary)))
             for row in found.rows:
                 line(event="comparison", **row_fields(row))
             for text in found.left_out:
@@ -46,25 +55,62 @@ def compare(
             for text in (*stands_for, *found.notices):
                 line(event="notice", text=text)
             return
-        OUT.print(_table(found.rows))
-        how, *remarks = found.heading.splitlines()
-        for text in (*stands_for, *remarks):
-            OUT.print(f"note: {text}", markup=False, soft_wrap=True)
-        OUT.print(f"[dim]{how}[/]", soft_wrap=True)
+        _print(found, stands_for)
 
 
-def _table(found: list[Row]) -> Table:
+def _print(found: Comparison, stands_for: Sequence[str]) -> None:
+    """The summary of a sweep, the rows, and what has to be known of them."""
+    shown = found.rows
+    if found.axes:
+        OUT.print("Over all configurations of the sweep", style="bold")
+        OUT.print(_summary_table(found.summary))
+        OUT.print("\nBy configuration", style="bold")
+        shown = found.rows[:MAX_ROWS]
+    OUT.print(_table(shown, found.axes))
+    if len(shown) < len(found.rows):
+        more = wording.whole(len(found.rows) - len(shown))
+        OUT.print(f"… and {more} more rows; --json prints all", markup=False, soft_wrap=True)
+    how, *remarks = found.heading.splitlines()
+    for text in (*stands_for, *remarks):
+        OUT.print(f"note: {text}", markup=False, soft_wrap=True)
+    if found.axes:
+        how += " Below 1, above 1: configurations in which the whole interval is."
+    OUT.print(f"[dim]{how}[/]", soft_wrap=True)
+
+
+def _without_nan(fields: dict[str, object]) -> dict[str, object]:
+    """JSON has no number that is none."""
+    return {name: None if value != value else value for name, value in fields.items()}  # noqa: PLR0124 - nan
+
+
+def _summary_table(found: Sequence[Summary]) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
-    for heading in ("measure", "unit", "base", "", "other", "", "ratio", "interval"):
-        table.add_column(heading, no_wrap=heading == "interval", overflow="fold")
+    for heading in ("measure", "base", "other", "ratio", "smallest – largest", "below 1", "above 1", "of"):
+        table.add_column(heading, no_wrap="–" in heading, overflow="fold")
     for item in found:
-        ratio = item.ratio
+        span = f"{wording.number(item.low)} – {wording.number(item.high)}" if item.ratios else ""
+        counts = (wording.whole(count) for count in (item.lower, item.higher, item.ratios))
+        table.add_row(item.measure, escape(item.base), escape(item.other), wording.number(item.ratio), span, *counts)
+    return table
+
+
+def _table(found: Sequence[Row], axes: Sequence[str]) -> Table:
+    from narrows.configurations import short_names
+
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    names = short_names(axes)
+    for heading in ("measure", "unit", *(escape(names[axis]) for axis in axes), "base", "", "other", "", "ratio"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("interval", no_wrap=True, overflow="fold")
+    for item in found:
+        ratio, at = item.ratio, dict(item.configuration)
         interval = (
             f"{wording.number(ratio.low)} – {wording.number(ratio.high)}" if ratio and ratio.kind != "none" else ""
         )
         table.add_row(
             item.measure,
             item.unit,
+            *(escape(at.get(axis, "–")) for axis in axes),
             escape(item.base),
             wording.number(item.base_mean),
             escape(item.other),

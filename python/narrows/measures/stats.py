@@ -1,4 +1,8 @@
-"""Statistics over seeds. Controllers are compared on the same seeds: differences and ratios are paired."""
+"""Statistics over seeds. Controllers are compared on the same seeds: differences and ratios are paired.
+
+Ratios that tables and pages show are geometric means, `geometric_ratio`: A over B is then one over B over A. The ratios
+of claims are arithmetic means over seeds of an expression, `claims.judge`, as papers state them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ if TYPE_CHECKING:
 ENOUGH_SEEDS = 5
 """Below this many seeds the interval is the smallest and largest value, and says so."""
 
-Kind = Literal["t95", "jackknife", "without-one", "range", "none"]
+Kind = Literal["t95", "log-t95", "jackknife", "without-one", "range", "none"]
 
 BySeed = dict[int, float]
 
@@ -27,6 +31,8 @@ class Estimate:
     high: float
     kind: Kind
     """`t95`: 95 % interval, paired t; `range`: smallest and largest of fewer than 5 seeds; `none`: one seed.
+
+    Of a geometric mean: `log-t95`, 95 % interval of the mean of the logarithms, whose ends are exponentials.
 
     Of a value that is of all seeds together: `jackknife`, 95 % interval; `without-one`, smallest and largest with one
     of fewer than 5 seeds left out.
@@ -42,6 +48,7 @@ class Estimate:
         """How a caption calls the interval."""
         return {
             "t95": f"95 % interval, t over {self.seeds} seeds",
+            "log-t95": f"95 % interval, t of the logarithms over {self.seeds} seeds",
             "jackknife": f"95 % interval, jackknife over {self.seeds} seeds",
             "without-one": f"smallest and largest with one of {self.seeds} seeds left out",
             "range": f"smallest and largest of {self.seeds} seeds",
@@ -80,10 +87,33 @@ def estimate_of_all(value: float, without: Sequence[float]) -> Estimate:
     return Estimate(value, value - half, value + half, "jackknife", count)
 
 
-def paired_ratio(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Estimate | None:
-    """Mean over the common seeds of the ratio within a seed; a seed whose denominator is zero has no ratio."""
+def geometric_mean(values: Sequence[float]) -> Estimate | None:
+    """The geometric mean of positive values with its interval on the scale of logarithms; `None` without values."""
+    found = estimate([math.log(value) for value in values])
+    if found is None:
+        return None
+    if found.kind == "t95":
+        return Estimate(_exp(found.mean), _exp(found.low), _exp(found.high), "log-t95", found.seeds)
+    low, high = min(values), max(values)
+    # Of equal values the exponential of the mean logarithm may be a last digit beside them.
+    return Estimate(min(max(_exp(found.mean), low), high), low, high, found.kind, found.seeds)
+
+
+def _exp(logarithm: float) -> float:
+    try:
+        return math.exp(logarithm)
+    except OverflowError:  # the end of an interval over values of all magnitudes
+        return math.inf
+
+
+def geometric_ratio(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Estimate | None:
+    """Geometric mean over the common seeds of the ratio within a seed, with its interval on the scale of logarithms.
+
+    A seed in which one of them is 0 has no ratio, or one without a logarithm: it is left out. `None` where none is
+    left.
+    """
     above, below = paired(numerator, denominator)
-    return estimate([above[seed] / below[seed] for seed in above if below[seed]])
+    return geometric_mean([above[seed] / below[seed] for seed in above if above[seed] > 0 and below[seed] > 0])
 
 
 def paired_difference(left: Mapping[int, float], right: Mapping[int, float]) -> Estimate | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from narrows import wording
 from narrows.measures.bottleneck import SAME_QUEUE, of_same_queue
-from narrows.measures.stats import Estimate, estimate, paired, paired_ratio
+from narrows.measures.stats import Estimate, estimate, geometric_ratio, paired
 from narrows.report import headline
 from narrows.report.headline import Quantity
 
@@ -24,7 +24,7 @@ class Beside:
     """One number of one scheme: how another backend's compares with the first's."""
 
     ratio: str
-    """Other over first within a seed; `–` where the first is zero or one of them has no value."""
+    """Other over first within a seed, geometric mean; `–` where one of them is zero or has no value."""
     interval: str
     means: str
     """`59.1 → 59.5`, over the seeds that both have; nothing where neither has a value."""
@@ -83,7 +83,7 @@ def _arms(entry: Entry, part: Entry, frames: Frames, values: Mapping[Quantity, M
 def _beside(one: BySeed, other: BySeed) -> Beside:
     if one and other:
         one, other = paired(one, other)
-    found = paired_ratio(other, one)
+    found = geometric_ratio(other, one)
     ratio, interval = ("–", "") if found is None else (wording.number(found.mean), _interval(found))
     return Beside(ratio, interval, f"{_mean(one)} → {_mean(other)}" if one or other else "")
 
@@ -96,4 +96,4 @@ def _mean(values: BySeed) -> str:
 def _interval(found: Estimate) -> str:
     if found.kind == "none":
         return ""
-    return f"{wording.number(max(0.0, found.low))} – {wording.number(found.high)}"
+    return f"{wording.number(found.low)} – {wording.number(found.high)}"
