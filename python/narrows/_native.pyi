@@ -71,11 +71,11 @@ def expand(
     quick: bool = False,
     memory_limit_bytes: int | None = None,
 ) -> str:
-    """JSON {name, title, seeds, plans, differences, warnings}.
+    """JSON {name, title, seeds, plans, report, differences, warnings}.
 
     A plan is {hash, version, arm, axes, declared, plan, draws, controllers, summary} with controllers [{traffic, name,
     ecn, parameters}], a difference {path, values: {arm: value}, declared}, a warning {text, help, schemes, plans},
-    where no schemes stand for all.
+    where no schemes stand for all, `report` {x, panels, y: [{name, line}]} with `null` for what is not chosen.
     """
 
 def seeds(text: str) -> list[int] | None:

@@ -15,6 +15,7 @@ from narrows.experiment.plans import (
     is_plain,
     labelled,
 )
+from narrows.experiment.report import ReportChoice
 from narrows.experiment.seeds import MAX_SEEDS, Seeds, chosen_seeds, seeds_text
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Experiment",
     "Pairs",
     "Plan",
+    "ReportChoice",
     "Seeds",
     "apart",
     "case_name",

@@ -14,6 +14,7 @@ from narrows.errors import BadInput, bad_input
 from narrows.experiment.content import Content, kept_content, read_content
 from narrows.experiment.given import Given, given
 from narrows.experiment.plans import ABSENT, Pairs, apart, difference_from, plan_from
+from narrows.experiment.report import report_from
 from narrows.experiment.seeds import chosen_seeds, seeds_text
 from narrows.runs.backends import Backend
 from narrows.tables import Tabular
@@ -81,6 +82,8 @@ class Experiment(Tabular):
         """One for each scheme and point of the sweep."""
         self.differences = tuple(difference_from(item, self.plans) for item in raw["differences"])
         """Settings whose values are not the same in all plans."""
+        self.report = report_from(raw.get("report"), "experiment" if self.given is not None else str(source))
+        """What the charts of a sweep show, if the experiment says it."""
         self.file = (
             _shortest(Path(str(source))) if self.given is None else Path(f"{identifier(self.name, quick=False)}.toml")
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from narrows import wording
 from narrows.errors import BadInput
-from narrows.experiment import Experiment, case_name, seeds_text
+from narrows.experiment import Experiment, ReportChoice, case_name, seeds_text
 from narrows.runs.backends import Backend
 from narrows.runs.index import Index
 from narrows.runs.store import State
@@ -51,6 +51,8 @@ class Expected:
     """Hash, scheme and axes of each plan."""
     versions: tuple[str, ...]
     """Of each plan's results, as they would be made now."""
+    report: ReportChoice
+    """What charts of a sweep show."""
 
 
 NEVER = Standing(None, "not run yet")
@@ -103,9 +105,8 @@ def _expected(
     experiment = Experiment(file, quick=quick, settings=sets)
     members = tuple((plan.hash, plan.arm, plan.axes) for plan in experiment.plans)
     versions = backend.versions_of(experiment.plans)
-    return Expected(
-        experiment.title, experiment.seeds, members, tuple(versions[plan.hash] for plan in experiment.plans)
-    )
+    own = tuple(versions[plan.hash] for plan in experiment.plans)
+    return Expected(experiment.title, experiment.seeds, members, own, experiment.report)
 
 
 def changed(entry: Entry, store: Store) -> str:
@@ -134,6 +135,8 @@ def changed(entry: Entry, store: Store) -> str:
         told.append(f"changed {wording.some(differing)} ({wording.some(list(paths))})")
     if entry.seeds != now.seeds and not entry.other_seeds:
         told.append(f"seeds {seeds_text(entry.seeds)} → {seeds_text(now.seeds)}")
+    if entry.report != now.report:
+        told.append("what `[report]` chooses")
     return f"{file} has changed since these runs: {'; '.join(told)}; {advice}" if told else ""
 
 

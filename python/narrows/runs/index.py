@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
@@ -27,6 +27,7 @@ from narrows.experiment import (
     Difference,
     Experiment,
     Pairs,
+    ReportChoice,
     case_name,
     is_plain,
     outline,
@@ -111,6 +112,8 @@ class Entry:
     """Digest of the copy of its experiment that the store keeps; nothing if there is none."""
     imported: bool = False
     """Whether it came out of an archive: its file is that copy."""
+    report: ReportChoice = field(default_factory=ReportChoice)
+    """What the charts of a sweep show; an index may be older than this key."""
     location: Path = Path()
     """The absolute path of its file."""
     root: Path = Path()
@@ -191,6 +194,7 @@ def entry_of(experiment: Experiment, *, version: str, root: Path) -> Entry:
         other_seeds=experiment.other_seeds,
         warnings=experiment.warnings,
         experiment="" if experiment.content is None else experiment.content.digest,
+        report=experiment.report,
         location=_resolved(experiment.file),
         root=_resolved(root),
     )
