@@ -228,6 +228,15 @@ def visible(strong: float = 1.0, faint: float = 0.07, *, channel: Any = alt.Opac
     return channel.from_dict(alt.condition(test, alt.value(strong), alt.value(faint)))
 
 
+@cache
+def visible_scheme(strong: float = 1.0, faint: float = 0.07) -> Any:
+    """The same of what stands for a scheme in all configurations: to be seen if one of these is isolated."""
+    begins = f"indexof('\\n' + join({ISOLATE}, '\\n'), '\\n' + datum.case + {json.dumps(SEPARATOR)}) >= 0"
+    test = f"length({ISOLATE}) == 0 || indexof({ISOLATE}, datum.case) >= 0 || {begins}"
+    opacity: Any = alt.OpacityValue
+    return opacity.from_dict(alt.condition(test, alt.value(strong), alt.value(faint)))
+
+
 def unchecked() -> AbstractContextManager[None]:
     """Within it no part of a chart is checked against Vega-Lite's schema as it is made: that takes half of the time."""
     return schemapi.debug_mode(False)

@@ -74,6 +74,24 @@ def number_of(text: str, unit: str = "") -> float:
     raise ValueError(f"'{text}' cannot stand on an axis in {unit}")
 
 
+def numbers_of(values: Sequence[str]) -> tuple[dict[str, float], str] | None:
+    """Values of an axis as numbers in one unit, that of the largest; `None` where some are no such numbers."""
+    try:
+        parts = {value: _parts(value) for value in values}
+    except ValueError:
+        return None
+    units = {unit for _, unit in parts.values()}
+    if any(character.isdigit() for unit in units for character in unit):  # an address, a range
+        return None
+    if len(units) == 1:
+        return {value: number for value, (number, _) in parts.items()}, units.pop()
+    known = next((sizes for sizes in _DIMENSIONS if units <= sizes.keys()), None)
+    if known is None:
+        return None
+    largest = max(parts.values(), key=lambda part: part[0] * known[part[1]])[1]
+    return {value: number_of(value, largest) for value in values}, largest
+
+
 def _parts(text: str) -> tuple[float, str]:
     """The number that a text begins with, and the unit behind it."""
     found = _LEADING_NUMBER.match(text)

@@ -70,7 +70,8 @@ def brief(results: Results) -> Brief:
     frames = (results if len(chosen.names) == len(members) else results.only(chosen.names)).frames
     found = headline.values(frames, headline.columns(frames))
     columns = _columns(found)
-    made = [headline.column_of(frames.cases, quantity, found[quantity], frames.backends) for quantity in columns]
+    rivals = headline.rivals(frames)
+    made = [headline.column_of(frames.cases, quantity, found[quantity], rivals) for quantity in columns]
     return Brief(
         columns=columns,
         rows=tuple((case, tuple(column[case] for column in made)) for case in frames.cases),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from narrows import wording
+from narrows.configurations import Configurations
 from narrows.frames import in_words
 from narrows.measures import longlived
 from narrows.measures.completion import fct_of_parts
@@ -15,6 +16,7 @@ from narrows.measures.named import value_if_any
 from narrows.measures.registry import PART
 from narrows.measures.stats import BySeed, Estimate, estimate, paired_difference
 from narrows.measures.transfers import long_of_parts
+from narrows.runs.backends import AXIS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,7 +98,8 @@ def table(frames: Frames) -> list[Row]:
     """One row per case, in the order of the file."""
     chosen = columns(frames)
     found = values(frames, chosen)
-    made = [column_of(frames.cases, quantity, found[quantity], frames.backends) for quantity in chosen]
+    against = rivals(frames)
+    made = [column_of(frames.cases, quantity, found[quantity], against) for quantity in chosen]
     rows: list[Row] = []
     for case in frames.cases:
         flows, unfinished = _counts(frames.of([case]))
@@ -190,9 +193,10 @@ def _cell(values: BySeed, quantity: Quantity) -> Cell:
 def cards(frames: Frames) -> list[Card]:
     """The best scheme for programs, small flows, large flows, all flows and requests, and how far the next one is.
 
-    Where several backends stand side by side there are cards for each: a backend is no contender.
+    Where several backends stand side by side there are cards for each: a backend is no contender. None where schemes
+    are compared within the configurations of a sweep: no case is the best of all.
     """
-    if len(frames.cases) < 2:
+    if len(frames.cases) < 2 or is_within_configurations(frames):
         return []
     chosen = [quantity for quantity in columns(frames) if quantity in COMPLETION or quantity in REQUESTS]
     chosen = [quantity for quantity in chosen if quantity.title.endswith("mean")]
@@ -218,22 +222,41 @@ def values(frames: Frames, quantities: Sequence[Quantity]) -> dict[Quantity, dic
     return found
 
 
+def is_within_configurations(frames: Frames) -> bool:
+    """Whether there are several schemes in several configurations: only those of one configuration are rivals."""
+    found = Configurations.of(frames, backends_apart=True)
+    return len(found.schemes) > 1 and any(len(own) > 1 for axis, own in found.values.items() if axis != AXIS)
+
+
+def rivals(frames: Frames) -> list[list[str]]:
+    """Cases of which one may be the best: those of a configuration, of one scheme all, of one backend in any case."""
+    if is_within_configurations(frames):
+        found = Configurations.of(frames, backends_apart=True)
+        return [list(found.at(point).values()) for point in found.points]
+    backends = dict.fromkeys(frames.backends.values())
+    return [[case for case in frames.cases if frames.backends[case] == backend] for backend in backends]
+
+
 def column_of(
-    cases: Sequence[str], quantity: Quantity, values: Mapping[str, BySeed], backends: Mapping[str, str]
+    cases: Sequence[str], quantity: Quantity, values: Mapping[str, BySeed], rivals: Sequence[Sequence[str]]
 ) -> dict[str, Cell]:
-    """The cells of a column; the best is that of the cases of one backend."""
+    """The cells of a column; the best is that of rivals. A case that has several sets of rivals is best among all."""
     estimates = {case: made for case, column in values.items() if (made := estimate(list(column.values())))}
-    best: dict[str, str] = {}
-    for backend in dict.fromkeys(backends.values()):
-        own = [case for case in estimates if backends[case] == backend]
+    ranks: dict[str, set[str]] = {}
+    for group in rivals:
+        own = [case for case in group if case in estimates]
         if quantity.smaller_is_better and len(own) > 1:
-            best[backend] = min(own, key=lambda case: estimates[case].mean)
+            best = min(own, key=lambda case: estimates[case].mean)
+            for case in own:
+                ranks.setdefault(case, set()).add(_rank(case, best, values))
     return {
-        case: cell(estimates[case], _rank(case, best.get(backends[case]), values))
-        if case in estimates
-        else _cell({}, quantity)
+        case: cell(estimates[case], _least(ranks.get(case, {""}))) if case in estimates else _cell({}, quantity)
         for case in cases
     }
+
+
+def _least(ranks: set[str]) -> str:
+    return next(rank for rank in ("", "tied", "best") if rank in ranks)
 
 
 def cell(found: Estimate, rank: str = "") -> Cell:
@@ -247,9 +270,7 @@ def cell(found: Estimate, rank: str = "") -> Cell:
     )
 
 
-def _rank(case: str, best: str | None, values: Mapping[str, BySeed]) -> str:
-    if best is None:
-        return ""
+def _rank(case: str, best: str, values: Mapping[str, BySeed]) -> str:
     return "best" if case == best else "tied" if _tied(values[best], values[case]) else ""
 
 

@@ -36,6 +36,7 @@ from narrows.report import (
     programs,
     selection,
     slowest,
+    sweeps,
 )
 from narrows.report.templates import template
 from narrows.runs import validity
@@ -64,6 +65,8 @@ class Chart:
     label: str
     """What it shows, for those who cannot see it."""
     specification: dict[str, Any]
+    caption: str = ""
+    """What was run (default: the page's, of the configurations that its charts show)."""
 
 
 def build(
@@ -103,7 +106,9 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
     with style.unchecked():
-        charts = {chart.identifier: chart for chart in _own(results) + _charts(charted)}
+        swept = sweeps.of(results)
+        made = _own(results) + _along(swept, results.entry) + _charts(charted)
+    charts = {chart.identifier: chart for chart in made}
     say(f"report of {results.entry.identifier}: tables")
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
@@ -148,9 +153,13 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
         headline_columns=headline.columns(frames),
         headline_rows=headline.table(frames),
         charts=charts,
+        sweep=swept,
+        few_rows=sweeps.FEW_ROWS,
+        within_configurations=headline.is_within_configurations(frames),
         contents=_contents(
             frames,
             charts,
+            sweep=swept is not None,
             claims=bool(verdicts),
             beside=bool(beside),
             live=bool(live),
@@ -193,6 +202,7 @@ def _contents(
     frames: Frames,
     charts: Mapping[str, Chart],
     *,
+    sweep: bool,
     claims: bool,
     beside: bool,
     live: bool,
@@ -210,6 +220,7 @@ def _contents(
         ("network", "Network", network),
         ("figure", "Figure", "figure" in charts),
         ("beside", "Simulator and kernel", beside),
+        ("sweep", "Along the sweep", sweep),
         ("headline", "Headline numbers", True),
         ("programs", "Programs", programs),
         ("long", "Long-lived flows", longlived.present(frames)),
@@ -275,6 +286,14 @@ def _own(results: Results) -> list[Chart]:
     if figure is None or (drawn := figure.plain(results)) is None:
         return []
     return [Chart("figure", results.entry.title, style.finished(drawn))]
+
+
+def _along(swept: sweeps.Sweep | None, entry: Entry) -> list[Chart]:
+    """The charts of a sweep, which are of all configurations."""
+    return [
+        Chart(chart.identifier, chart.label, style.finished(chart.drawn), caption.of(entry))
+        for chart in (swept.charts if swept else [])
+    ]
 
 
 def _charts(frames: Frames) -> list[Chart]:
