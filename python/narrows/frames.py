@@ -96,6 +96,8 @@ class Frames:
     """The network's largest IP packet, bytes, by case."""
     ranks: pl.DataFrame = field(default_factory=_none)
     """Ranks of programs."""
+    series_of: Callable[[Sequence[str]], pl.LazyFrame] | None = None
+    """The series of some cases, without those of all: a plan over thousands of files takes seconds."""
     memory: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What has been computed of these frames: see `kept`."""
 
@@ -115,7 +117,9 @@ class Frames:
             return whole.of(chosen)
         if key not in self.memory:
             tables: dict[str, Any] = {name: of_cases(getattr(self, name), chosen) for name in _PARTS}
-            series = self.series.filter(pl.col("case").is_in(list(chosen)))
+            own = [case for case in chosen if case in self.cases]
+            is_own = pl.col("case").is_in(own)
+            series = self.series_of(own) if self.series_of is not None and own else self.series.filter(is_own)
             made = replace(self, flows=when_read(lambda: of_cases(self.flows, chosen)), series=series, **tables)
             made.memory["whole"] = whole
             self.memory[key] = made

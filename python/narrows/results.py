@@ -322,7 +322,18 @@ class Results(Tabular):
             bridges=self.bridges,
             mtu_of=self._mtu_of,
             ranks=self.ranks,
+            series_of=self._series_of,
         )
+
+    def _series_of(self, cases: Sequence[str]) -> pl.LazyFrame:
+        return pl.concat([self._labelled(*run, "series") for case in cases for run in self._runs_of[case]])
+
+    @cached_property
+    def _runs_of(self) -> dict[str, list[tuple[Member, int]]]:
+        found: dict[str, list[tuple[Member, int]]] = {}
+        for run in self._runs:
+            found.setdefault(run[0].case, []).append(run)
+        return found
 
     def _mtu_of(self, case: str) -> int:
         """The largest IP packet of a case's network, bytes."""
@@ -441,7 +452,7 @@ class Results(Tabular):
         """Samples of all runs; large, `scan("series")` is the lazy form."""
         return self.scan("series").collect()
 
-    @property
+    @cached_property
     def axes(self) -> tuple[str, ...]:
         """Names of the axis columns, which are null for schemes that an axis leaves out.
 
@@ -449,6 +460,11 @@ class Results(Tabular):
         """
         taken = {"arm", "case", "seed"} | {column for table in tables().values() for column in table.schema}
         return tuple(f"axis_{name}" if name in taken else name for name in self.entry.axes)
+
+    @cached_property
+    def _axis_columns(self) -> tuple[tuple[str, str], ...]:
+        """Columns of axes with what the file calls them: looked up for each table of each run."""
+        return tuple(zip(self.axes, self.entry.axes, strict=True))
 
     @property
     def counted_flows(self) -> pl.LazyFrame:
@@ -477,7 +493,7 @@ class Results(Tabular):
 
     def _label(self, member: Member, seed: int, table: TableName) -> pl.LazyFrame:
         own = dict(member.axes)
-        axes = {column: own.get(name) for column, name in zip(self.axes, self.entry.axes, strict=True)}
+        axes = {column: own.get(name) for column, name in self._axis_columns}
         labels = {"case": member.case, "arm": member.arm, **axes}
         return self._store.scan(member.stored, seed, table, case=member.case).select(
             *(pl.lit(value, dtype=pl.String).alias(name) for name, value in labels.items()),

@@ -124,13 +124,13 @@ def lines(
     if panels is None:
         return alt.layer(*layers, data=style.rows(data)).properties(width=style.columns(1, label=_LABELS), height=260)
     shown = [value for value in panels.ordered if value in set(data["panel"])]
-    header = style.headers([f"{panels.name} = {value}" for value in shown])
+    header = style.headers([f"{panels.name}={value}" for value in shown])
     across = header.across(len(shown), least=210, most=4, room=style.WIDTH - _LABELS, gap=_GAP)
-    names = pl.concat_str(pl.lit(f"{panels.name} = "), "panel").alias("panel")
+    names = pl.concat_str(pl.lit(f"{panels.name}="), "panel").alias("panel")
     layered = alt.layer(*layers, data=style.rows(data.with_columns(names))).properties(
         width=style.columns(across, label=_LABELS, gap=_GAP), height=220 if len(shown) <= across else 170
     )
-    order = [f"{panels.name} = {value}" for value in shown]
+    order = [f"{panels.name}={value}" for value in shown]
     return layered.facet(
         facet=alt.Facet("panel:N", sort=order, header=header.header, title=None), columns=across, spacing=_GAP
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -193,15 +194,17 @@ def _cell(values: BySeed, quantity: Quantity) -> Cell:
 def cards(frames: Frames) -> list[Card]:
     """The best scheme for programs, small flows, large flows, all flows and requests, and how far the next one is.
 
-    Where several backends stand side by side there are cards for each: a backend is no contender. None where schemes
-    are compared within the configurations of a sweep: no case is the best of all.
+    Where several backends stand side by side there are cards for each: a backend is no contender. Of a sweep it is the
+    scheme that is best in most configurations.
     """
-    if len(frames.cases) < 2 or is_within_configurations(frames):
+    if len(frames.cases) < 2:
         return []
     chosen = [quantity for quantity in columns(frames) if quantity in COMPLETION or quantity in REQUESTS]
     chosen = [quantity for quantity in chosen if quantity.title.endswith("mean")]
     chosen = [*(() if frames.ranks.is_empty() else (PROGRAM,)), *chosen]
     found = values(frames, chosen)
+    if is_within_configurations(frames):
+        return _cards_of_sweep(frames, found)
     made = []
     for quantity, by_case in found.items():
         for backend in dict.fromkeys(frames.backends.values()):
@@ -278,6 +281,31 @@ def _tied(best: BySeed, other: BySeed) -> bool:
     """Whether the paired differences do not tell them apart."""
     difference = paired_difference(other, best)
     return difference is not None and difference.kind != "none" and difference.low <= 0.0 <= difference.high
+
+
+def _cards_of_sweep(frames: Frames, found: Mapping[Quantity, Mapping[str, BySeed]]) -> list[Card]:
+    """Who has the best mean in most configurations."""
+    swept = Configurations.of(frames, backends_apart=True)
+    made = []
+    for quantity, by_case in found.items():
+        means = {case: estimate(list(column.values())) for case, column in by_case.items()}
+        first: Counter[str] = Counter()
+        for point in swept.points:
+            own = {scheme: each.mean for scheme, case in swept.at(point).items() if (each := means.get(case))}
+            least = [scheme for scheme in own if own[scheme] == min(own.values())]
+            if len(own) > 1 and len(least) == 1:
+                first[least[0]] += 1
+        if not first:
+            continue
+        (winner, count), *others = first.most_common()
+        total = wording.whole(len(swept.points))
+        remark = (
+            f"next is {others[0][0]}, best in {wording.whole(others[0][1])}" if others else "no other scheme is best"
+        )
+        made.append(
+            Card(quantity.title, winner, f"best in {wording.whole(count)} of {total}", f"configurations; {remark}")
+        )
+    return made
 
 
 def _card(quantity: Quantity, values: Mapping[str, BySeed], backend: str) -> Card | None:

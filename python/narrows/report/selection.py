@@ -143,6 +143,7 @@ def renamed(frames: Frames, selection: Selection) -> Frames:
         own,
         flows=when_read(lambda: own.flows.with_columns(text.cast(kind))),
         mtu_of=lambda name: frames.mtu_of(cases[name]),
+        series_of=None,  # it knows the other names
         **parts,
     )
 

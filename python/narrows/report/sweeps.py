@@ -60,7 +60,7 @@ class Drawn:
     unit: str
     about: str
     parts: tuple[tuple[str, tuple[Chart, ...]], ...]
-    """The values of the other axes, `limit = 50pkt`, and the charts with these: lines, and heat maps."""
+    """The values of the other axes, `limit=50pkt`, and the charts with these: lines, and heat maps."""
 
 
 @dataclass(frozen=True)
