@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from narrows.measures.stats import Estimate
 
-_LOG_SPREAD: Final = 100
+_LOG_SPREAD: Final = 20
 """Largest over least value from which a scale of positive values is logarithmic."""
 _TOO_NEAR: Final = 1 / 20
 """Share of an axis: numbers of which two are nearer to each other than this stand on a logarithmic one."""
@@ -33,8 +33,8 @@ _CELL_HEIGHT: Final = 22
 _MIN_CELL, _MAX_CELL = 6, 64
 _CELL_FOR_TEXT: Final = 32
 _LEGEND: Final = 90
-_SAME: Final = math.log2(1.1)
-"""The least end of a scale of ratios: a few percent are not to look like a difference."""
+_SAME: Final = math.log2(1.25)
+"""The least end of a scale of ratios: a few percent are to look like little."""
 
 
 @dataclass(frozen=True)
