@@ -117,9 +117,10 @@ class Frames:
             return whole.of(chosen)
         if key not in self.memory:
             tables: dict[str, Any] = {name: of_cases(getattr(self, name), chosen) for name in _PARTS}
-            own = [case for case in chosen if case in self.cases]
-            is_own = pl.col("case").is_in(own)
-            series = self.series_of(own) if self.series_of is not None and own else self.series.filter(is_own)
+            if self.series_of is not None and set(chosen) <= set(self.cases):
+                series = self.series_of(chosen)
+            else:
+                series = self.series.filter(pl.col("case").is_in(list(chosen)))
             made = replace(self, flows=when_read(lambda: of_cases(self.flows, chosen)), series=series, **tables)
             made.memory["whole"] = whole
             self.memory[key] = made
