@@ -117,7 +117,7 @@ class Frames:
             return whole.of(chosen)
         if key not in self.memory:
             tables: dict[str, Any] = {name: of_cases(getattr(self, name), chosen) for name in _PARTS}
-            if self.series_of is not None and set(chosen) <= set(self.cases):
+            if self.series_of is not None and chosen and set(chosen) <= set(self.cases):
                 series = self.series_of(chosen)
             else:
                 series = self.series.filter(pl.col("case").is_in(list(chosen)))
