@@ -1,3 +1,4 @@
+import itertools
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ from conftest import CHECKOUT, flows, frames, labelled, ports
 
 from narrows import columns
 from narrows.claims import catalogue
-from narrows.figures import bars, occupancy, queues, requests, style, sweep
+from narrows.figures import bars, occupancy, palette, queues, requests, style, sweep
 from narrows.figures.distribution import curves
 from narrows.frames import Frames
 
@@ -136,7 +137,36 @@ def test_a_single_arm_needs_no_legend():
     panel = sweep.Panel("X", "", runs(("a", "20pkt", 1, 1.0)), "x")
     one, two = (style.finished(sweep.draw([panel], AXIS, arms, title="K")) for arms in (("a",), ("a", "b")))
     legends = [chart["hconcat"][0]["layer"][0]["encoding"]["color"]["legend"] for chart in (one, two)]
-    assert legends == [None, {"orient": "top"}]
+    assert legends[0] is None
+    assert legends[1]["orient"] == "top"
+
+
+def test_a_legend_of_long_names_has_rows_no_wider_than_a_figure():
+    legends = [style.legend_of(["x" * length] * 40).to_dict() for length in (4, 40, 400)]
+    assert [legend["columns"] for legend in legends] == [15, 3, 1]
+    assert all(legend["labelLimit"] < style.WIDTH for legend in legends)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 9.6e6), (0.005, 0.298), (0, 1), (0.99, 1.01), (2.1, 4.8), (-0.5, 15.5), (7e5, 7.0001e5), (0, 3)],
+)
+def test_a_linear_axis_has_three_to_six_labels_between_its_ends(low, high):
+    ticks = style.linear_ticks(low, high)
+    assert 3 <= len(ticks) <= 6
+    assert all(low - 1e-9 * high <= tick <= high * (1 + 1e-9) for tick in ticks)
+    steps = {round((after - before) / (high - low), 6) for before, after in itertools.pairwise(ticks)}
+    assert len(steps) == 1
+    assert style.linear_ticks(high, low) == []
+
+
+def test_colours_of_dark_mode_are_seen_on_its_paper_and_told_apart():
+    every = [*dict.fromkeys(palette.colours([*palette.KNOWN, *(f"free {place}" for place in range(5))]).values())]
+    dark = [palette.on_dark(colour) for colour in every]
+    assert min(palette.contrast(colour, palette.DARK_PAPER) for colour in dark) >= 3
+    assert len(set(dark)) == len(every)
+    assert palette.contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert palette.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01), "by the formula of WCAG"
 
 
 def nothing():

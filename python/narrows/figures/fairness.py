@@ -55,7 +55,7 @@ def _column(
 ) -> alt.VConcatChart:
     x = alt.X(
         "time:Q",
-        axis=alt.Axis(title="time, s (first seed)", tickCount=4, grid=False),
+        axis=alt.Axis(title="time, s (first seed)", values=style.linear_ticks(window.from_s, window.to_s), grid=False),
         scale=alt.Scale(domain=[window.from_s, window.to_s], nice=False),
     )
     colour = alt.Color(

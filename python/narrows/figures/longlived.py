@@ -36,11 +36,13 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
         alt.Tooltip("value:Q", title=f"{title}, {unit}", format=",.4~r"),
     ]
     across = _across(frames)
+    told = pl.concat([data, events.marks(frames)], how="diagonal")
+    ends = style.ends(told["time"])
     base = alt.Chart().encode(
         x=alt.X(
             "time:Q",
-            axis=alt.Axis(title="time, s", tickCount=4, grid=False, labelFlush=True),
-            scale=alt.Scale(nice=False),
+            axis=alt.Axis(title="time, s", values=style.linear_ticks(*ends), grid=False, labelFlush=True),
+            scale=alt.Scale(nice=False, domain=ends),
         ),
         y=alt.Y("value:Q", title=f"{title}, {unit}", axis=alt.Axis(tickCount=4, format=",~r")),
         color=_coloured(data, "controller") if several else style.colour(frames.cases),
@@ -50,7 +52,6 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
     points = base.mark_point(filled=True, opacity=0).encode(
         tooltip=tooltip, size=style.visible(50, 0, channel=alt.SizeValue)
     )
-    told = pl.concat([data, events.marks(frames)], how="diagonal")
     return _panels(told, frames, across, *events.lines(told), line, points, spacing=14)
 
 
@@ -92,8 +93,8 @@ def one_of_each(frames: Frames) -> alt.FacetChart:
 
 def _coloured(data: pl.DataFrame, column: str) -> alt.Color:
     """Names by their colours, with a legend."""
-    scale = style.colour_scale(data[column].unique(maintain_order=True).to_list())
-    return alt.Color(f"{column}:N", scale=scale, legend=alt.Legend(orient="top", title=None))
+    names = data[column].unique(maintain_order=True).to_list()
+    return alt.Color(f"{column}:N", scale=style.colour_scale(names), legend=style.legend_of(names))
 
 
 def _across(frames: Frames) -> int:

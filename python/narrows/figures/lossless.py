@@ -169,7 +169,13 @@ def _trace(
     first: bool,
     last: bool,
 ) -> alt.LayerChart | alt.FacetChart:
-    time_axis = alt.Axis(title="time, ms" if last else None, labels=last, tickCount=4, grid=False, labelFlush=True)
+    time_axis = alt.Axis(
+        title="time, ms" if last else None,
+        labels=last,
+        values=style.linear_ticks(*within_ms),
+        grid=False,
+        labelFlush=True,
+    )
     x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(domain=list(within_ms), nice=False))
     height = alt.Scale(domain=[0, top], nice=False)
     y = alt.Y("backlog:Q", axis=alt.Axis(title="backlog, KB" if first else None, tickCount=4), scale=height)
@@ -255,7 +261,8 @@ def _panel(
     x = alt.X("managed:N", sort=list(_NAMES.values()), title=None, axis=alt.Axis(labelAngle=0))
     offset = alt.XOffset("fabric:N", sort=list(_FABRICS))
     scale = alt.Scale(domain=domain, nice=False, zero=False)
-    y = alt.Y("mean:Q", title=unit, axis=alt.Axis(tickCount=4, labels=unit is not None), scale=scale)
+    axis = alt.Axis(values=style.linear_ticks(*domain), labels=unit is not None, format=",~r")
+    y = alt.Y("mean:Q", title=unit, axis=axis, scale=scale)
     how = alt.Scale(domain=list(_FABRICS), range=list(_FABRICS.values()))
     above = alt.Legend(orient="top", titleOrient="left", titleFontWeight="normal", symbolSize=60)
     colour = alt.Color("fabric:N", scale=how, title="switches that run out of memory", legend=above if legend else None)

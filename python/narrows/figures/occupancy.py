@@ -88,7 +88,7 @@ def _panel(
 ) -> alt.LayerChart | alt.FacetChart:
     x_axis = alt.Axis(title=x_title if last else None, labels=last, ticks=last, tickCount=10, grid=False, format=",~r")
     x = alt.X("time:Q", axis=x_axis, scale=alt.Scale(nice=False))
-    y = alt.Y("value:Q", title="packets", axis=alt.Axis(tickCount=3, format=",~r"), scale=alt.Scale(domainMin=0))
+    y = alt.Y("value:Q", title="packets", axis=alt.Axis(tickCount=4, format=",~r"), scale=alt.Scale(domainMin=0))
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("time:Q", title=x_title, format=".5~f"),

@@ -33,6 +33,11 @@ _OTHERS: Final = (*_FREE, *dict.fromkeys(KNOWN.values()))
 """Colours that no scheme has come first."""
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 _SHADES: Final = (0.0, 0.4, -0.5)
+DARK_PAPER: Final = "#14181d"
+"""Background of a page in dark mode."""
+_CONTRAST: Final = 3.5
+"""Of a colour with `DARK_PAPER`, at least; graphics need 3 [WCAG 2.2, 1.4.11]."""
+_STEPS: Final = 50
 _DARKEST, _LIGHTEST = -0.6, 0.6
 _DASHES: Final = ((), (6, 3), (2, 2), (8, 3, 2, 3), (12, 3), (1, 3))
 _BACKENDS: Final = {"": 0.0, Backend.SIM: 0.0, Backend.GUEST: 0.4, Backend.HOST: -0.45}
@@ -59,6 +64,25 @@ def dashes(cases: Sequence[str]) -> dict[str, tuple[int, ...]]:
         place = seen[colour] = seen.get(colour, -1) + 1
         made[case] = _DASHES[place % len(_DASHES)]
     return made
+
+
+def on_dark(colour: str) -> str:
+    """The colour, as `#rrggbb`, as dark mode shows it: mixed with white, as little as its contrast needs."""
+    mixed = (_shade(colour, step / _STEPS) for step in range(_STEPS + 1))
+    return next(found for found in mixed if contrast(found, DARK_PAPER) >= _CONTRAST)
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of two colours, from 1 to 21 [WCAG 2.2, contrast ratio]."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance, from 0 to 1 [WCAG 2.2, relative luminance]."""
+    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def live(cases: Sequence[str]) -> list[str]:

@@ -22,6 +22,8 @@ MAX_PORTS = 24
 """Ports that are shown at most: a page with more is neither read nor mailed."""
 BUCKETS = 110
 """Points of a line in time; each stands for the mean and the largest sample of its bucket."""
+MIN_BYTES = 1500.0
+"""Bytes that an axis of backlog reaches at least, a packet: a queue that was always empty has an axis, too."""
 _LABELS = 76
 """Pixels of what stands left of the panels."""
 _LEAST = 86
@@ -100,13 +102,20 @@ def _row(
     data: pl.DataFrame, port: str, every: tuple[str, ...], cases: tuple[str, ...], *, first: bool, last: bool
 ) -> alt.FacetChart:
     """Of some cases; `every` decides on their colours, and the axis is that of all, so that blocks can be compared."""
-    axis = alt.Y("max:Q", title="backlog", axis=style.bytes_axis(3), scale=alt.Scale(domain=[0, _largest(data, "max")]))
+    largest = max(_largest(data, "max"), MIN_BYTES)
+    axis = alt.Y("max:Q", title="backlog", axis=style.bytes_axis(largest), scale=alt.Scale(domain=[0, largest]))
+    begin, end = style.ends(data["time"])
     data = data.filter(pl.col("case").is_in(cases))
     width = (style.WIDTH - _LABELS) // len(cases) - 12
     time_axis = alt.Axis(
-        title="time, s" if last else None, labels=last, ticks=last, tickCount=3, grid=False, labelFlush=True
+        title="time, s" if last else None,
+        labels=last,
+        ticks=last,
+        values=style.linear_ticks(begin, end),
+        grid=False,
+        labelFlush=True,
     )
-    x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False))
+    x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False, domain=[begin, end]))
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
         alt.Tooltip("time:Q", title="time, s", format=".3~f"),
@@ -140,9 +149,9 @@ def _distribution(frames: Frames, port: str) -> alt.LayerChart | alt.FacetChart:
         .select("case", "value")
         .collect()
     )
-    x = alt.X(
-        "value:Q", scale=alt.Scale(type="sqrt", nice=False), title="backlog", axis=style.root_axis(_largest(samples))
-    )
+    largest = max(_largest(samples), MIN_BYTES)
+    scale = alt.Scale(type="sqrt", nice=False, domain=[0, largest])
+    x = alt.X("value:Q", scale=scale, title="backlog", axis=style.root_axis(largest))
     y = alt.Y(
         "share:Q", title="share of samples", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])
     )

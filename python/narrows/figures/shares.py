@@ -56,7 +56,7 @@ def _panel(data: pl.DataFrame, case: str, senders: list[str]) -> alt.Chart:
             ),
             y=alt.Y("value:Q", title="goodput, Mbit/s", axis=alt.Axis(tickCount=5, format=",~r")),
             color=alt.Color(
-                "sender:N", scale=style.colour_scale(senders), title="sender", legend=alt.Legend(orient="top")
+                "sender:N", scale=style.colour_scale(senders), legend=style.legend_of(senders, title="sender")
             ),
             tooltip=[
                 alt.Tooltip("sender:N", title="sender"),

@@ -39,7 +39,10 @@ _LETTER: Final = 7.3
 """Pixels of a letter of a title or a header at most, on average."""
 _NARROW: Final = 1.3
 """Largest over least value of a logarithmic axis, at least."""
-_MIN_TICKS: Final = 2
+_MIN_TICKS: Final = 3
+"""Labels of an axis, at least."""
+_NICE: Final = (1.0, 2.0, 2.5, 5.0)
+"""Distances of ticks, times a power of ten."""
 _HEADER_LINES, _HEADER_MOST = 3, 44
 """Lines of a panel's header, and characters of a line."""
 
@@ -70,9 +73,35 @@ _MILLISECONDS: Final = "datum.value >= 1e3 ? format(datum.value / 1e3, '~r') + '
 _LABELS: Final = {"bytes": _BYTES, "ms": _MILLISECONDS}
 
 
-def bytes_axis(ticks: int) -> alt.Axis:
-    """An axis of sizes: `50 KB`, `15 MB`; 1 KB is 1000 B."""
-    return alt.Axis(labelExpr=_BYTES, tickCount=ticks)
+def bytes_axis(largest: float) -> alt.Axis:
+    """An axis of sizes from 0: `50 KB`, `15 MB`; 1 KB is 1000 B."""
+    return alt.Axis(labelExpr=_BYTES, values=linear_ticks(0.0, largest))
+
+
+def ends(times: pl.Series) -> tuple[float, float]:
+    """The ends of an axis of times: the first and the last; of none, or of one alone, any two."""
+    first, last = times.min(), times.max()
+    if not (isinstance(first, float) and isinstance(last, float)):
+        return 0.0, 1.0
+    return (first, last) if first < last else (first, first + 1.0)
+
+
+def linear_ticks(low: float, high: float) -> list[float]:
+    """Ticks of a linear axis between these ends: at least three, and as few as round numbers allow.
+
+    None for ends that are no interval.
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        return []
+    power = math.floor(math.log10(high - low))
+    for decade in (power, power - 1):
+        for nice in reversed(_NICE):
+            step = nice * 10.0**decade
+            # Ends that are ticks count, whatever their last digit has become.
+            first, last = math.ceil(low / step - 1e-6), math.floor(high / step + 1e-6)
+            if last - first + 1 >= _MIN_TICKS:
+                return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
+    return []
 
 
 def root_axis(largest: float) -> alt.Axis:
@@ -116,7 +145,7 @@ def log_domain(values: pl.Series) -> alt.Scale:
 
 
 def _log_ticks(values: pl.Series) -> list[float]:
-    """Ticks of the decades of these values, or nearer ones, so that at least two are between `log_domain`'s ends."""
+    """Ticks of the decades of these values, or nearer ones, so that at least three are between `log_domain`'s ends."""
     low, high = log_domain(values).domain
     decades = math.log10(high / low)
     steps: tuple[float, ...] = (1, 2, 5) if decades <= 3 else (1, 3) if decades <= 5 else (1,)
@@ -125,9 +154,9 @@ def _log_ticks(values: pl.Series) -> list[float]:
         ticks = [float(f"{step}e{decade}") for decade in span for step in tried]
         if sum(low <= tick <= high for tick in ticks) >= _MIN_TICKS:
             return ticks
-    step = 10.0 ** math.floor(math.log10((high - low) / 2))
-    first = math.floor(low / step) - 1
-    return [place * step for place in range(max(1, first), math.ceil(high / step) + 2)]
+    ticks = linear_ticks(low, high)
+    step = ticks[1] - ticks[0]
+    return [tick for tick in (ticks[0] - step, *ticks, ticks[-1] + step) if tick > 0]
 
 
 def port(name: str) -> str:
@@ -150,7 +179,7 @@ def _short(value: object) -> object:
 
 def colour(cases: Sequence[str], *, legend: bool = False) -> alt.Color:
     """The colour of a case, with a legend above if there is no other."""
-    return alt.Color("case:N", scale=colour_scale(cases), title=None, legend=_legend(cases) if legend else None)
+    return alt.Color("case:N", scale=colour_scale(cases), title=None, legend=legend_of(cases) if legend else None)
 
 
 def colour_scale(names: Sequence[str]) -> alt.Scale:
@@ -159,10 +188,10 @@ def colour_scale(names: Sequence[str]) -> alt.Scale:
     return alt.Scale(domain=list(chosen), range=list(chosen.values()))
 
 
-def _legend(cases: Sequence[str]) -> alt.Legend:
-    """Above the chart, in rows that are no wider than a figure."""
-    each = 7 * max(map(len, cases), default=1) + 35
-    return alt.Legend(orient="top", columns=max(1, WIDTH // each), labelLimit=0)
+def legend_of(names: Sequence[str], *, width: int = WIDTH, title: str | None = None) -> alt.Legend:
+    """Above the chart, in rows that are no wider than `width`."""
+    each = 7 * max(map(len, names), default=1) + 35
+    return alt.Legend(orient="top", columns=max(1, width // each), labelLimit=width - 35, title=title)
 
 
 def dash(cases: Sequence[str], *, legend: bool = False) -> Any:
@@ -176,7 +205,7 @@ def dash(cases: Sequence[str], *, legend: bool = False) -> Any:
     if not any(found.values()):
         return alt.Undefined
     scale = alt.Scale(domain=list(found), range=[list(own) or [1, 0] for own in found.values()])
-    return alt.StrokeDash("case:N", scale=scale, title=None, legend=_legend(cases) if legend else None)
+    return alt.StrokeDash("case:N", scale=scale, title=None, legend=legend_of(cases) if legend else None)
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ def _panel(
     y_scale = style.log_scale(reach) if panel.log else linear
     y_axis = style.log_axis(reach) if panel.log else alt.Axis(tickCount=_TICKS, format=",~r")
     y = alt.Y("mean:Q", title=panel.unit, scale=y_scale, axis=y_axis)
-    legend = alt.Legend(orient="top") if len(arms) > 1 else None
+    legend = style.legend_of(arms) if len(arms) > 1 else None
     colour = alt.Color("case:N", scale=style.colour_scale(arms), title=None, legend=legend)
     tooltip = [
         alt.Tooltip("case:N", title="scheme"),
