@@ -55,7 +55,7 @@ def _column(
 ) -> alt.VConcatChart:
     x = alt.X(
         "time:Q",
-        axis=alt.Axis(title="time, s (first seed)", values=style.linear_ticks(window.from_s, window.to_s), grid=False),
+        axis=style.linear_axis(window.from_s, window.to_s, title="time, s (first seed)", grid=False),
         scale=alt.Scale(domain=[window.from_s, window.to_s], nice=False),
     )
     colour = alt.Color(

@@ -41,7 +41,7 @@ def over_time(frames: Frames, quantity: str) -> alt.FacetChart | None:
     base = alt.Chart().encode(
         x=alt.X(
             "time:Q",
-            axis=alt.Axis(title="time, s", values=style.linear_ticks(*ends), grid=False, labelFlush=True),
+            axis=style.linear_axis(*ends, title="time, s", grid=False, labelFlush=True),
             scale=alt.Scale(nice=False, domain=ends),
         ),
         y=alt.Y("value:Q", title=f"{title}, {unit}", axis=alt.Axis(tickCount=4, format=",~r")),

@@ -169,12 +169,8 @@ def _trace(
     first: bool,
     last: bool,
 ) -> alt.LayerChart | alt.FacetChart:
-    time_axis = alt.Axis(
-        title="time, ms" if last else None,
-        labels=last,
-        values=style.linear_ticks(*within_ms),
-        grid=False,
-        labelFlush=True,
+    time_axis = style.linear_axis(
+        *within_ms, title="time, ms" if last else None, labels=last, grid=False, labelFlush=True
     )
     x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(domain=list(within_ms), nice=False))
     height = alt.Scale(domain=[0, top], nice=False)
@@ -261,7 +257,7 @@ def _panel(
     x = alt.X("managed:N", sort=list(_NAMES.values()), title=None, axis=alt.Axis(labelAngle=0))
     offset = alt.XOffset("fabric:N", sort=list(_FABRICS))
     scale = alt.Scale(domain=domain, nice=False, zero=False)
-    axis = alt.Axis(values=style.linear_ticks(*domain), labels=unit is not None, format=",~r")
+    axis = style.linear_axis(*domain, labels=unit is not None, format=",~r")
     y = alt.Y("mean:Q", title=unit, axis=axis, scale=scale)
     how = alt.Scale(domain=list(_FABRICS), range=list(_FABRICS.values()))
     above = alt.Legend(orient="top", titleOrient="left", titleFontWeight="normal", symbolSize=60)

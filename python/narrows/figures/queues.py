@@ -107,13 +107,8 @@ def _row(
     begin, end = style.ends(data["time"])
     data = data.filter(pl.col("case").is_in(cases))
     width = (style.WIDTH - _LABELS) // len(cases) - 12
-    time_axis = alt.Axis(
-        title="time, s" if last else None,
-        labels=last,
-        ticks=last,
-        values=style.linear_ticks(begin, end),
-        grid=False,
-        labelFlush=True,
+    time_axis = style.linear_axis(
+        begin, end, title="time, s" if last else None, labels=last, ticks=last, grid=False, labelFlush=True
     )
     x = alt.X("time:Q", axis=time_axis, scale=alt.Scale(nice=False, domain=[begin, end]))
     tooltip = [

@@ -25,6 +25,9 @@ FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', A
 INK: Final = "#1f2933"
 FAINT: Final = "#52606d"
 GRID: Final = "#e4e7eb"
+AXIS: Final = "#9aa5b1"
+"""Of an axis' line and ticks."""
+PAPER: Final = "#ffffff"
 WIDTH: Final = 1000
 """Pixels of a figure: those that a report's column offers in a window of 1280, less what letters stand over."""
 LABEL_MOST: Final = 300
@@ -51,12 +54,12 @@ VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 _CONFIG: Final[dict[str, Any]] = {
     "locale": {"number": {"decimal": ".", "thousands": "\u202f", "grouping": [3], "currency": ["", ""]}},
     "font": FONT,
-    "background": "#ffffff",
+    "background": PAPER,
     "view": {"stroke": None},
     "axis": {
         "labelColor": FAINT, "titleColor": FAINT, "titleFontWeight": "normal", "labelSeparation": 6,
-        "labelFontSize": 11, "titleFontSize": 11, "titlePadding": 8, "gridColor": GRID, "domainColor": "#9aa5b1",
-        "tickColor": "#9aa5b1",
+        "labelFontSize": 11, "titleFontSize": 11, "titlePadding": 8, "gridColor": GRID, "domainColor": AXIS,
+        "tickColor": AXIS,
     },
     "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
     "header": {"labelColor": INK, "labelFontSize": 12, "labelFontWeight": 600, "titleColor": FAINT},
@@ -75,7 +78,7 @@ _LABELS: Final = {"bytes": _BYTES, "ms": _MILLISECONDS}
 
 def bytes_axis(largest: float) -> alt.Axis:
     """An axis of sizes from 0: `50 KB`, `15 MB`; 1 KB is 1000 B."""
-    return alt.Axis(labelExpr=_BYTES, values=linear_ticks(0.0, largest))
+    return linear_axis(0.0, largest, labelExpr=_BYTES)
 
 
 def ends(times: pl.Series) -> tuple[float, float]:
@@ -84,6 +87,17 @@ def ends(times: pl.Series) -> tuple[float, float]:
     if not (isinstance(first, float) and isinstance(last, float)):
         return 0.0, 1.0
     return (first, last) if first < last else (first, first + 1.0)
+
+
+def linear_axis(low: float, high: float, **properties: Any) -> alt.Axis:
+    """A linear axis between these ends, with the ticks of `linear_ticks`."""
+    return _axis(linear_ticks(low, high), **properties)
+
+
+def _axis(at: list[float], **properties: Any) -> alt.Axis:
+    """With ticks at these values, however small the axis: by default Vega drops every second where it finds them many."""
+    chosen: dict[str, Any] = {"values": at, "tickCount": len(at)} if at else {}
+    return alt.Axis(**chosen, **properties)
 
 
 def linear_ticks(low: float, high: float) -> list[float]:
@@ -108,15 +122,15 @@ def root_axis(largest: float) -> alt.Axis:
     """An axis of sizes under a square root: 0, and 1, 2, 5 of the two decades below the largest."""
     top = math.floor(math.log10(max(largest, 1.0)))
     ticks = [0.0, *(step * 10.0**decade for decade in (top - 1, top) for step in (1, 2, 5))]
-    return alt.Axis(values=[tick for tick in ticks if tick <= largest], labelExpr=_BYTES)
+    return _axis([tick for tick in ticks if tick <= largest], labelExpr=_BYTES)
 
 
 def log_axis(values: pl.Series, unit: Literal["bytes", "ms"] | None = None, *, percent: bool = False) -> alt.Axis:
     """A logarithmic axis over these values: ticks at 1, 2, 5 of each decade; over three decades at 1, 3; then at 1."""
     ticks = _log_ticks(values)
     if unit is not None:
-        return alt.Axis(values=ticks, labelExpr=_LABELS[unit])
-    return alt.Axis(values=ticks, format="~%" if percent else ",~r")
+        return _axis(ticks, labelExpr=_LABELS[unit])
+    return _axis(ticks, format="~%" if percent else ",~r")
 
 
 def log_scale(values: pl.Series) -> alt.Scale:

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from markupsafe import Markup
 
@@ -48,9 +48,14 @@ def _seal(text: str) -> str:
     return f"// sha256-{hashlib.sha256(text.encode()).hexdigest()}"
 
 
+_PARTS: Final = ("layout.js", "data.js", "page.js")
+"""Files of our own script: functions first, then what runs."""
+
+
 def behaviour() -> Markup:
-    """Our own script."""
-    return _script(_asset("page.js"))
+    """Our own script: its files within one function, so that their names are no names of the window."""
+    parts = "\n".join(_asset(name) for name in _PARTS)
+    return _script(f'(function () {{\n"use strict";\n{parts}}})();\n')
 
 
 def stylesheet() -> Markup:
@@ -59,7 +64,10 @@ def stylesheet() -> Markup:
 
 
 def policy(*scripts: Markup) -> str:
-    """The content security policy: these scripts by their hash, inline style, and no other source of anything."""
+    """The content security policy: these scripts by their hash, inline style, and no other source of anything.
+
+    Files that the page saves are made in the browser, and need no source: the policy rules what is fetched and run.
+    """
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "

@@ -29,6 +29,7 @@ from narrows.report import (
     contrast,
     coverage,
     datagrams,
+    description,
     headline,
     losses,
     network,
@@ -36,7 +37,9 @@ from narrows.report import (
     programs,
     selection,
     slowest,
+    source,
     sweeps,
+    theme,
 )
 from narrows.report.templates import template
 from narrows.runs import validity
@@ -63,10 +66,15 @@ class Chart:
 
     identifier: str
     label: str
-    """What it shows, for those who cannot see it."""
+    """What it shows, in a few words."""
     specification: dict[str, Any]
     caption: str = ""
     """What was run (default: the page's, of the configurations that its charts show)."""
+
+    @property
+    def description(self) -> str:
+        """What it shows, for those who cannot see it."""
+        return description.of(self.specification)
 
 
 def build(
@@ -109,6 +117,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
         swept = sweeps.of(results)
         made = _own(results) + _along(swept, results.entry) + _charts(charted)
     charts = {chart.identifier: chart for chart in made}
+    specifications = {name: bundle.data(chart.specification) for name, chart in charts.items()}
     say(f"report of {results.entry.identifier}: tables")
     long = longlived.by_group(frames).rows(named=True) if longlived.present(frames) else []
     beside = agreement.tables(results.entry, frames)
@@ -140,6 +149,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
         own_differences=own,
         policy=bundle.policy(library, behaviour),
         stylesheet=bundle.stylesheet(),
+        theme=theme.rules(specifications.values(), colours(charted.cases).values()),
         library=library,
         behaviour=behaviour,
         swatches=_swatches(charted.cases),
@@ -175,8 +185,8 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
         datagrams=sent,
         long=long,
         most_flows=over_time.MAX_FLOWS,
-        data=bundle.data,
         slowest=slow,
+        specifications=specifications,
         slowdown_missing=slowdown.missing(charted),
         losses=losses.table(charted),
         most_ports=losses.MAX_PORTS,
@@ -192,6 +202,7 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
         language=LANGUAGE,
         measures=scorecard.used(verdicts),
         made=_made(results),
+        sources=_sources(results.entry),
         buckets=queues.BUCKETS,
         ports={"shown": len(queues.ports_that_matter(charted)), "sampled": len(queues.sampled_ports(charted))},
         first_seed=frames.first_seed,
@@ -257,11 +268,13 @@ def _swatches(names: Sequence[str]) -> dict[str, str]:
     broken = dashes(names)
     made = {}
     for name, colour in colours(names).items():
+        drawn = theme.variable(colour)
         if own := broken[name]:
             on, off = own[0], own[0] + own[1]
-            made[name] = f"background:repeating-linear-gradient(90deg,{colour} 0 {on}px,#fff {on}px {off}px)"
+            paper = theme.variable(style.PAPER)
+            made[name] = f"background:repeating-linear-gradient(90deg,{drawn} 0 {on}px,{paper} {on}px {off}px)"
         else:
-            made[name] = f"background:{colour}"
+            made[name] = f"background:{drawn}"
     return made
 
 
@@ -348,6 +361,12 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         *([("long-lived flows, all runs", wording.whole(len(results.frames.long)))] if long else []),
         ("packet-hops, all runs", wording.count(hops)),
     ]
+
+
+def _sources(entry: Entry) -> list[tuple[str, str]]:
+    """The experiment's file and its text: one, or one for each backend where these ran different files."""
+    texts = ((part.location.name, source.experiment_text(part)) for part in entry.parts)
+    return list(dict.fromkeys((name, text) for name, text in texts if text is not None))
 
 
 def _holds(manifests: Sequence[Mapping[str, Any]]) -> str:

@@ -1,0 +1,156 @@
+// Lays a chart out for a column that is narrower than the chart: panels wrap, titles and legends break.
+
+const FULL = 1000; // pixels that a chart is made for
+const LEAST_SCALE = 0.85; // a chart that need not be scaled further than this keeps its layout
+const LEAST_PANEL = 290; // pixels of a panel with its labels
+const LETTER = 7.3; // pixels of a letter of a title or a name at most, on average
+const SIDE = 76; // pixels left of a panel for an axis with numbers and its title
+
+function fitted(specification, width) {
+  return width >= LEAST_SCALE * FULL ? specification : fit(specification, width);
+}
+
+function fit(node, width) {
+  if (node.vconcat) {
+    return { ...node, ...titled(node, width), vconcat: withTimes(node.vconcat).map((child) => fit(child, width)) };
+  }
+  if (node.hconcat) {
+    const { hconcat, ...rest } = node;
+    const columns = Math.max(1, Math.min(hconcat.length, Math.floor(width / LEAST_PANEL)));
+    const each = Math.floor((width - 24 * (columns - 1)) / columns);
+    const concat = hconcat.map((child) => fit(withAxis(child, hconcat[0]), each));
+    return { ...rest, ...titled(node, width), concat, columns, spacing: 24 };
+  }
+  if (node.facet) {
+    return facets(node, width);
+  }
+  return node.mark || node.layer ? panel(node, width) : node;
+}
+
+// Only the first of a row says what is on its vertical axis: below each other, each says it.
+function withAxis(child, first) {
+  const layers = child.layer ?? [child];
+  const model = (first.layer ?? [first]).map((layer) => layer.encoding?.y).find((y) => y && y.axis !== null);
+  if (model === undefined) {
+    return child;
+  }
+  const changed = layers.map((layer) => {
+    const y = layer.encoding?.y;
+    if (!y?.field) {
+      return layer;
+    }
+    const own = { ...y };
+    if (own.axis === null || own.axis?.labels === false) {
+      own.axis = model.axis;
+    }
+    if (own.title === null && model.title) {
+      own.title = model.title;
+    }
+    return { ...layer, encoding: { ...layer.encoding, y: own } };
+  });
+  return child.layer ? { ...child, layer: changed } : changed[0];
+}
+
+// Rows of small multiples have names above the first and times below the last: once they wrap, each has both.
+function withTimes(children) {
+  const [first, last] = [children[0], children[children.length - 1]];
+  if (!children.every((child) => child.facet?.column)) {
+    return children;
+  }
+  const axis = (last.spec.layer ?? [last.spec]).map((layer) => layer.encoding?.x?.axis).find(Boolean);
+  return children.map((child) => ({
+    ...child,
+    facet: { column: { ...child.facet.column, header: { ...first.facet.column.header, labels: true } } },
+    spec: eachLayer(child.spec, (encoding) => (encoding.x?.axis ? { ...encoding, x: { ...encoding.x, axis } } : encoding)),
+  }));
+}
+
+function facets(node, width) {
+  const facet = node.facet.column ?? node.facet;
+  if (!facet.field || node.facet.row) {
+    return node;
+  }
+  const names = facet.sort ?? [];
+  const longest = Math.min(44, Math.max(1, ...names.flatMap((name) => name.split(/\s+/)).map((word) => word.length)));
+  const least = Math.max(node.facet.column ? 100 : 150, LETTER * longest);
+  const room = width - SIDE;
+  const columns = Math.max(1, Math.min(Math.max(1, names.length), Math.floor((room + 14) / (least + 14))));
+  const each = Math.floor((room - 14 * (columns - 1)) / columns);
+  const lines = Object.fromEntries(names.map((name) => [name, broken(name, each)]));
+  const header = { ...facet.header, labels: true, labelExpr: `(${JSON.stringify(lines)})[datum.label]`, labelLineHeight: 14 };
+  const { spacing, ...rest } = node;
+  const within = panel({ ...node.spec, width: each }, each + SIDE);
+  return { ...rest, ...titled(node, width), facet: { ...facet, header }, columns, spacing: 14, spec: { ...within, width: each } };
+}
+
+function panel(node, width) {
+  const before = node.width ?? width;
+  const layers = node.layer ?? [node];
+  const names = layers.map((layer) => layer.encoding?.y).find((y) => y?.type === "nominal" && y.axis !== null);
+  const longest = names ? Math.max(...(names.sort ?? [""]).map((name) => name.length)) : 0;
+  const label = Math.min(Math.max(60, LETTER * longest), 0.42 * width);
+  // A name of a case stands left of its bar; the number of the longest bar may stand over on the right.
+  const own = Math.max(80, Math.min(before, Math.floor(width - (names ? label + 10 : SIDE))));
+  const changed = eachLayer(node, (encoding) => fitEncoding(encoding, { before, own, width, label }), (mark) => fitMark(mark, own));
+  return { ...changed, ...titled(node, own), width: own };
+}
+
+function eachLayer(node, change, changeMark = (mark) => mark) {
+  const made = { ...node };
+  if (node.layer) {
+    made.layer = node.layer.map((layer) => eachLayer(layer, change, changeMark));
+  }
+  if (node.encoding) {
+    made.encoding = change(node.encoding);
+  }
+  if (node.mark) {
+    made.mark = changeMark(node.mark);
+  }
+  return made;
+}
+
+function fitEncoding(encoding, { before, own, width, label }) {
+  const made = { ...encoding };
+  for (const channel of ["color", "strokeDash"]) {
+    const legend = made[channel]?.legend;
+    if (legend) {
+      const longest = Math.max(1, ...(made[channel].scale?.domain ?? [""]).map((name) => String(name).length));
+      const columns = Math.max(1, Math.floor(width / (7 * longest + 35)));
+      made[channel] = { ...made[channel], legend: { ...legend, columns, labelLimit: width - 35 } };
+    }
+  }
+  if (made.y?.type === "nominal" && made.y.axis) {
+    made.y = { ...made.y, axis: { ...made.y.axis, labelLimit: label } };
+  }
+  if (typeof made.x?.value === "number" && made.x.value >= before) {
+    made.x = { ...made.x, value: made.x.value + own - before };
+  }
+  return made;
+}
+
+function fitMark(mark, width) {
+  return Array.isArray(mark?.text) ? { ...mark, text: broken(mark.text.join(" "), width * (LETTER / 6)) } : mark;
+}
+
+function titled(node, width) {
+  if (!node.title) {
+    return {};
+  }
+  const title = typeof node.title === "string" ? { text: node.title } : node.title;
+  return { title: { ...title, text: broken([].concat(title.text).join(" "), width) } };
+}
+
+// A text in lines that are no wider than this, broken between words.
+function broken(text, width) {
+  const most = Math.max(8, Math.floor(width / LETTER));
+  const lines = [];
+  for (const word of String(text).split(/\s+/)) {
+    const last = lines[lines.length - 1];
+    if (last !== undefined && last.length + 1 + word.length <= most) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else {
+      lines.push(word);
+    }
+  }
+  return lines;
+}
