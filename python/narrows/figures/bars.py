@@ -58,7 +58,8 @@ def draw(panels: Sequence[Panel], cases: Sequence[str], *, width: int = style.WI
 
 def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> alt.LayerChart | alt.FacetChart:
     data = style.rows(pl.DataFrame([_row(panel, case) for case in cases], infer_schema_length=None))
-    axis = alt.Axis(labelFontSize=12, labelColor=style.INK, labelLimit=style.LABEL_MOST) if labels else None
+    beside = style.beside(cases)
+    axis = beside.axis if labels else None
     y = alt.Y("case:N", sort=list(cases), title=None, axis=axis)
     empty = all(panel.values.get(case) is None for case in cases)
     x_axis = None if empty else alt.Axis(tickCount=4, title=panel.unit, format=",~f")
@@ -96,7 +97,9 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     layers += [] if empty else [label]
     layers += [absent] if any(panel.values.get(case) is None for case in cases) else []
     return alt.layer(*layers).properties(
-        title=alt.TitleParams(style.wrapped(panel.title, width)), width=width, height=_ROW * len(cases)
+        title=alt.TitleParams(style.wrapped(panel.title, width)),
+        width=width,
+        height=max(_ROW, beside.height) * len(cases),
     )
 
 

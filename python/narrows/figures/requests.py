@@ -27,9 +27,7 @@ def distribution(
     milliseconds = finished.select("case", (pl.col("completion_ns").cast(pl.Float64) / NS_PER_MS).alias("value"))
     data = curves(milliseconds, cases, tail=tail)
     x, y, tooltip = axes(data, tail=tail)
-    drawn = curve(style.rows(data), cases, x, y, tooltip, order="value:Q")
-    # The lines have no names of their own: the legend is of one layer, which all share.
-    drawn.layer[0].encoding.color = style.colour(cases, legend=True)
+    drawn = curve(style.rows(data), cases, x, y, tooltip, order="value:Q", legend=True)
     return drawn.properties(title=title, width=width, height=230)
 
 
@@ -42,7 +40,9 @@ def draw(frames: Frames) -> alt.VConcatChart:
         distribution(frames, frames.cases, title, tail=tail, width=width)
         for title, tail in (("Requests", False), *((("Requests: the tail", True),) if tail else ()))
     )
-    return style.stacked([curves, bars.draw([timeouts(frames)], frames.cases)])
+    # Bars have no legend: with a scale of their own they do not take away that of the curves.
+    below = style.stacked([curves, bars.draw([timeouts(frames)], frames.cases)])
+    return below.resolve_scale(color="independent")  # type: ignore[no-any-return]  # untyped in the library
 
 
 def panel(frames: Frames, column: str, title: str, unit: str = "ms", *, scale: float = 1.0) -> bars.Panel:

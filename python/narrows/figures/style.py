@@ -31,7 +31,7 @@ PAPER: Final = "#ffffff"
 WIDTH: Final = 1000
 """Pixels of a figure: those that a report's column offers in a window of 1280, less what letters stand over."""
 LABEL_MOST: Final = 300
-"""Pixels of a case's name beside bars; what is longer is cut."""
+"""Pixels of a case's name beside bars; what is longer has several lines."""
 ISOLATE: Final = "isolate"
 """Name of the signal: the cases to be seen; all of them while it is empty."""
 
@@ -46,6 +46,8 @@ _MIN_TICKS: Final = 3
 """Labels of an axis, at least."""
 _NICE: Final = (1.0, 2.0, 2.5, 5.0)
 """Distances of ticks, times a power of ten."""
+_BESIDE_LINE: Final = 12
+"""Pixels of a line of a name beside bars."""
 _HEADER_LINES, _HEADER_MOST = 3, 44
 """Lines of a panel's header, and characters of a line."""
 
@@ -95,7 +97,7 @@ def linear_axis(low: float, high: float, **properties: Any) -> alt.Axis:
 
 
 def _axis(at: list[float], **properties: Any) -> alt.Axis:
-    """With ticks at these values, however small the axis: by default Vega drops every second where it finds them many."""
+    """With ticks at these values, however small the axis: by default Vega drops some where it finds them many."""
     chosen: dict[str, Any] = {"values": at, "tickCount": len(at)} if at else {}
     return alt.Axis(**chosen, **properties)
 
@@ -316,6 +318,26 @@ def captioned(chart: alt.TopLevelMixin, text: str) -> alt.VConcatChart:
 def columns(count: int, width: int = WIDTH, *, gap: int = 30, label: int = 80) -> int:
     """Width of each of several panels side by side, when only the first bears labels."""
     return max(90, (width - label - gap * (count - 1)) // count)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Names of cases beside their bars."""
+
+    axis: alt.Axis
+    height: int
+    """Pixels of the name with most lines."""
+
+
+def beside(cases: Sequence[str]) -> Beside:
+    """Names in as few lines as `LABEL_MOST` allows, broken between words; a word that is longer is cut."""
+    lines = {case: textwrap.wrap(case, int(LABEL_MOST / _LETTER), break_long_words=False) or [""] for case in cases}
+    most = max(map(len, lines.values()), default=1)
+    properties: dict[str, Any] = {"labelFontSize": 12, "labelColor": INK, "labelLimit": LABEL_MOST}
+    if most > 1:
+        properties |= {"labelFontSize": 11, "labelLineHeight": _BESIDE_LINE}
+        properties["labelExpr"] = f"({json.dumps(lines)})[datum.label]"
+    return Beside(alt.Axis(**properties), _BESIDE_LINE * most + 6)
 
 
 def label_width(cases: Sequence[str]) -> int:

@@ -26,40 +26,45 @@ function tablesOf(specification) {
 
   function read(node, here) {
     const layers = (node.layer ?? [node]).flatMap((layer) => layer.layer ?? [layer]);
-    const columns = new Map();
-    for (const layer of layers) {
-      const name = (layer.data ?? here.data)?.name;
-      const rows = specification.datasets?.[name];
-      if (rows === undefined || rows.length === 0) {
-        continue;
+    const columns = new Map(); // of each of the panel's data sets, by field
+    for (const fields of [told, drawn]) {
+      const found = new Map();
+      for (const layer of layers) {
+        const name = (layer.data ?? here.data)?.name;
+        if (!columns.has(name)) {
+          const own = found.get(name) ?? new Map();
+          found.set(name, own);
+          fields(layer).forEach((field) => own.set(field.field, own.get(field.field) ?? field));
+        }
       }
-      const own = columns.get(name) ?? new Map();
-      columns.set(name, own);
-      for (const field of described(layer)) {
-        own.set(field.field, own.get(field.field) ?? field);
-      }
+      // What is told of the rows suffices; of those that no layer tells anything of, what they are drawn from.
+      found.forEach((own, name) => own.size > 0 && columns.set(name, own));
     }
     const seen = new Set();
     for (const [name, own] of columns) {
       // What is drawn once more, such as the point of a line that has only one, is not told twice.
-      const rows = specification.datasets[name].filter((row) => {
+      const rows = (specification.datasets?.[name] ?? []).filter((row) => {
         const text = JSON.stringify(row);
         return !seen.has(text) && seen.add(text);
       });
-      if (own.size > 0 && rows.length > 0) {
+      if (rows.length > 0) {
         found.push({ title: here.title, x: here.x, y: here.y, columns: Array.from(own.values()), rows });
       }
     }
   }
 }
 
-// What a layer tells of a row: what its tooltip has, else the fields it is drawn from.
-function described(layer) {
-  const encoding = layer.encoding ?? {};
-  const told = [].concat(encoding.tooltip ?? []).filter((item) => item.field);
-  const drawn = ["x", "x2", "y", "y2", "text", "color"].map((channel) => encoding[channel]).filter((item) => item?.field);
-  return (told.length > 0 ? told : drawn).map(({ field, title, format }) => ({
-    field, title: title ?? (field === "case" ? "scheme" : field), percent: /[%p]$/.test(format ?? ""),
+// What the pointer is told of a row.
+function told(layer) {
+  const items = [].concat(layer.encoding?.tooltip ?? []).filter((item) => item.field);
+  return items.map(({ field, title, format }) => ({ field, title, percent: /[%p]$/.test(format ?? "") }));
+}
+
+// What a row is drawn from.
+function drawn(layer) {
+  const items = ["color", "x", "x2", "y", "y2", "text"].map((channel) => layer.encoding?.[channel]);
+  return items.filter((item) => item?.field).map(({ field, title }) => ({
+    field, title: title ?? (field === "case" ? "scheme" : field), percent: false,
   }));
 }
 

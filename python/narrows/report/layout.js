@@ -2,12 +2,71 @@
 
 const FULL = 1000; // pixels that a chart is made for
 const LEAST_SCALE = 0.85; // a chart that need not be scaled further than this keeps its layout
+const MOST_HEIGHT = 1150; // pixels of a chart that is drawn in one piece: a page of A4 holds 1300 of its scale
 const LEAST_PANEL = 290; // pixels of a panel with its labels
 const LETTER = 7.3; // pixels of a letter of a title or a name at most, on average
+const LINE = 12; // pixels of a line of a name beside bars
 const SIDE = 76; // pixels left of a panel for an axis with numbers and its title
 
 function fitted(specification, width) {
   return width >= LEAST_SCALE * FULL ? specification : fit(specification, width);
+}
+
+// A chart that is higher than a page of paper in several, which page breaks may part; the rows of each stay whole.
+function parted(specification) {
+  const { vconcat, title, ...rest } = specification;
+  if (vconcat === undefined || heightOf(specification) <= MOST_HEIGHT) {
+    return [specification];
+  }
+  const parts = [[]];
+  let filled = 0;
+  for (const child of vconcat) {
+    const height = heightOf(child);
+    if (filled > 0 && filled + height > MOST_HEIGHT) {
+      parts.push([]);
+      filled = 0;
+    }
+    parts[parts.length - 1].push(child);
+    filled += height;
+  }
+  const last = vconcat[vconcat.length - 1];
+  return parts.map((own, place) => ({
+    ...rest,
+    ...(title && place === 0 ? { title } : {}),
+    vconcat: own.every((child) => child.facet?.column) ? between(own, last) : own,
+  }));
+}
+
+// Pixels, more or less.
+function heightOf(node) {
+  if (node.vconcat) {
+    return node.vconcat.reduce((sum, child) => sum + heightOf(child), 0);
+  }
+  if (node.hconcat || node.concat) {
+    const columns = node.columns ?? node.hconcat?.length ?? node.concat.length;
+    const heights = (node.hconcat ?? node.concat).map(heightOf);
+    return Math.ceil(heights.length / columns) * Math.max(...heights);
+  }
+  if (node.facet) {
+    const names = (node.facet.column ?? node.facet).sort?.length ?? 1;
+    return Math.ceil(names / (node.columns ?? names)) * ((node.spec.height ?? 200) + 36);
+  }
+  return (node.height ?? 200) + 70;
+}
+
+// Rows of small multiples: names above the first, times below the last, as the chart's last row has them.
+function between(rows, model) {
+  return rows.map((row, place) => {
+    const header = { ...row.facet.column.header, labels: row.facet.column.header?.labels || place === 0 };
+    const named = { ...row, facet: { column: { ...row.facet.column, header } } };
+    return place === rows.length - 1 ? withTime(named, model) : named;
+  });
+}
+
+function withTime(row, model) {
+  const axis = (model.spec.layer ?? [model.spec]).map((layer) => layer.encoding?.x?.axis).find(Boolean);
+  const change = (encoding) => (encoding.x?.axis ? { ...encoding, x: { ...encoding.x, axis } } : encoding);
+  return { ...row, spec: eachLayer(row.spec, change) };
 }
 
 function fit(node, width) {
@@ -57,12 +116,10 @@ function withTimes(children) {
   if (!children.every((child) => child.facet?.column)) {
     return children;
   }
-  const axis = (last.spec.layer ?? [last.spec]).map((layer) => layer.encoding?.x?.axis).find(Boolean);
-  return children.map((child) => ({
+  return children.map((child) => withTime({
     ...child,
     facet: { column: { ...child.facet.column, header: { ...first.facet.column.header, labels: true } } },
-    spec: eachLayer(child.spec, (encoding) => (encoding.x?.axis ? { ...encoding, x: { ...encoding.x, axis } } : encoding)),
-  }));
+  }, last));
 }
 
 function facets(node, width) {
@@ -89,10 +146,13 @@ function panel(node, width) {
   const names = layers.map((layer) => layer.encoding?.y).find((y) => y?.type === "nominal" && y.axis !== null);
   const longest = names ? Math.max(...(names.sort ?? [""]).map((name) => name.length)) : 0;
   const label = Math.min(Math.max(60, LETTER * longest), 0.42 * width);
+  const lines = Object.fromEntries((names?.sort ?? []).map((name) => [name, broken(name, label)]));
+  const most = Math.max(1, ...Object.values(lines).map((own) => own.length));
   // A name of a case stands left of its bar; the number of the longest bar may stand over on the right.
   const own = Math.max(80, Math.min(before, Math.floor(width - (names ? label + 10 : SIDE))));
-  const changed = eachLayer(node, (encoding) => fitEncoding(encoding, { before, own, width, label }), (mark) => fitMark(mark, own));
-  return { ...changed, ...titled(node, own), width: own };
+  const changed = eachLayer(node, (encoding) => fitEncoding(encoding, { before, own, width, label, lines: most > 1 ? lines : null }), (mark) => fitMark(mark, own));
+  const height = most > 1 ? { height: Object.keys(lines).length * Math.max(22, LINE * most + 6) } : {};
+  return { ...changed, ...titled(node, own), ...height, width: own };
 }
 
 function eachLayer(node, change, changeMark = (mark) => mark) {
@@ -109,7 +169,7 @@ function eachLayer(node, change, changeMark = (mark) => mark) {
   return made;
 }
 
-function fitEncoding(encoding, { before, own, width, label }) {
+function fitEncoding(encoding, { before, own, width, label, lines }) {
   const made = { ...encoding };
   for (const channel of ["color", "strokeDash"]) {
     const legend = made[channel]?.legend;
@@ -120,7 +180,8 @@ function fitEncoding(encoding, { before, own, width, label }) {
     }
   }
   if (made.y?.type === "nominal" && made.y.axis) {
-    made.y = { ...made.y, axis: { ...made.y.axis, labelLimit: label } };
+    const several = { labelExpr: `(${JSON.stringify(lines)})[datum.label]`, labelLineHeight: LINE, labelFontSize: 11 };
+    made.y = { ...made.y, axis: { ...made.y.axis, labelLimit: label, ...(lines ? several : {}) } };
   }
   if (typeof made.x?.value === "number" && made.x.value >= before) {
     made.x = { ...made.x, value: made.x.value + own - before };

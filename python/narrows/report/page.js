@@ -1,6 +1,6 @@
 // The page: draws its charts, isolates schemes, saves files, and shows which section is read.
 
-const views = new Map(); // of each figure, its drawn view
+const views = new Map(); // of each figure, its drawn views
 const isolated = new Set();
 const legend = document.querySelector(".legend");
 const chips = Array.from(legend.querySelectorAll(".chip"));
@@ -9,7 +9,7 @@ const figures = Array.from(document.querySelectorAll("figure.chart"));
 
 function show() {
   const cases = Array.from(isolated);
-  for (const view of views.values()) {
+  for (const view of Array.from(views.values()).flat()) {
     view.signal("isolate", cases).runAsync();
   }
   for (const chip of chips) {
@@ -58,14 +58,22 @@ function columnOf(figure) {
 }
 
 async function draw(figure) {
+  const canvas = figure.querySelector(".canvas");
   figure.dataset.width = String(columnOf(figure));
   try {
-    const canvas = figure.querySelector(".canvas");
-    const made = await window.vegaEmbed(canvas, fitted(specificationOf(figure), columnOf(figure)), options);
-    views.get(figure)?.finalize();
-    views.set(figure, made.view);
+    const parts = parted(fitted(specificationOf(figure), columnOf(figure)));
+    const boxes = parts.map(() => element("div", { className: "part" }));
+    const made = [];
+    for (const [place, part] of parts.entries()) {
+      made.push((await window.vegaEmbed(boxes[place], part, options)).view);
+      await pause();
+    }
+    views.get(figure)?.forEach((view) => view.finalize());
+    views.set(figure, made);
+    canvas.replaceChildren(...boxes);
+    figure.classList.toggle("parted", parts.length > 1);
     if (isolated.size > 0) {
-      made.view.signal("isolate", Array.from(isolated)).runAsync();
+      made.forEach((view) => view.signal("isolate", Array.from(isolated)).runAsync());
     }
   } catch (error) {
     figure.classList.add("failed");
@@ -73,11 +81,15 @@ async function draw(figure) {
   }
 }
 
+// Lets the page answer.
+function pause() {
+  return new Promise((resume) => setTimeout(resume));
+}
+
 // One after another, and the page answers in between.
 async function drawAll() {
   for (const figure of figures) {
     await draw(figure);
-    await new Promise((resume) => setTimeout(resume));
   }
   document.body.dataset.drawn = String(views.size);
 }
@@ -201,6 +213,11 @@ function focusable() {
       box.removeAttribute("aria-label");
     }
   }
+}
+
+// Words of tables with many columns may break on paper, which does not scroll.
+for (const table of document.querySelectorAll("table")) {
+  table.classList.toggle("many", table.rows.length > 0 && table.rows[0].cells.length > 13);
 }
 
 // On paper nothing is folded but the data behind charts and cells.
