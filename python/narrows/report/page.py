@@ -37,13 +37,13 @@ from narrows.report import (
     programs,
     selection,
     slowest,
-    source,
     sweeps,
     theme,
 )
 from narrows.report.templates import template
 from narrows.runs import validity
 from narrows.runs.backends import Backend, program_of
+from narrows.runs.experiments import experiment_text
 from narrows.runs.freshness import standings
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 8_000_000
 """A page larger than this is a defect: it is meant to be mailed."""
+
+
+MAX_CHARACTERS = 500_000
+"""Of an experiment's text that a page holds."""
 
 
 @dataclass(frozen=True)
@@ -364,9 +368,10 @@ def _facts(results: Results) -> list[tuple[str, str]]:
 
 
 def _sources(entry: Entry) -> list[tuple[str, str]]:
-    """The experiment's file and its text: one, or one for each backend where these ran different files."""
-    texts = ((part.location.name, source.experiment_text(part)) for part in entry.parts)
-    return list(dict.fromkeys((name, text) for name, text in texts if text is not None))
+    """Copies of the experiment's file: one, or one for each backend where these ran different files."""
+    texts = ((part.location.name, experiment_text(part)) for part in entry.parts)
+    kept = ((name, text) for name, text in texts if text is not None and len(text) <= MAX_CHARACTERS)
+    return list(dict.fromkeys(kept))
 
 
 def _holds(manifests: Sequence[Mapping[str, Any]]) -> str:

@@ -140,20 +140,6 @@ def changed(entry: Entry, store: Store) -> str:
     return f"{file} has changed since these runs: {'; '.join(told)}; {advice}" if told else ""
 
 
-def asks_the_same(entry: Entry) -> bool:
-    """Whether its file is still there and asks for these plans, of these seeds unless others were asked for."""
-    if not entry.location.is_file():
-        return False
-    try:
-        now = _expected(str(entry.location.resolve()), _stamp(entry.location), quick=entry.quick, sets=entry.sets)
-    except BadInput:
-        return False
-    plans = {(plan, case_name(arm, axes)) for plan, arm, axes in now.members}
-    return (entry.other_seeds or entry.seeds == now.seeds) and all(
-        (member.hash, member.plan_case) in plans for member in entry.members
-    )
-
-
 def _check(file: str | Path) -> str:
     return shlex.join(["narrows", "check", str(file)])
 
