@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import warnings
 from collections import Counter
@@ -157,13 +156,10 @@ class Results(Tabular):
     def _measured(self, name: str, cases: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
         """The measure as a table, and why cases have no value. Raises `BadInput` where one of those named has none."""
         from narrows.measures.bottleneck import SAME_QUEUE, same_queue_by_seed
-        from narrows.measures.named import MEASURES, NotEvaluable, UnknownScheme, measure_called, value_by_seed
+        from narrows.measures.named import NotEvaluable, UnknownScheme, measure_called, unknown, value_by_seed
 
         if measure_called(name) is None and name not in SAME_QUEUE:
-            near = difflib.get_close_matches(name, [*MEASURES, *SAME_QUEUE], n=3) or list(MEASURES)[:5]
-            raise bad_input(
-                f"there is no measure called {name}", f"such as {', '.join(near)}; docs/reference/measures.md has all"
-            )
+            raise unknown(name, also=SAME_QUEUE)
         rows: list[tuple[str, int, float]] = []
         reasons: list[str] = []
         for case in cases or self.frames.cases:

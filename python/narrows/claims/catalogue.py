@@ -69,14 +69,17 @@ class Paper:
 
 
 def load(folder: Path) -> Paper:
-    """Reads `claims.toml`, which may state none, the paper's `bindings.py` and each figure's. Raises `BadInput`."""
+    """Reads `claims.toml`, which may state none, the paper's `bindings.py` and each figure's.
+
+    Raises `BadInput`, also for a claim that is bound to a measure which does not exist.
+    """
+    from narrows.claims import unknown  # slow, and lists of claims do not need it
+
     path = folder / "claims.toml"
-    try:
-        raw = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise bad_input(f"cannot read {path}: {error}", "each paper's folder has a claims.toml") from error
+    raw = read(path)
     bindings: dict[str, Binding] = {}
     figures: dict[str, str] = {}
+    files: dict[str, Path] = {}
     for place in (folder, *sorted(path.parent for path in folder.glob(f"*/{BINDINGS}"))):
         module = module_from(place / BINDINGS)
         figures |= dict.fromkeys(getattr(module, "SCENARIOS", ()), place.name)
@@ -84,7 +87,8 @@ def load(folder: Path) -> Paper:
         if twice := sorted(bindings.keys() & own.keys()):
             raise bad_input(f"{place / BINDINGS} binds {twice[0]} a second time", "keep one of the two bindings")
         bindings |= own
-    return Paper(
+        files |= dict.fromkeys(own, place / BINDINGS)
+    paper = Paper(
         name=folder.name,
         folder=folder,
         claims=tuple(_claim(entry, path) for entry in raw.get("claim", ())),
@@ -92,6 +96,16 @@ def load(folder: Path) -> Paper:
         figures=figures,
         title=raw.get("title", ""),
     )
+    unknown.refuse(paper, path, files)
+    return paper
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A `claims.toml`. Raises `BadInput`."""
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise bad_input(f"cannot read {path}: {error}", "each paper's folder has a claims.toml") from error
 
 
 def module_from(path: Path) -> ModuleType | None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import polars as pl
 
+from narrows.errors import bad_input
 from narrows.frames import kept
 from narrows.measures.stats import BySeed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from narrows.errors import BadInput
     from narrows.frames import Frames
 
 OfCase = Callable[["Frames", str], BySeed]
@@ -99,6 +102,18 @@ class UnknownScheme(NotEvaluable):
 def measure_called(name: str) -> Measure | None:
     """The measure of this name, or of one that claims may use for it."""
     return MEASURES.get(ALIASES.get(name, name))
+
+
+def unknown(name: str, *, also: Iterable[str] = ()) -> BadInput:
+    """The error where no measure is called so. `also` are names that are taken where it was given."""
+    return bad_input(f"there is no measure called {name}", nearest(name, also=also))
+
+
+def nearest(name: str, *, also: Iterable[str] = ()) -> str:
+    """Help where no measure is called so."""
+    near = difflib.get_close_matches(name, [*MEASURES, *ALIASES, *also], n=3)
+    listed = "`narrows show measure` lists all"
+    return f"the nearest: {', '.join(near)}; {listed}" if near else listed
 
 
 def value_by_seed(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
