@@ -10,7 +10,7 @@ from narrows import cross_backend
 from narrows.errors import bad_input
 from narrows.experiment import GIVEN, Experiment
 from narrows.results import Results
-from narrows.runs.backends import Backend
+from narrows.runs.backends import MAX_JOBS, Backend
 from narrows.runs.index import DEFAULT_ROOT, Index, entry_of
 from narrows.runs.processes import Processes, default_workers
 from narrows.runs.running import Batch, Wanted
@@ -114,10 +114,6 @@ def run(
     """Starts an experiment: `Experiment(…).run(…)`, where the arguments are explained."""
     experiment = Experiment(source, quick=quick, seeds=seeds, settings=settings or {}, backend=backend)
     return experiment.run(out=out, jobs=jobs, on=on, ray_address=ray_address, threads=threads)
-
-
-MAX_JOBS = 1024
-"""Runs at once, and threads of one run: the cores of a large machine."""
 
 
 def _choice(name: str, value: object, known: Sequence[str]) -> None:

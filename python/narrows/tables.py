@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from html import escape
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ def _shown() -> pl.Config:
     import polars as pl
 
     return pl.Config(
+        tbl_formatting="UTF8_FULL_CONDENSED" if sys.stdout.isatty() else "NOTHING",  # a file has no boxes
         tbl_rows=_ROWS,
         tbl_cols=-1,
         tbl_width_chars=_CHARACTERS,

@@ -29,6 +29,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.replace(",", _THIN)
 
 
+def plain(text: str) -> str:
+    """The same without separators between thousands, as programs read numbers."""
+    return text.replace(_THIN, "")
+
+
 def whole(value: float) -> str:
     """`20 427`."""
     return f"{round(value):,}".replace(",", _THIN)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from narrows import api
-from narrows.claims import Binding, Claim, Instead, Paper, catalogue, judge, relations, scorecard
+from narrows.claims import Binding, Claim, Instead, Paper, catalogue, relations, scorecard
+from narrows.claims.judge import judge
 from narrows.claims.relations import NotUnderstood, Term, evaluate, parse_expression, parse_order, show
 from narrows.errors import BadInput
 from narrows.measures.named import ALIASES, MEASURES, NotEvaluable, measure_called, value_by_seed

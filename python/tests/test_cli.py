@@ -341,7 +341,7 @@ def test_reproduce_without_arguments_lists_what_there_is_and_runs_nothing(gemini
     said = f"{several} claims about several figures counted with each; {139 + 18 + 28 - len(judged)} claims computed"
     assert said in narrows("reproduce").stdout
     assert "not measured yet" not in narrows("reproduce").stdout
-    assert "docs/reference/measures.md" in narrows("reproduce", "--all").stdout
+    assert "`narrows show measure`" in narrows("reproduce", "--all").stdout
 
 
 def test_a_gallery_has_every_picture_and_what_was_run(gemini, monkeypatch, tmp_path):

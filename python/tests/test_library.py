@@ -188,7 +188,7 @@ def test_a_measure_is_a_row_for_each_case_and_seed(made):
     assert table.select("case", "seed").rows() == [("cubic", 1), ("cubic", 2), ("gemini", 1), ("gemini", 2)]
     assert made.measure("fct_small_avg").equals(table), "the former name"
     assert made.measure("fct_small_mean", "gemini").equals(table[2:])
-    with pytest.raises(narrows.BadInput, match=r"no measure called fct_smal\n  help: such as fct_small_"):
+    with pytest.raises(narrows.BadInput, match=r"no measure called fct_smal\n  help: the nearest: .*fct_small_avg"):
         made.measure("fct_smal")
     with pytest.raises(narrows.BadInput, match="request_mean of cubic"):
         made.measure("request_mean", "cubic")

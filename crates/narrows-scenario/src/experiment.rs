@@ -131,7 +131,7 @@ pub struct Sample {
     pub goodput: Option<Located<Quantity<Span>>>,
     /// Flows with a size that are sampled too: `"web/*"` for all of a traffic, `"web/7"` for the one that seven others of it
     /// precede, or the number that a flow has in results.
-    #[schemars(with = "Vec<FlowName>")]
+    #[schemars(with = "Option<Vec<FlowName>>")]
     pub flows: Option<Located<Vec<Located<Scalar>>>>,
     /// What watched ports send, in bins of this width.
     pub throughput: Option<Located<Quantity<Span>>>,

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, cast
 
 from narrows import packaged
 from narrows.claims import catalogue
-from narrows.claims.judge import Verdict, judge
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import FILE as EXPERIMENT
-from narrows.figures import caption
-from narrows.results import Results
-from narrows.runs.freshness import standings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import altair as alt
 
+    from narrows.claims.judge import Verdict
     from narrows.frames import Frames
+    from narrows.results import Results
     from narrows.runs.store import Store
 
 CLAIMS = "claims.toml"
@@ -62,7 +60,7 @@ class Figure:
 
     def draw(self, results: Results) -> alt.TopLevelMixin:
         """The figure from our runs, and below it what was run."""
-        from narrows.figures import style  # not needed for lists of figures, and slow
+        from narrows.figures import caption, style  # not needed for lists of figures, and slow
 
         with style.unchecked():
             if (plain := self.plain(results)) is None:
@@ -100,6 +98,16 @@ def papers() -> list[catalogue.Paper]:
     """Every paper, by name, and after them the folders of statements of our own. Raises `BadInput`."""
     found = [catalogue.load(path.parent) for path in sorted(root().glob(f"*/{CLAIMS}"))]
     return sorted(found, key=lambda paper: bool(paper.title))
+
+
+def names() -> list[str]:
+    """What `select` takes: papers, figures and claims, without reading how claims are measured. Raises `BadInput`."""
+    found: list[str] = []
+    for path in sorted(root().glob(f"*/{CLAIMS}")):
+        paper = path.parent
+        found += [paper.name, *(f"{paper.name}/{own.parent.name}" for own in sorted(paper.glob(f"*/{EXPERIMENT}")))]
+        found += [str(claim["id"]) for claim in catalogue.read(path).get("claim", ()) if "id" in claim]
+    return found
 
 
 def figures(paper: catalogue.Paper) -> list[Figure]:
@@ -193,6 +201,10 @@ def figure_at(place: str) -> Figure | None:
 
 def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool, read: Iterable[Results] = ()) -> list[Verdict]:
     """Every claim of a paper, judged from those results in the store that count; what is `read` is not read again."""
+    from narrows.claims.judge import judge
+    from narrows.results import Results
+    from narrows.runs.freshness import standings
+
     read = list(read)
     found: dict[str, Frames] = {}
     stale: dict[str, str] = {}

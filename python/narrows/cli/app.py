@@ -1,4 +1,4 @@
-"""The command's root: its verbs, `--version`, and nothing else."""
+"""The command's root: its verbs, and the options that stand before them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from narrows.cli import (
     examples,
     explain,
     export,
+    init,
     program,
     progress,
     report,
@@ -24,6 +25,7 @@ from narrows.cli import (
     runs,
     show,
     trace,
+    verbosity,
 )
 from narrows.cli.exits import codes
 
@@ -48,13 +50,17 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=verbosity.QUIET)] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help=verbosity.VERBOSE)] = False,
 ) -> None:
     """The command begins: verbs do the work."""
     progress.begin()
+    verbosity.begin(quiet=quiet, verbose=verbose)
 
 
+app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("run")(run.run)
 app.command("import")(convert.convert)
@@ -74,3 +80,4 @@ app.add_typer(cc.app, name="cc")
 app.command("bench")(bench.bench)
 app.command("examples")(examples.examples)
 app.command("doctor")(doctor.doctor)
+verbosity.taken_by(app)

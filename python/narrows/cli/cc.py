@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from narrows.cli import options
+from narrows.cli import completion, options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
 from narrows.errors import bad_input
@@ -34,7 +34,14 @@ def list_all(json: options.Json = False) -> None:
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a controller, as `narrows cc list` shows it.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of a controller, as `narrows cc list` shows it.",
+            autocompletion=completion.controllers,
+        ),
+    ],
     json: options.Json = False,
 ) -> None:
     """Show a controller and its parameters."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -24,7 +23,7 @@ MAX_ROWS: Final = 200
 
 
 def compare(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Results by name, or by their experiment file.")],
+    runs: options.Runs,
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:

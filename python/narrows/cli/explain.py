@@ -23,7 +23,7 @@ MAX_SCHEMES = 5
 
 
 def explain(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Results by name, or by their experiment file.")],
+    run: options.Run,
     flow: Annotated[
         list[int] | None,
         typer.Option("--flow", metavar="N", min=0, help="Number of a flow (column flow); may be repeated."),

@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
-from narrows.api import MAX_JOBS, RUNS
+from narrows.cli import completion
 from narrows.errors import bad_input
+from narrows.runs.backends import MAX_JOBS
+from narrows.runs.index import DEFAULT_ROOT
 
 
 class Place(StrEnum):
@@ -40,13 +42,30 @@ Threads = Annotated[
 RayAddress = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray cluster (default: local).")
 ]
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="Results by name, or by their experiment file.", autocompletion=completion.results
+    ),
+]
+Runs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN...", help="Results by name, or by their experiment file.", autocompletion=completion.results
+    ),
+]
 Scheme = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Scheme, or configuration of a sweep (default: the only one).")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Scheme, or configuration of a sweep (default: the only one).",
+        autocompletion=completion.schemes,
+    ),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="SEED", help="Seed of the run (default: the first).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines.")]
 
-DEFAULT_OUT = RUNS
+DEFAULT_OUT = DEFAULT_ROOT
 
 
 def pairs(sets: list[str] | None) -> tuple[tuple[str, str], ...]:

@@ -1,10 +1,14 @@
-"""What is printed: tables for people, JSON lines for programs."""
+"""What is printed: tables for people, JSON lines for programs.
+
+What goes to a file or another program has no styles, and no separators in its digits.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 
@@ -13,13 +17,60 @@ from narrows import wording
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rich.text import Text
+
 PLAIN_WIDTH: Final = 120
 """Columns of a table that goes to a file or another program."""
 
-OUT: Final = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+
+class _Console(Console):
+    """Of a terminal, or of a file or another program, whose digits are plain. NO_COLOR is respected by `Console`."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(text if self.is_terminal else wording.plain(text), **options)
+
+
+OUT: Final = _Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 """Results."""
-ERR: Final = Console(stderr=True, highlight=False)
+ERR: Final = _Console(stderr=True, highlight=False)
 """Progress and remarks."""
+
+
+@dataclass
+class _Level:
+    """How much a command prints beside its results and errors."""
+
+    quiet: bool = False
+    verbose: bool = False
+
+
+_LEVEL: Final = _Level()
+
+
+def begin() -> None:
+    """A command begins, which has been told neither to print less nor more."""
+    _LEVEL.quiet = _LEVEL.verbose = ERR.quiet = False
+
+
+def be_quiet() -> None:
+    """Prints only results and errors from now on."""
+    _LEVEL.quiet = ERR.quiet = True
+
+
+def be_verbose() -> None:
+    """Prints details from now on."""
+    _LEVEL.verbose = True
+
+
+def is_verbose() -> bool:
+    """Whether details are printed."""
+    return _LEVEL.verbose
+
+
+def hint(text: str) -> None:
+    """A line beside the results, such as what to do next; not with --quiet."""
+    if not _LEVEL.quiet:
+        OUT.print(text, markup=False, soft_wrap=True)
 
 
 def tell(path: Path, *, json: bool, **fields: object) -> None:
@@ -27,7 +78,7 @@ def tell(path: Path, *, json: bool, **fields: object) -> None:
     if json:
         line(**fields, path=str(path))
     else:
-        OUT.print(str(path), soft_wrap=True)
+        OUT.print(str(path), markup=False, soft_wrap=True)
 
 
 def tell_page(page: Path, *, json: bool, **fields: object) -> None:

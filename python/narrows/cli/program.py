@@ -8,12 +8,20 @@ from typing import Annotated
 import typer
 
 from narrows import atomic
+from narrows.cli import completion
 from narrows.cli.exits import codes
 from narrows.errors import bad_input
 
 
 def program(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Generator: `narrows show program` lists them.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Generator: `narrows show program` lists them.",
+            autocompletion=completion.programs,
+        ),
+    ],
     parameters: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="Its parameters, such as ranks=16 and bytes=100MB."),

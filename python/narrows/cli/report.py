@@ -13,7 +13,7 @@ from narrows.cli.progress import saying
 
 
 def report(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Results by name, or by their experiment file.")],
+    runs: options.Runs,
     cases: Annotated[
         str | None,
         typer.Option(

@@ -9,10 +9,10 @@ import typer
 from rich.markup import escape
 
 from narrows import wording
-from narrows.cli import options
+from narrows.cli import completion, options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.fidelity import compare, show_list
-from narrows.cli.output import OUT, line, tell, tell_page
+from narrows.cli.output import OUT, hint, line, tell, tell_page
 from narrows.cli.progress import saying
 from narrows.cli.run import Where, perform
 from narrows.errors import bad_input
@@ -32,6 +32,7 @@ def reproduce(
         typer.Argument(
             metavar="[PAPER|PAPER/FIGURE|CLAIM|linux ...]",
             help="What to reproduce (default: list papers, figures and claims).",
+            autocompletion=completion.figures,
         ),
     ] = None,
     quick: options.Quick = False,
@@ -166,10 +167,8 @@ def _list(store: Store, comparison: Comparison | None, *, everything: bool, json
                 soft_wrap=True,
             )
         if everything:
-            OUT.print(
-                "docs/reference/measures.md and each scorecard's end explain the measures that claims are made of"
-            )
-        OUT.print("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
+            hint("`narrows show measure` and each scorecard's end explain the measures that claims are made of")
+        hint("next: narrows reproduce PAPER, PAPER/FIGURE or CLAIM, with --quick for short runs")
 
 
 def _figure(figure: Figure, label: str, *, quick: bool, where: Where, json: bool) -> str:

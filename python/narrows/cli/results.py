@@ -10,7 +10,7 @@ from rich.table import Table
 
 from narrows import wording
 from narrows.cli.explain import MAX_SCHEMES
-from narrows.cli.output import OUT, line
+from narrows.cli.output import OUT, hint, line
 from narrows.cli.progress import saying
 from narrows.experiment import seeds_text
 
@@ -65,7 +65,7 @@ def tell_next(entries: Sequence[Entry], out: Sequence[str], *, flows: bool) -> N
         commands.append(["explain", own.identifier, *scheme])
     for place, command in enumerate(commands):
         text = shlex.join(["narrows", *command, *out])
-        OUT.print(f"{'next:' if place == 0 else '     '} {text}", markup=False, soft_wrap=True)
+        hint(f"{'next:' if place == 0 else '     '} {text}")
 
 
 def tell_results(listed: Listed, results: Results, store: Store, *, json: bool) -> None:

@@ -11,11 +11,10 @@ import typer
 from narrows import packaged, wording
 from narrows.cli import options
 from narrows.cli.exits import codes
-from narrows.cli.output import ERR, OUT, line
+from narrows.cli.output import ERR, OUT, hint, is_verbose, line
 from narrows.cli.progress import follow
 from narrows.cli.results import elsewhere, tell_headline, tell_next
 from narrows.errors import BadInput, bad_input
-from narrows.measures.unfinished import late
 from narrows.runs import validity
 from narrows.runs.backends import Backend
 
@@ -69,7 +68,6 @@ def run(
             help="Run in the simulator, on Linux in a guest, or on this host's Linux.",
         ),
     ] = Backend.SIM,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print what the simulation cost, too.")] = False,
     json: options.Json = False,
 ) -> None:
     """Run an experiment and print its results; finished runs are skipped.
@@ -84,9 +82,9 @@ def run(
         where = Where(out, jobs, on, ray_address, threads, backend)
         paths = experiment_files(file)
         if file.is_dir() and not json:
-            OUT.print(f"found {', '.join(str(path) for path in paths)}", markup=False, soft_wrap=True)
+            hint(f"found {', '.join(str(path) for path in paths)}")
         for path in paths:
-            handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json, verbose=verbose)
+            handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json)
             if not json:
                 has_flows = _show(handle)
                 both = _to_report(handle, out)
@@ -143,13 +141,10 @@ def perform(
     where: Where,
     json: bool,
     label: str | None = None,
-    verbose: bool = False,
 ) -> Handle:
-    """Runs one file to its end and says so. Meanwhile it is called by its label, or its name.
-
-    If verbose, it says what the simulation cost, too.
-    """
+    """Runs one file to its end and says so. Meanwhile it is called by its label, or its name."""
     from narrows import api
+    from narrows.measures.unfinished import late
 
     handle = api.run(
         path,
@@ -173,17 +168,17 @@ def perform(
     if json:
         _print_lines(handle, finished, wall_s)
     else:
-        OUT.print(summary(handle, finished, where.out, wall_s, verbose=verbose), markup=False, soft_wrap=True)
+        OUT.print(summary(handle, finished, where.out, wall_s), markup=False, soft_wrap=True)
     return handle
 
 
-def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: float, *, verbose: bool) -> str:
-    """What was done and how long it took; if verbose, what its runs cost, whenever they were made."""
+def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: float) -> str:
+    """What was done, how long it took, and with --verbose what its runs cost, whenever they were made."""
     made = sum(not item.skipped for item in finished)
     runs = f"{wording.whole(made)} new, {wording.whole(len(finished) - made)} reused"
     lines = [f"{handle.identifier}: {runs}; results in {out}; took {wording.duration(wall_s)}"]
-    costs = cost(finished) if verbose else None
-    if costs is not None:
+    costs = cost(finished)
+    if costs is not None and is_verbose():
         per_hop, holds, hops = costs
         lines.append(
             f"{wording.number(hops)} packet-hops, {wording.number(per_hop)} ns of processor time each"

@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from narrows.cli import options
+from narrows.cli import completion, options
 from narrows.cli.cc import describe
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line
@@ -26,14 +26,18 @@ def show(
         str | None,
         typer.Argument(
             metavar="KIND|NAME",
-            help="Such as aqm or topology (`narrows show` lists kinds), a component, or results.",
+            help="Such as aqm, topology or measure (`narrows show` lists kinds), a component, or results.",
+            autocompletion=completion.components,
         ),
     ] = None,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A name of this kind.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="A name of this kind.", autocompletion=completion.components),
+    ] = None,
     out: options.Out = options.DEFAULT_OUT,
     json: options.Json = False,
 ) -> None:
-    """Show results, or the components that an experiment may choose by name, and their parameters.
+    """Show results, the components that an experiment may choose by name, and their parameters; and the measures.
 
     With the name of results, prints their headline numbers, setting, seeds, date, version and command (`narrows runs`
     lists results). Without a name, lists the components of the kind, or all.
@@ -41,6 +45,9 @@ def show(
     from narrows import native
 
     with codes():
+        if kind == completion.MEASURE:
+            _measures(name, json=json)
+            return
         found = native.components()
         kinds = list(dict.fromkeys(item["kind"] for item in found))
         if kind is not None and kind not in kinds and name is None:
@@ -48,7 +55,8 @@ def show(
             if name not in {item["name"] for item in found} and _result(name, out, json=json):
                 return
         if kind is not None and kind not in kinds:
-            raise bad_input(f"no kind of component is called '{kind}'", f"there are: {', '.join(kinds)}")
+            listed = ", ".join([*kinds, completion.MEASURE])
+            raise bad_input(f"no kind of component is called '{kind}'", f"there are: {listed}")
         found = [item for item in found if kind in (None, item["kind"])]
         names = ", ".join(item["name"] for item in found)
         chosen = [item for item in found if name in (None, item["name"])]
@@ -81,6 +89,22 @@ def _result(name: str, out: Path, *, json: bool) -> bool:
     store, entry = Store(out), Index(out).find(name)
     tell_results(Listing(store).listed(entry), Results(entry, store), store, json=json)
     return True
+
+
+def _measures(name: str | None, *, json: bool) -> None:
+    """All measures, or the one of this name. Raises `BadInput`."""
+    from narrows.measures.named import MEASURES, measure_called, unknown
+
+    if name is not None and measure_called(name) is None:
+        raise unknown(name)
+    chosen = [found] if name is not None and (found := measure_called(name)) else list(MEASURES.values())
+    table = Table("measure", "unit", "what it is", box=None, header_style="dim")
+    for item in chosen:
+        if json:
+            line(kind=completion.MEASURE, name=item.name, unit=item.unit, about=item.about)
+        table.add_row(escape(item.name), escape(item.unit or "–"), escape(item.about))
+    if not json:
+        OUT.print(table)
 
 
 def schema() -> None:

@@ -9,13 +9,13 @@ import typer
 
 from narrows.cli import options
 from narrows.cli.exits import codes
-from narrows.cli.output import OUT, tell
+from narrows.cli.output import hint, tell
 from narrows.cli.progress import watching
 from narrows.errors import bad_input
 
 
 def trace(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Results by name, or by their experiment file.")],
+    run: options.Run,
     flow: Annotated[
         list[int] | None,
         typer.Option("--flow", metavar="N", min=0, help="Number of a flow (column flow); may be repeated."),
@@ -60,4 +60,4 @@ def trace(
             for path in FORMATS[name](traced, folder, ports or ()):
                 tell(path, json=json, event="trace", format=name)
         if not json:
-            OUT.print(f"ports on the way: {', '.join(traced.ports)}", markup=False, soft_wrap=True)
+            hint(f"ports on the way: {', '.join(traced.ports)}")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 AXIS: Final = "backend"
 """Name of the axis by which results of several backends are told apart where they stand side by side."""
+MAX_JOBS: Final = 1024
+"""Runs at once, and threads of one run: the cores of a large machine."""
 MARK: Final = "@"
 """Stands between an experiment's name and the backend that is not the simulator."""
 _COMPONENTS: Final = re.compile(r"(?<=\+[0-9a-f]{8})\.[0-9a-f]{8}")

@@ -267,6 +267,15 @@ class Index:
         """Whether there is an index that this version can read: what it does not name is named by nothing."""
         return self._read().get("format") == FORMAT
 
+    def names(self, *, earlier: bool = False) -> list[str]:
+        """Identifiers of the experiments, or with `earlier` those of what their files asked for before.
+
+        Raises `BadInput` where the index cannot be read.
+        """
+        if not earlier:
+            return list(self._part("experiments"))
+        return [f"{name}~{step}" for name, kept in self._history().items() for step in range(1, len(kept) + 1)]
+
     def _history(self) -> dict[str, list[dict[str, Any]]]:
         return self._part("history", list)
 
