@@ -10,6 +10,7 @@ from narrows import cross_backend
 from narrows.errors import bad_input
 from narrows.experiment import GIVEN, Experiment
 from narrows.results import Results
+from narrows.runs import bar
 from narrows.runs.backends import MAX_JOBS, Backend
 from narrows.runs.index import DEFAULT_ROOT, Index, entry_of
 from narrows.runs.processes import Processes, default_workers
@@ -87,8 +88,19 @@ class Handle:
         """What its results are called."""
         return self.experiment.identifier if self.entry is None else self.entry.identifier
 
-    def join(self) -> Results:
-        """Waits for the results. Raises what `Batch.join` raises."""
+    def join(self, *, progress: bool | None = None) -> Results:
+        """Waits for the results, with a progress bar.
+
+        Args:
+            progress: Whether to show the bar (default: in a notebook or on a terminal, where tqdm is installed).
+
+        Raises:
+            Cancelled: The runs were stopped; those that had finished are kept.
+            RunFailed: A run ended without results.
+            BadInput: A run refused the experiment, or a result cannot be written.
+            EnvironmentLacks: This machine or the cluster lacks something; or tqdm, where a bar is asked for.
+        """
+        bar.follow(self, self.identifier, wanted=progress)
         self.finish()
         return self.results()
 

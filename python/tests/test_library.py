@@ -5,10 +5,8 @@ import re
 import shlex
 import tomllib
 
-import nbclient
-import nbformat
 import pytest
-from conftest import CHECKOUT, TWO_ARMS
+from conftest import TWO_ARMS
 from conftest import narrows as command
 
 import narrows
@@ -232,14 +230,3 @@ def test_a_report_is_a_page_with_the_means_and_charts_of_each_case(made):
     assert len(charts) > 3
     for text in charts:
         assert any(json.loads(text)["datasets"].values()), "it has what it draws"
-
-
-@pytest.mark.simulator
-@pytest.mark.filterwarnings("ignore")  # of Jupyter's own
-def test_the_notebook_runs_and_plots(folder):
-    read = nbformat.read(CHECKOUT / "examples" / "compare.ipynb", as_version=4)
-    assert len(read.cells) == 5
-    made = nbclient.NotebookClient(read, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
-    shown = [kind for cell in made.cells for output in cell.outputs for kind in output.get("data", {})]
-    assert shown.count("text/html") == 3, "the experiment, the results and the comparison are tables"
-    assert "image/png" in shown
