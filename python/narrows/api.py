@@ -13,6 +13,7 @@ from narrows.results import Results
 from narrows.runs import bar
 from narrows.runs.backends import MAX_JOBS, Backend
 from narrows.runs.index import DEFAULT_ROOT, Index, entry_of
+from narrows.runs.partial import part_of
 from narrows.runs.processes import Processes, default_workers
 from narrows.runs.running import Batch, Wanted
 from narrows.runs.store import Store
@@ -77,11 +78,28 @@ class Handle:
         finished = self._batch.join()
         if self.experiment.given is not None:
             self.experiment.given.write(self.experiment.file)
-        version = self.experiment.backend.version()
-        entry = entry_of(self.experiment, version=version, root=self._store.root)
-        self.entry = Index(self._store.root).record(entry)
+        self.entry = Index(self.root).record(self._entry())
         self._reservation.release()
         return finished
+
+    def _entry(self) -> Entry:
+        version = self.experiment.backend.version()
+        return entry_of(self.experiment, version=version, root=self.root)
+
+    @property
+    def root(self) -> Path:
+        """The folder of its results."""
+        return self._store.root
+
+    def so_far(self) -> Results | None:
+        """Results of what is there while runs are made: the seeds with which every plan has been run.
+
+        Before any seed is complete, the plans that have been run with the first; `None` before the first run has ended.
+        Raises `BadInput` where a run is damaged, or none of these counts.
+        """
+        whole = self._entry()
+        entry = part_of(whole, self._batch.there())
+        return None if entry is None else Results(entry, self._store, recorded=whole)
 
     @property
     def identifier(self) -> str:

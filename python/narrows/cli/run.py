@@ -14,6 +14,7 @@ from narrows.cli.exits import codes
 from narrows.cli.output import ERR, OUT, hint, is_verbose, line
 from narrows.cli.progress import follow
 from narrows.cli.results import elsewhere, tell_headline, tell_next
+from narrows.cli.watch import watched
 from narrows.errors import BadInput, bad_input
 from narrows.runs import validity
 from narrows.runs.backends import Backend
@@ -68,6 +69,12 @@ def run(
             help="Run in the simulator, on Linux in a guest, or on this host's Linux.",
         ),
     ] = Backend.SIM,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Serve the report to browsers of this machine while runs come in.")
+    ] = False,
+    port: Annotated[
+        str | None, typer.Option(metavar="PORT", help="Port of 127.0.0.1 for --watch (default: one that is free).")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Run an experiment and print its results; finished runs are skipped.
@@ -81,10 +88,11 @@ def run(
         settings = options.pairs(sets)
         where = Where(out, jobs, on, ray_address, threads, backend)
         paths = experiment_files(file)
+        served = _served(port, watch=watch, files=paths)
         if file.is_dir() and not json:
             hint(f"found {', '.join(str(path) for path in paths)}")
         for path in paths:
-            handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json)
+            handle = perform(path, quick=quick, seeds=seeds, settings=settings, where=where, json=json, port=served)
             if not json:
                 has_flows = _show(handle)
                 both = _to_report(handle, out)
@@ -103,6 +111,21 @@ def _show(handle: Handle) -> bool:
         ERR.print(str(error).replace("error:", "warning:", 1), markup=False, soft_wrap=True)
         return False
     return any(value.measure in {quantity.measure for quantity in COMPLETION} for value in shown.values)
+
+
+def _served(port: str | None, *, watch: bool, files: Sequence[Path]) -> int | None:
+    """The port that the report is served at; `None` without --watch. Raises `BadInput`."""
+    if not watch:
+        if port is not None:
+            raise bad_input("--port is for --watch", "give --watch too, or leave it out")
+        return None
+    from narrows.report.serving import port_of, probe
+
+    if len(files) > 1:
+        raise bad_input(f"there are {len(files)} experiments", "--watch takes one experiment file")
+    served = port_of("0" if port is None else port)
+    probe(served)
+    return served
 
 
 def _to_report(handle: Handle, out: Path) -> list[Entry]:
@@ -141,8 +164,12 @@ def perform(
     where: Where,
     json: bool,
     label: str | None = None,
+    port: int | None = None,
 ) -> Handle:
-    """Runs one file to its end and says so. Meanwhile it is called by its label, or its name."""
+    """Runs one file to its end and says so. Meanwhile it is called by its label, or its name.
+
+    With a port its report is served there meanwhile.
+    """
     from narrows import api
     from narrows.measures.unfinished import late
 
@@ -160,9 +187,10 @@ def perform(
     )
     for text in handle.experiment.remarks:
         ERR.print(f"warning: {text}", markup=False, soft_wrap=True)
-    follow(handle, label or handle.experiment.name)
-    finished = handle.finish()
-    wall_s = handle.progress().elapsed_s
+    with watched(handle, port, json=json):
+        follow(handle, label or handle.experiment.name)
+        finished = handle.finish()
+        wall_s = handle.progress().elapsed_s
     if handle.experiment.has_program and (text := late(handle.results().ranks)):
         ERR.print(f"warning: {text}", markup=False, soft_wrap=True)
     if json:

@@ -52,6 +52,11 @@ _PARTS: Final = ("layout.js", "data.js", "page.js")
 """Files of our own script: functions first, then what runs."""
 
 
+def script(name: str) -> Markup:
+    """One of our files as a script."""
+    return _script(_asset(name))
+
+
 def behaviour() -> Markup:
     """Our own script: its files within one function, so that their names are no names of the window."""
     parts = "\n".join(_asset(name) for name in _PARTS)

@@ -108,8 +108,17 @@ def _plain(pattern: str) -> str:
     return f"{re.sub('[^0-9A-Za-z.=]+', '-', pattern).strip('-.')[:80]}+{digest}"
 
 
-def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], None] = lambda _: None) -> str:
-    """The page's text. `say` is told what goes on."""
+def render(
+    results: Results,
+    verdicts: Sequence[Verdict],
+    say: Callable[[str], None] = lambda _: None,
+    *,
+    partial: str = "",
+) -> str:
+    """The page's text. `say` is told what goes on.
+
+    `partial` says how many runs are there while others are made. Then none is made again to explain slow flows.
+    """
     say(f"report of {results.entry.identifier}: charts")
     frames = results.frames
     counting = set(frames.cases)
@@ -131,11 +140,12 @@ def render(results: Results, verdicts: Sequence[Verdict], say: Callable[[str], N
     changed = changes.table(results)
     built = network.table(results)
     sent = datagrams.table(results)
-    slow = slowest.of(results, list(chosen.names))
+    slow = None if partial else slowest.of(results, list(chosen.names))
     backends = [part.backend for part in results.entry.parts]
     unlike = unlike_hosts(results.plans(), results.entry.parts) if beside else ""
     return template("page.html.j2").render(
         entry=results.entry,
+        partial=partial,
         arms=_arms(results.entry),
         schemes=contrast.schemes(results.entry.members),
         axes=contrast.axes(results.entry),

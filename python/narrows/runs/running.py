@@ -255,6 +255,11 @@ class Batch:
             elapsed_s=time.monotonic() - self._started,
         )
 
+    def there(self) -> frozenset[Key]:
+        """The runs that are in the store by now."""
+        with self._lock:
+            return frozenset((*(item.job.key for item in self._wanted.there), *self._finished))
+
     def done(self) -> bool:
         """Whether `join` returns at once."""
         return not self._thread.is_alive()
