@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _THIN = "\u202f"
+_PLAIN = str.maketrans({_THIN: None, "├": "|", "│": "|", "└": "`", "─": "-"})
 DATAGRAMS = "datagrams"
 """What stands for a controller where there is none."""
 _MAX_NAMED = 3
@@ -30,8 +31,8 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def plain(text: str) -> str:
-    """The same without separators between thousands, as programs read numbers."""
-    return text.replace(_THIN, "")
+    """The same for a file or another program: no separators between thousands, and trees drawn in ASCII."""
+    return text.translate(_PLAIN)
 
 
 def whole(value: float) -> str:

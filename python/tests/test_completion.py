@@ -79,6 +79,7 @@ def test_names_of_figures_claims_components_and_measures_are_offered():
     assert {"aqm", "topology", "measure"} <= set(offered("show", ""))
     assert "fct_small_mean" in offered("show", "measure", "fct_")
     assert offered("cc", "show", "gem") == ["gemini"]
+    assert offered("examples", "compare") == ["compare.ipynb"]
     assert {"--quiet", "--quick"} <= set(offered("run", "--qui"))
 
 

@@ -82,6 +82,13 @@ def _figures(_context: Any, _word: str) -> list[str]:
     return folders.names()
 
 
+def _examples(_context: Any, _word: str) -> list[str]:
+    from narrows import packaged
+    from narrows.cli.examples import KINDS
+
+    return [path.name for path in sorted(packaged.examples().iterdir()) if path.suffix in KINDS]
+
+
 def _components(context: Any, _word: str) -> list[str]:
     """Kinds, and names of all of them; behind a kind its names."""
     from narrows import native
@@ -108,5 +115,6 @@ results = _completing(_results)
 schemes = _completing(_schemes)
 figures = _completing(_figures)
 components = _completing(_components)
+examples = _completing(_examples)
 controllers = _of_kind("controller")
 programs = _of_kind("program")

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from narrows import atomic, packaged
-from narrows.cli import options
+from narrows.cli import completion, options
 from narrows.cli.exits import codes
 from narrows.cli.output import OUT, line, tell
 from narrows.errors import bad_input
@@ -26,7 +26,11 @@ KINDS: Final = {".toml": "experiment", ".py": "Python script", ".ipynb": "notebo
 def examples(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME ...]", help="Examples to copy to the working directory (default: list all)."),
+        typer.Argument(
+            metavar="[NAME ...]",
+            help="Examples to copy to the working directory (default: list all).",
+            autocompletion=completion.examples,
+        ),
     ] = None,
     json: options.Json = False,
 ) -> None:
