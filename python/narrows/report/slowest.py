@@ -18,7 +18,8 @@ MAX_CPU_NS: Final = 1_500_000_000
 """Processor time of the runs that a report makes again, all schemes together."""
 MAX_BYTES: Final = 200_000_000
 """Of the flows of one run: each hop of their packets is kept in memory."""
-MAX_SCHEMES: Final = 8
+MAX_SCHEMES: Final = 4
+"""Of a sweep, the first configuration of each scheme."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Slowest:
-    """The slowest flows of the first seed of each scheme, or why they are not explained."""
+    """The slowest flows of the first seed of some schemes, or why they are not explained."""
 
     seed: int
     rows: tuple[Row, ...]
@@ -57,7 +58,9 @@ def of(results: Results, cases: Sequence[str]) -> Slowest | None:
     example = f"narrows explain {entry.identifier}"
     if len(entry.members) > 1:
         example += f' --scheme "{members[0].case}"'
-    shown = members[:MAX_SCHEMES]
+    first = {member.arm: member for member in reversed(members)}
+    shown = members if len(members) <= MAX_SCHEMES else [member for member in members if first[member.arm] is member]
+    shown = shown[:MAX_SCHEMES]
     cpu_ns = sum(int(results.manifest_of(member, seed)["cpu_ns"]) for member in shown)
     if cpu_ns > MAX_CPU_NS:
         took = wording.duration(cpu_ns / 1e9)

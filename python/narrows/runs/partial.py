@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from narrows.runs.index import Entry
-    from narrows.runs.running import Key
+    from narrows.runs.reservation import Key
 
 
 def part_of(entry: Entry, there: Collection[Key]) -> Entry | None:
