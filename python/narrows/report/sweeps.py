@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 
-MAX_MEASURES: Final = 6
+MAX_MEASURES: Final = 4
 """Measures that are drawn if the experiment chooses none."""
+_FIRST: Final = ("execution_time", "fct_small_p99", "request_p99", "goodput_long", "fct_mean", "loss_wan", "loss_dc")
+"""Those of the headline that are drawn before its others: of each kind one."""
 MAX_SCHEMES: Final = 12
 MAX_PANELS: Final = 12
 MAX_CHARTS: Final = 4
 """Charts of a measure, each of one combination of the values of the axes that are neither `x` nor panels."""
-MAX_ALL_CHARTS: Final = 24
+MAX_ALL_CHARTS: Final = 16
 """Charts of lines and heat maps of all measures together: a page with more takes seconds to open."""
 MAX_ROWS: Final = 1000
 """Configurations in the table of the best schemes."""
@@ -134,8 +136,9 @@ def of(results: Results) -> Sweep | None:
         return None
     names = short_names(found.axes)
     asked = results.entry.report.y
-    values = {name: _values(frames, name) for name in asked or _usual(frames)}
-    values = {name: own for name, own in values.items() if own}
+    measured = {name: _values(frames, name) for name in asked or _usual(frames)}
+    measured = {name: own for name, own in measured.items() if own}
+    values = {name: measured[name] for name in measured if asked or name in _drawn_by_default(list(measured))}
     schemes = found.schemes[:MAX_SCHEMES]
     panels, left_panels = _spread(found.values[layout.panels], MAX_PANELS) if layout.panels else ([""], [])
     each = 2 if layout.panels else 1
@@ -143,6 +146,7 @@ def of(results: Results) -> Sweep | None:
     combinations = list(itertools.product(*(found.values[axis] for axis in layout.others)))
     shown, left = _spread(combinations, room)
     not_drawn = (
+        _rest_of("measure", [name for name in measured if name not in values]),
         _rest_of("scheme", list(found.schemes[MAX_SCHEMES:])),
         _rest_of("panel", [f"{names[layout.panels]}={value}" for value in left_panels]),
         _rest_of("combination", [_told(layout.others, own, names) for own in left]),
@@ -154,9 +158,9 @@ def of(results: Results) -> Sweep | None:
         base=found.schemes[0],
         schemes=schemes,
         measures=tuple(_drawn(figure, place, name, own, shown) for place, (name, own) in enumerate(values.items(), 1)),
-        absent=tuple(name for name in asked if name not in values),
+        absent=tuple(name for name in asked if name not in measured),
         left_out=tuple(text for text in not_drawn if text),
-        best=best(frames, values),
+        best=best(frames, measured),
     )
 
 
@@ -203,12 +207,16 @@ def _usual(frames: Frames) -> list[str]:
     """The measures of the headline that are not the same in all configurations."""
     chosen = headline.columns(frames)
     found = headline.values(frames, chosen)
-    differing = [
+    return [
         quantity.measure
         for quantity in chosen
         if len({value for by_seed in found[quantity].values() for value in by_seed.values()}) > 1
     ]
-    return differing[:MAX_MEASURES]
+
+
+def _drawn_by_default(measures: Sequence[str]) -> list[str]:
+    first = [name for name in _FIRST if name in measures]
+    return [*first, *(name for name in measures if name not in first)][:MAX_MEASURES]
 
 
 def _values(frames: Frames, measure: str) -> dict[str, BySeed]:
