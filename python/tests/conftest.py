@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,8 @@ drain = "1s"
 seeds = "1..=2"
 """
 
+
+CHROMIUM = Path("/usr/bin/chromium")
 
 SIMULATE = {
     "real",
@@ -323,3 +326,46 @@ def frames(flow_frames, port_frames, series=None):
         samples() if series is None else series,
         pl.DataFrame(schema={"case": pl.String}),
     )
+
+
+def reported(folder, text):
+    """Results of an experiment that is run in a folder, and their page."""
+    from narrows import api, report
+    from narrows.runs.store import Store
+
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        (folder / "experiment.toml").write_text(text)
+        results = api.run("experiment.toml").join()
+        yield results, folder / report.build(results, Store(api.RUNS))
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed: the page is not driven")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the page is not driven")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+class Driven:
+    """A page, all that it asked for and all that it complained of."""
+
+    def __init__(self, browser, path, width=1366, **options):
+        self.asked, self.complaints = [], []
+        self.page = browser.new_page(viewport={"width": width, "height": 768}, offline=True, **options)
+        self.page.route(re.compile(r"^(?!file:)"), self._refuse)
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("body[data-drawn]", timeout=30_000)
+
+    def _refuse(self, route):
+        route.abort()

@@ -180,7 +180,7 @@ for (const details of document.querySelectorAll("details.cells")) {
   });
 }
 
-for (const box of document.querySelectorAll(".source")) {
+for (const box of document.querySelectorAll("details.source")) {
   const text = box.querySelector("pre");
   const said = box.querySelector(".said");
   box.querySelector(".tools").hidden = false;
