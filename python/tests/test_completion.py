@@ -43,6 +43,7 @@ def test_names_of_results_and_of_schemes_are_offered(swept):
     assert offered("compare", "tw") == ["two-seeds-1-1"]
     assert offered("report", "two-seeds-1-1", "t") == ["two-seeds-1-1"], "a second one"
     assert offered("compare", "two-seeds-1-1~") == ["two-seeds-1-1~1"]
+    assert offered("show", "two-s") == offered("rm", "two") == offered("export", "two") == ["two-seeds-1-1"]
     assert offered("compare", "--out", "elsewhere", "") == []
     schemes = [f"{arm} · load={load}" for arm in ("cubic", "gemini") for load in (0.3, 0.6)]
     escaped = [name.replace(" ", r"\ ") for name in schemes]

@@ -89,8 +89,8 @@ def _examples(_context: Any, _word: str) -> list[str]:
     return [path.name for path in sorted(packaged.examples().iterdir()) if path.suffix in KINDS]
 
 
-def _components(context: Any, _word: str) -> list[str]:
-    """Kinds, and names of all of them; behind a kind its names."""
+def _components(context: Any, word: str) -> list[str]:
+    """Kinds, names of all of them, and results; behind a kind its names."""
     from narrows import native
     from narrows.measures import names as measures
 
@@ -99,7 +99,7 @@ def _components(context: Any, _word: str) -> list[str]:
         return measures.names()
     if kind is not None:
         return [name for own, name in found if own == kind]
-    return [*(own for own, _ in found), MEASURE, *(name for _, name in found)]
+    return [*(own for own, _ in found), MEASURE, *(name for _, name in found), *_results(context, word)]
 
 
 def _of_kind(kind: str) -> Complete:

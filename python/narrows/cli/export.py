@@ -14,7 +14,7 @@ from narrows.cli.progress import saying
 
 
 def export(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Results by name, or by their experiment file.")],
+    run: options.Run,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Archive to write (default: RUN.zip).")
     ] = None,

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from narrows import wording
-from narrows.cli import options
+from narrows.cli import completion, options
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.output import ERR, OUT, line
 from narrows.errors import bad_input
@@ -95,7 +95,12 @@ def _fields(one: Listed) -> dict[str, object]:
 
 def rm(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Results by name, or by their experiment file.")
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help="Results by name, or by their experiment file.",
+            autocompletion=completion.results,
+        ),
     ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
     out: options.Out = options.DEFAULT_OUT,
