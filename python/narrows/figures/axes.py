@@ -146,7 +146,7 @@ def heat_maps(
     if ratios["value"].count():
         end = max(_SAME, float(ratios["value"].abs().max()))  # type: ignore[arg-type]  # of numbers
         others = [scheme for scheme in schemes if scheme != base]
-        shaded = ratios.with_columns((pl.col("value").abs() > 0.6 * end).fill_null(value=False).alias("strong"))
+        shaded = ratios.with_columns((pl.col("value").abs() > 0.72 * end).fill_null(value=False).alias("strong"))
         made.append(_maps(shaded, others, x, panels, _ratios_colour(end, base), f"over {base}"))
     chart: alt.VConcatChart = alt.vconcat(*made, spacing=22).resolve_scale(color="independent")
     return chart
@@ -211,7 +211,7 @@ def _shaded(values: pl.DataFrame) -> pl.DataFrame:
     """With whether a cell is so dark that its number is white."""
     value = pl.col("value").log() if _is_log(values["value"]) else pl.col("value")
     place = (value - value.min()) / (value.max() - value.min())
-    return values.with_columns((place > 0.55).fill_null(value=False).alias("strong"))
+    return values.with_columns((place > 0.6).fill_null(value=False).alias("strong"))
 
 
 def _is_log(values: pl.Series) -> bool:
@@ -298,8 +298,10 @@ def _maps(
     )
     layers: list[alt.Chart] = [rect]
     if cell >= _CELL_FOR_TEXT:
-        ink = alt.condition("datum.strong", alt.value("white"), alt.value(style.INK))
-        layers.append(base.mark_text(fontSize=10).encode(text="label:N", color=ink, opacity=style.visible_scheme()))
+        text = base.mark_text(fontSize=10).encode(text="label:N", opacity=style.visible_scheme())
+        ink = alt.condition("datum.strong", alt.value(style.ON_DEEP), alt.value(style.ON_PALE))
+        layers.append(text.transform_filter("isValid(datum.value)").encode(color=ink))
+        layers.append(text.transform_filter("!isValid(datum.value)").encode(color=alt.value(style.INK)))
     layered = alt.layer(*layers, data=style.rows(data)).properties(width=step, height=alt.Step(_CELL_HEIGHT))
     return layered.facet(
         facet=alt.Facet("case:N", sort=list(schemes), header=header.header, title=None), columns=across, spacing=16

@@ -28,6 +28,9 @@ GRID: Final = "#e4e7eb"
 AXIS: Final = "#9aa5b1"
 """Of an axis' line and ticks."""
 PAPER: Final = "#ffffff"
+ON_PALE: Final = "rgb(31,41,51)"
+ON_DEEP: Final = "rgb(255,255,255)"
+"""Of letters on what is pale or deep in both modes of a page, such as a map's cells: dark mode keeps them."""
 WIDTH: Final = 1000
 """Pixels of a figure: those that a report's column offers in a window of 1280, less what letters stand over."""
 LABEL_MOST: Final = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 MAX_NAMES: Final = 12
 """Names that a sentence lists; of more it says how many there are."""
@@ -40,8 +40,13 @@ def of(specification: Mapping[str, Any]) -> str:
     return "".join(f"{sentence}. " for sentence in sentences).strip()
 
 
-def _panels(node: Mapping[str, Any], above: str, beside: str, *, faceted: bool = False) -> Iterator[dict[str, Any]]:
-    """Title, kind, axes and names of each panel; `beside` is the vertical axis of the first in its row."""
+def _panels(
+    node: Mapping[str, Any], above: str, beside: str, *, faceted: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Title, kind, axes and names of each panel; `beside` is the vertical axis of the first in its row.
+
+    `faceted` are the names of small multiples.
+    """
     title = _words(node.get("title")) or above
     children = node.get("vconcat") or node.get("hconcat") or node.get("concat")
     if children:
@@ -49,19 +54,25 @@ def _panels(node: Mapping[str, Any], above: str, beside: str, *, faceted: bool =
         for child in children:
             yield from _panels(child, title, first)
     elif "facet" in node:
-        yield from _panels(node["spec"], title, beside, faceted=True)
+        facet = node["facet"].get("column", node["facet"])
+        yield from _panels(node["spec"], title, beside, faceted=facet.get("sort") or [facet.get("field", "")])
     else:
         layers = _layers(node)
-        kinds = (_MARKS.get(layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"])
-                 for layer in layers)  # fmt: skip
         yield {
             "title": title,
-            "kind": next((kind for kind in kinds if kind), ""),
+            "kind": next((kind for layer in layers if (kind := _kind(layer))), ""),
             "x": _axis(node, "x"),
             "y": _axis(node, "y") or beside,
-            "names": next((names for layer in layers if (names := _names(layer))), []),
-            "faceted": faceted,
+            "names": next((names for layer in layers if (names := _names(layer))), list(faceted)),
+            "faceted": bool(faceted),
         }
+
+
+def _kind(layer: Mapping[str, Any]) -> str:
+    mark = layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"]
+    if mark == "rect" and layer.get("encoding", {}).get("color", {}).get("type") == "quantitative":
+        return "cells, shaded by value"
+    return _MARKS.get(mark, "")
 
 
 def _layers(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -72,11 +83,11 @@ def _layers(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _axis(node: Mapping[str, Any], channel: str) -> str:
-    """The axis' title and scale; of names of cases nothing."""
+    """The axis' title and scale; nothing of an axis of cases."""
     for layer in _layers(node):
         own = layer.get("encoding", {}).get(channel, {})
         title = _words(own.get("title")) or _words((own.get("axis") or {}).get("title"))
-        if title and own.get("type") != "nominal":
+        if title and own.get("field") != "case":
             scale = _SCALES.get((own.get("scale") or {}).get("type", ""))
             return f"{title}, {scale}" if scale else title
     return ""

@@ -173,7 +173,10 @@ function fitEncoding(encoding, { before, own, width, label, lines }) {
   const made = { ...encoding };
   for (const channel of ["color", "strokeDash"]) {
     const legend = made[channel]?.legend;
-    if (legend) {
+    if (legend?.gradientLength) {
+      const above = { ...legend, orient: "top", direction: "horizontal", titleLimit: width - 35 };
+      made[channel] = { ...made[channel], legend: above };
+    } else if (legend) {
       const longest = Math.max(1, ...(made[channel].scale?.domain ?? [""]).map((name) => String(name).length));
       const columns = Math.max(1, Math.floor(width / (7 * longest + 35)));
       made[channel] = { ...made[channel], legend: { ...legend, columns, labelLimit: width - 35 } };
