@@ -79,7 +79,9 @@ system-tests: .venv/built $(if $(WITHOUT),,narrowsd) system-tools docs
 system-tools:
 	@$(MAKE) --no-print-directory guest-kernel || echo 'there is no QEMU or no kernel for guests: the tests that compare with it are SKIPPED'
 	$(call packages,chromium,command -v chromium) 2>&1 || \
-		echo 'chromium cannot be installed here: the test that opens the report in a browser is SKIPPED'
+		echo 'chromium cannot be installed here: the tests that open the report in a browser are SKIPPED'
+	$(call packages,poppler-utils,command -v pdftotext) 2>&1 || \
+		echo 'poppler-utils cannot be installed here: the text of a printed report is not read'
 
 instruction-gate: .venv/built
 	@$(BIN)/narrows bench --check bench/instructions.toml || { [ $$? -eq 3 ] && echo 'the gate on instructions is SKIPPED, for the reason above'; }
