@@ -284,7 +284,7 @@ def test_without_narrowsd_it_is_three(two_arms, folder, monkeypatch):
     monkeypatch.setattr(daemon, "BUILT", "target/absent")
     done = CliRunner().invoke(app, ["run", "two.toml", "--backend", "guest"])
     assert done.exit_code == 3
-    assert "help: run `make narrowsd` in the checkout" in done.stderr
+    assert "help: run `make narrowsd` in a checkout" in done.stderr
     monkeypatch.setenv("NARROWSD", str(folder / "nothing"))
     done = CliRunner().invoke(app, ["run", "two.toml", "--backend", "guest"])
     assert done.exit_code == 3

@@ -160,7 +160,9 @@ def test_answers_count_with_their_requests_alone():
         "events": pl.LazyFrame({"event": []}),
     }  # fmt: skip
     plan = {"plan": {"traffic": [], "network": {"nodes": [], "links": []}}}
-    results = Results(entry, SimpleNamespace(manifest=lambda *_: plan, scan=lambda plan, seed, table: tables[table]))
+    results = Results(
+        entry, SimpleNamespace(manifest=lambda *_: plan, scan=lambda plan, seed, table, case=None: tables[table])
+    )
     own = results.frames
     assert own.flows.select("source", "seed").rows() == [("h1", 1), ("h1", 2)]
     assert results.frames.requests["start_ns"].to_list() == [100, 100]
@@ -211,7 +213,7 @@ def test_an_arm_may_lack_an_axis_into_another_controller():
         Member("g", "gemini", (("cc.gemini.t", "1ms"),), (), (), 0, 1),
     )
     entry = Entry("e", "e", "", "e.toml", False, (), (1,), "v", "narrows run", members, (), ())
-    store = SimpleNamespace(manifest=lambda *_: {}, scan=lambda *_: pl.LazyFrame({"role": ["wan"]}))
+    store = SimpleNamespace(manifest=lambda *_: {}, scan=lambda *_, case=None: pl.LazyFrame({"role": ["wan"]}))
     found = Results(entry, store).scan("ports").collect()
     assert found.select("case", "cc.gemini.t").rows() == [("cubic", None), ("gemini · t=1ms", "1ms")]
     row = {"request": None, "start_ns": 1, "finished": True, **dict.fromkeys(COUNTED, 1)}

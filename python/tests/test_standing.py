@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import time
+from importlib import import_module
 from unittest.mock import patch
 
 import pytest
@@ -221,10 +222,11 @@ def test_a_scorecard_without_runs_says_so(office):
 
 
 def test_claims_are_judged_once_for_a_paper(office, monkeypatch):
+    judging = import_module("narrows.claims.judge")
     judged = []
-    judge = folders.judge
+    judge = judging.judge
     monkeypatch.setattr(
-        folders, "judge", lambda paper, *rest, **more: judged.append(paper.name) or judge(paper, *rest, **more)
+        judging, "judge", lambda paper, *rest, **more: judged.append(paper.name) or judge(paper, *rest, **more)
     )
     assert reproduced("office")
     assert judged == ["office"]
