@@ -218,6 +218,6 @@ def test_an_arm_may_lack_an_axis_into_another_controller():
     assert found.select("case", "cc.gemini.t").rows() == [("cubic", None), ("gemini · t=1ms", "1ms")]
     row = {"request": None, "start_ns": 1, "finished": True, **dict.fromkeys(COUNTED, 1)}
     row |= {"source": "h1", "class": "intra", "workload": "w", "controller": "c"}
-    store.scan = lambda plan, seed, table: pl.LazyFrame([row])
+    store.scan = lambda plan, seed, table, case=None: pl.LazyFrame([row])
     compact = Results(entry, store)._compact_flows()
     assert compact.select("case", "cc.gemini.t").rows() == [("cubic", None), ("gemini · t=1ms", "1ms")]
