@@ -122,6 +122,13 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     }
     let axes: Vec<(&[Path], Vec<Labelled<'_>>)> =
         axes.iter().map(|axis| Ok((axis.paths.as_slice(), axis.parsed(text)?))).collect::<Judged<_>>()?;
+    for (paths, values) in &axes {
+        let mut seen = BTreeSet::new();
+        if let Some((label, value)) = values.iter().find(|(label, _)| !seen.insert(label.as_str())) {
+            let sentence = format!("the axis `{}` has the value {label} twice", paths[0].text);
+            return Err(Problem::new(sentence, "leave one of them out").at(&value.span()));
+        }
+    }
     let combinations = axes.iter().try_fold(arms.len() as u64, |all, (_, values)| all.checked_mul(values.len() as u64));
     let count = combinations.unwrap_or(u64::MAX);
     if count > MAX_PLANS {

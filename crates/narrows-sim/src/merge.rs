@@ -62,7 +62,7 @@ pub(crate) struct Notes {
 }
 
 /// The rows of a run, from the notes of all its parts by number.
-pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Vec<Notes>) -> Results {
+pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, mut parts: Vec<Notes>) -> Results {
     let ended = parts[0].ended;
     assert!(parts.iter().all(|part| part.ended == ended), "the parts of a run end together");
     let (queries, query_numbers) = number_queries(&parts);
@@ -84,8 +84,8 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
         }));
     }
     SeriesRow::sort(&mut series);
-    let trace = match &parts[..] {
-        [only] => numbered(&only.trace, &flow_numbers[0]),
+    let trace = match &mut parts[..] {
+        [only] => numbered(std::mem::take(&mut only.trace), &flow_numbers[0]),
         _ => Trace::default(),
     };
     let ports = merge_ports(plan, partition, &parts);
@@ -114,8 +114,7 @@ pub(crate) fn merge(plan: &Plan, names: &Names, partition: &Partition, parts: Ve
 }
 
 /// The trace with flows by their numbers.
-fn numbered(trace: &Trace, numbers: &[u32]) -> Trace {
-    let mut trace = trace.clone();
+fn numbered(mut trace: Trace, numbers: &[u32]) -> Trace {
     let number = |flow: &mut u32| *flow = numbers[*flow as usize];
     trace.hops.iter_mut().for_each(|row| number(&mut row.flow));
     trace.senders.iter_mut().for_each(|row| number(&mut row.flow));

@@ -25,6 +25,7 @@ use narrows_plan::flows::Name;
 use narrows_plan::{NodeKind, Plan};
 
 use crate::connections::Side;
+use crate::flows::Flows;
 use crate::packet::{Identity, Packet, SidePool};
 pub(crate) use hop::Pause;
 pub(crate) use journey::{Hop, Journey};
@@ -96,6 +97,10 @@ pub(crate) struct Recorder {
     /// How many flows have begun that are the same as one that is wanted, by its place.
     begun: Vec<u32>,
     pub(crate) flows: Vec<TracedFlow>,
+    /// Of each connection, the flows that were not whole when last looked at.
+    unfinished: HashMap<u32, Vec<TracedFlow>>,
+    /// Connections whose traced flows are whole, and which now carry others.
+    ended: BTreeSet<u32>,
     pub(crate) ends: BTreeMap<EndKey, EndLog>,
     pub(crate) journeys: Vec<Journey>,
     /// Journeys that have not ended, by what tells their packets apart; equal ones in their order.
@@ -118,6 +123,8 @@ impl Recorder {
             selection,
             begun,
             flows: Vec::new(),
+            unfinished: HashMap::new(),
+            ended: BTreeSet::new(),
             ends: BTreeMap::new(),
             journeys: Vec::new(),
             under_way: HashMap::new(),
@@ -147,6 +154,8 @@ impl Recorder {
     /// A flow that is traced has begun.
     pub(crate) fn begin(&mut self, flow: TracedFlow) {
         self.flows.push(flow);
+        self.unfinished.entry(flow.connection).or_default().push(flow);
+        self.ended.remove(&flow.connection);
         for side in [Side::Opener, Side::Other] {
             self.ends.entry(key(flow.connection, side)).or_default();
         }
@@ -156,8 +165,31 @@ impl Recorder {
         !packet.is_notification() && self.ends.contains_key(&(packet.connection, 0))
     }
 
+    /// Whether this end is of a traced connection that carries a traced flow.
+    pub(crate) fn looks_at(&self, end: EndKey) -> bool {
+        self.ends.contains_key(&end) && !self.ended.contains(&end.0)
+    }
+
+    /// Whether the trace of a connection is over with this packet: its traced flows are whole, and it carries another's data.
+    fn ends_with(&mut self, packet: &Packet, pool: &SidePool, flows: &Flows) -> bool {
+        if self.ended.contains(&packet.connection) {
+            return true;
+        }
+        let segment = packet.segment(pool);
+        let Some(unfinished) = self.unfinished.get_mut(&packet.connection) else { return false };
+        if segment.length == 0 || unfinished.iter().any(|flow| flow.tag == segment.tag.0) {
+            return false;
+        }
+        unfinished.retain(|flow| flows[flow.place].done == Time::NEVER);
+        let is_over = unfinished.is_empty();
+        if is_over {
+            self.ended.insert(packet.connection);
+        }
+        is_over
+    }
+
     /// Takes over what the network noted during an event, and what was dropped.
-    pub(crate) fn take(&mut self, plan: &Plan, pool: &SidePool) {
+    pub(crate) fn take(&mut self, plan: &Plan, pool: &SidePool, flows: &Flows) {
         for note in std::mem::take(&mut self.notes) {
             match note.what {
                 Happened::Paused { priorities, time } => {
@@ -166,6 +198,9 @@ impl Recorder {
                 Happened::Offered(packet) if self.traces(&packet) => {
                     let from = plan.network.links[note.link as usize].from;
                     if plan.network.nodes[from as usize].kind == NodeKind::Host {
+                        if self.ends_with(&packet, pool, flows) {
+                            continue;
+                        }
                         self.set_out(note.at, note.link, from, &packet, pool);
                     } else if let Some(journey) = self.find(&packet, note.link, plan) {
                         self.journeys[journey as usize].come_to(note.at, note.link, &packet);

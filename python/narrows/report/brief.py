@@ -107,4 +107,7 @@ def _remark(seeds: int) -> str:
         return "one seed: no intervals"
     if seeds < ENOUGH_SEEDS:
         return f"means over {wording.plural(seeds, 'seed')}, with the smallest and the largest"
-    return f"means over {wording.plural(seeds, 'seed')}, with 95 % confidence intervals"
+    return (
+        f"means over {wording.plural(seeds, 'seed')}, with 95 % confidence intervals; "
+        f"of what fewer than {ENOUGH_SEEDS} of them have, the smallest and the largest"
+    )

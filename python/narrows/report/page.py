@@ -395,7 +395,10 @@ def _interval_words(seeds: int) -> str:
         return "One seed only: there are no intervals."
     if seeds < ENOUGH_SEEDS:
         return f"Intervals are the smallest and largest of {seeds} seeds, too few for a confidence interval."
-    return f"Intervals are 95 % confidence intervals of the mean, Student's t over {seeds} paired seeds."
+    return (
+        f"Intervals are 95 % confidence intervals of the mean, Student's t over {seeds} seeds; of what fewer than "
+        f"{ENOUGH_SEEDS} seeds have, the smallest and the largest."
+    )
 
 
 def _versions(manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -46,6 +46,8 @@ class Slowest:
     """Why there are no rows: a sentence; nothing where there are."""
     example: str
     """A command that explains them."""
+    others: int = 0
+    """Schemes and configurations that are not shown."""
 
 
 def of(results: Results, cases: Sequence[str]) -> Slowest | None:
@@ -91,4 +93,4 @@ def of(results: Results, cases: Sequence[str]) -> Slowest | None:
             )
             for row in found.parts.iter_rows(named=True)
         ]
-    return Slowest(seed, tuple(rows), "", example) if rows else None
+    return Slowest(seed, tuple(rows), "", example, len(members) - len(shown)) if rows else None

@@ -307,12 +307,16 @@ class Index:
         return raw if isinstance(raw, dict) else {}
 
     def _unreadable(self, error: object) -> BadInput:
-        return bad_input(f"cannot read {self.path}: {error}", "delete it; running an experiment again writes it anew")
+        return bad_input(
+            f"cannot read {self.path}: {error}",
+            "rename it and run the experiments again, which finds their runs; gc would remove all others",
+        )
 
     def find(self, wanted: str) -> Entry:
         """An experiment by identifier, name, place, file or folder. Raises `BadInput` with what there is.
 
-        Without `@guest` or `@host` behind it, what the simulator made is meant. `NAME~1` is the one before the last.
+        Without `@guest` or `@host` behind it, what the simulator made is meant. `NAME~1` is the one before the last. Of
+        results of one file, a file or folder means those of its full run, if they are there.
         """
         entries = self.entries()
         if wanted in entries:
@@ -323,6 +327,9 @@ class Index:
         own = [entry for entry in matches if not entry.imported]
         if len(matches) == 1 or len(own) == 1:
             return (own or matches)[0]
+        whole = [entry for entry in own if not (entry.quick or entry.sets or entry.other_seeds)]
+        if len(whole) == 1:
+            return whole[0]
         if not entries and self._read():
             raise bad_input(
                 f"{self.path} was written by another version of Narrows",

@@ -29,6 +29,8 @@ REASONS: Final = (
 """What a flow's last byte waited for, in the order of columns."""
 PLACES: Final = ("wire", "queue", "pause", "event", "edge-pair", "receiver", "sender")
 """Where that time went, in the order of columns."""
+_COLUMNS: Final = {"slowdown": "slowdown", "fct": "fct_ns"}
+"""What flows are slow by."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,9 +45,9 @@ class Explanation(Tabular):
     """The stretches, as `narrows.columns` says."""
 
     @classmethod
-    def of(cls, traced: Traced) -> Explanation:
+    def of(cls, traced: Traced, by: str = "slowdown") -> Explanation:
         """Of the flows that were traced and have finished."""
-        finished = traced.flows.filter(pl.col("finished")).sort("slowdown", "flow", descending=[True, False])
+        finished = traced.flows.filter(pl.col("finished")).sort(_COLUMNS[by], "flow", descending=[True, False])
         return cls(traced.case, traced.seed, finished, traced.times)
 
     @cached_property
@@ -123,7 +125,7 @@ class Explanation(Tabular):
 
 def slowest(results: Results, member: Member, seed: int, by: str = "slowdown") -> pl.DataFrame:
     """Rows of `flows` of the ten slowest that finished and started after the warm-up, slowest first."""
-    column = {"slowdown": "slowdown", "fct": "fct_ns"}[by]
+    column = _COLUMNS[by]
     finished = results.table_of(member, seed, "flows").filter(
         pl.col("finished") & (pl.col("start_ns") >= member.warmup_ns)
     )
@@ -144,6 +146,8 @@ def explain(
     The run is made again with a trace. `by` says what the slowest are: by `slowdown` or `fct`; the other arguments and
     what is raised are those of `trace`.
     """
+    if by not in _COLUMNS:
+        raise bad_input(f"flows are not slow by {by!r}", f"choose {' or '.join(_COLUMNS)}")
     member = member_called(results, scheme)
     seed = results.entry.seeds[0] if seed is None else seed
     if seed not in results.entry.seeds:
@@ -158,7 +162,7 @@ def explain(
                 f"no flow of {member.case} has finished that started after the warm-up",
                 "name a flow with --flow, or run longer",
             )
-    found = Explanation.of(trace(results, flows, scheme=member.case, seed=seed, look=look))
+    found = Explanation.of(trace(results, flows, scheme=member.case, seed=seed, look=look), by)
     if found.flows.is_empty():
         raise bad_input(
             f"flow {flows[0]} did not finish: it has no completion time to explain",

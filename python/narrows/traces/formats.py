@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,15 +24,17 @@ def write_capture(traced: Traced, folder: Path, ports: Sequence[str]) -> list[Pa
     path = folder / "packets.pcapng"
     partial = path.with_name(f".{path.name}.partial")
     try:
+        chosen = traced.known(ports or traced.own_ports)
         folder.mkdir(parents=True, exist_ok=True)
-        traced.write_capture(partial, ports or traced.own_ports)
+        traced.write_capture(partial, chosen)
         partial.replace(path)
     except OSError as error:
         raise bad_input(
             f"cannot write {path}: {error.strerror or error}", "choose another folder with --output"
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink()
     return [path]
 
 

@@ -68,14 +68,18 @@ class Traced:
         own = self.hops.filter((pl.col("hop") == 0) & pl.col("source").is_in(sources)).sort("packet")
         return own["port"].unique(maintain_order=True).to_list()
 
-    def write_capture(self, path: Path, ports: Sequence[str]) -> None:
-        """Packets at these ports as pcapng. Raises `BadInput` where there is no such port, and `OSError`."""
+    def known(self, ports: Sequence[str]) -> list[str]:
+        """These ports, each once. Raises `BadInput` where packets came to no such port."""
         unknown = [port for port in ports if port not in self.ports]
         if unknown:
             raise bad_input(
                 f"no packet of the flow comes to a port called {unknown[0]}", f"there are: {', '.join(self.ports)}"
             )
-        self._results.write_capture(path, ports)
+        return list(dict.fromkeys(ports))
+
+    def write_capture(self, path: Path, ports: Sequence[str]) -> None:
+        """Packets at these ports as pcapng. Raises `BadInput` where there is no such port, and `OSError`."""
+        self._results.write_capture(path, self.known(ports))
 
 
 def member_called(results: Results, scheme: str | None) -> Member:

@@ -171,6 +171,7 @@ fn paths() {
         ("\"fabric.aqm.threshold.mark-at\"", "\"fabric..rate\""),
         ("[run]", "[sweep]\n\"fabric.delay\" = \"5us\"\n[run]"),
         ("[run]", "[sweep]\n\"fabric.delay\" = [5]\n[run]"),
+        ("[run]", "[sweep]\n\"fabric.delay\" = [\"5us\", \"6us\", \"5us\"]\n[run]"),
         ("[run]", "[sweep]\n\"fabric.delay, wan.dely\" = [\"5us\"]\n[run]"),
         ("[run]", "[sweep]\n\"fabric.delay,\" = [\"5us\"]\n[run]"),
         ("[run]", "[sweep]\n\"servers\" = \"1..=9999\"\n\"wan.delay\" = [\"1ms\", \"2ms\"]\n[run]"),

@@ -226,9 +226,10 @@ impl Simulation<'_> {
         // Every packet of the drain is accounted for as well.
         self.network.finish(now);
         let paths = self.paths();
-        let trace = self.recorder.as_ref().map(|recorder| recorder.rows(self.plan, &self.flows)).unwrap_or_default();
+        let place_of = |tag| self.flows.place(self.names.name(Tag(tag)));
+        let trace = self.recorder.as_ref().map(|recorder| recorder.rows(self.plan, &self.flows, place_of));
         Notes {
-            trace,
+            trace: trace.unwrap_or_default(),
             paths,
             flows: self.flows,
             dropped_in_passing: self.dropped_in_passing,

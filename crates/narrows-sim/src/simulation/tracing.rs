@@ -55,9 +55,7 @@ impl Simulation<'_> {
                 });
                 let log = recorder.ends.get_mut(&key(connection, side)).expect("it was just put there");
                 log.path = self.network.path(host, peer, flow_hash(connection, peer));
-                if log.sent.is_empty() {
-                    log.latest[0] = una.unwrap_or(0);
-                }
+                log.latest[0] = log.latest[0].max(una.unwrap_or(0));
             }
             recorder.started.insert(key(connection, Side::on(source, connection)));
         }
@@ -68,10 +66,10 @@ impl Simulation<'_> {
     fn look(&mut self, now: Time, timer: Option<(u32, u8)>) {
         let Some(mut recorder) = self.recorder.take() else { return };
         self.network.take_notes(&mut recorder.notes);
-        recorder.take(self.plan, &self.pool);
+        recorder.take(self.plan, &self.pool, &self.flows);
         let mut touched: BTreeMap<(u32, u8), Option<u32>> = std::mem::take(&mut recorder.touched);
         let started = std::mem::take(&mut recorder.started);
-        let known = started.iter().chain(timer.iter()).filter(|end| recorder.ends.contains_key(end));
+        let known = started.iter().chain(timer.iter()).filter(|end| recorder.looks_at(**end));
         for end in known {
             touched.entry(*end).or_default();
         }

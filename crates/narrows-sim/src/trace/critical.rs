@@ -5,6 +5,8 @@
 //! the packet that it answers; a timer; room in its port. Each step begins where the one after it begins, so that the stretches
 //! cover the flow's time without gap or overlap.
 
+use std::collections::BTreeMap;
+
 use narrows_core::packet::Flags;
 use narrows_core::units::Time;
 
@@ -26,6 +28,41 @@ const TIMEOUT: &str = "timeout";
 const PROBE_TIMEOUT: &str = "probe-timeout";
 const REQUEST: &str = "request";
 const UNKNOWN: &str = "unknown";
+
+/// Bytes of a stream that are to arrive: disjoint ranges, by their beginnings.
+#[derive(Debug, Default)]
+struct Missing(BTreeMap<u64, u64>);
+
+impl Missing {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, from: u64, until: u64) {
+        let (mut from, mut until) = (from, until);
+        while let Some((&start, &end)) = self.0.range(..=until).next_back()
+            && end >= from
+        {
+            self.0.remove(&start);
+            (from, until) = (from.min(start), until.max(end));
+        }
+        self.0.insert(from, until);
+    }
+
+    fn take(&mut self, from: u64, until: u64) {
+        while let Some((&start, &end)) = self.0.range(..until).next_back()
+            && end > from
+        {
+            self.0.remove(&start);
+            if start < from {
+                self.0.insert(start, from);
+            }
+            if end > until {
+                self.0.insert(until, end);
+            }
+        }
+    }
+}
 
 /// See the [module](self).
 pub(crate) struct Walk<'a> {
@@ -77,10 +114,13 @@ impl<'a> Walk<'a> {
         let of_flow = |journey: &&Journey| journey.payload > 0 && journey.tag == self.flow.tag;
         let sent = || destination.sent.iter().map(|number| self.journey(*number));
         let last_byte = sent().filter(of_flow).map(Journey::end).max()?;
-        let mut expected = sent().filter(|journey| journey.payload > 0).map(|journey| journey.seq).min()?;
         let is_datagram = sent().any(|journey| journey.is_datagram);
         let receiver = key(self.flow.connection, Side::on(self.flow.source, self.flow.connection).other());
-        let mut apart: Vec<(u64, u64)> = Vec::new();
+        // What is not traced, of flows before this one, is taken as there.
+        let mut missing = Missing::default();
+        for journey in sent().filter(|journey| journey.payload > 0 && journey.seq < last_byte) {
+            missing.add(journey.seq, journey.end().min(last_byte));
+        }
         let mut latest = None;
         for &(at, number) in self.recorder.ends[&receiver].arrived.iter().take_while(|(at, _)| *at <= done) {
             let journey = self.journey(number);
@@ -88,13 +128,8 @@ impl<'a> Walk<'a> {
                 continue;
             }
             latest = Some(number);
-            apart.push((journey.seq, journey.end()));
-            apart.sort_unstable();
-            while let Some(place) = apart.iter().position(|&(from, until)| from <= expected && until > expected) {
-                expected = apart.remove(place).1;
-            }
-            apart.retain(|&(_, until)| until > expected);
-            if expected >= last_byte && !is_datagram && at <= done {
+            missing.take(journey.seq, journey.end());
+            if missing.is_empty() && !is_datagram && at <= done {
                 return Some(number);
             }
         }

@@ -13,14 +13,14 @@ use super::{Recorder, TracedFlow};
 use crate::flows::Flows;
 
 impl Recorder {
-    /// The rows, with flows by their place among the run's.
-    pub(crate) fn rows(&self, plan: &Plan, flows: &Flows) -> Trace {
+    /// The rows, with flows by their place among the run's; `place_of` finds it by the tag.
+    pub(crate) fn rows(&self, plan: &Plan, flows: &Flows, place_of: impl Fn(u32) -> Option<u32>) -> Trace {
         let links = Links::new(plan, &self.pauses);
         let finished = self.flows.iter().filter(|flow| flows[flow.place].done < Time::NEVER);
         let mut times: Vec<TimeRow> =
             finished.flat_map(|flow| self.times(&links, *flow, flows[flow.place].done)).collect();
         times.sort_by_key(|row| (row.flow, row.from_ns));
-        Trace { hops: self.hops(&links), senders: self.senders(), times, pauses: self.pauses() }
+        Trace { hops: self.hops(&links, place_of), senders: self.senders(), times, pauses: self.pauses() }
     }
 
     fn times(&self, links: &Links<'_>, flow: TracedFlow, done: Time) -> Vec<TimeRow> {
@@ -45,13 +45,12 @@ impl Recorder {
         merged
     }
 
-    fn hops(&self, links: &Links<'_>) -> Vec<HopRow> {
-        // The last flow of each connection.
+    fn hops(&self, links: &Links<'_>, place_of: impl Fn(u32) -> Option<u32>) -> Vec<HopRow> {
+        // The last traced flow of each connection.
         let by_connection: HashMap<u32, u32> = self.flows.iter().map(|flow| (flow.connection, flow.place)).collect();
-        let by_tag: HashMap<u32, u32> = self.flows.iter().rev().map(|flow| (flow.tag, flow.place)).collect();
         let rows = (0..).zip(&self.journeys).flat_map(|(packet, journey)| {
-            let own = by_tag.get(&journey.tag).filter(|_| journey.payload > 0);
-            let flow = *own.unwrap_or_else(|| &by_connection[&journey.connection]);
+            let own = (journey.payload > 0).then(|| place_of(journey.tag)).flatten();
+            let flow = own.unwrap_or_else(|| by_connection[&journey.connection]);
             (0..).zip(&journey.hops).map(move |(hop, at)| {
                 let begun = links.begun(journey, at);
                 let last = hop as usize + 1 == journey.hops.len();

@@ -203,3 +203,26 @@ fn a_packet_behind_others_waits_for_each_of_them() {
     let all = dumbbell.rate.time_for(wire) * 10;
     assert!(queue.abs_diff(all.as_ns() - 20_000) <= 1, "{queue} {}", all.as_ns());
 }
+
+#[test]
+fn a_trace_of_a_reused_connection_ends_with_its_flows() {
+    let dumbbell = Dumbbell::default();
+    let starts = (0..20).map(|number| flow(Span::from_ms(1 + 20 * number), 0, 1, Some(30_000)));
+    let mut plan = dumbbell.plan("newreno", false, Span::from_secs(1), Pattern::List(starts.collect()));
+    plan.traffic[0].connections = Connections::Persistent { pool: 1 };
+    let numbers = run(&plan, 1);
+    let chosen = &numbers.flows[3];
+    let wanted = Wanted {
+        traffic: chosen.traffic,
+        start_ns: chosen.start_ns,
+        source: chosen.source,
+        destination: chosen.destination,
+        earlier: 0,
+    };
+    let found = traced(&plan, 1, Selection::Flows(vec![wanted]));
+    let data: Vec<_> = found.trace.hops.iter().filter(|row| row.payload_bytes > 0 && row.hop == 0).collect();
+    assert_eq!(data.iter().map(|row| u64::from(row.payload_bytes)).sum::<u64>(), 30_000);
+    assert!(data.iter().all(|row| row.flow == 3), "{data:#?}");
+    assert_eq!(sum(&found.trace.times, |_| true), chosen.fct_ns.expect("it finished"));
+    assert!(found.trace.times.iter().all(|row| row.reason != "unknown"), "{:#?}", found.trace.times);
+}
