@@ -13,11 +13,13 @@ import pytest
 from conftest import SMALL, lines, narrows
 
 from narrows import api, archive
+from narrows.archive import unpack
 from narrows.errors import BadInput
 from narrows.experiment import Content
 from narrows.runs.experiments import experiment_text
 from narrows.runs.index import Index
 from narrows.runs.removal import collect
+from narrows.runs.reservation import Reservation
 from narrows.runs.store import Store
 
 pytestmark = pytest.mark.simulator
@@ -273,6 +275,19 @@ def test_an_import_that_ends_early_leaves_no_result_and_nothing_that_stays(zippe
     assert len(collect(Store(folder / "runs")).runs) == 4
     assert not list((folder / "runs").glob(".i*.*-*"))
     assert archive.bring_in(zipped, folder / "runs").identifier == "small"
+
+
+def test_runs_that_are_removed_just_before_the_import_are_imported(zipped, folder, monkeypatch):
+    root = folder / "runs"
+    archive.bring_in(zipped, root)
+
+    def late(*arguments):
+        assert narrows("rm", "small", "--yes").returncode == 0
+        return Reservation(*arguments)
+
+    monkeypatch.setattr(unpack, "Reservation", late)
+    archive.bring_in(zipped, root)
+    assert len(api.load("small").manifests) == 4
 
 
 def test_a_damaged_table_or_experiment_is_not_exported(exported, folder):

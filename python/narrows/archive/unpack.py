@@ -265,11 +265,12 @@ def _store(read: _Archive, store: Store) -> Entry:
             f"{read.path} holds {wording.size(read.size_bytes)}, and {root} has room for {wording.size(free)}",
             "free some space, or choose another folder with --out",
         )
-    missing = [key for key in read.manifests if not _is_there(read, store, key)]
     content = read.content()
     store.prepare()
     digests = [] if content is None else [content.digest]
     with Reservation(root, read.manifests, digests), _scratch(root) as scratch:
+        # Only now: what is there stays from here on.
+        missing = [key for key in read.manifests if not _is_there(read, store, key)]
         staged = Store(scratch)
         for plan, seed in missing:
             read.extract_run(plan, seed, staged.folder(plan, seed))
