@@ -14,7 +14,7 @@ from narrows import api
 from narrows.errors import BadInput
 from narrows.runs.experiments import experiment_text
 from narrows.runs.index import Index
-from narrows.runs.removal import collect, remove, unreferenced
+from narrows.runs.removal import collect, removable, remove, unreferenced
 from narrows.runs.store import Store
 
 pytestmark = pytest.mark.simulator
@@ -161,12 +161,27 @@ def test_earlier_results_are_removed_one_by_one_or_with_the_last(small, folder):
     oldest = {member.hash for member in Index(root).find("small~2").members}
     newer = {member.hash for member in Index(root).find("small~1").members}
     assert collect(Store(root)).is_empty, "earlier results are results"
-    remove(Store(root), ["small~1"])
+    store = Store(root)
+    remove(store, removable(store, ["small~1"]))
     assert listed("--all").keys() == {"small", "small~1"}
     assert {member.hash for member in Index(root).find("small~1").members} == oldest
     assert not newer & {run.partition("/")[0] for run in made(root)}
-    remove(Store(root), ["small"])
+    remove(store, removable(store, ["small"]))
     assert made(root) == set()
+
+
+def test_what_changes_while_the_command_asks_is_not_removed(small, folder):
+    """A file that is run again makes `small~1` what `small` was."""
+    store = Store(folder / "runs")
+    for end in ("110ms", "120ms"):
+        planned = removable(store, ["small~1"]) if end == "120ms" else None
+        (folder / "small.toml").write_text(SMALL.replace('end = "100ms"', f'end = "{end}"'))
+        api.run("small.toml").join()
+    before = made(store.root)
+    with pytest.raises(BadInput, match="small~1 changed meanwhile"):
+        remove(store, planned)
+    assert made(store.root) == before
+    assert listed("--all").keys() == {"small", "small~1", "small~2"}
 
 
 def test_runs_that_nothing_refers_to_and_old_temporary_files_are_removed(small, folder):

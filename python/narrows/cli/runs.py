@@ -124,7 +124,7 @@ def rm(
             if not typer.confirm("Remove?"):
                 ERR.print("nothing is removed")
                 raise typer.Exit(CHECK_FAILED)
-        removed = remove(store, names)
+        removed = remove(store, planned)
         if json:
             line(**_removed(removed))
         elif removed != planned:

@@ -40,8 +40,8 @@ _OF_SOME: Final = re.compile(r".*\+[0-9a-f]{6}\.html")
 class Removal:
     """What is removed, or would be."""
 
-    results: tuple[str, ...]
-    """Names of entries of the index."""
+    entries: tuple[Entry, ...]
+    """Of the index."""
     runs: tuple[Key, ...]
     kept_runs: int
     """Runs of these results that stay, because others refer to them or a command uses them."""
@@ -50,9 +50,14 @@ class Removal:
     size_bytes: int
 
     @property
+    def results(self) -> tuple[str, ...]:
+        """Names of its entries."""
+        return tuple(entry.identifier for entry in self.entries)
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to remove."""
-        return not (self.results or self.runs or self.files)
+        return not (self.entries or self.runs or self.files)
 
 
 def unreferenced(store: Store) -> Removal:
@@ -72,18 +77,24 @@ def collect(store: Store) -> Removal:
 
 
 def removable(store: Store, names: Sequence[str]) -> Removal:
-    """What `remove` would remove. Raises `BadInput` where there is no such result."""
+    """Results by name with their earlier ones, or one of these (`NAME~1`), and runs that nothing else refers to.
+
+    Raises `BadInput` where there is no such result.
+    """
     with _locked(store) as index:
-        return _of_results(store, index, names)
+        return _of_results(store, index, [index.find(name).identifier for name in names])
 
 
-def remove(store: Store, names: Sequence[str]) -> Removal:
-    """Removes results with their earlier ones, or one of these (`NAME~1`), and runs that nothing else refers to.
+def remove(store: Store, planned: Removal) -> Removal:
+    """Removes what `removable` found: results, and runs that nothing else refers to.
 
-    Raises `BadInput` where there is no such result, or the folder cannot be written.
+    Raises `BadInput` where that has changed since, as `NAME~1` is another result once its file has been run again, or
+    where the folder cannot be written.
     """
     with _deleting(store) as trash, _locked(store) as index:
-        removal = _of_results(store, index, names)
+        removal = _of_results(store, index, planned.results)
+        if (removal.entries, removal.runs) != (planned.entries, planned.runs):
+            raise bad_input(f"{', '.join(planned.results)} changed meanwhile; nothing is removed", "run it again")
         index.forget(removal.results)  # first: an entry never names runs that are not there
         return _moved(store, removal, trash)
 
@@ -149,9 +160,9 @@ def _stale(root: Path) -> Iterator[Path]:
                         yield path
 
 
-def _of_results(store: Store, index: Index, names: Sequence[str]) -> Removal:
+def _of_results(store: Store, index: Index, named: Sequence[str]) -> Removal:
+    """Of entries by their identifiers, with the earlier ones of the same file."""
     every = index.every()
-    named = dict.fromkeys(index.find(name).identifier for name in names)
     gone = {key: entry for key, entry in every.items() if key in named or key.rpartition("~")[0] in named}
     left = [entry for key, entry in every.items() if key not in gone]
     used, experiments = in_use(store.root)
@@ -165,7 +176,7 @@ def _of_results(store: Store, index: Index, names: Sequence[str]) -> Removal:
         *(path for key in gone for path in _reports(store.root, key, every)),
     )
     size = sum(store.size(*key) for key in runs) + sum(map(_size, files))
-    return Removal(tuple(gone), runs, len(there) - len(runs), files, size)
+    return Removal(tuple(gone.values()), runs, len(there) - len(runs), files, size)
 
 
 def _reports(root: Path, identifier: str, every: Iterable[str]) -> Iterator[Path]:
@@ -202,7 +213,7 @@ def _moved(store: Store, removal: Removal, trash: Path) -> Removal:
         with contextlib.suppress(FileNotFoundError):
             path.rename(trash / f"file-{number}")
     return Removal(
-        removal.results,
+        removal.entries,
         tuple(moved),
         removal.kept_runs + len(removal.runs) - len(moved),
         removal.files,
