@@ -261,6 +261,37 @@ def test_what_fits_no_manifest_is_refused_even_where_its_digests_are_true(zipped
         archive.bring_in(zipped, Path("other"))
 
 
+@pytest.mark.parametrize(("key", "value"), [
+    ("origin", "x"), ("origin", None), ("origin", {"date": 1}), ("origin", {"machine": {}}), ("origin", {"git": [1]}),
+    ("origin", {"command": "narrows \x1b[2J"}), ("plan", [1]), ("backend", None),
+])  # fmt: skip
+def test_manifests_that_narrows_does_not_write_are_refused(zipped, key, value):
+    files = contents(zipped)
+    name = next(name for name in files if name.endswith("/1/manifest.json"))
+    rewrite(zipped, signed(files | {name: json.dumps(json.loads(files[name]) | {key: value}).encode()}))
+    refused(zipped, f"is damaged: '?{key}'? of {name} is not as Narrows writes it")
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("title", "\ud800"), ("title", "\x1b]0;evil\x07"), ("warnings", ["\x9b2J"]), ("seeds", [float("inf")]),
+    ("differences", [{"path": "cc", "values": {"nobody": "1"}, "declared": True}]),
+])  # fmt: skip
+def test_entries_that_narrows_does_not_write_are_refused(zipped, key, value):
+    files = contents(zipped)
+    told = json.loads(files["archive.json"])
+    told["entry"][key] = value
+    rewrite(zipped, files | {"archive.json": json.dumps(told).encode()})
+    refused(zipped, "entry is not as Narrows writes it")
+
+
+def test_sizes_that_are_no_numbers_are_refused(zipped):
+    files = contents(zipped)
+    told = json.loads(files["archive.json"])
+    told["files"]["report.html"]["bytes"] = float("inf")
+    rewrite(zipped, files | {"archive.json": json.dumps(told).encode()})
+    refused(zipped, "archive.json is not as Narrows writes it")
+
+
 def test_an_import_that_ends_early_leaves_no_result_and_nothing_that_stays(zipped, folder, monkeypatch):
     def dies(index, entry):
         raise KeyboardInterrupt

@@ -108,6 +108,19 @@ def test_results_of_earlier_versions_are_listed_and_read(small, folder):
     assert experiment_text(api.load("small").entry) is None
 
 
+def test_a_store_that_somebody_has_written_into_is_listed_or_named(small, folder):
+    for path in (folder / "runs").glob("*/*/manifest.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"origin": "x"}))
+    assert listed()["small"]["state"] == "current"
+    assert narrows("show", "small").returncode == 0
+    index = folder / "runs" / "index.json"
+    raw = json.loads(index.read_text())
+    raw["experiments"]["small"]["seeds"] = [float("inf")]
+    index.write_text(json.dumps(raw))
+    done = narrows("runs")
+    assert (done.returncode, "cannot read runs/index.json" in done.stderr) == (2, True)
+
+
 def test_results_are_current_stale_or_incomplete(small, folder, monkeypatch):
     one = listed()["small"]
     files = [path for path in (folder / "runs").glob("*/*/*") if path.is_file() and path.parent.name.isdigit()]

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from narrows import wording
-from narrows.archive import layout
+from narrows.archive import believable, layout
 from narrows.columns import tables
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import GIVEN, Content, identifier
@@ -132,7 +132,7 @@ class _Archive:
             listed = {
                 str(name): _Listed(int(file["bytes"]), str(file["sha256"])) for name, file in contents["files"].items()
             }
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise _refused(self.path, f"is damaged: {layout.CONTENTS} is not as Narrows writes it") from error
         held = self._infos.keys() - {layout.CONTENTS}
         for name in sorted(listed.keys() ^ held):
@@ -143,8 +143,10 @@ class _Archive:
         try:
             entry = entry_from(self.name, raw, root)
             count = len(entry.members) * len(entry.seeds)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise _refused(self.path, "is damaged: its entry is not as Narrows writes it") from error
+        if why := believable.why_not_entry(raw, entry):
+            raise _refused(self.path, f"is damaged: {why} of its entry is not as Narrows writes it")
         held = {
             (match["plan"], int(match["seed"]))
             for name in self._listed
@@ -173,6 +175,8 @@ class _Archive:
         digests = read.get("tables")
         if said != (hash_, seed, backend) or not isinstance(digests, dict) or digests.keys() != tables().keys():
             raise _refused(self.path, f"is damaged: {folder}manifest.json is of another run")
+        if why := believable.why_not_manifest(read, backend):
+            raise _refused(self.path, f"is damaged: {why} of {folder}manifest.json is not as Narrows writes it")
         return read
 
     def _bytes(self, name: str) -> bytes:

@@ -97,7 +97,7 @@ def _facts(listed: Listed, store: Store) -> dict[str, Any]:
 
     entry = listed.entry
     manifests = (store.manifest(*key) or {} for key in entry.runs)
-    origins = [manifest[KEY] for manifest in manifests if manifest.get(KEY)]
+    origins = [manifest[KEY] for manifest in manifests if isinstance(manifest.get(KEY), dict)]
     newest: dict[str, Any] = max(origins, key=lambda origin: str(origin.get("date")), default={})
     return {
         "name": entry.identifier,

@@ -294,7 +294,7 @@ class Index:
             return entry_from(key, raw, self.path.parent)
         except BadInput:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self._unreadable(f"in {key}: {error!r}") from error
 
     def _read(self) -> dict[str, Any]:
@@ -485,8 +485,8 @@ def _location(raw: Mapping[str, Any], root: Path) -> Path:
 def entry_from(key: str, raw: Mapping[str, Any], root: Path) -> Entry:
     """An entry of the index of the store in `root`.
 
-    Raises `BadInput` where a name leads elsewhere, and `KeyError`, `TypeError`, `ValueError` or `AttributeError` for
-    what is no entry.
+    Raises `BadInput` where a name leads elsewhere, and `KeyError`, `TypeError`, `ValueError`, `AttributeError`
+    or `OverflowError` for what is no entry.
     """
     names = [key, *(member["hash"] for member in raw["members"])]
     if not all(isinstance(name, str) and is_plain(name) for name in names):

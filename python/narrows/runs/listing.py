@@ -119,7 +119,8 @@ class Listing:
 
     def _date(self, plan: str, seed: int, manifest: Mapping[str, Any]) -> str:
         """When a run was made; runs of earlier versions do not say, but their files do."""
-        if date := manifest.get(KEY, {}).get("date"):
+        origin = manifest.get(KEY)
+        if isinstance(origin, dict) and (date := origin.get("date")):
             return str(date)
         written = (self._store.folder(plan, seed) / "manifest.json").stat().st_mtime
         return f"{datetime.fromtimestamp(int(written), UTC).replace(tzinfo=None).isoformat()}Z"
