@@ -8,6 +8,7 @@ import shutil
 import stat
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import SMALL, lines, narrows
@@ -16,7 +17,7 @@ from narrows import api, archive
 from narrows.archive import unpack
 from narrows.errors import BadInput
 from narrows.experiment import Content
-from narrows.runs.experiments import experiment_text
+from narrows.runs.experiments import experiment_text, read_copy, write_copy
 from narrows.runs.index import Index
 from narrows.runs.removal import collect
 from narrows.runs.reservation import Reservation
@@ -319,6 +320,13 @@ def test_runs_that_are_removed_just_before_the_import_are_imported(zipped, folde
     monkeypatch.setattr(unpack, "Reservation", late)
     archive.bring_in(zipped, root)
     assert len(api.load("small").manifests) == 4
+
+
+def test_files_whose_names_begin_with_a_dot_are_kept(folder):
+    content = Content("small", "text", {".flows.txt": b"1", "a/.b/c": b"2"})
+    path = write_copy(folder, content)
+    (path.parent / ".small.toml.12.partial").write_text("left by a killed process")
+    assert read_copy(SimpleNamespace(name="small", experiment=content.digest, root=folder)) == content
 
 
 def test_a_damaged_table_or_experiment_is_not_exported(exported, folder):

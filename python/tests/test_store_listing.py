@@ -12,10 +12,11 @@ from conftest import CHECKOUT, SMALL, installed, lines, narrows, until
 
 from narrows import api
 from narrows.errors import BadInput
+from narrows.runs import removal
 from narrows.runs.experiments import experiment_text
 from narrows.runs.index import Index
 from narrows.runs.removal import collect, removable, remove, unreferenced
-from narrows.runs.store import Store
+from narrows.runs.store import Store, size_of
 
 pytestmark = pytest.mark.simulator
 LONGER = SMALL.replace('end = "100ms"', 'end = "120ms"')
@@ -218,6 +219,23 @@ def test_runs_that_nothing_refers_to_and_old_temporary_files_are_removed(small, 
     assert [path.name for path in (root / "reports").iterdir()] == [".new.html.1.partial"]
     assert (root / "notes" / "1").read_text() == "mine"
     assert narrows("gc").stdout == "nothing to remove\n"
+
+
+def test_what_others_remove_meanwhile_has_no_size(small, folder, monkeypatch):
+    store = Store(folder / "runs")
+    (folder / "sized" / "gone").mkdir(parents=True)
+    (folder / "sized" / "file").write_text("12345")
+    scan = os.scandir
+
+    def late(path):
+        if str(path).endswith("gone"):
+            os.rmdir(path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", late)
+    assert size_of(folder / "sized") == 5
+    monkeypatch.setattr(removal, "_stale", lambda root: iter([root / ".removed.meanwhile"]))
+    assert unreferenced(store).size_bytes == 0
 
 
 def test_nothing_is_removed_without_an_index_that_says_what_is_used(small, folder):

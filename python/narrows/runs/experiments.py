@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from narrows import atomic
 from narrows.errors import bad_input
 from narrows.experiment import GIVEN, Content, identifier
 
@@ -34,7 +35,7 @@ def read_copy(entry: Entry) -> Content | None:
         files = {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in sorted(folder.rglob("*"))
-            if path.is_file() and not path.name.startswith(".")
+            if path.is_file() and not atomic.is_partial(path)
         }
         text = files.pop(f"{name}.toml").decode()
     except (OSError, KeyError, ValueError):

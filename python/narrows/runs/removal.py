@@ -195,7 +195,13 @@ def _reported(name: str, every: Iterable[str]) -> str:
 
 
 def _size(path: Path) -> int:
-    return size_of(path) if path.is_dir() else path.stat().st_size
+    """Bytes of a file or folder; 0 if somebody has removed it meanwhile."""
+    if path.is_dir():
+        return size_of(path)
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _moved(store: Store, removal: Removal, trash: Path) -> Removal:

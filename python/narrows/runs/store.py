@@ -335,9 +335,10 @@ def _has_name(descriptor: int, path: Path) -> bool:
 def size_of(folder: Path) -> int:
     """Bytes of all files below a folder; 0 if there is none."""
     total = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # somebody may remove it meanwhile
-            total += path.stat().st_size if path.is_file() else 0
+    for path, _, names in os.walk(folder):  # which passes over folders that somebody removes meanwhile
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += Path(path, name).stat().st_size
     return total
 
 
