@@ -95,6 +95,31 @@ def test_the_same_results_give_the_same_archive(exported, monkeypatch, without_c
     assert str(exported) not in str(contents(again)["archive.json"]), "no folder of this machine"
 
 
+def test_the_folder_that_it_is_exported_from_leaves_no_trace(folder, monkeypatch, without_charts):
+    """The experiment was named by its whole path, and its file has changed since."""
+    (folder / "small.toml").write_text(SMALL)
+    api.run(folder / "small.toml", seeds=1).join()
+    (folder / "small.toml").write_text(SMALL.replace("100ms", "90ms"))
+    assert narrows("export", "small-seeds-1-1", "-o", "one.zip").returncode == 0
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    assert narrows("export", "small-seeds-1-1", "--out", "../runs", "-o", "../two.zip").returncode == 0
+    assert (folder / "one.zip").read_bytes() == (folder / "two.zip").read_bytes()
+    files = contents(folder / "one.zip")
+    assert not [name for name, content in files.items() if str(folder).encode() in content]
+    manifest = json.loads(next(content for name, content in files.items() if name.endswith("manifest.json")))
+    assert manifest["origin"]["command"] == "narrows run small.toml --seeds 1..1"
+    assert b"narrows run small.toml --seeds 1..1" in files["report.html"]
+    assert archive.bring_in(folder / "one.zip", folder / "other").imported
+
+
+def test_a_folder_is_no_file_to_export_to(exported, monkeypatch):
+    monkeypatch.chdir(exported)
+    for output in (".", "/", "runs"):
+        done = narrows("export", "small", "-o", output)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"error: {output} is a folder")
+
+
 def test_any_program_opens_it_and_finds_everything(exported):
     files = contents(exported / "small.zip")
     assert files["experiment/small.toml"] == (exported / "small.toml").read_bytes()
@@ -305,7 +330,7 @@ def test_an_import_that_ends_early_leaves_no_result_and_nothing_that_stays(zippe
             archive.bring_in(zipped, folder / "runs")
     assert Index(folder / "runs").entries().keys() == {"tiny-seeds-1-1"}
     assert len(collect(Store(folder / "runs")).runs) == 4
-    assert not list((folder / "runs").glob(".i*.*-*"))
+    assert not [*(folder / "runs").glob(".import.*"), *(folder / "runs").glob(".in-use.*")]
     assert archive.bring_in(zipped, folder / "runs").identifier == "small"
 
 
@@ -353,8 +378,7 @@ def test_only_archives_are_imported(folder):
     )
 
 
-def test_a_central_directory_may_not_say_more_than_there_is(zipped):
-    """Files that overlap in the archive, of which each would be read as a large one."""
+def test_a_small_archive_of_one_large_file_is_refused(zipped):
     one = io.BytesIO()
     with zipfile.ZipFile(one, "w", zipfile.ZIP_DEFLATED) as written:
         written.writestr("report.html", b"\0" * (60 << 20))

@@ -6,6 +6,7 @@ import platform
 import subprocess
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from conftest import CHECKOUT, SMALL, installed, lines, narrows, until
@@ -229,7 +230,7 @@ def test_what_others_remove_meanwhile_has_no_size(small, folder, monkeypatch):
 
     def late(path):
         if str(path).endswith("gone"):
-            os.rmdir(path)
+            Path(path).rmdir()
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", late)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import zipfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,7 +20,8 @@ from narrows.errors import bad_input
 from narrows.experiment import identifier, read_content
 from narrows.runs.experiments import folder_of, read_copy
 from narrows.runs.freshness import changed
-from narrows.runs.index import raw_of
+from narrows.runs.index import command_as_given, raw_of
+from narrows.runs.origin import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,26 +43,33 @@ def export(entry: Entry, store: Store, output: Path, *, say: Callable[[str], Non
 
     Raises `BadInput` where a run is absent or damaged, or the file cannot be written.
     """
-    from narrows.report import build
+    from narrows.report import text
     from narrows.results import Results
 
-    results = Results(entry, store)  # says what is absent
+    if output.is_dir() or not output.name:
+        raise bad_input(f"{output} is a folder", "name a file with --output FILE")
+    Results(entry, store)  # says what is absent
     say(f"export of {entry.identifier}: checking tables")
     for plan, seed in entry.runs:
         store.verify(plan, seed)
     content = _experiment(entry, store)
-    sources: dict[str, Source] = {layout.REPORT: build(results, store, say=say)}
+    told = _told(entry, content)
+    sources: dict[str, Source] = {layout.REPORT: text(Results(told, store), store, say).encode()}
     if content is not None:
         sources[f"{layout.EXPERIMENT}{content.file}"] = content.text.encode()
         sources |= {f"{layout.EXPERIMENT}{name}": file for name, file in content.files.items()}
     for plan, seed in entry.runs:
-        for file in ("manifest.json", *(f"{name}.parquet" for name in tables())):
-            sources[f"{layout.RUNS}{plan}/{seed}/{file}"] = store.folder(plan, seed) / file
+        folder = f"{layout.RUNS}{plan}/{seed}/"
+        try:
+            sources[f"{folder}manifest.json"] = _manifest(store.folder(plan, seed) / "manifest.json")
+        except OSError as error:
+            raise bad_input(f"cannot read run {plan}/{seed}: {error.strerror}", "export again") from error
+        sources |= {f"{folder}{name}.parquet": store.folder(plan, seed) / f"{name}.parquet" for name in tables()}
     say(f"export of {entry.identifier}: writing")
     try:
         listed = {name: _described(source) for name, source in sorted(sources.items())}
         with _whole(output) as written:
-            _write(written, sources, listed, _contents(entry, content, store, listed))
+            _write(written, sources, listed, _contents(told, store, listed))
     except OSError as error:
         raise bad_input(f"cannot write {output}: {error.strerror}", "choose another file with --output") from error
     return output
@@ -85,15 +94,45 @@ def _experiment(entry: Entry, store: Store) -> Content | None:
     return read_content(entry.location, identifier(entry.name, quick=False), entry.sets)
 
 
-def _contents(entry: Entry, content: Content | None, store: Store, listed: Mapping[str, Mapping[str, object]]) -> bytes:
-    name = entry.identifier.partition("~")[0]
+def _told(entry: Entry, content: Content | None) -> Entry:
+    """An entry as an archive tells it, wherever it is made: the folders of this machine are nobody's business."""
     file = Path(entry.file)
     told = replace(
         entry,
-        file=file.name if file.is_absolute() else entry.file,  # the folders of this machine are nobody's business
+        file=file.name if file.is_absolute() else entry.file,
+        location=Path(os.devnull, file.name if content is None else content.file),  # its file of today has no part
         experiment="" if content is None else content.digest,
         imported=False,
     )
+    return replace(told, command=command_as_given(told))
+
+
+def _manifest(path: Path) -> bytes:
+    """A manifest as an archive tells it: without the folders of this machine. Raises `OSError`."""
+    written = path.read_bytes()
+    manifest = json.loads(written)
+    origin = manifest.get(KEY)
+    if not isinstance(origin, dict) or not isinstance(origin.get("command"), str):
+        return written
+    try:
+        words = shlex.split(origin["command"])
+    except ValueError:  # no command that Narrows has written
+        words = []
+    command = shlex.join(map(_last_part, words))
+    if command == origin["command"]:
+        return written
+    manifest[KEY] = origin | {"command": command}
+    return f"{json.dumps(manifest, indent=1, ensure_ascii=False)}\n".encode()
+
+
+def _last_part(word: str) -> str:
+    """A word of a command, `PATH` or `KEY=PATH`, whose path is only its last part where it is absolute."""
+    key, mark, value = word.rpartition("=") if not word.startswith("/") else ("", "", word)
+    return f"{key}{mark}{Path(value).name if Path(value).is_absolute() else value}"
+
+
+def _contents(told: Entry, store: Store, listed: Mapping[str, Mapping[str, object]]) -> bytes:
+    name = told.identifier.partition("~")[0]
     raw = raw_of(told, store.root)
     del raw["path"]
     made = {"format": layout.FORMAT, "narrows": native.version(), "name": name, "entry": raw, "files": listed}

@@ -102,6 +102,12 @@ def build(
     return path
 
 
+def text(results: Results, store: Store, say: Callable[[str], None] = lambda _: None) -> str:
+    """The page of all configurations as a text, which is written nowhere."""
+    say(f"report of {results.entry.identifier}: claims")
+    return render(results, _verdicts(results, store, None), say)
+
+
 def _plain(pattern: str) -> str:
     """A pattern as a part of a file's name; patterns that look the same there are told apart."""
     digest = hashlib.sha256(pattern.encode()).hexdigest()[:6]
