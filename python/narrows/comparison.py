@@ -53,7 +53,7 @@ class Row:
     ratio: Estimate | None
     """other / base within a seed, geometric mean. Seeds that repeat another's results on both sides count as one."""
     common_seeds: int
-    """Seeds that both have. The ratio is over fewer where one side is 0 in some."""
+    """Seeds that both have. The ratio is over fewer where one side is 0 or infinite in some."""
 
 
 @dataclass(frozen=True)
@@ -183,17 +183,19 @@ def _fewer_seeds(rows: Sequence[Row]) -> Iterator[str]:
     """Sentences where ratios are not over all common seeds."""
     for (measure, base, other), own in _grouped(rows).items():
         pair = f"{measure}: the ratio {other} over {base}"
+        without = "0 or infinite" if any(math.inf in (row.base_mean, row.other_mean) for row in own) else "0"
         if not own[0].configuration:
             for ratio, common in ((row.ratio, row.common_seeds) for row in own):
                 if ratio is not None and ratio.seeds < common:
-                    yield f"{pair} is over {ratio.seeds} of {common} seeds, where neither is 0"
+                    yield f"{pair} is over {ratio.seeds} of {common} seeds, where neither is {without}"
             continue
         fewer = sum(row.ratio is not None and row.ratio.seeds < row.common_seeds for row in own)
         none = sum(row.ratio is None and max(row.base_mean, row.other_mean) > 0 for row in own)
         told = [f"is over fewer seeds in {fewer}"] if fewer else []
         told += [f"is absent in {none}"] if none else []
         if told:
-            yield f"{pair} {' and '.join(told)} of {len(own)} configurations: seeds in which one of them is 0 have none"
+            of = f"of {len(own)} configurations"
+            yield f"{pair} {' and '.join(told)} {of}: seeds in which one of them is {without} have none"
 
 
 def _unfinished(results: Sequence[Results]) -> list[str]:

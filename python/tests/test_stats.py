@@ -77,6 +77,13 @@ def test_seeds_in_which_one_side_is_zero_have_no_ratio():
     assert (found.mean, found.seeds) == (pytest.approx(3.0), 1)
 
 
+def test_seeds_in_which_one_side_is_infinite_have_no_ratio():
+    assert geometric_ratio({1: 2.0}, {1: math.inf}) is None
+    assert geometric_ratio({1: math.inf}, {1: math.inf}) is None
+    found = geometric_ratio({1: math.inf, 2: 6.0, 3: 5.0}, {1: 1.0, 2: 2.0, 3: math.inf})
+    assert (found.mean, found.seeds) == (pytest.approx(3.0), 1)
+
+
 def compared(monkeypatch, base, other):
     """A comparison in which two schemes lost so much, by seed."""
     losses = {"first": dict(enumerate(base, 1)), "second": dict(enumerate(other, 1))}
@@ -97,6 +104,9 @@ def test_a_comparison_says_over_how_many_seeds_a_ratio_is_if_not_over_all(monkey
     assert found.notices[0] in repr(found)
     assert compared(monkeypatch, base=(1.0, 2.0, 4.0), other=(0.0, 4.0, 5.0)).notices == (
         "loss_dc: the ratio second over first is over 2 of 3 seeds, where neither is 0",
+    )
+    assert compared(monkeypatch, base=(1.0, 2.0, math.inf), other=(1.0, 4.0, 5.0)).notices == (
+        "loss_dc: the ratio second over first is over 2 of 3 seeds, where neither is 0 or infinite",
     )
     assert compared(monkeypatch, base=(1.0, 2.0, 3.0), other=(1.0, 4.0, 5.0)).notices == ()
     assert compared(monkeypatch, base=(0.0, 0.0, 0.0), other=(1.0, 4.0, 5.0)).notices == (), "it has no ratio"

@@ -189,6 +189,22 @@ def test_a_scheme_without_the_axis_is_one_dashed_line_and_maps_have_its_ratio_ev
     ]  # fmt: skip
 
 
+def test_what_is_infinite_everywhere_has_no_chart_and_is_told(monkeypatch):
+    axes = (LOAD, DELAY, "wan.limit")
+    points = [dict(zip(axes, own, strict=True)) for own in itertools.product(("0.2", "0.8"), ("1ms", "4ms"), "12")]
+    frames = swept(axes, *((scheme, point, (1, 1)) for scheme in "ab" for point in points))
+    values = {
+        # Within the limit 1 no seed has a finite one, and of 2 the first scheme has none.
+        "convergence": lambda case: {1: 5.0, 2: 6.0} if case.endswith("=2") and case[0] == "b" else {1: math.inf},
+        "time_to_share": lambda _: {1: math.inf, 2: math.inf},
+    }
+    monkeypatch.setattr(sweeps, "value_if_any", lambda _, name, cases: values[name](cases[0]))
+    entry = SimpleNamespace(axes=axes, report=ReportChoice(y=tuple(values)))
+    found = sweeps.of(SimpleNamespace(frames=frames, entry=entry, axes=axes))
+    assert found.absent == ("time_to_share",)
+    assert [(own.name, [told for told, _ in own.parts]) for own in found.measures] == [("convergence", ["limit=2"])]
+
+
 def test_the_best_of_each_configuration_is_clear_if_its_interval_is_apart_from_the_seconds():
     frames = swept(
         (LOAD,),

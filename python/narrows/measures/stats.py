@@ -109,11 +109,13 @@ def _exp(logarithm: float) -> float:
 def geometric_ratio(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Estimate | None:
     """Geometric mean over the common seeds of the ratio within a seed, with its interval on the scale of logarithms.
 
-    A seed in which one of them is 0 has no ratio, or one without a logarithm: it is left out. `None` where none is
-    left.
+    A seed in which one of them is 0 or infinite has no ratio, or one without a logarithm: it is left out. `None` where
+    none is left.
     """
     above, below = paired(numerator, denominator)
-    return geometric_mean([above[seed] / below[seed] for seed in above if above[seed] > 0 and below[seed] > 0])
+    return geometric_mean(
+        [above[seed] / below[seed] for seed in above if 0 < above[seed] < math.inf and 0 < below[seed] < math.inf]
+    )
 
 
 def paired_difference(left: Mapping[int, float], right: Mapping[int, float]) -> Estimate | None:

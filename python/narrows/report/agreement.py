@@ -24,7 +24,7 @@ class Beside:
     """One number of one scheme: how another backend's compares with the first's."""
 
     ratio: str
-    """Other over first within a seed, geometric mean; `–` where one of them is zero or has no value."""
+    """Other over first within a seed, geometric mean; `–` where one of them is zero or infinite, or has no value."""
     interval: str
     means: str
     """`59.1 → 59.5`, over the seeds that both have; nothing where neither has a value."""

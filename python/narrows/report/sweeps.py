@@ -104,7 +104,7 @@ class Sweep:
     schemes: tuple[str, ...]
     measures: tuple[Drawn, ...]
     absent: tuple[str, ...]
-    """Measures that were asked for and have no value in any configuration."""
+    """Measures that were asked for and have no finite value in any configuration."""
     left_out: tuple[str, ...]
     """Sentences on what has no chart."""
     best: Table | None
@@ -137,7 +137,7 @@ def of(results: Results) -> Sweep | None:
     names = short_names(found.axes)
     asked = results.entry.report.y
     measured = {name: _values(frames, name) for name in asked or _usual(frames)}
-    measured = {name: own for name, own in measured.items() if own}
+    measured = {name: own for name, own in measured.items() if _has_finite(own)}
     values = {name: measured[name] for name in measured if asked or name in _drawn_by_default(list(measured))}
     schemes = found.schemes[:MAX_SCHEMES]
     panels, left_panels = _spread(found.values[layout.panels], MAX_PANELS) if layout.panels else ([""], [])
@@ -228,6 +228,12 @@ def _values(frames: Frames, measure: str) -> dict[str, BySeed]:
     return {case: by_seed for case, by_seed in found.items() if by_seed}
 
 
+def _has_finite(values: Mapping[str, BySeed]) -> bool:
+    """Whether a chart can show a mean of some case: `time_to_share` may be infinite everywhere."""
+    means = (estimate(list(by_seed.values())) for by_seed in values.values())
+    return any(mean is not None and math.isfinite(mean.mean) for mean in means)
+
+
 def _of_same_queue(frames: Frames, measure: str, case: str) -> BySeed:
     try:
         return same_queue_by_seed(frames, measure, case)
@@ -277,7 +283,7 @@ def _drawn(
     parts = []
     for number, others in enumerate(shown, 1):
         points = figure.points(values, others)
-        if not any(point.value for point in points):
+        if not any(point.value and math.isfinite(point.value.mean) for point in points):
             continue
         told = _told(layout.others, others, names)
         where = f", {told}" if told else ""
