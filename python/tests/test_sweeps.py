@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+import vl_convert
 from conftest import flows, lines, narrows, ports
 
 from narrows import api, report
@@ -20,7 +21,7 @@ from narrows.configurations import Configurations
 from narrows.errors import BadInput
 from narrows.experiment import Experiment, ReportChoice, case_name
 from narrows.figures import axes as drawn
-from narrows.figures import sweep
+from narrows.figures import style, sweep
 from narrows.frames import Frames
 from narrows.measures.bottleneck import SAME_QUEUE
 from narrows.measures.direction import HIGHER, LOWER
@@ -184,9 +185,57 @@ def test_a_scheme_without_the_axis_is_one_dashed_line_and_maps_have_its_ratio_ev
     rows = rows_of(encoded(drawn.lines(points, ("gemini", "cubic"), x, panels, "ms")))
     assert [(row["case"], row["x"]) for row in rows] == [("gemini", 0.1), ("gemini", 0.2), ("cubic", None)]
     maps = encoded(drawn.heat_maps(points, ("gemini", "cubic"), x, panels, "ms", "gemini"))
-    assert [(row["case"], row["at"], row["value"], row["label"]) for row in rows_of(maps, maps["vconcat"][1])] == [
-        ("cubic", "0.1", -1, "0.500"), ("cubic", "0.2", -1, "0.500"),
+    cells = rows_of(maps, maps["vconcat"][1])
+    assert [(row["case"], row["x"], row["ratio"], row["low"], row["label"]) for row in cells] == [
+        ("cubic", "0.1", 0.5, 0.4, "0.500"), ("cubic", "0.2", 0.5, 0.4, "0.500"),
     ]  # fmt: skip
+
+
+def two_axes(schemes):
+    """Points over two axes: the second scheme takes half of the first one's time."""
+    x, panels = drawn.Axis("delay", ("1ms", "4ms")), drawn.Axis("limit", ("50pkt", "300pkt"))
+    values = Estimate(10, 9, 11, "t95", 5), Estimate(5, 4, 6, "t95", 5)
+    ratios = Estimate(1, 1, 1, "log-t95", 5), Estimate(0.5, 0.4, 0.6, "log-t95", 5)
+    return (
+        x,
+        panels,
+        [
+            drawn.Point(scheme, at, panel, value, ratio)
+            for at, panel in itertools.product(x.values, panels.values)
+            for scheme, value, ratio in zip(schemes, values, ratios, strict=True)
+        ],
+    )
+
+
+def test_maps_of_a_scheme_with_a_name_that_objects_have_are_drawn_in_the_order_of_schemes():
+    schemes = ("reno", "constructor")
+    x, panels, points = two_axes(schemes)
+    made = style.finished(drawn.heat_maps(points[1:], schemes, x, panels, "ms", "reno"))
+    picture = vl_convert.vegalite_to_svg(made)
+    assert picture.index(">reno<") < picture.index(">constructor<")
+
+
+@pytest.mark.system
+def test_files_of_values_tell_values_from_ratios_and_name_each_column_once():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no script is run")
+    schemes = ("reno", "cubic")
+    x, panels, points = two_axes(schemes)
+    charts = (
+        drawn.heat_maps(points, schemes, x, panels, "ms", "reno"), drawn.lines(points, schemes, x, panels, "ms"),
+    )  # fmt: skip
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        window = started.new_page()
+        window.add_script_tag(path=Path(page.__file__).with_name("data.js"))
+        maps, along = (window.evaluate("(one) => csvOf(one)", style.finished(chart)).splitlines() for chart in charts)
+        tables = window.evaluate("(one) => tablesOf(one).map((own) => own.title)", style.finished(charts[0]))
+        started.close()
+    assert maps[0] == "panel,x_axis,y_axis,case,x,y,value,low,high,ratio"
+    assert "value,delay,limit,cubic,4ms,50pkt,5,4,6," in maps
+    assert "over reno,delay,limit,cubic,4ms,50pkt,,0.4,0.6,0.5" in maps
+    assert tables == ["value", "over reno"]
+    assert along[0] == "panel,x_axis,y_axis,case,x,at,flat,mean,low,high"
+    assert 'limit=50pkt,"delay, ms",ms,cubic,4,4ms,false,5,4,6' in along
 
 
 def test_what_is_infinite_everywhere_has_no_chart_and_is_told(monkeypatch):
@@ -288,7 +337,7 @@ def test_a_sweep_is_drawn_against_its_axes_and_a_changed_choice_shows_without_ne
     first = specifications(report.build(api.load("along"), Store(api.RUNS)))
     for name, made in first.items():
         if name.endswith("-map"):
-            assert {row["at"] for row in rows_of(made, made["vconcat"][0])} == {"0.1", "0.2", "0.3"}
+            assert {row["x"] for row in rows_of(made, made["vconcat"][0])} == {"0.1", "0.2", "0.3"}
         else:
             assert {row["panel"] for row in rows_of(made)} == {"delay=1ms", "delay=4ms"}
     assert {name[-1] for name in first if not name.endswith("-map")} == {"1", "2"}, "a chart for each limit"
@@ -313,8 +362,8 @@ def test_a_sweep_is_drawn_against_its_axes_and_a_changed_choice_shows_without_ne
         pl.col("traffic.web.arrivals.poisson.load") == "0.2",
     )["ratio"].item()  # fmt: skip
     cells = rows_of(second["sweep-1-2-map"], second["sweep-1-2-map"]["vconcat"][1])
-    (cell,) = (row for row in cells if (row["at"], row["panel"]) == ("4ms", "50pkt"))
-    assert 2 ** cell["value"] == pytest.approx(ratio, rel=1e-3)
+    (cell,) = (row for row in cells if (row["x"], row["y"]) == ("4ms", "50pkt"))
+    assert cell["ratio"] == pytest.approx(ratio, rel=1e-3)
     (along / "along.toml").write_text(SWEEP)
     narrows("run", "along.toml")
 

@@ -16,7 +16,7 @@ from narrows.figures import style, sweep
 from narrows.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from narrows.measures.stats import Estimate
 
@@ -140,14 +140,12 @@ def heat_maps(
     points: Sequence[Point], schemes: Sequence[str], x: Axis, panels: Axis, unit: str, base: str
 ) -> alt.VConcatChart:
     """A map for each scheme, `x` by `panels`: the measure above, and below it its ratio to the `base` scheme's."""
-    values = pl.DataFrame([_value_row(point, unit) for point in points], schema=_CELL)
-    made = [_maps(_shaded(values), schemes, x, panels, _values_colour(values["value"], unit), "value")]
-    ratios = pl.DataFrame([_ratio_row(point, base) for point in points if point.scheme != base], schema=_CELL)
-    if ratios["value"].count():
-        end = max(_SAME, float(ratios["value"].abs().max()))  # type: ignore[arg-type]  # of numbers
+    values = pl.DataFrame([_value_row(point, unit) for point in points], schema=_cells("value"))
+    made = [_maps(values, schemes, x, panels, _values_shade(values["value"], unit), "value")]
+    ratios = pl.DataFrame([_ratio_row(point, base) for point in points if point.scheme != base], schema=_cells("ratio"))
+    if ratios["ratio"].count():
         others = [scheme for scheme in schemes if scheme != base]
-        shaded = ratios.with_columns((pl.col("value").abs() > 0.72 * end).fill_null(value=False).alias("strong"))
-        made.append(_maps(shaded, others, x, panels, _ratios_colour(end, base), f"over {base}"))
+        made.append(_maps(ratios, others, x, panels, _ratios_shade(ratios["ratio"], base), f"over {base}"))
     chart: alt.VConcatChart = alt.vconcat(*made, spacing=22).resolve_scale(color="independent")
     return chart
 
@@ -156,10 +154,13 @@ _LINE: Final = {
     "case": pl.String, "panel": pl.String, "x": pl.Float64, "at": pl.String, "flat": pl.Boolean, "mean": pl.Float64,
     "low": pl.Float64, "high": pl.Float64, "shown": pl.String, "range": pl.String,
 }  # fmt: skip
-_CELL: Final = {
-    "case": pl.String, "at": pl.String, "panel": pl.String, "value": pl.Float64, "label": pl.String,
-    "shown": pl.String, "range": pl.String,
-}  # fmt: skip
+
+
+def _cells(quantity: str) -> Mapping[str, type[pl.DataType]]:
+    numbers = dict.fromkeys((quantity, "low", "high"), pl.Float64)
+    return (
+        dict.fromkeys(("case", "x", "y"), pl.String) | numbers | dict.fromkeys(("label", "shown", "range"), pl.String)
+    )
 
 
 def _is_shown(point: Point) -> bool:
@@ -191,27 +192,29 @@ def _words(found: Estimate, unit: str) -> dict[str, str]:
 
 
 def _value_row(point: Point, unit: str) -> dict[str, object]:
-    return _cell(point, point.value if _is_shown(point) else None, unit)
+    return _cell(point, "value", point.value if _is_shown(point) else None, unit)
 
 
 def _ratio_row(point: Point, base: str) -> dict[str, object]:
     ratio = point.ratio
-    logarithm = None if ratio is None or not 0 < ratio.mean < math.inf else math.log2(ratio.mean)
-    return _cell(point, ratio, f"of {base}") | {"value": logarithm}
+    has_logarithm = ratio is not None and 0 < ratio.mean < math.inf
+    return _cell(point, "ratio", ratio if has_logarithm else None, f"of {base}")
 
 
-def _cell(point: Point, found: Estimate | None, unit: str) -> dict[str, object]:
-    own = {"case": point.scheme, "at": point.x, "panel": point.panel}
+def _cell(point: Point, quantity: str, found: Estimate | None, unit: str) -> dict[str, object]:
+    own = {"case": point.scheme, "x": point.x, "y": point.panel}
     if found is None:
-        return {**own, "value": None, "label": "–", "shown": "not evaluable", "range": "none"}
-    return {**own, "value": found.mean, "label": number(found.mean, 3), **_words(found, unit)}
-
-
-def _shaded(values: pl.DataFrame) -> pl.DataFrame:
-    """With whether a cell is so dark that its number is white."""
-    value = pl.col("value").log() if _is_log(values["value"]) else pl.col("value")
-    place = (value - value.min()) / (value.max() - value.min())
-    return values.with_columns((place > 0.6).fill_null(value=False).alias("strong"))
+        return {
+            **own,
+            quantity: None,
+            "low": None,
+            "high": None,
+            "label": "–",
+            "shown": "not evaluable",
+            "range": "none",
+        }
+    numbers = {quantity: found.mean, "low": max(0.0, found.low), "high": found.high}
+    return {**own, **numbers, "label": number(found.mean, 3), **_words(found, unit)}
 
 
 def _is_log(values: pl.Series) -> bool:
@@ -251,25 +254,54 @@ def _tooltip(x: Axis, panels: Axis | None) -> list[alt.Tooltip]:
     ]
 
 
-def _values_colour(values: pl.Series, unit: str) -> alt.Color:
-    scale = alt.Scale(scheme="blues", type="log" if _is_log(values) else "linear", nice=False)
+@dataclass(frozen=True)
+class _Shade:
+    """How a map's cells are coloured, as expressions: the data have what is told of a cell, and no more."""
+
+    colour: alt.Color
+    """Of the field `shade`."""
+    shade: str
+    present: str
+    """Whether a cell has a value."""
+    deep: str
+    """Whether a cell is so dark that its number is white."""
+
+
+def _values_shade(values: pl.Series, unit: str) -> _Shade:
+    log = _is_log(values)
+    scale = alt.Scale(scheme="blues", type="log" if log else "linear", nice=False)
     legend = alt.Legend(title=unit or "value", format=",~r", gradientLength=90, tickCount=3)
-    return alt.Color("value:Q", scale=scale, legend=legend)
+    present = values.drop_nulls()
+    least, largest = (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)  # type: ignore[arg-type]
+    from_here = least**0.4 * largest**0.6 if log else 0.4 * least + 0.6 * largest
+    return _Shade(
+        alt.Color("shade:Q", scale=scale, legend=legend),
+        shade="datum.value",
+        present="isValid(datum.value)",
+        deep=f"datum.value > {from_here!r}" if least < largest else "false",
+    )
 
 
-def _ratios_colour(end: float, base: str) -> alt.Color:
+def _ratios_shade(ratios: pl.Series, base: str) -> _Shade:
     """Blue below 1, orange above; colours are of the logarithm, so that half and double are as far from white."""
+    end = max(_SAME, float(ratios.log(2).abs().max()))  # type: ignore[arg-type]  # of numbers
     legend = alt.Legend(
         title=f"over {base}",
         labelExpr="format(pow(2, datum.value), '.3~r')",
         gradientLength=90,
         values=[-end, 0, end],
     )
-    return alt.Color("value:Q", scale=alt.Scale(scheme="blueorange", domain=[-end, 0, end]), legend=legend)
+    shade = "log(datum.ratio) / LN2"
+    return _Shade(
+        alt.Color("shade:Q", scale=alt.Scale(scheme="blueorange", domain=[-end, 0, end]), legend=legend),
+        shade=shade,
+        present="isValid(datum.ratio)",
+        deep=f"abs({shade}) > {0.72 * end!r}",
+    )
 
 
 def _maps(
-    data: pl.DataFrame, schemes: Sequence[str], x: Axis, panels: Axis, colour: alt.Color, title: str
+    data: pl.DataFrame, schemes: Sequence[str], x: Axis, panels: Axis, shade: _Shade, title: str
 ) -> alt.FacetChart:
     columns = max(1, len(x.values))
     longest = max(map(len, panels.values))
@@ -281,28 +313,31 @@ def _maps(
     sort_x, sort_y = x.ordered, list(reversed(panels.ordered))
     step: Any = alt.Step(cell)
     base = alt.Chart().encode(
-        x=alt.X("at:N", sort=sort_x, title=x.name, axis=alt.Axis(labelOverlap=True, labelAngle=0, ticks=False)),
-        y=alt.Y("panel:N", sort=sort_y, title=panels.name, axis=alt.Axis(domain=False)),
+        x=alt.X("x:N", sort=sort_x, title=x.name, axis=alt.Axis(labelOverlap=True, labelAngle=0, ticks=False)),
+        y=alt.Y("y:N", sort=sort_y, title=panels.name, axis=alt.Axis(domain=False)),
         tooltip=[
             alt.Tooltip("case:N", title="scheme"),
-            alt.Tooltip("at:N", title=x.name),
-            alt.Tooltip("panel:N", title=panels.name),
+            alt.Tooltip("x:N", title=x.name),
+            alt.Tooltip("y:N", title=panels.name),
             alt.Tooltip("shown:N", title=title),
             alt.Tooltip("range:N", title="interval"),
         ],
     )
     rect = (
-        base.transform_filter("isValid(datum.value)")
+        base.transform_filter(shade.present)
+        .transform_calculate(shade=shade.shade)
         .mark_rect(stroke="white", strokeWidth=1)
-        .encode(color=colour, opacity=style.visible_scheme())
+        .encode(color=shade.colour, opacity=style.visible_scheme())
     )
     layers: list[alt.Chart] = [rect]
     if cell >= _CELL_FOR_TEXT:
         text = base.mark_text(fontSize=10).encode(text="label:N", opacity=style.visible_scheme())
-        ink = alt.condition("datum.strong", alt.value(style.ON_DEEP), alt.value(style.ON_PALE))
-        layers.append(text.transform_filter("isValid(datum.value)").encode(color=ink))
-        layers.append(text.transform_filter("!isValid(datum.value)").encode(color=alt.value(style.INK)))
-    layered = alt.layer(*layers, data=style.rows(data)).properties(width=step, height=alt.Step(_CELL_HEIGHT))
-    return layered.facet(
-        facet=alt.Facet("case:N", sort=list(schemes), header=header.header, title=None), columns=across, spacing=16
-    )
+        ink = alt.condition(shade.deep, alt.value(style.ON_DEEP), alt.value(style.ON_PALE))
+        layers.append(text.transform_filter(shade.present).encode(color=ink))
+        layers.append(text.transform_filter(f"!{shade.present}").encode(color=alt.value(style.INK)))
+    places = pl.DataFrame({"case": schemes, "place": range(len(schemes))})
+    rows = style.rows(data.join(places, on="case", maintain_order="left"))
+    layered = alt.layer(*layers, data=rows).properties(width=step, height=alt.Step(_CELL_HEIGHT))
+    # By a field: a sort by names puts these into expressions, in which Vega fails at `constructor`.
+    facet = alt.Facet("case:N", sort=alt.EncodingSortField("place", op="min"), header=header.header, title=None)
+    return layered.facet(facet=facet, columns=across, spacing=16, title=title)

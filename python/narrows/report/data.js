@@ -2,7 +2,8 @@
 
 const MOST_ROWS = 200; // of a chart's tables together
 const LEAST_ROWS = 24; // of each, where a chart has many
-const WORDS = new Set(["label", "shown", "range"]); // numbers in words, which the other columns have as numbers
+// Numbers in words, which the other columns have as numbers, and the order of panels.
+const LEFT_OUT = new Set(["label", "shown", "range", "place"]);
 
 // Each panel's data: {title, x, y, columns: [{field, title, percent}], rows}.
 function tablesOf(specification) {
@@ -82,11 +83,11 @@ function words(text) {
 function csvOf(specification) {
   const tables = tablesOf(specification);
   const fields = new Set(tables.flatMap((table) => table.rows.flatMap((row) => Object.keys(row))));
-  const kept = Array.from(fields).filter((field) => !WORDS.has(field));
+  const kept = Array.from(fields).filter((field) => field !== "panel" && !LEFT_OUT.has(field));
   const lines = [["panel", "x_axis", "y_axis", ...kept]];
   for (const table of tables) {
     for (const row of table.rows) {
-      lines.push([table.title, table.x, table.y, ...kept.map((field) => row[field])]);
+      lines.push([row.panel ?? table.title, table.x, table.y, ...kept.map((field) => row[field])]);
     }
   }
   return lines.map((line) => line.map(quoted).join(",") + "\r\n").join("");
