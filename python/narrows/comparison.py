@@ -70,7 +70,7 @@ class Summary:
     """The smallest and the largest ratio of a configuration."""
     lower: int
     higher: int
-    """Configurations in which the whole interval of the ratio is below 1, or above 1."""
+    """Configurations in which the whole interval of the ratio is below 1, or above 1; a ratio of one seed has none."""
     ratios: int
     """Configurations that have a ratio."""
     configurations: int
@@ -172,8 +172,8 @@ def _summary(rows: Sequence[Row]) -> Summary:
         ratio=math.nan if overall is None else overall.mean,
         low=min(means, default=math.nan),
         high=max(means, default=math.nan),
-        lower=sum(ratio.high < 1 for ratio in ratios),
-        higher=sum(ratio.low > 1 for ratio in ratios),
+        lower=sum(ratio.high < 1 for ratio in ratios if ratio.kind != "none"),
+        higher=sum(ratio.low > 1 for ratio in ratios if ratio.kind != "none"),
         ratios=len(ratios),
         configurations=len(rows),
     )

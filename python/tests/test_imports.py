@@ -225,6 +225,30 @@ def test_distributions_end_at_one_or_at_a_hundred(imported, table):
     assert busiest == pytest.approx(0.3)
 
 
+def test_shares_and_loads_keep_their_digits(imported):
+    shares = ["0.1234567890123", "0.33333333333333", "0.9999998", "1"]
+    table = "".join(f"{10**5 * (n + 1)} {share}\n" for n, share in enumerate(shares))
+    experiment = imported("--load", "0.3333333333", sizes_cdf=table)
+    written = [line.split()[1] for line in Path("experiment-sizes.cdf").read_text().splitlines()[1:]]
+    assert written == shares
+    assert "load = 0.3333333333, of" in Path(experiment.file).read_text()
+
+
+def test_a_rate_finer_than_an_experiment_has_is_told_or_refused(imported, folder):
+    (folder / "conf").mkdir()
+    (folder / "conf" / "DCTCP_CDF.txt").write_text("10000000 1\n")  # 5 MB in the mean
+    one = CLIENT.replace("dscp 8 75\n", "")
+    imported(client_txt=one.replace("800Mbps", "0.001Mbps"))
+    # 1000 * 1448/1538 / (8 * 5e6) = 2.3537e-5
+    text = Path("experiment.toml").read_text()
+    assert 'rate = "0.000024/s"' in text
+    assert "2.35371e-05 requests per second are rounded to 0.000024/s" in text
+    (folder / "client.txt").write_text(one.replace("800Mbps", "0.000001Mbps"))
+    done = narrows("import", "client.txt", "-o", "other.toml")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: client.txt:5: the load makes 2.35e-08 requests per second, and")
+
+
 def test_a_client_of_traffic_generator(imported, folder):
     (folder / "conf").mkdir()
     (folder / "conf" / "DCTCP_CDF.txt").write_text(HKUST_CDF)

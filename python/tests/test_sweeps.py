@@ -84,6 +84,13 @@ def test_schemes_are_paired_with_the_first_in_the_same_configuration():
     assert found.table.filter(measure="fct_small_mean")[LOAD].to_list() == ["0.2", "0.8"]
 
 
+def test_one_seed_has_no_interval_that_could_be_below_one():
+    found = compared(swept((LOAD,), *((scheme, at, times[:1]) for scheme, at, times in TWO_LOADS)))
+    (summary,) = (item for item in found.summary if item.measure == "fct_small_mean")
+    assert (summary.low, summary.high, summary.ratios) == (pytest.approx(0.5), pytest.approx(2.0), 2)
+    assert (summary.lower, summary.higher) == (0, 0)
+
+
 def test_a_scheme_without_an_axis_is_paired_at_each_of_its_values_and_only_there():
     runs = [("cubic", {LOAD: load}, (10,)) for load in ("0.2", "0.8")]
     runs += [("bbr", {LOAD: load}, (5,)) for load in ("0.2", "0.8")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,10 @@ _MAX_INLINE: Final = 100
 """Flows that are written into the experiment; more go into a file beside it."""
 _PAYLOAD_SHARE: Final = Fraction(1448, 1538)
 """Data in the bits that a full packet takes of a link: TrafficGenerator's `TG_GOODPUT_RATIO`."""
+_RATE_STEPS: Final = 10**6
+"""An experiment counts events in 10^-6 per second: a finer rate is refused there."""
+_RATE_ERROR: Final = Fraction(1, 1000)
+"""Of a rate that is rounded to that without a note."""
 _REQUEST: Final = "16B"
 """Four integers of 4 bytes: what a client of TrafficGenerator sends for each flow."""
 
@@ -87,7 +92,7 @@ def of_sizes(sizes: Sizes, options: Options, stem: str) -> Traffic:
         "[[traffic]]",
         'name = "flows"',
         'between = "all"                 # assumed',
-        f'arrivals = {{ poisson = {{ load = {float(load):g}, of = "host" }} }}    # --load; Poisson is assumed',
+        f'arrivals = {{ poisson = {{ load = {_decimal(load)}, of = "host" }} }}    # --load; Poisson is assumed',
         f"size = {{ file = {_text(name)} }}",
     )
     return Traffic(lines, 10 * PS_PER_MS, "assumed", sizes.notes, random=True, files={name: text})
@@ -114,13 +119,16 @@ def of_requests(requests: Requests, sizes: Sizes, network: Network, options: Opt
     all_weights = sum(weight for _, weight in requests.classes)
     kinds = [(f"dscp-{dscp}", Fraction(weight, all_weights)) for dscp, weight in requests.classes]
     lines: list[str] = []
+    rounded: list[str] = []
     for kind, share in kinds if len(kinds) > 1 else [("requests", Fraction(1))]:
+        rate, remark = _rate(per_second * share, requests)
+        rounded += [remark] if remark else []
         lines += [
             "[[traffic]]",
             f'name = "{kind}"',
             f"from = [{servers}]",
             f'to = "{hosts[-1]}"',
-            f'arrivals = {{ poisson = {{ rate = "{_decimal(per_second * share)}/s" }} }}',
+            f'arrivals = {{ poisson = {{ rate = "{rate}" }} }}',
             f"size = {{ file = {_text(name)} }}",
             f'request = "{_REQUEST}"',
             "connections = { persistent = { pool = 5 } }    # assumed",
@@ -133,6 +141,7 @@ def of_requests(requests: Requests, sizes: Sizes, network: Network, options: Opt
         *(f"{host} is server {address}." for host, address in zip(hosts, requests.servers, strict=False)),
         f"{hosts[-1]} is the client, which requests flows from random servers at random times (Poisson).",
         f"Requests per second: load {rate_text(int(load))} * 1448/1538 / (8 * {mean}, the mean size).",
+        *rounded,
         *sizes.notes,
     ]
     if len(kinds) > 1:
@@ -167,9 +176,21 @@ def _table(sizes: Sizes, stem: str) -> tuple[str, str]:
 
 
 def _decimal(value: Fraction) -> str:
-    """With six decimals at most: the finest rate of events that an experiment has."""
-    return (
-        f"{float(value):.6f}".rstrip("0").rstrip(".")
-        if value >= Fraction(1, 10**6) or not value
-        else f"{float(value):.12f}"
-    )
+    """Without an exponent, with 15 significant digits at most: as many as a double keeps."""
+    found = Context(prec=15).divide(Decimal(value.numerator), Decimal(value.denominator))
+    return format(found.normalize(), "f")
+
+
+def _rate(value: Fraction, requests: Requests) -> tuple[str, str]:
+    """Events per second as an experiment has them, and a note if it rounds them. Raises `BadInput` if none is left."""
+    rounded = Fraction(round(value * _RATE_STEPS), _RATE_STEPS)
+    if not rounded:
+        raise requests.source.refuse(
+            requests.load_line,
+            f"the load makes {float(value):.3g} requests per second, and an experiment has no rate below 0.000001/s",
+            "give a larger load, or smaller flows",
+        )
+    text = f"{_decimal(rounded)}/s"
+    if abs(rounded - value) <= value * _RATE_ERROR:
+        return text, ""
+    return text, f"{float(value):.6g} requests per second are rounded to {text}: an experiment has six decimals."
