@@ -10,7 +10,7 @@ from conftest import TWO_ARMS
 from conftest import narrows as command
 
 import narrows
-from narrows import wording
+from narrows import native, wording
 from narrows.comparison import Comparison
 from narrows.errors import EnvironmentLacks
 
@@ -105,6 +105,23 @@ def test_files_are_named_by_sets_and_sweeps_too(folder):
 
 
 @pytest.mark.simulator
+def test_a_file_that_changes_while_it_is_read_is_refused(folder, monkeypatch):
+    """What is kept beside results is what was run."""
+    path = folder / "two.toml"
+    path.write_text(TWO_ARMS)
+    expand = native.expand
+
+    def expand_and_save(*arguments, **options):
+        found = expand(*arguments, **options)
+        path.write_text(TWO_ARMS.replace("0.6", "0.5"))
+        return found
+
+    monkeypatch.setattr(native, "expand", expand_and_save)
+    with pytest.raises(narrows.BadInput, match=r"two.toml, or a file that it names, changed while it was read\n  help: "):
+        narrows.Experiment("two.toml")
+    assert narrows.Experiment("two.toml").content.text == path.read_text()
+
+
 def test_a_text_needs_no_working_directory(folder, monkeypatch):
     (folder / "gone").mkdir()
     monkeypatch.chdir(folder / "gone")

@@ -58,7 +58,7 @@ class Content:
 def read_content(path: Path, name: str, sets: Sequence[tuple[str, str]] = ()) -> Content | None:
     """The experiment in a file as it is now; `None` if it cannot be read, or is too large to be kept."""
     try:
-        if path.stat().st_size > MAX_KEPT_BYTES:
+        if not path.is_file() or path.stat().st_size > MAX_KEPT_BYTES:  # one would wait for a FIFO
             return None
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -82,12 +82,12 @@ def kept_content(text: str, name: str, found: Mapping[str, bytes | None]) -> Con
 def named_files(text: str, sets: Sequence[tuple[str, str]] = ()) -> list[str]:
     """What an experiment and overridden settings name, each once; nothing if the text is no TOML."""
     content: Any = {}
-    if any(key in text for key in _KEYS):  # a long text takes a while to be read
-        try:
+    try:
+        if any(key in text for key in _KEYS):  # a long text takes a while to be read
             content = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return []
-    return list(dict.fromkeys([*named_in(content), *named_by(sets)]))
+        return list(dict.fromkeys([*named_in(content), *named_by(sets)]))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return []
 
 
 def named_in(content: Any, *, names_file: bool = False) -> Iterator[str]:
@@ -128,6 +128,6 @@ def small_file(folder: Path, name: str) -> bytes | None:
         path = (home / relative).resolve(strict=True)
         if path.is_relative_to(home) and path.is_file() and path.stat().st_size <= MAX_KEPT_BYTES:
             return path.read_bytes()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):  # the last where links go round
         pass
     return None

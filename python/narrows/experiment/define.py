@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,6 +66,7 @@ class Experiment(Tabular):
         sets = _pairs(settings)
         self.given = _given(source, sets)
         """The experiment, if it is not a file."""
+        before = None if self.given is not None else read_content(Path(str(source)), "", sets)
         try:
             if self.given is None:
                 raw = native.expand(str(source), sets=sets, quick=quick)
@@ -87,7 +89,7 @@ class Experiment(Tabular):
         self.file = (
             _shortest(Path(str(source))) if self.given is None else Path(f"{identifier(self.name, quick=False)}.toml")
         )
-        self.content = self._content(sets)
+        self.content = self._content(sets, before)
         """Its text and the small files that it names; `None` if it is too large to be kept."""
         self.quick = quick
         self.sets: Pairs = sets
@@ -158,11 +160,15 @@ class Experiment(Tabular):
 
         return Handle(self, out=out, jobs=jobs, on=on, ray_address=ray_address, threads=threads)
 
-    def _content(self, sets: Pairs) -> Content | None:
+    def _content(self, sets: Pairs, before: Content | None) -> Content | None:
+        """What is kept. Raises `BadInput` where it is not what it was `before` it was expanded."""
         name = identifier(self.name, quick=False)
-        if self.given is None:
-            return read_content(self.file, name, sets)
-        return kept_content(self.given.text, name, self.given.files)
+        if self.given is not None:
+            return kept_content(self.given.text, name, self.given.files)
+        found = read_content(self.file, name, sets)
+        if before != (None if found is None else replace(found, name="")):
+            raise bad_input(f"{self.file}, or a file that it names, changed while it was read", "give the command again")
+        return found
 
     @property
     def place(self) -> str:
