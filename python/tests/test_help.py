@@ -78,6 +78,15 @@ def test_init_overwrites_nothing(folder, name, content):
     assert {path.name: path.read_text() for path in folder.iterdir()} == {name: content}
 
 
+@pytest.mark.parametrize("name", [".", "..", "/", "n" * 300 + ".toml", "plain/x.toml"])
+def test_init_refuses_what_no_file_can_be_called(folder, name):
+    (folder / "plain").touch()
+    done = narrows("init", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.match(r"error: .*(is there already|cannot write .*)\n  help: .*\n$", done.stderr), done.stderr
+    assert [path.name for path in folder.iterdir()] == ["plain"]
+
+
 def test_init_renews_its_own_schema(folder):
     narrows("init", "one.toml")
     schema = folder / "narrows.schema.json"

@@ -425,6 +425,22 @@ def test_nothing_is_overwritten_and_files_are_told_to_programs(folder):
     assert (folder / "experiment.toml").read_text() == before
 
 
+@pytest.mark.parametrize("stem", ["", "plain/x", "n" * 300, "loop/x", "missing/../plain/x"])
+@pytest.mark.parametrize("files", [["f.txt"], ["many.txt"]])
+def test_no_place_to_write_to_ends_in_a_traceback(folder, stem, files):
+    """One flow makes one file, many make two."""
+    (folder / "f.txt").write_text(FLOWS)
+    rows = [f"{n % 3} {3 + n % 3} 3 100 1000 2" for n in range(150)]
+    (folder / "many.txt").write_text("\n".join(["150", *rows]) + "\n")
+    (folder / "plain").touch()
+    (folder / "loop").symlink_to("loop")
+    before = {path.name for path in folder.iterdir()}
+    done = narrows("import", *files, "-o", f"{stem}.toml" if stem else ".")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.match(r"error: (cannot write \S+: .*|\. is there already)\n  help: .*\n$", done.stderr), done.stderr
+    assert {path.name for path in folder.iterdir()} - {"missing"} == before
+
+
 TOKENS = [
     "0", "1", "2", "7", "3 2 1", "1->0", "start", "size", "Nodes", "Connections", "Tiers", "Podsize", "Tier", "0.5",
     "100", "100Gbps", "1us", "server", "load", "800Mbps", "num_reqs", "req_size_dist", "dscp", "\n", "\n", "#", "1e9",

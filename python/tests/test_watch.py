@@ -80,7 +80,7 @@ def test_any_other_address_is_bad_input(mine, text):
     assert not (mine / "runs").exists()
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "65536", "8000/", "٣", "127.0.0.1:"])
+@pytest.mark.parametrize("text", ["", "x", "-1", "65536", "8000/", "٣", "127.0.0.1:", "9" * 5000])
 def test_what_is_no_port_is_bad_input(text):
     with pytest.raises(BadInput, match="is no port"):
         port_of(text)

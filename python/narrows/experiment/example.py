@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
@@ -26,15 +27,15 @@ def write(path: Path) -> list[Path]:
 
     Raises `BadInput` where the experiment is there already, or what is called like the schema is no such schema.
     """
-    schema = path.with_name(SCHEMA)
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         raise bad_input(f"{path} is there already", "give another name: narrows init FILE")
+    schema = path.with_name(SCHEMA)
     if path == schema:
         raise bad_input(f"{SCHEMA} is the name of the schema", "give the experiment a name such as experiment.toml")
     if schema.exists() and not _is_schema(schema):
         raise bad_input(f"{schema} is there already, and is no schema of experiments", "move it, or use another folder")
-    atomic.write_text(schema, json.dumps(native.schema(), indent=1) + "\n")
     atomic.write_text(path, text())
+    atomic.write_text(schema, json.dumps(native.schema(), indent=1) + "\n")
     return [path, schema]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import TYPE_CHECKING
 
 from narrows import atomic
@@ -30,20 +32,26 @@ def write_experiment(paths: Sequence[Path], output: Path, options: Options) -> l
         BadInput: A file has what is not understood, the files do not belong together, an option is missing or has no
             effect, or something is there already. Nothing is written then.
     """
+    _not_there(output)
     made = document(paths, options, output.stem)
     texts = {output: made.text} | {output.with_name(name): text for name, text in made.files.items()}
     for path in texts:
-        if path.exists():
-            raise bad_input(f"{path} is there already", "choose another file with --output, or delete it")
+        _not_there(path)
     try:
         for path, text in reversed(texts.items()):  # the experiment last, when what it refers to is there
             atomic.write_text(path, text)
         _judge(output)
     except BaseException:
         for path in texts:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what stopped the writing stops this too
+                path.unlink()
         raise
     return list(texts)
+
+
+def _not_there(path: Path) -> None:
+    if os.path.lexists(path):
+        raise bad_input(f"{path} is there already", "choose another file with --output, or delete it")
 
 
 def _judge(output: Path) -> None:

@@ -32,6 +32,10 @@ _HTML: Final = "text/html; charset=utf-8"
 _NOTHING: Final = "default-src 'none'"
 _FRAMED: Final = "frame-ancestors 'self'"
 """The page has a policy of its own; its server adds who may frame it."""
+_DIGITS: Final = 5
+"""Of a port."""
+_QUOTED: Final = 40
+"""Characters of an argument that an error repeats."""
 _LATEST_S: Final = 3.0
 """A browser that has not asked for so long has gone."""
 
@@ -44,8 +48,9 @@ def port_of(text: str) -> int:
             f"reports are served on {LOOPBACK} only, not on {address}",
             "give a port alone; from another machine: ssh -L PORT:127.0.0.1:PORT HOST",
         )
-    if not (number.isascii() and number.isdigit() and int(number) < 1 << 16):
-        raise bad_input(f"--port {text} is no port", "give a number from 1 to 65535, or 0 for any that is free")
+    if not (number.isascii() and number.isdigit() and len(number) <= _DIGITS and int(number) < 1 << 16):
+        shown = text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+        raise bad_input(f"--port {shown} is no port", "give a number from 1 to 65535, or 0 for any that is free")
     return int(number)
 
 
