@@ -10,6 +10,7 @@ from conftest import TWO_ARMS, narrows
 from narrows import api
 from narrows.errors import BadInput
 from narrows.experiment import is_plain
+from narrows.runs import index
 from narrows.runs.index import Index
 
 SHORT = TWO_ARMS.replace('end = "3s"', 'end = "20ms"').replace("1..=2", "1..=1")
@@ -40,6 +41,20 @@ def test_a_long_path_leaves_the_index_readable(folder, folders):
     assert len(set(names)) == 3
     assert all(map(is_plain, names)), "each names a file"
     assert files() == dict(zip(names, (first, second, third), strict=True))
+
+
+def test_an_index_may_be_read_by_several_threads(folder, monkeypatch):
+    class Cleared(dict):
+        """What another thread clears as soon as it is set."""
+
+        def __setitem__(self, key, value):
+            super().__setitem__(key, value)
+            self.clear()
+
+    monkeypatch.setattr(index, "_READ", Cleared())
+    (folder / "runs").mkdir()
+    (folder / "runs" / "index.json").write_text(json.dumps({"format": index.FORMAT, "experiments": {}}))
+    assert Index(folder / "runs").entries() == {}
 
 
 @pytest.mark.simulator

@@ -242,13 +242,13 @@ class Index:
             stamp = (str(self.path), str(Path.cwd()), stat.st_mtime_ns, stat.st_ino, stat.st_size)
         except OSError:
             stamp = None
-        if stamp is None or stamp not in _READ:
+        found = None if stamp is None else _READ.get(stamp)  # other threads may clear it meanwhile
+        if found is None:
             found = {key: self._entry(key, value) for key, value in self._part("experiments").items()}
             _READ.clear()
-            if stamp is None:
-                return found
-            _READ[stamp] = found
-        return dict(_READ[stamp])
+            if stamp is not None:
+                _READ[stamp] = found
+        return dict(found)
 
     def earlier(self) -> dict[str, list[Entry]]:
         """What files asked for before: by identifier, newest first."""
