@@ -7,6 +7,11 @@ class BadInput(ValueError):
     for_command: str = ""
     """The message in the terms of the command line, if they differ."""
 
+    @property
+    def sentence(self) -> str:
+        """The first line of the message, without what every error begins with."""
+        return (str(self).splitlines() or [""])[0].removeprefix("error: ")
+
 
 class EnvironmentLacks(RuntimeError):
     """Something must be installed or changed on this machine first."""

@@ -9,13 +9,15 @@ import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import NARROWS, SMALL, narrows, until
 
 from narrows import api
+from narrows.cli.watch import watched
 from narrows.errors import BadInput
-from narrows.experiment import Experiment
+from narrows.experiment import Experiment, identifier
 from narrows.report import page
 from narrows.report.serving import LOOPBACK, Site, port_of
 from narrows.report.watch import SHARE, Pace, Watch
@@ -232,7 +234,7 @@ def test_an_interrupt_keeps_the_runs_and_a_report_of_them(mine):
     assert command.returncode == 130, errors
     kept = int(re.search(r"stopped; (\d) of 8 runs are finished and kept", errors)[1])
     (told,) = [json.loads(line) for line in out.splitlines()]
-    assert (told["event"], told["path"]) == ("partial_report", "runs/reports/report-mine-partial.html")
+    assert (told["event"], told["path"]) == ("partial_report", "runs/reports/report-mine~partial.html")
     assert f"Partial: {kept} of 8 runs had ended" in (mine / told["path"]).read_text()
     again = narrows("run", "mine.toml", "--watch", "--json")
     events = [json.loads(line) for line in again.stdout.splitlines()]
@@ -252,9 +254,17 @@ def test_a_run_that_fails_ends_the_server_too(mine):
 
 
 @pytest.mark.simulator
-def test_what_cannot_be_shown_stops_no_run(mine, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (BadInput("error: runs/1/1/flows.parquet is damaged\n  help: delete it"), "runs/1/1/flows.parquet is damaged"),
+        (FileNotFoundError(2, "No such file or directory", "x"), "FileNotFoundError: [Errno 2] No such file or dir"),
+        (KeyError(), "KeyError: "),
+    ],
+)
+def test_what_cannot_be_shown_stops_no_run(mine, monkeypatch, error, told):
     def refuse(*_arguments, **_options):
-        raise BadInput("error: runs/1/1/flows.parquet is damaged\n  help: delete it")
+        raise error
 
     monkeypatch.setattr(page, "render", refuse)
     handle = api.run("mine.toml", out="runs")
@@ -263,10 +273,48 @@ def test_what_cannot_be_shown_stops_no_run(mine, monkeypatch):
         said = until(
             lambda: "; no report" in (text := json.loads(ask(port_of_url(watch.url), "/state")[2])["text"]) and text
         )
-        assert said.endswith("; no report of these: runs/1/1/flows.parquet is damaged")
+        assert f"; no report of these: {told}" in said
+        assert watch._thread.is_alive(), "it looks for more"
         assert len(handle.finish()) == 8
     finally:
         watch.close()
+
+
+class _Ended:
+    """Stands for a handle whose runs have ended, and of which none counts."""
+
+    experiment = SimpleNamespace(title="Mine")
+    identifier = "mine"
+
+    def __init__(self, folder):
+        self.root = folder
+
+    def progress(self):
+        return SimpleNamespace(finished=0, skipped=0, total=1, fraction=1.0)
+
+    def results(self):
+        raise BadInput("error: none of these runs counts\n  help: run them again")
+
+
+def test_where_no_run_counts_the_command_goes_on(folder, capsys):
+    with watched(_Ended(folder), 0, json=False):
+        pass
+    assert capsys.readouterr().err == "warning: no report: none of these runs counts\n"
+
+
+def test_a_partial_report_is_called_as_no_result_can_be(folder, monkeypatch):
+    (folder / "reports").mkdir()
+    other = folder / "reports" / f"report-{identifier('mine-partial', quick=False)}.html"
+    other.write_text("of another result")
+    handle = _Ended(folder)
+    report = folder / "reports" / "report-mine.html"
+    report.write_text("whole")
+    monkeypatch.setattr(handle, "results", lambda: SimpleNamespace(report=lambda: report))
+    watch = Watch(handle)
+    watch.finish()
+    watch.close()
+    assert other.read_text() == "of another result"
+    assert identifier(watch._partial().stem, quick=False) != watch._partial().stem
 
 
 def port_of_url(url):
@@ -300,3 +348,29 @@ def test_a_browser_follows_and_keeps_its_place(mine):
         browser.close()
     assert command.returncode == 0
     assert all("ERR_CONNECTION_REFUSED" in text for text in complaints), complaints
+
+
+@pytest.mark.system
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
+def test_a_browser_asks_again_for_what_did_not_arrive(site):
+    from playwright.sync_api import sync_playwright
+
+    left = {"state": 2, "report": 1}
+
+    def lose(route):
+        name = "state" if "/state" in route.request.url else "report"
+        left[name] -= 1
+        route.abort() if left[name] >= 0 else route.continue_()
+
+    site.show("<!DOCTYPE html><p>first</p>")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        view = browser.new_page()
+        view.route(re.compile("/(state|report)"), lose)
+        view.goto(site.url)
+        view.wait_for_selector("body[data-shown='1']", timeout=15_000)
+        assert view.frames[1].locator("p").text_content() == "first"
+        assert view.locator("iframe").count() == 1
+        assert view.locator(".state").text_content() == "<b>Mine</b>: 1 of 2 runs"
+        browser.close()
+    assert max(left.values()) < 0, "each was lost as often as it was to be"

@@ -5,13 +5,22 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from narrows.cli.output import OUT, line, tell, tell_page
+from narrows.cli.output import ERR, OUT, line, tell, tell_page
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from narrows.api import Handle
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """What keeps a report from being written ends no command: the runs have been made."""
+    try:
+        yield
+    except BadInput as error:
+        ERR.print(f"warning: no report: {error.sentence}", markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -38,9 +47,11 @@ def watched(handle: Handle, port: int | None, *, json: bool) -> Iterator[None]:
         try:
             yield
         except (BadInput, Cancelled, EnvironmentLacks, RunFailed):
-            if (partial := watch.interrupt()) is not None:
-                tell(partial, json=json, event="partial_report", run=handle.identifier)
+            with _warned():
+                if (partial := watch.interrupt()) is not None:
+                    tell(partial, json=json, event="partial_report", run=handle.identifier)
             raise
-        tell_page(watch.finish(), json=json, run=handle.identifier)
+        with _warned():
+            tell_page(watch.finish(), json=json, run=handle.identifier)
     finally:
         watch.close()

@@ -2,12 +2,14 @@
 (function () {
   const EVERY_MS = 1000;
   const DRAWN_MS = 20000;
+  const TRIES = 10;
   const state = document.querySelector(".state");
   const main = document.querySelector("main");
   const title = state.textContent;
   let shown = -1;
   let loading = false;
   let ended = false;
+  let failed = 0;
   let current = null;
 
   // The next page is drawn behind the one that is shown, and then takes its place where that was scrolled to.
@@ -26,6 +28,12 @@
 
   function replace(next, version, since) {
     const page = next.contentDocument;
+    if (page === null) {
+      // It did not arrive: what stands there is the browser's own page. The next look asks again.
+      next.remove();
+      loading = false;
+      return;
+    }
     const drawn = page.querySelector("figure.chart") === null || page.body.dataset.drawn !== undefined;
     if (!drawn && Date.now() - since < DRAWN_MS) {
       setTimeout(replace, 100, next, version, since);
@@ -46,20 +54,25 @@
     try {
       const response = await fetch("/state");
       const now = await response.json();
+      failed = 0;
       state.textContent = title + ": " + now.text;
       ended = now.ended;
       if (now.version !== shown && !loading) {
         load(now.version);
       }
-    } catch (error) {
-      if (!ended) {
-        state.textContent = title + ": the command has ended.";
+      if (ended && now.version === shown) {
+        return;
       }
-      return;
+    } catch (error) {
+      failed += 1;
+      if (!ended) {
+        state.textContent = title + (failed < TRIES ? ": no answer; asking again." : ": the command has ended.");
+      }
+      if (failed === TRIES) {
+        return;
+      }
     }
-    if (!ended || loading) {
-      setTimeout(look, EVERY_MS);
-    }
+    setTimeout(look, EVERY_MS);
   }
   look();
 })();

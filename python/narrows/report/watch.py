@@ -60,15 +60,22 @@ class Watch:
         return self._site.url
 
     def finish(self) -> Path:
-        """Writes the whole report, and lets browsers fetch it; returns its path. The runs have been recorded."""
+        """Writes the whole report, and lets browsers fetch it; returns its path. The runs have been recorded.
+
+        Raises `BadInput` where there is none, for instance as no run counts; browsers are told.
+        """
         self._stop()
-        path = self._handle.results().report()
+        try:
+            path = self._handle.results().report()
+        except BadInput as error:
+            self._last(self._page, f"all runs have ended; there is no report: {error.sentence}")
+            raise
         self._partial().unlink(missing_ok=True)
         self._last(path.read_text(encoding="utf-8"), f"all runs have ended; the report is {path}")
         return path
 
     def interrupt(self) -> Path | None:
-        """Keeps the report of what is there, where anything is; returns its path."""
+        """Keeps the report of what is there, where anything is; returns its path. Raises `BadInput` if it cannot."""
         self._stop()
         if _there(self._handle.progress()) > self._built:
             self._build()
@@ -98,7 +105,8 @@ class Watch:
         return f"{_there(now)} of {now.total} runs, {now.fraction:.0%} of the time simulated{self._trouble}"
 
     def _partial(self) -> Path:
-        return self._handle.root / "reports" / f"report-{self._handle.identifier}-partial.html"
+        # No identifier has a tilde: the report of another result has another name.
+        return self._handle.root / "reports" / f"report-{self._handle.identifier}~partial.html"
 
     def _work(self) -> None:
         pace = Pace()
@@ -113,12 +121,17 @@ class Watch:
         now = self._handle.progress()
         self._built = _there(now)
         try:
+            # What runs write meanwhile may be gone, or be what no reader expects.
             results = self._handle.so_far()
             if results is None:
                 return
             self._page = page.render(results, (), partial=f"{_there(now)} of {now.total} runs")
         except BadInput as error:  # a table is damaged, or none of these runs counts
-            self._trouble = f"; no report of these: {str(error).splitlines()[0].removeprefix('error: ')}"
+            self._trouble = f"; no report of these: {error.sentence}"
+            return
+        except Exception as error:  # noqa: BLE001 - this thread has nobody else to tell, and is needed for the next page
+            first, *_ = str(error).splitlines() or [""]
+            self._trouble = f"; no report of these: {type(error).__name__}: {first}"
             return
         self._trouble = ""
         self._site.show(self._page)
