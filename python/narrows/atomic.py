@@ -44,5 +44,6 @@ def write_bytes(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise bad_input(
-            f"cannot write {path}: {error.strerror}", "choose a folder that can be written, and a name that is not too long"
+            f"cannot write {path}: {error.strerror}",
+            "choose a folder that can be written, and a name that is not too long",
         ) from error

@@ -167,7 +167,9 @@ class Experiment(Tabular):
             return kept_content(self.given.text, name, self.given.files)
         found = read_content(self.file, name, sets)
         if before != (None if found is None else replace(found, name="")):
-            raise bad_input(f"{self.file}, or a file that it names, changed while it was read", "give the command again")
+            raise bad_input(
+                f"{self.file}, or a file that it names, changed while it was read", "give the command again"
+            )
         return found
 
     @property
