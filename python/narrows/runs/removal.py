@@ -189,7 +189,8 @@ def _reports(root: Path, identifier: str, every: Iterable[str]) -> Iterator[Path
 def _reported(name: str, every: Iterable[str]) -> str:
     """Of which result a page is: names may begin with another's, and the longest one counts."""
     is_of_some = _OF_SOME.fullmatch(name) is not None
-    whole = {f"report-{one}.html": one for one in every}
+    # `run --watch` leaves a partial page where it is interrupted.
+    whole = {f"report-{one}{end}.html": one for one in every for end in ("", "~partial")}
     owners = [one for one in every if is_of_some and name.startswith(f"report-{one}-")]
     return whole.get(name) or max(owners, key=len, default="")
 
