@@ -170,6 +170,8 @@ def test_a_page_keeps_its_separators():
 def test_measures_are_shown_by_name():
     (item,) = [json.loads(line) for line in narrows("show", "measure", "fct_small_avg", "--json").stdout.splitlines()]
     assert (item["name"], item["unit"]) == ("fct_small_mean", "ms")
+    (item,) = [json.loads(line) for line in narrows("show", "measure", "queue_p50", "--json").stdout.splitlines()]
+    assert (item["name"], item["unit"]) == ("queue_p50", "ms"), "one that only comparisons have"
     done = narrows("show", "measure", "fct_smal")
     assert done.returncode == 2
     assert re.fullmatch(

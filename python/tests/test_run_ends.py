@@ -1,13 +1,16 @@
 """A run ends with its results, and `show` prints them again."""
 
+import io
 import json
 import re
 
 import polars as pl
 import pytest
 from conftest import SMALL, lines, narrows
+from rich.console import Console
 
-from narrows import api
+from narrows import api, wording
+from narrows.cli import results as headlines
 
 pytestmark = pytest.mark.simulator
 
@@ -95,3 +98,14 @@ def test_a_run_for_programs_prints_lines_only(folder):
     (folder / "small.toml").write_text(SMALL)
     done = narrows("run", "small.toml", "--json", "--seeds", "1..1")
     assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["run", "run", "finished"]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_breaks_no_number(small, monkeypatch, width):
+    out = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
+    monkeypatch.setattr(headlines, "OUT", out)
+    found = headlines.tell_headline(api.load("small"))
+    shown = out.file.getvalue()
+    numbers = {cell.text for _, cells in found.rows for cell in cells if cell.text[0].isdigit()}
+    assert numbers
+    assert all(re.search(rf"(?<![\d.]){re.escape(wording.plain(number))}(?![\d.])", shown) for number in numbers), shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.markup import escape
 from rich.table import Table
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from narrows.runs.store import Store
 
 
+_WIDE: Final = 110
+"""Columns of a terminal that has room for values with their intervals beside them."""
+
+
 def tell_headline(results: Results) -> Brief:
     """Prints the headline table. Raises `BadInput` where a table is damaged."""
     from narrows.report.brief import brief
@@ -40,6 +44,7 @@ def tell_headline(results: Results) -> Brief:
 
 
 def _table(found: Brief) -> Table:
+    is_wide = OUT.width >= _WIDE
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("scheme", overflow="fold")
     for quantity in found.columns:
@@ -47,8 +52,10 @@ def _table(found: Brief) -> Table:
     for case, cells in found.rows:
         values = []
         for cell in cells:
-            value = f"[bold]{cell.text}[/]" if cell.rank == "best" else cell.text
-            values.append(f"{value}  [dim]{escape(cell.interval)}[/]" if cell.interval else value)
+            # Where there is little room lines break at spaces, the thin ones between digits among them.
+            text, interval = (cell.text, cell.interval) if is_wide else map(wording.plain, (cell.text, cell.interval))
+            value = f"[bold]{text}[/]" if cell.rank == "best" else text
+            values.append(f"{value}{'  ' if is_wide else chr(10)}[dim]{escape(interval)}[/]" if interval else value)
         table.add_row(escape(case), *values)
     return table
 

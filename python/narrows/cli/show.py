@@ -93,16 +93,21 @@ def _result(name: str, out: Path, *, json: bool) -> bool:
 
 def _measures(name: str | None, *, json: bool) -> None:
     """All measures, or the one of this name. Raises `BadInput`."""
+    from narrows.measures.bottleneck import ABOUT
     from narrows.measures.named import MEASURES, measure_called, unknown
 
-    if name is not None and measure_called(name) is None:
-        raise unknown(name)
-    chosen = [found] if name is not None and (found := measure_called(name)) else list(MEASURES.values())
+    known = [(item.name, item.unit, item.about) for item in MEASURES.values()]
+    known += [(paired, "ms", about) for paired, about in ABOUT.items()]
+    if name is not None:
+        found = measure_called(name)
+        known = [row for row in known if row[0] == (found.name if found else name)]
+        if not known:
+            raise unknown(name)
     table = Table("measure", "unit", "what it is", box=None, header_style="dim")
-    for item in chosen:
+    for called, unit, about in known:
         if json:
-            line(kind=completion.MEASURE, name=item.name, unit=item.unit, about=item.about)
-        table.add_row(escape(item.name), escape(item.unit or "–"), escape(item.about))
+            line(kind=completion.MEASURE, name=called, unit=unit, about=about)
+        table.add_row(escape(called), escape(unit or "–"), escape(about))
     if not json:
         OUT.print(table)
 

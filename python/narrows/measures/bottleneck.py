@@ -18,6 +18,12 @@ PACKET_BYTES: Final = 1500
 
 SAME_QUEUE: Final = {"rtt_mean": "RTT, mean", "queue_p50": "Queue, median", "queue_p99": "Queue, p99"}
 """What `of_same_queue` gives, all in ms, and what a page calls it."""
+ABOUT: Final = {
+    "rtt_mean": "Mean over flows of the mean RTT of each. For comparisons, not for claims.",
+    "queue_p50": "Median backlog of the sampled port that the first scheme uses most, as time at its rate.",
+    "queue_p99": "99th percentile of the same backlog.",
+}
+"""What each of them is."""
 
 
 def watched(ports: pl.DataFrame) -> str | None:
