@@ -15,7 +15,7 @@ from narrows.measures import longlived
 from narrows.measures.completion import fct_of_parts
 from narrows.measures.named import value_if_any
 from narrows.measures.registry import PART
-from narrows.measures.stats import BySeed, Estimate, estimate, paired_difference
+from narrows.measures.stats import BySeed, Estimate, estimate, geometric_ratio, paired_difference
 from narrows.measures.transfers import long_of_parts
 from narrows.runs.backends import AXIS
 
@@ -278,9 +278,15 @@ def _rank(case: str, best: str, values: Mapping[str, BySeed]) -> str:
 
 
 def _tied(best: BySeed, other: BySeed) -> bool:
-    """Whether the paired differences do not tell them apart."""
+    """Whether paired seeds do not tell them apart.
+
+    By their ratios, as `compare` has them; where a value is 0 or infinite, by their differences.
+    """
+    ratio, common = geometric_ratio(other, best), best.keys() & other.keys()
+    if ratio is not None and ratio.seeds == len(common):
+        return ratio.kind != "none" and ratio.low <= 1.0
     difference = paired_difference(other, best)
-    return difference is not None and difference.kind != "none" and difference.low <= 0.0 <= difference.high
+    return difference is not None and difference.kind != "none" and difference.low <= 0.0
 
 
 def _cards_of_sweep(frames: Frames, found: Mapping[Quantity, Mapping[str, BySeed]]) -> list[Card]:
