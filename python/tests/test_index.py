@@ -172,7 +172,7 @@ def test_an_index_that_is_wrong_anywhere_is_the_users_error(folder):
                     refused.add(key[-1])
     assert {"experiments", "history", "backend", "members", "seeds", "hash", "path"} <= refused
     path.write_text(whole.replace('"backend": "sim"', '"backend": "simulator"', 1))
-    with pytest.raises(BadInput, match=r"cannot read runs/index\.json: in two.*simulator.*\n  help: delete it"):
+    with pytest.raises(BadInput, match=r"cannot read runs/index\.json: in two.*simulator.*\n  help: rename it"):
         api.load("two")
 
 

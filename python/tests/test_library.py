@@ -122,6 +122,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(folder, monkeypatch):
     assert narrows.Experiment("two.toml").content.text == path.read_text()
 
 
+@pytest.mark.simulator
 def test_a_text_needs_no_working_directory(folder, monkeypatch):
     (folder / "gone").mkdir()
     monkeypatch.chdir(folder / "gone")

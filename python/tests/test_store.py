@@ -406,7 +406,7 @@ def test_an_index_of_another_format_is_recognised_and_written_anew(folder, two_a
     assert handle.join().entry.name == "two"
     assert handle.progress().skipped == handle.progress().total
     index.path.write_text(index.path.read_text().replace('"setting"', '"settings"'))
-    with pytest.raises(BadInput, match="delete it"):
+    with pytest.raises(BadInput, match="rename it"):
         index.find("two")
 
 
