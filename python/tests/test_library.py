@@ -104,7 +104,6 @@ def test_files_are_named_by_sets_and_sweeps_too(folder):
     narrows.Experiment(NAMES_A_FILE, settings={"traffic.web.size.file": "a.cdf"})
 
 
-@pytest.mark.simulator
 def test_a_file_that_changes_while_it_is_read_is_refused(folder, monkeypatch):
     """What is kept beside results is what was run."""
     path = folder / "two.toml"
