@@ -254,6 +254,12 @@ def _tooltip(x: Axis, panels: Axis | None) -> list[alt.Tooltip]:
     ]
 
 
+_OF_OBJECTS: Final = frozenset({
+    "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+})  # fmt: skip
+"""Names of properties that every object of JavaScript has."""
+
+
 @dataclass(frozen=True)
 class _Shade:
     """How a map's cells are coloured, as expressions: the data have what is told of a cell, and no more."""
@@ -338,6 +344,8 @@ def _maps(
     places = pl.DataFrame({"case": schemes, "place": range(len(schemes))})
     rows = style.rows(data.join(places, on="case", maintain_order="left"))
     layered = alt.layer(*layers, data=rows).properties(width=step, height=alt.Step(_CELL_HEIGHT))
-    # By a field: a sort by names puts these into expressions, in which Vega fails at `constructor`.
-    facet = alt.Facet("case:N", sort=alt.EncodingSortField("place", op="min"), header=header.header, title=None)
+    # A sort by names puts these into expressions, in which Vega fails at what every object of JavaScript has.
+    by_place = not _OF_OBJECTS.isdisjoint(schemes)
+    order: Any = alt.EncodingSortField("place", op="min") if by_place else list(schemes)
+    facet = alt.Facet("case:N", sort=order, header=header.header, title=None)
     return layered.facet(facet=facet, columns=across, spacing=16, title=title)

@@ -127,14 +127,15 @@ function facets(node, width) {
   if (!facet.field || node.facet.row) {
     return node;
   }
-  const names = facet.sort ?? [];
+  const names = Array.isArray(facet.sort) ? facet.sort : []; // a chart may be sorted by a field
   const longest = Math.min(44, Math.max(1, ...names.flatMap((name) => name.split(/\s+/)).map((word) => word.length)));
   const least = Math.max(node.facet.column ? 100 : 150, LETTER * longest);
   const room = width - SIDE;
   const columns = Math.max(1, Math.min(Math.max(1, names.length), Math.floor((room + 14) / (least + 14))));
   const each = Math.floor((room - 14 * (columns - 1)) / columns);
   const lines = Object.fromEntries(names.map((name) => [name, broken(name, each)]));
-  const header = { ...facet.header, labels: true, labelExpr: `(${JSON.stringify(lines)})[datum.label]`, labelLineHeight: 14 };
+  const several = names.length > 0 ? { labelExpr: `(${JSON.stringify(lines)})[datum.label]`, labelLineHeight: 14 } : {};
+  const header = { ...facet.header, labels: true, ...several };
   const { spacing, ...rest } = node;
   const within = panel({ ...node.spec, width: each }, each + SIDE);
   return { ...rest, ...titled(node, width), facet: { ...facet, header }, columns, spacing: 14, spec: { ...within, width: each } };
