@@ -550,6 +550,34 @@ def test_bindings_are_of_the_papers_claims_and_read_their_language(paper, claims
                 assert measure_called(measure), (item.identifier, measure)
 
 
+def test_what_checks_the_setup_is_no_claim_that_a_run_can_refute():
+    papers = [catalogue.load(path.parent) for path in sorted((CHECKOUT / "experiments").glob("*/claims.toml"))]
+    claims = [item for paper in papers for item in paper.claims]
+    noted = {item.identifier for item in claims if "setup check" in item.note}
+    # Of dct-004 the switch's alpha was derived; its note does not say so.
+    assert {item.identifier for item in claims if item.setup} == noted | {"dct-004"}
+    assert not any(item.refutable for item in claims if item.setup or not item.needs_simulation)
+
+
+def test_claims_that_a_run_can_refute_are_counted_apart_from_the_others():
+    good, bad = (verdict(claim((f"fct_all(fast) {sign} fct_all(slow)",)), Binding()) for sign in "<>")
+    low = dataclasses.replace(good, claim=dataclasses.replace(good.claim, confidence="L"))
+    setup = dataclasses.replace(good, claim=dataclasses.replace(good.claim, setup=True))
+    sums = dataclasses.replace(bad, claim=dataclasses.replace(bad.claim, needs_simulation=False))
+    rows = scorecard.tally([good, bad, low, setup, sums])
+    assert [(kind, grade, found["holds"], found["fails"]) for kind, grade, found in rows] == [
+        ("that a run can refute", "H", 1, 1),
+        ("that a run can refute", "L", 1, 0),
+        ("that a run can refute", "all", 2, 1),
+        ("arithmetic or set-up", "all", 1, 1),
+    ]
+    assert scorecard.told([good, bad, low, setup, sums]) == [
+        "3 that a run can refute: 2 holds, 0 partly, 1 fails, 0 not-run",
+        "2 arithmetic or set-up: 1 holds, 0 partly, 1 fails, 0 not-run",
+    ]
+    assert [kind for kind, _ in scorecard.by_kind([good])] == ["that a run can refute"]
+
+
 def test_a_choice_among_measures_is_evaluated_on_their_means():
     text = "max(fct_large(fast), fct_large(slow)) / min(fct_large(fast), 2 * fct_large(slow)) <= 2"
     assert relations.show(parse_expression("max(a(x), abs(b(y, z))) / min(2, c(x))")).startswith("max(a(x), abs(")

@@ -288,6 +288,7 @@ def test_reproduce_runs_draws_judges_and_reports(gemini, monkeypatch):
     assert len(verdicts) == 17, "the claims about the figure"
     assert (gemini / card["path"]).suffix == ".html"
     assert sum(card[word] for word in ("holds", "partly", "fails", "not-run")) == 17
+    assert sum(card["refutable"].values()) == 14, "three check the load that is offered"
     assert verdicts["gem-035"]["verdict"] == "holds"
     card = json.loads((gemini / "runs" / "reports" / "claims-gemini-quick.json").read_text())
     everything = {claim["id"]: claim for claim in card["claims"]}
@@ -368,7 +369,7 @@ def test_a_claim_is_reproduced_by_its_name(gemini, monkeypatch):
     events = lines(narrows("reproduce", "gem-072", "--quick", "--json").stdout)
     assert [event["id"] for event in events if event["event"] == "claim"] == ["gem-072"]
     printed = narrows("reproduce", "gem-072", "gemini/fig13", "--quick").stdout
-    assert "\ngemini/fig13, gem-072 (quick), 12 claims: " in printed, "what was counted, and not the paper"
+    assert "\ngemini/fig13, gem-072 (quick), 12 claims:\n  " in printed, "what was counted, and not the paper"
 
 
 def test_every_verb_explains_itself():

@@ -61,6 +61,6 @@ BINDINGS = {
         ),
         full_only=True,
     ),
-    "ann-010": Binding((f"({_INSIDE}) / {_ACROSS}",), of_means=True, full_only=True),
-    "ann-011": Binding(computed=_wan_round_trip),
+    "ann-010": Binding((f"({_INSIDE}) / {_ACROSS}",), of_means=True, full_only=True, setup=True),
+    "ann-011": Binding(computed=_wan_round_trip, setup=True),
 }

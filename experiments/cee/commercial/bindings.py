@@ -91,7 +91,9 @@ def bindings(reading: str) -> dict[str, Binding]:
                 for qcn in ("qcn-66", "qcn-20")
             )
         ),
-        "cee-028": Binding((f"{flows('across')} / ({flows('across')} + {flows('inside')})",), scenarios=SCENARIOS),
+        "cee-028": Binding(
+            (f"{flows('across')} / ({flows('across')} + {flows('inside')})",), scenarios=SCENARIOS, setup=True
+        ),
     }
 
 

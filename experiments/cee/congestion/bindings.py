@@ -60,4 +60,4 @@ def bindings(reading: str) -> dict[str, Binding]:
     }
 
 
-BINDINGS = bindings("input") | {"cee-026": Binding(computed=_network_rtt)}
+BINDINGS = bindings("input") | {"cee-026": Binding(computed=_network_rtt, setup=True)}

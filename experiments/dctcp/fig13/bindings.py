@@ -23,8 +23,8 @@ BINDINGS = {
     "dct-001": Binding(("queue_median(dctcp · flows=2)",)),
     "dct-002": Binding(("queue_median(tcp · flows=2) / queue_median(dctcp · flows=2)",)),
     "dct-003": Binding(orders=("queue_spread(tcp · flows=2) > 3 * queue_spread(dctcp · flows=2)",)),
-    # In KB: a full packet has 1.5.
-    "dct-004": Binding(("1.5 * queue_max(tcp · flows=2)",)),
+    # In KB: a full packet has 1.5. A port's share of the memory, alpha, was derived from this number: the set-up's.
+    "dct-004": Binding(("1.5 * queue_max(tcp · flows=2)",), setup=True),
     "dct-012": Binding(computed=lambda: (_threshold("fig13"), _threshold("fig15")), each=((20, 20), (65, 65))),
     "dct-047": Binding(("queue_mean(dctcp · flows=2) / queue_mean(tcp · flows=2)",)),
 }

@@ -9,9 +9,9 @@ _SMALL_AVERAGE = {"fct_small": ("fct_small_avg",)}
 
 BINDINGS = {
     # The set-up, mean over all arms.
-    "gem-019": Binding(("utilisation_wan()",), full_only=True),
-    "gem-020": Binding(("utilisation_fabric()",), full_only=True),
-    "gem-021": Binding(("utilisation_hosts()",), full_only=True),
+    "gem-019": Binding(("utilisation_wan()",), full_only=True, setup=True),
+    "gem-020": Binding(("utilisation_fabric()",), full_only=True, setup=True),
+    "gem-021": Binding(("utilisation_hosts()",), full_only=True, setup=True),
     # Completion times; small flows are claimed for the average and for the tail.
     "gem-034": Binding(names={"fct_small": ("fct_small_avg", "fct_small_p99")}),
     "gem-035": Binding(),

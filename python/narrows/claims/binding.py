@@ -53,5 +53,8 @@ class Binding:
     """Who is within this share of the next better one has that one's rank."""
     extreme_slack: float = 0.05
     """`is minimum` holds within this share of the minimum."""
+    setup: bool = False
+    """A check that the experiment is configured as described: the load that it asks for, a share that it sets. It says
+    nothing of a scheme, and is counted with arithmetic."""
     scenarios: tuple[str, ...] = ()
     """Where the claim's own `scenario` names no experiment."""

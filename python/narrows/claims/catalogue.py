@@ -42,6 +42,13 @@ class Claim:
     """For a claim of several values: an interval for each."""
     ours: bool = False
     """A statement of our own, and no paper's."""
+    setup: bool = False
+    """A check of the set-up, as its binding says."""
+
+    @property
+    def refutable(self) -> bool:
+        """Whether a run can refute it: it needs one, and is of more than what the experiment sets itself."""
+        return self.needs_simulation and not self.setup
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ def load(folder: Path) -> Paper:
     paper = Paper(
         name=folder.name,
         folder=folder,
-        claims=tuple(_claim(entry, path) for entry in raw.get("claim", ())),
+        claims=tuple(_claim(entry, path, bindings) for entry in raw.get("claim", ())),
         bindings=bindings,
         figures=figures,
         title=raw.get("title", ""),
@@ -124,7 +131,7 @@ def module_from(path: Path) -> ModuleType | None:
 _NEEDED: Final = ("id", "item", "scenario", "metric", "schemes", "kind", "expect", "needs_simulation", "confidence")
 
 
-def _claim(raw: Mapping[str, Any], path: Path) -> Claim:
+def _claim(raw: Mapping[str, Any], path: Path, bindings: Mapping[str, Binding]) -> Claim:
     if missing := [key for key in _NEEDED if key not in raw]:
         raise bad_input(
             f"claim {raw.get('id', '(without an id)')} of {path} has no '{missing[0]}'",
@@ -147,6 +154,7 @@ def _claim(raw: Mapping[str, Any], path: Path) -> Claim:
         confidence=raw["confidence"],
         note=raw.get("note", ""),
         ours=raw.get("origin") == "ours",
+        setup=(bound := bindings.get(raw["id"])) is not None and bound.setup,
     )
 
 

@@ -40,12 +40,17 @@ TERMS: Final = (
     "a configuration is one value of each axis. A claim holds if the mean over seeds lies in the accepted interval, "
     "or every relation is true; partly if the interval over seeds overlaps it, or only some are true or were run; "
     "otherwise it fails. For what is not-run the reason is given. Marks: ✓ lies in it or is true, ≈ overlaps, "
-    "✗ neither."
+    "✗ neither. Claims that a run can refute are counted apart from arithmetic, parameters, and checks that "
+    "the experiment is configured as described, which tell nothing of a scheme."
 )
 RULES: Final = (
     "Judged by the mean over seeds: < and > strictly; <=, >= and 'is minimum' within 5 %; "
     "a rank with the slack that its claim states."
 )
+
+
+REFUTABLE: Final = "that a run can refute"
+OTHERS: Final = "arithmetic or set-up"
 
 
 def counts(verdicts: Sequence[Verdict]) -> dict[VerdictWord, int]:
@@ -117,10 +122,29 @@ def _mean(part: Part) -> str:
     return "" if part.estimate is None else _number(part.estimate.mean)
 
 
-def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, dict[VerdictWord, int]]]:
-    """How many of each verdict, by the confidence that a claim is reproducible: H, M, L, and all."""
-    rows = [(grade, [one for one in verdicts if one.claim.confidence == grade]) for grade in ("H", "M", "L")]
-    return [(grade, counts(chosen)) for grade, chosen in (*rows, ("all", list(verdicts))) if chosen]
+def by_kind(verdicts: Sequence[Verdict]) -> list[tuple[str, list[Verdict]]]:
+    """What a run can refute, and arithmetic, parameters and checks of the set-up; kinds without any are left out."""
+    rows = [(REFUTABLE, True), (OTHERS, False)]
+    made = [(kind, [one for one in verdicts if one.claim.refutable == wanted]) for kind, wanted in rows]
+    return [(kind, own) for kind, own in made if own]
+
+
+def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, str, dict[VerdictWord, int]]]:
+    """How many of each verdict: of what a run can refute by confidence, H, M, L and all; of the others all."""
+    made: list[tuple[str, str, dict[VerdictWord, int]]] = []
+    for kind, own in by_kind(verdicts):
+        grades = ("H", "M", "L") if kind == REFUTABLE else ()
+        rows = [(grade, [one for one in own if one.claim.confidence == grade]) for grade in grades]
+        made += [(kind, grade, counts(chosen)) for grade, chosen in (*rows, ("all", own)) if chosen]
+    return made
+
+
+def told(verdicts: Sequence[Verdict]) -> list[str]:
+    """The headline, a line for each kind: `74 that a run can refute: 56 holds, 9 partly, 9 fails, 0 not-run`."""
+    return [
+        f"{len(own)} {kind}: {', '.join(f'{count} {word}' for word, count in counts(own).items())}"
+        for kind, own in by_kind(verdicts)
+    ]
 
 
 def command(paper: Paper, *, quick: bool) -> str:
@@ -164,9 +188,9 @@ def markdown(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Stan
     lines = [f"# {heading(paper)}{' (quick runs)' if quick else ''}", ""]
     again = f"`{command(paper, quick=quick)}` runs what is missing and judges again."
     lines += [f"{origin(there, quick=quick)} {again}", "", TERMS, ""]
-    lines += ["| confidence | " + " | ".join(WORDS) + " |", "|---|" + "---|" * len(WORDS)]
-    for grade, found in tally(verdicts):
-        lines.append(f"| {grade} | " + " | ".join(str(found[word]) for word in WORDS) + " |")
+    lines += ["| claims | confidence | " + " | ".join(WORDS) + " |", "|---|---|" + "---|" * len(WORDS)]
+    for kind, grade, found in tally(verdicts):
+        lines.append(f"| {kind} | {grade} | " + " | ".join(str(found[word]) for word in WORDS) + " |")
     lines += ["", RULES, "", "| claim | verdict | stated | accepted | measured |", "|---|---|---|---|---|"]
     for verdict in verdicts:
         claim = verdict.claim
@@ -275,6 +299,7 @@ def record(verdict: Verdict) -> dict[str, Any]:
         "item": claim.item,
         "ours": claim.ours,
         "confidence": claim.confidence,
+        "refutable": claim.refutable,
         "metric": claim.metric,
         "expect": claim.expect,
         "accept": [_finite(bound) for bound in claim.accept] if claim.accept else None,

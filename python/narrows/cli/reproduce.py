@@ -99,9 +99,11 @@ def reproduce(
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
             if len(shown) < len(verdicts) and not json:
-                counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
-                OUT.print(f"The scorecard has all {scorecard.things(verdicts)}: {counts}", soft_wrap=True)
-            tell(path, json=json, event="scorecard", paper=paper.name, **scorecard.counts(shown))
+                all_of_them = "; ".join(scorecard.told(verdicts))
+                OUT.print(f"The scorecard has all {scorecard.things(verdicts)}: {all_of_them}", soft_wrap=True)
+            refutable = scorecard.counts([verdict for verdict in shown if verdict.claim.refutable])
+            counts = scorecard.counts(shown)
+            tell(path, json=json, event="scorecard", paper=paper.name, refutable=refutable, **counts)
             failed |= any(verdict.word == "fails" for verdict in shown)
             for figure in own:
                 _report(figure, results.pop(figure), store, verdicts, json=json)
@@ -224,7 +226,8 @@ def _show(paper: Paper, verdicts: list[Verdict], asked: str, *, everything: bool
     listed = "" if everything else f" At most {scorecard.MAX_LISTED} of each are listed, with --all every one."
     OUT.print(f"[dim]Marks: {escape(scorecard.MARKS)}{listed}[/]")
     OUT.print(f"[dim]{escape(scorecard.RULES)} The scorecard's end explains the measures.[/]")
-    counts = ", ".join(f"{count} {word}" for word, count in scorecard.counts(verdicts).items())
     if paper.title:
         OUT.print(f"[bold]{escape(paper.title)}[/]: no paper states this, and it counts with none of them.")
-    OUT.print(f"[bold]{escape(asked)}[/], {scorecard.things(verdicts)}: {counts}", soft_wrap=True)
+    OUT.print(f"[bold]{escape(asked)}[/], {scorecard.things(verdicts)}:", soft_wrap=True)
+    for line_of_kind in scorecard.told(verdicts):
+        OUT.print(f"  {line_of_kind}", soft_wrap=True)

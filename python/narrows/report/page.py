@@ -128,6 +128,7 @@ def render(
     say(f"report of {results.entry.identifier}: charts")
     frames = results.frames
     counting = set(frames.cases)
+    settled = [verdict for verdict in verdicts if verdict.word != "not-run"]
     chosen = selection.of([member for member in results.entry.members if member.case in counting])
     charted = selection.renamed(frames, chosen)
     shown, own = apart(results.entry.differences)
@@ -214,9 +215,9 @@ def render(
         programs=ran,
         most_programs=ranks.MAX_PROGRAMS,
         most_bins=ranks.MAX_BINS,
-        verdicts=[verdict for verdict in verdicts if verdict.word != "not-run"],
+        verdicts=settled,
         unjudged=[verdict for verdict in verdicts if verdict.word == "not-run"],
-        counts=scorecard.counts(verdicts),
+        tally={kind: (scorecard.counts(own), len(own)) for kind, own in scorecard.by_kind(settled)},
         claims_title="Our own statements" if any(verdict.claim.ours for verdict in verdicts) else "Claims of the paper",
         stated_by=scorecard.stated_by(verdicts),
         language=LANGUAGE,
