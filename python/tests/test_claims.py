@@ -550,6 +550,39 @@ def test_bindings_are_of_the_papers_claims_and_read_their_language(paper, claims
                 assert measure_called(measure), (item.identifier, measure)
 
 
+def open_above(stated, *texts, low=0.5):
+    made = dataclasses.replace(claim(accept=(low, math.inf), kind="ratio"), value=stated)
+    return verdict(made, Binding(texts))
+
+
+def test_how_far_a_claim_without_an_upper_bound_is_exceeded_is_said():
+    ratio = "fct_all(slow) / fct_all(fast)"  # 2
+    far = open_above((0.1,), ratio)
+    assert far.word == "holds"
+    assert scorecard.measured(far)[0].endswith("; 20 times the stated value")
+    assert "holds; 20 times the stated value" in printed(far)
+    page = scorecard.markdown(Paper("p", Path("/nowhere"), (far.claim,), {}, {}), [far], {}, quick=False)
+    assert "| holds; 20 times the stated value |" in page
+    assert scorecard.record(far)["parts"][0]["times_stated"] == pytest.approx(20)
+    assert scorecard.exceeding(*open_above((1.0,), ratio).parts) == "", "twice is not more than twice"
+    assert scorecard.exceeding(*open_above((), ratio).parts) == ""
+    closed = dataclasses.replace(claim(accept=(0.05, 4.0), kind="ratio"), value=(0.1,))
+    assert scorecard.exceeding(*verdict(closed, Binding((ratio,))).parts) == "", "an upper bound judges it"
+
+
+def test_of_several_stated_values_each_is_one_measures_or_all_are_a_range():
+    ratio, inverse = "fct_all(slow) / fct_all(fast)", "fct_all(fast) / fct_all(slow)"  # 2 and 0.5
+    each = open_above((0.5, 0.1), ratio, inverse).parts
+    assert [part.stated for part in each] == [0.5, 0.1]
+    assert scorecard.exceeding(*each) == "; up to 5.0 times the stated value"
+    assert {part.stated for part in open_above((0.1, 0.4), ratio, ratio, inverse).parts} == {0.4}
+
+
+def test_the_values_of_the_papers_claims_are_read():
+    stated = {item.identifier: item.value for item in (*GEMINI.claims, *DCTCP.claims)}
+    assert (stated["gem-010"], stated["dct-002"], stated["dct-003"]) == ((4.0, 20.0), (10.0,), ())
+
+
 def test_what_checks_the_setup_is_no_claim_that_a_run_can_refute():
     papers = [catalogue.load(path.parent) for path in sorted((CHECKOUT / "experiments").glob("*/claims.toml"))]
     claims = [item for paper in papers for item in paper.claims]

@@ -42,6 +42,8 @@ class Claim:
     """For a claim of several values: an interval for each."""
     ours: bool = False
     """A statement of our own, and no paper's."""
+    value: tuple[float, ...] = ()
+    """What the document states, where that is a number; several are a range, or one for each thing measured."""
     setup: bool = False
     """A check of the set-up, as its binding says."""
 
@@ -154,8 +156,13 @@ def _claim(raw: Mapping[str, Any], path: Path, bindings: Mapping[str, Binding]) 
         confidence=raw["confidence"],
         note=raw.get("note", ""),
         ours=raw.get("origin") == "ours",
+        value=_values(raw.get("value")),
         setup=(bound := bindings.get(raw["id"])) is not None and bound.setup,
     )
+
+
+def _values(raw: object) -> tuple[float, ...]:
+    return () if raw is None else tuple(map(float, raw if isinstance(raw, list) else [cast("float", raw)]))
 
 
 def _interval(raw: object) -> tuple[float, float] | None:

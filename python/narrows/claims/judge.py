@@ -57,6 +57,8 @@ class Part:
     estimate: Estimate | None = None
     """Of the expression; for a relation, of left over right within a seed."""
     detail: str = ""
+    stated: float | None = None
+    """The claim's own value, where what is accepted has no upper end."""
 
 
 @dataclass(frozen=True)
@@ -167,10 +169,18 @@ class _Judge:
             ]
         columns = [
             [
-                self._value_part(parse_expression(text), self._said(text, item, scenarios), item, accept)
+                replace(
+                    self._value_part(parse_expression(text), self._said(text, item, scenarios), item, accept),
+                    stated=stated if math.isinf(accept[1]) else None,
+                )
                 for item in scenarios
             ]
-            for text, accept in zip(self.binding.expressions, self._accepts(self.binding.expressions), strict=True)
+            for text, accept, stated in zip(
+                self.binding.expressions,
+                self._accepts(self.binding.expressions),
+                self._stated(len(self.binding.expressions)),
+                strict=True,
+            )
         ]
         if self.binding.over == "max":
             return [_largest(column) for column in columns]
@@ -198,6 +208,11 @@ class _Judge:
         if self.claim.accept_each or self.binding.each:
             return self.claim.accept_each or self.binding.each
         return [self.claim.accept or (-math.inf, math.inf)] * len(values)
+
+    def _stated(self, count: int) -> Sequence[float | None]:
+        """What the claim states of each expression: its own value if there are as many, else the largest."""
+        values = self.claim.value
+        return values if len(values) == count else [max(values, default=None)] * count
 
     def _said(self, text: str, scenario: str, scenarios: Sequence[str]) -> str:
         return text if len(scenarios) == 1 else f"{scenario}: {text}"

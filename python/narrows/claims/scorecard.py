@@ -49,6 +49,8 @@ RULES: Final = (
 )
 
 
+FAR: Final = 2.0
+"""Where what is accepted has no upper end, more than so many times the stated value is told."""
 REFUTABLE: Final = "that a run can refute"
 OTHERS: Final = "arithmetic or set-up"
 
@@ -67,7 +69,7 @@ def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
         if verdict.word == "not-run" and not everything:
             continue
         claim = verdict.claim
-        word = f"[{_STYLES[verdict.word]}]{verdict.word}[/]"
+        word = f"[{_STYLES[verdict.word]}]{verdict.word}[/]{exceeding(*verdict.parts)}"
         made.add_row(
             f"{escape(claim.identifier)}\n[dim]{escape(claim.item)}[/]",
             word,
@@ -108,7 +110,8 @@ def _story(verdict: Verdict, *, everything: bool) -> list[str]:
         parts = [part for own in found for part in [part for part in parts if part.outcome == own][:MAX_LISTED]]
     for part in sorted(parts, key=verdict.parts.index):
         shown = f" {interval(part.estimate)}" if part.estimate and claim.kind != "ordering" else ""
-        lines.append(f"{_MARKS[part.outcome]} {escape(part.detail + shown.removeprefix(' ' + _mean(part)))}")
+        found_there = part.detail + shown.removeprefix(" " + _mean(part)) + exceeding(part)
+        lines.append(f"{_MARKS[part.outcome]} {escape(found_there)}")
     if not everything:
         more = ((own, count - MAX_LISTED) for own, count in found.items() if count > MAX_LISTED)
         lines += [f"{_MARKS[own]} [dim]and {count} more[/]" for own, count in more]
@@ -198,7 +201,7 @@ def markdown(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Stan
         said = f"{claim.metric}: {claim.expect}" if claim.kind != "ordering" else "; ".join(claim.order)
         figures = ", ".join(paper.figures_of(claim))
         name = f"{claim.identifier} ({claim.confidence}), {claim.item}{f' [{figures}]' if figures else ''}"
-        cells = (name, verdict.word, said, bounds, "; ".join(measured(verdict)))
+        cells = (name, verdict.word + exceeding(*verdict.parts), said, bounds, "; ".join(measured(verdict)))
         lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
     lines += ["", "## What was run", "", "| figure | runs |", "|---|---|"]
     for label, standing in there.items():
@@ -236,12 +239,31 @@ def measured(verdict: Verdict) -> list[str]:
         return [verdict.reason]
     number_kind = verdict.claim.kind != "ordering"
     said = [
-        f"{_PLAIN_MARKS[part.outcome]} {part.detail}{_range(part.estimate) if part.estimate and number_kind else ''}"
+        f"{_PLAIN_MARKS[part.outcome]} {part.detail}"
+        f"{_range(part.estimate) if part.estimate and number_kind else ''}{exceeding(part)}"
         for part in verdict.parts
     ]
     also = [f"not judged: {part.detail}" for part in verdict.also]
     missing = [f"not run: {', '.join(verdict.missing)}"] if verdict.missing else []
     return [*said, *also, *missing]
+
+
+def exceeding(*parts: Part) -> str:
+    """`; 20 times the stated value`, of several parts the largest; nothing where none is beyond it by much.
+
+    An interval without an upper end accepts any gain: how far it is beyond the claim must be told beside the verdict.
+    """
+    times = max((found for part in parts if (found := _times_stated(part)) is not None), default=0.0)
+    if times <= FAR:
+        return ""
+    return f"; {'up to ' if len(parts) > 1 else ''}{wording.number(times, 2)} times the stated value"
+
+
+def _times_stated(part: Part) -> float | None:
+    """How many times the stated value the mean is, where what is accepted has no upper end."""
+    if not part.stated or part.estimate is None or not math.isfinite(part.estimate.mean):
+        return None
+    return part.estimate.mean / part.stated
 
 
 def _range(estimate: Estimate) -> str:
@@ -314,7 +336,8 @@ def record(verdict: Verdict) -> dict[str, Any]:
 
 
 def _part(part: Part) -> dict[str, Any]:
-    return {"text": part.text, "outcome": part.outcome, "detail": part.detail, **_estimate(part.estimate)}
+    told = {"text": part.text, "outcome": part.outcome, "detail": part.detail, "times_stated": _times_stated(part)}
+    return told | _estimate(part.estimate)
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, Any]:

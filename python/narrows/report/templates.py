@@ -22,7 +22,11 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"code": code, "controller": wording.controller}
-    environment.globals |= {"accepted": scorecard.accepted, "number": wording.number}
+    environment.globals |= {
+        "accepted": scorecard.accepted,
+        "exceeding": scorecard.exceeding,
+        "number": wording.number,
+    }
     return environment.get_template(name)
 
 
