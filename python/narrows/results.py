@@ -24,7 +24,7 @@ from narrows.runs.backends import program_of
 from narrows.tables import Tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from narrows.comparison import Comparison
@@ -294,10 +294,44 @@ class Results(Tabular):
         """Those of these cases alone."""
         return self._part(tuple(member for member in self.entry.members if member.case in cases))
 
-    def _part(self, members: tuple[Member, ...]) -> Results:
-        cases = {member.plan_case for member in members}
+    def under(self, axis: str, value: str) -> Results | None:
+        """Those with one value of an axis, whose cases do not name it any more; `None` where no case has that value."""
+        if not any((axis, value) in member.axes for member in self.entry.members):
+            return None
+        return self._called(
+            (member, replace(member, axes=tuple(own for own in member.axes if own[0] != axis)))
+            for member in self.entry.members
+            if dict(member.axes).get(axis, value) == value
+        )
+
+    def standing_for(self, schemes: Mapping[str, str], *, without: Collection[str] = ()) -> Results | None:
+        """Those in which schemes have the names of others, in whose place they stand; `None` where one is absent.
+
+        Args:
+            schemes: The name of a scheme, and which scheme stands for it.
+            without: Schemes that are left out, if they stand for none.
+        """
+        names = {other: name for name, other in schemes.items()}
+        if not names.keys() <= {member.arm for member in self.entry.members}:
+            return None
+        return self._called(
+            (member, replace(member, arm=names.get(member.arm, member.arm)))
+            for member in self.entry.members
+            if member.arm in names or member.arm not in {*schemes, *without}
+        )
+
+    def _called(self, members: Iterable[tuple[Member, Member]]) -> Results:
+        """Of these members under other names: each as it is, and as it is called from now on."""
+        pairs = list(members)
+        return self._part(
+            tuple(called for _, called in pairs), {member.plan_case: called.plan_case for member, called in pairs}
+        )
+
+    def _part(self, members: tuple[Member, ...], names: Mapping[str, str] | None = None) -> Results:
+        """Of these members; `names` are their cases, and what they are called from now on."""
+        cases = names or {member.plan_case: member.plan_case for member in members}
         differences = tuple(
-            replace(item, values=tuple(value for value in item.values if value[0] in cases))
+            replace(item, values=tuple((cases[case], value) for case, value in item.values if case in cases))
             for item in self.entry.differences
         )
         part = replace(self._whole, members=members, differences=differences)

@@ -3,6 +3,7 @@
 //! Every plan is made from its own copy of the file: the file, then what `run.quick` says in a quick run, then the arm,
 //! then the values of the axes, then the caller's overrides; later ones replace earlier ones at their path. An axis into
 //! a controller (`cc.gemini.beta`) is left out for arms that run another; of an axis with several paths, only such paths.
+//! A named axis, whose values are named sets of values, is every arm's.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -60,19 +61,26 @@ pub(crate) struct Expanded {
     pub(crate) charts: Charts,
 }
 
-/// An axis of the sweep: one path, or several that take the same values together. It is called as its first.
+/// An axis of the sweep: one path, or several that take the same values together, and it is called as its first; or named
+/// sets of values, and it has a name of its own.
 struct Axis<'i> {
     paths: Vec<Path>,
+    named: bool,
     values: Vec<AxisValue<'i>>,
 }
 
-/// A value as people read it, and as it is set.
-type Labelled<'i> = (String, Value<'i>);
-
-/// A value of an axis: it stands in the text, or a range makes it.
+/// A value of an axis: it stands in the text, a range makes it, or it is a named set of values by path.
 enum AxisValue<'i> {
     Written(Value<'i>),
     Made(String, Range<usize>),
+    Set(Path, Vec<(Path, Value<'i>)>),
+}
+
+/// A value of an axis as people read it, where it stands, and what it sets.
+struct Choice<'i> {
+    label: String,
+    span: Range<usize>,
+    sets: Vec<(Path, Value<'i>)>,
 }
 
 pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expanded> {
@@ -105,12 +113,23 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     set_once(&written)?;
     let mut axes = vec![];
     for (path, value) in written.entries(&["sweep"]) {
-        let replaced = quick.sweep.iter().find(|(quick, _)| quick.text == path.text);
-        let value = replaced.map_or(&value, |(_, value)| value);
+        let replaced = quick.sweep.iter().find(|(quick, _)| quick.text == path.text).map(|(_, value)| value);
+        if let Some(mut sets) = named_sets(&path, &value)? {
+            if let Some(chosen) = replaced {
+                sets = chosen_sets(sets, chosen)?;
+            }
+            let none = sets.iter().all(|(_, sets)| sets.is_empty());
+            sets.iter_mut().for_each(|(_, sets)| sets.retain(|(path, _)| !overridden(path)));
+            if none || sets.iter().any(|(_, sets)| !sets.is_empty()) {
+                let values = sets.into_iter().map(|(name, sets)| AxisValue::Set(name, sets)).collect();
+                axes.push(Axis { paths: vec![path], named: true, values });
+            }
+            continue;
+        }
         let mut paths = together(&path);
         paths.retain(|path| !overridden(path));
         if !paths.is_empty() {
-            axes.push(Axis { values: axis_values(value)?, paths });
+            axes.push(Axis { values: axis_values(replaced.unwrap_or(&value))?, named: false, paths });
         }
     }
     let swept: Vec<&[Path]> = axes.iter().map(|axis| axis.paths.as_slice()).collect();
@@ -120,25 +139,25 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     if let Some((path, _)) = quick.sweep.iter().find(|(path, _)| !stated.contains(&path.text)) {
         return Err(Problem::unknown_name("axis", &path.text, stated).at(&path.span));
     }
-    let axes: Vec<(&[Path], Vec<Labelled<'_>>)> =
-        axes.iter().map(|axis| Ok((axis.paths.as_slice(), axis.parsed(text)?))).collect::<Judged<_>>()?;
-    for (paths, values) in &axes {
+    let axes: Vec<(&Axis<'_>, Vec<Choice<'_>>)> =
+        axes.iter().map(|axis| Ok((axis, axis.choices(text)?))).collect::<Judged<_>>()?;
+    for (axis, choices) in &axes {
         let mut seen = BTreeSet::new();
-        if let Some((label, value)) = values.iter().find(|(label, _)| !seen.insert(label.as_str())) {
-            let sentence = format!("the axis `{}` has the value {label} twice", paths[0].text);
-            return Err(Problem::new(sentence, "leave one of them out").at(&value.span()));
+        if let Some(choice) = choices.iter().find(|choice| !seen.insert(choice.label.as_str())) {
+            let sentence = format!("the axis `{}` has the value {} twice", axis.name(), choice.label);
+            return Err(Problem::new(sentence, "leave one of them out").at(&choice.span));
         }
     }
-    let combinations = axes.iter().try_fold(arms.len() as u64, |all, (_, values)| all.checked_mul(values.len() as u64));
+    let combinations = axes.iter().try_fold(arms.len() as u64, |all, (_, own)| all.checked_mul(own.len() as u64));
     let count = combinations.unwrap_or(u64::MAX);
     if count > MAX_PLANS {
-        let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
+        let span = axes.first().map_or(0..0, |(axis, _)| axis.paths[0].span.clone());
         return Err(Problem::too_many("schemes times combinations of the sweep", count, MAX_PLANS).at(&span));
     }
 
     let read = count * source.text.len() as u64;
     if read > MAX_TEXT {
-        let span = axes.first().map_or(0..0, |(paths, _)| paths[0].span.clone());
+        let span = axes.first().map_or(0..0, |(axis, _)| axis.paths[0].span.clone());
         return Err(Problem::too_many("bytes of text, times plans", read, MAX_TEXT).at(&span));
     }
 
@@ -159,26 +178,28 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             of_arm.set(&path, &value)?;
         }
         let applies = |path: &Path| !of_arm.is_of_another_controller(path);
-        let axes: Vec<_> = axes.iter().filter(|(paths, _)| paths.iter().any(applies)).collect();
-        let points = axes.iter().map(|(_, values)| values.len()).product::<usize>();
+        // A set of no values is a choice, too: named axes are every scheme's.
+        let axes: Vec<_> = axes.iter().filter(|(axis, _)| axis.named || axis.paths.iter().any(applies)).collect();
+        let points = axes.iter().map(|(_, choices)| choices.len()).product::<usize>();
         for point in 0..points {
             let mut document = of_arm.clone();
             let (mut labels, mut declared) = (vec![], declared.clone());
             // The last axis turns fastest.
             let mut rest = point;
             let mut chosen = vec![];
-            for (paths, values) in axes.iter().rev() {
-                chosen.push((paths, &values[rest % values.len()]));
-                rest /= values.len();
+            for (axis, choices) in axes.iter().rev() {
+                chosen.push((axis, &choices[rest % choices.len()]));
+                rest /= choices.len();
             }
-            for (paths, (label, value)) in chosen.into_iter().rev() {
-                for path in paths.iter().filter(|path| applies(path)) {
+            for (axis, choice) in chosen.into_iter().rev() {
+                labels.push((axis.name().to_owned(), choice.label.clone()));
+                for (path, value) in choice.sets.iter().filter(|(path, _)| applies(path)) {
                     document.set(path, value)?;
+                    // What bears the axis' own name is declared by its label.
+                    if path.text != axis.name() {
+                        declared.push((path.text.clone(), self::label(value, text)));
+                    }
                 }
-                labels.push((paths[0].text.clone(), label.clone()));
-                // An axis is called by its first path.
-                let others = paths[1..].iter().filter(|path| applies(path));
-                declared.extend(others.map(|path| (path.text.clone(), label.clone())));
             }
             for (path, value) in &overrides {
                 if !document.is_of_another_controller(path) {
@@ -275,18 +296,74 @@ fn together(key: &Path) -> Vec<Path> {
 /// Refuses paths of the sweep of which one sets what another sets: the later axis would win, and the plan's labels would
 /// say otherwise.
 fn set_once(document: &Document<'_>) -> Judged<()> {
-    let axes = document.entries(&["sweep"]);
-    let paths = axes.iter().flat_map(|(key, _)| together(key)).enumerate();
-    let mut paths: Vec<_> = paths.map(|(place, path)| (document.keys_of(&path), place, path)).collect();
-    // In this order a path stands right before those that lie in it.
+    // Each with a number that is one for all that a named axis sets: that one of its sets sets a part of what another does
+    // is right.
+    let mut paths: Vec<(Vec<String>, usize, Path)> = vec![];
+    for (key, value) in document.entries(&["sweep"]) {
+        let first = paths.len();
+        match named_sets(&key, &value)? {
+            Some(sets) => {
+                let own = sets.into_iter().flat_map(|(_, sets)| sets);
+                paths.extend(own.map(|(path, _)| (document.keys_of(&path), first, path)));
+            }
+            None => {
+                let own = together(&key).into_iter().zip(first..);
+                paths.extend(own.map(|(path, number)| (document.keys_of(&path), number, path)));
+            }
+        }
+    }
+    // In this order a path stands behind those in which it lies.
     paths.sort_by(|one, other| one.0.cmp(&other.0));
-    let Some(pair) = paths.windows(2).find(|pair| pair[1].0.starts_with(&pair[0].0)) else { return Ok(()) };
-    let (earlier, later) = if pair[0].1 < pair[1].1 { (&pair[0].2, &pair[1].2) } else { (&pair[1].2, &pair[0].2) };
-    let sentence = match earlier.text == later.text {
-        true => format!("the sweep sets `{}` twice", later.text),
-        false => format!("the sweep sets `{}` and, before it, `{}`: one holds the other", later.text, earlier.text),
-    };
-    Err(Problem::new(sentence, "leave it to one axis; an axis \"a, b\" sets both to the same values").at(&later.span))
+    let mut around: Vec<&(Vec<String>, usize, Path)> = vec![];
+    for path in &paths {
+        around.retain(|outer| path.0.starts_with(&outer.0));
+        if let Some(outer) = around.iter().find(|outer| outer.1 != path.1) {
+            let (earlier, later) = if outer.1 < path.1 { (&outer.2, &path.2) } else { (&path.2, &outer.2) };
+            let sentence = match earlier.text == later.text {
+                true => format!("the sweep sets `{}` twice", later.text),
+                false => {
+                    format!("the sweep sets `{}` and, before it, `{}`: one holds the other", later.text, earlier.text)
+                }
+            };
+            let help = "leave it to one axis; an axis \"a, b\" sets both to the same values";
+            return Err(Problem::new(sentence, help).at(&later.span));
+        }
+        // Of equals one is enough.
+        if around.last().is_none_or(|outer| outer.0 != path.0) {
+            around.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The sets of a named axis, `{ one = { "path" = value }, other = {} }`; `None` for an axis of paths.
+fn named_sets<'i>(axis: &Path, value: &Value<'i>) -> Judged<Option<Vec<NamedSet<'i>>>> {
+    let DeValue::Table(table) = value.get_ref() else { return Ok(None) };
+    if table.is_empty() || !table.iter().all(|(_, set)| matches!(set.get_ref(), DeValue::Table(_))) {
+        return Ok(None);
+    }
+    plain_name("an axis", &axis.text, &axis.span)?;
+    let sets = crate::document::entries(value).into_iter().map(|(name, set)| {
+        plain_name("a value of an axis", &name.text, &name.span)?;
+        Ok((name, crate::document::entries(&set)))
+    });
+    sets.collect::<Judged<_>>().map(Some)
+}
+
+type NamedSet<'i> = (Path, Vec<(Path, Value<'i>)>);
+
+/// Those sets of a named axis that a list names, in its order.
+fn chosen_sets<'i>(sets: Vec<NamedSet<'i>>, chosen: &Value<'_>) -> Judged<Vec<NamedSet<'i>>> {
+    let bad = || Problem::new("a named axis is narrowed by a list of its names", "write [\"one\"]").at(&chosen.span());
+    let DeValue::Array(names) = chosen.get_ref() else { return Err(bad()) };
+    let found = names.iter().map(|asked| {
+        let DeValue::String(name) = asked.get_ref() else { return Err(bad()) };
+        let set = sets.iter().find(|(own, _)| own.text == *name).cloned();
+        let known = sets.iter().map(|(own, _)| &own.text);
+        set.ok_or_else(|| Problem::unknown_name("value", name, known).at(&asked.span()))
+    });
+    let found: Vec<_> = found.collect::<Judged<_>>()?;
+    if found.is_empty() { Err(bad()) } else { Ok(found) }
 }
 
 /// The values of an axis: a list, a range of whole numbers `"1..=40"`, or `{ from = "1ms", to = "5ms", step = "1ms" }`.
@@ -324,7 +401,8 @@ fn axis_values<'i>(value: &Value<'i>) -> Judged<Vec<AxisValue<'i>>> {
 
 fn bad_axis(span: &Range<usize>) -> Box<crate::error::Fault> {
     let sentence = "an axis is a list of values, or a range of at most 10000 values in one unit";
-    let help = "write [\"20pkt\", \"40pkt\"], \"1..=40\", or { from = \"1ms\", to = \"5ms\", step = \"1ms\" }";
+    let help = "write [\"20pkt\", \"40pkt\"], \"1..=40\", or { from = \"1ms\", to = \"5ms\", step = \"1ms\" }; sets of values with \
+                names are { one = { \"path\" = value }, two = {} }";
     Problem::new(sentence, help).at(span)
 }
 
@@ -348,19 +426,32 @@ fn range(from: &str, to: &str, step: &str) -> Option<Vec<String>> {
 }
 
 impl<'i> Axis<'i> {
-    /// Each value with its label.
-    fn parsed<'a>(&'a self, text: &str) -> Judged<Vec<Labelled<'a>>>
+    fn name(&self) -> &str {
+        &self.paths[0].text
+    }
+
+    /// Each value with its label, and what it sets.
+    fn choices<'a>(&'a self, text: &str) -> Judged<Vec<Choice<'a>>>
     where
         'i: 'a,
     {
-        let parse = |value: &'a AxisValue<'i>| match value {
-            AxisValue::Written(value) => Ok((label(value, text), value.clone())),
+        let all = |label: String, value: Value<'a>| Choice {
+            label,
+            span: value.span(),
+            sets: self.paths.iter().map(|path| (path.clone(), value.clone())).collect(),
+        };
+        let choice = |value: &'a AxisValue<'i>| match value {
+            AxisValue::Written(value) => Ok(all(label(value, text), value.clone())),
             AxisValue::Made(made, span) => {
                 let parsed = DeValue::parse(made).map_err(|_| bad_axis(span))?;
-                Ok((made.trim_matches('"').to_owned(), Spanned::new(span.clone(), parsed.into_inner())))
+                let value = Spanned::new(span.clone(), parsed.into_inner());
+                Ok(all(made.trim_matches('"').to_owned(), value))
+            }
+            AxisValue::Set(name, sets) => {
+                Ok(Choice { label: name.text.clone(), span: name.span.clone(), sets: sets.clone() })
             }
         };
-        self.values.iter().map(parse).collect()
+        self.values.iter().map(choice).collect()
     }
 }
 

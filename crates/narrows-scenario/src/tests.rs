@@ -12,6 +12,7 @@ mod charts;
 mod errors;
 mod experiments;
 mod links;
+mod named_axes;
 mod ports;
 mod programs;
 mod sources;

@@ -1,4 +1,4 @@
-"""How the claim on datagrams in the background is measured. Judged where packets count at the input."""
+"""How the claim on datagrams in the background is measured."""
 
 from narrows.claims import Binding
 from narrows.figures.lossless import TCPS, case
@@ -6,9 +6,8 @@ from narrows.figures.lossless import TCPS, case
 SCENARIOS = ("commercial-udp",)
 
 
-def bindings(reading: str) -> dict[str, Binding]:
-    """Of one reading: where a switch counts packets."""
-    cases = (case("none", reading, tcp) for tcp in TCPS)
+def _bindings() -> dict[str, Binding]:
+    cases = (case("none", tcp) for tcp in TCPS)
     return {
         "cee-016": Binding(
             orders=tuple(
@@ -19,4 +18,4 @@ def bindings(reading: str) -> dict[str, Binding]:
     }
 
 
-BINDINGS = bindings("input")
+BINDINGS = _bindings()

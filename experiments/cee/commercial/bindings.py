@@ -1,4 +1,4 @@
-"""How the claims on the commercial workload are measured. Judged where packets count at the input."""
+"""How the claims on the commercial workload are measured."""
 
 from narrows.claims import Binding
 from narrows.figures.lossless import MANAGED, SCHEMES, TCPS, case
@@ -9,23 +9,21 @@ _OF_LOSS = ("newreno", "cubic")
 """TCPs whose window falls at losses only."""
 
 
-def bindings(reading: str) -> dict[str, Binding]:
-    """Of one reading: where a switch counts packets."""
-
+def _bindings() -> dict[str, Binding]:
     def mean(scheme: str, tcp: str) -> str:
-        return f"request_mean({case(scheme, reading, tcp)})"
+        return f"request_mean({case(scheme, tcp)})"
 
     def of(measure: str, scheme: str, tcp: str) -> str:
-        return f"{measure}({case(scheme, reading, tcp)})"
+        return f"{measure}({case(scheme, tcp)})"
 
     def over_none(scheme: str, pfc: str) -> str:
         return f"{mean(f'{scheme}{pfc}', 'newreno')} / {mean(f'none{pfc}', 'newreno')}"
 
     def handshake(scheme: str) -> str:
-        return f"handshake_mean({case(scheme, reading, 'newreno')} / request)"
+        return f"handshake_mean({case(scheme, 'newreno')} / request)"
 
     def flows(traffic: str) -> str:
-        return f"flow_count({case('none', reading, 'newreno')} / {traffic})"
+        return f"flow_count({case('none', 'newreno')} / {traffic})"
 
     def bound(*orders: str) -> Binding:
         return Binding(orders=orders, scenarios=SCENARIOS)
@@ -97,4 +95,4 @@ def bindings(reading: str) -> dict[str, Binding]:
     }
 
 
-BINDINGS = bindings("input")
+BINDINGS = _bindings()

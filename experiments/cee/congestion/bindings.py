@@ -24,11 +24,9 @@ def _network_rtt() -> float:
     return native.base_rtt_ns(plan.body, "l1-1", "l8-8") / 1e3 - _STACKS_US + _SENT_US
 
 
-def bindings(reading: str) -> dict[str, Binding]:
-    """Of one reading: where a switch counts packets."""
-
+def _bindings() -> dict[str, Binding]:
     def of(measure: str, code: str, tcp: str) -> str:
-        return f"{measure}({case(code, reading, tcp)})"
+        return f"{measure}({case(code, tcp)})"
 
     def most(measure: str, pfc: str, tcp: str) -> str:
         return f"max({', '.join(of(measure, f'{code}{pfc}', tcp) for code in CODES)})"
@@ -60,4 +58,4 @@ def bindings(reading: str) -> dict[str, Binding]:
     }
 
 
-BINDINGS = bindings("input") | {"cee-026": Binding(computed=_network_rtt, setup=True)}
+BINDINGS = _bindings() | {"cee-026": Binding(computed=_network_rtt, setup=True)}

@@ -10,12 +10,9 @@ from narrows.figures.lossless import MANAGED, TCPS, case
 SCENARIOS = ("hotspot",)
 
 
-def bindings(reading: str, *, shape: str = "") -> dict[str, Binding]:
-    """Of one reading: where a switch counts packets; `shape` is that of the queue's shape."""
-    of_shape = shape or reading
-
-    def measure(name: str, scheme: str, tcp: str, at: str = reading) -> str:
-        return f"{name}({case(scheme, at, tcp)})"
+def _bindings() -> dict[str, Binding]:
+    def measure(name: str, scheme: str, tcp: str) -> str:
+        return f"{name}({case(scheme, tcp)})"
 
     def dropped(of: str, tcp: str) -> str:
         return measure(f"dropped_of_{of}", "qcn-66", tcp)
@@ -23,11 +20,11 @@ def bindings(reading: str, *, shape: str = "") -> dict[str, Binding]:
     return {
         "cee-001": Binding(
             orders=tuple(
-                f"{measure('queue_near_pause', each, tcp, of_shape)}"
-                f" < {measure('queue_near_pause', f'{each}+pfc', tcp, of_shape)}"
+                f"{measure('queue_near_pause', each, tcp)} < {measure('queue_near_pause', f'{each}+pfc', tcp)}"
                 for each in MANAGED
                 for tcp in TCPS
             ),
+            reading="output",
             scenarios=SCENARIOS,
         ),
         "cee-003": Binding(
@@ -41,4 +38,4 @@ def bindings(reading: str, *, shape: str = "") -> dict[str, Binding]:
     }
 
 
-BINDINGS = bindings("input", shape="output")
+BINDINGS = _bindings()

@@ -1,7 +1,4 @@
-"""How the claims on the scientific workload are measured, and the one on both workloads.
-
-Judged where packets count at the input.
-"""
+"""How the claims on the scientific workload are measured, and the one on both workloads."""
 
 from narrows.claims import Binding
 from narrows.figures.lossless import MANAGED, SCHEMES, TCPS, case
@@ -9,11 +6,9 @@ from narrows.figures.lossless import MANAGED, SCHEMES, TCPS, case
 SCENARIOS = ("scientific",)
 
 
-def bindings(reading: str) -> dict[str, Binding]:
-    """Of one reading: where a switch counts packets."""
-
+def _bindings() -> dict[str, Binding]:
     def time(scheme: str, tcp: str = "") -> str:
-        return f"completion({case(scheme, reading, tcp)})"
+        return f"completion({case(scheme, tcp)})"
 
     def bound(*orders: str) -> Binding:
         return Binding(orders=orders, scenarios=SCENARIOS)
@@ -33,4 +28,4 @@ def bindings(reading: str) -> dict[str, Binding]:
     }
 
 
-BINDINGS = bindings("input")
+BINDINGS = _bindings()

@@ -1,4 +1,4 @@
-"""How the claim on TCP beside UDP is measured. Judged where packets count at the input."""
+"""How the claim on TCP beside UDP is measured."""
 
 from narrows.claims import Binding
 from narrows.figures.lossless import TCPS, case
@@ -6,12 +6,10 @@ from narrows.figures.lossless import TCPS, case
 SCENARIOS = ("shares",)
 
 
-def bindings(reading: str) -> dict[str, Binding]:
-    """Of one reading: where a switch counts packets."""
-
+def _bindings() -> dict[str, Binding]:
     # The contended link is the same for all, and so are its rate and what a share is of.
     def share(scheme: str, tcp: str) -> str:
-        return f"goodput_total({case(scheme, reading, tcp)} / tcp)"
+        return f"goodput_total({case(scheme, tcp)} / tcp)"
 
     return {
         "cee-017": Binding(
@@ -27,4 +25,4 @@ def bindings(reading: str) -> dict[str, Binding]:
     }
 
 
-BINDINGS = bindings("input")
+BINDINGS = _bindings()

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from narrows.claims.binding import Binding, Instead
 from narrows.claims.catalogue import Claim, Paper
+from narrows.claims.readings import Readings
 
 if TYPE_CHECKING:
     from narrows.claims.judge import Part, Verdict, VerdictWord
 
-__all__ = ["Binding", "Claim", "Instead", "Paper", "Part", "Verdict", "VerdictWord"]
+__all__ = ["Binding", "Claim", "Instead", "Paper", "Part", "Readings", "Verdict", "VerdictWord"]
 
 
 def __getattr__(name: str) -> Any:

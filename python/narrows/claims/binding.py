@@ -56,5 +56,7 @@ class Binding:
     setup: bool = False
     """A check that the experiment is configured as described: the load that it asks for, a share that it sets. It says
     nothing of a scheme, and is counted with arithmetic."""
+    reading: str = ""
+    """The reading by which this claim is judged, where it is not the one that the text favours for its figure."""
     scenarios: tuple[str, ...] = ()
     """Where the claim's own `scenario` names no experiment."""

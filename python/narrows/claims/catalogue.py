@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from narrows.errors import bad_input
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from narrows.claims.binding import Binding
+    from narrows.claims.readings import Readings
 
 BINDINGS = "bindings.py"
+READINGS = "readings.py"
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Paper:
     """Scenario → name of the figure's folder."""
     title: str = ""
     """Of a folder that is no paper's: its statements are our own. Empty for a paper."""
+    readings: Mapping[str, Readings] = field(default_factory=dict)
+    """Of figures that have several, by the figure's folder."""
 
     def scenarios_of(self, claim: Claim) -> tuple[str, ...]:
         """What a claim is judged from: its binding's word, else its own."""
@@ -104,9 +108,15 @@ def load(folder: Path) -> Paper:
         bindings=bindings,
         figures=figures,
         title=raw.get("title", ""),
+        readings=readings_of(folder),
     )
     unknown.refuse(paper, path, files)
     return paper
+
+
+def readings_of(folder: Path) -> Mapping[str, Readings]:
+    """The readings of a paper's figures, from its `readings.py`, by the figure's folder."""
+    return cast("Mapping[str, Readings]", getattr(module_from(folder / READINGS), "READINGS", {}))
 
 
 def read(path: Path) -> dict[str, Any]:

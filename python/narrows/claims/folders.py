@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from narrows import packaged
-from narrows.claims import catalogue
+from narrows.claims import catalogue, readings
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import FILE as EXPERIMENT
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     import altair as alt
 
     from narrows.claims.judge import Verdict
-    from narrows.frames import Frames
+    from narrows.claims.readings import Readings
     from narrows.results import Results
     from narrows.runs.store import Store
 
+_FAVOURED = " (the reading that the text favours)"
 CLAIMS = "claims.toml"
 """Marks the folder of a paper."""
 COMPARISON = "fidelity.toml"
@@ -59,7 +60,7 @@ class Figure:
         return self.label.replace("/", "-") + ("-quick" if quick else "")
 
     def draw(self, results: Results) -> alt.TopLevelMixin:
-        """The figure from our runs, and below it what was run."""
+        """The figure from our runs, once for each reading of the paper, and below it what was run."""
         from narrows.figures import caption, style  # not needed for lists of figures, and slow
 
         with style.unchecked():
@@ -68,10 +69,24 @@ class Figure:
             lines = caption.intervals(results.entry) if style.shows_intervals(plain) else ""
             return style.captioned(plain, f"{caption.of(results.entry)} {lines}".rstrip())
 
+    @property
+    def readings(self) -> Readings | None:
+        """The readings of the paper that its experiment runs, if there are several."""
+        return catalogue.readings_of(self.paper).get(self.name)
+
     def plain(self, results: Results) -> alt.TopLevelMixin | None:
         """The figure alone; `None` where the folder draws none."""
         module = catalogue.module_from(self.folder / "figure.py")
-        return None if module is None else cast("Callable[[Results], alt.TopLevelMixin]", module.draw)(results)
+        if module is None:
+            return None
+        draw = cast("Callable[[Results], alt.TopLevelMixin]", module.draw)
+        several = self.readings
+        if several is None or not several.drawn_apart:
+            return draw(results)
+        from narrows.figures import style
+
+        titles = {name: about + _FAVOURED * (name == several.favoured) for name, about in several.about.items()}
+        return style.stacked(style.headed(draw(own), titles[name]) for name, own in several.there(results).items())
 
 
 def root(start: Path | None = None) -> Path:
@@ -201,12 +216,11 @@ def figure_at(place: str) -> Figure | None:
 
 def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool, read: Iterable[Results] = ()) -> list[Verdict]:
     """Every claim of a paper, judged from those results in the store that count; what is `read` is not read again."""
-    from narrows.claims.judge import judge
     from narrows.results import Results
     from narrows.runs.freshness import standings
 
     read = list(read)
-    found: dict[str, Frames] = {}
+    found: dict[str, Results] = {}
     stale: dict[str, str] = {}
     own = figures(paper)
     for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
@@ -217,10 +231,10 @@ def verdicts(paper: catalogue.Paper, store: Store, *, quick: bool, read: Iterabl
             continue
         try:
             here = (results for results in read if standing.entry and results.is_all_of(standing.entry))
-            found[figure.name] = (next(here, None) or Results(standing.entry, store)).frames
+            found[figure.name] = next(here, None) or Results(standing.entry, store)
         except BadInput as error:
             stale[figure.name] = str(error).splitlines()[0].removeprefix("error: ")
-    return [_told(verdict, paper, stale) for verdict in judge(paper, found, quick=quick)]
+    return [_told(verdict, paper, stale) for verdict in readings.judged(paper, found, quick=quick)]
 
 
 def _told(verdict: Verdict, paper: catalogue.Paper, stale: Mapping[str, str]) -> Verdict:

@@ -75,6 +75,10 @@ class Verdict:
     quick: bool = False
     absent: bool = False
     """None of the runs that it needs are there."""
+    reading: str = ""
+    """Under which reading of the paper, where its figures have several: the one that the text favours."""
+    others: tuple[Verdict, ...] = ()
+    """Under each other reading."""
 
     @property
     def estimate(self) -> Estimate | None:

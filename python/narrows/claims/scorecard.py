@@ -32,6 +32,10 @@ _STYLES: Final = {"holds": "green", "partly": "yellow", "fails": "bold red", "no
 
 MARKS: Final = "✓ true, or in the accepted interval; ≈ overlaps it; ✗ neither; ? no value; · not judged."
 """What stands before each thing that was measured."""
+READINGS: Final = (
+    "Where a paper's text allows several set-ups, each is run. A claim's verdict is that under the reading which the "
+    "text favours, as argued before any run; those under the others stand beside it, and none of them counts."
+)
 MAX_LISTED: Final = 3
 """Of one claim so many of each outcome are listed: a sweep has dozens."""
 TERMS: Final = (
@@ -69,13 +73,19 @@ def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
         if verdict.word == "not-run" and not everything:
             continue
         claim = verdict.claim
-        word = f"[{_STYLES[verdict.word]}]{verdict.word}[/]{exceeding(*verdict.parts)}"
+        word = "\n".join(
+            [_styled(verdict) + exceeding(*verdict.parts), *(f"[dim]{escape(one.reading)}:[/] {_styled(one)}" for one in verdict.others)]
+        )
         made.add_row(
             f"{escape(claim.identifier)}\n[dim]{escape(claim.item)}[/]",
             word,
             "\n".join(_story(verdict, everything=everything)),
         )
     return made
+
+
+def _styled(verdict: Verdict) -> str:
+    return f"[{_STYLES[verdict.word]}]{verdict.word}[/]"
 
 
 def stated_by(verdicts: Sequence[Verdict]) -> str:
@@ -201,8 +211,10 @@ def markdown(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Stan
         said = f"{claim.metric}: {claim.expect}" if claim.kind != "ordering" else "; ".join(claim.order)
         figures = ", ".join(paper.figures_of(claim))
         name = f"{claim.identifier} ({claim.confidence}), {claim.item}{f' [{figures}]' if figures else ''}"
-        cells = (name, verdict.word + exceeding(*verdict.parts), said, bounds, "; ".join(measured(verdict)))
+        cells = (name, under(verdict), said, bounds, "; ".join(measured(verdict)))
         lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
+    if told := readings(paper):
+        lines += ["", "## Readings", "", READINGS, "", *(f"- {text}" for text in told)]
     lines += ["", "## What was run", "", "| figure | runs |", "|---|---|"]
     for label, standing in there.items():
         lines.append(f"| {label} | {ran(standing.entry) if standing.entry and standing.counts else standing.reason} |")
@@ -264,6 +276,20 @@ def _times_stated(part: Part) -> float | None:
     if not part.stated or part.estimate is None or not math.isfinite(part.estimate.mean):
         return None
     return part.estimate.mean / part.stated
+
+
+def under(verdict: Verdict) -> str:
+    """The verdict, and those under the other readings: `holds; one-way: fails`."""
+    return "; ".join([verdict.word + exceeding(*verdict.parts), *(f"{other.reading}: {other.word}" for other in verdict.others)])
+
+
+def readings(paper: Paper) -> list[str]:
+    """The readings of a paper's figures in sentences, the favoured one first; equal ones of several figures once."""
+    told: dict[str, list[str]] = {}
+    for figure, several in paper.readings.items():
+        ways = "; ".join(f"{name}: {about}" for name, about in several.about.items())
+        told.setdefault(f"{ways}. The text favours {several.favoured}: {several.why}", []).append(figure)
+    return [f"{', '.join(figures)}: {text}" for text, figures in told.items()]
 
 
 def _range(estimate: Estimate) -> str:
@@ -329,9 +355,20 @@ def record(verdict: Verdict) -> dict[str, Any]:
         "verdict": verdict.word,
         "reason": verdict.reason,
         "quick": verdict.quick,
+        "reading": verdict.reading,
         **_estimate(verdict.estimate),
         "parts": [_part(part) for part in verdict.parts],
         "also": [_part(part) for part in verdict.also],
+        "other_readings": [
+            {
+                "reading": other.reading,
+                "verdict": other.word,
+                "reason": other.reason,
+                **_estimate(other.estimate),
+                "parts": [_part(part) for part in other.parts],
+            }
+            for other in verdict.others
+        ],
     }
 
 

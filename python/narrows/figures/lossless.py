@@ -66,8 +66,11 @@ class Line:
     label: str
 
 
-def case(scheme: str, reading: str = "", tcp: str = "") -> str:
-    """A case of the sweep, or what the names of several begin with: `red+pfc · buffering=input · cc=vegas`."""
+def case(scheme: str, tcp: str = "", *, reading: str = "") -> str:
+    """A case of the sweep, or what the names of several begin with: `red+pfc · buffering=input · cc=vegas`.
+
+    Under one reading, as claims are judged, cases do not name it.
+    """
     parts = (scheme, f"buffering={reading}" if reading else "", f"cc={tcp}" if tcp else "")
     return " · ".join(part for part in parts if part)
 
@@ -92,7 +95,7 @@ def panels(
     """
     rows: list[alt.HConcatChart] = []
     for reading in READINGS:
-        table = _table({(each, tcp): value(case(each, reading, tcp)) for tcp in TCPS for each in SCHEMES})
+        table = _table({(each, tcp): value(case(each, tcp, reading=reading)) for tcp in TCPS for each in SCHEMES})
         if table.is_empty():
             continue
         least = float(table["mean"].min()) if best else 1.0  # type: ignore[arg-type]
@@ -126,17 +129,19 @@ def queue_over_time(frames: Frames, port: str, tcp: str, within_ms: tuple[float,
     )
     rows = []
     for reading in READINGS:
-        own = samples.filter(pl.col("case").str.ends_with(case("", reading, tcp)))
+        own = samples.filter(pl.col("case").str.ends_with(case("", tcp, reading=reading)))
         if own.is_empty():
             continue
         for pauses in ("", PAUSES):
             shown = []
             for each in MANAGED:
-                pair = own.filter(pl.col("case").is_in([case(f"{each}{way}", reading, tcp) for way in ("", PAUSES)]))
+                pair = own.filter(
+                    pl.col("case").is_in([case(f"{each}{way}", tcp, reading=reading) for way in ("", PAUSES)])
+                )
                 every = [line for way in (False, True) for line in _limits(each, reading, pauses=way)]
                 shown.append(
                     _trace(
-                        pair.filter(pl.col("case") == case(f"{each}{pauses}", reading, tcp)),
+                        pair.filter(pl.col("case") == case(f"{each}{pauses}", tcp, reading=reading)),
                         each,
                         _limits(each, reading, pauses=bool(pauses)),
                         top=1.08 * max([*pair["backlog"].to_list(), *(line.at for line in every), 1.0]),

@@ -318,6 +318,11 @@ def captioned(chart: alt.TopLevelMixin, text: str) -> alt.VConcatChart:
     return alt.vconcat(chart, below, spacing=18)  # type: ignore[arg-type]  # any chart can be concatenated
 
 
+def headed(chart: alt.TopLevelMixin, title: str) -> alt.VConcatChart:
+    """The chart, which may be of several panels, under a title."""
+    return alt.vconcat(chart, title=alt.Title(title, anchor="start"))  # type: ignore[arg-type]  # any chart can be concatenated
+
+
 def columns(count: int, width: int = WIDTH, *, gap: int = 30, label: int = 80) -> int:
     """Width of each of several panels side by side, when only the first bears labels."""
     return max(90, (width - label - gap * (count - 1)) // count)

@@ -54,6 +54,8 @@ def render(
         command=scorecard.command(paper, quick=quick),
         terms=scorecard.TERMS,
         rules=scorecard.RULES,
+        about_readings=scorecard.READINGS,
+        readings=scorecard.readings(paper),
         sections=_sections(paper, verdicts, there, store, quick=quick),
         language=LANGUAGE,
         measures=scorecard.used(verdicts),
