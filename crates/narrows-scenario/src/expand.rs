@@ -66,6 +66,8 @@ pub(crate) struct Expanded {
 struct Axis<'i> {
     paths: Vec<Path>,
     named: bool,
+    /// Whether a quick run keeps one of its names only: then plans do not bear it.
+    fixed: bool,
     values: Vec<AxisValue<'i>>,
 }
 
@@ -118,21 +120,23 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             if let Some(chosen) = replaced {
                 sets = chosen_sets(sets, chosen)?;
             }
+            let fixed = replaced.is_some() && sets.len() == 1;
             let none = sets.iter().all(|(_, sets)| sets.is_empty());
             sets.iter_mut().for_each(|(_, sets)| sets.retain(|(path, _)| !overridden(path)));
             if none || sets.iter().any(|(_, sets)| !sets.is_empty()) {
                 let values = sets.into_iter().map(|(name, sets)| AxisValue::Set(name, sets)).collect();
-                axes.push(Axis { paths: vec![path], named: true, values });
+                axes.push(Axis { paths: vec![path], named: true, fixed, values });
             }
             continue;
         }
         let mut paths = together(&path);
         paths.retain(|path| !overridden(path));
         if !paths.is_empty() {
-            axes.push(Axis { values: axis_values(replaced.unwrap_or(&value))?, named: false, paths });
+            let values = axis_values(replaced.unwrap_or(&value))?;
+            axes.push(Axis { paths, named: false, fixed: false, values });
         }
     }
-    let swept: Vec<&[Path]> = axes.iter().map(|axis| axis.paths.as_slice()).collect();
+    let swept: Vec<&[Path]> = axes.iter().filter(|axis| !axis.fixed).map(|axis| axis.paths.as_slice()).collect();
     let all: Vec<Vec<Path>> = written.entries(&["sweep"]).iter().map(|(key, _)| together(key)).collect();
     let charts = charts::charts(&file.report, &all, &swept, &source.text)?;
     let stated: BTreeSet<String> = written.entries(&["sweep"]).into_iter().map(|(path, _)| path.text).collect();
@@ -192,7 +196,9 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
                 rest /= choices.len();
             }
             for (axis, choice) in chosen.into_iter().rev() {
-                labels.push((axis.name().to_owned(), choice.label.clone()));
+                if !axis.fixed {
+                    labels.push((axis.name().to_owned(), choice.label.clone()));
+                }
                 for (path, value) in choice.sets.iter().filter(|(path, _)| applies(path)) {
                     document.set(path, value)?;
                     // What bears the axis' own name is declared by its label.

@@ -86,7 +86,10 @@ class Figure:
         from narrows.figures import style
 
         titles = {name: about + _FAVOURED * (name == several.favoured) for name, about in several.about.items()}
-        return style.stacked(style.headed(draw(own), titles[name]) for name, own in several.there(results).items())
+        there = several.there(results)
+        if len(there) == 1:
+            return draw(*there.values())
+        return style.stacked(style.headed(draw(own), titles[name]) for name, own in there.items())
 
 
 def root(start: Path | None = None) -> Path:

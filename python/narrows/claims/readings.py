@@ -54,7 +54,9 @@ class Readings:
         return results.standing_for(self.schemes.get(reading, {}), without=every)
 
     def there(self, results: Results) -> dict[str, Results]:
-        """Each reading that the results have, the favoured one first."""
+        """Each reading that the results have, the favoured one first; results without the axis are of that one."""
+        if not self.schemes and self.axis not in results.entry.axes:
+            return {self.favoured: results}
         found = {reading: self.of(results, reading) for reading in self.about}
         return {reading: own for reading, own in found.items() if own is not None}
 

@@ -73,9 +73,16 @@ fn a_set_without_values_is_the_file_as_it_is_and_each_value_is_declared() {
 }
 
 #[test]
-fn quick_runs_name_the_values_that_they_have() {
-    assert_eq!(plans(FILE, &[], true).len(), 4);
-    assert!(plans(FILE, &[], true).iter().all(|plan| plan.axes[1].1 == "half"));
+fn quick_runs_that_keep_one_value_do_not_bear_the_axis() {
+    let quick = plans(FILE, &[], true);
+    let whole = plans(FILE, &[], false);
+    assert!(quick.iter().all(|plan| plan.axes.len() == 1), "only the delay is an axis");
+    assert_eq!(
+        quick.iter().map(Plan::hash).collect::<Vec<_>>(),
+        whole.iter().filter(|plan| plan.axes[1].1 == "half").map(Plan::hash).collect::<Vec<_>>()
+    );
+    let both = plans(&FILE.replace("[\"half\"]", "[\"half\", \"product\"]"), &[], true);
+    assert_eq!((both.len(), both[0].axes[1].1.as_str()), (8, "half"));
 }
 
 #[test]
