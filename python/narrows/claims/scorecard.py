@@ -212,7 +212,7 @@ def markdown(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Stan
         figures = ", ".join(paper.figures_of(claim))
         name = f"{claim.identifier} ({claim.confidence}), {claim.item}{f' [{figures}]' if figures else ''}"
         cells = (name, under(verdict), said, bounds, "; ".join(measured(verdict)))
-        lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
+        lines.append("| " + " | ".join(cell(text) for text in cells) + " |")
     if told := readings(paper):
         lines += ["", "## Readings", "", READINGS, "", *(f"- {text}" for text in told)]
     lines += ["", "## What was run", "", "| figure | runs |", "|---|---|"]
@@ -302,7 +302,8 @@ def _span(estimate: Estimate) -> str:
     return f"{_number(estimate.low)}{between}{_number(estimate.high)}"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A cell of a table of Markdown."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 

@@ -20,7 +20,7 @@ from narrows.errors import bad_input
 if TYPE_CHECKING:
     from narrows.claims import Verdict
     from narrows.claims.catalogue import Paper
-    from narrows.claims.folders import Figure
+    from narrows.claims.folders import Figure, Selection
     from narrows.fidelity import Comparison
     from narrows.results import Results
     from narrows.runs.store import Store
@@ -51,7 +51,10 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="Copy all figures to this folder, with an index page.")
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the table of `linux` between the markers of this page.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the table of claims, or of `linux`, between the markers of this page."
+        ),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -75,8 +78,8 @@ def reproduce(
         scenarios, others = catalogue.asked_of(comparison, wanted)
         selection = folders.select(others, also=comparison.names if comparison else ())
         where = Where(out, jobs, on, ray_address)
-        if write is not None and not scenarios:
-            raise bad_input("--write is for the table of linux", "name linux too, or leave it out")
+        if write is not None:
+            _refuse(write, selection, scenarios=bool(scenarios), quick=quick)
         apart = False
         if comparison is not None and scenarios:
             apart = not compare(comparison, scenarios, store, quick=quick, where=where, page=write, json=json)
@@ -94,7 +97,7 @@ def reproduce(
             with saying() as say:
                 say(f"judging the claims of {paper.name}")
                 verdicts = folders.verdicts(paper, store, quick=quick, read=results.values())
-                path = _write(paper, verdicts, store, quick=quick)
+                path = _write(paper, verdicts, store, quick=quick, page=write)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
@@ -197,12 +200,29 @@ def _report(figure: Figure, results: Results, store: Store, judged: list[Verdict
     tell_page(page, json=json, figure=figure.label)
 
 
-def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) -> Path:
-    """The scorecard of the whole paper as JSON, Markdown and one page; the page's path."""
+def _refuse(write: Path, selection: Selection, *, scenarios: bool, quick: bool) -> None:
+    """A page that cannot take what is asked for is said before anything is run. Raises `BadInput`."""
+    from narrows import marked
+    from narrows.claims import page
+
+    if scenarios and selection.papers:
+        raise bad_input("--write is for one kind of table", "name papers, or linux")
+    if quick and selection.papers:
+        raise bad_input("--write is for full runs of papers", "leave out --quick, or --write")
+    for paper in selection.papers:
+        marked.filled(write, page.mark(paper))
+
+
+def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool, page: Path | None) -> Path:
+    """The scorecard of the whole paper as JSON, Markdown and one page; the page's path.
+
+    With `page` the table of claims is also written between the markers of this file.
+    """
     from json import dumps
 
-    from narrows import atomic
+    from narrows import atomic, marked
     from narrows.claims import folders, scorecard
+    from narrows.claims import page as pages
     from narrows.report import claims
     from narrows.runs.freshness import standings
 
@@ -212,6 +232,8 @@ def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool) 
     atomic.write_text(base.with_suffix(".json"), dumps(card, indent=1) + "\n")
     atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, there, quick=quick))
     atomic.write_text(base.with_suffix(".html"), claims.render(paper, verdicts, there, store, quick=quick))
+    if page is not None:
+        marked.replace_part(page, pages.mark(paper), pages.table(paper, verdicts, there, page))
     return base.with_suffix(".html")
 
 
