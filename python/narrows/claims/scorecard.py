@@ -74,7 +74,10 @@ def table(verdicts: Sequence[Verdict], *, everything: bool = False) -> Table:
             continue
         claim = verdict.claim
         word = "\n".join(
-            [_styled(verdict) + exceeding(*verdict.parts), *(f"[dim]{escape(one.reading)}:[/] {_styled(one)}" for one in verdict.others)]
+            [
+                _styled(verdict) + exceeding(*verdict.parts),
+                *(f"[dim]{escape(one.reading)}:[/] {_styled(one)}" for one in verdict.others),
+            ]
         )
         made.add_row(
             f"{escape(claim.identifier)}\n[dim]{escape(claim.item)}[/]",
@@ -280,7 +283,9 @@ def _times_stated(part: Part) -> float | None:
 
 def under(verdict: Verdict) -> str:
     """The verdict, and those under the other readings: `holds; one-way: fails`."""
-    return "; ".join([verdict.word + exceeding(*verdict.parts), *(f"{other.reading}: {other.word}" for other in verdict.others)])
+    return "; ".join(
+        [verdict.word + exceeding(*verdict.parts), *(f"{other.reading}: {other.word}" for other in verdict.others)]
+    )
 
 
 def readings(paper: Paper) -> list[str]:
