@@ -152,8 +152,8 @@ def test_the_largest_flow_and_the_others():
 
 def test_the_panels_have_a_row_for_each_reading_that_has_values():
     values = {
-        lossless.case("red+pfc", "output", "cubic"): {1: 4.0, 2: 6.0},
-        lossless.case("none", "output", "cubic"): {1: 2.5},
+        lossless.case("red+pfc", "cubic", reading="output"): {1: 4.0, 2: 6.0},
+        lossless.case("none", "cubic", reading="output"): {1: 2.5},
     }
     drawn = lossless.panels(lambda case: values.get(case, {}), "Time", "times the best", best=True).to_dict()
     (row,) = drawn["vconcat"]
@@ -172,7 +172,7 @@ def test_the_panels_have_a_row_for_each_reading_that_has_values():
 
 
 def test_a_queue_without_pauses_stands_over_the_same_with_them_on_one_scale():
-    cases = [lossless.case(f"qcn-66{pauses}", "output", "newreno") for pauses in ("", "+pfc")]
+    cases = [lossless.case(f"qcn-66{pauses}", "newreno", reading="output") for pauses in ("", "+pfc")]
     rows = [("s->x", time * MS, "queue_bytes", high) for time, high in ((1, 9e5), (5, 7e4), (6, 8e4), (9, 9e5))]
     series = pl.concat([labelled(samples(*rows), case) for case in cases])
     drawn = lossless.queue_over_time(made(*cases, series=series), "s->x", "newreno", (5, 8)).to_dict()
