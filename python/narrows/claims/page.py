@@ -6,6 +6,8 @@ Figures are run at different times: a claim that is not judged from what is ther
 from __future__ import annotations
 
 import re
+import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from narrows.claims import causes, scorecard
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from narrows.claims.catalogue import Paper
+    from narrows.claims.catalogue import Claim, Paper
     from narrows.claims.judge import Verdict
     from narrows.runs.freshness import Standing
 
@@ -22,9 +24,15 @@ HEADER: Final = (
     "| claim | stated | accepted | measured | verdict | other readings | class | runs |",
     "|---|---|---|---|---|---|---|---|",
 )
-_ROW: Final = re.compile(r"^\| (?P<name>[\w-]+) \((?P<grade>[HML])\).*$", re.MULTILINE)
+VERDICT: Final = 4
+"""Its column."""
+_ROW: Final = re.compile(r"^\| (?P<name>[\w-]+) \([HML]\), .*$", re.MULTILINE)
 NOT_JUDGED: Final = "not judged"
 """In the place of a verdict."""
+OPEN: Final = "open"
+"""In the place of a class, where `causes.toml` names no cause."""
+SHORT: Final = ("partly", "fails")
+"""Verdicts that have a cause."""
 
 
 def mark(paper: Paper) -> str:
@@ -38,7 +46,7 @@ def rows(text: str) -> dict[str, str]:
 
 
 def table(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], page: Path) -> str:
-    """The table with what has been judged, and the page's own rows of what has not; how many hold above it."""
+    """What has been judged and the page's own rows of what has not; above it how many hold, below why others do not."""
     held = rows(page.read_text(encoding="utf-8"))
     why = causes.read(paper.folder)
     made: list[str] = []
@@ -46,26 +54,44 @@ def table(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standin
         name = verdict.claim.identifier
         complete = verdict.word != "not-run" and not verdict.missing
         made.append(_row(paper, verdict, there, why.get(name)) if complete or name not in held else held[name])
-    return "\n".join([counts(made), "", *HEADER, *made])
+    claims = [verdict.claim for verdict in verdicts]
+    told = reasons({claim.identifier: cells(row)[VERDICT] for claim, row in zip(claims, made, strict=True)}, why)
+    return "\n".join([*counts(claims, made), "", *HEADER, *made, *told])
 
 
-def counts(made: Sequence[str]) -> str:
-    """How many hold, of those that a run can refute and of the others, by confidence: a small table."""
-    from collections import Counter
-
-    found: Counter[tuple[str, str]] = Counter()
-    for row in made:
-        match = _ROW.match(row)
-        assert match is not None
-        found[match["grade"], cells(row)[4]] += 1
+def counts(claims: Sequence[Claim], made: Sequence[str]) -> list[str]:
+    """A table of how many of the rows hold: by confidence those that a run can refute, and the others together."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for claim, row in zip(claims, made, strict=True):
+        kind, grade = (scorecard.REFUTABLE, claim.confidence) if claim.refutable else (scorecard.OTHERS, "all")
+        found[kind, grade, cells(row)[VERDICT]] += 1
     words = [*(word for word in scorecard.WORDS if word != "not-run"), NOT_JUDGED]
-    lines = [f"| confidence | {' | '.join(words)} |", f"|---|{'---|' * len(words)}"]
-    lines += [
-        f"| {grade} | {' | '.join(str(found[grade, word]) for word in words)} |"
-        for grade in "HML"
-        if any(found[grade, word] for word in words)
-    ]
-    return "\n".join(lines)
+    groups = [(scorecard.REFUTABLE, grade) for grade in "HML"] + [(scorecard.OTHERS, "all")]
+    lines = [f"| claims | confidence | {' | '.join(words)} |", f"|---|---|{'---|' * len(words)}"]
+    for kind, grade in groups:
+        if any(numbers := [found[kind, grade, word] for word in words]):
+            lines.append(f"| {kind} | {grade} | {' | '.join(map(str, numbers))} |")
+    return lines
+
+
+def reasons(words: Mapping[str, str], why: Mapping[str, causes.Cause]) -> list[str]:
+    """A list of the causes of what does not hold, by class; `words` are the verdicts by claim."""
+    named: dict[causes.Cause, list[str]] = {}
+    for name, word in words.items():
+        if word in SHORT and name in why:
+            named.setdefault(why[name], []).append(name)
+    lines: list[str] = []
+    for kind, meaning in causes.CLASSES.items():
+        own = {cause: names for cause, names in named.items() if cause.kind == kind}
+        if own:
+            lines += ["", f"**{kind.capitalize()}**: {meaning}.", ""]
+            lines += [filled(f"- {', '.join(names)}: {cause.about}") for cause, names in own.items()]
+    return lines
+
+
+def filled(item: str) -> str:
+    """An item of a list in lines of 120 characters."""
+    return textwrap.fill(item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def cells(row: str) -> list[str]:
@@ -81,10 +107,10 @@ def _row(paper: Paper, verdict: Verdict, there: Mapping[str, Standing], cause: c
         f"{claim.identifier} ({claim.confidence}), {claim.item}",
         claim.metric if claim.kind == "ordering" else f"{claim.metric}: {claim.expect}",
         "" if claim.kind == "ordering" else scorecard.accepted(claim),
-        _measured(verdict) if judged else verdict.reason,
+        _measured(verdict) + scorecard.exceeding(*verdict.parts) if judged else verdict.reason,
         verdict.word if judged else NOT_JUDGED,
         "; ".join(f"{other.reading}: {other.word}" for other in verdict.others),
-        cause.kind if cause and verdict.word in ("partly", "fails") else "",
+        (cause.kind if cause else OPEN) if verdict.word in SHORT else "",
         _runs(figures, there) if judged else "",
     )
     return "| " + " | ".join(scorecard.cell(text) for text in made) + " |"
@@ -112,4 +138,4 @@ def _runs(figures: Sequence[str], there: Mapping[str, Standing]) -> str:
     versions = sorted({entry.version.partition("+")[2] or entry.version for entry in entries})
     seeds = sorted({len(entry.seeds) for entry in entries})
     quick = ", quick" if any(entry.quick for entry in entries) else ""
-    return f"{', '.join(versions)}; {', '.join(map(str, seeds))} seeds{quick}" if entries else "no run"
+    return f"{', '.join(versions)}; {', '.join(map(str, seeds))} seeds{quick}" if entries else "none needed"

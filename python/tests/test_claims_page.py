@@ -1,0 +1,124 @@
+"""The table of a paper's claims in a page that people write, and the causes of what does not hold."""
+
+import pytest
+from conftest import CHECKOUT
+
+from narrows.claims import Claim, Paper, catalogue, causes, page
+from narrows.claims.judge import Part, Verdict
+from narrows.errors import BadInput
+from narrows.measures.stats import estimate
+
+CAUSES = """
+[[cause]]
+claims = ["x-002", "x-003"]
+class = "follows"
+about = "The queue is as long as the formula says."
+"""
+
+
+def claim(name, grade="H", **more):
+    given = {"expect": "2 to 3", "accept": (2.0, 3.0), "needs_simulation": True} | more
+    return Claim(
+        name,
+        "Fig. 1",
+        ("S",),
+        "rate",
+        schemes=("a",),
+        kind="number",
+        unit="",
+        order=(),
+        confidence=grade,
+        note="",
+        **given,
+    )
+
+
+def judged(own, word, *values, **more):
+    part = Part("rate(a)", "yes" if word == "holds" else "no", estimate(list(values)), "rate(a)", **more)
+    return Verdict(own, word, "", (part,))
+
+
+def not_run(own):
+    return Verdict(own, "not-run", "fig1 has no runs")
+
+
+def table(folder, verdicts, text="", causes_toml=CAUSES):
+    there = folder / "page.md"
+    there.write_text(text)
+    (folder / "causes.toml").write_text(causes_toml)
+    paper = Paper("x", folder, tuple(one.claim for one in verdicts), {}, {})
+    return page.table(paper, verdicts, {}, there)
+
+
+def columns(text):
+    return {name: page.cells(row) for name, row in page.rows(text).items()}
+
+
+def test_what_is_judged_has_value_interval_verdict_and_class(tmp_path):
+    text = table(
+        tmp_path,
+        [
+            judged(claim("x-001"), "holds", 2.4, 2.6),
+            judged(claim("x-002"), "fails", 4.0, 4.0),
+            judged(claim("x-004", "M"), "partly", 4.0, 1.0),
+        ],
+    )
+    found = columns(text)
+    assert [found[name][page.VERDICT] for name in found] == ["holds", "fails", "partly"]
+    assert [found[name][6] for name in found] == ["", "follows", page.OPEN]
+    assert found["x-001"][3].startswith("2.5")
+    assert "- x-002: The queue is as long as the formula says." in text
+    assert "x-003" not in text
+    assert "| that a run can refute | H | 1 | 0 | 1 | 0 |" in text
+    assert "| that a run can refute | M | 0 | 1 | 0 | 0 |" in text
+
+
+def test_arithmetic_and_set_up_are_counted_apart(tmp_path):
+    closed_form = claim("x-001", needs_simulation=False)
+    text = table(tmp_path, [judged(closed_form, "holds", 2.5), judged(claim("x-002", setup=True), "holds", 2.5)])
+    assert "| arithmetic or set-up | all | 2 | 0 | 0 | 0 |" in text
+    assert "that a run can refute" not in text
+
+
+def test_what_is_not_judged_keeps_its_row(tmp_path):
+    first = table(tmp_path, [judged(claim("x-001"), "holds", 2.5), not_run(claim("x-002"))])
+    second = table(tmp_path, [not_run(claim("x-001")), judged(claim("x-002"), "fails", 9.0)], text=first)
+    assert page.rows(second)["x-001"] == page.rows(first)["x-001"]
+    assert columns(first)["x-002"][page.VERDICT] == page.NOT_JUDGED
+    assert columns(second)["x-002"][page.VERDICT] == "fails"
+    assert "| that a run can refute | H | 1 | 0 | 1 | 0 |" in second
+
+
+def test_gains_beyond_what_is_stated_are_told_and_change_no_count(tmp_path):
+    open_above = claim("x-001", accept=(2.0, float("inf")))
+    text = table(tmp_path, [judged(open_above, "holds", 50.0, stated=2.5)])
+    assert "20 times the stated value" in columns(text)["x-001"][3]
+    assert "| that a run can refute | H | 1 | 0 | 0 | 0 |" in text
+
+
+def test_a_bar_in_a_cell_does_not_end_it(tmp_path):
+    text = table(tmp_path, [judged(claim("x-001", expect="a | b"), "holds", 2.5)])
+    assert columns(text)["x-001"][1] == "rate: a | b"
+    assert columns(text)["x-001"][page.VERDICT] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[cause]]\nclaims = ['x-1']\nclass = 'chance'\nabout = 'A.'\n", "no known class"),
+        ("[[cause]]\nclass = 'follows'\nabout = 'A.'\n", "incomplete"),
+        ("[[cause]]\nclaims = ['x-1']\nclass = 'follows'\n", "incomplete"),
+        (CAUSES + CAUSES, "two causes of x-002"),
+        ("[[cause", "cannot read"),
+    ],
+)
+def test_causes_that_say_too_little_are_refused(tmp_path, text, said):
+    (tmp_path / "causes.toml").write_text(text)
+    with pytest.raises(BadInput, match=said):
+        causes.read(tmp_path)
+
+
+@pytest.mark.parametrize("path", sorted(CHECKOUT.glob("experiments/*/causes.toml")), ids=lambda path: path.parent.name)
+def test_causes_are_of_claims_that_there_are(path):
+    paper = catalogue.load(path.parent)
+    assert causes.read(path.parent).keys() <= {one.identifier for one in paper.claims}
