@@ -126,7 +126,7 @@ struct Run {
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = span)]
     round_trip: Span,
     /// How hosts are kept from noticing what is being repaired
-    #[arg(long, value_enum, default_value_t = Hide::Resequence)]
+    #[arg(long, value_enum, default_value_t = Hide::ResequenceRepairable)]
     hiding: Hide,
     /// How long a hole is hidden at most; left out, one and a half RTTs and 2 ms
     #[arg(long, value_name = "TIME", value_parser = span)]
@@ -574,6 +574,20 @@ mod tests {
         for wrong in ["10", "0%", "101%", "-1%", "1.2345%", "%", ".5%", "1e1%"] {
             assert!(share(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// By default an edge router does what the simulated one does.
+    #[test]
+    fn what_is_left_out_is_as_in_the_simulator() {
+        #[derive(clap::Parser)]
+        struct Only {
+            #[command(flatten)]
+            run: Run,
+        }
+        let options = "bridge --inside a --outside b --peer far --key secret --rate 1Gbps";
+        let Only { run } = clap::Parser::parse_from(options.split(' '));
+        assert_eq!(config(&run), Config::new(Rate::from_gbps(1), run.share, Span::from_ms(20)));
+        assert_eq!(config(&run).hiding, Hiding::ResequenceRepairable);
     }
 
     #[test]

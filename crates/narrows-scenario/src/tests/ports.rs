@@ -146,6 +146,8 @@ fn a_bridge_takes_from_its_link_what_is_not_said() {
     // A tenth of 10 Gbit/s in 40 ms, and all of it in 15 ms.
     assert!((4_999_000..=5_000_000).contains(&usual.store.get()), "{}", usual.store);
     assert_eq!((usual.held.get(), usual.hold), (18_750_000, Span::from_ms(17)));
+    assert_eq!(usual.hiding, Hiding::ResequenceRepairable);
+    assert_eq!(bridge(&text.replace("dcib = {}", "dcib = { hiding = \"resequence\" }")).hiding, Hiding::Resequence);
     let keys = r#"share = 0.5, choose = "band", rate = "1Gbps", hiding = "snoop", hold = "1ms", held = "9KB""#;
     let told = bridge(&text.replace("dcib = {}", &format!("dcib = {{ {keys} }}")));
     assert_eq!((told.chooser, told.hiding), (Chooser::Band, Hiding::Snoop));

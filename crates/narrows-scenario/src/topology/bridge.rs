@@ -20,10 +20,10 @@ pub(super) fn at(values: &[Value], rate: Rate, delay: Span) -> Config {
             _ => Chooser::Sampled,
         },
         hiding: match settings.choice("hiding") {
-            "resequence-repairable" => Hiding::ResequenceRepairable,
+            "resequence" => Hiding::Resequence,
             "snoop" => Hiding::Snoop,
             "nothing" => Hiding::Nothing,
-            _ => Hiding::Resequence,
+            _ => Hiding::ResequenceRepairable,
         },
         repairs: u8::try_from(settings.count("repairs")).unwrap_or(u8::MAX),
         store: settings.bytes_or_auto("store").unwrap_or(usual.store),

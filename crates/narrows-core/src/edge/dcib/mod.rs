@@ -176,9 +176,9 @@ impl Shim {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Hiding {
     /// The receiving edge holds back what follows of the connection.
-    #[default]
     Resequence,
     /// The same, but not once it is known that no marked packet is missing.
+    #[default]
     ResequenceRepairable,
     /// The sending edge holds back the duplicate acknowledgements.
     Snoop,
@@ -225,7 +225,7 @@ impl Config {
             repairs: 3,
             round_trip,
             store: share.of(rate).bytes_in(round_trip.saturating_mul(STORED_ROUND_TRIPS)),
-            hiding: Hiding::Resequence,
+            hiding: Hiding::default(),
             hold: longer + Span::from_ms(2),
             held: rate.bytes_in(longer),
         }

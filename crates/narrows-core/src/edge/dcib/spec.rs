@@ -20,7 +20,7 @@ pub const SPEC: Spec = Spec {
         "repairs": Kind::Count, Value::Count(3), (0, 14), "N_retx, how often a packet is retransmitted";
         "store": Kind::Bytes, Value::Auto, (1_500, 1 << 42),
             "B_clone, bytes of copies; auto: four RTTs of share times rate";
-        "hiding": Kind::Choice(&["resequence", "resequence-repairable", "snoop", "nothing"]), Value::Choice(0),
+        "hiding": Kind::Choice(&["resequence", "resequence-repairable", "snoop", "nothing"]), Value::Choice(1),
             "how hosts are kept from noticing a loss that may be repaired";
         "hold": Kind::Span, Value::Auto, (Span::from_us(1).as_ps(), Span::from_secs(60).as_ps()),
             "H_B, how long a hole is hidden; auto: one and a half RTTs and 2 ms";
