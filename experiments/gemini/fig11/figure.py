@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from narrows.measures.stats import BySeed
     from narrows.results import Results
 
-OTHER_START = "gemini-apart"
+BESIDE = ("gemini-opened", "gemini-opened-together")
+"""Not judged: connections that are opened with each flow."""
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
-    """A panel for each scheme, as in the paper; below them Jain's index over all 30 flows, of our other start too."""
+    """A panel for each scheme, as in the paper; below them Jain's index over all 30 flows, of the others too."""
     frames = results.frames
     rows = [(case, jain) for case in frames.cases for jain in _jain(frames, case).values()]
     table = pl.DataFrame(rows, schema={"case": pl.String, "jain": pl.Float64}, orient="row")
     panel = bars.Panel("Jain's index over all flows, bins of 1 s", "1 is even", bars.by_case(table, "jain"))
     even = bars.draw([panel], frames.cases, width=style.WIDTH // 2)
-    schemes = frames.of([case for case in frames.cases if case != OTHER_START])
+    schemes = frames.of([case for case in frames.cases if case not in BESIDE])
     return style.stacked((longlived.one_of_each(schemes), even)).resolve_scale(color="independent")
 
 
