@@ -98,6 +98,8 @@ class Frames:
     """Ranks of programs."""
     series_of: Callable[[Sequence[str]], pl.LazyFrame] | None = None
     """The series of some cases, without those of all: a plan over thousands of files takes seconds."""
+    work_of: Callable[[str], pl.DataFrame | None] | None = None
+    """Mean unfinished work of a case by `seed` and `batch`, in `bytes`; `None` if its traffic comes not at random."""
     memory: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What has been computed of these frames: see `kept`."""
 

@@ -17,7 +17,7 @@ from narrows.columns import tables
 from narrows.errors import BadInput, bad_input
 from narrows.experiment import labelled
 from narrows.frames import COUNTED, Frames, collected, ethernet, when_read
-from narrows.measures import longlived
+from narrows.measures import longlived, unfinished_work
 from narrows.measures.unfinished import late
 from narrows.runs import validity
 from narrows.runs.backends import program_of
@@ -99,6 +99,7 @@ class Results(Tabular):
     @cached_property
     def notices(self) -> tuple[str, ...]:
         """What whoever reads these numbers has to know, in sentences; as a rule nothing."""
+        from narrows.measures.settling import growing
         from narrows.runs.freshness import changed
 
         parts = self._recorded.parts
@@ -110,7 +111,7 @@ class Results(Tabular):
             if len(counts) > 1
         ]
         changes = [changed(part, self._store) for part in parts]
-        notes = (self._unread(), self._stuck(), late(self.ranks))
+        notes = (self._unread(), self._stuck(), late(self.ranks), growing(self.frames))
         imported = [f"imported; {part.made_by} made these runs" for part in parts if part.imported]
         told = (*self.entry.warnings, *imported, *mixed, repeated_seeds(self.repeated), *notes, *changes)
         return tuple(text for text in told if text)
@@ -353,7 +354,21 @@ class Results(Tabular):
             mtu_of=self._mtu_of,
             ranks=self.ranks,
             series_of=self._series_of,
+            work_of=self._work_of,
         )
+
+    def _work_of(self, case: str) -> pl.DataFrame | None:
+        """Unfinished work by seed and batch: see `Frames.work_of`."""
+        rows: list[tuple[int, int, float]] = []
+        for member, seed in self._runs_of[case]:
+            manifest = self.manifest_of(member, seed)
+            if not unfinished_work.comes_at_random(manifest.get("plan", {})):
+                return None
+            flows = self._labelled(member, seed, "flows").filter(self._sized(member, seed))
+            stop_ns = max(member.end_ns, int(manifest["simulated_ns"]))
+            means = unfinished_work.means(flows, unfinished_work.edges(member.warmup_ns, member.end_ns), stop_ns)
+            rows += [(seed, batch, mean) for batch, mean in enumerate(means)]
+        return pl.DataFrame(rows, schema=unfinished_work.SCHEMA, orient="row")
 
     def _series_of(self, cases: Sequence[str]) -> pl.LazyFrame:
         return pl.concat([self._labelled(*run, "series") for case in cases for run in self._runs_of[case]])

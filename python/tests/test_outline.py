@@ -1,10 +1,13 @@
 """What plans amount to, in the few words of captions."""
 
+from types import SimpleNamespace
+
 from narrows.experiment import outline
 
 
-def kind(name, *, size=None, rate=None, flows=1):
-    return {"name": name, "sizes": None, "mean_size_bytes": size, "flows_per_second": rate, "flows": flows}
+def kind(name, *, size=None, rate=None, flows=1, counted=None):
+    sizes = {"sizes": None, "mean_size_bytes": size}
+    return {"name": name, **sizes, "flows_per_second": rate, "flows": flows, "counted": counted}
 
 
 def plan(*traffic, load=0.0):
@@ -46,3 +49,25 @@ def test_runs_of_requests_alone_end_with_the_last():
     assert outline.simulated_time([plan(query)] * 2, ends) == "10 min, idle once all flows are done"
     for other in (kind("long"), kind("web", size=2000.0, rate=9.0)):
         assert outline.simulated_time([plan(query), plan(query, other)], ends) == "10 min"
+
+
+def test_flows_that_begin_in_the_warm_up_are_told_apart():
+    web = kind("web", size=2000.0, rate=100.0, flows=1000.0, counted=900.0)
+    assert said(plan(web))["traffic"] == "web: mean 2.00 KB, 100 flows/s, 1\u202f000 flows (900 after the warm-up)"
+    assert said(plan({**web, "counted": 1000.0}))["traffic"].endswith("1\u202f000 flows")
+
+
+def settled(**said):
+    own = {"link": "a->b", "load": 0.9, "correlation_seconds": 8.34, "filled": 0.942, "spread": 0.326} | said
+    return SimpleNamespace(summary={"settling": own}, end_ns=165_000_000_000, warmup_ns=16_500_000_000)
+
+
+def test_the_time_in_which_work_settles_stands_beside_the_warm_up_and_the_time_that_counts():
+    words = (
+        "unfinished work for a->b is correlated over about 8.3 s; the warm-up of 16.5 s brings it to 94 % of its mean; "
+        "2 min 28 s count, in which the mean of a run varies by 33 %"
+    )
+    assert outline.settling([settled()] * 2) == (("steady state", words),)
+    ((_, never),) = outline.settling([settled(load=1.1, correlation_seconds=None)])
+    assert never == "none: a->b is offered 110 % of what it carries"
+    assert outline.settling([SimpleNamespace(summary={"settling": None})]) == ()

@@ -72,6 +72,45 @@ pub(crate) fn of(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<f64>, NoPath> {
     Ok(shares_of_rates(&plan.network, &routes.carried(&bytes)?, tcp))
 }
 
+/// For every link, how long the unfinished work of what comes at random is correlated, seconds: λ·E\[S²\]/(1 − ρ)² with the
+/// arrivals λ, the time S that a flow takes there alone, and the load ρ. `None` where nothing comes at random, or as much
+/// as the link carries.
+///
+/// It is the integral of the correlation of the reflected Brownian motion that the work of an M/G/1 queue is close to in
+/// heavy traffic, whatever the order of service \[Whitt 2006\]. Networks take longer: controllers leave capacity unused,
+/// acknowledgements take some, and flows may come in bursts.
+///
+/// # Errors
+/// If the plan's traffic has no path; a plan made by this crate has.
+pub(crate) fn correlations(plan: &Plan, routes: &Routes<'_>) -> Result<Vec<Option<f64>>, NoPath> {
+    let graph = &plan.network;
+    // Squares of bytes that come at once, per second; those of a round come together.
+    let mut squares = vec![0.0; graph.links.len()];
+    for traffic in &plan.traffic {
+        let payload = goodput_over_wire(graph.mtu, &traffic.transport);
+        let added = match &traffic.pattern {
+            Pattern::Open(open) => {
+                let square = open.sizes.variance() + open.sizes.mean().powi(2);
+                routes.carried(&[(&open.pairs, flows_per_second(open) * square)])?
+            }
+            Pattern::App(kind) => {
+                let Some(mean) = kind.rounds().mean_interarrival() else { continue };
+                let (pairs, bytes) = at_random(&traffic.pattern).expect("it comes at random");
+                let round = routes.carried(&[(&pairs, bytes / per_second(mean))])?;
+                round.into_iter().map(|bytes| bytes * bytes * per_second(mean)).collect()
+            }
+            Pattern::List(_) => continue,
+        };
+        squares.iter_mut().zip(added).for_each(|(all, own)| *all += own / (payload * payload));
+    }
+    let load = of(plan, routes)?;
+    let of_link = |((link, squares), load): ((&narrows_plan::Link, f64), f64)| {
+        let seconds_per_byte = 8.0 / rate(link);
+        (squares > 0.0 && load < 1.0).then(|| squares * seconds_per_byte.powi(2) / (1.0 - load).powi(2))
+    };
+    Ok(graph.links.iter().zip(squares).zip(load).map(of_link).collect())
+}
+
 /// What comes at random whatever the network does: its pairs, and bytes per second over all of them.
 #[expect(clippy::cast_precision_loss, reason = "a mean time is known to 53 bits")]
 fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
@@ -87,9 +126,13 @@ fn at_random(pattern: &Pattern) -> Option<(Cow<'_, Pairs>, f64)> {
     }
 }
 
-/// Application bytes per second as shares of the links' rates.
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53 bit/s")]
+fn rate(link: &narrows_plan::Link) -> f64 {
+    link.rate.as_bps() as f64
+}
+
+/// Application bytes per second as shares of the links' rates.
 fn shares_of_rates(graph: &Graph, bytes_per_second: &[f64], efficiency: f64) -> Vec<f64> {
-    let share = |(link, bytes): (&narrows_plan::Link, &f64)| bytes * 8.0 / (link.rate.as_bps() as f64 * efficiency);
+    let share = |(link, bytes): (&narrows_plan::Link, &f64)| bytes * 8.0 / (rate(link) * efficiency);
     graph.links.iter().zip(bytes_per_second).map(share).collect()
 }

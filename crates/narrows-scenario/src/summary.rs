@@ -10,16 +10,18 @@ use serde::Serialize;
 use crate::offered;
 use crate::route::Routes;
 use crate::traffic::transport::{full_packet, own_rate};
-use narrows_plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Traffic};
+use narrows_plan::{Connections, FlowStart, Graph, Link, NodeKind, Pairs, Pattern, Plan, Role, Schedule, Traffic};
 
 mod links;
 mod long;
 mod memory;
 mod network;
+mod settling;
 
 pub use long::LongFlow;
 use memory::Held;
 pub use network::NetworkSummary;
+pub use settling::Settling;
 
 /// One acknowledgement for so many packets of data where the receiver merges bursts: measured 2 (all paced) to 10.
 const PACKETS_PER_ACK_MERGED: f64 = 4.0;
@@ -48,6 +50,8 @@ pub struct Summary {
     pub roles: Vec<RoleSummary>,
     /// The most loaded links, most loaded first: by offered load, and where other long-lived flows meet.
     pub bottlenecks: Vec<Bottleneck>,
+    /// Where unfinished work takes longest to settle, if traffic comes at random.
+    pub settling: Option<Settling>,
     /// Functions that lose or reorder packets on links, as sentences; with what they come to in the mean.
     pub functions: Vec<String>,
     /// Changes of links during the run, as sentences.
@@ -80,6 +84,8 @@ pub struct TrafficSummary {
     pub flows_per_second: Option<f64>,
     /// Flows expected, or listed; responses of a closed loop.
     pub flows: f64,
+    /// Of these, those that begin after the warm-up, expected; none where that depends on what becomes of others.
+    pub counted: Option<f64>,
 }
 
 /// Offered load of the ports of one role.
@@ -267,6 +273,7 @@ impl Summary {
                 mean_size_bytes: mean,
                 flows_per_second: rate,
                 flows,
+                counted: counted(kind, &plan.schedule, flows),
             });
         }
         let until = (plan.schedule.end + plan.schedule.drain).as_ps() as f64 / 1e12;
@@ -329,6 +336,7 @@ impl Summary {
             traffic,
             roles: roles(graph, &told),
             bottlenecks: bottlenecks(graph, &told, &long),
+            settling: Settling::of(plan, &routes),
             functions: links::functions(graph),
             events: links::events(graph),
             packets,
@@ -337,6 +345,22 @@ impl Summary {
             memory,
             cpu_time: Span::from_ps((work * ns_per_hop as f64 * 1_000.0) as u64),
         }
+    }
+}
+
+/// Of so many flows of a traffic those that are expected to begin after the warm-up.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn counted(kind: &Traffic, schedule: &Schedule, flows: f64) -> Option<f64> {
+    let warmup = Time::ZERO + schedule.warmup;
+    let since = |start: Time| {
+        let whole = schedule.end.as_ps().saturating_sub(start.as_ps());
+        let counted = schedule.end.as_ps().saturating_sub(start.max(warmup).as_ps());
+        flows * counted as f64 / whole.max(1) as f64
+    };
+    match &kind.pattern {
+        Pattern::Open(_) => Some(since(Time::ZERO)),
+        Pattern::List(list) => Some(list.iter().filter(|flow| flow.at >= warmup).count() as f64),
+        Pattern::App(app) => app.rounds().mean_interarrival().map(|_| since(app.rounds().start())),
     }
 }
 

@@ -15,6 +15,7 @@ mod links;
 mod named_axes;
 mod ports;
 mod programs;
+mod settling;
 mod sources;
 
 /// Controllers of these tests: names and parameters as in the papers, so that the tests do not move with the registry.

@@ -113,7 +113,8 @@ def _print_tables(experiment: Experiment) -> None:
     plans, seeds = wording.plural(len(experiment.plans), "plan"), wording.plural(len(experiment.seeds), "seed")
     OUT.print(f"{plans} × {seeds} = {wording.plural(runs, 'run')} of {ends} simulated\n")
     facts = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in (*outline.setting(summaries), *outline.network(summaries), *outline.cost(summaries, hold_ns)):
+    built = (*outline.setting(summaries), *outline.settling(experiment.plans), *outline.network(summaries))
+    for name, value in (*built, *outline.cost(summaries, hold_ns)):
         facts.add_row(f"[dim]{name}[/]", escape(value))
     cores = os.cpu_count() or 1
     total = sum(outline.seconds(summary, hold_ns) for summary in summaries) * len(experiment.seeds)

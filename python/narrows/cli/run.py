@@ -193,11 +193,23 @@ def perform(
         wall_s = handle.progress().elapsed_s
     if handle.experiment.has_program and (text := late(handle.results().ranks)):
         ERR.print(f"warning: {text}", markup=False, soft_wrap=True)
+    if text := _not_settled(handle):
+        ERR.print(f"warning: {text}", markup=False, soft_wrap=True)
     if json:
         _print_lines(handle, finished, wall_s)
     else:
         OUT.print(summary(handle, finished, where.out, wall_s), markup=False, soft_wrap=True)
     return handle
+
+
+def _not_settled(handle: Handle) -> str:
+    """A sentence where the unfinished work of runs still grew; nothing where results cannot be shown."""
+    from narrows.measures.settling import growing
+
+    try:
+        return growing(handle.results().frames)
+    except BadInput:  # said where results are shown
+        return ""
 
 
 def summary(handle: Handle, finished: Sequence[Finished], out: Path, wall_s: float) -> str:

@@ -9,7 +9,7 @@ from narrows import wording
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from narrows.experiment import Pairs
+    from narrows.experiment import Pairs, Plan
 
 HOLDS_PER_HOP: Final = 1.1
 """Measured: 0.7 (a few long flows) to 1.3 (GEMINI and BBR between datacenters, a fabric of 128 hosts)."""
@@ -90,6 +90,29 @@ def cost(summaries: Sequence[Mapping[str, Any]], hold_ns: float) -> Pairs:
     )
 
 
+def settling(plans: Sequence[Plan]) -> Pairs:
+    """How long unfinished work takes to settle beside the warm-up and the time that counts, where that can be said."""
+    found = [_settling(plan) for plan in plans]
+    told = list(dict.fromkeys(text for text in found if text))
+    more = f"; and {len(told) - _MAX_VALUES} more" if len(told) > _MAX_VALUES else ""
+    return (("steady state", "; ".join(told[:_MAX_VALUES]) + more),) if told else ()
+
+
+def _settling(plan: Plan) -> str:
+    own = plan.summary["settling"]
+    if own is None:
+        return ""
+    if own["correlation_seconds"] is None:
+        return f"none: {own['link']} is offered {wording.percent(own['load'], 2)} of what it carries"
+    correlation, counted = own["correlation_seconds"], (plan.end_ns - plan.warmup_ns) / 1e9
+    return (
+        f"unfinished work for {own['link']} is correlated over about {wording.duration(_rough(correlation))}; "
+        f"the warm-up of {wording.duration(plan.warmup_ns / 1e9)} brings it to "
+        f"{wording.percent(own['filled'], 2)} of its mean; {wording.duration(counted)} count, "
+        f"in which the mean of a run varies by {wording.percent(own['spread'], 2)}"
+    )
+
+
 def _rough(value: float) -> float:
     """Two digits: an estimate has no more."""
     return float(f"{value:.2g}")
@@ -135,9 +158,17 @@ def _kind(plans: Sequence[Mapping[str, Any]]) -> str:
         " or ".join(sizes),
         f"mean {means}" if means else "until stopped",
         f"{rates} flows/s" if rates else "",
-        f"{flows} flow{'' if flows == '1' else 's'}",
+        f"{flows} flow{'' if flows == '1' else 's'}{_counted(plans)}",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _counted(plans: Sequence[Mapping[str, Any]]) -> str:
+    """`, 9 191 of them after the warm-up`, where there is one."""
+    if all(kind["counted"] is None or round(kind["counted"]) == round(kind["flows"]) for kind in plans):
+        return ""
+    counted = _values((None if kind["counted"] is None else round(kind["counted"]) for kind in plans), wording.whole)
+    return f" ({counted} after the warm-up)"
 
 
 def _values(values: Iterable[float | None], text: Callable[[float], str]) -> str:

@@ -17,6 +17,7 @@ from narrows.measures import (  # noqa: F401 - each registers its measures
     programs,
     queues,
     requests,
+    settling,
     sharing,
     steps,
     transfers,

@@ -21,6 +21,7 @@ from narrows.figures import programs as ranks
 from narrows.figures.palette import colours, dashes
 from narrows.measures import longlived
 from narrows.measures.named import LANGUAGE
+from narrows.measures.settling import sentences
 from narrows.measures.stats import ENOUGH_SEEDS
 from narrows.report import (
     agreement,
@@ -183,6 +184,7 @@ def render(
         cards=headline.cards(frames),
         headline_columns=headline.columns(frames),
         headline_rows=headline.table(frames),
+        settling=sentences(frames),
         charts=charts,
         sweep=swept,
         few_rows=sweeps.FEW_ROWS,

@@ -514,10 +514,14 @@ fn a_summary_tells_size_and_cost() {
             .iter_mut()
             .chain(&mut traffic.mean_size_bytes)
             .chain([&mut traffic.flows])
+            .chain(&mut traffic.counted)
             .for_each(rounded);
     }
     summary.roles.iter_mut().flat_map(|role| [&mut role.mean_load, &mut role.max_load]).for_each(rounded);
     summary.bottlenecks.iter_mut().for_each(|bottleneck| rounded(&mut bottleneck.load));
+    let settling = summary.settling.as_mut().unwrap();
+    [&mut settling.load, &mut settling.filled, &mut settling.spread].into_iter().for_each(rounded);
+    settling.correlation_seconds.iter_mut().for_each(rounded);
     summary.cpu_time = Span::from_secs(summary.cpu_time.as_ms() / 1_000);
     insta::assert_snapshot!(serde_json::to_string_pretty(&summary).unwrap());
 }
