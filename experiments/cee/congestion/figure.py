@@ -27,7 +27,10 @@ def draw(results: Results) -> alt.TopLevelMixin:
     for reading in lossless.READINGS:
         panels = []
         for measure, (title, unit, scale) in shown.items():
-            found = {each: value_if_any(frames, measure, (lossless.case(each, "newreno", reading=reading),)) for each in cases}
+            found = {
+                each: value_if_any(frames, measure, (lossless.case(each, "newreno", reading=reading),))
+                for each in cases
+            }
             values = {each: estimate(list(by_seed.values())) for each, by_seed in found.items()}
             panels.append(bars.Panel(title, unit, bars.scaled(values, scale)))
         row = bars.draw(panels, cases)
