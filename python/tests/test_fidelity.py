@@ -411,4 +411,4 @@ def test_the_comparison_is_no_paper(gemini, narrowsd, monkeypatch):
     assert done.exit_code == 0, done.stderr
     assert [event["paper"] for event in events(done, "scorecard")] == ["gemini"]
     assert [event["inside"] for event in events(done, "fidelity")] == [1]
-    assert narrows("gem-043", "--write", "docs.md").stderr.startswith("error: --write is for the table of linux\n")
+    assert narrows("gem-043", "--write", "docs.md").stderr.startswith("error: cannot read docs.md: ")
