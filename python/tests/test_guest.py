@@ -31,7 +31,7 @@ NETWORK = """
 pairs = 2
 edge = { rate = "200Mbps", delay = "25us" }
 fabric = { rate = "100Mbps", delay = "DELAY", limit = "200pkt" }
-host = { profile = "linux-6", receive-offload-segments = 1, stack-delay = { tx = "6us", rx = "9us", jitter = "10us" } }
+host = { profile = "linux-6", receive-offload = "off", stack-delay = { tx = "6us", rx = "9us", jitter = "10us" } }
 
 [[traffic]]
 from = "left-*"

@@ -1,8 +1,13 @@
-//! QCN's reaction point in a network adapter: one rate-limited queue for all that goes to one destination, which delays every
+//! A host's network adapter: its receive queue ([`receive`]), what is merged of that ([`merge`]), and a limiter of what it sends.
+//!
+//! The limiter is QCN's reaction point in an adapter: one rate-limited queue for all that goes to one destination, which delays every
 //! frame, whatever it carries [802.1Qau].
 //!
 //! The rate is that of the [reaction point](crate::tcp::near_source). Frames leave the queue in the order in which they came, at
 //! that rate; while there is no limit they pass. The transport above is not told: it sees a longer RTT, and a full queue as loss.
+
+pub mod merge;
+pub mod receive;
 
 use alloc::collections::VecDeque;
 

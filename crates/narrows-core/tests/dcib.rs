@@ -177,7 +177,11 @@ fn an_edge_may_hide_holes_from_the_sender_alone() {
     assert!(hushing.edges[0].as_ref().unwrap().hushed() > 100);
     assert_eq!(hushing.edges[1].as_ref().unwrap().received().held_packets, 0);
     let sent_again = |bridge: &Bridge| bridge.ends[0].tallies().retransmitted_bytes;
-    assert_eq!(sent_again(&hushing), 0);
+    // A poll of the receiver's adapter that ends at a hole acknowledges what came before it, and reports the hole besides.
+    let reports = |(_, host, wire): &&(Time, usize, Wire)| *host == 0 && !wire.segment.sack.is_empty();
+    let shown = hushing.received.iter().filter(reports).count() as u64;
+    assert!(shown <= 2, "{shown} of 7 holes");
+    assert!(sent_again(&hushing) <= shown * 1_448);
     assert!(sent_again(&plain) >= 4 * 1_448);
 }
 

@@ -15,7 +15,7 @@ use pair::{build, stack_for};
 fn acknowledgements(marks: &[bool]) -> Vec<(u64, bool)> {
     let mut profile = Profile::LINUX_4_9;
     profile.quick_acks = 0;
-    profile.receive_offload_segments = 1;
+    profile.receive_offload = None;
     let stack = stack_for("newreno", profile, EcnMode::Exact);
     let mut end = Endpoint::established(build("newreno", &stack, 1), Span::from_us(200), &stack);
     let mut seen = Vec::new();

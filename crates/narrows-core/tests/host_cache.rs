@@ -27,7 +27,7 @@ fn lost_syns(metrics: Option<Metrics>) -> Vec<u64> {
     for _ in 0..5 {
         assert!(end.poll_transmit(now, &stack).is_some());
         times.push(now.as_us());
-        now = end.deadline(&stack);
+        now = end.deadline();
         end.handle_timeout(now, &stack);
     }
     times

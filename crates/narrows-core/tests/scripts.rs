@@ -14,6 +14,7 @@
 //! at 10ms recv ack 3 sack 5-7 [ece] [echo 4ms] [window 64]      what the network brings
 //! at 10ms recv data 2-3 [ce] [cwr] [push|pushed] [stamp 7ms]       the last ends a message, or only a burst
 //! at 10ms recv data-at 4294967000          a segment at this wire number; also `wire-ack`, `wire-sack FROM TO`
+//! at 10ms flush                a poll of the receive offload is over: what it holds goes up
 //! at 10ms                      only lets time pass
 //! expect send 1-10 [cwr] [ect|not-ect] [push|not-push] [tag 1]        new segments, in this order, at this time
 //! expect resend 1
@@ -35,6 +36,8 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use narrows_core::cc::Phase;
+use narrows_core::nic::merge::Merging;
+use narrows_core::nic::receive::ReceiveOffload;
 use narrows_core::packet::{Ecn, Flags, SackBlocks, Segment, Seq, Tag, timestamp};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::tcp::{EcnMode, Endpoint, Stack};
@@ -129,7 +132,7 @@ struct Setting {
 
 impl Default for Setting {
     fn default() -> Setting {
-        let profile = Profile { offload_segments: 1, receive_offload_segments: 1, ..Profile::LINUX_4_9 };
+        let profile = Profile { offload_segments: 1, receive_offload: None, ..Profile::LINUX_4_9 };
         Setting {
             stack: stack_for("newreno", profile, EcnMode::Off),
             controller: "newreno".to_owned(),
@@ -145,7 +148,7 @@ impl Setting {
                 let name = words.next()?;
                 let named = Profile::NAMED.iter().find(|(known, _)| *known == name);
                 let profile = named.ok_or_else(|| format!("no profile `{name}`"))?.1;
-                self.stack.profile = Profile { offload_segments: 1, receive_offload_segments: 1, ..profile };
+                self.stack.profile = Profile { offload_segments: 1, receive_offload: None, ..profile };
             }
             "controller" => {
                 self.controller = words.next()?.to_owned();
@@ -178,7 +181,9 @@ impl Setting {
             "delayed-ack" => profile.delayed_ack = words.span()?,
             "quick-acks" => profile.quick_acks = small(words)?,
             "offload" => profile.offload_segments = small(words)?,
-            "receive-offload" => profile.receive_offload_segments = small(words)?,
+            "receive-offload" => {
+                profile.receive_offload = Some(ReceiveOffload { segments: small(words)?, ..ReceiveOffload::LINUX_4_9 });
+            }
             "receive-buffer" => profile.receive_buffer = words.number()?,
             "reassembly-segments" => profile.reassembly_segments = u16::from(small(words)?),
             "tail-loss-probe" => profile.tail_loss_probe = words.switch()?,
@@ -200,6 +205,7 @@ struct Play {
     now: Time,
     end: Endpoint,
     stack: Stack,
+    merging: Merging<()>,
     sent: VecDeque<(Time, Segment)>,
     highest_sent: u64,
     offered: u32,
@@ -213,7 +219,8 @@ impl Play {
             Some(round_trip) => Endpoint::established(controller, round_trip, &stack),
             None => Endpoint::closed(controller, &stack),
         };
-        Play { now: Time::ZERO, end, stack, sent: VecDeque::new(), highest_sent: 0, offered: 0 }
+        let (sent, merging) = (VecDeque::new(), Merging::default());
+        Play { now: Time::ZERO, end, stack, merging, sent, highest_sent: 0, offered: 0 }
     }
 
     fn poll(&mut self) -> Outcome {
@@ -225,7 +232,7 @@ impl Play {
                 return Err("it sends without end".to_owned());
             }
         }
-        let deadline = self.end.deadline(&self.stack);
+        let deadline = self.end.deadline();
         if deadline <= self.now && deadline <= self.end.pacing_deadline() {
             return Err(format!("a timer stays due at {deadline}"));
         }
@@ -235,12 +242,12 @@ impl Play {
     /// Runs the timers due up to `until`, which then is the present.
     fn run_until(&mut self, until: Time) -> Outcome {
         loop {
-            let next = self.end.deadline(&self.stack).min(self.end.pacing_deadline());
+            let next = self.end.deadline().min(self.end.pacing_deadline());
             if next > until {
                 break;
             }
             self.now = self.now.max(next);
-            if self.end.deadline(&self.stack) <= self.now {
+            if self.end.deadline() <= self.now {
                 self.end.handle_timeout(self.now, &self.stack);
             }
             self.poll()?;
@@ -289,6 +296,11 @@ impl Play {
                 Ok(())
             }
             "recv" => self.receive(words),
+            "flush" => {
+                let mut up = Vec::new();
+                self.merging.flush(|(), run| up.push(*run));
+                self.hand_up(up)
+            }
             other => Err(format!("`{other}` is nothing that can happen")),
         }
     }
@@ -346,11 +358,28 @@ impl Play {
             segment.flags =
                 if last { push } else { Flags::from_bits(push.bits() & !Flags::PSH.with(Flags::END).bits()) };
             segment.tag = Tag(1);
-            self.end.handle_segment(self.now, &segment, &self.stack);
-            self.poll()?;
+            self.deliver(&segment)?;
         }
         if data.is_none() {
-            self.end.handle_segment(self.now, &segment, &self.stack);
+            self.deliver(&segment)?;
+        }
+        Ok(())
+    }
+
+    /// A segment comes; what the receive offload hands up goes to the end.
+    fn deliver(&mut self, segment: &Segment) -> Outcome {
+        let mut up = Vec::new();
+        match &self.stack.profile.receive_offload {
+            Some(config) => self.merging.handle((), segment, config, |(), run| up.push(*run)),
+            None => up.push(*segment),
+        }
+        self.hand_up(up)
+    }
+
+    fn hand_up(&mut self, runs: Vec<Segment>) -> Outcome {
+        for run in runs {
+            self.end.handle_segment(self.now, &run, &self.stack);
+            self.poll()?;
         }
         Ok(())
     }
@@ -403,7 +432,7 @@ impl Play {
                 equal(words.next()?.to_owned(), phase.to_owned())
             }
             "timer" | "pacing" => {
-                let found = if what == "timer" { self.end.deadline(&self.stack) } else { self.end.pacing_deadline() };
+                let found = if what == "timer" { self.end.deadline() } else { self.end.pacing_deadline() };
                 let word = words.next()?;
                 let expected = if word == "none" { Time::NEVER } else { at(span(word)?) };
                 equal(time(expected), time(found))

@@ -61,7 +61,7 @@ proptest! {
         let mut profile = Profile::NAMED[profile].1;
         if !offload {
             profile.offload_segments = 1;
-            profile.receive_offload_segments = 1;
+            profile.receive_offload = None;
         }
         let ecn = [EcnMode::Off, EcnMode::Classic, EcnMode::Exact][ecn];
         let stack = stack_for(SPECS[spec].name, profile, ecn);
@@ -109,7 +109,7 @@ proptest! {
         profile.initial_window = Packets::new(initial_window);
         if !offload {
             profile.offload_segments = 1;
-            profile.receive_offload_segments = 1;
+            profile.receive_offload = None;
         }
         if paced {
             profile.host_pacing = Some((200, 120));
@@ -154,7 +154,7 @@ fn a_clean_path_carries_a_transfer_without_a_retransmission() {
 fn the_initial_window_leaves_at_once_and_doubles_each_round() {
     let mut profile = Profile::LINUX_4_9;
     profile.offload_segments = 1;
-    profile.receive_offload_segments = 1;
+    profile.receive_offload = None;
     profile.ack_every = 1;
     let stack = stack_for("newreno", profile, EcnMode::Off);
     let mut pair = Pair::new("newreno", stack, Span::from_ms(5), 1);
@@ -229,7 +229,7 @@ fn a_delay_spike_is_recognised_and_undone() {
 #[test]
 fn what_an_earlier_episode_resent_does_not_undo_this_one() {
     for profile in [Profile::LINUX_4_9, Profile::LINUX_6] {
-        let profile = Profile { ack_every: 1, offload_segments: 1, receive_offload_segments: 1, ..profile };
+        let profile = Profile { ack_every: 1, offload_segments: 1, receive_offload: None, ..profile };
         let mut pair = Pair::new("bbr", stack_for("bbr", profile, EcnMode::Off), Span::from_ms(5), 1);
         pair.rate = Some(Rate::from_mbps(100));
         pair.drop_if = Some(Box::new(|end, ordinal, _| end == 0 && ordinal % 20 == 19));
@@ -245,7 +245,7 @@ fn what_an_earlier_episode_resent_does_not_undo_this_one() {
 /// segment: the threshold falls again [RFC 5681 §3.1, Linux `tcp_enter_loss`].
 #[test]
 fn a_timeout_after_progress_is_a_new_one() {
-    let profile = Profile { ack_every: 1, offload_segments: 1, receive_offload_segments: 1, ..Profile::DCTCP_2010 };
+    let profile = Profile { ack_every: 1, offload_segments: 1, receive_offload: None, ..Profile::DCTCP_2010 };
     let mut pair = Pair::new("newreno", stack_for("newreno", profile, EcnMode::Off), Span::from_ms(5), 1);
     pair.rate = Some(Rate::from_mbps(100));
     // Two segments of one flight are lost, so are their fast retransmissions, and of the second one more.

@@ -14,10 +14,12 @@ use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::codel;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
+use narrows_core::rng::Stream;
 use narrows_core::tcp::profile::Profile;
 pub use narrows_core::transport::Transport;
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub mod arrivals;
@@ -277,6 +279,10 @@ pub struct Link {
     /// host's stack as well. Zero is left out of the plan's text.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jitter: Span,
+    /// The clock of a host's port is slower than its nominal rate by a share that is drawn for each run, up to this: parts per
+    /// million. Zero is left out of the plan's text.
+    #[serde(default, skip_serializing_if = "is_exact")]
+    pub clock_spread: u32,
     /// Whether its backlog is sampled.
     pub watched: bool,
 }
@@ -312,8 +318,31 @@ impl Link {
             events: Vec::new(),
             bridge: None,
             jitter: Span::ZERO,
+            clock_spread: 0,
             watched: false,
         }
+    }
+
+    /// The link as it is in the run with this seed: see [`clock_spread`](Self::clock_spread).
+    pub fn clocked(&self, seed: u64) -> Cow<'_, Link> {
+        if self.clock_spread == 0 {
+            return Cow::Borrowed(self);
+        }
+        let mut link = self.clone();
+        // In parts per thousand million, for the whole of them.
+        let spread = u64::from(self.clock_spread) * 1_000;
+        let slower = Stream::named(seed, &format!("clock/{}", self.name)).below(spread + 1);
+        let slowed = |rate: Rate| {
+            let bps = u128::from(rate.as_bps()) * u128::from(1_000_000_000 - slower) / 1_000_000_000;
+            Rate::from_bps(u64::try_from(bps).expect("no more than before").max(1))
+        };
+        link.rate = slowed(self.rate);
+        for event in &mut link.events {
+            if let Change::Rate(rate) = &mut event.change {
+                *rate = slowed(*rate);
+            }
+        }
+        Cow::Owned(link)
     }
 
     /// What happens to packets on the wire, in the order in which it does.
@@ -399,6 +428,13 @@ pub enum Scheduler {
         /// Of each queue.
         codel: codel::Config,
     },
+    /// A queue for each flow, and no law in any (Linux `sch_fq`): a host's own port.
+    Fq {
+        /// Among which flows are spread by a hash.
+        queues: u32,
+        /// IP bytes that a queue sends in its turn.
+        quantum: Bytes,
+    },
 }
 
 impl Scheduler {
@@ -407,7 +443,7 @@ impl Scheduler {
         match self {
             Scheduler::StrictPriority { classes } => usize::from(*classes),
             Scheduler::Drr { weights } => weights.len(),
-            Scheduler::FqCodel { .. } => 1,
+            Scheduler::FqCodel { .. } | Scheduler::Fq { .. } => 1,
         }
     }
 }
@@ -448,6 +484,12 @@ pub enum Scope {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(span: &Span) -> bool {
     *span == Span::ZERO
+}
+
+/// Whether a clock is exact: then it is not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_exact(spread: &u32) -> bool {
+    *spread == 0
 }
 
 /// Whether it is the class of who says nothing: then it is not written.

@@ -77,6 +77,7 @@ impl Plan {
                 Some(Scheduler::FqCodel { .. }) => {
                     found.extend(["queue/fq_codel", "queue/aqm/codel"].map(str::to_owned));
                 }
+                Some(Scheduler::Fq { .. }) => found.extend(["queue/fq_codel".to_owned()]),
                 Some(Scheduler::StrictPriority { .. }) | None => {}
             }
             found.extend((link.ingress.is_some() || link.pauses.is_some()).then(|| "queue/pfc".to_owned()));

@@ -122,7 +122,7 @@ row! {
     from_ns: u64, "ns", "Since the flow's start.";
     until_ns: u64, "ns", "The same; the first stretch begins at 0, each other where the one before it ends, and the last ends at the flow's `fct_ns`.";
     reason: &'static str, NONE, "What the flow's last byte waited for: `handshake`; `request`, the transfer of it and the time of the application that answers; `window`, `receive-window`, `pacing`, `near-source`, `host-port`, `adapter`, as `waits_for` of `senders`; `retransmission`, from a lost transmission to the next; `timeout`, the same up to the expiry of the retransmission timer; `probe-timeout`, the same where the timer of a tail loss probe or of RACK had it retransmitted [RFC 8985]; `delivery`, its last packet's way; `application`, nothing to send; `unknown`, before the trace began.";
-    place: &'static str, NONE, "Where that time went: `wire`, sending and propagation, stacks of hosts included; `queue`, in a port; `pause`, in a port that was paused; `event`, an outage, or what reordering and changes of delay added; `edge-pair`; `receiver`, until it acknowledged; `sender`.";
+    place: &'static str, NONE, "Where that time went: `wire`, sending and propagation, stacks of hosts included; `queue`, in a port; `pause`, in a port that was paused; `event`, an outage, or what reordering and changes of delay added; `edge-pair`; `receive-queue`, in the adapter of a host until it interrupted; `receiver`, from then until it acknowledged; `sender`.";
     port, NONE, "The port of `wire`, `queue`, `pause`, `event` and `edge-pair`: `from->to`. Null elsewhere." = row.link.map(|link| run.link(link).name.clone());
 }
 

@@ -10,6 +10,7 @@ use narrows_core::app::Fact;
 use narrows_core::cc::{SPECS, Spec};
 use narrows_core::component;
 use narrows_core::edge::dcib;
+use narrows_core::nic::receive::ReceiveOffload;
 use narrows_core::queue::Limit;
 use narrows_core::queue::aqm::{self, codel};
 use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
@@ -127,6 +128,8 @@ fn follows(of_traffic: bool, said: &str, fact: &str) -> bool {
             let back = third != "tx" && third != "jitter" && any(&["edge.delay", "edge.stack"]);
             out || back || third != "tx" && third != "rx" && any(&["host-link.jitter"])
         }
+        ("host", "port") => any(&["host-link.scheduler"]),
+        ("host", "clock-spread") => any(&["host-link.clock-spread"]),
         // Hosts' links inherit from the fabric's.
         ("fabric", _) => of_links(&["fabric", "edge", "host-link"], rest),
         ("edge", _) => of_links(&["edge", "host-link"], rest),
@@ -256,6 +259,7 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
             })
         });
         tell("jitter", &|link| (link.jitter > Span::ZERO).then(|| link.jitter.to_string()));
+        tell("clock-spread", &|link| (link.clock_spread > 0).then(|| format!("{}ppm", link.clock_spread)));
         tell("limit", &|link| {
             Some(match link.limit {
                 Limit::Unlimited => "unlimited".to_owned(),
@@ -272,6 +276,7 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
                     let marks = if *ecn { "marks" } else { "drops" };
                     format!("fq-codel, {queues} queues of {quantum}, target {target}, interval {interval}, {marks}")
                 }
+                Scheduler::Fq { queues, quantum } => format!("fq, {queues} queues of {quantum}"),
             })
         });
         tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));
@@ -361,13 +366,15 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
         "initial-rto",
         "max-rto",
         "delayed-ack",
-        "receive-offload-gap",
         "small-queue",
         "sack-compression",
         "initial-rtt-variance",
     ];
     const BYTES: &[&str] = &["small-queue-bytes", "receive-buffer"];
     for (key, value) in fields {
+        if key == "receive-offload" {
+            continue;
+        }
         let point = match key.as_str() {
             "near-source" => Some(traffic.profile.near_source.as_ref()),
             "nic-limiter" => Some(traffic.profile.nic_limiter.as_ref()),
@@ -385,7 +392,25 @@ fn stack(traffic: &Traffic, controllers: &[&'static Spec]) -> BTreeMap<String, S
         };
         facts.insert(format!("host.{key}"), text);
     }
+    receive_offload(traffic.profile.receive_offload.as_ref(), &mut facts);
     facts
+}
+
+/// How packets reach the stack.
+fn receive_offload(offload: Option<&ReceiveOffload>, facts: &mut BTreeMap<String, String>) {
+    let mut tell = |what: &str, value: String| facts.insert(format!("host.receive-offload{what}"), value);
+    let Some(offload) = offload else {
+        tell("", "off".to_owned());
+        return;
+    };
+    let ReceiveOffload { segments, flows, budget, interrupt_gap, interrupt_delay, interrupt_frames } = offload;
+    tell("", "on".to_owned());
+    tell(".segments", segments.to_string());
+    tell(".flows", flows.to_string());
+    tell(".budget", budget.to_string());
+    tell(".interrupt-gap", interrupt_gap.map_or("by rate".to_owned(), |gap| gap.to_string()));
+    tell(".interrupt-delay", interrupt_delay.to_string());
+    tell(".interrupt-frames", interrupt_frames.to_string());
 }
 
 /// How senders respond to an adjacent switch: whether they do, and each parameter as one writes it.

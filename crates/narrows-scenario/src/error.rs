@@ -8,6 +8,18 @@ use std::sync::Arc;
 
 use crate::suggest::nearest;
 
+/// Keys that were, and what to write now.
+const FORMER: &[(&str, &str)] = &[
+    (
+        "receive-offload-segments",
+        "write `receive-offload = \"off\"` for 1, and `receive-offload = { custom = { segments = 8 } }` for another number",
+    ),
+    (
+        "receive-offload-gap",
+        "what one poll of the adapter finds is merged; its interrupts: `receive-offload = { custom = { interrupt-gap = \"50us\" } }`",
+    ),
+];
+
 /// What is wrong. `Display` is one sentence; [`help`](Problem::help) is what to do about it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{sentence}")]
@@ -28,6 +40,12 @@ impl Problem {
         Problem::new(sentence, "docs/reference/experiment-file.md shows what is allowed here")
     }
 
+    /// A key of earlier versions, and what to write in its place.
+    fn former(key: &str) -> Option<Problem> {
+        let (_, help) = FORMER.iter().find(|(former, _)| *former == key)?;
+        Some(Problem::new(format!("the key `{key}` is no more"), *help))
+    }
+
     /// A name that is none of those known: the nearest helps, or else all of them under this heading.
     fn unlisted(sentence: String, name: &str, known: impl IntoIterator<Item: AsRef<str>>, heading: &str) -> Problem {
         let known: Vec<String> = known.into_iter().map(|name| name.as_ref().to_owned()).collect();
@@ -40,7 +58,8 @@ impl Problem {
     }
 
     pub(crate) fn unknown_key(key: &str, known: Vec<String>) -> Problem {
-        Problem::unlisted(format!("unknown key `{key}`"), key, known, "allowed here")
+        let unlisted = || Problem::unlisted(format!("unknown key `{key}`"), key, known, "allowed here");
+        Problem::former(key).unwrap_or_else(unlisted)
     }
 
     /// A name that is none of those known; there may be none, if they would not help.
@@ -51,7 +70,7 @@ impl Problem {
     /// A path to no key: what was reached, and what it does not have.
     pub(crate) fn unknown_path(path: &str, what: &str, segment: &str, known: Vec<String>) -> Problem {
         let sentence = format!("the path `{path}` does not exist: {what} has no `{segment}`");
-        Problem::unlisted(sentence, segment, known, "it has")
+        Problem::former(segment).unwrap_or_else(|| Problem::unlisted(sentence, segment, known, "it has"))
     }
 
     /// No host or no link is called so.

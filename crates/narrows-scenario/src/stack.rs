@@ -5,7 +5,7 @@ use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use crate::error::{Judged, Problem};
-use crate::experiment::host::{Host, NearSource, ReactionPoint, Start};
+use crate::experiment::host::{CustomOffload, Host, HostPort, NearSource, ReactionPoint, ReceiveOffload, Start};
 use crate::experiment::located::Located;
 use crate::experiment::traffic::Traffic;
 use narrows_plan::{Graph, Role, Traffic as Planned};
@@ -22,11 +22,7 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
             }
         },
     };
-    for (what, written) in [
-        ("ack-every", &host.ack_every),
-        ("offload-segments", &host.offload_segments),
-        ("receive-offload-segments", &host.receive_offload_segments),
-    ] {
+    for (what, written) in [("ack-every", &host.ack_every), ("offload-segments", &host.offload_segments)] {
         in_range(what, written.as_ref(), |value| (1..=64).contains(&value), "1", "64")?;
     }
     if let Some(window) = &host.initial_window {
@@ -48,6 +44,9 @@ pub(crate) fn resolve(host: &Host, base: Profile) -> Judged<Profile> {
     if let Some(buffer) = &host.receive_buffer {
         let bytes = buffer.value.0.get();
         refuse_unless((3_000..=1 << 32).contains(&bytes), "receive-buffer", buffer, buffer.value.0, "3KB", "4GiB")?;
+    }
+    if let Some(Located { value: ReceiveOffload::Custom(custom), .. }) = &host.receive_offload {
+        judge_offload(custom)?;
     }
     for written in [&host.near_source, &host.nic_limiter] {
         if let Some(Located { value: NearSource::Custom(custom), .. }) = written {
@@ -89,8 +88,16 @@ pub(crate) fn named<'a>(host: &'a Host, topology: &'a Host) -> Option<&'a str> {
     host.profile.as_ref().or(topology.profile.as_ref()).map(|name| name.value.as_str())
 }
 
-/// Refuses a floor of a limiter above the rate of a host's own link: what falls to it never bites.
+/// Refuses a floor of a limiter above the rate of a host's own link: what falls to it never bites. And queues for each
+/// connection at hosts that may be paused.
 pub(crate) fn fits(host: &Host, network: &Graph) -> Judged<()> {
+    if let Some(port) = host.port.as_ref().filter(|port| port.value == HostPort::Fq) {
+        let mut own = network.links.iter().zip(network.can_be_paused()).filter(|(link, _)| link.role == Role::Host);
+        if own.any(|(_, can_be_paused)| can_be_paused) {
+            let sentence = "a host's port that switches may pause has one queue";
+            return Err(Problem::new(sentence, "`port = \"fifo\"`, or no `flow-control`").at(&port.span));
+        }
+    }
     for written in [&host.near_source, &host.nic_limiter] {
         let Some(Located { value: NearSource::Custom(custom), .. }) = written else { continue };
         let Some(floor) = &custom.floor else { continue };
@@ -101,15 +108,39 @@ pub(crate) fn fits(host: &Host, network: &Graph) -> Judged<()> {
     Ok(())
 }
 
-/// Refuses kinds of traffic whose hosts' adapters would differ: all that a host sends to another has one limiter.
+/// Refuses kinds of traffic whose hosts' adapters would differ: all that a host sends to another has one limiter, and all
+/// that it receives one queue.
 pub(crate) fn shares_adapters<'a>(
     mut traffic: impl Iterator<Item = &'a Planned>,
     written: &Located<Traffic>,
 ) -> Judged<()> {
     let Some(first) = traffic.next() else { return Ok(()) };
-    if traffic.any(|other| other.profile.nic_limiter != first.profile.nic_limiter) {
-        let sentence = "traffic of one network has different values of nic-limiter";
-        return Err(Problem::new(sentence, "state it in the topology's `host`").at(&written.span));
+    for other in traffic {
+        let same = [
+            ("nic-limiter", other.profile.nic_limiter == first.profile.nic_limiter),
+            ("receive-offload", other.profile.receive_offload == first.profile.receive_offload),
+        ];
+        if let Some((key, _)) = same.iter().find(|(_, same)| !same) {
+            let sentence = format!("traffic of one network has different values of {key}");
+            let help = "a host has one adapter: state it in the topology's `host`, or the same for all traffic";
+            return Err(Problem::new(sentence, help).at(&written.span));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses polls that would merge or take nothing, and waits that no adapter can be told.
+fn judge_offload(custom: &CustomOffload) -> Judged<()> {
+    for (what, written) in [("segments", &custom.segments), ("flows", &custom.flows)] {
+        in_range(what, written.as_ref(), |value| (1..=64).contains(&value), "1", "64")?;
+    }
+    if let Some(budget) = &custom.budget {
+        refuse_unless(budget.value >= 1, "budget", budget, budget.value, "1", "65535")?;
+    }
+    for (what, written) in [("interrupt-gap", &custom.interrupt_gap), ("interrupt-delay", &custom.interrupt_delay)] {
+        if let Some(span) = written {
+            refuse_unless(span.value.0 <= Span::from_ms(10), what, span, span.value.0, "0s", "10ms")?;
+        }
     }
     Ok(())
 }

@@ -367,7 +367,7 @@ fn counted(kind: &Traffic, schedule: &Schedule, flows: f64) -> Option<f64> {
 /// Packets of data that one acknowledgement answers.
 fn packets_per_ack(kind: &Traffic) -> f64 {
     let every = f64::from(kind.profile.ack_every.max(1));
-    if kind.profile.receive_offload_segments > 1 { every.max(PACKETS_PER_ACK_MERGED) } else { every }
+    if kind.profile.receive_offload.is_some() { every.max(PACKETS_PER_ACK_MERGED) } else { every }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of hosts are far below 2^53")]

@@ -22,11 +22,12 @@ use serde::Deserialize;
 
 use crate::controller;
 use crate::error::{Judged, Problem};
-use crate::experiment::host::Host;
+use crate::experiment::host::{Host, HostPort};
 use crate::experiment::located::Located;
 use crate::experiment::network::{self, LinkClass, Pool};
 use crate::experiment::quantity::{Fraction, Quantity, Room};
 use crate::experiment::selector::Loss;
+use crate::units::Ppm;
 use narrows_plan::{
     CongestionPoint as Point, FunctionConfig, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope,
 };
@@ -507,6 +508,12 @@ fn count(key: &Parameter, written: Option<&Located<u32>>) -> Judged<u32> {
     }
 }
 
+/// Clocks of Ethernet ports differ from their nominal rate by up to 100 ppm [802.3 §40.6.1.2.6]; ten times that is broken.
+const MAX_CLOCK_SPREAD: Ppm = Ppm(1_000);
+/// Linux's `fq` has as many buckets by default, and in each flow's turn two full packets [Linux `sch_fq.c` `fq_init`].
+const HOST_QUEUES: u32 = 1_024;
+const HOST_QUANTUM: Bytes = Bytes::new(3_000);
+
 /// Stack delays of the hosts, out and in, how much that out differs from packet to packet, and the largest packet.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
@@ -514,6 +521,9 @@ struct Stack {
     tx: Span,
     rx: Span,
     jitter: Span,
+    /// Parts per million.
+    clock_spread: u32,
+    port: HostPort,
 }
 
 impl Stack {
@@ -527,15 +537,27 @@ impl Stack {
                 Problem::out_of_range("mtu", mtu.value, least, most).at(&mtu.span)
             })?,
         };
-        let Some(said) = &host.stack_delay else {
-            return Ok(Stack { mtu, tx: out, rx: back, jitter: Span::ZERO });
+        let clock_spread = match &host.clock_spread {
+            None => 0,
+            Some(spread) => {
+                bounded("clock-spread", spread, spread.value.0, MAX_CLOCK_SPREAD)?;
+                u32::try_from(spread.value.0.0).expect("bounded")
+            }
         };
+        let port = host.port.as_ref().map_or(HostPort::Fifo, |port| port.value);
+        let plain = Stack { mtu, tx: out, rx: back, jitter: Span::ZERO, clock_spread, port };
+        let Some(said) = &host.stack_delay else { return Ok(plain) };
         let or = |written: &Option<Located<Quantity<Span>>>, default: Span| {
             let Some(delay) = written else { return Ok(default) };
             bounded("a stack delay", delay, delay.value.0, Span::from_secs(1)).map(|()| delay.value.0)
         };
         let jitter = or(&said.jitter, Span::ZERO)?;
-        Ok(Stack { mtu, tx: or(&said.tx, out)?, rx: or(&said.rx, back)?, jitter })
+        if let (true, HostPort::Fq, Some(at)) = (jitter > Span::ZERO, port, &said.jitter) {
+            let sentence = "a host's port with `fq` has no jitter: it delays each packet behind the one before";
+            let help = "take `jitter` away, or `port = \"fq\"`; clocks that differ (`clock-spread`) prevent synchronised senders, too";
+            return Err(Problem::new(sentence, help).at(&at.span));
+        }
+        Ok(Stack { tx: or(&said.tx, out)?, rx: or(&said.rx, back)?, jitter, ..plain })
     }
 }
 
@@ -591,16 +613,18 @@ impl Builder {
         self.graph.links.push(link);
     }
 
-    /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port is an unbounded FIFO.
+    /// Hangs a host on its switch. Stack delays are folded into the host's links; its own port has no bound.
     fn attach(&mut self, host: u32, switch: u32, spec: &LinkSpec) {
-        let Stack { tx, rx, jitter, .. } = self.stack;
+        let Stack { tx, rx, jitter, clock_spread, port, .. } = self.stack;
         let Link { rate, delay, loss, loss_of, .. } = spec.link;
         let functions = spec.link.functions.clone();
         let LinkSpec { counts_by_input, flow_control, .. } = *spec;
         let plain = LinkSpec::plain(rate, delay + tx);
         let mut own = LinkSpec { bridge: spec.bridge.clone(), counts_by_input, flow_control, ..plain };
         let limit = if counts_by_input { spec.link.limit } else { Limit::Unlimited };
-        own.link = Link { stack: tx, loss, loss_of, functions, jitter, limit, ..own.link };
+        let fq = Scheduler::Fq { queues: HOST_QUEUES, quantum: HOST_QUANTUM };
+        let scheduler = (port == HostPort::Fq).then_some(fq);
+        own.link = Link { stack: tx, loss, loss_of, functions, jitter, clock_spread, scheduler, limit, ..own.link };
         self.link(host, switch, Role::Host, &own);
         let mut back = spec.clone();
         (back.link.delay, back.link.stack) = (delay + rx, rx);

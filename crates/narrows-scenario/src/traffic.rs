@@ -125,6 +125,12 @@ pub(crate) fn resolve(name: &str, written: &Located<WrittenTraffic>, scene: &Sce
     if let Some(mtu) = &written.host.mtu {
         return Err(Problem::not_here("mtu", OF_TOPOLOGY).at(&mtu.span));
     }
+    if let Some(port) = &written.host.port {
+        return Err(Problem::not_here("port", OF_TOPOLOGY).at(&port.span));
+    }
+    if let Some(spread) = &written.host.clock_spread {
+        return Err(Problem::not_here("clock-spread", OF_TOPOLOGY).at(&spread.span));
+    }
     let profile = stack::resolve(&written.host, scene.profile)?;
     let transport = transport::resolve(written, profile, scene)?;
     let controller = if transport.is_tcp() { choose(name, written, scene)? } else { ControllerChoice::none() };

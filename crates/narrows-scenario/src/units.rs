@@ -84,6 +84,17 @@ dimensions! {
     Packets, Packets::new: "a number of packets", "300pkt", "a packet",
         &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1)];
     Frequency, Frequency: "a rate of events", "62/s", "one event in a million seconds", &[("/s", 1_000_000)];
+    Ppm, Ppm: "a share in parts per million", "50ppm", "one part per million", &[("ppm", 1)];
+}
+
+/// Parts per million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ppm(pub u64);
+
+impl fmt::Display for Ppm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ppm", self.0)
+    }
 }
 
 /// Events per second, in units of 10⁻⁶ per second.

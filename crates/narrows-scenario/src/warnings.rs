@@ -62,7 +62,7 @@ fn marks(link: &Link) -> bool {
 
 /// Whether a port has a queue for each flow.
 fn by_flow(link: &Link) -> bool {
-    matches!(link.scheduler, Some(Scheduler::FqCodel { .. }))
+    matches!(link.scheduler, Some(Scheduler::FqCodel { .. } | Scheduler::Fq { .. }))
 }
 
 /// What flow control does not keep from being lost.

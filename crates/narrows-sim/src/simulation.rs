@@ -4,7 +4,7 @@
 //! they tell each other is [`Mail`], a packet on a link between two of them. All of them draw the open traffic, and each
 //! begins the flows that its hosts open.
 //!
-//! Agenda entities: each connection's end has a timer (retransmission, delayed acknowledgement, offload) and a pacing
+//! Agenda entities: each connection's end has a timer (retransmission, delayed acknowledgement) and a pacing
 //! timer (pacing, room in the host's port), each named by the connection's number; traffic entries have a start, flows
 //! that stop and answers that wait have one each, named by the flow's tag; samplers come last.
 
@@ -15,6 +15,7 @@ mod datagrams;
 mod near_source;
 mod nics;
 mod observation;
+mod receive;
 mod tracing;
 mod traffic;
 
@@ -33,6 +34,7 @@ use narrows_plan::{Connections as Mode, Kind, NodeKind, Pattern, Plan, Traffic};
 use narrows_results::{Ideal, PortRow, Quantity, RankRow, RequestRow, Results, SeriesRow};
 
 use choice::Choice;
+use receive::Adapters;
 
 use crate::bridges::Bridges;
 use crate::connections::{Connections, Current, MAX_HOSTS, MAX_PER_HOST, Outlet, Place, Side, UNTOLD, opener};
@@ -122,11 +124,12 @@ const THROUGHPUT: u64 = 4;
 const END: u64 = 5;
 
 /// What a start entity's identifier says: traffic entries come first, then flows that stop, then delayed answers, both by
-/// the flow's tag, then the ends of bridges, and the limiters of adapters, by host and peer.
+/// the flow's tag, then the ends of bridges, the limiters of adapters, by host and peer, and polls of adapters, by host.
 const STOPS: u64 = 1 << 33;
 const ANSWERS: u64 = 1 << 34;
 const BRIDGES: u64 = 1 << 35;
 const NICS: u64 = 3 << 34;
+const POLLS: u64 = NICS | 1 << 33;
 
 /// Size of a flow without one: far beyond any run.
 const ENDLESS: Bytes = Bytes::new(1 << 50);
@@ -161,6 +164,8 @@ pub struct Simulation<'a> {
     limiting: Option<u32>,
     /// By slot of an end: notifications that its host's adapter has taken.
     nic_cuts: BTreeMap<u32, u32>,
+    /// Where hosts' adapters have receive queues.
+    adapters: Option<Box<Adapters>>,
     /// Persistent connections by (traffic, opener, peer).
     persistent: BTreeMap<(u32, u32, u32), ConnectionPool>,
     /// By connection of a program: bytes of its flows that are whole.
@@ -270,6 +275,7 @@ impl<'a> Simulation<'a> {
             nics: BTreeMap::new(),
             limiting: (0..).zip(&plan.traffic).find(|(_, entry)| entry.profile.nic_limiter.is_some()).map(|(at, _)| at),
             nic_cuts: BTreeMap::new(),
+            adapters: Adapters::of(plan, || slots.take()),
             persistent: BTreeMap::new(),
             received: BTreeMap::new(),
             windows_of: Vec::new(),
@@ -365,6 +371,7 @@ impl<'a> Simulation<'a> {
     #[inline(always)]
     fn handle(&mut self, now: Time, event: Event<Packet>) {
         match event {
+            Event::Arrival { host, packet } if self.adapters.is_some() => self.take_in(now, host, packet),
             Event::Arrival { host, packet } => self.handle_packet(now, host, packet),
             Event::Dropped { packet } => self.note_dropped(packet),
             Event::Entering { .. } | Event::Crossed { .. } => self.handle_bridge(now, event),
@@ -387,6 +394,12 @@ impl<'a> Simulation<'a> {
         }
         let mut segment = Segment::default();
         packet.unpack_into(&mut segment, &mut self.pool);
+        self.handle_segment(now, host, connection, &segment);
+    }
+
+    /// A segment reaches a host's stack.
+    #[inline(always)]
+    fn handle_segment(&mut self, now: Time, host: u32, connection: u32, segment: &Segment) {
         let side = Side::on(host, connection);
         let slot = match self.connections.slot(connection, side) {
             Some(slot) => slot,
@@ -394,19 +407,19 @@ impl<'a> Simulation<'a> {
                 self.accept(connection, host, segment.tag, segment.flags)
             }
             None => {
-                self.answer_for_closed(now, host, connection, segment);
+                self.answer_for_closed(now, host, connection, *segment);
                 return;
             }
         };
         let mut end = self.connections.end(slot);
         if segment.tag.0 > end.latest {
-            self.learn_flow(now, slot, &segment);
+            self.learn_flow(now, slot, segment);
             end = self.connections.end(slot);
         }
         let stack = self.stacks.get(end.place.stack);
         // Nothing comes back to a sender of datagrams.
         let (Endpoint::Tcp(endpoint), port) = end.split() else { return };
-        endpoint.handle_segment(now, &segment, stack);
+        endpoint.handle_segment(now, segment, stack);
         let all_sent = if endpoint.has_event() || port.place.is_limited {
             self.drain_events(now, slot);
             self.transmit(now, slot)
@@ -620,7 +633,7 @@ impl<'a> Simulation<'a> {
             end.armed_pacing = Time::NEVER;
         }
         let stack = self.stacks.get(end.place.stack);
-        if end.endpoint.deadline(stack) <= now {
+        if end.endpoint.deadline() <= now {
             end.endpoint.handle_timeout(now, stack);
         }
         self.pump(now, slot);
@@ -672,7 +685,7 @@ fn transmit(
         }
     }
     let id = |end: &Outlet<'_>| (u64::from(end.connection) << 1 | Side::on(end.place.host, end.connection) as u64) << 1;
-    let timer = endpoint.deadline(stack);
+    let timer = endpoint.deadline();
     if timer != *end.armed_timer {
         *end.armed_timer = timer;
         network.arm(Entity::timer(id(&end), slot << 1), timer);

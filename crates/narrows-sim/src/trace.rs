@@ -71,7 +71,7 @@ pub(crate) struct EndLog {
     pub(crate) looks: Vec<Look>,
     /// Journeys that began here, in their order.
     pub(crate) sent: Vec<u32>,
-    /// Journeys that ended here, with when.
+    /// Journeys that ended here, with when its stack got the packet.
     pub(crate) arrived: Vec<(Time, u32)>,
     /// The links that its packets take.
     pub(crate) path: Vec<u32>,
@@ -114,6 +114,8 @@ pub(crate) struct Recorder {
     pub(crate) started: BTreeSet<EndKey>,
     /// Ends that the event has touched, and what has arrived there.
     pub(crate) touched: BTreeMap<EndKey, Option<u32>>,
+    /// By host, what has arrived and waits for a poll of its adapter.
+    waiting: BTreeMap<u32, Vec<(EndKey, u32)>>,
 }
 
 impl Recorder {
@@ -133,6 +135,7 @@ impl Recorder {
             dropped: Vec::new(),
             started: BTreeSet::new(),
             touched: BTreeMap::new(),
+            waiting: BTreeMap::new(),
         }
     }
 
@@ -269,9 +272,17 @@ impl Recorder {
             }
         }
         let end = key(packet.connection, Side::on(host, packet.connection));
-        if let Some(log) = self.ends.get_mut(&end) {
-            log.arrived.push((at, number));
+        self.waiting.entry(host).or_default().push((end, number));
+    }
+
+    /// All that has arrived at a host has gone to its stack.
+    pub(crate) fn hand_up(&mut self, at: Time, host: u32) {
+        for (end, number) in self.waiting.remove(&host).into_iter().flatten() {
+            self.journeys[number as usize].handed_up = Some(at);
+            if let Some(log) = self.ends.get_mut(&end) {
+                log.arrived.push((at, number));
+            }
+            self.touched.insert(end, Some(number));
         }
-        self.touched.insert(end, Some(number));
     }
 }

@@ -149,7 +149,8 @@ pub struct Observed {
     pub real_time: bool,
 }
 
-/// The plan's network without what models the hosts' stacks in it, delays and jitter: the hosts here have stacks.
+/// The plan's network without what models the hosts in it, their stacks' delays and jitter, queues and clocks: the hosts here
+/// have their own.
 pub(crate) fn wires(graph: &Graph) -> Graph {
     let mut graph = graph.clone();
     for link in &mut graph.links {
@@ -160,7 +161,10 @@ pub(crate) fn wires(graph: &Graph) -> Graph {
                 *delay = delay.saturating_sub(link.stack);
             }
         }
-        (link.stack, link.jitter) = (Span::ZERO, Span::ZERO);
+        (link.stack, link.jitter, link.clock_spread) = (Span::ZERO, Span::ZERO, 0);
+        if link.role == narrows_plan::Role::Host {
+            link.scheduler = None;
+        }
     }
     graph
 }

@@ -27,7 +27,7 @@ REASONS: Final = (
     "retransmission", "timeout", "probe-timeout", "delivery", "unknown",
 )  # fmt: skip
 """What a flow's last byte waited for, in the order of columns."""
-PLACES: Final = ("wire", "queue", "pause", "event", "edge-pair", "receiver", "sender")
+PLACES: Final = ("wire", "queue", "pause", "event", "edge-pair", "receive-queue", "receiver", "sender")
 """Where that time went, in the order of columns."""
 _COLUMNS: Final = {"slowdown": "slowdown", "fct": "fct_ns"}
 """What flows are slow by."""
@@ -107,7 +107,7 @@ class Explanation(Tabular):
             if place not in {"wire", "sender"}
         ]
         names = {"queue": "in queues", "pause": "paused", "event": "by events at links", "edge-pair": "in edge pairs",
-                 "receiver": "at receivers"}  # fmt: skip
+                 "receive-queue": "in receive queues", "receiver": "at receivers"}  # fmt: skip
         spent = [f"{share:.0%} {names[place]}" for share, place in sorted(places, reverse=True) if share >= 0.05]
         if (share := row["queue_port_ns"] / fct_ns) >= 0.05:
             spent.append(f"{share:.0%} at {row['queue_port']} alone")

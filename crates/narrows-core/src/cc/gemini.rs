@@ -14,6 +14,7 @@
 //! The controller owns its window in every phase ([`Owner::Controller`]): the kernel runs it as a `cong_control` module.
 //! The arithmetic is in [`arithmetic`], all in 64-bit integers.
 
+use super::parts::reno::after_idle;
 use super::parts::windowed::WindowedMin;
 use super::{
     Ack, Cause, CongestionControl, Context, EcnUse, Kernel, Kind, Limit, Owner, Path, Phase, Spec, Value, parameters,
@@ -76,6 +77,8 @@ pub const SPEC: Spec = Spec {
             "How long RTT_base remembers its least sample; 300 s, Linux's tcp_min_rtt_wlen.";
         "route-change-after": Kind::Count, Value::Count(0), (0, 1_000_000),
             "Delay cuts in a row, or windows at the floor, that do not end the delay before RTT_base follows it; 0 for never, as in the paper.";
+        "window-fraction": Kind::Choice(&["dropped", "carried"]), Value::Choice(0),
+            "What becomes of the window's fraction of a packet: nothing, as a kernel counts packets; or it is added to the next window of data, so that the mean is exact.";
         "pacing": Kind::Switch, Value::Switch(true), "Whether every packet is paced [GEMINI §IV-A].";
         "pacing-gain-slow-start": Kind::Real { bits: 10 }, Value::Real(2 * ONE_Q10), (ONE_Q10 / 4, 16 * ONE_Q10),
             "Pacing rate in slow start, in windows per smoothed RTT; 2 as Linux's tcp_pacing_ss_ratio.";
@@ -105,6 +108,7 @@ struct Config {
     fresh_samples: bool,
     halve_on_loss: bool,
     route_change_after: u64,
+    carries_fraction: bool,
     pacing: bool,
     gain_slow_start: u64,
     gain: u64,
@@ -152,6 +156,8 @@ pub struct Gemini {
     /// above it: the route may have become longer.
     futile_cuts: u64,
     futile_windows: u64,
+    /// Of the window's fractions so far, what no packet was sent for: Q10 packets below one.
+    carried: u64,
     pacing: Option<Rate>,
     /// Window and threshold before the last loss, for an undo.
     before: Option<(u64, u64)>,
@@ -182,6 +188,7 @@ impl Gemini {
             fresh_samples: settings.choice("delay-window") == "fresh",
             halve_on_loss: settings.choice("loss-response") == "reno",
             route_change_after: settings.count("route-change-after"),
+            carries_fraction: settings.choice("window-fraction") == "carried",
             pacing: settings.switch("pacing"),
             gain_slow_start: settings.real("pacing-gain-slow-start"),
             gain: settings.real("pacing-gain"),
@@ -209,6 +216,7 @@ impl Gemini {
             fresh_from: Seq::SYN,
             futile_cuts: 0,
             futile_windows: 0,
+            carried: 0,
             pacing: None,
             before: None,
         };
@@ -259,6 +267,7 @@ impl Gemini {
                 self.alpha = arithmetic::average(self.alpha, fraction, self.config.g_shift);
             }
             self.rtt_previous = self.rtt_current;
+            self.carried = if self.config.carries_fraction { (self.window + self.carried) % ONE_Q10 } else { 0 };
             self.begin_window(ack.nxt);
             self.watch_route(now_us);
         }
@@ -455,12 +464,13 @@ impl CongestionControl for Gemini {
         }
     }
 
-    /// Back to the initial window, as measurements of the window are stale; RTT_base is not.
-    fn on_idle_restart(&mut self, _now: Time, _idle: Span, path: &Path) {
+    /// As others: the kernel does it for any controller that leaves its window to the transport. Measurements of the window
+    /// are stale; RTT_base is not.
+    fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {
         let initial = path.initial_window.get().clamp(1, MAX_WINDOW / ONE_Q10) * ONE_Q10;
         // Three quarters of the old window stay as the threshold [RFC 2861 §3.2].
         self.threshold = self.threshold.max(self.window / 2 + self.window / 4);
-        self.window = self.window.min(initial);
+        self.window = after_idle(self.window, initial, idle, path);
         self.credit = 0;
         self.begin_window(path.nxt);
         self.forget_delay(path.nxt);
@@ -471,13 +481,17 @@ impl CongestionControl for Gemini {
         if let Some((window, threshold)) = self.before.take() {
             self.window = self.window.max(window);
             self.threshold = self.threshold.max(threshold);
+            if self.config.carries_fraction {
+                // No fewer packets than before the cut, whatever was carried then.
+                self.carried = ONE_Q10 - 1;
+            }
             // The cut is taken back: the next loss in the same window of data is answered.
             self.last_cut_was_loss = false;
         }
     }
 
     fn window(&self) -> Packets {
-        Packets::new(self.window / ONE_Q10)
+        Packets::new((self.window + self.carried) / ONE_Q10)
     }
 
     fn slow_start_threshold(&self) -> Packets {

@@ -1,7 +1,6 @@
 //! One end of a connection: handshake, the two halves, and the segments between them.
 
 use super::near_source::Refusal;
-use super::offload::ReceiveOffload;
 use super::receiver::{AckFields, Receiver, arrival};
 use super::sender::{Outgoing, Sender};
 use super::{EcnMode, Metrics, Snapshot, Stack};
@@ -70,7 +69,6 @@ pub struct Endpoint {
     syn_tag: Tag,
     sender: Sender,
     receiver: Receiver,
-    offload: ReceiveOffload,
 }
 
 impl Endpoint {
@@ -84,7 +82,6 @@ impl Endpoint {
             syn_tag: Tag::default(),
             sender: Sender::buffered(controller, initial_path(stack), stack),
             receiver: Receiver::new(stack),
-            offload: ReceiveOffload::default(),
         }
     }
 
@@ -128,7 +125,7 @@ impl Endpoint {
         self.sender.stop();
     }
 
-    /// A segment arrived.
+    /// A segment arrived, or several that the host's receive offload has merged.
     #[inline(always)]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment, stack: &Stack) {
         if segment.flags.contains(Flags::SYN) {
@@ -145,19 +142,12 @@ impl Endpoint {
             return;
         }
         if segment.length == 0 {
-            // A bare acknowledgement may not overtake the data that the offload still holds.
-            self.flush_offload(now, stack);
             if stack.profile.adaptive_buffers.is_some() {
                 self.receiver.note_timestamp(segment.timestamp);
             }
         } else if let Some(piece) = arrival(segment, self.receiver.next_expected()) {
             let before = self.receiver.next_expected();
-            if ReceiveOffload::is_on(stack) {
-                let receiver = &mut self.receiver;
-                self.offload.handle(now, piece, stack, |run| receiver.handle(now, run, stack));
-            } else {
-                self.receiver.handle(now, piece, stack);
-            }
+            self.receiver.handle(now, piece, stack);
             if stack.profile.adaptive_buffers.is_some() {
                 let bytes = self.receiver.next_expected().since(before);
                 self.receiver.note_echo(bytes, segment.timestamp_echo, stack.profile.timestamp(now));
@@ -208,13 +198,6 @@ impl Endpoint {
         }
     }
 
-    #[inline]
-    fn flush_offload(&mut self, now: Time, stack: &Stack) {
-        if let Some(run) = self.offload.flush() {
-            self.receiver.handle(now, run, stack);
-        }
-    }
-
     /// Listens to near-source switches from now on, if the host does; what is random in how it answers comes from `stream`.
     pub fn listen(&mut self, stream: SmallStream, stack: &Stack) {
         if stack.profile.near_source.is_some() {
@@ -237,9 +220,6 @@ impl Endpoint {
 
     /// A deadline may have passed; calling early does nothing.
     pub fn handle_timeout(&mut self, now: Time, stack: &Stack) {
-        if self.offload.deadline(stack) <= now {
-            self.flush_offload(now, stack);
-        }
         self.receiver.handle_timeout(now);
         if self.handshake_timer <= now {
             self.handshake_timer = Time::NEVER;
@@ -379,12 +359,12 @@ impl Endpoint {
         segment.tag = outgoing.tag;
     }
 
-    /// The earliest timer but pacing's; [`Time::NEVER`] for none. Retransmission, delayed acknowledgement, receive
-    /// offload and handshake share it: they are far away, or rare.
+    /// The earliest timer but pacing's; [`Time::NEVER`] for none. Retransmission, delayed acknowledgement and handshake
+    /// share it: they are far away, or rare.
     #[inline(always)]
-    pub fn deadline(&self, stack: &Stack) -> Time {
+    pub fn deadline(&self) -> Time {
         let sender = self.sender.deadline();
-        sender.min(self.receiver.deadline()).min(self.offload.deadline(stack)).min(self.handshake_timer)
+        sender.min(self.receiver.deadline()).min(self.handshake_timer)
     }
 
     /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.

@@ -19,14 +19,12 @@
 //! | `host_cache` | what a host remembers of others (FreeBSD) |
 //! | `near_source` | the limit that a near-source switch asks for (QCN) |
 //! | `receiver` | order, acknowledgements, the echo of marks |
-//! | `offload` | which arriving segments reach the stack as one |
 //! | `profile` | every constant, by the name of a real stack |
 
 mod buffers;
 mod endpoint;
 pub mod host_cache;
 pub mod near_source;
-mod offload;
 mod pacer;
 pub mod profile;
 mod rate;

@@ -2,6 +2,7 @@
 
 use super::near_source::ReactionPoint;
 use crate::component::Value;
+use crate::nic::receive::ReceiveOffload;
 use crate::packet::timestamp;
 use crate::units::{Bytes, Packets, Span, Time};
 
@@ -139,10 +140,9 @@ pub struct Profile {
     pub restart_after_idle: bool,
     /// Most segments handed to the port in one piece; 1 is segmentation offload off. Linux: 44 (64 KB).
     pub offload_segments: u8,
-    /// Most segments merged on receipt; 1 is receive offload off.
-    pub receive_offload_segments: u8,
-    /// Receive offload gives up waiting after this gap.
-    pub receive_offload_gap: Span,
+    /// Moderation of interrupts, and what a poll merges; `None`: each packet reaches the stack as it arrives.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none", default))]
+    pub receive_offload: Option<ReceiveOffload>,
     /// Pacing in slow start and in congestion avoidance, percent of window per RTT, for hosts that pace every
     /// sender (fq). `None`: only controllers that ask are paced.
     pub host_pacing: Option<(u16, u16)>,
@@ -211,8 +211,7 @@ impl Profile {
         quick_acks: 16,
         restart_after_idle: true,
         offload_segments: 44,
-        receive_offload_segments: 44,
-        receive_offload_gap: Span::from_us(50),
+        receive_offload: Some(ReceiveOffload::LINUX_4_9),
         host_pacing: None,
         small_queue: Span::from_ms(1),
         small_queue_bytes: Bytes::new(256 << 10),
@@ -240,6 +239,7 @@ impl Profile {
         push_bursts: true,
         burst_sizing: BurstSizing::Linux6,
         sack_compression: Span::from_ms(1),
+        receive_offload: Some(ReceiveOffload::LINUX_6),
         ..Profile::LINUX_4_9
     };
 
@@ -255,8 +255,7 @@ impl Profile {
         early_retransmit: false,
         delayed_ack: Span::from_ms(1),
         quick_acks: 0,
-        restart_after_idle: false,
-        receive_offload_segments: 1,
+        receive_offload: None,
         ..Profile::LINUX_4_9
     };
 
@@ -277,7 +276,7 @@ impl Profile {
         quick_acks: 0,
         restart_after_idle: true,
         offload_segments: 1,
-        receive_offload_segments: 1,
+        receive_offload: None,
         small_queue: Span::from_secs(1),
         small_queue_bytes: Bytes::new(512 << 10),
         receive_buffer: 128 << 10,

@@ -79,9 +79,8 @@ pub(super) struct Receiver {
     timestamp: u32,
     /// The last data segment was marked (DCTCP), or a mark awaits its CWR (classic).
     congestion: bool,
-    /// Acknowledgements for the states before the last changes of marks, due before any other [RFC 8257 §3.2]. One arrival
-    /// may bring two changes, as receive offload may hand up two runs.
-    before_change: VecDeque<(Seq, bool)>,
+    /// The acknowledgement for the state before the last change of marks, due before any other [RFC 8257 §3.2].
+    before_change: Option<(Seq, bool)>,
     marked_bytes: u64,
     reports: Reports,
     /// The socket's buffer, where it grows.
@@ -116,7 +115,7 @@ impl Receiver {
             growth_left: growth(stack),
             timestamp: 0,
             congestion: false,
-            before_change: VecDeque::new(),
+            before_change: None,
             marked_bytes: 0,
             reports: Reports { wait: wait(Span::MAX, stack), hole: Seq::FIRST, prompt: 0, waiting: 0 },
             buffer: stack.profile.adaptive_buffers.as_ref().map(|buffers| Box::new(ReceiveBuffer::new(buffers))),
@@ -243,7 +242,7 @@ impl Receiver {
             EcnMode::Exact => {
                 if arrival.marked != self.congestion {
                     if self.pending != Pending::Nothing && self.reports.waiting == 0 {
-                        self.before_change.push_back((self.next, self.congestion));
+                        self.before_change = Some((self.next, self.congestion));
                     }
                     self.congestion = arrival.marked;
                     self.pending = Pending::Now;
@@ -397,7 +396,7 @@ impl Receiver {
 
     /// An acknowledgement for the marks before their last change is due.
     pub(super) fn reports_change(&self) -> bool {
-        !self.before_change.is_empty()
+        self.before_change.is_some()
     }
 
     /// Something arrived out of order or twice, and is to be reported.
@@ -408,7 +407,7 @@ impl Receiver {
     /// The acknowledgement for the marks before the last change, if one is due.
     #[inline]
     pub(super) fn take_before_change(&mut self, stack: &Stack) -> Option<AckFields> {
-        let (ack, ece) = self.before_change.pop_front()?;
+        let (ack, ece) = self.before_change.take()?;
         self.acknowledged = self.acknowledged.max(ack);
         Some(AckFields { ack, ece, timestamp_echo: self.timestamp, window: self.window(stack) })
     }

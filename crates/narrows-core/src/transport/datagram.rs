@@ -135,7 +135,7 @@ impl Machine for Datagram {
 
     fn handle_timeout(&mut self, _now: Time, _stack: &Stack) {}
 
-    fn deadline(&self, _stack: &Stack) -> Time {
+    fn deadline(&self) -> Time {
         Time::NEVER
     }
 

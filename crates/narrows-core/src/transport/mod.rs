@@ -84,7 +84,7 @@ pub trait Machine {
     /// A deadline may have passed; calling early does nothing.
     fn handle_timeout(&mut self, now: Time, stack: &Stack);
     /// The earliest timer but pacing's; [`Time::NEVER`] for none.
-    fn deadline(&self, stack: &Stack) -> Time;
+    fn deadline(&self) -> Time;
     /// When pacing lets the next packet go; [`Time::NEVER`] unless pacing alone holds something back.
     fn pacing_deadline(&self) -> Time;
     /// Whether so many bytes of this end in its host's port are surely below the limit; false says nothing.
@@ -111,7 +111,7 @@ macro_rules! forward {
 forward! {
     fn poll_into(&mut Self, segment: &mut Segment, now: Time, room: bool, stack: &Stack) -> bool;
     fn handle_timeout(&mut Self, now: Time, stack: &Stack) -> ();
-    fn deadline(&Self, stack: &Stack) -> Time;
+    fn deadline(&Self) -> Time;
     fn pacing_deadline(&Self) -> Time;
     fn is_small_queue(&Self, waiting: Bytes, stack: &Stack) -> bool;
     fn small_queue_limit(&Self, stack: &Stack) -> Bytes;
@@ -177,10 +177,10 @@ impl Endpoint {
     }
     /// The earliest timer but pacing's.
     #[inline]
-    pub fn deadline(&self, stack: &Stack) -> Time {
+    pub fn deadline(&self) -> Time {
         match self {
-            Endpoint::Tcp(end) => end.deadline(stack),
-            Endpoint::Datagram(end) => end.deadline(stack),
+            Endpoint::Tcp(end) => end.deadline(),
+            Endpoint::Datagram(end) => end.deadline(),
         }
     }
     /// Listens to near-source switches, where the transport does.

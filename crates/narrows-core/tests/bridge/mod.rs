@@ -8,7 +8,7 @@ use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::tcp::{Endpoint, Event, Stack};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 
-use crate::pair::build;
+use crate::pair::{Adapter, build};
 
 /// A segment as an edge sees it: with its connection, of which there is one, and a name for each time it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,7 @@ pub struct Bridge {
     pub wan: Span,
     pub site: Span,
     air: BTreeMap<(Time, u64), Arrival>,
+    adapters: [Adapter; 2],
     order: u64,
     free_at: [Time; 2],
     names: u64,
@@ -112,6 +113,7 @@ impl Bridge {
             wan: config.round_trip.div(2),
             site: Span::from_us(10),
             air: BTreeMap::new(),
+            adapters: Default::default(),
             order: 0,
             free_at: [Time::ZERO; 2],
             names: 0,
@@ -220,7 +222,8 @@ impl Bridge {
         match arrival {
             Arrival::AtHost(host, wire) => {
                 self.received.push((self.now, host, wire));
-                self.ends[host].handle_segment(self.now, &wire.segment, &self.stack);
+                self.adapters[host].arrive(self.now, wire.segment, &self.stack);
+                self.poll(host);
             }
             Arrival::AtEdge(edge, message) => {
                 let clock = self.clock(edge);
@@ -239,6 +242,14 @@ impl Bridge {
         }
     }
 
+    /// What a host's adapter has for its stack by now.
+    fn poll(&mut self, host: usize) {
+        for segment in self.adapters[host].poll(self.now, &self.stack) {
+            self.ends[host].handle_segment(self.now, &segment, &self.stack);
+            self.settle();
+        }
+    }
+
     /// The real time at which an edge's clock has come to its deadline.
     fn due(&self, edge: usize) -> Time {
         let Some(deadline) = self.edges[edge].as_ref().map(Edge::deadline).filter(|&at| at < Time::NEVER) else {
@@ -254,9 +265,10 @@ impl Bridge {
     /// Runs one moment; false when nothing will ever happen again or the next moment lies beyond `until`.
     pub fn step(&mut self, until: Time) -> bool {
         let in_air = self.air.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
-        let hosts = self.ends.iter().map(|end| end.deadline(&self.stack).min(end.pacing_deadline())).min();
+        let hosts = self.ends.iter().map(|end| end.deadline().min(end.pacing_deadline())).min();
         let edges = self.due(0).min(self.due(1));
-        let moment = in_air.min(hosts.unwrap_or(Time::NEVER)).min(edges);
+        let polls = self.adapters[0].due().min(self.adapters[1].due());
+        let moment = in_air.min(hosts.unwrap_or(Time::NEVER)).min(edges).min(polls);
         if moment == Time::NEVER || moment > until {
             return false;
         }
@@ -268,6 +280,9 @@ impl Bridge {
             self.handle(arrival);
             self.settle();
         }
+        for host in 0..2 {
+            self.poll(host);
+        }
         for edge in 0..2 {
             let clock = self.clock(edge);
             if let Some(machine) = &mut self.edges[edge]
@@ -278,7 +293,7 @@ impl Bridge {
             }
         }
         for end in &mut self.ends {
-            if end.deadline(&self.stack) <= self.now {
+            if end.deadline() <= self.now {
                 end.handle_timeout(self.now, &self.stack);
             }
         }

@@ -1,6 +1,8 @@
 //! Two ends on a virtual clock with a path between them that a test may make as bad as it likes.
 
 use narrows_core::cc::{Context, Controller, Settings, spec};
+use narrows_core::nic::merge::Merging;
+use narrows_core::nic::receive::ReceiveQueue;
 use narrows_core::packet::{Ecn, Flags, Mtu, Segment, Tag};
 use narrows_core::rng::{SmallStream, Stream};
 use narrows_core::tcp::profile::Profile;
@@ -25,6 +27,48 @@ pub struct Weather {
 /// Decides over the segment that an end sent as its n-th.
 pub type DropIf = Box<dyn Fn(usize, usize, &Segment) -> bool>;
 
+/// The adapter of an end's host: what it receives, and what a poll makes of that.
+#[derive(Default)]
+pub struct Adapter {
+    queue: ReceiveQueue<Segment>,
+    ready: Vec<Segment>,
+}
+
+impl Adapter {
+    /// A segment arrives.
+    pub fn arrive(&mut self, now: Time, segment: Segment, stack: &Stack) {
+        match &stack.profile.receive_offload {
+            Some(config) => {
+                self.queue.arrive(now, segment, config);
+            }
+            None => self.ready.push(segment),
+        }
+    }
+
+    /// When it is to be polled.
+    pub fn due(&self) -> Time {
+        if self.ready.is_empty() { self.queue.due() } else { Time::ZERO }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.ready.is_empty()
+    }
+
+    /// What the end's stack gets by now, in order.
+    pub fn poll(&mut self, now: Time, stack: &Stack) -> Vec<Segment> {
+        let mut up = std::mem::take(&mut self.ready);
+        if let Some(config) = stack.profile.receive_offload.filter(|_| self.queue.due() <= now) {
+            let (mut packets, mut merging) = (Vec::new(), Merging::default());
+            self.queue.poll(now, &mut packets, &config);
+            for part in packets.chunks(usize::from(config.budget)) {
+                part.iter().for_each(|segment| merging.handle((), segment, &config, |(), run| up.push(*run)));
+                merging.flush(|(), run| up.push(*run));
+            }
+        }
+        up
+    }
+}
+
 /// A path in each direction: one-way delay, an optional bottleneck at the sender's side, and weather.
 pub struct Pair {
     pub now: Time,
@@ -48,6 +92,7 @@ pub struct Pair {
     free_at: [Time; 2],
     departures: [Vec<Time>; 2],
     air: Vec<(Time, u64, usize, Segment)>,
+    adapters: [Adapter; 2],
     order: u64,
     random: Stream,
 }
@@ -93,6 +138,7 @@ impl Pair {
             free_at: [Time::ZERO; 2],
             departures: [Vec::new(), Vec::new()],
             air: Vec::new(),
+            adapters: Default::default(),
             order: 0,
             random: Stream::named(seed, "pair"),
         }
@@ -140,7 +186,7 @@ impl Pair {
     /// What must hold of an end whenever it has fallen silent.
     fn check(&mut self, end: usize) {
         let endpoint = &self.ends[end];
-        let (deadline, pacing) = (endpoint.deadline(&self.stack), endpoint.pacing_deadline());
+        let (deadline, pacing) = (endpoint.deadline(), endpoint.pacing_deadline());
         // A timer that another end's turn at this very moment may still serve is not due yet.
         if deadline <= self.now {
             self.late_deadlines += 1;
@@ -207,8 +253,9 @@ impl Pair {
 
     fn next_moment(&self) -> Time {
         let in_air = self.air.iter().map(|entry| entry.0).min().unwrap_or(Time::NEVER);
-        let timers = self.ends.iter().map(|end| end.deadline(&self.stack).min(end.pacing_deadline())).min();
-        in_air.min(timers.unwrap_or(Time::NEVER))
+        let timers = self.ends.iter().map(|end| end.deadline().min(end.pacing_deadline())).min();
+        let polls = self.adapters[0].due().min(self.adapters[1].due());
+        in_air.min(timers.unwrap_or(Time::NEVER)).min(polls)
     }
 
     /// Runs one moment; false when nothing will ever happen again or the next moment lies beyond `until`.
@@ -223,16 +270,29 @@ impl Pair {
         self.air.retain(|entry| entry.0 > now);
         due.sort_by_key(|entry| (entry.0, entry.1));
         for (_, _, end, segment) in due {
-            self.ends[end].handle_segment(now, &segment, &self.stack);
-            self.settle();
+            self.adapters[end].arrive(now, segment, &self.stack);
+            if self.adapters[end].due() <= now {
+                self.poll(end);
+            }
+        }
+        for end in 0..2 {
+            self.poll(end);
         }
         for end in &mut self.ends {
-            if end.deadline(&self.stack) <= now {
+            if end.deadline() <= now {
                 end.handle_timeout(now, &self.stack);
             }
         }
         self.settle();
         true
+    }
+
+    /// What an end's adapter has for its stack by now.
+    fn poll(&mut self, end: usize) {
+        for segment in self.adapters[end].poll(self.now, &self.stack) {
+            self.ends[end].handle_segment(self.now, &segment, &self.stack);
+            self.settle();
+        }
     }
 
     pub fn run_until(&mut self, until: Time) {
@@ -243,7 +303,10 @@ impl Pair {
     /// Until both ends are idle, or `until`.
     pub fn run_until_idle(&mut self, until: Time) -> bool {
         loop {
-            if self.ends.iter().all(|end| end.is_idle()) && self.air.is_empty() {
+            if self.ends.iter().all(|end| end.is_idle())
+                && self.air.is_empty()
+                && self.adapters.iter().all(Adapter::is_idle)
+            {
                 return true;
             }
             if !self.step(until) {

@@ -44,7 +44,7 @@ CC_INLINE void apply(struct flow *flow, struct tcp_sock *tp)
 	struct sock *sk = flow_sock(tp);
 	u64 rate = CC_NONE;
 
-	tp->snd_cwnd = cc_max(cc_min(flow->cc.window / GEMINI_ONE_Q10, tp->snd_cwnd_clamp), 1);
+	tp->snd_cwnd = cc_max(cc_min(gemini_window(&flow->cc), tp->snd_cwnd_clamp), 1);
 	tp->snd_ssthresh = threshold(&flow->cc);
 	if (flow->cc.config.pacing) {
 		if (!flow->cc.pacing_bps)
@@ -171,9 +171,11 @@ CC_INLINE void restart(struct flow *flow, struct tcp_sock *tp)
 	u32 idle = (u32)bpf_jiffies64() - tp->lsndtime;
 
 	flow_read_path(flow, tp);
-	if ((s32)(idle - tp->inet_conn.icsk_rto) > 0)
-		gemini_on_idle_restart(&flow->cc, 0, &flow->path);
-	else
+	if ((s32)(idle - tp->inet_conn.icsk_rto) > 0) {
+		/* Both in jiffies: how often one goes into the other is all that counts. */
+		flow->path.rto_ns = tp->inet_conn.icsk_rto;
+		gemini_on_idle_restart(&flow->cc, idle, &flow->path);
+	} else
 		gemini_on_sent(&flow->cc, 0, &flow->path);
 	apply(flow, tp);
 }
@@ -202,7 +204,7 @@ u32 BPF_PROG(gemini_undo, struct tcp_sock *tp)
 		return tp->snd_cwnd;
 	gemini_on_undo(&flow->cc);
 	flow->record.undone += 1;
-	return flow->cc.window / GEMINI_ONE_Q10;
+	return gemini_window(&flow->cc);
 }
 
 /* A paced packet is a segment, as far as the host lets it be. */

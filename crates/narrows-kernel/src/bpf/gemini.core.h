@@ -9,6 +9,7 @@
 #define NARROWS_GEMINI_CORE_H
 
 #include "minimum.core.h"
+#include "window.core.h"
 
 /* In the order of the Rust controller's Spec, each an integer of its kind: spans in picoseconds, choices by position. */
 #define GEMINI_PARAMETERS(X) \
@@ -32,6 +33,7 @@
 	X(GEMINI_LOSS_RESPONSE, "loss-response") \
 	X(GEMINI_RTT_BASE_WINDOW, "rtt-base-window") \
 	X(GEMINI_ROUTE_CHANGE_AFTER, "route-change-after") \
+	X(GEMINI_WINDOW_FRACTION, "window-fraction") \
 	X(GEMINI_PACING, "pacing") \
 	X(GEMINI_PACING_GAIN_SLOW_START, "pacing-gain-slow-start") \
 	X(GEMINI_PACING_GAIN, "pacing-gain")
@@ -65,6 +67,7 @@ struct gemini_config {
 	u64 fresh_samples;
 	u64 halve_on_loss;
 	u64 route_change_after;
+	u64 carries_fraction;
 	u64 pacing;
 	u64 gain_slow_start;
 	u64 gain;
@@ -92,6 +95,7 @@ struct gemini {
 	u64 fresh_from;		/* delay samples count on packets from here on */
 	u64 futile_cuts;
 	u64 futile_windows;
+	u64 carried;		/* of the window's fractions, what no packet was sent for, Q10 */
 	u64 pacing_bps;		/* in IP bytes; 0 for none */
 	u64 before_window;	/* before the last loss, for an undo */
 	u64 before_threshold;
@@ -118,6 +122,7 @@ struct gemini {
 	X(BOOL, "fresh_samples", g->config.fresh_samples) \
 	X(BOOL, "halve_on_loss", g->config.halve_on_loss) \
 	X(U64, "route_change_after", g->config.route_change_after) \
+	X(BOOL, "carries_fraction", g->config.carries_fraction) \
 	X(BOOL, "pacing", g->config.pacing) \
 	X(U64, "gain_slow_start", g->config.gain_slow_start) \
 	X(U64, "gain", g->config.gain) \
@@ -143,6 +148,7 @@ struct gemini {
 	X(TYPE, "fresh_from", "Seq", g->fresh_from) \
 	X(U64, "futile_cuts", g->futile_cuts) \
 	X(U64, "futile_windows", g->futile_windows) \
+	X(U64, "carried", g->carried) \
 	X(SOME_TYPE, "pacing", g->pacing_bps, "Rate", g->pacing_bps) \
 	X(PAIR, "before", g->has_before, g->before_window, g->before_threshold)
 
@@ -273,6 +279,7 @@ CC_INLINE void gemini_resolve(struct gemini_config *c, const u64 *parameters, co
 	c->fresh_samples = parameters[GEMINI_DELAY_WINDOW] == 0;
 	c->halve_on_loss = parameters[GEMINI_LOSS_RESPONSE] == 0;
 	c->route_change_after = parameters[GEMINI_ROUTE_CHANGE_AFTER];
+	c->carries_fraction = parameters[GEMINI_WINDOW_FRACTION] == 1;
 	c->pacing = parameters[GEMINI_PACING];
 	c->gain_slow_start = parameters[GEMINI_PACING_GAIN_SLOW_START];
 	c->gain = parameters[GEMINI_PACING_GAIN];
@@ -285,6 +292,12 @@ CC_INLINE void gemini_configure(struct gemini *g, const u64 *parameters, const s
 	gemini_resolve(&g->config, parameters, path);
 	g->rtt_base_us.window = parameters[GEMINI_RTT_BASE_WINDOW] / 1000000;
 	gemini_follow_base(g);
+}
+
+/* Packets: the window, with what was carried of its fraction. */
+CC_INLINE u64 gemini_window(const struct gemini *g)
+{
+	return (g->window + g->carried) / GEMINI_ONE_Q10;
 }
 
 CC_INLINE u64 gemini_initial_window(const struct cc_path *path)
@@ -311,6 +324,7 @@ CC_INLINE void gemini_init(struct gemini *g, const u64 *parameters, const struct
 	g->fresh_from = 0;
 	g->futile_cuts = 0;
 	g->futile_windows = 0;
+	g->carried = 0;
 	g->before_window = 0;
 	g->before_threshold = 0;
 	g->has_before = 0;
@@ -375,6 +389,7 @@ CC_INLINE void gemini_measure(struct gemini *g, const struct cc_ack *ack, const 
 			g->alpha = gemini_average(g->alpha, fraction, g->config.g_shift);
 		}
 		g->rtt_previous_us = g->rtt_current_us;
+		g->carried = g->config.carries_fraction ? (g->window + g->carried) % GEMINI_ONE_Q10 : 0;
 		gemini_begin_window(g, ack->nxt);
 		gemini_watch_route(g, now_us);
 	}
@@ -545,12 +560,13 @@ CC_INLINE void gemini_on_sent(struct gemini *g, u32 was_idle, const struct cc_pa
 		gemini_pace(g, path);
 }
 
-/* Back to the initial window, as measurements of the window are stale; RTT_base is not. */
+/* As others: the kernel does it for any controller that leaves its window to the transport. Measurements of the window are
+ * stale; RTT_base is not. */
 CC_INLINE void gemini_on_idle_restart(struct gemini *g, u64 idle_ns, const struct cc_path *path)
 {
 	/* Three quarters of the old window stay as the threshold [RFC 2861 §3.2]. */
 	g->threshold = cc_max(g->threshold, g->window / 2 + g->window / 4);
-	g->window = cc_min(g->window, gemini_initial_window(path));
+	g->window = cc_after_idle(g->window, gemini_initial_window(path), idle_ns, path->rto_ns);
 	g->credit = 0;
 	gemini_begin_window(g, path->nxt);
 	gemini_forget_delay(g, path->nxt);
@@ -564,6 +580,9 @@ CC_INLINE void gemini_on_undo(struct gemini *g)
 	g->window = cc_max(g->window, g->before_window);
 	g->threshold = cc_max(g->threshold, g->before_threshold);
 	g->has_before = 0;
+	/* No fewer packets than before the cut, whatever was carried then. */
+	if (g->config.carries_fraction)
+		g->carried = GEMINI_ONE_Q10 - 1;
 	/* The cut is taken back: the next loss in the same window of data is answered. */
 	g->last_cut_was_loss = 0;
 }

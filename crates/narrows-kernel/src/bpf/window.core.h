@@ -107,19 +107,25 @@ CC_INLINE void cc_window_undo(struct cc_window *w)
 	w->has_before = 0;
 }
 
-/* One halving for each timeout's worth of `idle_ns`, not below the initial window [RFC 2861]. */
+/* One halving of the window for each timeout's worth of idling, not below the initial window [RFC 2861]. Times in one unit, windows
+ * in another. */
+CC_INLINE u64 cc_after_idle(u64 window, u64 initial, u64 idle, u64 rto)
+{
+	u64 floor = cc_min(initial, window);
+
+	for (int halvings = 0; halvings < 64; halvings++) {
+		if (idle <= rto || window <= floor)
+			break;
+		idle -= rto;
+		window >>= 1;
+	}
+	return cc_max(window, floor);
+}
+
 CC_INLINE void cc_window_restart(struct cc_window *w, u64 idle_ns, const struct cc_path *path)
 {
-	u64 floor = cc_min(path->initial_window, w->packets);
-
 	w->threshold = cc_max(w->threshold, (w->packets >> 1) + (w->packets >> 2));
-	for (int halvings = 0; halvings < 64; halvings++) {
-		if (idle_ns <= path->rto_ns || w->packets <= floor)
-			break;
-		idle_ns -= path->rto_ns;
-		w->packets >>= 1;
-	}
-	w->packets = cc_max(w->packets, floor);
+	w->packets = cc_after_idle(w->packets, path->initial_window, idle_ns, path->rto_ns);
 	w->credit = 0;
 }
 

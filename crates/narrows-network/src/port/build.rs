@@ -14,6 +14,7 @@ impl<P: Payload> Ports<P> {
             .collect();
         let switches = switch_indices(graph);
         let served = graph.served();
+        let can_be_paused = graph.can_be_paused();
         let has_bridges = graph.links.iter().any(|link| link.bridge.is_some());
         let has_points = graph.links.iter().any(|link| link.congestion_point.is_some());
         let mut ports = Ports {
@@ -42,12 +43,17 @@ impl<P: Payload> Ports<P> {
             if link.rate == Rate::from_bps(0) {
                 return Err(GraphError::ZeroRate(id));
             }
+            let link = &*link.clocked(seed);
             let of_host = switches[link.from as usize] == NONE;
             if link.congestion_point.is_some() && of_host {
                 return Err(GraphError::HostSamples(id));
             }
             let judges_departures = link.aqm.is_some_and(|aqm| aqm.judges_departures());
-            if (link.scheduler.is_some() || judges_departures) && of_host {
+            let has_classes =
+                link.scheduler.as_ref().is_some_and(|law| !matches!(law, narrows_plan::Scheduler::Fq { .. }));
+            // What waits in a host's queues is ready: its stack's time is the wire's.
+            let waits = link.jitter > Span::ZERO || can_be_paused[id as usize];
+            if (has_classes || judges_departures || link.scheduler.is_some() && waits) && of_host {
                 return Err(GraphError::HostClasses(id));
             }
             let pool = match (link.pooled, pool_of[link.from as usize]) {
@@ -89,7 +95,7 @@ impl<P: Payload> Ports<P> {
         let small = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", link.name)).small();
         let aqm = link.aqm.map(|config| Aqm::new(&config, &aqm::Context { rate: link.rate, stream: small("aqm") }));
         let is_served = served.is_some();
-        let stack = if is_served && of_host { link.stack } else { Span::ZERO };
+        let stack = if is_served && of_host && link.scheduler.is_none() { link.stack } else { Span::ZERO };
         let wire = Wire::new(link, stack, small);
         let (changes, goes_down) = wire.as_ref().map_or((false, false), |wire| (wire.changes(), wire.goes_down()));
         let line = Line { ps_per_byte: PS_PER_BYTE_AT_1_BPS / link.rate.as_bps(), rate: link.rate.as_bps() };

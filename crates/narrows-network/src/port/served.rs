@@ -157,6 +157,11 @@ impl Served {
                 flow_queue = Some(link.limit);
                 Discipline::FqCodel(FlowQueues::new(*queues, *quantum, seed))
             }
+            Some(Scheduler::Fq { queues, quantum }) => {
+                let seed = Stream::named(seed, &format!("flow-queues/{}", link.name)).next_u64();
+                flow_queue = Some(link.limit);
+                Discipline::FqCodel(FlowQueues::new(*queues, *quantum, seed))
+            }
         };
         let count = discipline.queues();
         let judges_departures = aqm.is_some_and(|aqm| aqm.judges_departures());

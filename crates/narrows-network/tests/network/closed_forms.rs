@@ -87,6 +87,75 @@ fn classes_share_a_line_by_weight_and_who_is_alone_has_all_of_it() {
 /// far end, and a burst to the FIFO: many decisions are due together, enough to write where the packet that has just arrived
 /// lay.
 #[test]
+fn a_fair_host_port_lets_a_lone_packet_pass_a_burst_and_shares_by_bytes() {
+    // 3 KB a turn, as a topology's hosts: two full packets.
+    let fair = Some(Scheduler::Fq { queues: 1_024, quantum: Bytes::new(3_000) });
+    let arrivals = |scheduler: Option<Scheduler>, offers: &[(u64, u32, u32, u32)]| {
+        let mut graph = pair();
+        graph.links[0].scheduler = scheduler;
+        let mut network = Network::new(&graph, 0).unwrap();
+        let (link, mut found) = (network.host_link(0), Vec::new());
+        for &(us, flow, count, size) in offers {
+            let at = Time::ZERO + Span::from_us(us);
+            found.extend(run(&mut network, at));
+            for _ in 0..count {
+                network.offer(at, link, Packet { flow, ..Packet::to(1, size) });
+            }
+        }
+        found.extend(run(&mut network, Time::NEVER));
+        let arrived = found.into_iter().filter_map(|(at, event)| match event {
+            Event::Arrival { packet, .. } => Some((at, packet.flow)),
+            _ => None,
+        });
+        arrived.collect::<Vec<(Time, u32)>>()
+    };
+    // At 20 us a burst of 100 has sent one packet and is sending its second.
+    let offers = [(0, 7, 100, 1_500), (20, 8, 1, 1_500)];
+    let place = |arrived: &[(Time, u32)]| arrived.iter().position(|(_, flow)| *flow == 8).unwrap();
+    let (fair_order, fifo_order) = (arrivals(fair.clone(), &offers), arrivals(None, &offers));
+    assert_eq!((place(&fair_order), place(&fifo_order)), (2, 100));
+    // The line is never idle, in whatever order.
+    assert!(fair_order.windows(2).all(|pair| pair[1].0.since(pair[0].0) == FRAME));
+    // Small packets and large ones: each flow the same bytes while both wait, to a turn of each.
+    let arrived = arrivals(fair, &[(0, 7, 300, 1_500), (0, 8, 900, 500)]);
+    let (mut large, mut small) = (0_i64, 0_i64);
+    for (_, flow) in &arrived[..800] {
+        if *flow == 7 {
+            large += 1_500
+        } else {
+            small += 500
+        }
+        assert!((large - small).abs() <= 3_000 + 1_500, "{large} and {small} bytes");
+    }
+}
+
+#[test]
+fn clocks_of_hosts_differ_by_up_to_their_spread() {
+    let mut graph = graph(100, 1);
+    let own: Vec<usize> = (0..100).map(|host| connect(&mut graph, host, 100, GBPS, Span::ZERO)).collect();
+    own.iter().for_each(|&link| graph.links[link].clock_spread = 100);
+    let rates = |graph: &Graph, seed: u64| -> Vec<f64> {
+        own.iter().map(|&link| graph.links[link].clocked(seed).rate.as_bps() as f64 / 1e9 - 1.0).collect()
+    };
+    let slower = rates(&graph, 1);
+    assert!(slower.iter().all(|share| (-100e-6..=0.0).contains(share)));
+    // Uniform: mean and deviation of a hundred draws.
+    let mean = slower.iter().sum::<f64>() / 100.0;
+    assert!((mean + 50e-6).abs() < 3.0 * 100e-6 / 12_f64.sqrt() / 10.0, "{mean}");
+    assert!(slower != rates(&graph, 2) && slower == rates(&graph, 1));
+    // What a port sends follows: a thousand full packets back to back.
+    let mut network = Network::new(&graph, 1).unwrap();
+    let link = network.host_link(3);
+    for id in 0..1_000 {
+        network.offer(Time::ZERO, link, Packet { id, ..Packet::to(4, 1_500) });
+    }
+    let at_switch = 1_000.0 * FRAME.as_ps() as f64 / (1.0 + slower[3]);
+    let (last, _) = run(&mut network, Time::NEVER).into_iter().next_back().unwrap();
+    let took = last.since(Time::ZERO + FRAME).as_ps() as f64;
+    assert!((took / at_switch - 1.0).abs() < 1e-9 + 1_000.0 / at_switch, "{took} and not {at_switch} ps");
+}
+
+#[test]
 fn classes_beside_a_fifo_mix_up_no_packets() {
     let mut graph = graph(4, 1);
     connect(&mut graph, 0, 4, Rate::from_gbps(10), Span::from_us(500));
@@ -509,6 +578,11 @@ fn a_graph_that_is_no_network_is_refused() {
     let mut classes_at_a_host = pair();
     classes_at_a_host.links[0].scheduler = drr;
     assert_eq!(refused(&classes_at_a_host), Some(GraphError::HostClasses(0)));
+    let mut delayed = pair();
+    delayed.links[0].scheduler = Some(Scheduler::Fq { queues: 1, quantum: Bytes::new(3_000) });
+    assert_eq!(refused(&delayed), None);
+    delayed.links[0].jitter = Span::from_us(1);
+    assert_eq!(refused(&delayed), Some(GraphError::HostClasses(0)));
 
     let thresholds = Thresholds { xoff: Bytes::new(3_000), xon: Bytes::new(1_500), may_lose: true };
     let mut one_way = graph(2, 2);

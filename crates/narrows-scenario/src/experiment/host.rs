@@ -1,5 +1,6 @@
 //! The hosts as an experiment writes them: a named profile, and what differs from it.
 
+use narrows_core::nic::receive;
 use narrows_core::tcp::near_source;
 use narrows_core::tcp::profile::{self, Buffers, BurstSizing, LossDetection, Profile, RtoVariance};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
@@ -8,6 +9,7 @@ use serde::Deserialize;
 
 use super::located::Located;
 use super::quantity::Quantity;
+use crate::units::Ppm;
 
 /// A host's stack: a named profile and overrides of its fields.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -19,6 +21,11 @@ pub struct Host {
     pub mtu: Option<Located<u16>>,
     /// Time in the stack, per direction. It is added to the delay of the host's links, outgoing and incoming.
     pub stack_delay: Option<Located<StackDelay>>,
+    /// How the host's own port serves connections: `"fifo"`, `"fq"`; default: fifo. The topology's hosts only.
+    pub port: Option<Located<HostPort>>,
+    /// The clock of each host's port is slower than its nominal rate by a share drawn for each host and seed, up to this;
+    /// default: 0ppm. The topology's hosts only.
+    pub clock_spread: Option<Located<Quantity<Ppm>>>,
     /// Initial window, packets.
     pub initial_window: Option<Located<Quantity<Packets>>>,
     /// Floor of the retransmission timeout.
@@ -47,10 +54,9 @@ pub struct Host {
     pub restart_after_idle: Option<bool>,
     /// Most segments handed to the port in one piece; 1 turns segmentation offload off.
     pub offload_segments: Option<Located<u8>>,
-    /// Most segments merged on receipt; 1 turns receive offload off.
-    pub receive_offload_segments: Option<Located<u8>>,
-    /// Receive offload gives up waiting after this.
-    pub receive_offload_gap: Option<Located<Quantity<Span>>>,
+    /// When the adapter's receive queue interrupts, and what a poll merges: `"off"`, `"linux-4.9"`, `"linux-6"` or
+    /// `{ custom = { … } }`, which changes the profile's.
+    pub receive_offload: Option<Located<ReceiveOffload>>,
     /// Pacing of every sender by the host (fq), percent of the window per RTT.
     pub host_pacing: Option<Located<HostPacing>>,
     /// Most unsent data of a connection in its host's port, as time at its pacing rate.
@@ -85,6 +91,16 @@ pub struct Host {
     /// The same in the host's network adapter: a rate-limited queue for all that goes to one other host; `custom` changes the
     /// values of `standard`; default: off.
     pub nic_limiter: Option<Located<NearSource>>,
+}
+
+/// How a host's own port serves connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostPort {
+    /// One queue for all.
+    Fifo,
+    /// A queue for each connection, served in turn, as by Linux's `fq`: a paced packet does not wait behind a burst of another.
+    Fq,
 }
 
 /// What a retransmission timeout adds to the smoothed RTT.
@@ -141,6 +157,40 @@ pub struct CustomCache {
     pub min_window: Option<Located<Quantity<Packets>>>,
     /// Largest; default: 64 packets.
     pub max_window: Option<Located<Quantity<Packets>>>,
+}
+
+/// The adapter's receive queue.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiveOffload {
+    /// Each packet reaches the stack as it arrives, by itself.
+    Off,
+    /// An interrupt each 50 us at most, above 1 Gbit/s each 8; a poll merges up to 44 segments of each of eight flows at once.
+    #[serde(rename = "linux-4.9")]
+    Linux49,
+    /// The same of 64 flows at once.
+    #[serde(rename = "linux-6")]
+    Linux6,
+    /// With what differs from the profile's; from `linux-4.9`, if that has none.
+    Custom(CustomOffload),
+}
+
+/// What differs from the profile's receive offload.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CustomOffload {
+    /// Most segments merged into one, 1 to 64; 1 merges none; default: 44.
+    pub segments: Option<Located<u8>>,
+    /// Flows of which a poll holds segments at once, 1 to 64; default: 8.
+    pub flows: Option<Located<u8>>,
+    /// Packets after which a poll hands up what it holds; default: 64.
+    pub budget: Option<Located<u16>>,
+    /// Least time between two interrupts; default: 50 us up to 1 Gbit/s, 8 us above.
+    pub interrupt_gap: Option<Located<Quantity<Span>>>,
+    /// What the first packet waits for others before it interrupts; default: 0.
+    pub interrupt_delay: Option<Located<Quantity<Span>>>,
+    /// So many packets do not wait any longer; default: 0, no number.
+    pub interrupt_frames: Option<Located<u16>>,
 }
 
 /// The near-source loop's sender: QCN's reaction point [802.1Qau; Annulus].
@@ -245,9 +295,9 @@ impl Host {
     /// `base` with what is said here.
     pub fn over(&self, base: Profile) -> Profile {
         over! { self over base:
-            initial_window, min_rto, initial_rto, max_rto, delayed_ack, receive_offload_gap, small_queue,
+            initial_window, min_rto, initial_rto, max_rto, delayed_ack, small_queue,
             small_queue_bytes, sack_compression, initial_rtt_variance => |said| said.value.0;
-            reassembly_segments, ack_every, quick_acks, offload_segments, receive_offload_segments => |said| said.value;
+            reassembly_segments, ack_every, quick_acks, offload_segments => |said| said.value;
             min_rto_is_total, tail_loss_probe, early_retransmit, undo, restart_after_idle, acks_window_growth,
             push_bursts, microsecond_timestamps => |said| *said;
             loss_detection => |said| match said {
@@ -267,7 +317,28 @@ impl Host {
             adaptive_buffers => |said| said.value.resolved();
             host_cache => |said| said.value.resolved();
             near_source => |said| said.value.resolved(near_source::ReactionPoint::SOFTWARE);
+            receive_offload => |said| said.value.resolved(base.receive_offload);
             nic_limiter => |said| said.value.resolved(near_source::ReactionPoint::STANDARD);
+        }
+    }
+}
+
+impl ReceiveOffload {
+    /// What it says; `base` is what `custom` changes.
+    fn resolved(&self, base: Option<receive::ReceiveOffload>) -> Option<receive::ReceiveOffload> {
+        match self {
+            ReceiveOffload::Off => None,
+            ReceiveOffload::Linux49 => Some(receive::ReceiveOffload::LINUX_4_9),
+            ReceiveOffload::Linux6 => Some(receive::ReceiveOffload::LINUX_6),
+            ReceiveOffload::Custom(differs) => {
+                let base = base.unwrap_or(receive::ReceiveOffload::LINUX_4_9);
+                Some(over! { differs over base:
+                    segments, flows => |said| said.value;
+                    budget, interrupt_frames => |said| said.value;
+                    interrupt_gap => |said| Some(said.value.0);
+                    interrupt_delay => |said| said.value.0;
+                })
+            }
         }
     }
 }

@@ -100,6 +100,7 @@ impl LinkSummary {
             fact("delay"),
             fact("stack").map(|it| format!("{it} of it in the host's stack")),
             fact("jitter").map(|it| format!("jitter {it}")),
+            fact("clock-spread").map(|it| format!("up to {it} slower")),
         ];
         let memory = fact("limit of the input").map(|it| format!("{it} for each link at the switch that it leads to"));
         let pool =

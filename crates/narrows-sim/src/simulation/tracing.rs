@@ -22,6 +22,7 @@ impl Simulation<'_> {
                 return Some(budget - handled);
             };
             self.now = now;
+            let host = self.host_of(&event);
             let timer = match &event {
                 Event::Due(entity) if entity.class() == Class::Timer => {
                     let end = self.connections.end_if_alive(entity.slot() >> 1);
@@ -30,9 +31,21 @@ impl Simulation<'_> {
                 _ => None,
             };
             self.handle(now, event);
-            self.look(now, timer);
+            let handed_up = host.filter(|&host| self.adapters.as_ref().is_none_or(|adapters| adapters.is_idle(host)));
+            self.look(now, timer, handed_up);
         }
         None
+    }
+
+    /// The host whose stack may get packets by an event.
+    fn host_of(&self, event: &Event<Packet>) -> Option<u32> {
+        match event {
+            Event::Arrival { host, .. } => Some(*host),
+            Event::Due(entity) if entity.class() == Class::Start && entity.id() >= POLLS => {
+                u32::try_from(entity.id() - POLLS).ok()
+            }
+            _ => None,
+        }
     }
 
     /// A flow has begun: it is traced if it was asked for.
@@ -62,11 +75,22 @@ impl Simulation<'_> {
         self.recorder = Some(recorder);
     }
 
-    /// After an event: takes over what the network noted, and looks at the ends that it has touched.
-    fn look(&mut self, now: Time, timer: Option<(u32, u8)>) {
+    /// Takes over what the network noted, before what packets have in the pool gives way to others.
+    pub(super) fn note(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            self.network.take_notes(&mut recorder.notes);
+            recorder.take(self.plan, &self.pool, &self.flows);
+        }
+    }
+
+    /// After an event: takes over what the network noted, and looks at the ends that it has touched. All that has arrived at
+    /// the host `handed_up` has gone to its stack.
+    fn look(&mut self, now: Time, timer: Option<(u32, u8)>, handed_up: Option<u32>) {
+        self.note();
         let Some(mut recorder) = self.recorder.take() else { return };
-        self.network.take_notes(&mut recorder.notes);
-        recorder.take(self.plan, &self.pool, &self.flows);
+        if let Some(host) = handed_up {
+            recorder.hand_up(now, host);
+        }
         let mut touched: BTreeMap<(u32, u8), Option<u32>> = std::mem::take(&mut recorder.touched);
         let started = std::mem::take(&mut recorder.started);
         let known = started.iter().chain(timer.iter()).filter(|end| recorder.looks_at(**end));

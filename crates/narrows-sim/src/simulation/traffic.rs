@@ -7,7 +7,9 @@ use super::*;
 impl Simulation<'_> {
     pub(super) fn handle_start(&mut self, now: Time, entity: Entity) {
         let id = entity.id();
-        if id >= NICS {
+        if id >= POLLS {
+            self.handle_poll(now, id);
+        } else if id >= NICS {
             self.handle_nic(now, id);
         } else if id >= BRIDGES {
             self.handle_bridge_timer(now, usize::try_from(id - BRIDGES).expect("few bridges"));

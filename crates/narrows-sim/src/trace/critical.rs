@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use narrows_core::packet::Flags;
 use narrows_core::units::Time;
 
-use super::hop::{Links, RECEIVER, SENDER, Stretch};
+use super::hop::{Links, RECEIVE_QUEUE, RECEIVER, SENDER, Stretch};
 use super::look::{Trigger, Wait};
 use super::{EndLog, Journey, Recorder, TracedFlow, key};
 use crate::connections::Side;
@@ -139,7 +139,8 @@ impl<'a> Walk<'a> {
     /// Back along the way of a packet, to when it was sent.
     fn back_along(&mut self, number: u32, reason: &'static str) {
         let journey = self.journey(number);
-        self.push(reason, RECEIVER, None, journey.arrived.unwrap_or(self.at));
+        self.push(reason, RECEIVER, None, journey.handed_up.unwrap_or(self.at));
+        self.push(reason, RECEIVE_QUEUE, None, journey.arrived.unwrap_or(self.at));
         for hop in journey.hops.iter().rev() {
             // What a pair of edge routers holds back at the end of its link lies between two hops.
             self.push(reason, super::hop::EDGE_PAIR, Some(hop.link), hop.arrived.unwrap_or(self.at));
@@ -227,7 +228,7 @@ impl<'a> Walk<'a> {
                 let is_request = wait != Some(Wait::Handshake) || self.journey(cause).payload > 0;
                 let reason = if is_request { REQUEST } else { Wait::Handshake.name() };
                 // Between the two the application waited.
-                let answered = self.journey(cause).arrived.unwrap_or(self.at);
+                let answered = self.journey(cause).handed_up.unwrap_or(self.at);
                 if answered < self.at && reason == REQUEST {
                     self.push(Wait::Application.name(), SENDER, None, answered);
                 }
@@ -266,7 +267,7 @@ impl<'a> Walk<'a> {
     fn in_adapter(&mut self, number: u32) -> Option<(u32, &'static str)> {
         let journey = self.journey(number);
         let request = self.arrived_by(journey, self.at).filter(|_| self.has_adapters && journey.host != self.opener());
-        let since = request.and_then(|request| self.journey(request).arrived).unwrap_or(self.flow.start);
+        let since = request.and_then(|request| self.journey(request).handed_up).unwrap_or(self.flow.start);
         if self.has_adapters {
             self.push(Wait::Adapter.name(), SENDER, None, since);
         }

@@ -30,6 +30,7 @@ pub(crate) const QUEUE: &str = "queue";
 pub(crate) const PAUSE: &str = "pause";
 pub(crate) const EVENT: &str = "event";
 pub(crate) const EDGE_PAIR: &str = "edge-pair";
+pub(crate) const RECEIVE_QUEUE: &str = "receive-queue";
 pub(crate) const RECEIVER: &str = "receiver";
 pub(crate) const SENDER: &str = "sender";
 

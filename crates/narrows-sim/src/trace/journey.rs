@@ -32,6 +32,8 @@ pub(crate) struct Journey {
     pub(crate) sent: Time,
     /// When it reached its host.
     pub(crate) arrived: Option<Time>,
+    /// When that host's stack got it.
+    pub(crate) handed_up: Option<Time>,
     pub(crate) dropped: bool,
     pub(crate) tag: u32,
     /// Offsets in the streams of its direction and of the other.
@@ -76,6 +78,7 @@ impl Journey {
             destination: packet.destination(),
             sent: at,
             arrived: None,
+            handed_up: None,
             dropped: false,
             tag: segment.tag.0,
             seq: seq.get(),

@@ -42,7 +42,7 @@ impl Default for Dumbbell {
 
 /// Neither offload nor delayed acknowledgements: what closed forms assume.
 pub fn smooth(profile: Profile) -> Profile {
-    Profile { offload_segments: 1, receive_offload_segments: 1, ack_every: 1, ..profile }
+    Profile { offload_segments: 1, receive_offload: None, ack_every: 1, ..profile }
 }
 
 impl Dumbbell {

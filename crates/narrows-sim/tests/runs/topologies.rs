@@ -9,7 +9,7 @@ use narrows_results::{PortRow, Results};
 /// Payload of a full segment over its length on the wire.
 const GOODPUT: f64 = 1448.0 / 1538.0;
 /// Neither offload nor delayed acknowledgements: what closed forms assume.
-const SMOOTH: &str = "host = { offload-segments = 1, receive-offload-segments = 1, ack-every = 1 }";
+const SMOOTH: &str = "host = { offload-segments = 1, receive-offload = \"off\", ack-every = 1 }";
 
 /// The plan of an experiment: a network and who sends over it, for half a second of which the first tenth does not count.
 fn plan(network: &str, traffic: &str) -> Plan {

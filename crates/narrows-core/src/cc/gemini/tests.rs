@@ -240,6 +240,38 @@ fn linux_4_9_answers_a_loss_with_the_ecn_cut() {
 }
 
 #[test]
+fn idling_halves_the_window_for_each_timeout_down_to_the_initial_one() {
+    for (tenths, kept) in [(15, 50), (25, 25), (45, 10)] {
+        let mut drive = steady(100, 0, RTT, &[]);
+        let path = drive.path;
+        drive.cc.on_idle_restart(drive.now, Span::from_ps(path.rto.as_ps() / 10 * tenths), &path);
+        assert_eq!(drive.window(), kept, "after {tenths} tenths of a timeout");
+        assert_eq!(drive.cc.slow_start_threshold(), Packets::new(100));
+    }
+}
+
+#[test]
+#[allow(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "the mean, as a reference")]
+fn a_carried_fraction_makes_the_mean_window_exact() {
+    const WINDOW: u64 = 5 * ONE_Q10 + 717;
+    let windows = |how| -> Vec<u64> {
+        let mut drive = steady(100, 0, RTT, &[("window-fraction", Value::Choice(how))]);
+        let ends = (0..1_000).map(|_| {
+            (drive.cc.window, drive.cc.window_end) = (WINDOW, Seq::SYN);
+            drive.ack(1, Some(RTT), false);
+            drive.cc.window = WINDOW;
+            drive.window()
+        });
+        ends.collect()
+    };
+    assert!(windows(0).iter().all(|&window| window == 5));
+    let carried = windows(1);
+    assert!(carried.iter().all(|window| (5..=6).contains(window)));
+    let mean = carried.iter().sum::<u64>() as f64 / 1_000.0;
+    assert!((mean - WINDOW as f64 / ONE_Q10 as f64).abs() < 0.001, "{mean}");
+}
+
+#[test]
 fn a_timeout_leaves_one_packet_and_slow_start() {
     let mut drive = steady(100, 1 << 18, RTT, &[]);
     drive.timeout();

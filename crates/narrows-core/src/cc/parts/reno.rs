@@ -101,19 +101,25 @@ impl Window {
         }
     }
 
-    /// Forgets the part of the window that idling has made doubtful: one halving for each timeout's worth of `idle`,
-    /// not below the initial window; the threshold keeps 3/4 of the old window (Linux `tcp_cwnd_restart`, [RFC 2861]).
+    /// Forgets the part of the window that idling has made doubtful; the threshold keeps 3/4 of the old window (Linux
+    /// `tcp_cwnd_restart`, [RFC 2861]).
     pub fn restart_after_idle(&mut self, idle: Span, path: &Path) {
-        let floor = path.initial_window.get().min(self.packets);
         self.threshold = self.threshold.max((self.packets >> 1) + (self.packets >> 2));
-        let mut left = idle;
-        while left > path.rto && self.packets > floor {
-            left = left.saturating_sub(path.rto);
-            self.packets >>= 1;
-        }
-        self.packets = self.packets.max(floor);
+        self.packets = after_idle(self.packets, path.initial_window.get(), idle, path);
         self.credit = 0;
     }
+}
+
+/// What is left of a window after idling: one halving for each timeout's worth of `idle`, not below the initial window
+/// [RFC 2861 §3.2]. Both windows in one unit, packets or a part of them.
+pub fn after_idle(window: u64, initial: u64, idle: Span, path: &Path) -> u64 {
+    let floor = initial.min(window);
+    let (mut left, mut kept) = (idle, window);
+    while left > path.rto && kept > floor {
+        left = left.saturating_sub(path.rto);
+        kept >>= 1;
+    }
+    kept.max(floor)
 }
 
 /// What a controller leaves to its field `window`: idling, undo, window and threshold. Within its `impl CongestionControl`.

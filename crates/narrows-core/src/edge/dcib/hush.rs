@@ -1,8 +1,9 @@
 //! Holds back duplicate acknowledgements of what is being repaired, at the edge near the sending host, as Snoop does
 //! [Balakrishnan 1995].
 //!
-//! The first acknowledgement that asks for a byte is passed on, whatever it acknowledges is news; those after it that ask for the same, where
-//! that is the first byte of a packet whose copy is kept, are not.
+//! The first acknowledgement that asks for a byte is passed on, whatever it acknowledges is news; those after it that ask for
+//! the same, where that is the first byte of a packet whose copy is kept, are not. If the first one reports what came beyond
+//! the hole as well, as one may that answers several segments at once, the sender learns of the hole.
 
 use alloc::collections::BTreeMap;
 

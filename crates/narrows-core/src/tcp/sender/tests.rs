@@ -108,7 +108,7 @@ impl Path {
 fn smooth(profile: Profile, window: u64) -> Profile {
     Profile {
         offload_segments: 1,
-        receive_offload_segments: 1,
+        receive_offload: None,
         initial_window: Packets::new(window),
         receive_buffer: 64 << 20,
         ..profile

@@ -88,6 +88,7 @@ impl Port {
             None => vec![1],
             Some(Scheduler::StrictPriority { classes }) => vec![1; usize::from(*classes)],
             Some(Scheduler::Drr { weights }) => weights.clone(),
+            Some(Scheduler::Fq { .. }) => unreachable!("the ports of hosts are plain here"),
             Some(Scheduler::FqCodel { queues, quantum, codel }) => {
                 flows = Some(FlowQueues {
                     numbers: BTreeMap::new(),
