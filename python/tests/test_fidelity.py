@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -19,7 +20,10 @@ from narrows.fidelity.observed import Runs, bottleneck, observe
 from narrows.runs import daemon
 from narrows.runs.store import Store
 
-TOLERANCE = Tolerance(goodput=0.03, queue_delay=0.10, queue_delay_packets=2, fct_p99=0.15)
+TOLERANCE = Tolerance(
+    goodput=0.03, queue_delay=0.10, queue_delay_packets=2, fct_p99=0.15, drops=0.25, drops_packets=5,
+    retransmissions=0.25, retransmissions_packets=10, marks=0.25, marks_packets=20, share=0.05,
+)  # fmt: skip
 BOTTLENECK = "a->b"
 
 
@@ -31,9 +35,9 @@ def ports(seed=1, *, backlog=15_000, used=0.9, name=BOTTLENECK, rate=100_000_000
     return pl.DataFrame(row | counted, schema_overrides={"seed": pl.UInt64, "queue_p50_bytes": pl.UInt64})
 
 
-def flow(*, seed=1, size=1000, fct_ms=None, delivered=0, finished=True, sized=True, counted=True, again=0):
+def flow(*, seed=1, kind="web", size=1000, fct_ms=None, delivered=0, finished=True, sized=True, counted=True, again=0):
     row = {
-        "seed": seed, "workload": "web", "source": "h1", "destination": "h2", "size_bytes": size,
+        "seed": seed, "workload": kind, "source": "h1", "destination": "h2", "size_bytes": size,
         "fct_ns": None if fct_ms is None else int(fct_ms * 1e6), "finished": finished, "sized": sized,
         "counted": counted, "delivered_after_warmup_bytes": delivered, "retransmitted_bytes": again,
     }  # fmt: skip
@@ -138,7 +142,7 @@ def test_a_tail_needs_twenty_flows_and_is_none_of_flows_without_a_size():
     only_one = quantity(judge("cubic", enough, few, TOLERANCE), "fct-p99")
     assert (only_one.kernel, only_one.inside, only_one.said) == (None, False, "only the simulator has it")
     alone = judge("cubic", runs(long(100)), runs(long(100)), TOLERANCE)
-    assert [one.inside for one in alone.quantities] == [True, True, None, None]
+    assert [one.inside for one in alone.quantities] == [True, True, *[None] * 6]
 
 
 def test_where_requests_have_several_responses_theirs_is_the_tail():
@@ -162,6 +166,52 @@ def test_a_flow_that_finishes_in_one_world_only_is_outside():
     assert one_more.outside == (found,)
 
 
+@pytest.mark.parametrize(
+    ("column", "key", "share", "least"),
+    [("dropped_packets", "drops", 0.25, 5), ("marked_packets", "marks", 0.25, 20)],
+)
+@pytest.mark.parametrize("kernel", [4, 8, 1000])
+def test_packets_of_ports_may_differ_by_a_share_or_a_few(column, key, share, least, kernel):
+    def judged(sim, other=kernel):
+        worlds = [runs(long(1), port_frames=[ports(**{column: int(count)})]) for count in (sim, other)]
+        return quantity(judge("cubic", *worlds, TOLERANCE), key)
+
+    most = max(share * kernel, least)
+    found = judged(kernel + most)
+    assert (found.sim, found.kernel, found.inside) == (int(kernel + most), kernel, True)
+    assert judged(kernel + most + 1).inside is False
+    assert judged(max(0, kernel - most)).inside is True
+    assert kernel < most or judged(kernel - most - 1).inside is False
+    assert (judged(least, 0).inside, judged(least + 1, 0).inside) == (True, False)
+    assert judged(0, 0).inside is None
+
+
+def test_retransmissions_are_packets_per_run_and_those_of_the_warm_up_count():
+    def both(count):
+        return [long(1, seed=seed, again=1448 * count) for seed in (1, 2)]
+
+    frames = [ports(1), ports(2)]
+    for sim, inside in [(50, True), (51, False), (30, True), (29, False)]:
+        verdict = judge("cubic", runs(*both(sim), port_frames=frames), runs(*both(40), port_frames=frames), TOLERANCE)
+        found = quantity(verdict, "retransmissions")
+        assert (found.sim, found.kernel, found.inside) == (sim, 40, inside)
+
+
+def test_the_share_is_of_the_kind_of_traffic_that_differs_most():
+    def world(near, far, web=0):
+        return runs(long(near, kind="near"), long(far, kind="far"), *([long(web, kind="web")] if web else []))
+
+    for sim, inside in [((550, 450), True), ((560, 440), False), ((440, 560), False)]:
+        found = quantity(judge("cubic", world(*sim), world(500, 500), TOLERANCE), "share")
+        assert (found.inside, found.kernel) == (inside, 50)
+        assert found.sim == pytest.approx(sim[0 if found.said == "of near" else 1] / 10)
+    three = quantity(judge("cubic", world(500, 300, 200), world(500, 200, 300), TOLERANCE), "share")
+    assert not three.inside
+    assert three.said in {"of far", "of web"}
+    alone = quantity(judge("cubic", runs(long(5)), runs(long(9)), TOLERANCE), "share")
+    assert (alone.sim, alone.inside) == (None, None)
+
+
 def test_only_seeds_that_count_in_both_worlds_are_compared():
     sim = runs(long(100), long(900, seed=2), port_frames=[ports(1), ports(2, dropped_packets=7, marked_packets=4)])
     kernel = runs(long(900, seed=2), port_frames=[ports(2, dropped_packets=5)])
@@ -173,7 +223,7 @@ def test_only_seeds_that_count_in_both_worlds_are_compared():
 
 
 def scenario(name, note=""):
-    return Scenario(name, f"about {name}", note, Figure(CHECKOUT / "experiments" / "linux" / name))
+    return Scenario(name, f"about {name}", note, False, Figure(CHECKOUT / "experiments" / "linux" / name))
 
 
 def three_verdicts():
@@ -198,15 +248,16 @@ def test_the_table_has_both_worlds_and_tells_what_lies_outside():
     for line in (
         "# Simulator and kernel: linux (quick runs)",
         "**1 of 3 scenarios inside, 1 not judged.** Quick runs: Narrows 1; narrowsd 2 on 6.1.0.",
-        "| one: about one | cubic | 0.000800 / 0.000800 | 1.20 / 1.20 | – | – | inside |",
-        "|  | vegas \\| 10 | 100 / 100 | **4.80 / 2.40, +100 %** | – | **1 / 0, 1 in the simulator alone** | outside |",
-        "| three: about three | – | – | – | – | – | not judged |",
+        "| one: about one | cubic | 0.000800 / 0.000800 | 1.20 / 1.20 | – | – | – | – | – | – | inside |",
+        "|  | vegas \\| 10 | 100 / 100 | **4.80 / 2.40, +100 %** | – | **1 / 0, 1 in the simulator alone** "
+        "| – | – | – | – | outside |",
+        "| three: about three | – | – | – | – | – | – | – | – | – | not judged |",
         "- two, vegas | 10: queueing delay 4.80 ms in the simulator, 2.40 ms in the kernel, +100 %",
         "- two, vegas | 10: finished 1 flows in the simulator, 0 flows in the kernel, 1 in the simulator alone",
         "- two: the kernel waits",
         "- two: 1 of 6 runs does not count: late",
         "- three: not judged, not run yet",
-        "| two | vegas \\| 10 | 1 | a->b | 40.0 / 20.0 | 0 / 0 | 0 / 0 | 0 / 0 | 0 / 0 | 1 / 0 |",
+        "| two | vegas \\| 10 | 1 | a->b | 40.0 / 20.0 | 0 / 0 | 1 / 0 |",
     ):
         assert f"\n{line}\n" in f"\n{text}", line
     assert "never shown" not in text
@@ -217,6 +268,8 @@ def test_the_table_has_both_worlds_and_tells_what_lies_outside():
     }  # fmt: skip
     assert json.loads(json.dumps(card))["tolerance"]["queue_delay_packets"] == 2
     assert summary(verdicts[:1]) == "1 of 1 scenario inside"
+    held = [replace(one, scenario=replace(one.scenario, held_out=place > 0)) for place, one in enumerate(verdicts)]
+    assert summary(held) == "1 of 3 scenarios inside, 1 not judged; of the 2 held out 0 inside"
 
 
 def test_the_table_is_written_between_the_markers_of_a_page(tmp_path):
@@ -235,9 +288,9 @@ def test_the_checkout_compares_its_scenarios_with_linux(monkeypatch):
     comparison = catalogue.find()
     assert comparison.tolerance == TOLERANCE
     assert comparison.names[:2] == ("linux", "linux/dc-one")
-    assert len(comparison.scenarios) == 13
+    assert [sum(one.held_out is held for one in comparison.scenarios) for held in (False, True)] == [13, 14]
     said = (CHECKOUT / "docs" / "explanation" / "fidelity.md").read_text()
-    assert all(f"{100 * share:g} %" in said for share in (0.03, 0.10, 0.15))
+    assert all(f"{100 * share:g} %" in said for share in (0.03, 0.10, 0.15, 0.25, 0.05))
 
 
 FIDELITY = """
@@ -246,6 +299,13 @@ goodput = 0.03
 queue-delay = 0.10
 queue-delay-packets = 2
 fct-p99 = 0.15
+drops = 0.25
+drops-packets = 5
+retransmissions = 0.25
+retransmissions-packets = 10
+marks = 0.25
+marks-packets = 20
+share = 0.05
 [[scenario]]
 name = "two"
 about = "named first"
@@ -286,6 +346,7 @@ def events(done, kind):
         ('name = "one"', 'name = "three"', "names 'three', which has no experiment.toml"),
         ('[[scenario]]\nname = "one"\nabout = "named second"', "", "does not name 'one'"),
         ('about = "named second"', 'aboot = "named second"', "is not understood"),
+        ('name = "one"', 'name = "one"\nset = "tuned"', "is not understood"),
         ("[tolerance]", "[tolerance", "cannot read"),
     ],
 )

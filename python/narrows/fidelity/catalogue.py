@@ -29,6 +29,20 @@ class Tolerance:
     """the time that so many packets of 1500 B take at the bottleneck."""
     fct_p99: float
     """Share of the kernel's."""
+    drops: float
+    """Share of the kernel's, or, where it is more,"""
+    drops_packets: float
+    """so many packets."""
+    retransmissions: float
+    """Share of the kernel's, or, where it is more,"""
+    retransmissions_packets: float
+    """so many packets of 1448 B payload."""
+    marks: float
+    """Share of the kernel's, or, where it is more,"""
+    marks_packets: float
+    """so many packets."""
+    share: float
+    """Of the goodput, by which the share of a kind of traffic may differ."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,8 @@ class Scenario:
     about: str
     note: str
     """Why the worlds differ, if they do; it is shown, and changes no verdict."""
+    held_out: bool
+    """Whether it was written down before any run and nothing was changed to bring it inside."""
     figure: Figure
 
     @property
@@ -102,7 +118,15 @@ _KEYS: Final = {
     "queue-delay": "queue_delay",
     "queue-delay-packets": "queue_delay_packets",
     "fct-p99": "fct_p99",
+    "drops": "drops",
+    "drops-packets": "drops_packets",
+    "retransmissions": "retransmissions",
+    "retransmissions-packets": "retransmissions_packets",
+    "marks": "marks",
+    "marks-packets": "marks_packets",
+    "share": "share",
 }
+_SETS: Final = ("calibrated", "held-out")
 
 
 def _tolerance(raw: Mapping[str, Any], path: Path) -> Tolerance:
@@ -114,10 +138,13 @@ def _tolerance(raw: Mapping[str, Any], path: Path) -> Tolerance:
 
 
 def _scenario(raw: Mapping[str, Any], path: Path) -> Scenario:
-    known = {key: str(value) for key, value in raw.items() if key in ("name", "about", "note")}
-    if not {"name", "about"} <= known.keys() or len(known) < len(raw):
-        raise bad_input(f"a [[scenario]] of {path} is not understood", "give name, about and, if need be, a note")
-    return Scenario(known["name"], known["about"], known.get("note", ""), Figure(path.parent / known["name"]))
+    known = {key: str(value) for key, value in raw.items() if key in ("name", "about", "note", "set")}
+    chosen = known.get("set", _SETS[0])
+    if not {"name", "about"} <= known.keys() or len(known) < len(raw) or chosen not in _SETS:
+        help_ = f"give name, about and, if need be, a note and a set, one of {', '.join(_SETS)}"
+        raise bad_input(f"a [[scenario]] of {path} is not understood", help_)
+    figure = Figure(path.parent / known["name"])
+    return Scenario(known["name"], known["about"], known.get("note", ""), chosen == "held-out", figure)
 
 
 def asked_of(comparison: Comparison | None, wanted: Sequence[str]) -> tuple[tuple[Scenario, ...], list[str]]:

@@ -13,9 +13,18 @@ if TYPE_CHECKING:
     from narrows.fidelity.catalogue import Scenario, Tolerance
 
 Word = Literal["inside", "outside", "not judged"]
-Key = Literal["goodput", "queue-delay", "fct-p99", "finished"]
+Key = Literal["goodput", "queue-delay", "fct-p99", "finished", "drops", "retransmissions", "marks", "share"]
 
-UNITS: Final[dict[Key, str]] = {"goodput": "Mbit/s", "queue-delay": "ms", "fct-p99": "ms", "finished": "flows"}
+UNITS: Final[dict[Key, str]] = {
+    "goodput": "Mbit/s",
+    "queue-delay": "ms",
+    "fct-p99": "ms",
+    "finished": "flows",
+    "drops": "packets",
+    "retransmissions": "packets",
+    "marks": "packets",
+    "share": "%",
+}
 """Of each quantity that is judged."""
 _ROUNDING: Final = 1 + 1e-9
 """Queues are whole packets: a difference that is just allowed is to be allowed in binary, too."""
@@ -105,6 +114,16 @@ def judge(arm: str, sim: Runs, kernel: Runs, tolerance: Tolerance) -> ArmVerdict
         _near("queue-delay", ours.queue_ms, theirs.queue_ms, share=tolerance.queue_delay, least=packets_ms),
         _near("fct-p99", ours.fct_p99_ms, theirs.fct_p99_ms, share=tolerance.fct_p99),
         _finished(ours, theirs),
+        _counted("drops", ours.drops, theirs.drops, share=tolerance.drops, least=tolerance.drops_packets),
+        _counted(
+            "retransmissions",
+            ours.retransmissions,
+            theirs.retransmissions,
+            share=tolerance.retransmissions,
+            least=tolerance.retransmissions_packets,
+        ),
+        _counted("marks", ours.marks, theirs.marks, share=tolerance.marks, least=tolerance.marks_packets),
+        _share(ours, theirs, tolerance.share),
     )
     return ArmVerdict(arm, seeds, quantities, ours, theirs, port)
 
@@ -116,6 +135,21 @@ def _near(key: Key, sim: float | None, kernel: float | None, *, share: float, le
     if sim is None or kernel is None:
         return Quantity(key, sim, kernel, False, f"only the {'kernel' if sim is None else 'simulator'} has it")
     return Quantity(key, sim, kernel, abs(sim - kernel) <= max(share * kernel, least) * _ROUNDING)
+
+
+def _counted(key: Key, sim: float, kernel: float, *, share: float, least: float) -> Quantity:
+    """The same of packets, of which neither world may have any."""
+    return _near(key, sim, kernel, share=share, least=least) if sim or kernel else Quantity(key, None, None, None)
+
+
+def _share(sim: Observed, kernel: Observed, most: float) -> Quantity:
+    """Inside if no kind of traffic has a share of the goodput that differs more; the one that differs most."""
+    kinds = sorted(sim.shares.keys() | kernel.shares.keys())
+    pairs = [(kind, sim.shares.get(kind, 0.0), kernel.shares.get(kind, 0.0)) for kind in kinds]
+    if not pairs:
+        return Quantity("share", None, None, None)
+    kind, ours, theirs = max(pairs, key=lambda pair: abs(pair[1] - pair[2]))
+    return Quantity("share", 100 * ours, 100 * theirs, abs(ours - theirs) <= most * _ROUNDING, f"of {kind}")
 
 
 def _finished(sim: Observed, kernel: Observed) -> Quantity:
@@ -136,7 +170,12 @@ def inside(verdicts: Sequence[ScenarioVerdict]) -> int:
 
 
 def summary(verdicts: Sequence[ScenarioVerdict]) -> str:
-    """`11 of 13 scenarios inside, 1 not judged`."""
+    """`11 of 13 scenarios inside, 1 not judged; of the 2 held out 1 inside`."""
     unjudged = sum(verdict.word == "not judged" for verdict in verdicts)
     things = "scenario" if len(verdicts) == 1 else "scenarios"
-    return f"{inside(verdicts)} of {len(verdicts)} {things} inside" + (f", {unjudged} not judged" if unjudged else "")
+    held_out = [verdict for verdict in verdicts if verdict.scenario.held_out]
+    return (
+        f"{inside(verdicts)} of {len(verdicts)} {things} inside"
+        + (f", {unjudged} not judged" if unjudged else "")
+        + (f"; of the {len(held_out)} held out {inside(held_out)} inside" if held_out else "")
+    )

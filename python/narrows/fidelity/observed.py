@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 FEWEST_COMPLETIONS: Final = 20
 """Of all seeds together, for a 99th percentile."""
 
+PAYLOAD_BYTES: Final = 1448
+"""Of a full packet of 1500 B with timestamps."""
+
 FlowName = tuple[int, str, str, str, int]
 """Seed, traffic, source, destination, size: what a flow is called in both worlds, whose numbers may differ."""
 
@@ -65,7 +68,10 @@ class Observed:
     """Packets: dropped by ports, and lost on the wire."""
     marks: float
     """Packets."""
-    retransmitted_bytes: float
+    retransmissions: float
+    """Packets of `PAYLOAD_BYTES`, those of the warm-up too."""
+    shares: dict[str, float]
+    """Of the goodput, by kind of traffic; empty where there is one, or no goodput."""
 
 
 def bottleneck(runs: Runs) -> str | None:
@@ -105,8 +111,17 @@ def observe(runs: Runs, *, port: str | None, of_requests: bool) -> Observed:
         drops=_total(runs.ports, "dropped_packets") / count,
         lost=_total(runs.ports, "lost_on_wire_packets") / count,
         marks=_total(runs.ports, "marked_packets") / count,
-        retransmitted_bytes=_total(runs.flows, "retransmitted_bytes") / count,
+        retransmissions=_total(runs.flows, "retransmitted_bytes") / count / PAYLOAD_BYTES,
+        shares=_shares(runs.flows),
     )
+
+
+def _shares(flows: pl.DataFrame) -> dict[str, float]:
+    """Of all seeds together."""
+    delivered = flows.group_by("workload").agg(pl.col("delivered_after_warmup_bytes").cast(pl.Int64).sum())
+    by_kind = dict(delivered.sort("workload").iter_rows())
+    total = sum(by_kind.values())
+    return {kind: count / total for kind, count in by_kind.items()} if total and len(by_kind) > 1 else {}
 
 
 def _total(frame: pl.DataFrame, column: str) -> int:

@@ -25,6 +25,10 @@ TITLES: Final[dict[Key, str]] = {
     "queue-delay": "queueing delay",
     "fct-p99": "p99 completion",
     "finished": "finished",
+    "drops": "dropped",
+    "retransmissions": "retransmitted",
+    "marks": "marked",
+    "share": "share",
 }
 _STYLES: Final = {"inside": "green", "outside": "bold red", "not judged": "dim"}
 _ABSENT: Final = "–"
@@ -33,10 +37,19 @@ _ABSENT: Final = "–"
 def rules(tolerance: Tolerance) -> str:
     """What is near enough, in a sentence."""
     goodput, queue, fct = (100 * share for share in (tolerance.goodput, tolerance.queue_delay, tolerance.fct_p99))
+    packets = ", ".join(
+        f"{what} within {100 * share:g} % or {least:g}"
+        for what, share, least in (
+            ("drops", tolerance.drops, tolerance.drops_packets),
+            ("retransmissions", tolerance.retransmissions, tolerance.retransmissions_packets),
+            ("marks", tolerance.marks, tolerance.marks_packets),
+        )
+    )
     return (
         f"Inside: goodput within {goodput:g} % of the kernel's; queueing delay within {queue:g} % or, where "
         f"that is more, {tolerance.queue_delay_packets:g} packets' time; p99 completion within {fct:g} %; "
-        "the same flows finish."
+        f"the same flows finish; packets per run: {packets}; the share of each kind of traffic within "
+        f"{100 * tolerance.share:g} % of the goodput."
     )
 
 
@@ -58,7 +71,7 @@ def table(verdicts: Sequence[ScenarioVerdict]) -> Table:
     made = Table("scenario", "scheme", *(_heading(key) for key in TITLES), "", box=None, header_style="dim")
     for verdict in verdicts:
         if not verdict.arms:
-            made.add_row(escape(verdict.scenario.name), *[_ABSENT] * 5, _styled(verdict.word))
+            made.add_row(escape(verdict.scenario.name), *[_ABSENT] * (1 + len(TITLES)), _styled(verdict.word))
         for place, arm in enumerate(verdict.arms):
             name = escape(verdict.scenario.name) if place == 0 else ""
             cells = [f"[bold red]{text}[/]" if outside else text for text, outside in _cells(arm)]
@@ -85,6 +98,8 @@ def _cell(quantity: Quantity) -> str:
     if quantity.inside is None:
         return _ABSENT
     both = f"{_value(quantity, quantity.sim)} / {_value(quantity, quantity.kernel)}"
+    if quantity.key == "share":
+        return f"{both} {quantity.said}"
     if quantity.inside:
         return both
     return f"{both}, {quantity.said or difference(quantity)}".removesuffix(", ")
@@ -119,7 +134,7 @@ def _told(quantity: Quantity) -> str:
         f"{_value(quantity, value)}{f' {unit}' if value is not None else ''} in the {world}"
         for value, world in ((quantity.sim, "simulator"), (quantity.kernel, "kernel"))
     ]
-    apart = difference(quantity) if quantity.key != "finished" else ""
+    apart = difference(quantity) if quantity.key not in ("finished", "share") else ""
     return ", ".join([f"{TITLES[quantity.key]} {worlds[0]}", worlds[1], *filter(None, (apart, quantity.said))])
 
 
@@ -136,7 +151,7 @@ def block(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick:
     for verdict in verdicts:
         name = f"{verdict.scenario.name}: {verdict.scenario.about}"
         if not verdict.arms:
-            lines += _rows(name, *[_ABSENT] * 5, verdict.word, header=False)
+            lines += _rows(name, *[_ABSENT] * (1 + len(TITLES)), verdict.word, header=False)
         for place, arm in enumerate(verdict.arms):
             cells = [f"**{text}**" if outside else text for text, outside in _cells(arm)]
             lines += _rows(name if place == 0 else "", arm.arm, *cells, arm.word, header=False)
@@ -149,8 +164,9 @@ def block(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick:
 
 def _counted(verdicts: Sequence[ScenarioVerdict]) -> list[str]:
     """What is not judged."""
-    lines = _rows("scenario", "scheme", "seeds", "port", "median queue, packets", "dropped, packets",
-                  "lost on the wire, packets", "marked, packets", "retransmitted, KB", "completions")  # fmt: skip
+    lines = _rows(
+        "scenario", "scheme", "seeds", "port", "median queue, packets", "lost on the wire, packets", "completions"
+    )
     for verdict in verdicts:
         for arm in verdict.arms:
             if arm.sim is None or arm.kernel is None:
@@ -164,8 +180,7 @@ def _counted(verdicts: Sequence[ScenarioVerdict]) -> list[str]:
 
 
 def _numbers(world: Observed) -> list[str]:
-    values = (world.queue_packets, world.drops, world.lost, world.marks, world.retransmitted_bytes / 1000)
-    return [*map(wording.number, values), wording.whole(world.completions)]
+    return [wording.number(world.queue_packets), wording.number(world.lost), wording.whole(world.completions)]
 
 
 def _rows(*cells: str, header: bool = True) -> list[str]:
@@ -203,6 +218,7 @@ def record(verdict: ScenarioVerdict) -> dict[str, Any]:
         "verdict": verdict.word,
         "reason": verdict.reason,
         "note": verdict.scenario.note,
+        "held_out": verdict.scenario.held_out,
         "left_out": verdict.left_out,
         "made_by": verdict.made_by,
         "kernels": list(verdict.kernels),
@@ -231,8 +247,5 @@ def _world(world: Observed) -> dict[str, float | None]:
     return {
         "queue_packets": world.queue_packets,
         "completions": world.completions,
-        "dropped_packets": world.drops,
         "lost_on_wire_packets": world.lost,
-        "marked_packets": world.marks,
-        "retransmitted_bytes": world.retransmitted_bytes,
     }
