@@ -249,8 +249,10 @@ def test_the_table_has_both_worlds_and_tells_what_lies_outside():
         "# Simulator and kernel: linux (quick runs)",
         "**1 of 3 scenarios inside, 1 not judged.** Quick runs: Narrows 1; narrowsd 2 on 6.1.0.",
         "| one: about one | cubic | 0.000800 / 0.000800 | 1.20 / 1.20 | – | – | – | – | – | – | inside |",
-        "|  | vegas \\| 10 | 100 / 100 | **4.80 / 2.40, +100 %** | – | **1 / 0, 1 in the simulator alone** "
-        "| – | – | – | – | outside |",
+        (
+            "|  | vegas \\| 10 | 100 / 100 | **4.80 / 2.40, +100 %** | – | **1 / 0, 1 in the simulator alone** "
+            "| – | – | – | – | outside |"
+        ),
         "| three: about three | – | – | – | – | – | – | – | – | – | not judged |",
         "- two, vegas | 10: queueing delay 4.80 ms in the simulator, 2.40 ms in the kernel, +100 %",
         "- two, vegas | 10: finished 1 flows in the simulator, 0 flows in the kernel, 1 in the simulator alone",
