@@ -103,7 +103,7 @@ row! {
         "Notifications of adjacent congested switches that its sender accepted, each a reduction of its near-source rate.";
     received_bytes: u64, "bytes", "Payload delivered in order; of datagrams, in any order.";
     delivered_after_warmup_bytes: u64, "bytes",
-        "Payload delivered in order between the end of the warm-up and the end of arrivals (`end`).";
+        "Payload that arrived between the end of the warm-up and the end of arrivals (`end`), each byte once; in a live run that was delivered in order then.";
     events_met, NONE,
         "Rows of `events`, separated by commas, that were in force at a link of its path, in either direction, while it went on. Null if none was, and in a live run."
         = row.events_met.clone();

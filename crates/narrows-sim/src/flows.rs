@@ -96,10 +96,12 @@ pub(crate) struct Flow {
     /// Dropped by ports and wires of this part: payload, and packets that had some.
     pub(crate) dropped_bytes: u64,
     pub(crate) dropped_packets: u32,
-    /// Delivered in order by the end of the warm-up, by the end of the arrivals (`u64::MAX` before), and in all.
-    pub(crate) delivered_at_warmup: u64,
-    pub(crate) delivered_at_end: u64,
+    /// Arrived by the end of the warm-up and of the arrivals (`u64::MAX` before), each byte once, in whatever order.
+    pub(crate) arrived_at_warmup: u64,
+    pub(crate) arrived_at_end: u64,
+    /// Delivered in order, and what waits behind a hole.
     pub(crate) delivered: u64,
+    pub(crate) beyond: u64,
     /// Its sender has no more to send.
     pub(crate) stopped: bool,
 }
@@ -128,11 +130,17 @@ impl Flow {
             marked_bytes: 0,
             dropped_bytes: 0,
             dropped_packets: 0,
-            delivered_at_warmup: 0,
-            delivered_at_end: u64::MAX,
+            arrived_at_warmup: 0,
+            arrived_at_end: u64::MAX,
             delivered: 0,
+            beyond: 0,
             stopped: false,
         }
+    }
+
+    /// Payload that has arrived, each byte once.
+    pub(crate) fn arrived(&self) -> u64 {
+        (self.delivered + self.beyond).min(self.size.map_or(u64::MAX, Bytes::get))
     }
 
     /// Payload, and packets that had some, were dropped.
@@ -156,9 +164,10 @@ impl Flow {
             self.done = other.done;
             self.first_byte = other.first_byte;
             self.marked_bytes = other.marked_bytes;
-            self.delivered_at_warmup = other.delivered_at_warmup;
-            self.delivered_at_end = other.delivered_at_end;
+            self.arrived_at_warmup = other.arrived_at_warmup;
+            self.arrived_at_end = other.arrived_at_end;
             self.delivered = other.delivered;
+            self.beyond = other.beyond;
         }
     }
 }

@@ -53,6 +53,8 @@ pub struct Tallies {
     pub marked_bytes: u64,
     /// Payload bytes that arrived here in order.
     pub delivered_bytes: u64,
+    /// Those that wait behind a hole.
+    pub beyond_bytes: u64,
     /// Notifications of near-source switches that were taken.
     pub near_source_cuts: u32,
 }
@@ -455,6 +457,7 @@ impl Endpoint {
             rtt_count: self.sender.rtt_count,
             marked_bytes: self.receiver.marked_bytes(),
             delivered_bytes: self.receiver.delivered(),
+            beyond_bytes: self.receiver.beyond_bytes(),
             near_source_cuts: self.sender.near_source_cuts(),
         }
     }

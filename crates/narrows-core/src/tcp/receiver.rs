@@ -127,6 +127,11 @@ impl Receiver {
         self.next.since(Seq::FIRST)
     }
 
+    /// Bytes that wait behind a hole.
+    pub(super) fn beyond_bytes(&self) -> u64 {
+        self.beyond_bytes
+    }
+
     /// Payload bytes that arrived marked.
     pub(super) fn marked_bytes(&self) -> u64 {
         self.marked_bytes

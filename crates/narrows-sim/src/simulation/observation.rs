@@ -59,7 +59,7 @@ impl Simulation<'_> {
         self.network.reset_counters(now);
         self.note_living();
         for flow in self.flows.iter_mut() {
-            flow.delivered_at_warmup = flow.delivered;
+            flow.arrived_at_warmup = flow.arrived();
         }
     }
 
@@ -69,7 +69,7 @@ impl Simulation<'_> {
         self.ports = Some(self.port_rows(now));
         self.note_living();
         for flow in self.flows.iter_mut() {
-            flow.delivered_at_end = flow.delivered;
+            flow.arrived_at_end = flow.arrived();
         }
         for number in std::mem::take(&mut self.windows_of) {
             if self.flows[number].size.is_none() {

@@ -66,7 +66,7 @@ impl Simulation<'_> {
         let number = self.flows.push(Flow::new(name, &flow, None));
         if self.ports.is_some() {
             // It began before the end of what is measured, and nothing of it was here by then.
-            self.flows[number].delivered_at_end = 0;
+            self.flows[number].arrived_at_end = 0;
         }
         if self.choice.has(name) {
             self.sample_flow(number, flow.request.is_some());
@@ -328,6 +328,7 @@ impl Simulation<'_> {
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
         let delivered = tallies.delivered_bytes - current.base.delivered_bytes;
         flow.delivered = delivered.min(flow.size.map_or(u64::MAX, Bytes::get));
+        flow.beyond = tallies.beyond_bytes;
         current.note_waits(flow, &end.endpoint, &tallies);
     }
 

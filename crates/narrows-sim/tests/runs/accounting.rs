@@ -151,6 +151,22 @@ fn a_flow_without_a_size_ends_with_the_arrivals() {
 }
 
 #[test]
+fn what_waits_behind_a_hole_when_the_warmup_ends_is_not_counted_twice() {
+    let network = Dumbbell { rtt: Span::from_ms(40), ..Dumbbell::default() };
+    for seed in 1..=20 {
+        let mut plan = network.long("bbr", false, Span::from_ms(600));
+        plan.schedule.warmup = Span::from_ms(550);
+        plan.network.links[network.bottleneck()].loss = u32::MAX / 100;
+        let results = run(&plan, seed);
+        // 50 ms of 1 Gbit/s, 1538 bytes a packet, of which 1448 are payload; packets at both ends may count whole.
+        let most = (50e-3_f64 / (1_538.0 * 8e-9) + 2.0) * 1_448.0;
+        let measured = results.flows[0].delivered_after_warmup_bytes as f64;
+        assert!(measured <= most, "{measured} bytes in 50 ms, where {most} fit, of seed {seed}");
+        assert!(measured > 0.3 * most, "{measured} bytes of seed {seed}: the flow should be fast");
+    }
+}
+
+#[test]
 fn the_sample_at_the_end_is_taken_of_everything() {
     let network = Dumbbell::default();
     let results = run(&network.long("newreno", false, Span::from_secs(1)), 1);
