@@ -99,9 +99,8 @@ pub(crate) struct Flow {
     /// Arrived by the end of the warm-up and of the arrivals (`u64::MAX` before), each byte once, in whatever order.
     pub(crate) arrived_at_warmup: u64,
     pub(crate) arrived_at_end: u64,
-    /// Delivered in order, and what waits behind a hole.
+    /// Delivered in order.
     pub(crate) delivered: u64,
-    pub(crate) beyond: u64,
     /// Its sender has no more to send.
     pub(crate) stopped: bool,
 }
@@ -133,14 +132,8 @@ impl Flow {
             arrived_at_warmup: 0,
             arrived_at_end: u64::MAX,
             delivered: 0,
-            beyond: 0,
             stopped: false,
         }
-    }
-
-    /// Payload that has arrived, each byte once.
-    pub(crate) fn arrived(&self) -> u64 {
-        (self.delivered + self.beyond).min(self.size.map_or(u64::MAX, Bytes::get))
     }
 
     /// Payload, and packets that had some, were dropped.
@@ -167,7 +160,6 @@ impl Flow {
             self.arrived_at_warmup = other.arrived_at_warmup;
             self.arrived_at_end = other.arrived_at_end;
             self.delivered = other.delivered;
-            self.beyond = other.beyond;
         }
     }
 }

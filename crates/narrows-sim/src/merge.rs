@@ -176,7 +176,7 @@ fn number_flows(
 
 fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRow {
     let since_start = |at: Time| (at < Time::NEVER).then(|| at.since(flow.start).as_ns());
-    let measured = flow.arrived_at_end.min(flow.arrived());
+    let arrived = if flow.arrived_at_end < u64::MAX { flow.arrived_at_end } else { flow.delivered };
     FlowRow {
         flow: number,
         connection: flow.connection.expect("a flow that was opened has a connection"),
@@ -201,7 +201,7 @@ fn flow_row(plan: &Plan, number: u32, query: Option<u32>, flow: &Flow) -> FlowRo
         dropped_packets: Some(flow.dropped_packets.into()),
         near_source_cuts: flow.near_source_cuts.into(),
         received_bytes: flow.delivered,
-        delivered_after_warmup_bytes: measured - flow.arrived_at_warmup,
+        delivered_after_warmup_bytes: arrived - flow.arrived_at_warmup,
         events_met: None,
     }
 }

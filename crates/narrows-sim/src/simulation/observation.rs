@@ -58,9 +58,7 @@ impl Simulation<'_> {
     pub(super) fn end_warmup(&mut self, now: Time) {
         self.network.reset_counters(now);
         self.note_living();
-        for flow in self.flows.iter_mut() {
-            flow.arrived_at_warmup = flow.arrived();
-        }
+        self.note_arrived(|flow| &mut flow.arrived_at_warmup);
     }
 
     /// Nothing begins any more and nothing more is measured: ports are read, flows without a size stop, and the rest may
@@ -68,9 +66,7 @@ impl Simulation<'_> {
     fn end_measurement(&mut self, now: Time) {
         self.ports = Some(self.port_rows(now));
         self.note_living();
-        for flow in self.flows.iter_mut() {
-            flow.arrived_at_end = flow.arrived();
-        }
+        self.note_arrived(|flow| &mut flow.arrived_at_end);
         for number in std::mem::take(&mut self.windows_of) {
             if self.flows[number].size.is_none() {
                 self.stop_flow(now, number);
@@ -103,6 +99,20 @@ impl Simulation<'_> {
     }
 
     /// Takes what living ends have counted so far into their flows.
+    /// What has arrived of each flow, each byte once: delivered, or behind a hole.
+    fn note_arrived(&mut self, field: impl Fn(&mut Flow) -> &mut u64) {
+        for flow in self.flows.iter_mut() {
+            *field(flow) = flow.delivered;
+        }
+        for slot in self.connections.living_slots() {
+            let end = self.connections.end(slot);
+            let Some(current) = end.receiving else { continue };
+            let flow = &mut self.flows[current.flow];
+            let arrived = flow.delivered + end.endpoint.tallies().beyond_bytes;
+            *field(flow) = arrived.min(flow.size.map_or(u64::MAX, Bytes::get));
+        }
+    }
+
     fn note_living(&mut self) {
         for slot in self.connections.living_slots() {
             self.note_sent(slot);

@@ -328,7 +328,6 @@ impl Simulation<'_> {
         flow.marked_bytes = tallies.marked_bytes - current.base.marked_bytes;
         let delivered = tallies.delivered_bytes - current.base.delivered_bytes;
         flow.delivered = delivered.min(flow.size.map_or(u64::MAX, Bytes::get));
-        flow.beyond = tallies.beyond_bytes;
         current.note_waits(flow, &end.endpoint, &tallies);
     }
 
