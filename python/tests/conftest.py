@@ -20,6 +20,8 @@ CHECKOUT = TESTS.parents[1]
 STEERED = TESTS / "steered"
 os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS.parent), str(STEERED)])
 sys.path.insert(0, str(STEERED))
+# Tables of tests are small: threads cost more than they save.
+os.environ["POLARS_MAX_THREADS"] = "1"
 
 import steer  # noqa: E402, F401
 
@@ -115,6 +117,12 @@ def pytest_configure():
     os.environ["TEST_NO_RUNS"] = str(NOTED)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def tables_of_the_fake_narrowsd(tmp_path_factory):
+    """Where it keeps what it has made."""
+    os.environ["FAKE_NARROWSD_MADE"] = str(tmp_path_factory.mktemp("fake"))
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item):
     """Before any fixture: a run of a test without such a mark is refused."""
@@ -165,6 +173,18 @@ def said_by(environment, *arguments, **options):
     done = installed(environment, *arguments, **options)
     assert done.returncode == 0, (arguments, done.stderr)
     return done.stdout
+
+
+NIGHTLY = "NARROWS_NIGHTLY" in os.environ
+"""Experiments of the documentation are run as they stand, and what a first figure costs is measured."""
+
+
+def shorter(text, *pairs):
+    """A page whose experiments end sooner and have fewer seeds: (what it says, what is run)."""
+    for said, meant in pairs:
+        assert said in text
+        text = text if NIGHTLY else text.replace(said, meant)
+    return text
 
 
 def lines(printed):

@@ -347,15 +347,14 @@ def test_the_real_count_is_the_same_twice_and_the_gate_works_on_it(real, folder)
 
     assert run("W1", "--update", "true.toml").returncode == 0
     once = gate.read(Path("true.toml"))
-    again = run("--check", "true.toml", "--json")
-    assert again.returncode == 0, again.stderr
-    counted = json.loads(again.stdout)["instructions_per_packet_hop"]
-    assert counted == pytest.approx(once.instructions_per_packet_hop["W1"], rel=1e-3)
-    assert 100 < counted < 5000, "instructions of an event loop, and not those of the interpreter"
-    lowered = Baseline(once.compiler, {"W1": counted / 1.05})
-    Path("lowered.toml").write_text(gate.text(lowered))
+    (accepted,) = once.instructions_per_packet_hop.values()
+    assert 100 < accepted < 5000, "instructions of an event loop, and not those of the interpreter"
+    # That it passes what is accepted is seen in `make test`, which calls it.
+    Path("lowered.toml").write_text(gate.text(Baseline(once.compiler, {"W1": accepted / 1.05})))
     failed = run("--check", "lowered.toml", "--json")
-    assert (failed.returncode, json.loads(failed.stdout)["verdict"]) == (1, "fails")
+    again = json.loads(failed.stdout)
+    assert again["instructions_per_packet_hop"] == pytest.approx(accepted, rel=1e-3)
+    assert (failed.returncode, again["verdict"]) == (1, "fails")
 
 
 def test_the_real_child_measures_the_simulation_alone(real, folder):

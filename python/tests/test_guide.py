@@ -24,8 +24,8 @@ STAND_IN = {
         "against-gemini", quick=True, sets=[("cc.gemini.t", "2ms")]
     ),
     "cc.cautious.delay": "cc.gemini.t",
-    'end = "40s", warmup = "4s"': 'end = "3s", warmup = "1s"',
-    'end = "20s"\nwarmup = "5s"': 'end = "6s"\nwarmup = "5s"',
+    'end = "40s", warmup = "4s"': 'end = "2s", warmup = "1s"',
+    'end = "20s"\nwarmup = "5s"': 'end = "5500ms"\nwarmup = "5s"',
 }
 
 

@@ -63,7 +63,7 @@ class Figure:
         """The figure from our runs, once for each reading of the paper, and below it what was run."""
         from narrows.figures import caption, style  # not needed for lists of figures, and slow
 
-        with style.unchecked():
+        with style.assembling():
             if (plain := self.plain(results)) is None:
                 raise bad_input(f"{self.folder} has no figure.py", "add one with a function `draw(results)`")
             lines = caption.intervals(results.entry) if style.shows_intervals(plain) else ""

@@ -17,7 +17,7 @@ def save(chart: alt.TopLevelMixin, folder: Path, name: str) -> list[Path]:
     """Writes `name.svg` and `name.png`, whole or not at all."""
     import vl_convert
 
-    with style.unchecked():
+    with style.assembling():
         specification = style.finished(chart)
     specification["padding"] = 16
     svg = vl_convert.vegalite_to_svg(specification, vl_version=style.VEGA_LITE)

@@ -119,8 +119,8 @@ def _row(
     ]
     base = alt.Chart().encode(x=x, color=style.colour(every))
     area = base.mark_area(opacity=0.22).encode(y=axis)
-    line = base.mark_line(strokeWidth=1.1).encode(y="mean:Q", opacity=style.visible(1.0, 0.15))
-    points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y="max:Q", tooltip=tooltip)
+    line = base.mark_line(strokeWidth=1.1).encode(y=alt.Y("mean:Q"), opacity=style.visible(1.0, 0.15))
+    points = base.mark_bar(width=max(1, width // BUCKETS + 1), opacity=0).encode(y=alt.Y("max:Q"), tooltip=tooltip)
     header = style.headers(cases, labels=first).header
     return (
         alt.layer(*events.lines(data), area, line, points)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,8 +17,7 @@ from narrows.experiment import SEPARATOR
 from narrows.figures.palette import colours, dashes, live
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -285,9 +285,24 @@ def visible_scheme(strong: float = 1.0, faint: float = 0.07) -> Any:
     return opacity.from_dict(alt.condition(test, alt.value(strong), alt.value(faint)))
 
 
-def unchecked() -> AbstractContextManager[None]:
-    """Within it no part of a chart is checked against Vega-Lite's schema as it is made: that takes half of the time."""
-    return schemapi.debug_mode(False)
+@contextmanager
+def assembling() -> Iterator[None]:
+    """Within it charts are made quickly: altair neither checks a part against Vega-Lite's schema nor copies it whole.
+
+    It copies a chart with its rows and channels each time that the chart becomes a part of another, then changes only
+    attributes of the copy. So a copy of these is enough.
+    """
+    whole = schemapi.SchemaBase.copy
+
+    def copy(self: Any, deep: Any = True, ignore: Any = None) -> Any:
+        return whole(self, deep=False if deep is True else deep, ignore=ignore)
+
+    with schemapi.debug_mode(False):
+        schemapi.SchemaBase.copy = copy  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            schemapi.SchemaBase.copy = whole  # type: ignore[method-assign]
 
 
 def finished(chart: alt.TopLevelMixin) -> dict[str, Any]:

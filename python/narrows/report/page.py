@@ -134,7 +134,7 @@ def render(
     charted = selection.renamed(frames, chosen)
     shown, own = apart(results.entry.differences)
     library, behaviour = bundle.library(), bundle.behaviour()
-    with style.unchecked():
+    with style.assembling():
         swept = sweeps.of(results)
         made = _own(results) + _along(swept, results.entry) + _charts(charted)
     charts = {chart.identifier: chart for chart in made}

@@ -1,7 +1,11 @@
-"""A narrowsd that carries no traffic: the simulator makes its tables. `FAKE_NARROWSD` says how runs go."""
+"""A narrowsd that carries no traffic: the simulator makes its tables, once for each plan and seed of a session of tests.
+`FAKE_NARROWSD` says how runs go.
+"""
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,9 +47,6 @@ def main():
 
 
 def _run(plan, seed, out, backend):
-    from narrows import native  # what only says its version is to be quick
-    from narrows.columns import tables
-
     log = os.environ.get("FAKE_NARROWSD_LOG")
     if log:
         with Path(log).open("a") as file:
@@ -71,16 +72,39 @@ def _run(plan, seed, out, backend):
     print(json.dumps({"progress": [end_ns // 2, end_ns, 500_000]}), flush=True)
     time.sleep(float(os.environ.get("FAKE_NARROWSD_SECONDS", "0")))
     out.mkdir(exist_ok=True)
-    made = native.Run(json.dumps(plan), seed + int(os.environ.get("FAKE_NARROWSD_SHIFT", "100"))).join()
-    for name in tables():
-        if (mode, name) == ("forgets", "ports"):
-            continue
-        table = made.table(name)
-        whole = table.drop("marked_bytes") if (mode, name) == ("changes", "flows") else table
-        whole.write_ipc_stream(out / f"{name}.arrow")
-    (out / "manifest.json").write_text(
-        json.dumps(_manifest(plan, made.manifest()["plan_hash"], seed, backend, mode, end_ns))
-    )
+    made = _simulated(plan, seed + int(os.environ.get("FAKE_NARROWSD_SHIFT", "100")))
+    for table in made.glob("*.arrow"):
+        if (mode, table.stem) != ("forgets", "ports"):
+            shutil.copy(table, out)
+    if mode == "changes":
+        import polars as pl
+
+        pl.read_ipc_stream(out / "flows.arrow").drop("marked_bytes").write_ipc_stream(out / "flows.arrow")
+    said = json.loads((made / "plan.json").read_text())
+    (out / "manifest.json").write_text(json.dumps(_manifest(said, seed, backend, mode, end_ns)))
+
+
+def _simulated(plan, seed):
+    """A folder with the tables of a run, and what its manifest says of the plan."""
+    text = json.dumps(plan)
+    place = Path(os.environ["FAKE_NARROWSD_MADE"])
+    name = hashlib.sha256(f"{_sources()} {seed} {text}".encode()).hexdigest()
+    if not (place / name).exists():
+        from narrows import native  # what was made before, or only says its version, is to be quick
+        from narrows.columns import tables
+
+        begun = place / f".{os.getpid()}"
+        begun.mkdir(parents=True)
+        made = native.Run(text, seed).join()
+        for table in tables():
+            made.table(table).write_ipc_stream(begun / f"{table}.arrow")
+        said = {"plan_hash": made.manifest()["plan_hash"], "version": native.plan_version(plan, by=_sources())}
+        (begun / "plan.json").write_text(json.dumps(said))
+        try:
+            begun.rename(place / name)
+        except OSError:  # another process has made the same
+            shutil.rmtree(begun)
+    return place / name
 
 
 def _hang(end_ns):
@@ -101,12 +125,10 @@ def _hang(end_ns):
     os._exit(130)
 
 
-def _manifest(plan, plan_hash, seed, backend, mode, end_ns):
-    from narrows import native
-
+def _manifest(said, seed, backend, mode, end_ns):
     late = mode == "is-late"
     manifest = {
-        "version": native.plan_version(plan, by=_sources()), "plan_hash": plan_hash,
+        **said,
         "seed": seed, "threads": 1, "simulated_ns": end_ns, "packet_hops": 1_000_000, "events": 1_000_000,
         "cpu_ns": 900_000_000, "wall_ns": end_ns, "ns_per_packet_hop": 900, "backend": backend,
         "kernel": _kernel(backend),
