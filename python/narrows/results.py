@@ -223,7 +223,7 @@ class Results(Tabular):
 
     def report(self, *, cases: str | None = None) -> Path:
         """Writes a page with charts that opens offline, of all cases or of those that match; returns its path."""
-        from narrows.report import build
+        from narrows.report.page import build
 
         return build(self, self._store, cases=cases)
 

@@ -350,7 +350,8 @@ def frames(flow_frames, port_frames, series=None):
 
 def reported(folder, text):
     """Results of an experiment that is run in a folder, and their page."""
-    from narrows import api, report
+    from narrows import api
+    from narrows.report.page import build
     from narrows.runs.store import Store
 
     before = Path.cwd()
@@ -358,7 +359,7 @@ def reported(folder, text):
     try:
         (folder / "experiment.toml").write_text(text)
         results = api.run("experiment.toml").join()
-        yield results, folder / report.build(results, Store(api.RUNS))
+        yield results, folder / build(results, Store(api.RUNS))
     finally:
         os.chdir(before)
 

@@ -21,7 +21,7 @@ def test_the_how_to_works_as_it_stands(real, folder):
 
     pairs = (
         ('end = "60s"\nwarmup = "5s"', 'end = "6s"\nwarmup = "1s"'),
-        ("run.end=\"90s\"", 'run.end="7s"'),
+        ('run.end="90s"', 'run.end="7s"'),
         ('end = "2s"\nseeds = "1..5"', 'end = "300ms"\nseeds = "1..2"'),
         ("bench W1 W2 --repeat 2", "bench W1 --repeat 1 --no-instructions"),
     )

@@ -16,7 +16,7 @@ from conftest import CHECKOUT, TWO_ARMS, fake_narrowsd, lines, until
 from typer.testing import CliRunner
 
 import narrows
-from narrows import api, report
+from narrows import api
 from narrows.claims import folders
 from narrows.cli.app import app
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, RunFailed
@@ -26,6 +26,7 @@ from narrows.measures import bottleneck
 from narrows.measures.named import value_by_seed
 from narrows.measures.stats import geometric_ratio
 from narrows.report import agreement, headline
+from narrows.report.page import render
 from narrows.runs import backends, daemon
 from narrows.runs.backends import Backend
 from narrows.runs.freshness import standings
@@ -431,9 +432,9 @@ def test_hosts_that_are_no_model_of_the_kernel_are_said(two_arms, narrowsd, prof
     assert "The simulator's hosts" not in first.stdout, "nothing stands beside it"
     second = CliRunner().invoke(app, ["run", "two.toml", "--backend", "guest"])
     assert (said in second.stdout) is (hosts is not None)
-    page = report.page.render(api.load_beside(["two", "two@guest"])[0], [])
+    page = render(api.load_beside(["two", "two@guest"])[0], [])
     assert ("The simulator&#39;s hosts are" in page) is (hosts is not None)
-    assert "The simulator&#39;s hosts are" not in report.page.render(api.load("two@guest"), [])
+    assert "The simulator&#39;s hosts are" not in render(api.load("two@guest"), [])
 
 
 def test_what_has_other_plans_stays_by_itself(both, folder):
@@ -463,14 +464,14 @@ def test_one_page_shows_both(both, folder):
         assert words in text, words
     assert "in real time" not in text
     assert "guest / sim" not in api.load("two").entry.title
-    alone = report.page.render(api.load("two-seeds-1-3@guest"), [])
+    alone = render(api.load("two-seeds-1-3@guest"), [])
     assert "<h2>Simulator and kernel</h2>" not in alone
     assert "<h2>Live runs</h2>" in alone
-    assert "<h2>Live runs</h2>" not in report.page.render(api.load("two"), [])
+    assert "<h2>Live runs</h2>" not in render(api.load("two"), [])
 
 
 def test_a_page_of_native_runs_says_that_they_are_of_this_machine_and_in_real_time(two_arms, narrowsd):
-    text = report.page.render(api.run(two_arms, backend="host", seeds="1..=1").join(), [])
+    text = render(api.run(two_arms, backend="host", seeds="1..=1").join(), [])
     assert "emulated in real time" in text
     assert "On this machine&#39;s own kernel what is the same are the flows" in text
     assert "counts instructions" not in text
@@ -507,7 +508,7 @@ def test_a_run_that_does_not_count_takes_its_seed_from_both_sides(two_arms, narr
     rows = [one for one in found if one["event"] == "comparison"]
     (compared,) = (one for one in rows if one["measure"] == "fct_mean" and one["base"] == "sim gemini")
     assert [compared["base_mean"], compared["other_mean"]] == pytest.approx(of_one)
-    assert "what the other backend made with the same seed" in report.page.render(results, [])
+    assert "what the other backend made with the same seed" in render(results, [])
 
 
 def test_an_arm_whose_live_runs_do_not_count_is_on_the_page_without_numbers(two_arms, narrowsd, monkeypatch):
@@ -516,14 +517,14 @@ def test_an_arm_whose_live_runs_do_not_count_is_on_the_page_without_numbers(two_
     api.run(two_arms, seeds="1..=1", backend="guest").finish()
     (results,) = api.load_beside(["two-seeds-1-1", "two-seeds-1-1@guest"])
     assert results.frames.cases == ("cubic · sim", "cubic · guest")
-    assert "1 of 1 run does not count" in report.page.render(results, [])
+    assert "1 of 1 run does not count" in render(results, [])
 
 
 def test_round_trips_and_the_watched_queue_stand_beside_each_other(both):
     (results,) = api.load_beside(["two", "two-seeds-1-3@guest"])
     (table,) = agreement.tables(results.entry, results.frames)
     assert [column.measure for column in table.columns[-3:]] == ["rtt_mean", "queue_p50", "queue_p99"]
-    assert "Queue, p99" in report.page.render(results, [])
+    assert "Queue, p99" in render(results, [])
     found = [one for one in lines(command("compare", "two", "two-seeds-1-3@guest", "--json").stdout) if "base" in one]
     compared = {one["measure"]: one for one in found if one["base"] == "sim gemini"}
     for cell, name in zip(table.arms[1].cells[-3:], ("rtt_mean", "queue_p50", "queue_p99"), strict=True):
@@ -580,7 +581,7 @@ def test_the_best_is_the_best_of_its_backend(both):
 def test_a_page_says_which_runs_it_leaves_out(two_arms, narrowsd, monkeypatch):
     monkeypatch.setenv("FAKE_NARROWSD", "is-late:gemini/1")
     api.run(two_arms, backend="guest").finish()
-    text = report.page.render(api.load("two@guest"), [])
+    text = render(api.load("two@guest"), [])
     assert "1 of 4 runs does not count: a packet was delivered 31000 us late" in text
     assert "1 of 2 runs does not count" in text, "and of which arm"
     assert "Seed 2, reduced" in " ".join(text.split()).replace("seed 2, reduced", "Seed 2, reduced")
@@ -632,7 +633,7 @@ def test_a_page_with_a_quick_side_is_a_quick_page_and_takes_no_full_ones_place(t
     (mixed,) = api.load_beside(["two", "two-quick@guest"])
     assert (full.entry.identifier, full.entry.quick) == ("two@sim+guest", False)
     assert (mixed.entry.identifier, mixed.entry.quick) == ("two-quick@sim+guest", True)
-    assert "quick run</span>" in report.page.render(mixed, [])
+    assert "quick run</span>" in render(mixed, [])
 
 
 def test_a_page_of_fewer_seeds_takes_no_other_pages_place(both):

@@ -15,7 +15,7 @@ from altair.utils import schemapi
 from conftest import TWO_ARMS, Driven, reported
 
 import narrows
-from narrows import api, report
+from narrows import api
 from narrows.cli import output
 from narrows.errors import BadInput
 from narrows.experiment import Difference
@@ -33,7 +33,7 @@ def page_path(gemini):
     before = Path.cwd()
     os.chdir(gemini)
     try:
-        return gemini / report.build(api.load("gemini-fig13-quick"), Store(api.RUNS))
+        return gemini / page.build(api.load("gemini-fig13-quick"), Store(api.RUNS))
     finally:
         os.chdir(before)
 
@@ -130,7 +130,7 @@ def test_every_string_is_escaped(browser, folder):
     results = api.run(path).join()
     setting = Difference("x", tuple((case, MISCHIEF) for case in results.frames.cases), declared=True)
     results.entry = replace(results.entry, differences=(*results.entry.differences, setting))
-    written = report.build(results, Store(api.RUNS)).resolve()
+    written = page.build(results, Store(api.RUNS)).resolve()
     assert MISCHIEF not in written.read_text()
     driven = Driven(browser, written)
     assert driven.complaints == []
@@ -197,7 +197,7 @@ def test_an_experiment_without_series_or_marks_has_a_page(folder, two_arms, monk
     results = api.run(two_arms, seeds="1..=1").join()
     scan = Results.scan
     monkeypatch.setattr(Results, "scan", lambda self, table: scan(self, table).filter(pl.lit(table != "series")))
-    text = report.build(results, Store(api.RUNS)).read_text()
+    text = page.build(results, Store(api.RUNS)).read_text()
     assert "No queues were sampled" in text
     assert "One seed only" in text
     assert 'href="#claims"' not in text
@@ -230,7 +230,7 @@ def charted(text):
 
 
 def test_a_page_of_too_many_schemes_charts_the_first_and_says_how_others_are_seen(many):
-    text = report.build(many, Store(api.RUNS)).read_text()
+    text = page.build(many, Store(api.RUNS)).read_text()
     assert charted(text) == [f"arm-{number}" for number in range(6)]
     assert "are of 6 of 8 configurations: the first 6 of 8 schemes." in text
     assert 'narrows report many --configurations "arm-7"' in text
@@ -392,8 +392,8 @@ def test_no_two_cases_of_a_chart_look_alike(count):
 
 
 def test_a_page_of_some_cases_has_a_name_of_its_own(many):
-    whole = report.build(many, Store(api.RUNS))
-    some = report.build(many, Store(api.RUNS), cases="arm-[67]")
+    whole = page.build(many, Store(api.RUNS))
+    some = page.build(many, Store(api.RUNS), cases="arm-[67]")
     assert some.parent == whole.parent
     assert some.name.startswith("report-many-arm-67+")
     text = some.read_text()
@@ -401,12 +401,12 @@ def test_a_page_of_some_cases_has_a_name_of_its_own(many):
     assert "configurations:" not in text
     assert "arm-0" not in re.sub(r'<details class="source".*?</details>', "", text, flags=re.DOTALL)
     with pytest.raises(BadInput, match="no configuration of 'many' matches 'arm-9'"):
-        report.build(many, Store(api.RUNS), cases="arm-9")
+        page.build(many, Store(api.RUNS), cases="arm-9")
 
 
 def test_a_page_that_is_too_large_is_kept_and_said(many, monkeypatch, capsys):
     monkeypatch.setattr(page, "MAX_BYTES", 1000)
-    path = report.build(many, Store(api.RUNS))
+    path = page.build(many, Store(api.RUNS))
     output.tell_page(path, json=False)
     assert "more than 1.00 KB" in " ".join(capsys.readouterr().err.split())
     assert path.exists()
@@ -493,7 +493,7 @@ def lossless(tmp_path_factory):
     base = tmp_path_factory.mktemp("lossless")
     (base / "lossless.toml").write_text(PROGRAMS)
     results = api.run(base / "lossless.toml", out=base / "runs").join()
-    return results, report.build(results, Store(base / "runs"))
+    return results, page.build(results, Store(base / "runs"))
 
 
 def cells(path, section):

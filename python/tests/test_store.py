@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 from conftest import TWO_ARMS
 
-from narrows import api, native, report
+from narrows import api, native
 from narrows.claims import folders
 from narrows.columns import conform, tables
 from narrows.errors import BadInput
 from narrows.experiment import Experiment
+from narrows.report.page import build
 from narrows.runs.index import Index
 from narrows.runs.store import State, Store, encoded
 
@@ -418,7 +419,7 @@ def test_code_beside_a_foreign_experiment_is_not_run(folder, two_arms):
     two_arms.rename(paper / "fig" / "experiment.toml")
     results = api.run("downloaded/paper/fig/experiment.toml").join()
     assert folders.figure_at(results.entry.place) is None
-    assert report.build(results, Store(api.RUNS)).exists()
+    assert build(results, Store(api.RUNS)).exists()
 
 
 def test_results_name_no_machines_paths(folder, two_arms):

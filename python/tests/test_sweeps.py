@@ -15,7 +15,7 @@ import pytest
 import vl_convert
 from conftest import flows, lines, narrows, ports
 
-from narrows import api, report
+from narrows import api
 from narrows.comparison import Comparison
 from narrows.configurations import Configurations
 from narrows.errors import BadInput
@@ -341,7 +341,7 @@ def specifications(path):
 
 @pytest.mark.simulator
 def test_a_sweep_is_drawn_against_its_axes_and_a_changed_choice_shows_without_new_runs(along):
-    first = specifications(report.build(api.load("along"), Store(api.RUNS)))
+    first = specifications(page.build(api.load("along"), Store(api.RUNS)))
     for name, made in first.items():
         if name.endswith("-map"):
             assert {row["x"] for row in rows_of(made, made["vconcat"][0])} == {"0.1", "0.2", "0.3"}

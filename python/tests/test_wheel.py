@@ -26,7 +26,7 @@ WHEEL = "NARROWS_WHEEL"
 FIGURE, CLAIMS = ("gemini/fig13", 12) if NIGHTLY else ("dctcp/fig13", 5)
 """The first figure of the README, or one that takes a tenth of it, and its claims."""
 MAX_PROCESSOR_SECONDS = 120
-"""For the README's figure, at most 60 s on two cores. Measured at night, for it costs half as much again while these are busy."""
+"""For the README's figure, at most 60 s on two cores: measured at night, as it costs more while these are busy."""
 VERSION = tomllib.loads((CHECKOUT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
 

@@ -43,7 +43,7 @@ def export(entry: Entry, store: Store, output: Path, *, say: Callable[[str], Non
 
     Raises `BadInput` where a run is absent or damaged, or the file cannot be written.
     """
-    from narrows.report import text
+    from narrows.report.page import text
     from narrows.results import Results
 
     if output.is_dir() or not output.name:

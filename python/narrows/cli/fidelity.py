@@ -64,7 +64,7 @@ def compare(
 def _scenario(scenario: Scenario, label: str, store: Store, *, quick: bool, where: Where, json: bool) -> None:
     """Both worlds' runs and their page. The kernel's first: what it lacks is said before much is simulated."""
     from narrows import api
-    from narrows.report import build
+    from narrows.report.page import build
 
     here = replace(where, on=options.Place.LOCAL, ray_address=None, backend=Backend.GUEST)
     made = []

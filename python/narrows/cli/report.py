@@ -31,7 +31,7 @@ def report(
     One page for each RUN; the same plans on several backends, as in `narrows report mine mine@guest`, share one page.
     """
     from narrows import api
-    from narrows.report import build
+    from narrows.report.page import build
     from narrows.runs.store import Store
 
     with codes():

@@ -193,7 +193,7 @@ def _figure(figure: Figure, label: str, *, quick: bool, where: Where, json: bool
 
 
 def _report(figure: Figure, results: Results, store: Store, judged: list[Verdict], *, json: bool) -> None:
-    from narrows.report import build
+    from narrows.report.page import build
 
     with saying() as say:
         page = build(results, store, judged=judged, say=say)

@@ -87,12 +87,12 @@ def _panel(panel: Panel, cases: Sequence[str], width: int, *, labels: bool) -> a
     ).encode(x=alt.X("high:Q"), text=alt.Text("label:N"), opacity=style.visible(0.9))  # fmt: skip
     absent = base.transform_filter("datum.mean === null").mark_text(
         align="left", dx=4, fontSize=11, color=style.FAINT, text=panel.absent
-    ).encode(x=alt.XValue(0))  # fmt: skip
+    ).encode(x=alt.value(0))  # fmt: skip
     if empty and panel.reason:
         lines = textwrap.wrap(panel.reason, max(12, width // _CHARACTER))
         absent = alt.Chart(alt.InlineData(values=[{}])).mark_text(
             align="left", baseline="top", dx=4, fontSize=11, lineHeight=15, color=style.FAINT, text=lines
-        ).encode(x=alt.XValue(0), y=alt.YValue(4))  # fmt: skip
+        ).encode(x=alt.value(0), y=alt.value(4))  # fmt: skip
     layers = [] if empty else [bar, interval]
     layers += [hollow] if panel.pooled else []
     layers += [] if empty else [label]

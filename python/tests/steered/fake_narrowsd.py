@@ -1,5 +1,5 @@
-"""A narrowsd that carries no traffic: the simulator makes its tables, once for each plan and seed of a session of tests.
-`FAKE_NARROWSD` says how runs go.
+"""A narrowsd that carries no traffic: the simulator makes its tables, once for each plan and seed of a
+session of tests. `FAKE_NARROWSD` says how runs go.
 """
 
 import hashlib
