@@ -7,7 +7,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
-.PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools compiled narrowsd-checked instruction-gate tools \
+.PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools narrowsd-checked instruction-gate tools \
 	live-test narrowsd guest-kernel bench nightly wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
@@ -53,16 +53,14 @@ QUICK := core network plan scenario
 CLIPPY = $(OWN_JOBS) RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clippy-driver" \
 	CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ PYO3_BUILD_EXTENSION_MODULE=1
 
-compiled:
-	$(CLIPPY) cargo build --quiet --workspace $(WITHOUT) --lib --bins --tests --examples --test live
-
-lints: compiled
+lints:
 	cargo fmt --all --check
+	$(CLIPPY) cargo build --quiet --workspace $(WITHOUT) --lib --bins --tests --examples --test live
 	RUSTDOCFLAGS='-D warnings' $(OWN_JOBS) cargo doc --no-deps --document-private-items --quiet
 
 # All of them by one command: what each package asks of its dependencies is then compiled once. After the lints, as both have the
 # same folder of cargo's, which one at a time may use.
-rust-tests: | lints narrowsd-checked
+rust-tests: | lints $(if $(filter system-tests,$(MAKECMDGOALS)),narrowsd-checked)
 	$(CLIPPY) cargo test --quiet --workspace $(WITHOUT)
 	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED')
 
@@ -77,9 +75,9 @@ python-tests: .venv/built
 system-tests: .venv/built $(if $(WITHOUT),,narrowsd-checked) system-tools docs
 	$(if $(WITHOUT),,NARROWSD=$(CURDIR)/$(CHECKED)) $(BIN)/pytest -r s -m 'system and not live'
 
-# A static narrowsd for guests of what the lints have compiled: another minute instead of the five of `make narrowsd`, and sums
-# that overflow are noticed. Before the tests, whose narrowsd is linked anew.
-narrowsd-checked: | compiled
+# A static narrowsd for guests, mostly of what the lints have compiled: in one minute instead of the five of `make narrowsd`, and
+# sums that overflow are noticed. Before the tests, whose narrowsd is linked anew.
+narrowsd-checked: | $(if $(filter lints,$(MAKECMDGOALS)),lints)
 	@$(if $(WITHOUT),,$(CLIPPY) cargo rustc --quiet --package narrows-daemon --bin narrowsd -- \
 		-C target-feature=+crt-static -C strip=symbols && cp target/debug/narrowsd $(CHECKED))
 CHECKED := target/narrowsd-checked
@@ -147,7 +145,9 @@ nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 		else echo 'miri is not installed for the nightly toolchain: skipped'; fi
 	$(DEVELOP) --release --extras dev,ray
 	$(BIN)/pytest -m ray
-	NARROWS_NIGHTLY=1 $(BIN)/pytest -k 'how_to or guide or wheel' -m 'not live'
+	NARROWS_NIGHTLY=1 $(BIN)/pytest -k 'how_to or guide or wheel or bench' -m 'not live'
+	@$(MAKE) --no-print-directory narrowsd
+	NARROWSD=$(CURDIR)/target/narrowsd $(BIN)/pytest -k test_guest -m 'system and not live'
 	$(BIN)/narrows reproduce gemini
 
 $(TOOLS)/cargo-%:

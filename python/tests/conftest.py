@@ -11,6 +11,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+# Tables of tests are small: threads cost more than they save. Before polars is imported, which reads it then.
+os.environ["POLARS_MAX_THREADS"] = "1"
+
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -20,8 +23,6 @@ CHECKOUT = TESTS.parents[1]
 STEERED = TESTS / "steered"
 os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS.parent), str(STEERED)])
 sys.path.insert(0, str(STEERED))
-# Tables of tests are small: threads cost more than they save.
-os.environ["POLARS_MAX_THREADS"] = "1"
 
 import steer  # noqa: E402, F401
 
@@ -175,7 +176,7 @@ def said_by(environment, *arguments, **options):
     return done.stdout
 
 
-NIGHTLY = "NARROWS_NIGHTLY" in os.environ
+NIGHTLY = os.environ.get("NARROWS_NIGHTLY", "0") != "0"
 """Experiments of the documentation are run as they stand, and what a first figure costs is measured."""
 
 
@@ -218,7 +219,7 @@ def until_gone(processes, seconds=60):
 @pytest.fixture(scope="session")
 def real():
     """The environment of a process that nobody steers."""
-    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "POLARS_MAX_THREADS")}
 
 
 @pytest.fixture

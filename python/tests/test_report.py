@@ -193,6 +193,18 @@ def test_every_chart_is_one_by_the_schema_of_vega_lite(page_path, lossless):
         schemapi.validate_jsonschema(specification, altair.load_schema())
 
 
+def test_charts_that_share_their_parts_are_those_that_copy_them(gemini, monkeypatch):
+    monkeypatch.chdir(gemini)
+    frames = api.load("gemini-fig13-quick").frames
+    with style.assembling():
+        shared = [chart.specification for chart in page._charts(frames)]
+    assert shared == [chart.specification for chart in page._charts(frames)]
+    chart = altair.Chart().mark_bar(color="red")
+    with style.assembling():
+        assert (chart.copy().mark is chart.mark, chart.copy(deep=True).mark is chart.mark) == (True, False)
+    assert chart.copy().mark is not chart.mark
+
+
 def test_an_experiment_without_series_or_marks_has_a_page(folder, two_arms, monkeypatch):
     results = api.run(two_arms, seeds="1..=1").join()
     scan = Results.scan

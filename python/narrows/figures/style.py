@@ -6,6 +6,7 @@ import json
 import math
 import textwrap
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -285,24 +286,31 @@ def visible_scheme(strong: float = 1.0, faint: float = 0.07) -> Any:
     return opacity.from_dict(alt.condition(test, alt.value(strong), alt.value(faint)))
 
 
+_assembling: Final = ContextVar("assembling", default=False)
+_altair_copy: Final = schemapi.SchemaBase.copy
+
+
+def _copy(self: Any, deep: Any = None, ignore: Any = None) -> Any:
+    """As altair's, but where nobody says how deep and a chart is assembled: then the parts are shared."""
+    return _altair_copy(self, deep=not _assembling.get() if deep is None else deep, ignore=ignore)
+
+
+schemapi.SchemaBase.copy = _copy  # type: ignore[method-assign]
+
+
 @contextmanager
 def assembling() -> Iterator[None]:
     """Within it charts are made quickly: altair neither checks a part against Vega-Lite's schema nor copies it whole.
 
-    It copies a chart with its rows and channels each time that the chart becomes a part of another, then changes only
-    attributes of the copy. So a copy of these is enough.
+    It copies a chart with its rows and channels each time that the chart becomes a part of another, and then changes
+    attributes of the copy alone, so that a shallow copy does. Who changes parts of parts asks for `copy(deep=True)`.
     """
-    whole = schemapi.SchemaBase.copy
-
-    def copy(self: Any, deep: Any = True, ignore: Any = None) -> Any:
-        return whole(self, deep=False if deep is True else deep, ignore=ignore)
-
-    with schemapi.debug_mode(False):
-        schemapi.SchemaBase.copy = copy  # type: ignore[method-assign]
-        try:
+    before = _assembling.set(True)
+    try:
+        with schemapi.debug_mode(False):
             yield
-        finally:
-            schemapi.SchemaBase.copy = whole  # type: ignore[method-assign]
+    finally:
+        _assembling.reset(before)
 
 
 def finished(chart: alt.TopLevelMixin) -> dict[str, Any]:
