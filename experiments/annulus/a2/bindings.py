@@ -15,14 +15,4 @@ def _rises(measure: str) -> tuple[str, str]:
 
 BINDINGS = {
     "ann-006": Binding(orders=(*_rises("fct_small_p99"), *_rises("plr_dcn")), full_only=True),
-    "ann-014": Binding(
-        (f"fct_small_p99(dctcp+bbr · load=0.2) / fct_small_p99(dctcp+bbr · load={LOADS[0]})",),
-        of_means=True,
-        also=tuple(
-            f"fct_small_p99({arm} · load={load}) / fct_small_p99({arm} · load={LOADS[0]})"
-            for arm in ("dctcp+bbr", "annulus")
-            for load in ("0.1", "0.2", "0.4")
-            if (arm, load) != ("dctcp+bbr", "0.2")
-        ),
-    ),
 }

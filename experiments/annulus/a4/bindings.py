@@ -13,16 +13,10 @@ HALF = 0.5
 LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TAIL_FROM = 0.3
 """What is said of the tail begins here."""
-BUSIEST = 0.9
-"""As near to saturation as the loads come."""
 
 
 def _at(measure: str, arm: str, load: float, traffic: str = "") -> str:
     return f"{measure}({arm} · load={load}{f' / {traffic}' if traffic else ''})"
-
-
-def _gain(measure: str, arm: str, load: float, base: str = "dctcp+bbr") -> str:
-    return f"1 - {_at(measure, arm, load)} / {_at(measure, base, load)}"
 
 
 def _wan_round_trip() -> float:
@@ -34,18 +28,7 @@ def _wan_round_trip() -> float:
 _INSIDE = " + ".join(_at("payload", "dctcp+bbr", HALF, f"dc/rack-{rack}") for rack in (1, 2))
 _ACROSS = _at("payload", "dctcp+bbr", HALF, "wan/1-2")
 
-_USE = f"utilisation_watched({{}} · load={BUSIEST})"
-
 BINDINGS = {
-    "ann-002": Binding(
-        (_gain("fct_small_p99", "annulus", HALF),),
-        of_means=True,
-        also=(
-            _gain("fct_small_p99", "gemini", HALF),
-            _gain("fct_small_p99", "gemini+near-source", HALF),
-            _gain("fct_small_p99", "gemini+near-source", HALF, "gemini"),
-        ),
-    ),
     "ann-003": Binding(
         orders=tuple(
             f"{_at('fct_small_p99', 'annulus', load)} < {_at('fct_small_p99', 'dctcp+bbr', load)}"
@@ -54,7 +37,6 @@ BINDINGS = {
         ),
         full_only=True,
     ),
-    "ann-004": Binding((f"{_USE.format('annulus')} / {_USE.format('dctcp+bbr')} - 1",)),
     "ann-005": Binding(
         orders=tuple(
             f"{_at('burstiness_wan', 'annulus', load)} < {_at('burstiness_wan', 'dctcp+bbr', load)}" for load in LOADS
