@@ -108,6 +108,7 @@ impl<'a> Agent<'a> {
             reading: Reading::Nothing,
             writing: None,
             sending: None,
+            unsent_limit: None,
             watches_room: false,
         };
         self.connections.insert(id, connection);

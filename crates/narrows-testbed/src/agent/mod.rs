@@ -162,6 +162,8 @@ struct Connection {
     reading: Reading,
     writing: Option<Writing>,
     sending: Option<Sending>,
+    /// Of a flow without a size: how many bytes may wait unsent, as the kernel was told.
+    unsent_limit: Option<u32>,
     /// Whether the kernel was asked to say when it can be written.
     watches_room: bool,
 }

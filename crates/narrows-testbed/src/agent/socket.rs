@@ -13,9 +13,11 @@ use crate::address;
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 /// The port of the listener of the first traffic entry.
 const FIRST_PORT: u16 = 10_000;
-/// Bytes that a connection without an end may hold back unsent, so that stopping stops: 10 ms at 100 Mbps, and 100 ms of one
-/// that is held to a tenth of it.
-const UNSENT: libc::c_int = 1 << 17;
+/// What a connection without an end may hold back unsent, at least and at most, bytes: three packets of a slow one; 20 ms at
+/// 100 Mbps.
+const UNSENT: (u64, u64) = (1 << 12, 1 << 18);
+/// So long what waits unsent takes to leave, where the window holds less.
+const UNSENT_TIME: Span = Span::from_ms(20);
 
 /// The port on which hosts listen for a traffic entry.
 pub(crate) fn port(traffic: u32) -> u16 {
@@ -71,9 +73,10 @@ pub(crate) fn abort(socket: &OwnedFd) {
     let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
 }
 
-/// Lets only so much wait unsent that a stop takes effect soon.
-pub(crate) fn keep_unsent_low(socket: &OwnedFd) -> io::Result<()> {
-    let unsent = UNSENT;
+/// Lets only so many bytes wait unsent, so that a stop takes effect soon: the kernel takes no more and, when half of it has
+/// left, says that there is room.
+pub(crate) fn limit_unsent(socket: &OwnedFd, bytes: u32) -> io::Result<()> {
+    let unsent = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     #[allow(unsafe_code, reason = "no safe wrapper at hand")]
     // SAFETY: the pointer is to a live integer of the length that is said.
     let code = unsafe {
@@ -205,6 +208,15 @@ impl Info {
     /// Whether everything handed over was acknowledged.
     pub(crate) fn is_idle(&self) -> bool {
         self.u32(24) == 0 && self.unsent() == 0
+    }
+
+    /// So many bytes should wait unsent at most: two windows, the most that acknowledgements of a round trip ask for, or what
+    /// leaves in [`UNSENT_TIME`].
+    #[allow(clippy::cast_possible_truncation, reason = "not more than `UNSENT` has")]
+    pub(crate) fn unsent_limit(&self) -> u32 {
+        let windows = 2 * u64::from(self.window()) * u64::from(self.u32(16));
+        let soon = self.u64(160).saturating_mul(UNSENT_TIME.as_ps() / Span::from_us(1).as_ps()) / 1_000_000;
+        windows.max(soon).clamp(UNSENT.0, UNSENT.1) as u32
     }
 
     /// Bytes handed over and not yet sent for the first time.

@@ -1,5 +1,6 @@
 //! What goes over a connection: flows written and read, requests met and answered.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use narrows_core::app::{Application, FlowStart};
@@ -45,8 +46,8 @@ impl<'a> Agent<'a> {
         let size = flow.size.unwrap_or(ENDLESS);
         let left = if named == 0 { with_name(size) } else { size.get() };
         connection.writing = Some(Writing { named, name, left });
+        connection.unsent_limit = flow.size.is_none().then_some(0);
         if flow.size.is_none() {
-            let _ = socket::keep_unsent_low(&connection.socket);
             self.endless.insert(name, id);
             if let Some(stop) = flow.stop {
                 self.arm(self.on_clock(stop), Due::Stop(name));
@@ -91,7 +92,12 @@ impl<'a> Agent<'a> {
         let Some(connection) = self.connections.get_mut(&id) else { return false };
         let mut whole = None;
         while let Some(writing) = &mut connection.writing {
-            let length = usize::try_from(writing.left).unwrap_or(PIECE).min(PIECE);
+            let most = connection.unsent_limit.as_mut().map_or(PIECE, |limit| room(&connection.socket, limit));
+            let length = usize::try_from(writing.left).unwrap_or(PIECE).min(most);
+            if length == 0 {
+                self.watch_room(id, true);
+                return false;
+            }
             let name = to_bytes(writing.name);
             let rest = &name[writing.named.min(NAME_BYTES)..];
             self.piece[..rest.len()].copy_from_slice(rest);
@@ -325,12 +331,24 @@ impl<'a> Agent<'a> {
     }
 }
 
+/// How many bytes a connection may be given now, so that no more than its limit waits unsent; the limit follows the
+/// connection's window and rate.
+fn room(socket: &OwnedFd, limit: &mut u32) -> usize {
+    let info = Info::of(socket).unwrap_or(Info::NONE);
+    let now = info.unsent_limit();
+    if now.abs_diff(*limit) > *limit / 4 && socket::limit_unsent(socket, now).is_ok() {
+        *limit = now;
+    }
+    limit.saturating_sub(info.unsent()) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BinaryHeap};
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
     use std::thread;
+    use std::time::Duration;
 
     use narrows_core::units::{Bytes, Span, Time};
     use narrows_plan::{Connections, Pattern, Plan};
@@ -343,34 +361,30 @@ mod tests {
 
     const MESSAGES: u32 = 100_000;
 
-    fn plan() -> Plan {
+    fn plan(flows: Vec<FlowStart>) -> Plan {
         let text = "[topology.star]\nhosts = 2\n[[traffic]]\nfrom = \"h1\"\nto = \"h2\"\nlong = { size = \"1B\" }\n\
                     [[arm]]\nname = \"A\"\ncc = \"cubic\"\n[run]\nend = \"1s\"\n";
         let experiment = narrows_scenario::load_str(text, &Default::default(), &Default::default());
         let mut plan = experiment.expect("an experiment").plans.remove(0);
-        let flow = FlowStart::new(Time::ZERO, 0, 1, Some(Bytes::new(1)));
-        plan.traffic[0].pattern = Pattern::List(vec![flow; MESSAGES as usize]);
+        plan.traffic[0].pattern = Pattern::List(flows);
         plan.traffic[0].connections = Connections::InOrder;
         plan
     }
 
-    #[test]
-    fn messages_that_wait_for_a_connection_are_written_in_their_order_however_many() {
-        let (plan, shared, controllers) = (plan(), Shared::default(), ["cubic".to_owned()]);
-        let clock = Clock::start();
-        let run =
-            Run { plan: &plan, seed: 1, controllers: &controllers, clock, plan_begins: Span::ZERO, real_time: None };
-        let mut agent = Agent {
-            run,
+    /// The first host's.
+    fn agent<'a>(plan: &'a Plan, shared: &'a Shared, controllers: &'a [String]) -> Agent<'a> {
+        let (clock, plan_begins) = (Clock::start(), Span::ZERO);
+        Agent {
+            run: Run { plan, seed: 1, controllers, clock, plan_begins, real_time: None },
             host: 0,
-            shared: &shared,
+            shared,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC).expect("a kernel with epoll"),
             listeners: Vec::new(),
             connections: BTreeMap::new(),
             next_connection: 0,
             opened: 0,
             due: BinaryHeap::new(),
-            flows: Flows::draw(&plan, 1, 0),
+            flows: Flows::draw(plan, 1, 0),
             persistent: BTreeMap::new(),
             draining: Vec::new(),
             ahead: BTreeMap::new(),
@@ -379,16 +393,30 @@ mod tests {
             asks_for_ecn: false,
             notes: Notes::default(),
             piece: vec![0; PIECE],
-        };
+        }
+    }
+
+    /// A connection of the agent's over which these flows are to go, and its other end.
+    fn connected(agent: &mut Agent<'_>, mut names: impl Iterator<Item = Name>) -> (u32, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let sender = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
         sender.set_nonblocking(true).expect("a socket");
-        let (mut receiver, _) = listener.accept().expect("it has connected");
+        let (receiver, _) = listener.accept().expect("it has connected");
         let id = agent.insert(sender.into(), 0, 1, Some(0)).expect("room in epoll");
-        let mut names = (0..MESSAGES).map(|sequence| Name { traffic: 0, sequence });
         let connection = agent.connections.get_mut(&id).expect("it is there");
         (connection.connected, connection.queued) = (true, names.next());
         connection.behind.extend(names);
+        (id, receiver)
+    }
+
+    #[test]
+    fn messages_that_wait_for_a_connection_are_written_in_their_order_however_many() {
+        let flow = FlowStart::new(Time::ZERO, 0, 1, Some(Bytes::new(1)));
+        let (plan, shared, controllers) =
+            (plan(vec![flow; MESSAGES as usize]), Shared::default(), ["cubic".to_owned()]);
+        let mut agent = agent(&plan, &shared, &controllers);
+        let names = (0..MESSAGES).map(|sequence| Name { traffic: 0, sequence });
+        let (id, mut receiver) = connected(&mut agent, names);
         agent.send_first(id);
         let reader = thread::spawn(move || {
             let mut bytes = vec![0; NAME_BYTES * MESSAGES as usize];
@@ -401,5 +429,23 @@ mod tests {
         let bytes = reader.join().expect("it reads").expect("all of them");
         let came = bytes.chunks_exact(NAME_BYTES).map(|name| from_bytes(name.try_into().expect("a name")).sequence);
         assert!(came.eq(0..MESSAGES));
+    }
+
+    #[test]
+    fn of_a_flow_without_a_size_little_waits_unsent_so_that_it_can_stop() {
+        let flow = FlowStart::new(Time::ZERO, 0, 1, None);
+        let (plan, shared, controllers) = (plan(vec![flow]), Shared::default(), ["cubic".to_owned()]);
+        let mut agent = agent(&plan, &shared, &controllers);
+        let (id, _receiver) = connected(&mut agent, std::iter::once(Name { traffic: 0, sequence: 0 }));
+        agent.send_first(id);
+        let mut before = u64::MAX;
+        // Nobody reads: what the receiver's socket does not take waits here.
+        while agent.connections[&id].writing.is_some_and(|writing| writing.left != before) {
+            before = agent.connections[&id].writing.expect("it has no end").left;
+            thread::sleep(Duration::from_millis(10));
+            agent.write_on(id);
+        }
+        let unsent = Info::of(&agent.connections[&id].socket).expect("a connection").unsent();
+        assert!((1..=1 << 18).contains(&unsent), "{unsent}");
     }
 }
