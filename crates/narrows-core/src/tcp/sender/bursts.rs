@@ -132,7 +132,8 @@ impl Sender {
         let at_once = room >= goal
             || burst == left
             || room * OFFLOAD_WINDOW_DIVISOR >= window
-            || self.phase != Phase::Open
+            // Not while it reduces because of marks, when pieces would become single segments (Linux 4.1).
+            || matches!(self.phase, Phase::Recovery | Phase::Loss)
             || self.idle(now) > TICK
             // No acknowledgement is due soon: waiting would cost more than it brings.
             || self.rtt.smoothed().is_none_or(head_is_young)
