@@ -215,7 +215,7 @@ impl Info {
     #[allow(clippy::cast_possible_truncation, reason = "not more than `UNSENT` has")]
     pub(crate) fn unsent_limit(&self) -> u32 {
         let windows = 2 * u64::from(self.window()) * u64::from(self.u32(16));
-        let soon = self.u64(160).saturating_mul(UNSENT_TIME.as_ps() / Span::from_us(1).as_ps()) / 1_000_000;
+        let soon = self.delivery_rate().bytes_in(UNSENT_TIME).get();
         windows.max(soon).clamp(UNSENT.0, UNSENT.1) as u32
     }
 
