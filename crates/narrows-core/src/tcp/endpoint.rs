@@ -1,5 +1,9 @@
 //! One end of a connection: handshake, the two halves, and the segments between them.
 
+mod fast_path;
+
+use fast_path::FastPath;
+
 use super::near_source::Refusal;
 use super::receiver::{AckFields, Receiver, arrival};
 use super::sender::{Outgoing, Sender};
@@ -69,6 +73,7 @@ pub struct Endpoint {
     syn_retransmits: u8,
     /// Tag of the SYN: what the opener says of the connection.
     syn_tag: Tag,
+    fast_path: FastPath,
     sender: Sender,
     receiver: Receiver,
 }
@@ -82,6 +87,7 @@ impl Endpoint {
             handshake_timer: Time::NEVER,
             syn_retransmits: 0,
             syn_tag: Tag::default(),
+            fast_path: FastPath::Unknown,
             sender: Sender::buffered(controller, initial_path(stack), stack),
             receiver: Receiver::new(stack),
         }
@@ -99,6 +105,7 @@ impl Endpoint {
 
     /// Begins with what the host remembers of the peer, before anything was sent; the controller was built with it.
     pub fn recall(&mut self, metrics: &Metrics, stack: &Stack) {
+        self.leave_fast_path();
         self.sender.recall(metrics, stack);
     }
 
@@ -109,6 +116,7 @@ impl Endpoint {
 
     /// Begins the handshake; the SYN carries `tag`.
     pub fn open(&mut self, tag: Tag) {
+        self.leave_fast_path();
         if self.handshake == Handshake::Closed {
             self.handshake = Handshake::SynSent { at: None, tries: 0 };
             self.syn_tag = tag;
@@ -117,6 +125,7 @@ impl Endpoint {
 
     /// Puts a message of `bytes` into the stream; may be called before the handshake is complete.
     pub fn offer(&mut self, bytes: Bytes, tag: Tag) {
+        self.leave_fast_path();
         if bytes > Bytes::ZERO {
             self.sender.offer(bytes.get(), tag);
         }
@@ -124,12 +133,21 @@ impl Endpoint {
 
     /// Takes back what is offered but not yet sent.
     pub fn stop(&mut self) {
+        self.leave_fast_path();
         self.sender.stop();
     }
 
     /// A segment arrived, or several that the host's receive offload has merged.
     #[inline(always)]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment, stack: &Stack) {
+        if !self.handle_on_fast_path(now, segment, stack) {
+            self.handle_on_full_path(now, segment, stack);
+        }
+    }
+
+    #[inline(never)]
+    fn handle_on_full_path(&mut self, now: Time, segment: &Segment, stack: &Stack) {
+        self.leave_fast_path();
         if segment.flags.contains(Flags::SYN) {
             self.handle_syn(now, *segment, stack);
             return;
@@ -202,6 +220,7 @@ impl Endpoint {
 
     /// Listens to near-source switches from now on, if the host does; what is random in how it answers comes from `stream`.
     pub fn listen(&mut self, stream: SmallStream, stack: &Stack) {
+        self.leave_fast_path();
         if stack.profile.near_source.is_some() {
             self.sender.listen(stream);
         }
@@ -212,6 +231,7 @@ impl Endpoint {
     /// # Errors
     /// If it is not to be believed; nothing is changed then.
     pub fn handle_notification(&mut self, now: Time, feedback: u8, seq: u32, stack: &Stack) -> Result<(), Refusal> {
+        self.leave_fast_path();
         self.sender.notify(now, feedback, seq, stack)
     }
 
@@ -222,6 +242,7 @@ impl Endpoint {
 
     /// A deadline may have passed; calling early does nothing.
     pub fn handle_timeout(&mut self, now: Time, stack: &Stack) {
+        self.leave_fast_path();
         self.receiver.handle_timeout(now);
         if self.handshake_timer <= now {
             self.handshake_timer = Time::NEVER;
@@ -264,6 +285,14 @@ impl Endpoint {
     /// connection, only what carries no data may go.
     #[inline(always)]
     pub fn poll_into(&mut self, segment: &mut Segment, now: Time, room: bool, stack: &Stack) -> bool {
+        match self.poll_on_fast_path(segment, now, room, stack) {
+            Some(found) => found,
+            None => self.poll_on_full_path(segment, now, room, stack),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_on_full_path(&mut self, segment: &mut Segment, now: Time, room: bool, stack: &Stack) -> bool {
         if self.handshake != Handshake::Established {
             let flags = if room { self.poll_handshake(now, stack) } else { None };
             if let Some(flags) = flags {
@@ -306,6 +335,9 @@ impl Endpoint {
     /// Whether the next poll is sure to find nothing and to change nothing; false says nothing.
     #[inline]
     pub fn is_quiescent(&self) -> bool {
+        if self.fast_path == FastPath::Receiving {
+            return !self.receiver.must_acknowledge();
+        }
         self.sender.is_quiescent() && !self.receiver.must_acknowledge() && !self.receiver.reports_change()
     }
 
@@ -365,11 +397,21 @@ impl Endpoint {
     /// share it: they are far away, or rare.
     #[inline(always)]
     pub fn deadline(&self) -> Time {
+        match self.fast_path {
+            FastPath::Receiving => self.receiver.deadline(),
+            FastPath::Sending => self.sender.timeout_or_probe(),
+            FastPath::Unknown | FastPath::Off => self.any_deadline(),
+        }
+    }
+
+    #[inline(never)]
+    fn any_deadline(&self) -> Time {
         let sender = self.sender.deadline();
         sender.min(self.receiver.deadline()).min(self.handshake_timer)
     }
 
     /// When pacing lets the next piece go; [`Time::NEVER`] unless pacing alone holds something back.
+    #[inline(always)]
     pub fn pacing_deadline(&self) -> Time {
         self.sender.pacing_deadline()
     }

@@ -6,6 +6,7 @@
 //!
 //! | file | what it decides |
 //! |---|---|
+//! | `endpoint/fast_path` | the usual segments in straight lines: nothing that the others do not decide as well |
 //! | `sender` | what to send next; what an acknowledgement means |
 //! | `sender/timers` | when it acts unasked |
 //! | `sender/bursts` | how much may go at once |

@@ -221,6 +221,44 @@ impl Receiver {
         self.schedule(now, at_once, stack);
     }
 
+    /// Whether nothing is missing, to be reported or to be told.
+    pub(super) fn is_undisturbed(&self) -> bool {
+        self.beyond.is_empty() && self.message_ends.is_empty() && self.completed.is_empty() && self.reports_nothing()
+    }
+
+    /// Whether acknowledgements say nothing but how far the stream has come.
+    fn reports_nothing(&self) -> bool {
+        !self.has_reports() && self.before_change.is_none() && self.reports.waiting == 0 && self.buffer.is_none()
+    }
+
+    /// Whether nothing at all is to be told.
+    pub(super) fn owes_nothing(&self) -> bool {
+        self.pending == Pending::Nothing && self.reports_nothing()
+    }
+
+    /// The next segment of a stream that is [undisturbed](Self::is_undisturbed), and ends no message. False, and nothing is changed, if
+    /// it is another, or its mark changes the echo.
+    #[inline(always)]
+    pub(super) fn take_in_order(&mut self, now: Time, segment: &Segment, stack: &Stack) -> bool {
+        let length = u64::from(segment.length);
+        let marked = segment.ecn == Ecn::Marked;
+        if segment.seq != self.next.wire() || length == 0 || marked != self.congestion {
+            return false;
+        }
+        if marked {
+            self.marked_bytes += length;
+        }
+        let older = segment.timestamp.wrapping_sub(self.timestamp) > u32::MAX / 2;
+        if self.next == self.acknowledged && !older {
+            self.timestamp = segment.timestamp;
+        }
+        self.grow_window(length, stack);
+        self.next = self.next.plus(length);
+        let pushed = stack.profile.push_bursts && segment.flags.contains(Flags::PSH) && length == stack.mss();
+        self.schedule(now, pushed, stack);
+        true
+    }
+
     /// The window grows with what comes, by twice as much, and as long as it does the sender is to hear of it at once
     /// (Linux `tcp_grow_window`).
     #[inline(always)]
@@ -256,6 +294,7 @@ impl Receiver {
         }
     }
 
+    #[inline(always)]
     fn schedule(&mut self, now: Time, at_once: bool, stack: &Stack) {
         if self.pending == Pending::Now {
             return;

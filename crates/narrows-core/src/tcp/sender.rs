@@ -5,6 +5,8 @@ mod recovery;
 mod sending;
 mod timers;
 
+pub(super) use sending::NextNew;
+
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
@@ -397,26 +399,53 @@ impl Sender {
         }
         self.allow(ack, segment.window);
         let ece = segment.flags.contains(Flags::ECE) && stack.ecn != EcnMode::Off;
-        let plain = !ece && segment.sack.is_empty();
-        if plain && ack <= self.una {
+        if !ece && segment.sack.is_empty() && ack <= self.una {
             // What data carries the other way while nothing changes.
             return;
         }
-        if !(plain && self.is_calm(stack) && self.take_calm_ack(now, ack, segment.timestamp_echo, stack)) {
-            self.take_any_ack(now, ack, ece, *segment, stack);
-        }
+        self.take_any_ack(now, ack, ece, *segment, stack);
     }
 
-    /// An acknowledgement that can only deliver in order; see [`is_calm`](Self::is_calm). False, and nothing is changed, if it
-    /// acknowledges no whole segment.
-    #[inline(never)]
-    fn take_calm_ack(&mut self, now: Time, ack: Seq, echo: u32, stack: &Stack) -> bool {
-        let prior_in_flight = self.board.in_flight();
+    /// Whether, until something else happens, acknowledgements without reports can only deliver in order, and nothing but new data
+    /// is to be sent.
+    pub(super) fn is_undisturbed(&self, stack: &Stack) -> bool {
+        self.is_calm(stack)
+            && self.buffer.is_none()
+            && self.near_source.is_none()
+            && self.reorder_timer == Time::NEVER
+            && !(self.probe_now || self.resend_now)
+    }
+
+    /// Nothing is out, nothing is to go, and no timer runs.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.is_quiescent() && self.una == self.nxt && self.buffer.is_none() && self.deadline() == Time::NEVER
+    }
+
+    /// A sender [at rest](Self::is_at_rest) hears what it knows; false, and nothing is changed, if it is something else.
+    #[inline(always)]
+    pub(super) fn hears_nothing_new(&mut self, segment: &Segment) -> bool {
+        let known = segment.ack == self.una.wire();
+        if known {
+            self.allowed = self.allowed.max(self.una.plus(u64::from(segment.window) << 10));
+        }
+        known
+    }
+
+    /// An acknowledgement without flags and reports while the sender is [undisturbed](Self::is_undisturbed). False, and nothing is
+    /// changed, if it acknowledges no whole segment.
+    #[inline(always)]
+    pub(super) fn take_ack_in_order(&mut self, now: Time, segment: &Segment, stack: &Stack) -> bool {
+        let ack = Seq::expand(segment.ack, self.una);
+        if ack <= self.una || ack > self.nxt {
+            return false;
+        }
+        let prior_in_flight = self.board.outstanding();
         let Some(delivered) = self.board.acknowledge_untouched(self.una, ack) else { return false };
+        self.allowed = self.allowed.max(ack.plus(u64::from(segment.window) << 10));
         let round_ended = self.advance(ack);
+        let echo = segment.timestamp_echo;
         let summary = AckSummary { delivered, echo, advanced: true, ece: false, round_ended, prior_in_flight, lost: 0 };
         let samples = self.measure(now, &summary, stack);
-        self.reorder_timer = Time::NEVER;
         self.resent_at = None;
         self.tell_controller(now, &summary, samples);
         self.rearm_after_ack(now, true, stack);

@@ -7,7 +7,48 @@ use crate::tcp::Stack;
 use crate::tcp::rate::Stamp;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
+/// What [`Sender::next_new`] finds.
+pub(in crate::tcp) enum NextNew {
+    Segment(Outgoing),
+    /// The window is full.
+    Held,
+    /// More than the window decides, and nothing was changed.
+    Undecided,
+}
+
 impl Sender {
+    /// The same as [`next`](Self::next) while the sender is [undisturbed](Self::is_undisturbed), where the window alone decides.
+    #[inline(always)]
+    pub(in crate::tcp) fn next_new(&mut self, now: Time, stack: &Stack) -> NextNew {
+        let outstanding = self.board.outstanding();
+        if outstanding == 0 {
+            return NextNew::Undecided;
+        }
+        if u64::from(outstanding) >= self.controller_window {
+            self.hold(Limit::Window);
+            return NextNew::Held;
+        }
+        if self.nxt >= self.offered || stack.profile.offload_segments > 1 || self.burst_left > 0 {
+            return NextNew::Undecided;
+        }
+        let (length, tag, ends_message) = self.next_piece_of_message(stack);
+        if self.nxt.plus(u64::from(length)) > self.allowed || self.pacing_rate(stack).is_some() {
+            return NextNew::Undecided;
+        }
+        self.pushes_burst = false;
+        let segment = Outgoing {
+            start: self.nxt,
+            length,
+            tag,
+            ends_message,
+            pushes: ends_message,
+            resent: false,
+            announces_reduction: core::mem::take(&mut self.announce_reduction),
+        };
+        self.send_new(now, segment, None, stack);
+        NextNew::Segment(segment)
+    }
+
     /// The next segment to send now, if any.
     #[inline(never)]
     pub(in crate::tcp) fn next(&mut self, now: Time, stack: &Stack) -> Option<Outgoing> {

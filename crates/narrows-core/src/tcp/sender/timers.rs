@@ -78,7 +78,14 @@ impl Sender {
         self.near_source.as_ref().map_or(own, |near| own.min(near.deadline()))
     }
 
+    /// The same while there is neither a near-source limit nor a hole.
+    #[inline(always)]
+    pub(in crate::tcp) fn timeout_or_probe(&self) -> Time {
+        self.timeout_at.min(self.probe_at)
+    }
+
     /// When pacing and a near-source switch let the next piece go; [`Time::NEVER`] unless they alone hold something back.
+    #[inline(always)]
     pub(in crate::tcp) fn pacing_deadline(&self) -> Time {
         if !self.waits_for_pacing() {
             return Time::NEVER;

@@ -1,0 +1,121 @@
+//! The fast path: what most segments of a transfer in one direction are, handled in straight lines [BSD's "header prediction";
+//! Linux `tcp_rcv_established`].
+//!
+//! An end is *receiving* while it has nothing to send and the stream is in order, and *sending* while nothing comes and nothing is
+//! lost, reported or retransmitted. What each of them expects takes the fast path: the next segment in order, or the
+//! acknowledgement of whole segments without flags and options; after either, the next acknowledgement or the next new segment that
+//! the window admits. Anything else takes the full path, which may do all of this as well, and must do the same.
+//!
+//! Which of the two an end is, is found out when it matters and then known until something takes the full path. What the fast path
+//! itself does changes nothing of it; debug builds check that at each segment.
+
+use super::{Endpoint, Handshake};
+use crate::packet::{Flags, Segment};
+use crate::tcp::Stack;
+use crate::tcp::sender::NextNew;
+use crate::units::Time;
+
+/// Which fast path an end is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FastPath {
+    /// Something took the full path: to be found out.
+    Unknown,
+    Receiving,
+    Sending,
+    /// None, ever: see [`Endpoint::take_full_path`].
+    Off,
+}
+
+impl Endpoint {
+    /// Never takes the fast path from now on: results are the same, and later.
+    pub fn take_full_path(&mut self) {
+        self.fast_path = FastPath::Off;
+    }
+
+    /// Something happens that the fast path does not know.
+    #[inline(always)]
+    pub(super) fn leave_fast_path(&mut self) {
+        if self.fast_path != FastPath::Off {
+            self.fast_path = FastPath::Unknown;
+        }
+    }
+
+    /// A segment arrived. False, and nothing is changed, if it is for the full path.
+    #[inline(always)]
+    pub(super) fn handle_on_fast_path(&mut self, now: Time, segment: &Segment, stack: &Stack) -> bool {
+        let flags = segment.flags.bits() & !Flags::PSH.bits();
+        if flags != Flags::ACK.bits() || !segment.sack.is_empty() {
+            return false;
+        }
+        if self.fast_path == FastPath::Unknown {
+            self.fast_path = self.find_fast_path(stack);
+        }
+        match self.fast_path {
+            FastPath::Receiving => {
+                debug_assert!(self.may_receive());
+                self.sender.hears_nothing_new(segment) && self.receiver.take_in_order(now, segment, stack)
+            }
+            FastPath::Sending => {
+                debug_assert!(self.may_send(stack));
+                segment.length == 0 && self.sender.take_ack_in_order(now, segment, stack)
+            }
+            FastPath::Unknown | FastPath::Off => false,
+        }
+    }
+
+    /// The next segment, into an empty one, or whether there is one; `None`, and nothing is changed, if the full path must say.
+    #[inline(always)]
+    pub(super) fn poll_on_fast_path(
+        &mut self,
+        segment: &mut Segment,
+        now: Time,
+        room: bool,
+        stack: &Stack,
+    ) -> Option<bool> {
+        match self.fast_path {
+            FastPath::Receiving => {
+                if !self.receiver.must_acknowledge() {
+                    return Some(false);
+                }
+                let fields = self.receiver.take_ack(stack);
+                self.acknowledge(segment, now, fields, stack);
+                Some(true)
+            }
+            FastPath::Sending if !room => Some(false),
+            FastPath::Sending => match self.sender.next_new(now, stack) {
+                NextNew::Segment(outgoing) => {
+                    let fields = self.receiver.take_ack(stack);
+                    self.acknowledge(segment, now, fields, stack);
+                    Endpoint::carry(segment, outgoing, stack);
+                    Some(true)
+                }
+                NextNew::Held => Some(false),
+                NextNew::Undecided => None,
+            },
+            FastPath::Unknown | FastPath::Off => None,
+        }
+    }
+
+    #[inline(never)]
+    fn find_fast_path(&self, stack: &Stack) -> FastPath {
+        if self.may_receive() {
+            FastPath::Receiving
+        } else if self.may_send(stack) {
+            FastPath::Sending
+        } else {
+            FastPath::Unknown
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.handshake == Handshake::Established && self.handshake_timer == Time::NEVER && !self.announce
+    }
+
+    fn may_receive(&self) -> bool {
+        self.is_open() && self.sender.is_at_rest() && self.receiver.is_undisturbed()
+    }
+
+    fn may_send(&self, stack: &Stack) -> bool {
+        self.is_open() && self.receiver.owes_nothing() && self.sender.is_undisturbed(stack)
+    }
+}
