@@ -76,14 +76,12 @@ proptest! {
         });
         let mut offers = offers;
         offers.sort_unstable();
-        let mut tag = 0;
-        for (at_us, end, bytes) in offers {
+        for (tag, (at_us, end, bytes)) in (0..).zip(offers) {
             for pair in &mut pairs {
                 pair.run_until(Time::ZERO + Span::from_us(at_us));
                 pair.ends[end].offer(Bytes::new(bytes), Tag(tag));
                 pair.settle();
             }
-            tag += 1;
             prop_assert_eq!(seen(&pairs[0]), seen(&pairs[1]));
         }
         let stop = Time::ZERO + Span::from_us(stop_us);

@@ -53,6 +53,12 @@ impl Ring {
         self.len
     }
 
+    /// Counts every record as settled, if `all`: selected, as which it is cannot be predicted.
+    #[inline(always)]
+    pub(crate) fn settle_if(&mut self, all: bool) {
+        self.settled = select_unpredictable(all, self.back, self.settled);
+    }
+
     /// Position of the oldest record, if there is one. What lies there stays until the next push into any ring.
     pub(crate) fn front(&self) -> u32 {
         self.front
@@ -60,7 +66,7 @@ impl Ring {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "2³² packets in flight would not fit into memory")]
-impl<P: Copy> Store<P> {
+impl<P: Copy + Default> Store<P> {
     pub(crate) fn new() -> Store<P> {
         Store { records: Vec::new(), next: Vec::new(), free: NONE }
     }
@@ -68,33 +74,23 @@ impl<P: Copy> Store<P> {
     /// Appends `record` to `ring`; its place.
     #[inline(always)]
     pub(crate) fn push(&mut self, ring: &mut Ring, record: Record<P>) -> &mut Record<P> {
-        let position = self.next_place(ring, record);
+        let position = self.next_place(ring);
         let place = &mut self.records[position as usize];
         *place = record;
         place
     }
 
-    /// Appends the packet that lies at `position`, with a new time.
+    /// The position of a new record at the ring's end.
     #[inline(always)]
-    pub(crate) fn push_again(&mut self, ring: &mut Ring, position: u32, at: Time) -> &mut Record<P> {
-        let to = self.next_place(ring, self.records[position as usize]);
-        let packet = self.records[position as usize].packet;
-        let place = &mut self.records[to as usize];
-        *place = Record { at, packet };
-        place
-    }
-
-    /// The position of a new record at the ring's end. `filler` is what new memory is filled with.
-    #[inline(always)]
-    fn next_place(&mut self, ring: &mut Ring, filler: Record<P>) -> u32 {
+    fn next_place(&mut self, ring: &mut Ring) -> u32 {
         if ring.back == NONE {
-            let start = self.take_chunk(filler) * CHUNK as u32;
+            let start = self.take_chunk() * CHUNK as u32;
             *ring = Ring { front: start, settled: start, back: start, len: 0 };
         }
         let position = ring.back;
         ring.len += 1;
         if (position + 1).is_multiple_of(CHUNK as u32) {
-            let chunk = self.take_chunk(filler);
+            let chunk = self.take_chunk();
             self.next[position as usize / CHUNK] = chunk;
             ring.back = chunk * CHUNK as u32;
         } else {
@@ -148,12 +144,6 @@ impl<P: Copy> Store<P> {
         ring.settled = self.after(ring.settled);
     }
 
-    /// Counts every record as settled.
-    #[inline]
-    pub(crate) fn settle_all(&self, ring: &mut Ring) {
-        ring.settled = ring.back;
-    }
-
     /// The last `number` records, oldest first: those not settled, if their number is given.
     pub(crate) fn unsettled<'a>(&'a self, ring: &Ring, number: u64) -> impl Iterator<Item = &'a Record<P>> {
         let mut position = ring.settled;
@@ -202,9 +192,9 @@ impl<P: Copy> Store<P> {
     }
 
     #[inline(never)]
-    fn take_chunk(&mut self, filler: Record<P>) -> u32 {
+    fn take_chunk(&mut self) -> u32 {
         if self.free == NONE {
-            return self.new_chunk(filler);
+            return self.new_chunk();
         }
         let chunk = self.free;
         self.free = self.next[chunk as usize];
@@ -212,7 +202,7 @@ impl<P: Copy> Store<P> {
     }
 
     /// A chunk that was never used. Memory is reserved by an eighth as much again, and touched only as it is used.
-    fn new_chunk(&mut self, filler: Record<P>) -> u32 {
+    fn new_chunk(&mut self) -> u32 {
         let chunks = self.next.len();
         if chunks == self.next.capacity() {
             let more = (chunks / 8).max(64);
@@ -220,7 +210,7 @@ impl<P: Copy> Store<P> {
             self.records.reserve_exact(more * CHUNK);
         }
         self.next.push(NONE);
-        self.records.resize((chunks + 1) * CHUNK, filler);
+        self.records.resize((chunks + 1) * CHUNK, Record { at: Time::ZERO, packet: P::default() });
         chunks as u32
     }
 }
@@ -257,7 +247,7 @@ mod tests {
                         *settled = settled.saturating_sub(1);
                     }
                     2 if turn % 50 == 0 => {
-                        store.settle_all(ring);
+                        ring.settle_if(true);
                         *settled = queue.len();
                     }
                     3 if turn % 20 == 0 => {

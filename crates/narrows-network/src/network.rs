@@ -30,8 +30,9 @@ use narrows_core::queue::Feedback;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Graph, Link, NodeKind};
 
-/// What a network must know of a packet. Up to 32 bytes keep a record within 40.
-pub trait Payload: Copy {
+/// What a network must know of a packet. Up to 32 bytes keep a record within 40. Memory that was never used is filled with the
+/// default, of which nothing is asked.
+pub trait Payload: Copy + Default {
     /// Size of the IP packet, at most 65,535 bytes: what queues, limits and thresholds count.
     fn ip_bytes(&self) -> u32;
     /// The host it is for: an index into the graph's nodes.
@@ -563,12 +564,10 @@ impl<P: Payload> Network<P> {
                     self.notify_from(now, switch, packet);
                 }
                 FarEnd::Switch(switch) => {
-                    let packet = self.ports.packet(&arrived);
+                    let packet = *self.ports.packet(&arrived);
                     let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
                     let detour = self.detour(onward);
                     if detour != NONE {
-                        // Served ports move packets when they are settled: what has arrived may not lie where it did.
-                        let packet = *packet;
                         if detour == BRIDGED {
                             return Some((now, Event::Entering { link: onward, packet }));
                         }
@@ -580,12 +579,11 @@ impl<P: Payload> Network<P> {
                         }
                         continue;
                     }
-                    let offered = self.ports.forward(now, onward, &arrived);
+                    let offered = self.ports.forward(now, onward, packet);
                     if let Offered::Dropped(_) = self.follow(onward, offered) {
-                        return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+                        return Some((now, Event::Dropped { packet }));
                     }
                     if let Some(feedback) = self.ports.take_told() {
-                        let packet = *self.ports.packet(&arrived);
                         return Some((now, Event::Sampled { link: onward, feedback, packet }));
                     }
                 }

@@ -39,6 +39,7 @@ use narrows_plan::{Graph, Link};
 use pausable::Counted;
 use served::Served;
 use std::collections::VecDeque;
+use std::hint::select_unpredictable;
 use wire::Wire;
 
 /// A byte at one bit per second.
@@ -182,34 +183,6 @@ pub(crate) struct First {
     pub(crate) front: u32,
 }
 
-/// A packet that a port has taken.
-#[derive(Clone, Copy, Debug)]
-struct Admitted {
-    departure: Time,
-    /// At the far end.
-    arrival: Time,
-    /// Nothing was on the link before it.
-    first: bool,
-    marked: bool,
-}
-
-impl Admitted {
-    /// Marks the packet in its `place` if it is to be marked.
-    #[inline(always)]
-    fn finish(self, place: &mut Record<impl Payload>) {
-        if self.marked {
-            place.packet.mark();
-        }
-    }
-
-    /// What the network is told.
-    #[inline(always)]
-    fn told(self, ring: &Ring) -> (Offered, Option<First>) {
-        let Admitted { departure, arrival, first, marked } = self;
-        (Offered::Accepted { departure, marked }, first.then(|| First { at: arrival, front: ring.front() }))
-    }
-}
-
 /// What a packet touches only where there is doubt.
 #[derive(Clone, Debug)]
 struct Rules {
@@ -292,11 +265,26 @@ impl Port {
         (self.held_packets <= self.calm_packets) & (self.held_bytes + size.get() <= u64::from(self.calm_bytes))
     }
 
+    /// Whether neither law nor limit nor pool has a say in a packet of `size`, and its time on the line is one product.
+    #[inline(always)]
+    fn decides_alone(&self, size: Bytes) -> bool {
+        self.is_calm(size) & self.exact & (self.kind != Kind::PooledFifo)
+    }
+
+    /// Where all has left, that is known at once: else an idle port would look busy, and be looked at again and again.
+    #[inline(always)]
+    fn settle_if_idle(&mut self, now: Time) {
+        let idle = (self.free_at <= now) & (self.kind == Kind::Fifo);
+        self.ring.settle_if(idle);
+        self.held_bytes = select_unpredictable(idle, 0, self.held_bytes);
+        self.held_packets = select_unpredictable(idle, 0, self.held_packets);
+    }
+
     /// Moves on past what has left by `now`.
     #[inline(always)]
     fn settle<P: Payload>(&mut self, store: &Store<P>, now: Time) {
         if self.free_at <= now {
-            store.settle_all(&mut self.ring);
+            self.ring.settle_if(true);
             (self.held_bytes, self.held_packets) = (0, 0);
             return;
         }
@@ -385,30 +373,13 @@ impl<P: Payload> Ports<P> {
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, link: u32, packet: P) -> (Offered, Option<First>) {
         let ready = if self.ports[link as usize].jittery { self.ready(now, link) } else { now };
-        match self.admit(now, ready, link, &packet) {
-            Ok(admitted) => {
-                let record = Record { at: admitted.arrival, packet };
-                admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
-                self.look(now, link);
-                admitted.told(&self.ports[link as usize].ring)
-            }
-            Err(reason) => (Offered::Dropped(reason), None),
-        }
+        self.admit(now, ready, link, packet)
     }
 
-    /// The packet that has just arrived goes on to this port; as [`offer`](Self::offer).
+    /// A packet goes on to this port; as [`offer`](Self::offer).
     #[inline(always)]
-    pub(crate) fn forward(&mut self, now: Time, link: u32, arrived: &Arrived) -> (Offered, Option<First>) {
-        let packet = self.store.record(arrived.position).packet;
-        match self.admit(now, now, link, &packet) {
-            Ok(admitted) => {
-                let ring = &mut self.ports[link as usize].ring;
-                admitted.finish(self.store.push_again(ring, arrived.position, admitted.arrival));
-                self.look(now, link);
-                admitted.told(&self.ports[link as usize].ring)
-            }
-            Err(reason) => (Offered::Dropped(reason), None),
-        }
+    pub(crate) fn forward(&mut self, now: Time, link: u32, packet: P) -> (Offered, Option<First>) {
+        self.admit(now, now, link, packet)
     }
 
     /// When a packet that is offered from outside may begin to leave.
@@ -418,39 +389,55 @@ impl<P: Payload> Ports<P> {
         now + Span::from_ps(rules.waits.below(rules.jitter.as_ps() + 1))
     }
 
-    /// Whether the port takes the packet, and the accounts if it does; its record is for the caller to write. It begins to
-    /// leave when it is `ready` and all before it have left.
+    /// Takes the packet, unless rules refuse it. It begins to leave when it is `ready` and all before it have left.
     #[inline(always)]
-    fn admit(&mut self, now: Time, ready: Time, link: u32, packet: &P) -> Result<Admitted, DropReason> {
+    fn admit(&mut self, now: Time, ready: Time, link: u32, packet: P) -> (Offered, Option<First>) {
         let ip_bytes = packet.ip_bytes();
         let size = Bytes::new(u64::from(ip_bytes));
-        let port = &self.ports[link as usize];
-        let mut marked = false;
-        if !port.is_calm(size) | (port.kind == Kind::PooledFifo) {
-            marked = self.ask_rules(now, link, size, packet.ecn_capable())?;
-        }
-        let wire_bytes = wire_bytes(ip_bytes);
-        let mut port = &mut self.ports[link as usize];
-        let start = ready.max(port.free_at);
-        let departure = if port.exact {
-            start + Span::from_ps(wire_bytes * u64::from(port.ps_per_byte))
+        let port = &mut self.ports[link as usize];
+        port.settle_if_idle(now);
+        let (departure, marked) = if port.decides_alone(size) {
+            (ready.max(port.free_at) + Span::from_ps(wire_bytes(ip_bytes) * u64::from(port.ps_per_byte)), false)
         } else {
-            let departure = self.finish(now, link, start, wire_bytes, size);
-            port = &mut self.ports[link as usize];
-            departure
+            match self.ask_rules(now, ready, link, ip_bytes, packet.ecn_capable()) {
+                Ok(answer) => answer,
+                Err(reason) => return (Offered::Dropped(reason), None),
+            }
         };
+        let Ports { ports, store, .. } = self;
+        let port = &mut ports[link as usize];
+        let first = port.ring.len() == 0;
+        let arrival = departure + port.delay;
         port.free_at = departure;
         port.held_bytes += size.get();
         port.held_packets += 1;
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        Ok(Admitted { departure, arrival: departure + port.delay, first: port.ring.len() == 0, marked })
+        let place = store.push(&mut port.ring, Record { at: arrival, packet });
+        if marked {
+            place.packet.mark();
+        }
+        let first = first.then(|| First { at: arrival, front: port.ring.front() });
+        let is_due = port.accepted.bytes.get() > port.sample_beyond;
+        if (port.held_bytes > port.queue_max.get()) | is_due {
+            self.look(now, link, is_due);
+        }
+        (Offered::Accepted { departure, marked }, first)
     }
 
-    /// What law, limit and pool say, where any of them has a say: whether the packet is to be marked, or why it is dropped.
+    /// When the packet leaves and whether it is to be marked, or why it is dropped: where law, limit or pool have a say, or the
+    /// line's time is no whole number of picoseconds.
     #[inline(never)]
-    fn ask_rules(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
+    fn ask_rules(
+        &mut self,
+        now: Time,
+        ready: Time,
+        link: u32,
+        ip_bytes: u32,
+        ecn_capable: bool,
+    ) -> Result<(Time, bool), DropReason> {
+        let size = Bytes::new(u64::from(ip_bytes));
         let mut verdict = Ok(false);
         if !self.ports[link as usize].is_calm(size) {
             verdict = self.judge(now, link, size, ecn_capable);
@@ -464,7 +451,13 @@ impl<P: Payload> Ports<P> {
             }
         }
         self.note(link, size, verdict);
-        verdict
+        let marked = verdict?;
+        let (port, wire_bytes) = (&self.ports[link as usize], wire_bytes(ip_bytes));
+        let start = ready.max(port.free_at);
+        if port.exact {
+            return Ok((start + Span::from_ps(wire_bytes * u64::from(port.ps_per_byte)), marked));
+        }
+        Ok((self.finish(now, link, start, wire_bytes, size), marked))
     }
 
     /// Counts what law, limit and pool have said of a packet.
@@ -620,11 +613,10 @@ impl<P: Payload> Ports<P> {
         if port.kind == Kind::Served { self.served[port.served as usize].held } else { port.held() }
     }
 
-    /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken that is due.
-    #[inline(always)]
-    fn look(&mut self, now: Time, link: u32) {
+    /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken that `is_due`.
+    #[inline(never)]
+    fn look(&mut self, now: Time, link: u32, is_due: bool) {
         let port = &self.ports[link as usize];
-        let is_due = port.accepted.bytes.get() > port.sample_beyond;
         if port.held_bytes > port.queue_max.get() {
             self.raise_max(now, link);
         }

@@ -7,7 +7,7 @@ use narrows_core::units::Span;
 use narrows_network::Payload;
 
 /// A segment on the wire of the simulated network.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     /// The connection; see [`crate::connections`].
     pub(crate) connection: u32,

@@ -225,7 +225,7 @@ fn replace(bytes: &mut [u8], at: usize, word: [u8; 2]) {
 }
 
 /// A packet inside the emulated network: where its bytes lie, and what the network asks of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Its buffer in the [`Pool`].
     pub(crate) buffer: u32,

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     /// A packet of 1500 bytes to the second host.
-    #[derive(Clone, Copy)]
+    #[derive(Clone, Copy, Default)]
     struct Full;
 
     impl Payload for Full {

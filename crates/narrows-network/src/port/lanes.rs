@@ -2,7 +2,6 @@
 //! ends of a bridge repair and tell each other.
 
 use super::{NONE, Offered, Ports, index, wire_bytes};
-use crate::link::Record;
 use crate::network::Payload;
 use crate::port::First;
 use narrows_core::queue::Limit;
@@ -85,15 +84,11 @@ impl<P: Payload> Ports<P> {
             if departure.since(now).as_ps() > service { now } else { departure.max(now) }
         });
         let free_before = self.ports[lane as usize].free_at.max(ready);
-        let admitted = self
-            .admit(now, ready, lane, &packet)
-            .unwrap_or_else(|reason| unreachable!("a lane refuses nothing, and here for {reason:?}"));
-        let service = admitted.departure.since(free_before);
+        let (offered, first) = self.admit(now, ready, lane, packet);
+        let Offered::Accepted { departure, .. } = offered else { unreachable!("a lane refuses nothing") };
         let main = &mut self.ports[link as usize];
-        main.free_at = main.free_at.max(now) + service;
-        let ring = &mut self.ports[lane as usize].ring;
-        self.store.push(ring, Record { at: admitted.arrival, packet });
-        admitted.told(&self.ports[lane as usize].ring)
+        main.free_at = main.free_at.max(now) + departure.since(free_before);
+        (offered, first)
     }
 
     /// Number of links and lanes.

@@ -60,20 +60,16 @@ impl<P: Payload> Ports<P> {
             self.note(link, size, Err(DropReason::Limit));
             return (Offered::Dropped(DropReason::Limit), None);
         }
-        let admitted = match self.admit(now, ready, link, &packet) {
-            Ok(admitted) => admitted,
-            Err(reason) => return (Offered::Dropped(reason), None),
-        };
-        let record = Record { at: admitted.arrival, packet };
-        admitted.finish(self.store.push(&mut self.ports[link as usize].ring, record));
-        let told = admitted.told(&self.ports[link as usize].ring);
-        self.look(now, link);
+        let (offered, first) = self.admit(now, ready, link, packet);
+        if let Offered::Dropped(_) = offered {
+            return (offered, None);
+        }
         let counted = &mut self.counted[index];
         if counted.by_origin {
             counted.origins.push_back((origin, packet.ip_bytes()));
             self.ingress_takes(now, link, origin, size);
         }
-        told
+        (offered, first)
     }
 
     pub(super) fn counted(&self, link: u32) -> &Counted {

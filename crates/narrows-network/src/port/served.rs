@@ -443,7 +443,7 @@ impl<P: Payload> Ports<P> {
                 let record = self.store.first_unsettled(&port.ring);
                 self.left.push_back((link, record.packet));
             }
-            self.store.settle_all(&mut port.ring);
+            port.ring.settle_if(true);
             (port.held_bytes, port.held_packets) = (0, 0);
             let served = &mut self.served[port.served as usize];
             if served.counts() {

@@ -7,7 +7,7 @@ use narrows_core::units::{Rate, Span};
 use narrows_network::Payload;
 use narrows_plan::{Graph, Link, Node, NodeKind, Role};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Packet {
     pub(crate) id: u32,
     pub(crate) destination: u32,
