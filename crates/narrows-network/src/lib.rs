@@ -23,6 +23,7 @@ pub mod agenda;
 mod link;
 pub mod network;
 pub mod partition;
+mod path;
 pub mod port;
 mod prefetch;
 pub mod route;

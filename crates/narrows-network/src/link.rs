@@ -80,6 +80,16 @@ impl<P: Copy + Default> Store<P> {
         place
     }
 
+    /// Appends the packet that lies at `position`, with a new time.
+    #[inline(always)]
+    pub(crate) fn push_again(&mut self, ring: &mut Ring, position: u32, at: Time) -> &mut Record<P> {
+        let to = self.next_place(ring);
+        let packet = self.records[position as usize].packet;
+        let place = &mut self.records[to as usize];
+        *place = Record { at, packet };
+        place
+    }
+
     /// The position of a new record at the ring's end.
     #[inline(always)]
     fn next_place(&mut self, ring: &mut Ring) -> u32 {

@@ -23,6 +23,7 @@
 
 use crate::agenda::{Agenda, Class, Due, Entity};
 use crate::partition::Partition;
+use crate::path::Paths;
 use crate::port::{Arrived, Counters, Crossed, FarEnd, First, Offered, Ports};
 use crate::route::{GraphError, Routes, switch_indices};
 use crate::trace::{Happened, Note, Trace};
@@ -39,6 +40,11 @@ pub trait Payload: Copy + Default {
     fn destination(&self) -> u32;
     /// A number that all packets of a flow share: they take one path.
     fn flow_hash(&self) -> u32;
+    /// A number that tells apart what may take different paths: of packets for which it is the same, destination and
+    /// [`flow_hash`](Payload::flow_hash) are the same. To be had in a few instructions.
+    fn flow_key(&self) -> u64 {
+        u64::from(self.flow_hash()) << 32 | u64::from(self.destination())
+    }
     /// Which class of a port with several it is of: 0 where nothing else is said. Such a port panics at a class that it does
     /// not have.
     fn service_class(&self) -> u8 {
@@ -148,6 +154,8 @@ pub struct Network<P> {
     /// By part.
     exports: Vec<Vec<Carried<P>>>,
     routes: Routes,
+    /// Where routes choose among equal ways.
+    paths: Option<Paths>,
     /// By node; [`NONE`] for a switch.
     host_links: Vec<u32>,
     /// Whether the links are too many for the nearest cache: what comes next is asked for.
@@ -155,6 +163,8 @@ pub struct Network<P> {
     /// Whether some ports are served packet by packet: what is due there is decided before a packet is taken out of its link's
     /// ring.
     has_served: bool,
+    /// Whether all ports are computed, and nothing happens on the way but delays: then of much else nothing is asked.
+    is_plain: bool,
     /// By link: the one back. Empty where nobody is paused.
     reverses: Vec<u32>,
     packet_hops: u64,
@@ -196,6 +206,8 @@ impl<P: Payload> Network<P> {
             return Err(GraphError::NoWayBack(id));
         }
         let reverses = reverses.into_iter().map(|back| back.unwrap_or(NONE)).collect();
+        let is_plain = !has_served && detours.is_empty() && ports.are_plain();
+        let paths = routes.has_choices().then(Paths::new);
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
             switches: near_ends(graph),
@@ -203,9 +215,11 @@ impl<P: Payload> Network<P> {
             detours,
             exports: Vec::new(),
             routes,
+            paths,
             host_links,
             is_wide: graph.links.len() >= WIDE,
             has_served,
+            is_plain,
             reverses,
             packet_hops: 0,
             events: 0,
@@ -220,6 +234,7 @@ impl<P: Payload> Network<P> {
     pub fn part(graph: &Graph, seed: u64, partition: &Partition, part: u32) -> Result<Network<P>, GraphError> {
         let mut network = Network::new(graph, seed)?;
         if partition.count() > 1 {
+            network.is_plain = false;
             network.detours.resize(graph.links.len(), NONE);
             for ((detour, link), is_served) in network.detours.iter_mut().zip(&graph.links).zip(graph.served()) {
                 let (from, to) = (partition.part_of(link.from), partition.part_of(link.to));
@@ -236,6 +251,7 @@ impl<P: Payload> Network<P> {
 
     /// Notes from now on what happens to packets; before anything has happened.
     pub fn trace(&mut self) {
+        self.is_plain = false;
         self.detours.resize(self.ports.len() as usize, NONE);
         for &link in self.host_links.iter().filter(|&&link| link != NONE) {
             let detour = &mut self.detours[link as usize];
@@ -341,6 +357,15 @@ impl<P: Payload> Network<P> {
     /// Offers a packet to a port. Drivers do so for hosts' ports; the departure tells small queues when to go on.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: P) -> Offered {
+        if self.is_plain {
+            let offered = self.ports.offer(now, link, packet);
+            return self.follow(link, offered);
+        }
+        self.offer_anywhere(now, link, packet)
+    }
+
+    #[inline(never)]
+    fn offer_anywhere(&mut self, now: Time, link: u32, packet: P) -> Offered {
         match self.detour(link) {
             NONE => {
                 let offered = self.ports.offer(now, link, packet);
@@ -520,12 +545,18 @@ impl<P: Payload> Network<P> {
     /// stands at `until`.
     #[inline(always)]
     pub fn next(&mut self, until: Time) -> Option<(Time, Event<P>)> {
+        if self.is_plain { self.step::<true>(until) } else { self.step::<false>(until) }
+    }
+
+    /// See [`next`](Self::next), and [`is_plain`](Self::is_plain): what is not `PLAIN` costs nothing where all is.
+    #[inline(always)]
+    fn step<const PLAIN: bool>(&mut self, until: Time) -> Option<(Time, Event<P>)> {
         loop {
             let (now, due) = self.agenda.pop(until)?;
             let link = match due {
                 Due::Arrival(link) => link,
                 Due::Entity(entity) => {
-                    if entity.class() <= Class::Arrival {
+                    if !PLAIN && entity.class() <= Class::Arrival {
                         if let Some(event) = self.act(now, entity) {
                             return Some((now, event));
                         }
@@ -539,7 +570,7 @@ impl<P: Payload> Network<P> {
             if self.is_wide {
                 self.prefetch();
             }
-            if self.has_served && !self.ports.decide_before(now, link) {
+            if !PLAIN && self.has_served && !self.ports.decide_before(now, link) {
                 self.follow_served(now);
                 continue;
             }
@@ -547,7 +578,8 @@ impl<P: Payload> Network<P> {
             if let Some(first) = arrived.next {
                 self.agenda.arm_link(link, first);
             }
-            if arrived.special
+            if !PLAIN
+                && arrived.special
                 && let Some(outcome) = self.arrive_specially(now, link, &arrived)
             {
                 match outcome {
@@ -555,40 +587,59 @@ impl<P: Payload> Network<P> {
                     None => continue,
                 }
             }
-            match arrived.far_end {
+            let switch = match arrived.far_end {
                 FarEnd::Host(host) => {
                     return Some((now, Event::Arrival { host, packet: *self.ports.packet(&arrived) }));
                 }
-                FarEnd::Switch(switch) if self.ports.is_lane(link) => {
-                    let packet = *self.ports.packet(&arrived);
-                    self.notify_from(now, switch, packet);
+                FarEnd::Switch(switch) => switch,
+            };
+            if !PLAIN && self.ports.is_lane(link) {
+                self.notify_from(now, switch, *self.ports.packet(&arrived));
+                continue;
+            }
+            let onward = self.onward(link, switch, &arrived);
+            let detour = if PLAIN { NONE } else { self.detour(onward) };
+            if detour != NONE {
+                if let Some(event) = self.forward_aside(now, onward, link, detour, &arrived) {
+                    return Some((now, event));
                 }
-                FarEnd::Switch(switch) => {
-                    let packet = *self.ports.packet(&arrived);
-                    let onward = self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
-                    let detour = self.detour(onward);
-                    if detour != NONE {
-                        if detour == BRIDGED {
-                            return Some((now, Event::Entering { link: onward, packet }));
-                        }
-                        if let Offered::Dropped(_) = self.offer_aside(now, onward, link, detour, packet) {
-                            return Some((now, Event::Dropped { packet }));
-                        }
-                        if let Some(feedback) = self.ports.take_told() {
-                            return Some((now, Event::Sampled { link: onward, feedback, packet }));
-                        }
-                        continue;
-                    }
-                    let offered = self.ports.forward(now, onward, packet);
-                    if let Offered::Dropped(_) = self.follow(onward, offered) {
-                        return Some((now, Event::Dropped { packet }));
-                    }
-                    if let Some(feedback) = self.ports.take_told() {
-                        return Some((now, Event::Sampled { link: onward, feedback, packet }));
-                    }
-                }
+                continue;
+            }
+            let offered = self.ports.forward(now, onward, &arrived);
+            if let Offered::Dropped(_) = self.follow(onward, offered) {
+                return Some((now, Event::Dropped { packet: *self.ports.packet(&arrived) }));
+            }
+            if !PLAIN && let Some(feedback) = self.ports.take_told() {
+                let packet = *self.ports.packet(&arrived);
+                return Some((now, Event::Sampled { link: onward, feedback, packet }));
             }
         }
+    }
+
+    /// The link that a packet takes which has come over `link` to a switch.
+    #[inline(always)]
+    fn onward(&mut self, link: u32, switch: u32, arrived: &Arrived) -> u32 {
+        let packet = self.ports.packet(arrived);
+        let ask = || self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
+        match &mut self.paths {
+            None => ask(),
+            Some(paths) => paths.after(link, packet.flow_key(), ask),
+        }
+    }
+
+    /// What has arrived over `from` goes on over a link with a detour.
+    #[inline(never)]
+    fn forward_aside(&mut self, now: Time, link: u32, from: u32, detour: u32, arrived: &Arrived) -> Option<Event<P>> {
+        // Served ports move packets when they are settled: what has arrived may not lie where it did.
+        let packet = *self.ports.packet(arrived);
+        if detour == BRIDGED {
+            return Some(Event::Entering { link, packet });
+        }
+        if let Offered::Dropped(_) = self.offer_aside(now, link, from, detour, packet) {
+            return Some(Event::Dropped { packet });
+        }
+        let feedback = self.ports.take_told()?;
+        Some(Event::Sampled { link, feedback, packet })
     }
 
     /// Asks for what is probably next.

@@ -376,10 +376,14 @@ impl<P: Payload> Ports<P> {
         self.admit(now, ready, link, packet)
     }
 
-    /// A packet goes on to this port; as [`offer`](Self::offer).
+    /// The packet that has just arrived goes on to this port; as [`offer`](Self::offer). It is copied from place to place, where by
+    /// value each of its fields would be loaded and stored.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, now: Time, link: u32, packet: P) -> (Offered, Option<First>) {
-        self.admit(now, now, link, packet)
+    pub(crate) fn forward(&mut self, now: Time, link: u32, arrived: &Arrived) -> (Offered, Option<First>) {
+        let packet = self.packet(arrived);
+        let facts = (packet.ip_bytes(), packet.ecn_capable());
+        let position = arrived.position;
+        self.admit_written(now, now, link, facts, |store, ring, at| store.push_again(ring, position, at))
     }
 
     /// When a packet that is offered from outside may begin to leave.
@@ -392,14 +396,27 @@ impl<P: Payload> Ports<P> {
     /// Takes the packet, unless rules refuse it. It begins to leave when it is `ready` and all before it have left.
     #[inline(always)]
     fn admit(&mut self, now: Time, ready: Time, link: u32, packet: P) -> (Offered, Option<First>) {
-        let ip_bytes = packet.ip_bytes();
+        let facts = (packet.ip_bytes(), packet.ecn_capable());
+        self.admit_written(now, ready, link, facts, |store, ring, at| store.push(ring, Record { at, packet }))
+    }
+
+    /// The same of a packet with so many IP bytes that may be marked or not, whose record `write` writes.
+    #[inline(always)]
+    fn admit_written(
+        &mut self,
+        now: Time,
+        ready: Time,
+        link: u32,
+        (ip_bytes, ecn_capable): (u32, bool),
+        write: impl for<'a> FnOnce(&'a mut Store<P>, &mut Ring, Time) -> &'a mut Record<P>,
+    ) -> (Offered, Option<First>) {
         let size = Bytes::new(u64::from(ip_bytes));
         let port = &mut self.ports[link as usize];
         port.settle_if_idle(now);
         let (departure, marked) = if port.decides_alone(size) {
             (ready.max(port.free_at) + Span::from_ps(wire_bytes(ip_bytes) * u64::from(port.ps_per_byte)), false)
         } else {
-            match self.ask_rules(now, ready, link, ip_bytes, packet.ecn_capable()) {
+            match self.ask_rules(now, ready, link, ip_bytes, ecn_capable) {
                 Ok(answer) => answer,
                 Err(reason) => return (Offered::Dropped(reason), None),
             }
@@ -414,7 +431,7 @@ impl<P: Payload> Ports<P> {
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
         port.queue_integral += u128::from(size.get()) * u128::from((departure - now).as_ps());
-        let place = store.push(&mut port.ring, Record { at: arrival, packet });
+        let place = write(store, &mut port.ring, arrival);
         if marked {
             place.packet.mark();
         }
@@ -518,6 +535,15 @@ impl<P: Payload> Ports<P> {
         self.looks_at_all = true;
         let is_plain = |port: &mut Port| !std::mem::replace(&mut port.special, true) && port.kind != Kind::Pausable;
         self.ports.iter_mut().map(is_plain).collect()
+    }
+
+    /// Whether all are computed ahead, and nothing but a delay happens on their wires, none samples and none adds waits.
+    pub(crate) fn are_plain(&self) -> bool {
+        let is_plain = |(port, rules): (&Port, &Rules)| {
+            let is_fifo = matches!(port.kind, Kind::Fifo | Kind::PooledFifo);
+            is_fifo && !port.special && !port.jittery && rules.congestion_point.is_none()
+        };
+        self.beside.is_empty() && self.ports.iter().zip(&self.rules).all(is_plain)
     }
 
     /// Number of links.

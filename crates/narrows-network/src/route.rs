@@ -210,6 +210,11 @@ impl Routes {
         Ok(())
     }
 
+    /// Whether anywhere there are several equal ways.
+    pub(crate) fn has_choices(&self) -> bool {
+        !self.members.is_empty()
+    }
+
     /// The link that a packet to host `destination` takes out of the switch with this index. Its flow's hash is asked
     /// where there is a choice.
     #[inline]

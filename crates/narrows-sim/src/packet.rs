@@ -323,6 +323,11 @@ impl Payload for Packet {
     }
 
     #[inline]
+    fn flow_key(&self) -> u64 {
+        u64::from(self.connection) << 16 | u64::from(self.destination)
+    }
+
+    #[inline]
     fn service_class(&self) -> u8 {
         (self.bits & !WRAPPED) >> CLASS_SHIFT
     }
