@@ -622,7 +622,7 @@ impl<P: Payload> Network<P> {
         let packet = self.ports.packet(arrived);
         let ask = || self.routes.next_link(switch, packet.destination(), || packet.flow_hash());
         match &mut self.paths {
-            None => ask(),
+            None => self.routes.only_link(switch, packet.destination()),
             Some(paths) => paths.after(link, packet.flow_key(), ask),
         }
     }

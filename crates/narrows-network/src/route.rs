@@ -215,24 +215,27 @@ impl Routes {
         !self.members.is_empty()
     }
 
-    /// The link that a packet to host `destination` takes out of the switch with this index. Its flow's hash is asked
-    /// where there is a choice.
-    #[inline]
-    pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: impl FnOnce() -> u32) -> u32 {
+    /// The link that a packet to host `destination` takes out of the switch with this index, where nothing
+    /// [has choices](Self::has_choices).
+    #[inline(always)]
+    pub(crate) fn only_link(&self, switch: u32, destination: u32) -> u32 {
         let attachment = self.attachments[destination as usize];
         let towards = self.table[switch as usize * self.edges + attachment.edge as usize];
         // Selected, not branched: which it is changes from packet to packet.
-        let entry = if attachment.switch == switch { attachment.down } else { towards };
-        if self.members.is_empty() {
+        select_unpredictable(attachment.switch == switch, attachment.down, towards)
+    }
+
+    /// The same of any network. Its flow's hash is asked where there is a choice.
+    #[inline(never)]
+    pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: impl FnOnce() -> u32) -> u32 {
+        let entry = self.only_link(switch, destination);
+        if entry & GROUP == 0 {
             return entry;
         }
-        // Where there are choices, whether there is one here is a toss-up too: a member is looked up for a single link as well.
-        let is_group = entry & GROUP != 0;
-        let group = select_unpredictable(is_group, entry & !GROUP, 0);
+        let group = entry & !GROUP;
         let (first, number) = (group >> NUMBER_BITS, (group & ((1 << NUMBER_BITS) - 1)) + 1);
         let hash = mix(u64::from(flow_hash()) ^ self.salts[switch as usize]) >> 32;
-        let member = self.members[(first + ((hash * u64::from(number)) >> 32) as u32) as usize];
-        select_unpredictable(is_group, member, entry)
+        self.members[(first + ((hash * u64::from(number)) >> 32) as u32) as usize]
     }
 }
 

@@ -393,20 +393,20 @@ impl Bits {
         }
     }
 
-    /// The smallest member from `from` on.
+    /// The smallest member from `from` on. Masked, so that whoever uses it as an index need not be checked.
     #[inline]
     fn next(&self, from: usize) -> Option<usize> {
         let word = from / 64;
         let rest = self.words[word] & (!0 << (from % 64));
         if rest != 0 {
-            return Some(word * 64 + rest.trailing_zeros() as usize);
+            return Some((word * 64 | rest.trailing_zeros() as usize) % PLACES);
         }
         let words = self.summary & (!1 << word);
         if words == 0 {
             return None;
         }
         let word = words.trailing_zeros() as usize % 64;
-        Some(word * 64 + self.words[word].trailing_zeros() as usize)
+        Some((word * 64 | self.words[word].trailing_zeros() as usize) % PLACES)
     }
 }
 

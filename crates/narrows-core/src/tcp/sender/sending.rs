@@ -285,7 +285,7 @@ impl Sender {
     }
 
     /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
-    #[inline]
+    #[inline(always)]
     fn next_piece_of_message(&self, stack: &Stack) -> (u16, Tag, bool) {
         let message = self.message_of(self.nxt);
         let left = message.end.since(self.nxt);
@@ -294,7 +294,7 @@ impl Sender {
     }
 
     /// The message that the byte at `seq` belongs to.
-    #[inline]
+    #[inline(always)]
     fn message_of(&self, seq: Seq) -> Message {
         match self.messages.front() {
             Some(&first) if seq < first.end => first,
