@@ -16,7 +16,7 @@
 //! links are not, and most buckets are empty. That is well: passing an empty bucket takes a few instructions, choosing
 //! among several entries a branch that nobody can predict.
 //!
-//! Invariants: every entry in `near`, `far` or `beyond` belongs to a bucket at or after `horizon`; `open` is sorted, latest
+//! Invariants: every entry in `near`, `far` or `beyond` belongs to a bucket at or after the current page's `from`; `open` is sorted, latest
 //! first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
 
 #![allow(
@@ -53,9 +53,9 @@ pub(super) struct Wheel {
     width_bits: u32,
     /// Places of the arena that belong to links.
     links: u32,
-    /// The first bucket that may have entries.
-    horizon: u64,
     page: u64,
+    /// The first bucket of the page that may have entries; [`PLACES`] if none may.
+    from: usize,
     free: u32,
     nodes: Vec<Node>,
     /// By node: what decides between equal times.
@@ -98,8 +98,8 @@ impl Wheel {
             width_bits,
             links: keys.len() as u32,
             open: Vec::with_capacity(64),
-            horizon: 0,
             page: 0,
+            from: 0,
             near: Level::new(),
             far: Level::new(),
             beyond: BinaryHeap::new(),
@@ -112,8 +112,15 @@ impl Wheel {
     /// Adds the entry of a link that has none. `front` is where its first packet lies.
     #[inline(always)]
     pub(super) fn push_link(&mut self, link: u32, time: u64, front: u32) {
-        self.nodes[link as usize].front = front;
-        self.file(link, time);
+        let node = &mut self.nodes[link as usize];
+        node.front = front;
+        let bucket = time >> self.width_bits;
+        let place = bucket as usize % PLACES;
+        if bucket >> PAGE_BITS == self.page && place >= self.from {
+            (node.time, node.next) = (time, self.near.put(place, link));
+        } else {
+            self.file_elsewhere(link, time);
+        }
     }
 
     /// Adds an entry of anything else.
@@ -138,9 +145,8 @@ impl Wheel {
             if !self.open.is_empty() {
                 return self.pop_open(until);
             }
-            let from = self.horizon as usize % PLACES;
-            let in_page = self.horizon >> PAGE_BITS == self.page;
-            let Some(place) = (if in_page { self.near.occupied.next(from) } else { None }) else {
+            let from = self.from;
+            let Some(place) = (if from < PLACES { self.near.occupied.next(from) } else { None }) else {
                 if self.turn_page(until) {
                     continue;
                 }
@@ -152,7 +158,7 @@ impl Wheel {
                 if time > until {
                     return None;
                 }
-                self.horizon = self.page << PAGE_BITS | place as u64;
+                self.from = place;
                 self.near.take(place);
                 return Some((time, self.popped(first)));
             }
@@ -165,7 +171,7 @@ impl Wheel {
                 }
                 self.nodes[left as usize].next = NONE;
                 self.near.heads[place] = left;
-                self.horizon = self.page << PAGE_BITS | place as u64;
+                self.from = place;
                 return Some((time, self.popped(found)));
             }
             if let Some(popped) = self.pop_of_several(place, until) {
@@ -201,7 +207,7 @@ impl Wheel {
         if best > until {
             return Some(None);
         }
-        self.horizon = self.page << PAGE_BITS | place as u64;
+        self.from = place;
         let after = self.nodes[first as usize].next;
         if before_first == NONE {
             self.near.heads[place] = after;
@@ -214,7 +220,7 @@ impl Wheel {
     /// Moves a crowded bucket to `open`, sorted.
     #[inline(never)]
     fn sort(&mut self, place: usize) {
-        self.horizon = (self.page << PAGE_BITS | place as u64) + 1;
+        self.from = place + 1;
         let mut node = self.near.take(place);
         while node != NONE {
             let Node { time, next, .. } = self.nodes[node as usize];
@@ -233,12 +239,13 @@ impl Wheel {
     /// The time of the first entry.
     #[inline(never)]
     pub(super) fn next_at(&self) -> Option<u64> {
-        // What is open is before the horizon, the rest is not.
+        // What is open is before all the rest.
         if let Some(((time, _), _)) = self.open.last() {
             return Some(*time);
         }
-        let in_page = self.horizon >> PAGE_BITS == self.page;
-        if in_page && let Some(place) = self.near.occupied.next(self.horizon as usize % PLACES) {
+        if self.from < PLACES
+            && let Some(place) = self.near.occupied.next(self.from)
+        {
             return self.earliest(self.near.heads[place]);
         }
         let page = self.next_page()?;
@@ -256,7 +263,7 @@ impl Wheel {
     /// The link that is probably next after what was last found, and where its first packet lies.
     #[inline(always)]
     pub(super) fn probably_next(&self) -> Option<(u32, u32)> {
-        let place = self.near.occupied.next(self.horizon as usize % PLACES)?;
+        let place = self.near.occupied.next(self.from % PLACES)?;
         let node = self.near.heads[place];
         (node < self.links).then(|| (node, self.nodes[node as usize].front))
     }
@@ -276,8 +283,8 @@ impl Wheel {
     #[inline(always)]
     fn file(&mut self, node: u32, time: u64) {
         let bucket = time >> self.width_bits;
-        if bucket >> PAGE_BITS == self.page && bucket >= self.horizon {
-            let place = bucket as usize % PLACES;
+        let place = bucket as usize % PLACES;
+        if bucket >> PAGE_BITS == self.page && place >= self.from {
             let next = self.near.put(place, node);
             let node = &mut self.nodes[node as usize];
             (node.time, node.next) = (time, next);
@@ -290,7 +297,7 @@ impl Wheel {
     fn file_elsewhere(&mut self, node: u32, time: u64) {
         let bucket = time >> self.width_bits;
         self.nodes[node as usize].time = time;
-        if bucket < self.horizon {
+        if bucket < (self.page << PAGE_BITS) + self.from as u64 {
             let entry = ((time, self.keys[node as usize]), node);
             let place = self.open.iter().rposition(|later| *later > entry).map_or(0, |later| later + 1);
             self.open.insert(place, entry);
@@ -312,7 +319,7 @@ impl Wheel {
             return false;
         }
         self.page = page;
-        self.horizon = page << PAGE_BITS;
+        self.from = 0;
         let mut node = self.far.take(page as usize % PLACES);
         while node != NONE {
             let Node { time, next, .. } = self.nodes[node as usize];
@@ -495,7 +502,7 @@ mod tests {
         let mut wheel = Wheel::new(4, std::iter::empty());
         wheel.push((1_000_000, 1));
         assert_eq!(wheel.pop(999), None);
-        assert!(wheel.horizon << 4 <= 999);
+        assert_eq!((wheel.page, wheel.from), (0, 0));
     }
 
     #[test]
