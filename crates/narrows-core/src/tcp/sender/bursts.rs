@@ -44,8 +44,8 @@ impl Sender {
         u64::from(if window < self.controller.slow_start_threshold().get() / 2 { slow_start } else { avoidance })
     }
 
-    /// Whether `waiting` is surely below the limit, found with one short division where the limit itself takes three long
-    /// ones; what the roundings take is less than three bytes.
+    /// Whether `waiting` is surely below the limit, found by two products where the limit itself takes three divisions; what its
+    /// roundings take is less than three bytes.
     #[inline(always)]
     pub(in crate::tcp) fn is_small_queue(&self, waiting: Bytes, stack: &Stack) -> bool {
         waiting < stack.min_small_queue() || self.is_far_below_limit(waiting, stack)
@@ -57,9 +57,10 @@ impl Sender {
         let window = self.window();
         let bytes = window.max(u64::from(self.board.outstanding())) * stack.packet().get();
         let gain = self.gain(window, SMALL_QUEUE_GAINS);
-        let product = bytes.checked_mul(stack.profile.small_queue.as_ps());
-        let below = |product: u64| waiting.get() + 3 < product / srtt.as_ps().max(1) * gain / 100;
-        product.is_some_and(below) && waiting < stack.profile.small_queue_bytes
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        waiting < stack.profile.small_queue_bytes
+            && product((waiting.get() + 4) * 100, srtt.as_ps())
+                < product(bytes.saturating_mul(gain), stack.profile.small_queue.as_ps())
     }
 
     /// Most bytes of this connection that may wait in its host's port: a millisecond's worth and no more than a number of
