@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     from narrows.bench.workloads import Workload
 
-TOLERANCE: Final = 0.03
+TOLERANCE: Final = 0.01
 """Share by which a count may be above or below without a word."""
+
+CREEP: Final = 0.05
+"""Share by which a count may be above the least that was ever accepted, however it came there."""
 
 FIRST: Final = ("W1", "W2", "W3")
 """Workloads of a file that is new."""
@@ -32,6 +35,8 @@ class Baseline:
     compiler: str
     """And profile: another one's instructions are others."""
     instructions_per_packet_hop: Mapping[str, float]
+    least: Mapping[str, float]
+    """The least that was ever accepted of each: `update` lowers it and never raises it."""
 
 
 class Verdict(StrEnum):
@@ -39,6 +44,7 @@ class Verdict(StrEnum):
 
     PASSES = "passes"
     FAILS = "fails"
+    CREEPS = "fails; crept up"
     LOWER = "passes; lower the file"
 
 
@@ -48,6 +54,7 @@ class Judged:
 
     workload: str
     accepted: float
+    least: float
     counted: float
 
     @property
@@ -56,10 +63,17 @@ class Judged:
         return self.counted / self.accepted - 1
 
     @property
+    def creep(self) -> float:
+        """Share by which it is above the least that was ever accepted."""
+        return self.counted / self.least - 1
+
+    @property
     def verdict(self) -> Verdict:
-        """Above by more than the tolerance it fails."""
+        """It fails above the tolerance, and where steps that were accepted one by one add up to more than the creep."""
         if self.excess > TOLERANCE:
             return Verdict.FAILS
+        if self.creep > CREEP:
+            return Verdict.CREEPS
         return Verdict.LOWER if self.excess < -TOLERANCE else Verdict.PASSES
 
 
@@ -68,12 +82,13 @@ def read(file: Path) -> Baseline:
     try:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))
         accepted = {str(name): float(value) for name, value in raw["instructions_per_packet_hop"].items()}
-        baseline = Baseline(str(raw["compiler"]), accepted)
+        least = {name: float(raw["least"][name]) for name in accepted}
+        baseline = Baseline(str(raw["compiler"]), accepted, least)
     except OSError as error:
         raise bad_input(f"cannot read {file}: {error.strerror}", _WRITES.format(file=file)) from None
     except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError) as error:
         raise bad_input(f"{file} holds no accepted counts: {error}", _WRITES.format(file=file)) from None
-    if not accepted or not all(math.isfinite(count) and count > 0 for count in accepted.values()):
+    if not accepted or not all(math.isfinite(count) and count > 0 for count in (*accepted.values(), *least.values())):
         raise bad_input(f"{file} holds no accepted counts", _WRITES.format(file=file))
     return baseline
 
@@ -97,7 +112,8 @@ def check(file: Path, chosen: Sequence[Workload], say: Callable[[str], None]) ->
     judged = []
     for workload in chosen or workloads.select(list(accepted)):
         say(f"{workload.name}, under callgrind")
-        judged.append(Judged(workload.name, accepted[workload.name], callgrind.per_packet_hop(workload)))
+        counted = callgrind.per_packet_hop(workload)
+        judged.append(Judged(workload.name, accepted[workload.name], baseline.least[workload.name], counted))
     return judged
 
 
@@ -109,15 +125,21 @@ def _named(file: Path, baseline: Baseline) -> list[tuple[str, Workload]]:
 
 
 def update(file: Path, chosen: Sequence[Workload], say: Callable[[str], None]) -> Baseline:
-    """Counts the chosen workloads, or those of the file, and writes them; what is not chosen leaves the file."""
+    """Counts the chosen workloads, or those of the file, and writes them; what is not chosen leaves the file.
+
+    The least of each is lowered where the count is less, if both are of one compiler, and else begins anew.
+    """
     callgrind.require()
+    before = read(file) if file.exists() else None
     if not chosen:
-        chosen = [each for _, each in _named(file, read(file))] if file.exists() else workloads.select(FIRST)
+        chosen = workloads.select(FIRST) if before is None else [each for _, each in _named(file, before)]
     counted = {}
     for workload in chosen:
         say(f"{workload.name}, under callgrind")
         counted[workload.name] = callgrind.per_packet_hop(workload)
-    baseline = Baseline(native.build(), counted)
+    known = before.least if before is not None and before.compiler == native.build() else {}
+    least = {name: min(count, known.get(name, count)) for name, count in counted.items()}
+    baseline = Baseline(native.build(), counted, least)
     atomic.write_text(file, text(baseline))
     return baseline
 
@@ -127,11 +149,15 @@ def text(baseline: Baseline) -> str:
     return "\n".join(
         (
             "# Instructions per packet-hop of the workloads' quick variants, by callgrind, without set-up.",
-            f"# `narrows bench --check` fails where one is over {100 * TOLERANCE:.0f} % above; `--update` writes them.",
+            f"# `narrows bench --check` fails where one is over {100 * TOLERANCE:.0f} % above,",
+            f"# or over {100 * CREEP:.0f} % above the least that was ever accepted; `--update` writes them.",
             f'compiler = "{baseline.compiler}"',
             "",
             "[instructions_per_packet_hop]",
             *(f"{name} = {count:.1f}" for name, count in baseline.instructions_per_packet_hop.items()),
+            "",
+            "[least]",
+            *(f"{name} = {count:.1f}" for name, count in baseline.least.items()),
             "",
         )
     )

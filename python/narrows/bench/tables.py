@@ -41,7 +41,14 @@ PEERS: Final = (
     "ns-3,\npeak MiB",
 )
 
-GATE: Final = ("workload", "accepted, instructions\nper packet-hop", "counted", "excess", "verdict")
+GATE: Final = (
+    "workload",
+    "accepted, instructions\nper packet-hop",
+    "counted",
+    "excess",
+    "above the\nleast ever",
+    "verdict",
+)
 
 
 def costs(records: Sequence[Mapping[str, Any]]) -> Rows:
@@ -89,6 +96,7 @@ def gate(judged: Sequence[Judged]) -> Rows:
             f"{each.accepted:.1f}",
             f"{each.counted:.1f}",
             f"{round(100 * each.excess, 1) + 0.0:+} %",
+            f"{round(100 * each.creep, 1) + 0.0:+} %",
             each.verdict,
         ]
         for each in judged

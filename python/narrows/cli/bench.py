@@ -96,17 +96,28 @@ def _check(file: Path, chosen: Sequence[Workload], *, json: bool) -> None:
             instructions_per_packet_hop=each.counted,
             accepted_instructions_per_packet_hop=each.accepted,
             excess=each.excess,
+            least_instructions_per_packet_hop=each.least,
+            creep=each.creep,
             verdict=each.verdict.name.lower(),
         )
     if not json:
         OUT.print(tables.rich(tables.GATE, tables.gate(judged)))
     if any(each.verdict is gate.Verdict.LOWER for each in judged):
         ERR.print(f"fewer than accepted: `narrows bench --update {escape(str(file))}` lowers the file", soft_wrap=True)
-    if any(each.verdict is gate.Verdict.FAILS for each in judged):
+    fails = any(each.verdict is gate.Verdict.FAILS for each in judged)
+    creeps = any(each.verdict is gate.Verdict.CREEPS for each in judged)
+    if fails:
         ERR.print(
             f"more than {100 * gate.TOLERANCE:.0f} % above what was accepted: find the cause, or --update",
             soft_wrap=True,
         )
+    if creeps:
+        ERR.print(
+            f"more than {100 * gate.CREEP:.0f} % above the least that was ever accepted, in several steps: "
+            f"find the cause; who accepts that edits \\[least] in {escape(str(file))}",
+            soft_wrap=True,
+        )
+    if fails or creeps:
         raise typer.Exit(CHECK_FAILED)
 
 
