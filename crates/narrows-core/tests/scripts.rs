@@ -178,6 +178,7 @@ impl Setting {
             "initial-window" => profile.initial_window = Packets::new(words.number()?),
             "min-rto" => profile.min_rto = words.span()?,
             "ack-every" => profile.ack_every = small(words)?,
+            "clock-tick" => profile.clock_tick = words.span()?,
             "delayed-ack" => profile.delayed_ack = words.span()?,
             "quick-acks" => profile.quick_acks = small(words)?,
             "offload" => profile.offload_segments = small(words)?,

@@ -132,6 +132,9 @@ pub struct Profile {
     pub undo: bool,
     /// Full segments per delayed acknowledgement; 1 acknowledges each.
     pub ack_every: u8,
+    /// The kernel's clock tick (Linux: a second divided by `CONFIG_HZ`): timers of loss detection expire with one. 0: at any time.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Span::is_zero", default))]
+    pub clock_tick: Span,
     /// Least wait before a lone segment is acknowledged.
     pub delayed_ack: Span,
     /// Segments acknowledged at once at the start of a connection.
@@ -207,6 +210,7 @@ impl Profile {
         early_retransmit: true,
         undo: true,
         ack_every: 2,
+        clock_tick: Span::ZERO,
         delayed_ack: Span::from_ms(40),
         quick_acks: 16,
         restart_after_idle: true,
@@ -230,8 +234,10 @@ impl Profile {
         nic_limiter: None,
     };
 
-    /// Linux 6, until 6.15: RACK-TLP is the only loss detector. [Linux `tcp_input.c`, `tcp_output.c`]
+    /// Linux 6, until 6.15: RACK-TLP is the only loss detector. [Linux `tcp_input.c`, `tcp_output.c`] Debian's kernels tick 250
+    /// times a second.
     pub const LINUX_6: Profile = Profile {
+        clock_tick: Span::from_ms(4),
         loss_detection: LossDetection::Rack,
         early_retransmit: false,
         small_queue_bytes: Bytes::new(1 << 20),
@@ -309,6 +315,18 @@ impl Profile {
             "freebsd-cee" => FREEBSD_CONTROLLERS,
             _ => &[],
         }
+    }
+
+    /// How long a timer runs that is set for `span`: whole ticks, and until the next one after those [Linux `calc_index`]. The
+    /// clocks of hosts tick at different moments: half a tick stands for that wait.
+    #[inline(always)]
+    pub fn timer(&self, span: Span) -> Span {
+        if self.clock_tick == Span::ZERO { span } else { self.ticks(span) }
+    }
+
+    #[inline(never)]
+    fn ticks(&self, span: Span) -> Span {
+        self.clock_tick * span.as_ps().div_ceil(self.clock_tick.as_ps()) + self.clock_tick.div(2)
     }
 
     /// The clock of TCP timestamps [RFC 7323 §5.4].

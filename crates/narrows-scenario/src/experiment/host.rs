@@ -46,6 +46,8 @@ pub struct Host {
     pub undo: Option<bool>,
     /// Full segments per delayed acknowledgement.
     pub ack_every: Option<Located<u8>>,
+    /// The kernel's clock tick, 0 for none: timers of loss detection expire with one.
+    pub clock_tick: Option<Located<Quantity<Span>>>,
     /// Least wait before a lone segment is acknowledged.
     pub delayed_ack: Option<Located<Quantity<Span>>>,
     /// Segments acknowledged at once at the start.
@@ -295,7 +297,7 @@ impl Host {
     /// `base` with what is said here.
     pub fn over(&self, base: Profile) -> Profile {
         over! { self over base:
-            initial_window, min_rto, initial_rto, max_rto, delayed_ack, small_queue,
+            initial_window, min_rto, initial_rto, max_rto, clock_tick, delayed_ack, small_queue,
             small_queue_bytes, sack_compression, initial_rtt_variance => |said| said.value.0;
             reassembly_segments, ack_every, quick_acks, offload_segments => |said| said.value;
             min_rto_is_total, tail_loss_probe, early_retransmit, undo, restart_after_idle, acks_window_growth,

@@ -59,7 +59,7 @@ impl Sender {
         let gain = self.gain(window, SMALL_QUEUE_GAINS);
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
         waiting < stack.profile.small_queue_bytes
-            && product((waiting.get() + 4) * 100, srtt.as_ps())
+            && product((waiting.get() + 3) * 100, srtt.as_ps())
                 < product(bytes.saturating_mul(gain), stack.profile.small_queue.as_ps())
     }
 

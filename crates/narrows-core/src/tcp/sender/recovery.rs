@@ -109,7 +109,7 @@ impl Sender {
             found += late.found;
             resent = late.resent;
             if !only_resent && let Some(next) = next {
-                self.reorder_timer = next;
+                self.reorder_timer = self.reordering_timer(now, next, stack);
             }
         }
         Losses { found, resent }

@@ -5,9 +5,12 @@ use crate::cc::Phase;
 use crate::tcp::Stack;
 use crate::units::{Span, Time};
 
-/// The least tail-loss-probe timeout of Linux 4.9, and what Linux 6 adds to two RTTs (`TCP_TIMEOUT_MIN`).
+/// The least tail-loss-probe timeout of Linux 4.9.
 const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
-const PROBE_MARGIN: Span = Span::from_ms(2);
+/// Ticks that Linux adds to two RTTs before a probe, and to the wait for reordering (`TCP_TIMEOUT_MIN`, until 6.4); and what that
+/// is where no clock ticks.
+const LEAST_TICKS: u64 = 2;
+const LEAST_WAIT: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
 
@@ -23,7 +26,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn arm_timeout(&mut self, now: Time, stack: &Stack) {
         self.armed_at = now;
-        self.timeout_at = now + self.timeout(stack);
+        self.timeout_at = now + stack.profile.timer(self.timeout(stack));
     }
 
     #[inline(always)]
@@ -59,13 +62,24 @@ impl Sender {
         let Some(srtt) = self.rtt.smoothed().filter(|_| stuck) else { return };
         let lone = self.board.outstanding() == 1;
         let wait = match (rack, lone) {
-            (true, true) => srtt * 2 + stack.profile.min_rto,
-            (true, false) => srtt * 2 + PROBE_MARGIN,
+            (true, true) => stack.profile.timer(srtt * 2) + stack.profile.min_rto,
+            (true, false) if stack.profile.clock_tick == Span::ZERO => srtt * 2 + LEAST_WAIT,
+            (true, false) => stack.profile.timer(srtt * 2) + stack.profile.clock_tick * LEAST_TICKS,
             (false, true) => (srtt * 2).max(srtt + srtt.div(2) + WORST_DELAYED_ACK).max(MIN_PROBE_TIMEOUT),
             (false, false) => (srtt * 2).max(MIN_PROBE_TIMEOUT),
         };
         // Where the timeout comes sooner, a probe goes in its place.
         self.probe_at = self.timeout_at.min(now + wait);
+    }
+
+    /// When the timer that waits for reordering expires, where it is set now for `due`, but no later than a timeout from now
+    /// [Linux `tcp_rack_mark_lost`].
+    pub(super) fn reordering_timer(&self, now: Time, due: Time, stack: &Stack) -> Time {
+        if stack.profile.clock_tick == Span::ZERO {
+            return due;
+        }
+        let wait = stack.profile.timer(due.since(now)) + stack.profile.clock_tick * LEAST_TICKS;
+        now + wait.min(stack.profile.timer(self.timeout(stack)))
     }
 
     /// The earliest of this half's timers.
