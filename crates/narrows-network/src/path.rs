@@ -81,7 +81,7 @@ mod tests {
                 inverse.wrapping_mul(2_u64.wrapping_sub(SPREAD.wrapping_mul(inverse)))
             });
             for (flow, place) in asked {
-                let key = inverse.wrapping_mul((flow % 5) << (64 - LINE_BITS) | flow / 5);
+                let key = inverse.wrapping_mul(((flow % 5) << (64 - LINE_BITS)) | (flow / 5));
                 let link = u32::try_from(flow).unwrap() * 10 + place;
                 prop_assert_eq!(paths.after(link, key, || link + 1), link + 1);
             }

@@ -406,14 +406,14 @@ impl Bits {
         let word = from / 64;
         let rest = self.words[word] & (!0 << (from % 64));
         if rest != 0 {
-            return Some((word * 64 | rest.trailing_zeros() as usize) % PLACES);
+            return Some(((word * 64) | rest.trailing_zeros() as usize) % PLACES);
         }
         let words = self.summary & (!1 << word);
         if words == 0 {
             return None;
         }
         let word = words.trailing_zeros() as usize % 64;
-        Some((word * 64 | self.words[word].trailing_zeros() as usize) % PLACES)
+        Some(((word * 64) | self.words[word].trailing_zeros() as usize) % PLACES)
     }
 }
 
