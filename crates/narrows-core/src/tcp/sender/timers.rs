@@ -7,9 +7,7 @@ use crate::units::{Span, Time};
 
 /// The least tail-loss-probe timeout of Linux 4.9.
 const MIN_PROBE_TIMEOUT: Span = Span::from_ms(10);
-/// Ticks that Linux adds to two RTTs before a probe, and to the wait for reordering (`TCP_TIMEOUT_MIN`, until 6.4); and what that
-/// is where no clock ticks.
-const LEAST_TICKS: u64 = 2;
+/// What Linux adds to two RTTs before a probe, and to the wait for reordering (`TCP_TIMEOUT_MIN_US`).
 const LEAST_WAIT: Span = Span::from_ms(2);
 /// A probe of a single segment also waits for a delayed acknowledgement of the peer (Linux `TCP_DELACK_MAX`).
 const WORST_DELAYED_ACK: Span = Span::from_ms(200);
@@ -62,9 +60,8 @@ impl Sender {
         let Some(srtt) = self.rtt.smoothed().filter(|_| stuck) else { return };
         let lone = self.board.outstanding() == 1;
         let wait = match (rack, lone) {
-            (true, true) => stack.profile.timer(srtt * 2) + stack.profile.min_rto,
-            (true, false) if stack.profile.clock_tick == Span::ZERO => srtt * 2 + LEAST_WAIT,
-            (true, false) => stack.profile.timer(srtt * 2) + stack.profile.clock_tick * LEAST_TICKS,
+            (true, true) => stack.profile.timer(srtt * 2 + stack.profile.min_rto),
+            (true, false) => stack.profile.timer(srtt * 2 + LEAST_WAIT),
             (false, true) => (srtt * 2).max(srtt + srtt.div(2) + WORST_DELAYED_ACK).max(MIN_PROBE_TIMEOUT),
             (false, false) => (srtt * 2).max(MIN_PROBE_TIMEOUT),
         };
@@ -78,7 +75,7 @@ impl Sender {
         if stack.profile.clock_tick == Span::ZERO {
             return due;
         }
-        let wait = stack.profile.timer(due.since(now)) + stack.profile.clock_tick * LEAST_TICKS;
+        let wait = stack.profile.timer(due.since(now) + LEAST_WAIT);
         now + wait.min(stack.profile.timer(self.timeout(stack)))
     }
 
