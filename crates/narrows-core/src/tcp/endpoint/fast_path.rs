@@ -40,7 +40,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment arrived. False, and nothing is changed, if it is for the full path.
+    /// A segment arrived. False if it is for the full path, and nothing is changed then but what that changes as well.
     #[inline(always)]
     pub(super) fn handle_on_fast_path(&mut self, now: Time, segment: &Segment, stack: &Stack) -> bool {
         let flags = segment.flags.bits() & !Flags::PSH.bits();

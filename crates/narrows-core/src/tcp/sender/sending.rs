@@ -36,15 +36,8 @@ impl Sender {
             return NextNew::Undecided;
         }
         self.pushes_burst = false;
-        let segment = Outgoing {
-            start: self.nxt,
-            length,
-            tag,
-            ends_message,
-            pushes: ends_message,
-            resent: false,
-            announces_reduction: core::mem::take(&mut self.announce_reduction),
-        };
+        let announces_reduction = core::mem::take(&mut self.announce_reduction);
+        let segment = Outgoing { announces_reduction, ..self.new_data(length, tag, ends_message) };
         self.send_new(now, segment, None, stack);
         NextNew::Segment(segment)
     }
@@ -113,15 +106,9 @@ impl Sender {
                 }
             }
         }
-        let segment = Outgoing {
-            start: self.nxt,
-            length,
-            tag,
-            ends_message,
-            pushes: ends_message || (self.pushes_burst && self.burst_left == 1),
-            resent: false,
-            announces_reduction: core::mem::take(&mut self.announce_reduction),
-        };
+        let announces_reduction = core::mem::take(&mut self.announce_reduction);
+        let pushes = ends_message || (self.pushes_burst && self.burst_left == 1);
+        let segment = Outgoing { pushes, announces_reduction, ..self.new_data(length, tag, ends_message) };
         self.send_new(now, segment, pacing, stack);
         Some(segment)
     }
@@ -174,15 +161,7 @@ impl Sender {
         if self.nxt < self.offered {
             let (length, tag, ends_message) = self.next_piece_of_message(stack);
             if self.nxt.plus(u64::from(length)) <= self.allowed {
-                let segment = Outgoing {
-                    start: self.nxt,
-                    length,
-                    tag,
-                    ends_message,
-                    pushes: ends_message,
-                    resent: false,
-                    announces_reduction: false,
-                };
+                let segment = self.new_data(length, tag, ends_message);
                 self.send_new(now, segment, None, stack);
                 self.probe = Some(Probe { high: self.nxt, resent: false });
                 self.probe_at = Time::NEVER;
@@ -282,6 +261,13 @@ impl Sender {
             self.controller_window = self.controller.on_idle_restart(now, idle, &self.path).get();
             self.restarted = true;
         }
+    }
+
+    /// The next new segment, of this length.
+    #[inline(always)]
+    fn new_data(&self, length: u16, tag: Tag, ends_message: bool) -> Outgoing {
+        let (start, pushes) = (self.nxt, ends_message);
+        Outgoing { start, length, tag, ends_message, pushes, resent: false, announces_reduction: false }
     }
 
     /// Length, tag and whether it ends its message, of the next new segment: no segment spans two messages.
