@@ -209,7 +209,7 @@ impl<P: Payload> Network<P> {
         }
         let reverses = reverses.into_iter().map(|back| back.unwrap_or(NONE)).collect();
         let is_plain = !has_served && detours.is_empty() && ports.are_plain();
-        let paths = routes.has_choices().then(Paths::new);
+        let paths = routes.needs_paths().then(Paths::new);
         Ok(Network {
             agenda: Agenda::new(graph, ports.with_lanes()),
             switches: near_ends(graph),

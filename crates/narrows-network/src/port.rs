@@ -39,7 +39,6 @@ use narrows_plan::{Graph, Link};
 use pausable::Counted;
 use served::Served;
 use std::collections::VecDeque;
-use std::hint::select_unpredictable;
 use wire::Wire;
 
 /// A byte at one bit per second.
@@ -102,31 +101,35 @@ struct Port {
     /// Accepted and not yet seen to have left: at least what the port holds. IP bytes, and packets.
     held_bytes: u64,
     held_packets: u32,
-    /// Where `exact`, what a byte takes: no packet pays for a 128-bit division.
+    /// What a byte takes, where the rate divides 8 · 10¹² and never changes: no packet pays for a 128-bit division. Else 0.
     ps_per_byte: u32,
     /// When the last accepted packet's last bit leaves.
     free_at: Time,
     /// From a departure to the arrival at the far end; the least, where it changes.
     delay: Span,
-    /// Up to this, the packet's bytes included, neither law nor limit has anything to say.
-    calm_bytes: u32,
-    calm_packets: u32,
+    /// Below so many packets, and up to so many bytes, the arriving one's included, the port takes a packet without asking its
+    /// rules; no packets where the pool is to be asked of each, or its time on the line is no single product.
+    free_bytes: u32,
+    free_packets: u32,
     /// A node, or [`SWITCH`] and an index among switches.
     far_end: u32,
-    /// Whether a byte takes just `ps_per_byte`, as it does where the rate divides 8 · 10¹² and never changes.
-    exact: bool,
     /// Whether more happens on its wire than a delay, it is a bridge, or what is urgent comes over it among the rest.
     special: bool,
     kind: Kind,
     /// Whether what is offered from outside waits a random time.
     jittery: bool,
+    /// Whether waits say how much is held: a computed port whose line has one rate, and that samples nothing.
+    quiet: bool,
 
     /// Σ size · (departure − arrival) over accepted packets, and what was held at the reset.
     queue_integral: u128,
     queue_max: Bytes,
     accepted: Backlog,
-    /// Its congestion point's next sample is of the packet that takes the accepted bytes beyond this; never where there is none.
-    sample_beyond: u64,
+    /// A packet that waits for less than this, ps, does not raise `queue_max` if it is no larger than `largest`: see
+    /// [`Port::learn_quiet`]. 0 says nothing.
+    quiet_below: u64,
+    /// Of the packets that were looked at, IP bytes.
+    largest: u32,
     /// Index of the pool it draws on; [`NONE`] for none.
     pool: u32,
     /// Index of its queues, if it is served; [`NONE`] for a computed FIFO.
@@ -186,6 +189,8 @@ pub(crate) struct First {
 /// What a packet touches only where there is doubt.
 #[derive(Clone, Debug)]
 struct Rules {
+    /// Up to this, the packet's bytes included, neither law nor limit has anything to say.
+    calm: Backlog,
     limit: Limit,
     aqm: Option<Aqm>,
     line: Line,
@@ -200,6 +205,8 @@ struct Rules {
     dropped: [Packets; DropReason::COUNT],
     marked: Packets,
     congestion_point: Option<CongestionPoint>,
+    /// Its next sample is of the packet that takes the accepted bytes beyond this; never where there is none.
+    sample_beyond: u64,
     samples: Packets,
     /// Frames sent over it that pause or resume its far end.
     pause_frames: Packets,
@@ -259,25 +266,21 @@ pub(crate) struct Ports<P> {
 }
 
 impl Port {
-    /// Whether a packet of `size` may come in without asking law and limit.
-    #[inline(always)]
-    fn is_calm(&self, size: Bytes) -> bool {
-        (self.held_packets <= self.calm_packets) & (self.held_bytes + size.get() <= u64::from(self.calm_bytes))
-    }
-
     /// Whether neither law nor limit nor pool has a say in a packet of `size`, and its time on the line is one product.
     #[inline(always)]
     fn decides_alone(&self, size: Bytes) -> bool {
-        self.is_calm(size) & self.exact & (self.kind != Kind::PooledFifo)
+        (self.held_packets < self.free_packets) & (self.held_bytes + size.get() <= u64::from(self.free_bytes))
     }
 
-    /// Where all has left, that is known at once: else an idle port would look busy, and be looked at again and again.
-    #[inline(always)]
-    fn settle_if_idle(&mut self, now: Time) {
-        let idle = (self.free_at <= now) & (self.kind == Kind::Fifo);
-        self.ring.settle_if(idle);
-        self.held_bytes = select_unpredictable(idle, 0, self.held_bytes);
-        self.held_packets = select_unpredictable(idle, 0, self.held_packets);
+    /// Learns for how long the next packet may wait and not raise `queue_max`.
+    ///
+    /// What is held when a packet comes takes that packet's wait to leave, but for what has gone of the packet in service, which
+    /// is less than the largest. So a wait up to the maximum less two of the largest is short enough; and where there is no wait,
+    /// nothing is held.
+    fn learn_quiet(&mut self) {
+        let (largest, most) = (u64::from(self.largest), self.queue_max.get());
+        let longest_wait = most.saturating_sub(2 * largest) * u64::from(self.ps_per_byte);
+        self.quiet_below = if most < largest { 0 } else { 1 + longest_wait };
     }
 
     /// Moves on past what has left by `now`.
@@ -335,11 +338,11 @@ impl<P: Payload> Ports<P> {
     fn sample(&mut self, now: Time, link: u32) {
         self.settle(now, link);
         let held = self.held(link);
-        let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
+        let (port, rules) = (&self.ports[link as usize], &mut self.rules[link as usize]);
         let Some(point) = &mut rules.congestion_point else { return };
         self.told = point.sample(held.bytes);
         rules.samples += Packets::new(u64::from(self.told.is_some()));
-        port.sample_beyond = port.accepted.bytes.get().saturating_add(point.interval());
+        rules.sample_beyond = port.accepted.bytes.get().saturating_add(point.interval());
     }
 
     /// From a departure at the port of `link` to the arrival at the far end.
@@ -411,12 +414,12 @@ impl<P: Payload> Ports<P> {
         write: impl for<'a> FnOnce(&'a mut Store<P>, &mut Ring, Time) -> &'a mut Record<P>,
     ) -> (Offered, Option<First>) {
         let size = Bytes::new(u64::from(ip_bytes));
-        let port = &mut self.ports[link as usize];
-        port.settle_if_idle(now);
+        let port = &self.ports[link as usize];
+        let start = ready.max(port.free_at);
         let (departure, marked) = if port.decides_alone(size) {
-            (ready.max(port.free_at) + Span::from_ps(wire_bytes(ip_bytes) * u64::from(port.ps_per_byte)), false)
+            (start + Span::from_ps(wire_bytes(ip_bytes) * u64::from(port.ps_per_byte)), false)
         } else {
-            match self.ask_rules(now, ready, link, ip_bytes, ecn_capable) {
+            match self.ask_rules(now, start, link, ip_bytes, ecn_capable) {
                 Ok(answer) => answer,
                 Err(reason) => return (Offered::Dropped(reason), None),
             }
@@ -436,9 +439,8 @@ impl<P: Payload> Ports<P> {
             place.packet.mark();
         }
         let first = first.then(|| First { at: arrival, front: port.ring.front() });
-        let is_due = port.accepted.bytes.get() > port.sample_beyond;
-        if (port.held_bytes > port.queue_max.get()) | is_due {
-            self.look(now, link, is_due);
+        if ((start - now).as_ps() >= port.quiet_below) | (ip_bytes > port.largest) {
+            self.look(now, link, ip_bytes);
         }
         (Offered::Accepted { departure, marked }, first)
     }
@@ -449,14 +451,14 @@ impl<P: Payload> Ports<P> {
     fn ask_rules(
         &mut self,
         now: Time,
-        ready: Time,
+        start: Time,
         link: u32,
         ip_bytes: u32,
         ecn_capable: bool,
     ) -> Result<(Time, bool), DropReason> {
         let size = Bytes::new(u64::from(ip_bytes));
         let mut verdict = Ok(false);
-        if !self.ports[link as usize].is_calm(size) {
+        if !self.is_calm(link, size) {
             verdict = self.judge(now, link, size, ecn_capable);
         }
         let pool = self.ports[link as usize].pool;
@@ -470,11 +472,16 @@ impl<P: Payload> Ports<P> {
         self.note(link, size, verdict);
         let marked = verdict?;
         let (port, wire_bytes) = (&self.ports[link as usize], wire_bytes(ip_bytes));
-        let start = ready.max(port.free_at);
-        if port.exact {
+        if port.ps_per_byte > 0 {
             return Ok((start + Span::from_ps(wire_bytes * u64::from(port.ps_per_byte)), marked));
         }
         Ok((self.finish(now, link, start, wire_bytes, size), marked))
+    }
+
+    /// Whether a packet of `size` may come in without asking law and limit.
+    fn is_calm(&self, link: u32, size: Bytes) -> bool {
+        let (held, calm) = (self.ports[link as usize].held(), self.rules[link as usize].calm);
+        held.packets <= calm.packets && held.bytes + size <= calm.bytes
     }
 
     /// Counts what law, limit and pool have said of a packet.
@@ -560,11 +567,10 @@ impl<P: Payload> Ports<P> {
     /// Law and limit on a packet that they may object to: whether it is to be marked, or why it is dropped.
     fn judge(&mut self, now: Time, link: u32, size: Bytes, ecn_capable: bool) -> Result<bool, DropReason> {
         self.settle(now, link);
-        let (port, rules) = (&self.ports[link as usize], &mut self.rules[link as usize]);
-        if port.is_calm(size) {
+        if self.is_calm(link, size) {
             return Ok(false);
         }
-        if rules.wire != NONE && self.is_down(now, link) {
+        if self.rules[link as usize].wire != NONE && self.is_down(now, link) {
             return Err(DropReason::Outage);
         }
         let (port, rules) = (&self.ports[link as usize], &mut self.rules[link as usize]);
@@ -639,24 +645,27 @@ impl<P: Payload> Ports<P> {
         if port.kind == Kind::Served { self.served[port.served as usize].held } else { port.held() }
     }
 
-    /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken that `is_due`.
+    /// Looks at the queue behind a packet that was accepted: its largest backlog is kept, and a sample taken if one is due.
     #[inline(never)]
-    fn look(&mut self, now: Time, link: u32, is_due: bool) {
+    fn look(&mut self, now: Time, link: u32, ip_bytes: u32) {
         let port = &self.ports[link as usize];
-        if port.held_bytes > port.queue_max.get() {
-            self.raise_max(now, link);
+        let (before, mut learns) = (port.queue_max, port.quiet_below == 0);
+        // What is held is a bound of the backlog; perhaps the backlog itself is larger than any before.
+        if port.held_bytes > before.get() {
+            self.settle(now, link);
+            let port = &mut self.ports[link as usize];
+            port.queue_max = before.max(port.held().bytes);
+            learns |= port.queue_max > before;
         }
-        if is_due {
+        let port = &mut self.ports[link as usize];
+        if port.quiet {
+            if learns || ip_bytes > port.largest {
+                port.largest = port.largest.max(ip_bytes);
+                port.learn_quiet();
+            }
+        } else if port.accepted.bytes.get() > self.rules[link as usize].sample_beyond {
             self.sample(now, link);
         }
-    }
-
-    /// The bound of the backlog is above the largest backlog so far; perhaps the backlog is.
-    #[inline(never)]
-    fn raise_max(&mut self, now: Time, link: u32) {
-        self.settle(now, link);
-        let port = &mut self.ports[link as usize];
-        port.queue_max = port.queue_max.max(port.held().bytes);
     }
 }
 

@@ -9,7 +9,6 @@
 use narrows_core::rng::{Stream, mix};
 use narrows_plan::{Graph, NodeKind};
 use std::collections::{BTreeMap, VecDeque};
-use std::hint::select_unpredictable;
 
 /// Why a graph is not a network: what is wrong with a link or a node of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +50,8 @@ const NUMBER_BITS: u32 = 12;
 /// Most members of one group, and of all groups together.
 const MAX_EQUAL: usize = 1 << NUMBER_BITS;
 const MAX_MEMBERS: usize = (GROUP >> NUMBER_BITS) as usize;
+/// Most entries of the table of only links: 4 MB.
+const MOST_ONLY: usize = 1 << 20;
 
 /// Where a host hangs.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +72,9 @@ pub(crate) struct Routes {
     /// By switch, then by edge switch: a link, a group, or [`NONE`].
     table: Vec<u32>,
     edges: usize,
+    /// By switch, then by node: the link to take. Empty where [paths](Self::needs_paths) are needed.
+    only: Vec<u32>,
+    nodes: usize,
     /// The links of all groups.
     members: Vec<u32>,
     /// By switch.
@@ -115,13 +119,26 @@ impl Routes {
                 attachment.edge = edge as u32;
             }
         }
-        let mut routes =
-            Routes { attachments, table: Vec::new(), edges: edges.len(), members: Vec::new(), salts: Vec::new() };
+        let mut routes = Routes {
+            attachments,
+            table: Vec::new(),
+            edges: edges.len(),
+            only: Vec::new(),
+            nodes: graph.nodes.len(),
+            members: Vec::new(),
+            salts: Vec::new(),
+        };
         routes.fill(graph, &switches, &edges)?;
         for node in graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch) {
             routes.salts.push(Stream::named(seed, &format!("ecmp/{}", node.name)).next_u64());
         }
         routes.check_reachability(graph, &switches, &uplinks)?;
+        let switches = routes.salts.len();
+        if routes.members.is_empty() && switches * routes.nodes <= MOST_ONLY {
+            let links =
+                (0..switches).flat_map(|switch| (0..routes.nodes).map(move |node| (switch as u32, node as u32)));
+            routes.only = links.map(|(switch, node)| routes.entry(switch, node)).collect();
+        }
         Ok(routes)
     }
 
@@ -210,25 +227,31 @@ impl Routes {
         Ok(())
     }
 
-    /// Whether anywhere there are several equal ways.
-    pub(crate) fn has_choices(&self) -> bool {
-        !self.members.is_empty()
+    /// Whether [`only_link`](Self::only_link) does not know the way: there are several equal ones somewhere, or too many hosts.
+    pub(crate) fn needs_paths(&self) -> bool {
+        self.only.is_empty()
     }
 
-    /// The link that a packet to host `destination` takes out of the switch with this index, where nothing
-    /// [has choices](Self::has_choices).
+    /// The link that a packet to host `destination` takes out of the switch with this index, where no paths are
+    /// [needed](Self::needs_paths).
     #[inline(always)]
     pub(crate) fn only_link(&self, switch: u32, destination: u32) -> u32 {
+        self.only[switch as usize * self.nodes + destination as usize]
+    }
+
+    /// Out of the switch with this index to a host: a link, a group, or [`NONE`].
+    fn entry(&self, switch: u32, destination: u32) -> u32 {
         let attachment = self.attachments[destination as usize];
-        let towards = self.table[switch as usize * self.edges + attachment.edge as usize];
-        // Selected, not branched: which it is changes from packet to packet.
-        select_unpredictable(attachment.switch == switch, attachment.down, towards)
+        if attachment.switch == switch {
+            return attachment.down;
+        }
+        self.table.get(switch as usize * self.edges + attachment.edge as usize).copied().unwrap_or(NONE)
     }
 
     /// The same of any network. Its flow's hash is asked where there is a choice.
     #[inline(never)]
     pub(crate) fn next_link(&self, switch: u32, destination: u32, flow_hash: impl FnOnce() -> u32) -> u32 {
-        let entry = self.only_link(switch, destination);
+        let entry = self.entry(switch, destination);
         if entry & GROUP == 0 {
             return entry;
         }

@@ -1,7 +1,7 @@
 //! The pending set: a two-level timing wheel with a heap for what is far away.
 //!
-//! Time is cut into narrow buckets and those into pages. Entries of the current page lie in the *near* level by bucket,
-//! entries of later pages in the *far* level by page, the rest in the heap *beyond*. Lists are unsorted; the first of a
+//! Time is cut into narrow buckets and those into pages. Entries of the next page's time lie in the *near* level by bucket: a
+//! window that moves along. Later entries lie in the *far* level by page, the rest in the heap *beyond*. Lists are unsorted; the first of a
 //! bucket's few entries is looked for when it is wanted, by (time, key), and only a bucket that turns out to be crowded
 //! is sorted. The order of entries therefore never depends on the structure, only the speed does.
 //!
@@ -16,8 +16,9 @@
 //! links are not, and most buckets are empty. That is well: passing an empty bucket takes a few instructions, choosing
 //! among several entries a branch that nobody can predict.
 //!
-//! Invariants: every entry in `near`, `far` or `beyond` belongs to a bucket at or after the current page's `from`; `open` is sorted, latest
-//! first, and holds all others; a page's far list is moved to `near` before any of its buckets is looked at.
+//! Invariants: every entry in `near` belongs to one of the [`PLACES`] buckets at and after `base`, every entry in `far` or `beyond` to
+//! a page that begins later, at `turn_at` or after it; `open` is sorted, latest first, and holds all others; a page's far list is
+//! moved to `near` before any of its buckets is looked at.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -31,9 +32,9 @@ use std::collections::BinaryHeap;
 pub(super) type Entry = (u64, u64);
 
 const NONE: u32 = u32::MAX;
-/// Lists in a level, buckets in a page, pages in the far level: the square of 64, so that one word tells which words of
-/// a [`Bits`] to look at.
-const PLACES: usize = 4_096;
+const NEVER: u64 = u64::MAX;
+/// Lists in a level, buckets in a page, pages in the far level. On fat-trees of 1,024 hosts a page is four hops of full frames.
+const PLACES: usize = 16_384;
 const PAGE_BITS: u32 = PLACES.ilog2();
 const FAR: u64 = PLACES as u64;
 /// Entries of one bucket among which the first is looked for each time; more are sorted.
@@ -53,9 +54,10 @@ pub(super) struct Wheel {
     width_bits: u32,
     /// Places of the arena that belong to links.
     links: u32,
-    page: u64,
-    /// The first bucket of the page that may have entries; [`PLACES`] if none may.
-    from: usize,
+    /// The first bucket that may have entries in `near`.
+    base: u64,
+    /// The first bucket of the first page with entries in `far` or `beyond`; [`NEVER`] for none.
+    turn_at: u64,
     free: u32,
     nodes: Vec<Node>,
     /// By node: what decides between equal times.
@@ -98,8 +100,8 @@ impl Wheel {
             width_bits,
             links: keys.len() as u32,
             open: Vec::with_capacity(64),
-            page: 0,
-            from: 0,
+            base: 0,
+            turn_at: NEVER,
             near: Level::new(),
             far: Level::new(),
             beyond: BinaryHeap::new(),
@@ -115,9 +117,8 @@ impl Wheel {
         let node = &mut self.nodes[link as usize];
         node.front = front;
         let bucket = time >> self.width_bits;
-        let place = bucket as usize % PLACES;
-        if bucket >> PAGE_BITS == self.page && place >= self.from {
-            (node.time, node.next) = (time, self.near.put(place, link));
+        if bucket.wrapping_sub(self.base) < PLACES as u64 {
+            (node.time, node.next) = (time, self.near.put(bucket as usize % PLACES, link));
         } else {
             self.file_elsewhere(link, time);
         }
@@ -145,20 +146,23 @@ impl Wheel {
             if !self.open.is_empty() {
                 return self.pop_open(until);
             }
-            let from = self.from;
-            let Some(place) = (if from < PLACES { self.near.occupied.next(from) } else { None }) else {
+            let base = self.base;
+            let place = self.near.occupied.next(base as usize % PLACES);
+            let bucket = place.map_or(NEVER, |place| base + ((place as u64).wrapping_sub(base) % PLACES as u64));
+            if bucket >= self.turn_at {
                 if self.turn_page(until) {
                     continue;
                 }
                 return None;
-            };
+            }
+            let place = place?;
             let first = self.near.heads[place];
             let Node { time, next, .. } = self.nodes[first as usize];
             if next == NONE {
                 if time > until {
                     return None;
                 }
-                self.from = place;
+                self.base = bucket;
                 self.near.take(place);
                 return Some((time, self.popped(first)));
             }
@@ -171,10 +175,10 @@ impl Wheel {
                 }
                 self.nodes[left as usize].next = NONE;
                 self.near.heads[place] = left;
-                self.from = place;
+                self.base = bucket;
                 return Some((time, self.popped(found)));
             }
-            if let Some(popped) = self.pop_of_several(place, until) {
+            if let Some(popped) = self.pop_of_several(bucket, until) {
                 return popped;
             }
         }
@@ -184,7 +188,8 @@ impl Wheel {
     /// they have been sorted.
     #[inline(never)]
     #[allow(clippy::option_option, reason = "whether it was decided here, and what was decided")]
-    fn pop_of_several(&mut self, place: usize, until: u64) -> Option<Option<(u64, Popped)>> {
+    fn pop_of_several(&mut self, bucket: u64, until: u64) -> Option<Option<(u64, Popped)>> {
+        let place = bucket as usize % PLACES;
         let mut node = self.near.heads[place];
         let (mut first, mut before_first, mut before) = (node, NONE, NONE);
         let mut best = self.nodes[node as usize].time;
@@ -196,10 +201,10 @@ impl Wheel {
             }
             number += 1;
             if number > CROWD {
-                if (self.page << PAGE_BITS | place as u64) << self.width_bits > until {
+                if bucket << self.width_bits > until {
                     return Some(None);
                 }
-                self.sort(place);
+                self.sort(bucket);
                 return None;
             }
             (before, node) = (node, next);
@@ -207,7 +212,7 @@ impl Wheel {
         if best > until {
             return Some(None);
         }
-        self.from = place;
+        self.base = bucket;
         let after = self.nodes[first as usize].next;
         if before_first == NONE {
             self.near.heads[place] = after;
@@ -219,9 +224,9 @@ impl Wheel {
 
     /// Moves a crowded bucket to `open`, sorted.
     #[inline(never)]
-    fn sort(&mut self, place: usize) {
-        self.from = place + 1;
-        let mut node = self.near.take(place);
+    fn sort(&mut self, bucket: u64) {
+        self.base = bucket + 1;
+        let mut node = self.near.take(bucket as usize % PLACES);
         while node != NONE {
             let Node { time, next, .. } = self.nodes[node as usize];
             self.open.push(((time, self.keys[node as usize]), node));
@@ -243,15 +248,18 @@ impl Wheel {
         if let Some(((time, _), _)) = self.open.last() {
             return Some(*time);
         }
-        if self.from < PLACES
-            && let Some(place) = self.near.occupied.next(self.from)
-        {
-            return self.earliest(self.near.heads[place]);
+        let near = self
+            .near
+            .occupied
+            .next(self.base as usize % PLACES)
+            .and_then(|place| self.earliest(self.near.heads[place]));
+        if near.is_some_and(|time| time >> self.width_bits < self.turn_at) {
+            return near;
         }
-        let page = self.next_page()?;
-        let far = self.earliest(self.far.heads[page as usize % PLACES]);
+        let page = self.turn_at >> PAGE_BITS;
+        let far = if self.turn_at == NEVER { None } else { self.earliest(self.far.heads[page as usize % PLACES]) };
         let beyond = self.beyond.peek().map(|Reverse((time, _))| *time);
-        [far, beyond].into_iter().flatten().min()
+        [near, far, beyond].into_iter().flatten().min()
     }
 
     /// The earliest time of a list.
@@ -263,7 +271,7 @@ impl Wheel {
     /// The link that is probably next after what was last found, and where its first packet lies.
     #[inline(always)]
     pub(super) fn probably_next(&self) -> Option<(u32, u32)> {
-        let place = self.near.occupied.next(self.from % PLACES)?;
+        let place = self.near.occupied.next(self.base as usize % PLACES)?;
         let node = self.near.heads[place];
         (node < self.links).then(|| (node, self.nodes[node as usize].front))
     }
@@ -283,9 +291,8 @@ impl Wheel {
     #[inline(always)]
     fn file(&mut self, node: u32, time: u64) {
         let bucket = time >> self.width_bits;
-        let place = bucket as usize % PLACES;
-        if bucket >> PAGE_BITS == self.page && place >= self.from {
-            let next = self.near.put(place, node);
+        if bucket.wrapping_sub(self.base) < PLACES as u64 {
+            let next = self.near.put(bucket as usize % PLACES, node);
             let node = &mut self.nodes[node as usize];
             (node.time, node.next) = (time, next);
         } else {
@@ -297,29 +304,29 @@ impl Wheel {
     fn file_elsewhere(&mut self, node: u32, time: u64) {
         let bucket = time >> self.width_bits;
         self.nodes[node as usize].time = time;
-        if bucket < (self.page << PAGE_BITS) + self.from as u64 {
+        if bucket < self.base {
             let entry = ((time, self.keys[node as usize]), node);
             let place = self.open.iter().rposition(|later| *later > entry).map_or(0, |later| later + 1);
             self.open.insert(place, entry);
             return;
         }
         let page = bucket >> PAGE_BITS;
-        if page - self.page >= FAR {
+        if page - (self.base >> PAGE_BITS) >= FAR {
             self.beyond.push(Reverse((time, node)));
         } else {
             self.nodes[node as usize].next = self.far.put(page as usize % PLACES, node);
         }
+        self.turn_at = self.turn_at.min(page << PAGE_BITS);
     }
 
-    /// Makes the next page with entries the current one, unless it begins after `until`.
+    /// Goes on to the next page with entries in `far` or `beyond`, where `near` has none before it, unless it begins after `until`.
     #[inline(never)]
     fn turn_page(&mut self, until: u64) -> bool {
-        let Some(page) = self.next_page() else { return false };
-        if page << PAGE_BITS << self.width_bits > until {
+        if self.turn_at == NEVER || self.turn_at << self.width_bits > until {
             return false;
         }
-        self.page = page;
-        self.from = 0;
+        self.base = self.turn_at;
+        let page = self.base >> PAGE_BITS;
         let mut node = self.far.take(page as usize % PLACES);
         while node != NONE {
             let Node { time, next, .. } = self.nodes[node as usize];
@@ -333,19 +340,17 @@ impl Wheel {
             self.beyond.pop();
             self.file(node, time);
         }
+        self.turn_at = self.next_page().map_or(NEVER, |page| page << PAGE_BITS);
         true
     }
 
-    /// The next page with entries.
+    /// The next page after that of `base` with entries in `far` or `beyond`.
     fn next_page(&self) -> Option<u64> {
-        let start = (self.page + 1) as usize % PLACES;
-        let far = self.far.occupied.next(start).or_else(|| self.far.occupied.next(0));
-        let far = far.map(|place| self.page + 1 + ((place as u64).wrapping_sub(start as u64) & (FAR - 1)));
+        let start = (self.base >> PAGE_BITS) + 1;
+        let far = self.far.occupied.next(start as usize % PLACES);
+        let far = far.map(|place| start + ((place as u64).wrapping_sub(start) % PLACES as u64));
         let beyond = self.beyond.peek().map(|Reverse((time, _))| self.page_of(*time));
-        match (far, beyond) {
-            (Some(far), Some(beyond)) => Some(far.min(beyond)),
-            (far, beyond) => far.or(beyond),
-        }
+        [far, beyond].into_iter().flatten().min()
     }
 
     fn page_of(&self, time: u64) -> u64 {
@@ -376,31 +381,35 @@ impl Level {
 /// A set of numbers below [`PLACES`] that finds its next member fast: one bit each, and one for each word of these.
 #[derive(Clone, Debug)]
 struct Bits {
-    words: [u64; PLACES / 64],
-    summary: u64,
+    words: [u64; WORDS],
+    summary: [u64; WORDS / 64],
 }
+
+const WORDS: usize = PLACES / 64;
 
 impl Bits {
     fn new() -> Bits {
-        Bits { words: [0; PLACES / 64], summary: 0 }
+        Bits { words: [0; WORDS], summary: [0; WORDS / 64] }
     }
 
     #[inline]
     fn set(&mut self, member: usize) {
-        self.words[member / 64] |= 1 << (member % 64);
-        self.summary |= 1 << (member / 64);
+        let word = member / 64;
+        self.words[word] |= 1 << (member % 64);
+        self.summary[word / 64] |= 1 << (word % 64);
     }
 
     #[inline]
     fn clear(&mut self, member: usize) {
-        let word = &mut self.words[member / 64];
-        *word &= !(1 << (member % 64));
-        if *word == 0 {
-            self.summary &= !(1 << (member / 64));
+        let word = member / 64;
+        self.words[word] &= !(1 << (member % 64));
+        if self.words[word] == 0 {
+            self.summary[word / 64] &= !(1 << (word % 64));
         }
     }
 
-    /// The smallest member from `from` on. Masked, so that whoever uses it as an index need not be checked.
+    /// The first member from `from` on, and after the last again from 0. Masked, so that whoever uses it as an index need not be
+    /// checked.
     #[inline]
     fn next(&self, from: usize) -> Option<usize> {
         let word = from / 64;
@@ -408,12 +417,29 @@ impl Bits {
         if rest != 0 {
             return Some(((word * 64) | rest.trailing_zeros() as usize) % PLACES);
         }
-        let words = self.summary & (!1 << word);
-        if words == 0 {
-            return None;
+        self.next_word(word)
+    }
+
+    /// The first member of the words after this one.
+    #[inline]
+    fn next_word(&self, word: usize) -> Option<usize> {
+        let (group, after) = (word / 64, !1 << (word % 64));
+        let found = |group: usize, words: u64| {
+            let word = ((group * 64) | words.trailing_zeros() as usize) % WORDS;
+            Some(((word * 64) | self.words[word].trailing_zeros() as usize) % PLACES)
+        };
+        let words = self.summary[group] & after;
+        if words != 0 {
+            return found(group, words);
         }
-        let word = words.trailing_zeros() as usize % 64;
-        Some(((word * 64) | self.words[word].trailing_zeros() as usize) % PLACES)
+        for turn in 1..WORDS / 64 {
+            let group = (group + turn) % (WORDS / 64);
+            if self.summary[group] != 0 {
+                return found(group, self.summary[group]);
+            }
+        }
+        let words = self.summary[group] & !after;
+        if words == 0 { None } else { found(group, words) }
     }
 }
 
@@ -482,14 +508,14 @@ mod tests {
         }
 
         #[test]
-        fn the_next_member_is_the_smallest_from_there_on(
+        fn the_next_member_is_the_smallest_from_there_on_and_then_the_smallest(
             members in prop::collection::btree_set(0..PLACES, 0..20), from in 0..PLACES,
         ) {
             let mut bits = Bits::new();
             for &member in &members {
                 bits.set(member);
             }
-            prop_assert_eq!(bits.next(from), members.range(from..).next().copied());
+            prop_assert_eq!(bits.next(from), members.range(from..).chain(members.range(..from)).next().copied());
             for &member in members.range(..from) {
                 bits.clear(member);
             }
@@ -502,7 +528,7 @@ mod tests {
         let mut wheel = Wheel::new(4, std::iter::empty());
         wheel.push((1_000_000, 1));
         assert_eq!(wheel.pop(999), None);
-        assert_eq!((wheel.page, wheel.from), (0, 0));
+        assert_eq!(wheel.base, 0);
     }
 
     #[test]

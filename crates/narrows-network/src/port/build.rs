@@ -113,6 +113,7 @@ impl<P: Payload> Ports<P> {
             });
             index(self.served.len() - 1)
         });
+        let to_u32 = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let point = link.congestion_point.map(|point| CongestionPoint::new(point.sampling, small("congestion-point")));
         self.ports.push(Port {
             ring: Ring::EMPTY,
@@ -121,13 +122,16 @@ impl<P: Payload> Ports<P> {
             ps_per_byte: ps_per_byte.unwrap_or(0),
             free_at: Time::ZERO,
             delay: link.least_delay().saturating_sub(stack),
-            calm_bytes: u32::try_from(calm.bytes.get()).unwrap_or(u32::MAX),
-            calm_packets: u32::try_from(calm.packets.get()).unwrap_or(u32::MAX),
+            free_bytes: to_u32(calm.bytes.get()),
+            free_packets: if pool == NONE && ps_per_byte.is_some() {
+                to_u32(calm.packets.get().saturating_add(1))
+            } else {
+                0
+            },
             far_end: match far_end {
                 FarEnd::Host(node) => node,
                 FarEnd::Switch(switch) => switch | SWITCH,
             },
-            exact: ps_per_byte.is_some(),
             special: wire.is_some() || link.bridge.is_some() || is_served && !is_computed,
             kind: match (is_served, pool) {
                 (true, _) if is_computed => Kind::Pausable,
@@ -136,15 +140,18 @@ impl<P: Payload> Ports<P> {
                 (false, _) => Kind::PooledFifo,
             },
             jittery: link.jitter > Span::ZERO,
+            quiet: served == NONE && ps_per_byte.is_some() && point.is_none(),
             queue_integral: 0,
             queue_max: Bytes::ZERO,
             accepted: Backlog::EMPTY,
-            sample_beyond: point.as_ref().map_or(u64::MAX, CongestionPoint::interval),
+            quiet_below: 0,
+            largest: 0,
             pool,
             served,
         });
         let wire = self.add_wire(wire);
         self.rules.push(Rules {
+            calm,
             limit: link.limit,
             aqm,
             line,
@@ -155,6 +162,7 @@ impl<P: Payload> Ports<P> {
             withdrawn: Backlog::EMPTY,
             dropped: [Packets::ZERO; DropReason::COUNT],
             marked: Packets::ZERO,
+            sample_beyond: point.as_ref().map_or(u64::MAX, CongestionPoint::interval),
             congestion_point: point,
             samples: Packets::ZERO,
             pause_frames: Packets::ZERO,

@@ -124,9 +124,9 @@ impl<P: Payload> Ports<P> {
             rules.sent_before = sent;
             rules.begun_before = begun;
             port.queue_integral = outstanding;
-            port.queue_max = held.bytes;
+            (port.queue_max, port.quiet_below) = (held.bytes, 0);
             if rules.congestion_point.is_some() {
-                port.sample_beyond = port.sample_beyond.saturating_sub(port.accepted.bytes.get());
+                rules.sample_beyond = rules.sample_beyond.saturating_sub(port.accepted.bytes.get());
             }
             port.accepted = Backlog::EMPTY;
             rules.carried = held;

@@ -331,7 +331,7 @@ impl<P: Payload> Ports<P> {
         }
         port.accepted.bytes += size;
         port.accepted.packets += Packets::new(1);
-        let is_due = port.accepted.bytes.get() > port.sample_beyond;
+        let is_due = port.accepted.bytes.get() > self.rules[link as usize].sample_beyond;
         let served = &mut self.served[port.served as usize];
         served.take(queue, size);
         let waiting = &mut served.queues[queue];
