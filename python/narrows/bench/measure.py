@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from narrows.errors import RunFailed
 from narrows.experiment import Experiment
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from narrows.bench.workloads import Workload
 
 
+MAX_LOAD: Final = 0.5
+"""Other programs that may be running, on average over a minute."""
+
+MAX_WAITED: Final = 1.05
+"""Wall time over CPU time of a run that nothing disturbs."""
+
+MAX_SPREAD: Final = 0.15
+"""From the fastest run of a workload to the slowest, as a share of the median."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """What one run cost."""
@@ -29,6 +39,8 @@ class Sample:
     simulated_ns: int
     cpu_ns: int
     """Of the thread that simulates: set-up, run, results."""
+    wall_ns: int
+    """From its beginning to its end."""
     hold_ns: float
     """Nanoseconds per hold in the same process, right after the run."""
     peak_rss_bytes: int
@@ -60,13 +72,36 @@ class Measurement:
         return median(sample.holds_per_packet_hop for sample in self.samples)
 
     @property
-    def meets_must(self) -> bool:
-        """Whether a packet-hop costs no more than it may."""
-        return self.holds_per_packet_hop <= self.workload.must_holds
+    def waited(self) -> float:
+        """Wall time over CPU time, median: above 1 where other programs had the processor."""
+        return median(sample.wall_ns / sample.cpu_ns for sample in self.samples)
 
-    def record(self) -> dict[str, object]:
-        """For programs: units are in the names, times are medians over the samples."""
+    @property
+    def spread(self) -> float:
+        """From the fastest run to the slowest, as a share of the median; 0 of one run."""
+        costs = [sample.ns_per_packet_hop for sample in self.samples]
+        return (max(costs) - min(costs)) / median(costs)
+
+    def noise(self, load: float | None) -> list[str]:
+        """Why times of this machine do not say whether a goal is met, if they do not.
+
+        `load` is the number of other programs that were running before the first run, `None` where it is not known.
+        """
+        name = self.workload.name
+        why = []
+        if load is not None and load > MAX_LOAD:
+            why.append(f"the load was {load:.2g} before the first run")
+        if self.waited > MAX_WAITED:
+            why.append(f"{name} took {self.waited:.2f} times its CPU time")
+        if self.spread > MAX_SPREAD:
+            why.append(f"the runs of {name} differ by {self.spread:.0%}")
+        return why
+
+    def record(self, load: float | None) -> dict[str, object]:
+        """For programs: units are in the names, times are medians over the samples. `load` as for `noise`."""
         first = self.samples[0]
+        noise = self.noise(load)
+        meets_must = self.holds_per_packet_hop <= self.workload.must_holds
         return {
             "workload": self.workload.name,
             "simulator": "narrows",
@@ -74,13 +109,16 @@ class Measurement:
             "hold_ns": median(sample.hold_ns for sample in self.samples),
             "holds_per_packet_hop": self.holds_per_packet_hop,
             "must_holds": self.workload.must_holds,
-            "meets_must": self.meets_must,
+            "meets_must": None if noise else meets_must,
+            "noise": noise,
             "aim_holds": self.workload.aim_holds,
             "instructions_per_packet_hop": self.instructions_per_packet_hop,
             "events_per_packet_hop": first.events / first.packet_hops,
             "packet_hops": first.packet_hops,
             "peak_rss_mib": median(sample.peak_rss_bytes for sample in self.samples) / 2**20,
             "simulated_seconds_per_cpu_second": median(s.simulated_ns / s.cpu_ns for s in self.samples),
+            "wall_seconds_per_cpu_second": self.waited,
+            "spread": self.spread,
             "repeats": len(self.samples),
         }
 

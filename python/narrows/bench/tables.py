@@ -18,32 +18,38 @@ Rows = list[list[str]]
 # A line break is where a terminal's heading breaks.
 COSTS: Final = (
     "workload",
-    "CPU ns per\npacket-hop",
-    "holds per\npacket-hop",
+    "CPU ns\nper hop",
+    "holds\nper hop",
     "must,\nholds",
     "aim,\nholds",
-    "instructions\nper packet-hop",
-    "events per\npacket-hop",
+    "instructions\nper hop",
     "packet-hops",
     "peak,\nMiB",
+)
+
+MORE: Final = (
+    "workload",
+    "events\nper hop",
     "simulated s\nper CPU s",
+    "wall s\nper CPU s",
+    "spread of\nthe runs, %",
 )
 
 PEERS: Final = (
     "workload",
-    "simulated",
-    "Narrows, ns\nper packet-hop",
-    "ns-3, ns\nper packet-hop",
+    "time",
+    "Narrows,\nns/hop",
+    "ns-3,\nns/hop",
     "ns-3 /\nNarrows",
-    "Narrows,\npacket-hops",
-    "ns-3,\npacket-hops",
-    "Narrows,\npeak MiB",
-    "ns-3,\npeak MiB",
+    "Narrows,\n10⁶ hops",
+    "ns-3,\n10⁶ hops",
+    "Narrows,\nMiB",
+    "ns-3,\nMiB",
 )
 
 GATE: Final = (
     "workload",
-    "accepted, instructions\nper packet-hop",
+    "instructions per\nhop, accepted",
     "counted",
     "excess",
     "above the\nleast ever",
@@ -58,13 +64,29 @@ def costs(records: Sequence[Mapping[str, Any]]) -> Rows:
             record["workload"],
             wording.number(record["ns_per_packet_hop"]),
             wording.number(record["holds_per_packet_hop"]),
-            f"{wording.number(record['must_holds'])} {'✓' if record['meets_must'] else '✗'}",
+            f"{wording.number(record['must_holds'])} {_MET[record['meets_must']]}",
             wording.number(record["aim_holds"]),
             _whole(record["instructions_per_packet_hop"]),
-            f"{record['events_per_packet_hop']:.3f}",
             wording.whole(record["packet_hops"]),
             wording.number(record["peak_rss_mib"]),
+        ]
+        for record in records
+    ]
+
+
+_MET: Final = {True: "✓", False: "✗", None: "?"}
+"""Whether a goal is met; `None` where the machine was busy."""
+
+
+def more(records: Sequence[Mapping[str, Any]]) -> Rows:
+    """One row per workload: what is not of the first interest."""
+    return [
+        [
+            record["workload"],
+            f"{record['events_per_packet_hop']:.3f}",
             wording.number(record["simulated_seconds_per_cpu_second"]),
+            f"{record['wall_seconds_per_cpu_second']:.3f}",
+            f"{100 * record['spread']:.1f}",
         ]
         for record in records
     ]
@@ -79,8 +101,8 @@ def peers(records: Sequence[Mapping[str, Any]]) -> Rows:
             wording.number(record["ns_per_packet_hop"]),
             wording.whole(record["peer_ns_per_packet_hop"]),
             wording.whole(record["ratio"]),
-            wording.whole(record["packet_hops"]),
-            wording.whole(record["peer_packet_hops"]),
+            f"{record['packet_hops'] / 1e6:.2f}",
+            f"{record['peer_packet_hops'] / 1e6:.2f}",
             wording.number(record["peak_rss_mib"]),
             wording.number(record["peer_peak_rss_mib"]),
         ]

@@ -52,7 +52,7 @@ def bench(
     """Measure what a packet-hop costs on this machine.
 
     Each run has a process of its own. A hold is one step of a heap of 10,000 entries: costs in holds travel between
-    machines.
+    machines. Goals are not judged where other programs run, or where runs differ by more than 15 %.
     """
     from narrows.bench import workloads
 
@@ -140,7 +140,7 @@ def _measure(
     markdown: Path | None,
     json: bool,
 ) -> None:
-    from narrows.bench import callgrind, measure, ns3, tables
+    from narrows.bench import callgrind, machine, measure, ns3, tables
 
     if peers and not ns3.comparable(chosen):
         raise bad_input("ns-3 has no program for these workloads", "name one of W1 to W5, or none")
@@ -148,6 +148,7 @@ def _measure(
         for mark in ("costs", "peers"):
             marked.filled(markdown, mark)
     programs = ns3.Programs() if peers else None
+    load = machine.load()
     with saying() as say:
         samples = measure.repeated(chosen, repeat, say)
     count = instructions and callgrind.present()
@@ -158,14 +159,16 @@ def _measure(
         with saying() as say:
             say(f"{workload.name}, under callgrind" if count else "")
             counted = callgrind.per_packet_hop(workload) if count else None
-        records.append(measure.Measurement(workload, taken, counted).record())
+        records.append(measure.Measurement(workload, taken, counted).record(load))
         if json:
             line(**records[-1])
     remark = _remark(records, repeat)
+    parts = [(tables.COSTS, tables.costs(records)), (tables.MORE, tables.more(records))]
     if not json:
-        OUT.print(tables.rich(tables.COSTS, tables.costs(records)), f"[dim]{escape(remark)}[/]", sep="\n")
+        OUT.print(*(tables.rich(*part) for part in parts), f"[dim]{escape(remark)}[/]", sep="\n\n")
     if markdown:
-        marked.replace_part(markdown, "costs", _page(tables.markdown(tables.COSTS, tables.costs(records)), remark))
+        both = "\n\n".join(tables.markdown(*part) for part in parts)
+        marked.replace_part(markdown, "costs", _page(both, remark))
     if programs:
         _peers(programs, chosen, markdown=markdown, json=json)
 
@@ -179,7 +182,10 @@ def _peers(programs: Programs, chosen: Sequence[Workload], *, markdown: Path | N
             records.append(ns3.compare(programs, workload, say).record())
         if json:
             line(**records[-1])
-    remark = f"ns-3 {programs.version}. Medians of {ns3.TURNS} runs in turn; ns-3's without its set-up, ours with it."
+    remark = (
+        f"ns-3 {programs.version}. A hop is a packet-hop; the time is simulated. Medians of {ns3.TURNS} runs in turn; "
+        "ns-3's without its set-up, ours with it."
+    )
     if not json:
         OUT.print(tables.rich(tables.PEERS, tables.peers(records)), f"[dim]{escape(remark)}[/]", sep="\n")
     if markdown:
@@ -190,10 +196,11 @@ def _remark(records: Sequence[dict[str, Any]], repeat: int) -> str:
     from statistics import median
 
     hold_ns = median(record["hold_ns"] for record in records)
+    noise = dict.fromkeys(why for record in records for why in record["noise"])
     return (
-        f"A hold took {wording.number(hold_ns)} ns. Medians of {wording.plural(repeat, 'run')} in turn. "
-        "Instructions are those of a shorter run, without set-up."
-    )
+        f"A hop is a packet-hop. A hold took {wording.number(hold_ns)} ns. Medians of {wording.plural(repeat, 'run')} "
+        "in turn. Instructions are those of a shorter run, without set-up."
+    ) + (f" Times are not judged (?), as this machine was busy: {'; '.join(noise)}." if noise else "")
 
 
 def _page(table: str, remark: str) -> str:
