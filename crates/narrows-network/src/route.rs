@@ -51,7 +51,7 @@ const NUMBER_BITS: u32 = 12;
 const MAX_EQUAL: usize = 1 << NUMBER_BITS;
 const MAX_MEMBERS: usize = (GROUP >> NUMBER_BITS) as usize;
 /// Most entries of the table of only links: 4 MB.
-const MOST_ONLY: usize = 1 << 20;
+const MAX_ONLY: usize = 1 << 20;
 
 /// Where a host hangs.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +134,7 @@ impl Routes {
         }
         routes.check_reachability(graph, &switches, &uplinks)?;
         let switches = routes.salts.len();
-        if routes.members.is_empty() && switches * routes.nodes <= MOST_ONLY {
+        if routes.members.is_empty() && switches * routes.nodes <= MAX_ONLY {
             let links =
                 (0..switches).flat_map(|switch| (0..routes.nodes).map(move |node| (switch as u32, node as u32)));
             routes.only = links.map(|(switch, node)| routes.entry(switch, node)).collect();

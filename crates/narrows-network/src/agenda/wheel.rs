@@ -1,9 +1,9 @@
 //! The pending set: a two-level timing wheel with a heap for what is far away.
 //!
-//! Time is cut into narrow buckets and those into pages. Entries of the next page's time lie in the *near* level by bucket: a
-//! window that moves along. Later entries lie in the *far* level by page, the rest in the heap *beyond*. Lists are unsorted; the first of a
-//! bucket's few entries is looked for when it is wanted, by (time, key), and only a bucket that turns out to be crowded
-//! is sorted. The order of entries therefore never depends on the structure, only the speed does.
+//! Time is cut into narrow buckets and those into pages. The *near* level has a list for each of the next buckets, a page's
+//! number of them: a window that moves along. Later entries lie in the *far* level by page, the rest in the heap *beyond*.
+//! Lists are unsorted; the first of a bucket's few entries is looked for when it is wanted, by (time, key), and only a bucket
+//! that turns out to be crowded is sorted. The order of entries therefore never depends on the structure, only the speed does.
 //!
 //! A link has at most one entry, and it keeps its place in the arena for good: what a busy link costs is a time written and
 //! two list heads. Other entries take arena places from a free list.
