@@ -14,7 +14,7 @@ from narrows import marked, native
 from narrows.claims.folders import Figure
 from narrows.cli.app import app
 from narrows.errors import BadInput
-from narrows.fidelity import Comparison, Scenario, ScenarioVerdict, Tolerance, catalogue, judge, stored, table
+from narrows.fidelity import Comparison, Scenario, ScenarioVerdict, Tolerance, catalogue, judge, page, stored, table
 from narrows.fidelity.judge import summary
 from narrows.fidelity.observed import Runs, bottleneck, observe
 from narrows.runs import daemon
@@ -244,16 +244,17 @@ def test_the_table_has_both_worlds_and_tells_what_lies_outside():
     verdicts = three_verdicts()
     assert [verdict.word for verdict in verdicts] == ["inside", "outside", "not judged"]
     comparison = Comparison(CHECKOUT / "experiments" / "linux", TOLERANCE, tuple(one.scenario for one in verdicts))
-    text = table.markdown(comparison, verdicts, quick=True)
+    text = page.markdown(comparison, verdicts, quick=True)
     for line in (
-        "# Simulator and kernel: linux (quick runs)",
-        "**1 of 3 scenarios inside, 1 not judged.** Quick runs: Narrows 1; narrowsd 2 on 6.1.0.",
-        "| one: about one | cubic | 0.000800 / 0.000800 | 1.20 / 1.20 | – | – | – | – | – | – | inside |",
+        (
+            "| one: about one | cubic | 0.000800 / 0.000800 | 1.20 / 1.20 | – | – | – | – | – | – | inside "
+            "| quick; Narrows 1; narrowsd 2 on 6.1.0 |"
+        ),
         (
             "|  | vegas \\| 10 | 100 / 100 | **4.80 / 2.40, +100 %** | – | **1 / 0, 1 in the simulator alone** "
-            "| – | – | – | – | outside |"
+            "| – | – | – | – | outside |  |"
         ),
-        "| three: about three | – | – | – | – | – | – | – | – | – | not judged |",
+        "| three: about three | – | – | – | – | – | – | – | – | – | not judged |  |",
         "- two, vegas | 10: queueing delay 4.80 ms in the simulator, 2.40 ms in the kernel, +100 %",
         "- two, vegas | 10: finished 1 flows in the simulator, 0 flows in the kernel, 1 in the simulator alone",
         "- two: the kernel waits",
@@ -262,6 +263,8 @@ def test_the_table_has_both_worlds_and_tells_what_lies_outside():
         "| two | vegas \\| 10 | 1 | a->b | 40.0 / 20.0 | 0 / 0 | 1 / 0 |",
     ):
         assert f"\n{line}\n" in f"\n{text}", line
+    assert text.startswith("# Simulator and kernel: linux (quick runs)\n")
+    assert "\n**1 of 3 scenarios inside, 1 not judged.** Simulator / kernel. Inside: goodput within" in text
     assert "never shown" not in text
     card = table.card(comparison, verdicts, quick=True)
     assert (card["inside"], card["of"], card["command"]) == (1, 3, "narrows reproduce linux --quick")
@@ -274,14 +277,42 @@ def test_the_table_has_both_worlds_and_tells_what_lies_outside():
     assert summary(held) == "1 of 3 scenarios inside, 1 not judged; of the 2 held out 0 inside"
 
 
+def test_what_has_not_been_run_keeps_what_the_page_says(tmp_path):
+    verdicts = three_verdicts()
+    comparison = Comparison(CHECKOUT / "experiments" / "linux", TOLERANCE, tuple(one.scenario for one in verdicts))
+    written = tmp_path / "page.md"
+    first = page.block(comparison, verdicts, quick=False)
+    written.write_text(f"before\n<!-- table -->\n{first}\n<!-- /table -->\n- one: this is no remark of the table\n")
+    kept = page.read(comparison, written)
+    assert {name: part.word for name, part in kept.items()} == {
+        "one": "inside",
+        "two": "outside",
+        "three": "not judged",
+    }
+    assert kept["one"].remarks == ()
+    gone = [replace(one, arms=(), reason="gone") for one in verdicts]
+    assert page.block(comparison, gone, quick=False, kept=kept) == first
+    alone = page.block(comparison, gone, quick=False)
+    assert "0 of 3 scenarios inside, 3 not judged" in alone
+    again = page.block(
+        comparison, [gone[0], gone[1], replace(verdicts[0], scenario=verdicts[2].scenario)], quick=False, kept=kept
+    )
+    assert "**2 of 3 scenarios inside.**" in again
+    assert "not run yet" not in again
+    written.write_text(
+        first.replace("| verdict |", "|").replace("| inside |", "|").join(["<!-- table -->", "<!-- /table -->"])
+    )
+    assert "one" not in page.read(comparison, written)
+
+
 def test_the_table_is_written_between_the_markers_of_a_page(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- table -->\nold\n<!-- /table -->\nafter\n")
-    assert marked.filled(page, table.MARK, "new") == "before\n<!-- table -->\nnew\n<!-- /table -->\nafter\n"
-    page.write_text("<!-- table -->\n")
+    there = tmp_path / "page.md"
+    there.write_text("before\n<!-- table -->\nold\n<!-- /table -->\nafter\n")
+    assert marked.filled(there, page.MARK, "new") == "before\n<!-- table -->\nnew\n<!-- /table -->\nafter\n"
+    there.write_text("<!-- table -->\n")
     with pytest.raises(BadInput, match="no place for the table"):
-        marked.filled(page, table.MARK, "new")
-    kept = marked.filled(CHECKOUT / "docs" / "explanation" / "fidelity.md", table.MARK)
+        marked.filled(there, page.MARK, "new")
+    kept = marked.filled(CHECKOUT / "docs" / "explanation" / "fidelity.md", page.MARK)
     assert kept.count("<!-- table -->\n\n<!-- /table -->\n") == 1
 
 
@@ -378,10 +409,8 @@ def test_both_worlds_are_run_reported_and_compared(linux, narrowsd, monkeypatch)
     assert told["paths"] == ["runs/reports/fidelity.json", "runs/reports/fidelity.md"]
     assert (told["inside"], told["of"]) == (0, 2), "the fake kernel has other flows"
     page = (linux / "runs" / "reports" / "fidelity.md").read_text()
-    assert (
-        f"**0 of 2 scenarios inside.** Full runs: simulator, Narrows {native.version()}; Linux in a guest (guest), "
-        in page
-    )
+    assert "**0 of 2 scenarios inside.** Simulator / kernel. Inside: " in page
+    assert page.count(f"simulator, Narrows {native.version()}; Linux in a guest (guest), ") == 2, "one for a scenario"
     assert "\n- two: it is a fake\n" in page
     assert narrows("linux", "--strict").exit_code == 1
     listed = events(narrows("--json"), "scenario")
@@ -417,7 +446,8 @@ def test_worlds_that_are_the_same_are_inside(linux, narrowsd, monkeypatch):
     assert "runs/reports/fidelity-quick.md\npage.md\n" in done.stdout
     assert "runs/reports/report-linux-one-quick@sim+guest.html\n" in done.stdout
     text = (linux / "page.md").read_text()
-    assert "**1 of 2 scenarios inside, 1 not judged.** Quick runs: " in text
+    assert "**1 of 2 scenarios inside, 1 not judged.** Simulator / kernel. Inside: " in text
+    assert text.count(" | quick; simulator, Narrows ") == 1
     assert "not run\n<!--" not in text
     again = narrows("linux/one", "--quick")
     assert again.stdout.count("0 new, 4 reused") == 2

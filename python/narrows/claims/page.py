@@ -89,9 +89,9 @@ def reasons(words: Mapping[str, str], why: Mapping[str, causes.Cause]) -> list[s
     return lines
 
 
-def filled(item: str) -> str:
-    """An item of a list in lines of 120 characters."""
-    return textwrap.fill(item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+def filled(item: str, *, indent: str = "  ") -> str:
+    """An item of a list in lines of 120 characters; those after the first begin with `indent`."""
+    return textwrap.fill(item, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def cells(row: str) -> list[str]:

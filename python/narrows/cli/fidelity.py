@@ -32,18 +32,18 @@ def compare(
     *,
     quick: bool,
     where: Where,
-    page: Path | None,
+    write: Path | None,
     json: bool,
 ) -> bool:
     """Runs the scenarios in both worlds, writes their reports and the table of all, and says whether all are inside.
 
-    With `page` the table is also written between the markers of this file.
+    With `write` the table is also written between the markers of this file, where scenarios without runs keep theirs.
     """
     from narrows import atomic, marked
-    from narrows.fidelity import stored, table
+    from narrows.fidelity import page, stored, table
 
-    if page is not None:
-        marked.filled(page, table.MARK)  # a page that cannot take it is said before anything is run
+    if write is not None:
+        marked.filled(write, page.MARK)  # a page that cannot take it is said before anything is run
     for number, scenario in enumerate(asked, 1):
         _scenario(scenario, f"{scenario.label} ({number} of {len(asked)})", store, quick=quick, where=where, json=json)
     with saying() as say:
@@ -52,10 +52,11 @@ def compare(
     base = store.root / "reports" / f"fidelity{'-quick' if quick else ''}"
     written = [base.with_suffix(".json"), base.with_suffix(".md")]
     atomic.write_text(written[0], dumps(table.card(comparison, verdicts, quick=quick), indent=1) + "\n")
-    atomic.write_text(written[1], table.markdown(comparison, verdicts, quick=quick))
-    if page is not None:
-        marked.replace_part(page, table.MARK, table.block(comparison, verdicts, quick=quick).removesuffix("\n"))
-        written.append(page)
+    atomic.write_text(written[1], page.markdown(comparison, verdicts, quick=quick))
+    if write is not None:
+        kept = page.read(comparison, write)
+        marked.replace_part(write, page.MARK, page.block(comparison, verdicts, quick=quick, kept=kept))
+        written.append(write)
     shown = [verdict for verdict in verdicts if verdict.scenario in asked]
     _show(comparison, shown, written, quick=quick, json=json)
     return all(verdict.word == "inside" for verdict in shown)

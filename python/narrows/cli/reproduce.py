@@ -82,7 +82,7 @@ def reproduce(
             _refuse(write, selection, scenarios=bool(scenarios), quick=quick)
         apart = False
         if comparison is not None and scenarios:
-            apart = not compare(comparison, scenarios, store, quick=quick, where=where, page=write, json=json)
+            apart = not compare(comparison, scenarios, store, quick=quick, where=where, write=write, json=json)
         made: dict[Figure, str] = {}
         for number, figure in enumerate(selection.figures, 1):
             label = f"{figure.label} ({number} of {len(selection.figures)})"

@@ -95,9 +95,13 @@ class ScenarioVerdict:
     @property
     def word(self) -> Word:
         """Inside if all schemes are."""
-        words = {arm.word for arm in self.arms} or {"not judged"}
-        order: tuple[Word, ...] = ("outside", "not judged", "inside")
-        return next(word for word in order if word in words)
+        return worst([arm.word for arm in self.arms])
+
+
+def worst(words: Sequence[Word]) -> Word:
+    """A scenario's verdict, from those of its schemes."""
+    order: tuple[Word, ...] = ("outside", "not judged", "inside")
+    return next((word for word in order if word in words), "not judged")
 
 
 def judge(arm: str, sim: Runs, kernel: Runs, tolerance: Tolerance) -> ArmVerdict:
@@ -171,11 +175,17 @@ def inside(verdicts: Sequence[ScenarioVerdict]) -> int:
 
 def summary(verdicts: Sequence[ScenarioVerdict]) -> str:
     """`11 of 13 scenarios inside, 1 not judged; of the 2 held out 1 inside`."""
-    unjudged = sum(verdict.word == "not judged" for verdict in verdicts)
-    things = "scenario" if len(verdicts) == 1 else "scenarios"
-    held_out = [verdict for verdict in verdicts if verdict.scenario.held_out]
+    return summary_of([(verdict.word, verdict.scenario.held_out) for verdict in verdicts])
+
+
+def summary_of(words: Sequence[tuple[Word, bool]]) -> str:
+    """The same of the verdicts' words, each with whether its scenario is held out."""
+    good = [held_out for word, held_out in words if word == "inside"]
+    unjudged = sum(word == "not judged" for word, _ in words)
+    things = "scenario" if len(words) == 1 else "scenarios"
+    held_out = sum(held for _, held in words)
     return (
-        f"{inside(verdicts)} of {len(verdicts)} {things} inside"
+        f"{len(good)} of {len(words)} {things} inside"
         + (f", {unjudged} not judged" if unjudged else "")
-        + (f"; of the {len(held_out)} held out {inside(held_out)} inside" if held_out else "")
+        + (f"; of the {held_out} held out {sum(good)} inside" if held_out else "")
     )

@@ -1,4 +1,4 @@
-"""Simulator and kernel side by side: as a table for people, as Markdown and as an object for programs."""
+"""Simulator and kernel side by side: as a table for a terminal and as an object for programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from narrows import wording
-from narrows.fidelity.judge import UNITS, inside, summary
+from narrows.fidelity.judge import UNITS, inside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from narrows.fidelity.catalogue import Comparison, Tolerance
     from narrows.fidelity.judge import ArmVerdict, Key, Quantity, ScenarioVerdict
     from narrows.fidelity.observed import Observed
-
-MARK: Final = "table"
-"""Around the table in a page that it is written into."""
 
 TITLES: Final[dict[Key, str]] = {
     "goodput": "goodput",
@@ -31,7 +28,8 @@ TITLES: Final[dict[Key, str]] = {
     "share": "share",
 }
 _STYLES: Final = {"inside": "green", "outside": "bold red", "not judged": "dim"}
-_ABSENT: Final = "–"
+ABSENT: Final = "–"
+"""Where there is no number."""
 
 
 def rules(tolerance: Tolerance) -> str:
@@ -68,14 +66,14 @@ def command(names: Sequence[str], *, quick: bool) -> str:
 
 def table(verdicts: Sequence[ScenarioVerdict]) -> Table:
     """For a terminal: simulator / kernel."""
-    made = Table("scenario", "scheme", *(_heading(key) for key in TITLES), "", box=None, header_style="dim")
+    made = Table("scenario", "scheme", *(heading(key) for key in TITLES), "", box=None, header_style="dim")
     for verdict in verdicts:
         if not verdict.arms:
-            made.add_row(escape(verdict.scenario.name), *[_ABSENT] * (1 + len(TITLES)), _styled(verdict.word))
+            made.add_row(escape(verdict.scenario.name), *[ABSENT] * (1 + len(TITLES)), _styled(verdict.word))
         for place, arm in enumerate(verdict.arms):
             name = escape(verdict.scenario.name) if place == 0 else ""
-            cells = [f"[bold red]{text}[/]" if outside else text for text, outside in _cells(arm)]
-            made.add_row(name, escape(arm.arm), *cells, _styled(arm.word))
+            shown = [f"[bold red]{text}[/]" if outside else text for text, outside in cells(arm)]
+            made.add_row(name, escape(arm.arm), *shown, _styled(arm.word))
     return made
 
 
@@ -83,20 +81,21 @@ def _styled(word: str) -> str:
     return f"[{_STYLES[word]}]{word}[/]"
 
 
-def _heading(key: Key) -> str:
+def heading(key: Key) -> str:
+    """`goodput, Mbit/s`."""
     return f"{TITLES[key]}, {UNITS[key]}"
 
 
-def _cells(arm: ArmVerdict) -> list[tuple[str, bool]]:
+def cells(arm: ArmVerdict) -> list[tuple[str, bool]]:
     """Of each quantity its text, and whether it lies outside."""
     found: list[tuple[str, bool]] = [(_cell(one), one.inside is False) for one in arm.quantities]
-    return found or [(_ABSENT, False)] * len(TITLES)
+    return found or [(ABSENT, False)] * len(TITLES)
 
 
 def _cell(quantity: Quantity) -> str:
     """`94.1 / 94.2`, with the difference where it is outside."""
     if quantity.inside is None:
-        return _ABSENT
+        return ABSENT
     both = f"{_value(quantity, quantity.sim)} / {_value(quantity, quantity.kernel)}"
     if quantity.key == "share":
         return f"{both} {quantity.said}"
@@ -136,63 +135,6 @@ def _told(quantity: Quantity) -> str:
     ]
     apart = difference(quantity) if quantity.key not in ("finished", "share") else ""
     return ", ".join([f"{TITLES[quantity.key]} {worlds[0]}", worlds[1], *filter(None, (apart, quantity.said))])
-
-
-def made_by(verdicts: Sequence[ScenarioVerdict]) -> str:
-    """Programs of what was judged, with their kernels; nothing where nothing was."""
-    return "; ".join(sorted({verdict.made_by for verdict in verdicts if verdict.made_by}))
-
-
-def block(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick: bool) -> str:
-    """The table with its summary, remarks and what else was counted, in Markdown without headings."""
-    origin = f" {'Quick' if quick else 'Full'} runs: {made}." if (made := made_by(verdicts)) else ""
-    lines = [f"**{summary(verdicts)}.**{origin}", "", f"Simulator / kernel. {rules(comparison.tolerance)}", ""]
-    lines += _rows("scenario", "scheme", *(_heading(key) for key in TITLES), "verdict")
-    for verdict in verdicts:
-        name = f"{verdict.scenario.name}: {verdict.scenario.about}"
-        if not verdict.arms:
-            lines += _rows(name, *[_ABSENT] * (1 + len(TITLES)), verdict.word, header=False)
-        for place, arm in enumerate(verdict.arms):
-            cells = [f"**{text}**" if outside else text for text, outside in _cells(arm)]
-            lines += _rows(name if place == 0 else "", arm.arm, *cells, arm.word, header=False)
-    if told := remarks(verdicts):
-        lines += ["", *(f"- {line}" for line in told)]
-    if any(arm.sim for verdict in verdicts for arm in verdict.arms):
-        lines += ["", "For information, simulator / kernel, means over seeds:", "", *_counted(verdicts)]
-    return "\n".join(lines) + "\n"
-
-
-def _counted(verdicts: Sequence[ScenarioVerdict]) -> list[str]:
-    """What is not judged."""
-    lines = _rows(
-        "scenario", "scheme", "seeds", "port", "median queue, packets", "lost on the wire, packets", "completions"
-    )
-    for verdict in verdicts:
-        for arm in verdict.arms:
-            if arm.sim is None or arm.kernel is None:
-                continue
-            worlds = [_numbers(arm.sim), _numbers(arm.kernel)]
-            pairs = [f"{one} / {other}" for one, other in zip(*worlds, strict=True)]
-            lines += _rows(
-                verdict.scenario.name, arm.arm, str(len(arm.seeds)), arm.port or _ABSENT, *pairs, header=False
-            )
-    return lines
-
-
-def _numbers(world: Observed) -> list[str]:
-    return [wording.number(world.queue_packets), wording.number(world.lost), wording.whole(world.completions)]
-
-
-def _rows(*cells: str, header: bool = True) -> list[str]:
-    plain = [cell.replace("|", "\\|").replace("\n", " ") for cell in cells]
-    return [f"| {' | '.join(plain)} |", *(["|" + "---|" * len(cells)] if header else [])]
-
-
-def markdown(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick: bool) -> str:
-    """A page of its own."""
-    title = f"# Simulator and kernel: {comparison.name}{' (quick runs)' if quick else ''}"
-    again = f"`{command([comparison.name], quick=quick)}` runs what is missing and compares again."
-    return f"{title}\n\n{again}\n\n{block(comparison, verdicts, quick=quick)}"
 
 
 def card(comparison: Comparison, verdicts: Sequence[ScenarioVerdict], *, quick: bool) -> dict[str, Any]:
