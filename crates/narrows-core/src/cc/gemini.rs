@@ -44,6 +44,8 @@ pub const SPEC: Spec = Spec {
             "K, the marking threshold of the switches; left out, 50 packets per Gbit/s of capacity [GEMINI Table IV].";
         "t": Kind::Span, Value::Span(Span::from_ms(5)), (0, Span::from_secs(10).as_ps()),
             "T, the queueing delay above the base RTT that counts as congestion [GEMINI Table IV].";
+        "t-share": Kind::Real { bits: 20 }, Value::Real(0), (0, 16 * ONE_Q20),
+            "T as a share of the base RTT, where that is more than `t`; 0 as in the paper, whose T is the same on every path.";
         "beta": Kind::Real { bits: 20 }, Value::Real(209_715), (0, ONE_Q20),
             "β, the relative cut on delay; 0.2 [GEMINI Table IV].";
         "h": Kind::Real { bits: 36 }, Value::Real(8_246), (0, 1 << 36),
@@ -93,6 +95,7 @@ struct Config {
     capacity_bps: u64,
     k: u64,
     t_us: u64,
+    t_share: u64,
     beta: u64,
     h: u64,
     h_least: u64,
@@ -173,6 +176,7 @@ impl Gemini {
             // 50 packets per Gbit/s are one packet per 20 Mbit/s.
             k: settings.packets_or_auto("k").map_or((capacity_bps / 20_000_000).max(1), Packets::get),
             t_us: settings.span("t").as_us(),
+            t_share: settings.real("t-share"),
             beta: settings.real("beta"),
             h: settings.real("h"),
             h_least: settings.real("h-min"),
@@ -296,7 +300,10 @@ impl Gemini {
     /// The delay signal: RTT_min of the previous window above RTT_base + T [GEMINI Algorithm 1].
     fn delayed(&self) -> bool {
         match (self.rtt_previous, self.rtt_base.value()) {
-            (Some(previous), Some(base)) => self.config.delay && previous > base.saturating_add(self.config.t_us),
+            (Some(previous), Some(base)) => {
+                let threshold = arithmetic::delay_threshold(self.config.t_us, self.config.t_share, base);
+                self.config.delay && previous > base.saturating_add(threshold)
+            }
             _ => false,
         }
     }

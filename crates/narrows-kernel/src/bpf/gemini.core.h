@@ -16,6 +16,7 @@
 	X(GEMINI_CAPACITY, "capacity") \
 	X(GEMINI_K, "k") \
 	X(GEMINI_T, "t") \
+	X(GEMINI_T_SHARE, "t-share") \
 	X(GEMINI_BETA, "beta") \
 	X(GEMINI_H, "h") \
 	X(GEMINI_H_MIN, "h-min") \
@@ -52,6 +53,7 @@ struct gemini_config {
 	u64 capacity_bps;
 	u64 k;
 	u64 t_us;
+	u64 t_share;
 	u64 beta;
 	u64 h;
 	u64 h_least;
@@ -107,6 +109,7 @@ struct gemini {
 	X(U64, "capacity_bps", g->config.capacity_bps) \
 	X(U64, "k", g->config.k) \
 	X(U64, "t_us", g->config.t_us) \
+	X(U64, "t_share", g->config.t_share) \
 	X(U64, "beta", g->config.beta) \
 	X(U64, "h", g->config.h) \
 	X(U64, "h_least", g->config.h_least) \
@@ -160,6 +163,12 @@ struct gemini {
 CC_INLINE u64 gemini_bandwidth_delay_bits(u64 capacity_bps, u64 rtt_us)
 {
 	return cc_saturating_mul(capacity_bps, rtt_us) / 1000000;
+}
+
+/* T = max(least, share*RTT_base) in microseconds, the share in Q20. */
+CC_INLINE u64 gemini_delay_threshold(u64 least_us, u64 share, u64 base_us)
+{
+	return cc_max(cc_saturating_mul(base_us, share) >> 20, least_us);
 }
 
 /* F = 4K/(C*RTT + K) [GEMINI Theorem 1]. */
@@ -264,6 +273,7 @@ CC_INLINE void gemini_resolve(struct gemini_config *c, const u64 *parameters, co
 	if (c->k == CC_NONE)
 		c->k = cc_max(c->capacity_bps / 20000000, 1);
 	c->t_us = parameters[GEMINI_T] / 1000000;
+	c->t_share = parameters[GEMINI_T_SHARE];
 	c->beta = parameters[GEMINI_BETA];
 	c->h = parameters[GEMINI_H];
 	c->h_least = parameters[GEMINI_H_MIN];
@@ -344,9 +354,10 @@ CC_INLINE void gemini_begin_window(struct gemini *g, u64 nxt)
 CC_INLINE int gemini_delayed(const struct gemini *g)
 {
 	u64 base = cc_minimum_value(&g->rtt_base_us);
+	u64 threshold = gemini_delay_threshold(g->config.t_us, g->config.t_share, base);
 
 	return g->config.delay && g->rtt_previous_us != CC_NONE && base != CC_NONE &&
-	       g->rtt_previous_us > cc_saturating_add(base, g->config.t_us);
+	       g->rtt_previous_us > cc_saturating_add(base, threshold);
 }
 
 /* A delay that outlives many cuts may be a path that became longer: if asked to, RTT_base follows it. */

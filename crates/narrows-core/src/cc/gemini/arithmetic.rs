@@ -18,6 +18,12 @@ pub const fn bandwidth_delay_bits(capacity_bps: u64, rtt_us: u64) -> u64 {
     capacity_bps.saturating_mul(rtt_us) / 1_000_000
 }
 
+/// T = max(`least_us`, `share`·RTT_base) in microseconds, `share` in Q20.
+pub const fn delay_threshold(least_us: u64, share: u64, base_us: u64) -> u64 {
+    let scaled = base_us.saturating_mul(share) >> 20;
+    if scaled > least_us { scaled } else { least_us }
+}
+
 /// F = 4K/(C·RTT + K) [GEMINI Theorem 1]: `k` in packets, the product in bits, hence K·`packet_bits`.
 pub const fn scale_factor(k: u64, bandwidth_delay_bits: u64, packet_bits: u64) -> u64 {
     let k_bits = k.saturating_mul(packet_bits);

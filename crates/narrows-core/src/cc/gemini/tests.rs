@@ -337,6 +337,19 @@ fn rtt_base_follows_a_longer_route_after_eight_futile_cuts_where_asked() {
 }
 
 #[test]
+fn t_is_the_same_on_every_path_unless_a_share_of_the_base_rtt_is_asked_for() {
+    assert_eq!(delay_threshold(5_000, 0, 100_000), 5_000);
+    assert_eq!([2_000, 8_000, 100_000].map(|base| delay_threshold(1_000, ONE_Q20 / 8, base)), [1_000, 1_000, 12_500]);
+    assert_eq!(delay_threshold(0, 16 * ONE_Q20, u64::MAX), u64::MAX >> 20, "no overflow");
+    let share = [("t", Value::Span(MS)), ("t-share", Value::Real(ONE_Q20 / 2))];
+    let mut drive = steady(1_000, 0, RTT, &share);
+    drive.cc.rtt_previous = Some(15_000);
+    assert!(!drive.cc.delayed(), "half of 10 ms above them");
+    drive.cc.rtt_previous = Some(15_001);
+    assert!(drive.cc.delayed());
+}
+
+#[test]
 fn pacing_counts_ip_bytes_and_the_fraction_of_the_window() {
     let mut drive = steady(100, 0, RTT, &[("pacing-gain", Value::Real(ONE_Q10))]);
     drive.cc.window += ONE_Q10 / 2;

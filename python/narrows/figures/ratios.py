@@ -1,0 +1,75 @@
+"""Ratios of schemes to one of them, for each value of a sweep's axis: points with their intervals over seeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from narrows.figures import style, sweep
+from narrows.measures.stats import estimate
+from narrows.wording import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from narrows.frames import Frames
+
+_ROW = 13
+"""Pixels of a scheme's point."""
+
+
+def table(frames: Frames, axis: str, base: str, schemes: Sequence[str], measures: Sequence[str]) -> pl.DataFrame:
+    """A row for each value of the axis, measure and scheme: mean and interval of the ratios to `base`, seed by seed.
+
+    They are null where no seed has both values, or the base's is zero.
+    """
+    cases = {(arm, at): case for case, arm, at in frames.ports.select("case", "arm", axis).unique().iter_rows()}
+    places = frames.ports[axis].unique(maintain_order=True).to_list()
+    rows = []
+    for measure in measures:
+        for at in places:
+            below = sweep.by_seed(frames, cases[base, at], measure)
+            for scheme in schemes:
+                own = sweep.by_seed(frames, cases[scheme, at], measure)
+                found = estimate([own[seed] / below[seed] for seed in own.keys() & below.keys() if below[seed]])
+                rows.append({
+                    "measure": measure, "at": at, "scheme": scheme,
+                    "mean": found and found.mean, "low": found and found.low, "high": found and found.high,
+                })  # fmt: skip
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def draw(frames: Frames, axis: str, base: str, schemes: Sequence[str], panels: Mapping[str, str]) -> alt.HConcatChart:
+    """A panel for each measure, with its title; all against one logarithmic scale, dashed where nothing differs."""
+    made = table(frames, axis, base, schemes, list(panels))
+    values = pl.concat([made[name].drop_nulls() for name in ("mean", "low", "high")])
+    positive = pl.concat([values.filter(values > 0), pl.Series([1.0])])
+    made = made.with_columns(pl.max_horizontal("low", pl.lit(positive.min())))
+    return style.side_by_side(
+        _panel(made.filter(measure=measure), title, base, schemes, positive, is_first=not place)
+        for place, (measure, title) in enumerate(panels.items())
+    )
+
+
+def _panel(
+    made: pl.DataFrame, title: str, base: str, schemes: Sequence[str], values: pl.Series, *, is_first: bool
+) -> alt.LayerChart | alt.FacetChart:
+    places = made["at"].unique(maintain_order=True).to_list()
+    shown = [number(mean, 3) if mean is not None else "" for mean in made["mean"]]
+    axis = alt.Axis(labelFontSize=12, labelColor=style.INK, labelLimit=200, grid=True) if is_first else None
+    points = alt.Chart(style.rows(made.with_columns(pl.Series("shown", shown)).drop_nulls("mean"))).encode(
+        y=alt.Y("at:N", sort=places, title=None, axis=axis, scale=alt.Scale(domain=places)),
+        yOffset=alt.YOffset("scheme:N", sort=list(schemes), scale=alt.Scale(paddingOuter=0.6)),
+        color=alt.Color("scheme:N", title=None, scale=style.colour_scale(schemes), legend=style.legend_of(schemes)),
+        tooltip=["at:N", "scheme:N", alt.Tooltip("shown:N", title=f"{title}, over {base}")],
+    )
+    x = alt.X("mean:Q", title=f"over {base}", scale=style.log_scale(values), axis=style.log_axis(values))
+    even = alt.Chart(alt.InlineData(values=[{"at": 1.0}])).mark_rule(color=style.FAINT, strokeDash=[5, 4])
+    height = (_ROW * len(schemes) + 8) * len(places)
+    return alt.layer(
+        even.encode(x="at:Q"),
+        points.mark_rule(strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
+        points.mark_point(filled=True, size=45, opacity=1).encode(x=x),
+    ).properties(title=title, width=style.columns(4, label=100), height=height)
