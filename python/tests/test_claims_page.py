@@ -17,16 +17,14 @@ about = "The queue is as long as the formula says."
 
 
 def claim(name, grade="H", **more):
-    given = {"expect": "2 to 3", "accept": (2.0, 3.0), "needs_simulation": True} | more
+    given = {"expect": "2 to 3", "accept": (2.0, 3.0), "needs_simulation": True, "kind": "number", "order": ()} | more
     return Claim(
         name,
         "Fig. 1",
         ("S",),
         "rate",
         schemes=("a",),
-        kind="number",
         unit="",
-        order=(),
         confidence=grade,
         note="",
         **given,
@@ -94,6 +92,15 @@ def test_gains_beyond_what_is_stated_are_told_and_change_no_count(tmp_path):
     text = table(tmp_path, [judged(open_above, "holds", 50.0, stated=2.5)])
     assert "20 times the stated value" in columns(text)["x-001"][3]
     assert "| that a run can refute | H | 1 | 0 | 0 | 0 |" in text
+
+
+def test_a_relation_that_does_not_hold_has_the_measures_own_names(tmp_path):
+    relation = claim("x-001", kind="ordering", order=("plr_dcn(a) < plr_wan(a)",))
+    short = Part("plr_dcn(a) < plr_wan(a)", "no", detail="plr_dcn(a) < plr_wan(a): 4 against 2 (plr is of both)")
+    text = table(tmp_path, [Verdict(relation, "fails", "", (short,))])
+    assert columns(text)["x-001"][3] == (
+        "0 of 1 relations hold; not loss_dc(a) < loss_wan(a): 4 against 2 (plr is of both)"
+    )
 
 
 def test_a_bar_in_a_cell_does_not_end_it(tmp_path):

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from narrows.claims import causes, scorecard
+from narrows.measures.registry import ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,7 +126,12 @@ def _measured(verdict: Verdict) -> str:
         more = len(verdict.parts) - scorecard.MAX_LISTED
         return values if more <= 0 else f"{values}; and {more} more"
     said = f"{good} of {len(verdict.parts)} relations hold"
-    return said if short is None else f"{said}; not {short.detail}"
+    return said if short is None else f"{said}; not {_own_names(short.detail)}"
+
+
+def _own_names(text: str) -> str:
+    """Measures by the names of `docs/reference/measures.md`, where a claim has others."""
+    return re.sub(r"\b\w+(?=\()", lambda found: ALIASES.get(found[0], found[0]), text)
 
 
 def _runs(figures: Sequence[str], there: Mapping[str, Standing]) -> str:
