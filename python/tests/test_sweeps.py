@@ -21,7 +21,7 @@ from narrows.configurations import Configurations
 from narrows.errors import BadInput
 from narrows.experiment import Experiment, ReportChoice, case_name
 from narrows.figures import axes as drawn
-from narrows.figures import style, sweep
+from narrows.figures import ratios, style, sweep
 from narrows.frames import Frames
 from narrows.measures.bottleneck import SAME_QUEUE
 from narrows.measures.direction import HIGHER, LOWER
@@ -82,6 +82,20 @@ def test_schemes_are_paired_with_the_first_in_the_same_configuration():
     assert (summary.lower, summary.higher, summary.ratios, summary.configurations) == (1, 0, 2, 2)
     assert found.table.columns[:5] == ["measure", "unit", LOAD, "base", "other"]
     assert found.table.filter(measure="fct_small_mean")[LOAD].to_list() == ["0.2", "0.8"]
+
+
+def test_ratios_to_a_scheme_are_geometric_means_within_seeds_at_each_value():
+    made = ratios.table(swept((LOAD,), *TWO_LOADS), LOAD, "cubic", ["gemini"], ["fct_small_mean", "goodput_long"])
+    found = {(measure, at): mean for measure, at, mean in made.select("measure", "at", "mean").iter_rows()}
+    assert found == {
+        ("fct_small_mean", "0.2"): pytest.approx(1.0),
+        ("fct_small_mean", "0.8"): pytest.approx(0.25),
+        ("goodput_long", "0.2"): None,
+        ("goodput_long", "0.8"): None,
+    }
+    chart = ratios.draw(swept((LOAD,), *TWO_LOADS), LOAD, "cubic", ["gemini"], {"fct_small_mean": "Small"}).to_dict()
+    points = {row["at"]: row for rows in chart["datasets"].values() for row in rows if "mean" in row}.values()
+    assert [(point["at"], point["mean"]) for point in points] == [("0.2", 1.0), ("0.8", 0.25)]
 
 
 def test_one_seed_has_no_interval_that_could_be_below_one():

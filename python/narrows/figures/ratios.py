@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style, sweep
-from narrows.measures.stats import estimate
+from narrows.measures.stats import geometric_ratio
 from narrows.wording import number
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ _ROW = 13
 
 
 def table(frames: Frames, axis: str, base: str, schemes: Sequence[str], measures: Sequence[str]) -> pl.DataFrame:
-    """A row for each value of the axis, measure and scheme: mean and interval of the ratios to `base`, seed by seed.
+    """A row for each value of the axis, measure and scheme: geometric mean and interval of the ratios to `base`.
 
-    They are null where no seed has both values, or the base's is zero.
+    Ratios are taken within each seed. They are null where no seed has both values above zero.
     """
     cases = {(arm, at): case for case, arm, at in frames.ports.select("case", "arm", axis).unique().iter_rows()}
     places = frames.ports[axis].unique(maintain_order=True).to_list()
@@ -33,7 +33,7 @@ def table(frames: Frames, axis: str, base: str, schemes: Sequence[str], measures
             below = sweep.by_seed(frames, cases[base, at], measure)
             for scheme in schemes:
                 own = sweep.by_seed(frames, cases[scheme, at], measure)
-                found = estimate([own[seed] / below[seed] for seed in own.keys() & below.keys() if below[seed]])
+                found = geometric_ratio(own, below)
                 rows.append({
                     "measure": measure, "at": at, "scheme": scheme,
                     "mean": found and found.mean, "low": found and found.low, "high": found and found.high,
@@ -44,17 +44,23 @@ def table(frames: Frames, axis: str, base: str, schemes: Sequence[str], measures
 def draw(frames: Frames, axis: str, base: str, schemes: Sequence[str], panels: Mapping[str, str]) -> alt.HConcatChart:
     """A panel for each measure, with its title; all against one logarithmic scale, dashed where nothing differs."""
     made = table(frames, axis, base, schemes, list(panels))
-    values = pl.concat([made[name].drop_nulls() for name in ("mean", "low", "high")])
-    positive = pl.concat([values.filter(values > 0), pl.Series([1.0])])
-    made = made.with_columns(pl.max_horizontal("low", pl.lit(positive.min())))
+    values = pl.concat([made["low"].drop_nulls(), made["high"].drop_nulls(), pl.Series([1.0])])
+    width = style.columns(len(panels), label=100)
     return style.side_by_side(
-        _panel(made.filter(measure=measure), title, base, schemes, positive, is_first=not place)
+        _panel(made.filter(measure=measure), title, base, schemes, values, width, is_first=not place)
         for place, (measure, title) in enumerate(panels.items())
     )
 
 
 def _panel(
-    made: pl.DataFrame, title: str, base: str, schemes: Sequence[str], values: pl.Series, *, is_first: bool
+    made: pl.DataFrame,
+    title: str,
+    base: str,
+    schemes: Sequence[str],
+    values: pl.Series,
+    width: int,
+    *,
+    is_first: bool,
 ) -> alt.LayerChart | alt.FacetChart:
     places = made["at"].unique(maintain_order=True).to_list()
     shown = [number(mean, 3) if mean is not None else "" for mean in made["mean"]]
@@ -65,11 +71,13 @@ def _panel(
         color=alt.Color("scheme:N", title=None, scale=style.colour_scale(schemes), legend=style.legend_of(schemes)),
         tooltip=["at:N", "scheme:N", alt.Tooltip("shown:N", title=f"{title}, over {base}")],
     )
-    x = alt.X("mean:Q", title=f"over {base}", scale=style.log_scale(values), axis=style.log_axis(values))
+    ticks = style.log_axis(values)
+    ticks.labelOverlap = False
+    x = alt.X("mean:Q", title=f"over {base}", scale=style.log_scale(values), axis=ticks)
     even = alt.Chart(alt.InlineData(values=[{"at": 1.0}])).mark_rule(color=style.FAINT, strokeDash=[5, 4])
     height = (_ROW * len(schemes) + 8) * len(places)
     return alt.layer(
         even.encode(x="at:Q"),
         points.mark_rule(strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
         points.mark_point(filled=True, size=45, opacity=1).encode(x=x),
-    ).properties(title=title, width=style.columns(4, label=100), height=height)
+    ).properties(title=title, width=width, height=height)
