@@ -1,5 +1,7 @@
 """The table of a paper's claims in a page that people write, and the causes of what does not hold."""
 
+from dataclasses import replace
+
 import pytest
 from conftest import CHECKOUT
 
@@ -85,6 +87,16 @@ def test_what_is_not_judged_keeps_its_row(tmp_path):
     assert columns(first)["x-002"][page.VERDICT] == page.NOT_JUDGED
     assert columns(second)["x-002"][page.VERDICT] == "fails"
     assert "| that a run can refute | H | 1 | 0 | 1 | 0 |" in second
+
+
+def test_a_claim_over_several_figures_is_not_judged_from_some_and_says_what_lacks(tmp_path):
+    of_two = claim("x-001")
+    first = table(tmp_path, [not_run(of_two)])
+    part = replace(judged(of_two, "partly", 2.5), missing=("fig2",))
+    row = columns(table(tmp_path, [part], text=first))["x-001"]
+    assert (row[3], row[page.VERDICT], row[6]) == ("not run yet: fig2", page.NOT_JUDGED, "")
+    whole = table(tmp_path, [judged(of_two, "holds", 2.5)])
+    assert columns(table(tmp_path, [part], text=whole))["x-001"][page.VERDICT] == "holds", "keeps its row"
 
 
 def test_gains_beyond_what_is_stated_are_told_and_change_no_count(tmp_path):

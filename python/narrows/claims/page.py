@@ -48,13 +48,14 @@ def rows(text: str) -> dict[str, str]:
 
 def table(paper: Paper, verdicts: Sequence[Verdict], there: Mapping[str, Standing], page: Path) -> str:
     """What has been judged and the page's own rows of what has not; above it how many hold, below why others do not."""
-    held = rows(page.read_text(encoding="utf-8"))
+    found = rows(page.read_text(encoding="utf-8"))
+    held = {name: row for name, row in found.items() if cells(row)[VERDICT] != NOT_JUDGED}
     why = causes.read(paper.folder)
     made: list[str] = []
     for verdict in verdicts:
         name = verdict.claim.identifier
-        complete = verdict.word != "not-run" and not verdict.missing
-        made.append(_row(paper, verdict, there, why.get(name)) if complete or name not in held else held[name])
+        judged = _is_judged(verdict)
+        made.append(_row(paper, verdict, there, why.get(name)) if judged or name not in held else held[name])
     claims = [verdict.claim for verdict in verdicts]
     told = reasons({claim.identifier: cells(row)[VERDICT] for claim, row in zip(claims, made, strict=True)}, why)
     return "\n".join([*counts(claims, made), "", *HEADER, *made, *told])
@@ -100,18 +101,24 @@ def cells(row: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
 
 
+def _is_judged(verdict: Verdict) -> bool:
+    """Whether all runs that the claim is about are there."""
+    return verdict.word != "not-run" and not verdict.missing
+
+
 def _row(paper: Paper, verdict: Verdict, there: Mapping[str, Standing], cause: causes.Cause | None) -> str:
     claim = verdict.claim
     figures = paper.figures_of(claim)
-    judged = verdict.word != "not-run"
+    judged = _is_judged(verdict)
+    lacking = f"not run yet: {', '.join(verdict.missing)}" if verdict.missing else verdict.reason
     made = (
         f"{claim.identifier} ({claim.confidence}), {claim.item}",
         claim.metric if claim.kind == "ordering" else f"{claim.metric}: {claim.expect}",
         "" if claim.kind == "ordering" else scorecard.accepted(claim),
-        _measured(verdict) + scorecard.exceeding(*verdict.parts) if judged else verdict.reason,
+        _measured(verdict) + scorecard.exceeding(*verdict.parts) if judged else lacking,
         verdict.word if judged else NOT_JUDGED,
-        "; ".join(f"{other.reading}: {other.word}" for other in verdict.others),
-        (cause.kind if cause else OPEN) if verdict.word in SHORT else "",
+        "; ".join(f"{other.reading}: {other.word}" for other in verdict.others) if judged else "",
+        (cause.kind if cause else OPEN) if judged and verdict.word in SHORT else "",
         _runs(figures, there) if judged else "",
     )
     return "| " + " | ".join(scorecard.cell(text) for text in made) + " |"
