@@ -1,10 +1,9 @@
 """How our statements on gemini-plus are measured on the networks that were held back: network by network."""
 
-from narrows.claims import Binding
+from narrows.claims import Binding, along
 
 SCENARIOS = ("B-HELD",)
 
-PLUS = "gemini-plus"
 NETWORKS = (
     "2520us-18500Mbps",
     "3310us-3700Mbps",
@@ -15,20 +14,16 @@ NETWORKS = (
     "51200us-8540Mbps",
     "70800us-1670Mbps",
 )
-
-
-def _than(measure: str, others: tuple[str, ...] = ("gemini",), relation: str = "<") -> tuple[str, ...]:
-    """Against each of the others, on every network."""
-    return tuple(
-        f"{measure}({PLUS} · network={network}) {relation} {measure}({other} · network={network})"
-        for network in NETWORKS
-        for other in others
-    )
-
+ALL_FLOWS = tuple(
+    f"fct_all(gemini-plus · AT) < fct_all({other} · AT)" for other in ("gemini", "cubic", "vegas-10", "bbr")
+)
+QUEUE = "queue_p99_watched(gemini-plus · AT) <= queue_p99_watched(gemini · AT)"
 
 BINDINGS = {
-    "bey-023": Binding(orders=_than("fct_small_p99")),
-    "bey-024": Binding(orders=_than("fct_large")),
-    "bey-025": Binding(orders=_than("fct_all", ("gemini", "cubic", "vegas-10", "bbr"))),
-    "bey-026": Binding(orders=_than("queue_p99_watched", relation="<=")),
+    "bey-023": Binding(
+        orders=along("network", NETWORKS, "fct_small_p99(gemini-plus · AT) < fct_small_p99(gemini · AT)")
+    ),
+    "bey-024": Binding(orders=along("network", NETWORKS, "fct_large(gemini-plus · AT) < fct_large(gemini · AT)")),
+    "bey-025": Binding(orders=along("network", NETWORKS, *ALL_FLOWS)),
+    "bey-026": Binding(orders=along("network", NETWORKS, QUEUE)),
 }

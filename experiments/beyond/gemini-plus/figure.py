@@ -12,14 +12,8 @@ if TYPE_CHECKING:
     from narrows.results import Results
 
 SCHEMES = ("cubic", "vegas-10", "bbr", "gemini-plus")
-PANELS = {
-    "fct_small_p99": "Small flows, p99",
-    "fct_large": "Large flows, mean",
-    "fct_all": "All flows, mean",
-    "queue_p99_watched": "Queue of the WAN, p99",
-}
 
 
 def draw(results: Results) -> alt.TopLevelMixin:
     """Four panels; a row for each network."""
-    return ratios.draw(results.frames, "network", "gemini", SCHEMES, PANELS)
+    return ratios.four_panels(results.frames, "network", "gemini", SCHEMES, queue="Queue of the WAN")

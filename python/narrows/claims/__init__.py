@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from narrows.claims.binding import Binding, Instead
+from narrows.claims.binding import Binding, Instead, along
 from narrows.claims.catalogue import Claim, Paper
 from narrows.claims.readings import Readings
 
 if TYPE_CHECKING:
     from narrows.claims.judge import Part, Verdict, VerdictWord
 
-__all__ = ["Binding", "Claim", "Instead", "Paper", "Part", "Readings", "Verdict", "VerdictWord"]
+__all__ = ["Binding", "Claim", "Instead", "Paper", "Part", "Readings", "Verdict", "VerdictWord", "along"]
 
 
 def __getattr__(name: str) -> Any:

@@ -60,3 +60,8 @@ class Binding:
     """The reading by which this claim is judged, where it is not the one that the text favours for its figure."""
     scenarios: tuple[str, ...] = ()
     """Where the claim's own `scenario` names no experiment."""
+
+
+def along(axis: str, values: Sequence[str], *relations: str) -> tuple[str, ...]:
+    """Relations at each value of a sweep's axis, which they have as `AT`: `fct(a · AT) < fct(b · AT)`."""
+    return tuple(relation.replace("AT", f"{axis}={value}") for value in values for relation in relations)

@@ -41,6 +41,17 @@ def table(frames: Frames, axis: str, base: str, schemes: Sequence[str], measures
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def four_panels(frames: Frames, axis: str, base: str, schemes: Sequence[str], *, queue: str) -> alt.HConcatChart:
+    """Completion of small, large and all flows, and the 99th percentile of what waits at the watched ports: `queue`."""
+    panels = {
+        "fct_small_p99": "Small flows, p99",
+        "fct_large_mean": "Large flows, mean",
+        "fct_mean": "All flows, mean",
+        "queue_p99_watched": f"{queue}, p99",
+    }
+    return draw(frames, axis, base, schemes, panels)
+
+
 def draw(frames: Frames, axis: str, base: str, schemes: Sequence[str], panels: Mapping[str, str]) -> alt.HConcatChart:
     """A panel for each measure, with its title; all against one logarithmic scale, dashed where nothing differs."""
     made = table(frames, axis, base, schemes, list(panels))
