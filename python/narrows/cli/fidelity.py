@@ -32,18 +32,16 @@ def compare(
     *,
     quick: bool,
     where: Where,
-    write: Path | None,
+    write: Sequence[Path],
     json: bool,
 ) -> bool:
     """Runs the scenarios in both worlds, writes their reports and the table of all, and says whether all are inside.
 
-    With `write` the table is also written between the markers of this file, where scenarios without runs keep theirs.
+    The table is also put between the marks of the pages in `write`, where scenarios without runs keep their rows.
     """
     from narrows import atomic, marked
     from narrows.fidelity import page, stored, table
 
-    if write is not None:
-        marked.filled(write, page.MARK)  # a page that cannot take it is said before anything is run
     for number, scenario in enumerate(asked, 1):
         _scenario(scenario, f"{scenario.label} ({number} of {len(asked)})", store, quick=quick, where=where, json=json)
     with saying() as say:
@@ -53,10 +51,10 @@ def compare(
     written = [base.with_suffix(".json"), base.with_suffix(".md")]
     atomic.write_text(written[0], dumps(table.card(comparison, verdicts, quick=quick), indent=1) + "\n")
     atomic.write_text(written[1], page.markdown(comparison, verdicts, quick=quick))
-    if write is not None:
-        kept = page.read(comparison, write)
-        marked.replace_part(write, page.MARK, page.block(comparison, verdicts, quick=quick, kept=kept))
-        written.append(write)
+    for place in write:
+        kept = page.read(comparison, place)
+        marked.replace_part(place, page.MARK, page.block(comparison, verdicts, quick=quick, kept=kept))
+        written.append(place)
     shown = [verdict for verdict in verdicts if verdict.scenario in asked]
     _show(comparison, shown, written, quick=quick, json=json)
     return all(verdict.word == "inside" for verdict in shown)

@@ -9,18 +9,18 @@ import typer
 from rich.markup import escape
 
 from narrows import wording
-from narrows.cli import completion, options
+from narrows.cli import completion, options, pages
 from narrows.cli.exits import CHECK_FAILED, codes
 from narrows.cli.fidelity import compare, show_list
 from narrows.cli.output import OUT, hint, line, tell, tell_page
 from narrows.cli.progress import saying
 from narrows.cli.run import Where, perform
-from narrows.errors import bad_input
 
 if TYPE_CHECKING:
     from narrows.claims import Verdict
     from narrows.claims.catalogue import Paper
-    from narrows.claims.folders import Figure, Selection
+    from narrows.claims.folders import Figure
+    from narrows.cli.pages import Pages
     from narrows.fidelity import Comparison
     from narrows.results import Results
     from narrows.runs.store import Store
@@ -51,9 +51,11 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="Copy all figures to this folder, with an index page.")
     ] = None,
     write: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Write the table of claims, or of `linux`, between the markers of this page."
+            metavar="PATH",
+            help="Write tables of claims, of figures' results and of `linux` between the marks of this page, or of the "
+            "pages in this folder.",
         ),
     ] = None,
     json: options.Json = False,
@@ -78,16 +80,18 @@ def reproduce(
         scenarios, others = catalogue.asked_of(comparison, wanted)
         selection = folders.select(others, also=comparison.names if comparison else ())
         where = Where(out, jobs, on, ray_address)
-        if write is not None:
-            _refuse(write, selection, scenarios=bool(scenarios), quick=quick)
+        places = pages.find(write or (), selection, scenarios=bool(scenarios), quick=quick)
         apart = False
         if comparison is not None and scenarios:
-            apart = not compare(comparison, scenarios, store, quick=quick, where=where, write=write, json=json)
+            apart = not compare(
+                comparison, scenarios, store, quick=quick, where=where, write=places.scenarios, json=json
+            )
         made: dict[Figure, str] = {}
         for number, figure in enumerate(selection.figures, 1):
             label = f"{figure.label} ({number} of {len(selection.figures)})"
             made[figure] = _figure(figure, label, quick=quick, where=where, json=json)
         from narrows.claims import scorecard
+        from narrows.report import written
 
         failed = False
         for paper in selection.papers:
@@ -97,7 +101,7 @@ def reproduce(
             with saying() as say:
                 say(f"judging the claims of {paper.name}")
                 verdicts = folders.verdicts(paper, store, quick=quick, read=results.values())
-                path = _write(paper, verdicts, store, quick=quick, page=write)
+                path = _write(paper, verdicts, store, quick=quick, places=places)
             shown = [verdict for verdict in verdicts if selection.includes(paper, verdict.claim)]
             asked = f"{selection.of(paper)}{' (quick)' if quick else ''}"
             _show(paper, shown, asked, everything=everything or bool(selection.claims), json=json)
@@ -109,6 +113,8 @@ def reproduce(
             tell(path, json=json, event="scorecard", paper=paper.name, refutable=refutable, **counts)
             failed |= any(verdict.word == "fails" for verdict in shown)
             for figure in own:
+                for page in places.of_results(figure):
+                    written.write(page, figure.label, results[figure])
                 _report(figure, results.pop(figure), store, verdicts, json=json)
         if gallery is not None:
             from narrows.report import gallery as pictures
@@ -200,29 +206,16 @@ def _report(figure: Figure, results: Results, store: Store, judged: list[Verdict
     tell_page(page, json=json, figure=figure.label)
 
 
-def _refuse(write: Path, selection: Selection, *, scenarios: bool, quick: bool) -> None:
-    """A page that cannot take what is asked for is said before anything is run. Raises `BadInput`."""
-    from narrows import marked
-    from narrows.claims import page
-
-    if scenarios and selection.papers:
-        raise bad_input("--write is for one kind of table", "name papers, or linux")
-    if quick and selection.papers:
-        raise bad_input("--write is for full runs of papers", "leave out --quick, or --write")
-    for paper in selection.papers:
-        marked.filled(write, page.mark(paper))
-
-
-def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool, page: Path | None) -> Path:
+def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool, places: Pages) -> Path:
     """The scorecard of the whole paper as JSON, Markdown and one page; the page's path.
 
-    With `page` the table of claims is also written between the markers of this file.
+    The table of claims is also written in the pages with a place for it.
     """
     from json import dumps
 
     from narrows import atomic, marked
     from narrows.claims import folders, scorecard
-    from narrows.claims import page as pages
+    from narrows.claims import page as table_of
     from narrows.report import claims
     from narrows.runs.freshness import standings
 
@@ -232,8 +225,8 @@ def _write(paper: Paper, verdicts: list[Verdict], store: Store, *, quick: bool, 
     atomic.write_text(base.with_suffix(".json"), dumps(card, indent=1) + "\n")
     atomic.write_text(base.with_suffix(".md"), scorecard.markdown(paper, verdicts, there, quick=quick))
     atomic.write_text(base.with_suffix(".html"), claims.render(paper, verdicts, there, store, quick=quick))
-    if page is not None:
-        marked.replace_part(page, pages.mark(paper), pages.table(paper, verdicts, there, page))
+    for page in places.of_claims(paper):
+        marked.replace_part(page, table_of.mark(paper), table_of.table(paper, verdicts, there, page))
     return base.with_suffix(".html")
 
 
