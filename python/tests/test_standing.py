@@ -162,6 +162,20 @@ def test_results_count_wherever_they_were_made_and_are_judged(office, monkeypatc
     assert "office-fig1.png" in page.read_text()
 
 
+def test_the_gallery_keeps_what_was_run_elsewhere(office):
+    picture = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+    api.run(FIG1).join()
+    figures = office / "runs" / "figures"
+    figures.mkdir()
+    (figures / "office-fig1.svg").write_text(picture)
+    first = gallery.write(office / "gallery", Store(office / "runs"), quick=False).read_text()
+    again = gallery.write(office / "gallery", Store(office / "others"), quick=False).read_text()
+    assert "### office/fig1: " in again
+    assert again == first
+    (office / "gallery" / "office-fig1.png").unlink()
+    assert "fig1" not in gallery.write(office / "gallery", Store(office / "others"), quick=False).read_text()
+
+
 def test_the_gallery_says_what_does_not_count(office):
     with another_version():
         assert reproduced("office/fig1")

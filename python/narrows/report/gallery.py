@@ -1,8 +1,12 @@
-"""A folder of pictures with a page of Markdown: each figure that has been run, with what was run beneath it."""
+"""A folder of pictures with a page of Markdown: each figure that has been run, with what was run beneath it.
+
+A figure that is not run here keeps the section and the picture that the folder has of it.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +33,8 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
     import vl_convert
 
     folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "README.md"
+    kept = _sections(path.read_text(encoding="utf-8")) if path.is_file() else {}
     mode = " --quick" if quick else ""
     command = f"narrows reproduce PAPER{mode} --gallery DIR"
     lines = [
@@ -43,16 +49,23 @@ def write(folder: Path, store: Store, *, quick: bool) -> Path:
         for figure, standing in zip(own, standings(own, store, quick=quick).values(), strict=True):
             entry = standing.entry
             picture = store.root / "figures" / f"{figure.picture(quick=quick)}.svg"
-            if entry is None or not picture.is_file():
-                continue
             name = figure.label.replace("/", "-") + ".png"
+            if entry is None or not picture.is_file():
+                lines += [kept[figure.label], ""] if figure.label in kept and (folder / name).is_file() else []
+                continue
             atomic.write_bytes(folder / name, vl_convert.svg_to_png(picture.read_text(), scale=1.0))
             lines += [f"### {figure.label}: {entry.title}", "", f"![{caption.of(entry)}]({name})", ""]
             lines += [caption.traffic(entry) + _link(figure, folder), ""]
             lines += [] if standing.counts else [f"*Does not count: {standing.reason}.*", ""]
-    path = folder / "README.md"
     atomic.write_text(path, "\n".join(lines).rstrip() + "\n")
     return path
+
+
+def _sections(page: str) -> dict[str, str]:
+    """The sections of a gallery's page, by figure."""
+    parts = re.split(r"^(?=##+ )", page, flags=re.MULTILINE)
+    named = ((re.match(r"### ([\w/-]+): ", part), part.rstrip()) for part in parts)
+    return {found[1]: part for found, part in named if found}
 
 
 def _link(figure: Figure, folder: Path) -> str:
