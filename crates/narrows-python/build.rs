@@ -7,7 +7,7 @@ use narrows_sources::Sources;
 
 fn main() {
     Sources {
-        crates: &["core", "network", "plan", "results", "sim"],
+        crates: &["c", "core", "network", "plan", "results", "sim"],
         // What tests drive controllers with.
         without: &["core/src/cc/harness.rs"],
         but: &[],
@@ -21,6 +21,7 @@ fn main() {
         // Flows that begin at given times, and the connections of all.
         shared: &["timed", "connection_pool"],
         single: &[
+            ("cc/in-c", "c/src"),
             ("queue/congestion_point", "core/src/queue/congestion_point"),
             ("queue/drr", "core/src/queue/drr"),
             ("queue/fq_codel", "core/src/queue/fq_codel"),

@@ -5,6 +5,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import polars as pl
 from conftest import CHECKOUT, said_by, shorter
 
 
@@ -67,6 +68,25 @@ def test_the_page_on_slow_flows_works_as_it_stands(real, folder):
         (folder / path).is_file() for path in ("trace/packets.pcapng", "trace/hops.parquet", "wan/packets.pcapng")
     )
     assert "waits_for" in said["slow.py"]
+
+
+def test_the_page_on_controllers_in_c_works_as_it_stands(real, folder):
+    pairs = (('end = "20s"\nwarmup = "5s"', 'end = "4s"\nwarmup = "1s"'),)
+    said = {}
+    for name, language, text in blocks("controllers-in-c.md", *pairs):
+        if language == "sh" and (folder / "mine.toml").exists():
+            for line in text.splitlines():
+                _, *arguments = shlex.split(line, comments=True)
+                said[arguments[0]] = said_by(real, *arguments)
+        elif name:
+            (folder / name).write_text(text)
+    assert "2 plans × 2 seeds" in said["check"]
+    assert "cautious" in said["run"]
+    assert "cautious" in said["compare"]
+    flows = pl.read_parquet(folder / "runs" / "*" / "1" / "flows.parquet")
+    assert set(flows["controller"].unique()) == {"newreno", "cautious"}
+    (folder / "mine.bpf.c").write_text((folder / "mine.bpf.c").read_text().replace("(tp->snd_cwnd + 7) / 8", "1"))
+    assert "2 new, 2 reused" in said_by(real, "run", "mine.toml"), "an edited file makes its runs again"
 
 
 def test_the_example_of_the_reference_is_an_experiment(real, folder):

@@ -374,7 +374,7 @@ mod tests {
         let list = [7, 1_000, 3, 999].map(|ms| FlowStart::new(at(ms), 0, 1, None));
         let traffic = Traffic {
             name: "t".into(),
-            controller: ControllerChoice { name: "cubic".into(), values: vec![], ecn: false },
+            controller: ControllerChoice { name: "cubic".into(), values: vec![], ecn: false, program: None },
             profile: Profile::LINUX_6,
             service_class: 0,
             transport: Default::default(),

@@ -553,12 +553,30 @@ pub struct Traffic {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ControllerChoice {
-    /// Its name in the registry.
+    /// Its name in the registry. Of one in C the name that it has there or, if that is one of the registry, its file's.
     pub name: String,
     /// One value for each parameter of its spec, in that order.
     pub values: Vec<Value>,
     /// Its packets are ECN-capable: always for a controller that needs it, on request for others (classic ECN).
     pub ecn: bool,
+    /// The file of a controller in C, which is none of the registry; others leave it out of the plan's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
+}
+
+/// A controller in C, whole: a plan refers to no file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Program {
+    /// The file's name, without its folder.
+    pub file: String,
+    /// Which of its controllers, by the name that it has there.
+    pub controller: String,
+    /// What it holds.
+    pub text: String,
+    /// Files beside it that it needs, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<String, String>,
 }
 
 impl ControllerChoice {
@@ -569,12 +587,12 @@ impl ControllerChoice {
     pub fn new(name: &str, ecn: bool) -> ControllerChoice {
         let parameters = spec(name).expect("a registered controller").parameters;
         let values = parameters.iter().map(|parameter| parameter.default).collect();
-        ControllerChoice { name: name.to_owned(), values, ecn }
+        ControllerChoice { name: name.to_owned(), values, ecn, program: None }
     }
 
     /// That of traffic without congestion control.
     pub fn none() -> ControllerChoice {
-        ControllerChoice { name: "none".to_owned(), values: vec![], ecn: false }
+        ControllerChoice { name: "none".to_owned(), values: vec![], ecn: false, program: None }
     }
 }
 

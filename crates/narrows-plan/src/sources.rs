@@ -56,8 +56,15 @@ impl Sources {
 impl Plan {
     /// The components that the plan uses, by the name of their sources.
     pub fn components(&self) -> BTreeSet<String> {
-        let mut found: BTreeSet<String> =
-            self.traffic.iter().map(|traffic| format!("cc/{}", traffic.controller.name)).collect();
+        // What runs a controller in C; the controller itself is a part of the plan.
+        const IN_C: [&str; 2] = ["cc/external", "cc/in-c"];
+        let mut found = BTreeSet::new();
+        for controller in self.traffic.iter().map(|traffic| &traffic.controller) {
+            match controller.program {
+                Some(_) => found.extend(IN_C.map(str::to_owned)),
+                None => found.extend([format!("cc/{}", controller.name)]),
+            }
+        }
         for traffic in &self.traffic {
             if let Pattern::App(kind) = &traffic.pattern {
                 found.insert(format!("app/{}", kind.module()));

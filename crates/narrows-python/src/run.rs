@@ -99,7 +99,10 @@ impl Run {
             Ok(Ok(Some(outcome))) => Ok(outcome),
             Ok(Ok(None)) => Err(Cancelled::new_err("the run was cancelled")),
             Ok(Err(refused)) => Err(PyValueError::new_err(refused)),
-            Err(_) => Err(PyRuntimeError::new_err("the simulator failed; the message is on standard error")),
+            Err(payload) => Err(match payload.downcast::<narrows_c::Misbehaved>() {
+                Ok(controller) => PyValueError::new_err(controller.0),
+                Err(_) => PyRuntimeError::new_err("the simulator failed; the message is on standard error"),
+            }),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A component as written becomes one value for each of its parameters.
 
 use std::ops::Range;
+use std::path::Path;
 
 use narrows_core::cc::{EcnUse, Settings, Spec};
 use narrows_core::cc::{Kind, Parameter, Value};
@@ -11,17 +12,22 @@ use narrows_core::units::{Bytes, Packets, Rate, Span};
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Fraction;
-use crate::experiment::selector::{Aqm, Controller, Scalar};
+use crate::experiment::selector::{Aqm, Controller, FILE, Scalar};
+use crate::files;
 use crate::units;
-use narrows_plan::{ControllerChoice, FunctionConfig};
+use narrows_plan::{ControllerChoice, FunctionConfig, Program};
 
-/// The choice, with the defaults of the hosts' profile, and the spec's.
+/// The choice, with the defaults of the hosts' profile, and the spec's; `folder` is the experiment's.
 pub(crate) fn resolve(
     written: &Located<Controller>,
     ecn: Option<&Located<bool>>,
     of_profile: &[(&str, &str, Value)],
     specs: &'static [&'static Spec],
+    folder: Option<&Path>,
 ) -> Judged<ControllerChoice> {
+    if written.name == FILE {
+        return in_c(written, ecn, specs, folder);
+    }
     let Some(spec) = specs.iter().find(|spec| spec.name == written.name) else {
         let span = if written.name_span.is_empty() { &written.span } else { &written.name_span };
         let known = specs.iter().map(|spec| spec.name);
@@ -34,15 +40,56 @@ pub(crate) fn resolve(
             values[place] = *value;
         }
     }
-    let ecn = match (spec.ecn, ecn) {
+    let ecn = use_of_ecn(spec, ecn)?;
+    Ok(ControllerChoice { name: spec.name.to_owned(), values, ecn, program: None })
+}
+
+fn use_of_ecn(spec: &Spec, wanted: Option<&Located<bool>>) -> Judged<bool> {
+    match (spec.ecn, wanted) {
         (EcnUse::Exact, Some(denied)) if !denied.value => {
             let sentence = format!("`{}` cannot run without ECN", spec.name);
-            return Err(Problem::new(sentence, "take `ecn = false` away").at(&denied.span));
+            Err(Problem::new(sentence, "take `ecn = false` away").at(&denied.span))
         }
-        (EcnUse::Exact, _) => true,
-        (EcnUse::Optional, wanted) => wanted.is_some_and(|wanted| wanted.value),
+        (EcnUse::Exact, _) => Ok(true),
+        (EcnUse::Optional, wanted) => Ok(wanted.is_some_and(|wanted| wanted.value)),
+    }
+}
+
+/// A controller in C, which is compiled to see whether it can be.
+fn in_c(
+    written: &Located<Controller>,
+    ecn: Option<&Located<bool>>,
+    specs: &'static [&'static Spec],
+    folder: Option<&Path>,
+) -> Judged<ControllerChoice> {
+    let text = |key: &str| {
+        let found = written.parameters.iter().find(|(name, _)| name.value == key);
+        found.and_then(|(_, value)| match &value.value {
+            Scalar::Text(text) => Some(Located { value: text.clone(), span: value.span.clone() }),
+            _ => None,
+        })
     };
-    Ok(ControllerChoice { name: spec.name.to_owned(), values, ecn })
+    if let Some((stray, _)) = written.parameters.iter().find(|(name, _)| !["path", "name"].contains(&&*name.value)) {
+        return Err(Problem::unknown_name("key", stray, ["path", "name"]).at(&stray.span));
+    }
+    let Some(path) = text("path") else {
+        let help = "write cc = { file = \"mine.bpf.c\" }, or { file = { path = \"mine.bpf.c\", name = \"mine\" } }";
+        return Err(Problem::new("`file` is the path of a controller in C", help).at(&written.span));
+    };
+    let chosen = text("name").map(|name| name.value);
+    let file = Path::new(&path.value).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let beside = |name: &str| {
+        let other = Path::new(&path.value).with_file_name(name).to_string_lossy().into_owned();
+        files::beside(folder, &Located { value: other, span: path.span.clone() }).ok()
+    };
+    let source = narrows_c::Source::gather(file, files::beside(folder, &path)?, beside);
+    let spec = narrows_c::inspect(&source, chosen.as_deref())
+        .map_err(|error| Problem::new(error.to_string(), error.help()).at(&path.span))?;
+    let narrows_c::Source { name: file, text, others } = source;
+    let name = if specs.iter().any(|own| own.name == spec.name) { file.clone() } else { spec.name.to_owned() };
+    let program = Program { file, controller: spec.name.to_owned(), text, others };
+    let ecn = use_of_ecn(spec, ecn)?;
+    Ok(ControllerChoice { name, values: vec![], ecn, program: Some(program) })
 }
 
 /// What is written of an AQM: `"none"` is none.
@@ -327,7 +374,7 @@ mod tests {
         let values =
             vec![Value::Real(205), Value::Span(Span::from_ms(5)), Value::Auto, Value::Switch(true), Value::Choice(1)];
         let told = |name: &str, values| {
-            described(&ControllerChoice { name: name.to_owned(), values, ecn: true }, CONTROLLERS)
+            described(&ControllerChoice { name: name.to_owned(), values, ecn: true, program: None }, CONTROLLERS)
                 .into_iter()
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect::<Vec<_>>()

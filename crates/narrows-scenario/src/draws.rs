@@ -30,7 +30,8 @@ fn traffic_draws(traffic: &Traffic) -> bool {
         Pattern::List(flows) => flows.iter().any(|flow| flow.spread > Span::ZERO),
         Pattern::App(kind) => kind.rounds().draws(),
     };
-    draws || DRAWING.contains(&traffic.controller.name.as_str())
+    let in_c = traffic.controller.program.as_ref().is_some_and(|program| program.text.contains("random"));
+    draws || in_c || DRAWING.contains(&traffic.controller.name.as_str())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod bursts;
 mod charts;
 mod errors;
 mod experiments;
+mod in_c;
 mod links;
 mod named_axes;
 mod ports;

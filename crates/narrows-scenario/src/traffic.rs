@@ -226,7 +226,7 @@ fn flows(
 
 fn choose(name: &str, written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<ControllerChoice> {
     let of_profile = stack::named(&written.host, scene.host).map_or(&[][..], Profile::controllers);
-    let resolve = |cc, ecn| controller::resolve(cc, ecn, of_profile, scene.controllers);
+    let resolve = |cc, ecn| controller::resolve(cc, ecn, of_profile, scene.controllers, scene.folder);
     match (&written.cc, scene.cc) {
         (Some(own), _) => resolve(own, written.ecn.as_ref()),
         (None, Some(default)) => resolve(default, written.ecn.as_ref().or(scene.ecn)),

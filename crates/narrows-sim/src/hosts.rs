@@ -1,11 +1,16 @@
 //! What a traffic entry's hosts run: the stack of each, and how a controller is built.
 
+use std::sync::Arc;
+
+use narrows_c::{Library, Source};
 use narrows_core::cc::{self, Context, Controller, EcnUse, Settings, Spec};
 use narrows_core::packet::Mtu;
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::tcp::{EcnMode, Metrics, Stack, initial_path};
 use narrows_core::units::Rate;
-use narrows_plan::{Plan, Traffic};
+use narrows_plan::{ControllerChoice, Plan, Program, Traffic};
+
+use crate::SimError;
 
 /// The stacks of a run: one for each traffic entry and line rate in use.
 #[derive(Clone, Debug)]
@@ -13,17 +18,29 @@ pub(crate) struct Stacks {
     stacks: Vec<Stack>,
     /// By traffic entry, then position of the host's rate among `rates`.
     rates: Vec<Rate>,
+    /// Of controllers in C, by traffic entry.
+    libraries: Vec<Option<Arc<Library>>>,
 }
 
 impl Stacks {
-    pub(crate) fn new(plan: &Plan, host_rates: impl Iterator<Item = Rate>) -> Stacks {
+    pub(crate) fn new(plan: &Plan, host_rates: impl Iterator<Item = Rate>) -> Result<Stacks, SimError> {
         let mut rates: Vec<Rate> = host_rates.collect();
         rates.sort_unstable();
         rates.dedup();
         let mtu = plan.network.mtu;
-        let stacks =
-            plan.traffic.iter().flat_map(|traffic| rates.iter().map(move |&rate| stack(traffic, rate, mtu))).collect();
-        Stacks { stacks, rates }
+        let libraries =
+            plan.traffic.iter().map(|traffic| library(&traffic.controller)).collect::<Result<Vec<_>, _>>()?;
+        let of_entry = |(traffic, library): (&Traffic, &Option<Arc<Library>>)| {
+            let spec = spec(traffic, library.as_deref());
+            rates.iter().map(move |&rate| stack(traffic, spec, rate, mtu)).collect::<Vec<_>>()
+        };
+        let stacks = plan.traffic.iter().zip(&libraries).flat_map(of_entry).collect();
+        Ok(Stacks { stacks, rates, libraries })
+    }
+
+    /// That of the entry's controller, if it is in C.
+    pub(crate) fn library(&self, traffic: u32) -> Option<&Arc<Library>> {
+        self.libraries[traffic as usize].as_ref()
     }
 
     /// The stack's index for hosts of this rate under this entry.
@@ -38,15 +55,23 @@ impl Stacks {
     }
 }
 
-fn spec(traffic: &Traffic) -> &'static Spec {
-    cc::spec(&traffic.controller.name).expect("a plan names registered controllers only")
+/// Loaded anew for each run, so that the file's variables begin alike.
+fn library(choice: &ControllerChoice) -> Result<Option<Arc<Library>>, SimError> {
+    let Some(Program { file, controller, text, others }) = &choice.program else { return Ok(None) };
+    let source = Source { name: file.clone(), text: text.clone(), others: others.clone() };
+    Ok(Some(Arc::new(Library::new(&source, Some(controller))?)))
 }
 
-fn stack(traffic: &Traffic, line_rate: Rate, mtu: Mtu) -> Stack {
-    if !traffic.transport.is_tcp() {
+/// That of the entry's controller; none of a transport without one.
+fn spec(traffic: &Traffic, library: Option<&Library>) -> Option<&'static Spec> {
+    let registered = || cc::spec(&traffic.controller.name).expect("a plan names registered controllers only");
+    traffic.transport.is_tcp().then(|| library.map_or_else(registered, Library::spec))
+}
+
+fn stack(traffic: &Traffic, spec: Option<&'static Spec>, line_rate: Rate, mtu: Mtu) -> Stack {
+    let Some(spec) = spec else {
         return Stack { profile: traffic.profile, ecn: EcnMode::Off, line_rate, delivery_rate: false, mtu };
-    }
-    let spec = spec(traffic);
+    };
     let ecn = match (traffic.controller.ecn, spec.ecn) {
         (false, _) => EcnMode::Off,
         (true, EcnUse::Optional) => EcnMode::Classic,
@@ -58,14 +83,14 @@ fn stack(traffic: &Traffic, line_rate: Rate, mtu: Mtu) -> Stack {
 /// The controller of one end, with what the host remembers of the peer. Its randomness depends on the run's seed and the
 /// connection's number alone.
 pub(crate) fn controller(
-    traffic: &Traffic,
+    (traffic, library): (&Traffic, Option<&Arc<Library>>),
     stack: &Stack,
     remembered: Option<&Metrics>,
     run: u64,
     connection: u32,
     side: u32,
 ) -> Controller {
-    let spec = spec(traffic);
+    let spec = spec(traffic, library.map(|library| &**library)).expect("only TCP has controllers");
     let mut path = initial_path(stack);
     let remembered = remembered.zip(stack.profile.host_cache);
     if let Some((metrics, cache)) = &remembered {
@@ -73,7 +98,10 @@ pub(crate) fn controller(
     }
     let random = SmallStream::new(mix(run ^ mix(u64::from(connection) << 1 | u64::from(side))));
     let context = Context { settings: Settings::new(spec.parameters, &traffic.controller.values), path: &path, random };
-    let mut controller = Controller::build(spec.name, &context).expect("the spec is of a registered controller");
+    let mut controller = match library {
+        Some(library) => library.build(&context, traffic.controller.ecn),
+        None => Controller::build(spec.name, &context).expect("the spec is of a registered controller"),
+    };
     if let Some(threshold) = remembered.and_then(|(metrics, _)| metrics.threshold) {
         controller.recall(threshold);
     }

@@ -76,6 +76,8 @@ pub fn run(
     threads: u32,
     observer: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Option<Ran>, SimError> {
+    // The variables of a controller's file are one thread's at a time.
+    let threads = if plan.traffic.iter().any(|traffic| traffic.controller.program.is_some()) { 1 } else { threads };
     let partition = match threads {
         0 | 1 => Partition::whole(&plan.network),
         _ => Partition::by_site(&plan.network, MIN_LOOK_AHEAD),

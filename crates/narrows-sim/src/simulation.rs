@@ -53,6 +53,9 @@ pub enum SimError {
     /// The network cannot carry what the plan asks.
     #[error("the network of the plan is not usable: {0}")]
     Network(#[from] narrows_network::GraphError),
+    /// A controller in C does not compile here, or cannot be loaded.
+    #[error("{0}")]
+    Controller(#[from] narrows_c::Error),
     /// Connection numbers hold only so many hosts.
     #[error("{hosts} hosts are more than the {most} that one run may have")]
     TooManyHosts {
@@ -263,7 +266,7 @@ impl<'a> Simulation<'a> {
             network,
             pool: SidePool::default(),
             connections: Connections::new(graph.nodes.len()),
-            stacks: Stacks::new(plan, host_rates),
+            stacks: Stacks::new(plan, host_rates)?,
             rates: rates.clone(),
             random: Stream::named(seed, "controllers").next_u64(),
             apps: plan.traffic.iter().map(app).collect(),
@@ -488,7 +491,8 @@ impl<'a> Simulation<'a> {
         let stack = self.stacks.get(stack_index);
         let entry = &self.plan.traffic[traffic as usize];
         let remembered = stack.profile.host_cache.and_then(|_| self.host_cache.get(&(host, peer)));
-        let controller = || controller(entry, stack, remembered, self.random, connection, side as u32);
+        let entry_with_library = (entry, self.stacks.library(traffic));
+        let controller = || controller(entry_with_library, stack, remembered, self.random, connection, side as u32);
         let mut endpoint = match &entry.transport {
             Transport::Datagram(config) => Endpoint::Datagram(Datagram::new(config, stack.line_rate)),
             Transport::Tcp if established => {

@@ -57,7 +57,9 @@ impl Cautious {
 }
 
 impl CongestionControl for Cautious {
-    const RECOVERY: Owner = Owner::Transport;
+    fn recovery(&self) -> Owner {
+        Owner::Transport
+    }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         if let Some(sample) = ack.rtt.filter(|sample| self.is_late(sample.span, path)) {

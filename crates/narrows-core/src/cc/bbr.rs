@@ -501,7 +501,9 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    const RECOVERY: Owner = Owner::Controller;
+    fn recovery(&self) -> Owner {
+        Owner::Controller
+    }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         if !self.paced_by_round_trip && path.srtt.is_some() {

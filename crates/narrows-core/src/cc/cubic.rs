@@ -268,7 +268,9 @@ impl HyStart {
 }
 
 impl CongestionControl for Cubic {
-    const RECOVERY: Owner = Owner::Transport;
+    fn recovery(&self) -> Owner {
+        Owner::Transport
+    }
 
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.observe(ack);

@@ -200,7 +200,9 @@ impl Dcqcn {
 }
 
 impl CongestionControl for Dcqcn {
-    const RECOVERY: Owner = Owner::Controller;
+    fn recovery(&self) -> Owner {
+        Owner::Controller
+    }
 
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.probes = false;

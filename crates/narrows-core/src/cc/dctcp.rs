@@ -85,7 +85,9 @@ fn average(alpha: u64, marked: u64, acked: u64, shift: u64) -> u64 {
 }
 
 impl CongestionControl for Dctcp {
-    const RECOVERY: Owner = Owner::Transport;
+    fn recovery(&self) -> Owner {
+        Owner::Transport
+    }
 
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         self.measure(ack);

@@ -406,7 +406,9 @@ impl Gemini {
 }
 
 impl CongestionControl for Gemini {
-    const RECOVERY: Owner = Owner::Controller;
+    fn recovery(&self) -> Owner {
+        Owner::Controller
+    }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.measure(ack, path);

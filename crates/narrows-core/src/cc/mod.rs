@@ -22,6 +22,7 @@ pub mod bbr;
 pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
+pub mod external;
 pub mod gemini;
 /// The example of `docs/tutorial/your-own-controller.md`: compiled and tested, not registered.
 #[cfg(test)]
@@ -197,8 +198,8 @@ pub struct Path {
 
 /// The controller's contract. Every method is total: any order of calls with any consistent facts is legal.
 pub trait CongestionControl {
-    /// Who moves the window during loss recovery.
-    const RECOVERY: Owner;
+    /// Who moves the window during loss recovery: the same at every call.
+    fn recovery(&self) -> Owner;
 
     /// An acknowledgement that delivered something, or carried an ECN echo.
     fn on_ack(&mut self, ack: &Ack, path: &Path);
@@ -295,9 +296,13 @@ pub struct Spec {
     pub parameters: &'static [Parameter],
 }
 
-/// Lists every controller: the enum that dispatches, its specs, and how each is built.
+/// Lists every controller: the enum that dispatches, its specs, and how each is built. [`external::External`] is built by whoever
+/// has it.
 macro_rules! registry {
     ($($module:ident :: $controller:ident),* $(,)?) => {
+        registry! { @with [$($module::$controller),*] $($module::$controller,)* external::External }
+    };
+    (@with [$($own:ident :: $built:ident),*] $($module:ident :: $controller:ident),*) => {
         /// Any controller. Dispatch is a `match`, so that the packet path has no indirect call.
         #[derive(Clone, Debug)]
         #[allow(missing_docs, clippy::large_enum_variant, reason = "a variant is its controller, held by value")]
@@ -306,23 +311,23 @@ macro_rules! registry {
         }
 
         /// Every controller's [`Spec`], in the order of the registry.
-        pub const SPECS: &[&Spec] = &[$(&$module::SPEC),*];
+        pub const SPECS: &[&Spec] = &[$(&$own::SPEC),*];
 
         impl Controller {
             /// Builds the controller with this `name`; `None` if there is none.
             pub fn build(name: &str, context: &Context<'_>) -> Option<Controller> {
-                $(if name == $module::SPEC.name {
-                    return Some(Controller::$controller($module::$controller::new(context)));
+                $(if name == $own::SPEC.name {
+                    return Some(Controller::$built($own::$built::new(context)));
                 })*
                 None
             }
             /// The [`Spec`] of this controller.
             pub fn spec(&self) -> &'static Spec {
-                match self { $(Controller::$controller(_) => &$module::SPEC,)* }
+                match self { $(Controller::$built(_) => &$own::SPEC,)* Controller::External(c) => c.spec }
             }
-            /// [`CongestionControl::RECOVERY`] of this controller.
+            /// See [`CongestionControl::recovery`].
             pub fn recovery(&self) -> Owner {
-                match self { $(Controller::$controller(_) => $module::$controller::RECOVERY,)* }
+                match self { $(Controller::$controller(c) => c.recovery(),)* }
             }
             /// See [`CongestionControl::on_ack`]. Returns the window from then on.
             pub fn on_ack(&mut self, ack: &Ack, path: &Path) -> Packets {

@@ -30,7 +30,9 @@ impl NewReno {
 }
 
 impl CongestionControl for NewReno {
-    const RECOVERY: Owner = Owner::Transport;
+    fn recovery(&self) -> Owner {
+        Owner::Transport
+    }
 
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         if ack.may_grow() && self.window.was_used(ack) {

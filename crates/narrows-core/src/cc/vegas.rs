@@ -128,7 +128,9 @@ impl Vegas {
 }
 
 impl CongestionControl for Vegas {
-    const RECOVERY: Owner = Owner::Transport;
+    fn recovery(&self) -> Owner {
+        Owner::Transport
+    }
 
     fn on_ack(&mut self, ack: &Ack, _path: &Path) {
         if let Some(sample) = ack.rtt {

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let text = fs::read(&arguments.plan)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", arguments.plan.display())).help(WHENCE))?;
     let plan = parse(&text)?;
-    controllers::refuse_models(&controllers::names(&plan, &arguments.controllers))?;
+    controllers::refuse_models(&plan, &controllers::names(&plan, &arguments.controllers))?;
     let temporary = Temporary::beside(&arguments.out)?;
     let stop = interruptions()?;
     let job = Job { seed: arguments.seed, controllers: arguments.controllers };

@@ -126,8 +126,13 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
             Ok(Controller { name: text.to_owned(), name_span: 0..0, parameters: vec![] })
         }
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Controller, A::Error> {
-            let Some((name, Parameters(parameters))) = map.next_entry::<Located<String>, Parameters>()? else {
+            let Some(name) = map.next_key::<Located<String>>()? else {
                 return Err(A::Error::custom(format_args!("{} is missing", self.0)));
+            };
+            let parameters = if self.0 == CONTROLLER && name.value == FILE {
+                map.next_value::<File>()?.0
+            } else {
+                map.next_value::<Parameters>()?.0
             };
             if let Some(second) = map.next_key::<String>()? {
                 let (one, help) = match self.0 {
@@ -149,6 +154,34 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
 }
 
 const CONTROLLER: &str = "a controller";
+/// In the place of a controller's name: a file in C, `{ file = "mine.bpf.c" }` or `{ file = { path = …, name = … } }`.
+pub(crate) const FILE: &str = "file";
+
+/// What [`FILE`] is: a path, or a table.
+struct File(Vec<(Located<String>, Located<Scalar>)>);
+
+impl<'de> Deserialize<'de> for File {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PathOrTable;
+        impl<'de> Visitor<'de> for PathOrTable {
+            type Value = File;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "the path of a controller in C, or a table such as { path = \"mine.bpf.c\", name = \"mine\" }",
+                )
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<File, E> {
+                let key = Located { value: "path".to_owned(), span: 0..0 };
+                Ok(File(vec![(key, Located { value: Scalar::Text(text.to_owned()), span: 0..0 })]))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<File, A::Error> {
+                let table = serde::de::value::MapAccessDeserializer::new(map);
+                Parameters::deserialize(table).map(|Parameters(entries)| File(entries))
+            }
+        }
+        deserializer.deserialize_any(PathOrTable)
+    }
+}
 
 impl<'de> Deserialize<'de> for Controller {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -292,7 +325,17 @@ fn kind_schema(parameter: &Parameter, generator: &mut SchemaGenerator) -> Schema
 }
 
 inline_schema!(Controller, "controller", |generator| choices(
-    [],
+    [json_schema!({
+        "type": "object", "additionalProperties": false, "required": [FILE],
+        "description": "A controller in C: a BPF program with a struct tcp_congestion_ops, or a module of Linux.",
+        "properties": { FILE: { "anyOf": [
+            { "type": "string", "examples": ["mine.bpf.c"] },
+            {
+                "type": "object", "additionalProperties": false, "required": ["path"],
+                "properties": { "path": { "type": "string" }, "name": { "type": "string" } },
+            },
+        ] } },
+    })],
     SPECS.iter().map(|spec| (spec.name, spec.about, spec.parameters)),
     generator
 ));

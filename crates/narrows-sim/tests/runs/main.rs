@@ -8,6 +8,7 @@ mod datagrams;
 mod freebsd;
 mod handshake;
 mod headroom;
+mod in_c;
 mod invariants;
 mod lossless;
 mod mtu;

@@ -1,0 +1,229 @@
+//! From a file to a shared library, by the machine's own compiler. What was made is kept, by a digest of all that went into it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sha2::{Digest, Sha256};
+
+use crate::Error;
+
+/// Files that are compiled with every controller: their names and texts.
+macro_rules! kit {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("kit/", $name)))),*] };
+}
+const KIT: &[(&str, &str)] = kit![
+    "runtime.c",
+    "include/vmlinux.h",
+    "include/kernel.h",
+    "include/bpf_tcp_helpers.h",
+    "include/bpf_tracing_net.h",
+    "include/bpf/bpf_core_read.h",
+    "include/bpf/bpf_helpers.h",
+    "include/bpf/bpf_tracing.h",
+    "include/linux/bpf.h",
+    "include/linux/stddef.h",
+    "include/linux/tcp.h",
+    "include/linux/types.h",
+];
+/// As the kernel is compiled where it matters: integers wrap, and pointers of different types may meet. Divisions by zero are
+/// found, with their line; a run that one ends unwinds through the file's functions.
+const FLAGS: &[&str] = &[
+    "-std=gnu11",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fexceptions",
+    "-fsanitize=integer-divide-by-zero",
+    "-fno-sanitize-recover=integer-divide-by-zero",
+    "-Werror=implicit-function-declaration",
+    "-Wl,-z,defs",
+];
+const COMPILERS: &[&str] = &["clang", "gcc", "cc"];
+const LIBRARY: &str = "controller.so";
+/// Has the controller's text: it alone begins as a module.
+const MAIN: &str = "narrows-main.c";
+/// Headers of the kernel that its controllers include: each is `kernel.h`.
+const KERNEL: &[&str] = &[
+    "asm/div64.h",
+    "linux/btf.h",
+    "linux/btf_ids.h",
+    "linux/inet.h",
+    "linux/inet_diag.h",
+    "linux/init.h",
+    "linux/jiffies.h",
+    "linux/kernel.h",
+    "linux/math64.h",
+    "linux/minmax.h",
+    "linux/mm.h",
+    "linux/module.h",
+    "linux/random.h",
+    "linux/sched/clock.h",
+    "linux/skbuff.h",
+    "linux/slab.h",
+    "linux/win_minmax.h",
+    "net/tcp.h",
+];
+
+/// A controller's file, and the files beside it that it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// As messages name it: the name of the file, without its folder.
+    pub name: String,
+    /// What it holds.
+    pub text: String,
+    /// Other files by name: headers, and what these declare.
+    pub others: BTreeMap<String, String>,
+}
+
+impl Source {
+    /// Reads with `read` the files beside the first that it includes by `#include "…"`, and for each header `x.h` the file `x.c`;
+    /// those that are not there are the compiler's own, or its to report.
+    pub fn gather(name: String, text: String, mut read: impl FnMut(&str) -> Option<String>) -> Source {
+        let mut others = BTreeMap::new();
+        let mut wanted = included(&text);
+        while let Some(file) = wanted.pop() {
+            if file == name
+                || others.contains_key(&file)
+                || KIT.iter().any(|(own, _)| *own == format!("include/{file}"))
+            {
+                continue;
+            }
+            let Some(found) = read(&file) else { continue };
+            wanted.extend(included(&found));
+            wanted.extend(file.strip_suffix(".h").map(|stem| format!("{stem}.c")));
+            others.insert(file, found);
+        }
+        Source { name, text, others }
+    }
+
+    /// Whether its `cong_control` has the arguments of before Linux 6.10.
+    pub(crate) fn is_before_6_10(&self) -> bool {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        !std::iter::once(&self.text)
+            .chain(self.others.values())
+            .any(|text| words(text).contains("flag, const struct rate_sample"))
+    }
+}
+
+/// The names in `#include "…"`.
+fn included(text: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let rest = line
+            .trim_start()
+            .strip_prefix('#')?
+            .trim_start()
+            .strip_prefix("include")?
+            .trim_start()
+            .strip_prefix('"')?;
+        let (name, _) = rest.split_once('"')?;
+        // Only beside it: whoever gave the file gave this folder.
+        (!name.contains('/') && !name.starts_with('.')).then(|| name.to_owned())
+    };
+    text.lines().filter_map(name).collect()
+}
+
+/// Compiles the file, unless that was done before; the path of the library.
+///
+/// # Errors
+/// If there is no compiler, or it refuses the file, or nothing can be written.
+pub fn compile(source: &Source) -> Result<PathBuf, Error> {
+    let failed = |error| Error::Io { file: source.name.clone(), error };
+    let (compiler, version) = compiler()?;
+    let folder = cache().join(digest(source, &version));
+    let library = folder.join(LIBRARY);
+    if library.is_file() {
+        return Ok(library);
+    }
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let unique = format!(".{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let under_way = cache().join(unique);
+    write_all(&under_way, source).map_err(failed)?;
+    let made = run(&compiler, &under_way, source);
+    if made.is_ok() && fs::rename(&under_way, &folder).is_err() && !library.is_file() {
+        let error = io::Error::other(format!("`{}` cannot be renamed", under_way.display()));
+        let _ = fs::remove_dir_all(&under_way);
+        return Err(failed(error));
+    }
+    let _ = fs::remove_dir_all(&under_way);
+    made.map(|()| library)
+}
+
+fn run(compiler: &OsString, folder: &Path, source: &Source) -> Result<(), Error> {
+    let file = || source.name.clone();
+    let units = source.others.keys().filter(|name| name.ends_with(".c"));
+    let done = Command::new(compiler)
+        .current_dir(folder)
+        .args(FLAGS)
+        .args(source.is_before_6_10().then_some("-DNARROWS_CONG_CONTROL_BEFORE_6_10"))
+        .args(["-I", "include", "-o", LIBRARY, MAIN, "runtime.c"])
+        .args(units)
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(|error| Error::Io { file: file(), error })?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let messages = String::from_utf8_lossy(&done.stderr).trim_end().to_owned();
+    Err(Error::DoesNotCompile { file: file(), messages })
+}
+
+fn write_all(folder: &Path, source: &Source) -> io::Result<()> {
+    let main = format!("#define NARROWS_MAIN\n#line 1 \"{}\"\n{}", source.name, source.text);
+    let own = [(MAIN, main.as_str())].into_iter();
+    let others = source.others.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let kernel: Vec<String> = KERNEL.iter().map(|name| format!("include/{name}")).collect();
+    let kernel = kernel.iter().map(|name| (name.as_str(), "#include <kernel.h>\n"));
+    for (name, text) in KIT.iter().copied().chain(kernel).chain(others).chain(own) {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+/// The variable `CC`, or the first that is installed; with what it says of its version.
+fn compiler() -> Result<(OsString, Vec<u8>), Error> {
+    static FOUND: OnceLock<(OsString, Vec<u8>)> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(found.clone());
+    }
+    let named = std::env::var_os("CC").filter(|name| !name.is_empty());
+    let candidates = named.into_iter().chain(COMPILERS.iter().map(OsString::from));
+    let version = |name: &OsString| Command::new(name).arg("--version").output().ok();
+    let mut found = candidates.filter_map(|name| version(&name).map(|done| (name, done.stdout)));
+    let found = found.next().ok_or_else(|| Error::NoCompiler(COMPILERS.join(" nor ")))?;
+    Ok(FOUND.get_or_init(|| found).clone())
+}
+
+/// Where libraries are kept: `$XDG_CACHE_HOME/narrows`, `~/.cache/narrows`, or a folder for temporary files.
+fn cache() -> PathBuf {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || absolute("HOME").map(|home| home.join(".cache"));
+    let base = absolute("XDG_CACHE_HOME").or_else(home).unwrap_or_else(std::env::temp_dir);
+    base.join("narrows").join("controllers")
+}
+
+fn digest(source: &Source, version: &[u8]) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |part: &[u8]| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    add(version);
+    for part in FLAGS.iter().chain(KERNEL).copied().chain(KIT.iter().flat_map(|(name, text)| [*name, *text])) {
+        add(part.as_bytes());
+    }
+    for (name, text) in std::iter::once((&source.name, &source.text)).chain(&source.others) {
+        add(name.as_bytes());
+        add(text.as_bytes());
+    }
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,396 @@
+//! One connection's controller: the contract's facts become fields of the socket, and its calls the kernel's hooks, in the order
+//! in which `tcp_ack` of Linux calls them.
+
+use std::ffi::{CStr, c_char};
+use std::mem::{transmute, zeroed};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use narrows_core::cc::external::Machine;
+use narrows_core::cc::parts::reno::after_idle;
+use narrows_core::cc::{Ack, Cause, CongestionControl, Context, Limit, MIN_WINDOW, Owner, Path, Phase, Sent};
+use narrows_core::packet::Seq;
+use narrows_core::units::{Packets, Rate, Span, Time};
+
+use crate::Misbehaved;
+use crate::library::Library;
+use crate::ops::{CongControlBefore, Event};
+use crate::socket::{AckSample, INFINITE, PACING_NEEDED, RateSample, STATE, Socket};
+use crate::watchdog::Call;
+
+/// Jiffies per second: `CONFIG_HZ` of `runtime.c`.
+const HZ: u64 = 1_000;
+const CA_ACK_SLOWPATH: u32 = 1;
+const CA_ACK_WIN_UPDATE: u32 = 2;
+const CA_ACK_ECE: u32 = 4;
+const TCP_ESTABLISHED: u8 = 1;
+/// A piece is what leaves within 2^-10 s (`sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+const TCP_ECN_OK: u8 = 1;
+const FLAG_DATA_ACKED: i32 = 0x04;
+const FLAG_DATA_SACKED: i32 = 0x20;
+const FLAG_ECE: i32 = 0x40;
+
+/// What ends a run from within the file's functions.
+pub(crate) unsafe extern "C-unwind" fn fail(file: *const c_char, line: u32, what: *const c_char) {
+    // SAFETY: both are texts of the library.
+    let text = |pointer| unsafe { CStr::from_ptr(pointer) }.to_string_lossy();
+    end_run(format!("{}:{line}: {}", text(file).trim_start_matches("./"), text(what)));
+}
+
+/// Unwinds without a word on standard error: whoever ends the run says it.
+fn end_run(message: String) -> ! {
+    resume_unwind(Box::new(Misbehaved(message)))
+}
+
+/// The controller of one connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    library: Arc<Library>,
+    socket: Box<Socket>,
+    /// Where the sender stood at the last acknowledgement.
+    phase: Phase,
+    /// What `set_state` was called with last.
+    told: Phase,
+    /// [`on_ack`](CongestionControl::on_ack) has called the hooks of the episode that `on_congestion` is about to tell.
+    is_begun: bool,
+}
+
+// SAFETY: the socket's pointers are to its own storage and to the library.
+unsafe impl Send for Connection {}
+// SAFETY: as above.
+unsafe impl Sync for Connection {}
+
+impl Connection {
+    pub(crate) fn new(library: Arc<Library>, context: &Context<'_>, ecn: bool) -> Connection {
+        // SAFETY: numbers and pointers, of which zero is a value.
+        let mut socket: Box<Socket> = Box::new(unsafe { zeroed() });
+        let mut random = context.random;
+        socket.connection.sock.random = random.next_u64();
+        socket.connection.sock.pacing_rate = u64::MAX;
+        socket.connection.sock.max_pacing_rate = u64::MAX;
+        socket.connection.sock.state = TCP_ESTABLISHED;
+        let piece = context.path.burst.get().saturating_mul(context.path.mss.get());
+        socket.connection.sock.gso_max_size = u32::try_from(piece).unwrap_or(u32::MAX);
+        socket.connection.sock.pacing_shift = PACING_SHIFT;
+        socket.connection.ops = library.ops;
+        socket.cwnd = whole(context.path.initial_window);
+        socket.cwnd_clamp = u32::MAX;
+        socket.ssthresh = INFINITE;
+        socket.ecn_flags = if ecn { TCP_ECN_OK } else { 0 };
+        let mut made = Connection { library, socket, phase: Phase::Open, told: Phase::Open, is_begun: false };
+        made.look_at(Time::ZERO, context.path);
+        if let Some(init) = made.library.ops().init {
+            made.call("init", |socket| unsafe { init(socket) });
+        }
+        made
+    }
+
+    /// Calls a hook, whose window must be one.
+    #[inline]
+    fn call<R>(&mut self, hook: &str, of: impl FnOnce(*mut Socket) -> R) -> R {
+        let socket: *mut Socket = &raw mut *self.socket;
+        // SAFETY: the library's variable; one thread at a time runs its connections.
+        unsafe { *self.library.current = socket };
+        let returned = {
+            let _call = Call::begin();
+            of(socket)
+        };
+        let window = self.socket.cwnd;
+        if !(1..=INFINITE).contains(&window) {
+            let file = &self.library.file;
+            end_run(format!("{file}: {hook} leaves a window of {window} packets, where 1 to {INFINITE} are possible"));
+        }
+        returned
+    }
+
+    fn tell(&mut self, event: Event) {
+        if let Some(cwnd_event) = self.library.ops().cwnd_event {
+            self.call("cwnd_event", |socket| unsafe { cwnd_event(socket, event) });
+        }
+    }
+
+    /// `tcp_set_ca_state`: the hook sees the state before.
+    fn enter(&mut self, phase: Phase) {
+        let state = number(phase);
+        if let Some(set_state) = self.library.ops().set_state {
+            self.call("set_state", |socket| unsafe { set_state(socket, state) });
+        }
+        self.socket.connection.ca_state = self.socket.connection.ca_state & !STATE | state;
+        self.told = phase;
+    }
+
+    fn threshold(&mut self) -> u32 {
+        let ssthresh = self.library.ops().ssthresh.expect("a complete controller has it");
+        self.call("ssthresh", |socket| unsafe { ssthresh(socket) })
+    }
+
+    /// `tcp_enter_recovery` and `tcp_enter_cwr`: where the transport's reduction leads is the window from now on.
+    fn begin(&mut self, phase: Phase) {
+        self.socket.prior_ssthresh = self.socket.ssthresh;
+        self.socket.prior_cwnd = self.socket.cwnd;
+        self.socket.high_seq = self.socket.snd_nxt;
+        self.socket.ssthresh = self.threshold();
+        self.socket.cwnd_cnt = 0;
+        self.enter(phase);
+        if self.recovery() == Owner::Transport {
+            self.socket.cwnd = self.socket.cwnd.min(self.socket.ssthresh.max(1));
+        }
+    }
+
+    /// The state changes that an acknowledgement brings, before windows grow. What begins is told by `on_congestion`, right after; but
+    /// a controller that owns its window hears of it first, as in the kernel, where `cong_control` comes last.
+    fn follow(&mut self, phase: Phase) {
+        let before = std::mem::replace(&mut self.phase, phase);
+        if self.told != before {
+            // A loss within a reduction that a mark began, and which answers it.
+            self.enter(before);
+        }
+        if phase == self.told {
+            return;
+        }
+        if matches!(self.told, Phase::Recovery | Phase::EcnReduction) && phase == Phase::Open {
+            self.tell(Event::CompleteCwr);
+        }
+        match phase {
+            Phase::Open => self.enter(Phase::Open),
+            Phase::Recovery | Phase::EcnReduction if self.recovery() == Owner::Controller => {
+                self.begin(phase);
+                self.is_begun = true;
+            }
+            Phase::Recovery | Phase::EcnReduction | Phase::Loss => {}
+        }
+    }
+
+    fn look_at(&mut self, now: Time, path: &Path) {
+        // SAFETY: the library's variable; one thread at a time runs its connections.
+        unsafe { *self.library.now_ns = now.as_ns() };
+        let socket = &mut *self.socket;
+        let (una, nxt) = (wire(path.una), wire(path.nxt));
+        socket.mstamp = now.as_us();
+        socket.snd_una = una;
+        socket.snd_nxt = nxt;
+        socket.write_seq = nxt;
+        let mss = u32::try_from(path.mss.get()).unwrap_or(u32::MAX).max(1);
+        socket.mss_cache = mss;
+        socket.advmss = mss;
+        socket.packets_out = nxt.wrapping_sub(una).div_ceil(mss);
+        socket.in_flight = whole(path.in_flight);
+        socket.sacked_out = socket.packets_out.saturating_sub(socket.in_flight);
+        socket.clock_cache = now.as_ns();
+        socket.wstamp_ns = path.departs_at.as_ns();
+        socket.srtt_us = path.srtt.map_or(0, |srtt| micros(srtt).saturating_mul(8));
+        let least = path.min_rtt.map_or(u32::MAX, micros);
+        for sample in 0..3 {
+            socket.rtt_min[2 * sample + 1] = least;
+        }
+        socket.connection.rto = u32::try_from(path.rto.as_us() * HZ / 1_000_000).unwrap_or(u32::MAX);
+    }
+
+    fn rate_sample(&self, ack: &Ack) -> RateSample {
+        let delivery = ack.delivery;
+        RateSample {
+            prior_mstamp: delivery.map_or(0, |it| ack.now.as_us().saturating_sub(it.interval.as_us())),
+            prior_delivered: delivery.map_or(0, |it| whole(it.prior_delivered)),
+            prior_delivered_ce: 0,
+            delivered: delivery.map_or(-1, |it| signed(it.delivered.get())),
+            delivered_ce: 0,
+            interval_us: delivery.map_or(-1, |it| i64::try_from(it.interval.as_us()).unwrap_or(i64::MAX)),
+            snd_interval_us: delivery.map_or(0, |it| micros(it.interval)),
+            rcv_interval_us: delivery.map_or(0, |it| micros(it.interval)),
+            rtt_us: ack.rtt.map_or(-1, |it| i64::from(micros(it.span))),
+            losses: signed(ack.lost.get()),
+            acked_sacked: whole(ack.acked),
+            prior_in_flight: whole(ack.prior_in_flight),
+            last_end_seq: wire(ack.una),
+            is_app_limited: delivery.is_some_and(|it| it.app_limited),
+            is_retrans: false,
+            is_ack_delayed: false,
+        }
+    }
+}
+
+impl CongestionControl for Connection {
+    fn recovery(&self) -> Owner {
+        if self.library.ops().cong_control.is_some() { Owner::Controller } else { Owner::Transport }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        self.look_at(ack.now, path);
+        let acked = whole(ack.acked);
+        let socket = &mut *self.socket;
+        socket.max_packets_out = whole(ack.max_in_flight);
+        socket.limited = u8::from(matches!(ack.limited_by, Limit::Window | Limit::Pacing));
+        socket.bytes_acked += u64::from(acked) * u64::from(socket.mss_cache);
+        if let Some(in_ack_event) = self.library.ops().in_ack_event {
+            // The kernel counts what was delivered after this hook.
+            let flags = if ack.ece { CA_ACK_SLOWPATH | CA_ACK_ECE } else { CA_ACK_WIN_UPDATE };
+            self.call("in_ack_event", |socket| unsafe { in_ack_event(socket, flags) });
+        }
+        let socket = &mut *self.socket;
+        socket.delivered = whole(ack.delivered);
+        socket.delivered_mstamp = socket.mstamp;
+        socket.delivered_ce = socket.delivered_ce.wrapping_add(whole(ack.marked));
+        socket.lost = socket.lost.wrapping_add(whole(ack.lost));
+        if let Some(pkts_acked) = self.library.ops().pkts_acked {
+            let before =
+                ack.delivery.map_or(ack.prior_in_flight, |it| ack.delivered.saturating_sub(it.prior_delivered));
+            let sample = AckSample {
+                pkts_acked: acked,
+                rtt_us: ack.rtt.map_or(-1, |it| signed(it.span.as_us())),
+                in_flight: whole(before).saturating_mul(self.socket.mss_cache),
+            };
+            self.call("pkts_acked", |socket| unsafe { pkts_acked(socket, &raw const sample) });
+        }
+        self.is_begun = false;
+        self.follow(ack.phase);
+        if let Some(cong_control) = self.library.ops().cong_control {
+            let sample = self.rate_sample(ack);
+            let acknowledged = wire(ack.una);
+            let sacked = if ack.in_order { FLAG_DATA_ACKED } else { FLAG_DATA_SACKED };
+            let flags = sacked | if ack.ece { FLAG_ECE } else { 0 };
+            let is_before = self.library.is_before_6_10;
+            self.call("cong_control", |socket| unsafe {
+                if is_before {
+                    transmute::<crate::ops::CongControl, CongControlBefore>(cong_control)(socket, &raw const sample);
+                } else {
+                    cong_control(socket, acknowledged, flags, &raw const sample);
+                }
+            });
+        } else if let (true, Some(cong_avoid)) = (ack.may_grow(), self.library.ops().cong_avoid) {
+            // Behind a near-source limiter the window is not what limits: what grew there would leave at once.
+            if ack.limited_by != Limit::NearSource {
+                let una = wire(ack.una);
+                self.call("cong_avoid", |socket| unsafe { cong_avoid(socket, una, acked) });
+            }
+        }
+    }
+
+    fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
+        if std::mem::take(&mut self.is_begun) {
+            return;
+        }
+        self.look_at(now, path);
+        let phase = match cause {
+            Cause::Loss => Phase::Recovery,
+            Cause::Ecn => Phase::EcnReduction,
+        };
+        self.begin(phase);
+        self.phase = phase;
+    }
+
+    fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
+        self.look_at(now, path);
+        if !repeated {
+            self.socket.prior_ssthresh = self.socket.ssthresh;
+            self.socket.prior_cwnd = self.socket.cwnd;
+            self.socket.ssthresh = self.threshold();
+            self.tell(Event::Loss);
+        }
+        self.socket.cwnd = 1;
+        self.socket.cwnd_cnt = 0;
+        self.socket.high_seq = self.socket.snd_nxt;
+        self.enter(Phase::Loss);
+        self.phase = Phase::Loss;
+    }
+
+    fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
+        if sent.idle.is_some() && self.library.ops().cwnd_event.is_some() {
+            self.look_at(now, path);
+            self.tell(Event::TxStart);
+        }
+        self.socket.lsndtime = jiffies(now);
+    }
+
+    fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) {
+        self.look_at(now, path);
+        self.tell(Event::CwndRestart);
+        let window = u64::from(self.socket.cwnd);
+        // `tcp_current_ssthresh`: three quarters of the old window are remembered.
+        self.socket.ssthresh = self.socket.ssthresh.max((self.socket.cwnd >> 1) + (self.socket.cwnd >> 2));
+        let left = after_idle(window, path.initial_window.get(), idle, path);
+        self.socket.cwnd = u32::try_from(left).unwrap_or(INFINITE).max(1);
+        self.socket.cwnd_cnt = 0;
+    }
+
+    fn on_undo(&mut self) {
+        if let Some(undo_cwnd) = self.library.ops().undo_cwnd {
+            let window = self.call("undo_cwnd", |socket| unsafe { undo_cwnd(socket) });
+            self.socket.cwnd = self.socket.cwnd.max(window);
+            self.socket.ssthresh = self.socket.ssthresh.max(self.socket.prior_ssthresh);
+        }
+    }
+
+    fn recall(&mut self, threshold: Packets) {
+        self.socket.ssthresh = whole(Packets::new(threshold.get().max(MIN_WINDOW.get()))).min(INFINITE);
+    }
+
+    #[inline]
+    fn window(&self) -> Packets {
+        Packets::new(u64::from(self.socket.cwnd.min(self.socket.cwnd_clamp).max(1)))
+    }
+
+    fn slow_start_threshold(&self) -> Packets {
+        let threshold = self.socket.ssthresh;
+        Packets::new(if threshold >= INFINITE { u64::MAX } else { u64::from(threshold) })
+    }
+
+    fn pacing(&self) -> Option<Rate> {
+        let sock = &self.socket.connection.sock;
+        let is_set = sock.pacing_rate != u64::MAX && sock.pacing_rate != 0;
+        let paces = sock.pacing_status == PACING_NEEDED || self.library.ops().cong_control.is_some();
+        (is_set && paces).then(|| Rate::from_bps(sock.pacing_rate.saturating_mul(8)))
+    }
+}
+
+impl Machine for Connection {
+    fn copy(&self) -> Box<dyn Machine> {
+        let mut copy = Connection { library: Arc::clone(&self.library), socket: self.socket.clone(), ..*self };
+        // SAFETY: it is a copy of another connection's socket.
+        unsafe { (self.library.copy_storage)(&raw mut *copy.socket) };
+        Box::new(copy)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(release) = self.library.ops().release {
+            // SAFETY: as every hook.
+            unsafe { release(&raw mut *self.socket) };
+        }
+        // SAFETY: nothing calls the controller any more.
+        unsafe { (self.library.free_storage)(&raw mut *self.socket) };
+    }
+}
+
+fn number(phase: Phase) -> u8 {
+    match phase {
+        Phase::Open => 0,
+        Phase::EcnReduction => 2,
+        Phase::Recovery => 3,
+        Phase::Loss => 4,
+    }
+}
+
+fn whole(packets: Packets) -> u32 {
+    u32::try_from(packets.get()).unwrap_or(u32::MAX)
+}
+
+fn signed(number: u64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+fn micros(span: Span) -> u32 {
+    u32::try_from(span.as_us()).unwrap_or(u32::MAX)
+}
+
+fn jiffies(now: Time) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "jiffies wrap")]
+    let wrapped = (now.as_us() / (1_000_000 / HZ)) as u32;
+    wrapped
+}
+
+/// A sequence number as packets carry it.
+fn wire(seq: Seq) -> u32 {
+    seq.wire()
+}

@@ -1,0 +1,61 @@
+//! `struct tcp_congestion_ops`: the hooks that a controller has.
+
+use std::ffi::{CStr, c_void};
+
+use crate::socket::{AckSample, RateSample, Socket};
+
+/// `TCP_CONG_NEEDS_ECN`.
+pub(crate) const NEEDS_ECN: u32 = 2;
+/// What happened to a sender: `enum tcp_ca_event`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    TxStart = 0,
+    CwndRestart = 1,
+    CompleteCwr = 2,
+    Loss = 3,
+}
+
+type Of<A, R = ()> = Option<unsafe extern "C-unwind" fn(*mut Socket, A) -> R>;
+type Plain<R = ()> = Option<unsafe extern "C-unwind" fn(*mut Socket) -> R>;
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Ops {
+    pub(crate) ssthresh: Plain<u32>,
+    pub(crate) cong_avoid: Option<unsafe extern "C-unwind" fn(*mut Socket, u32, u32)>,
+    pub(crate) set_state: Of<u8>,
+    pub(crate) cwnd_event: Of<Event>,
+    pub(crate) in_ack_event: Of<u32>,
+    pub(crate) pkts_acked: Of<*const AckSample>,
+    pub(crate) min_tso_segs: Plain<u32>,
+    /// With the arguments that it has since Linux 6.10, or [before](CongControlBefore).
+    pub(crate) cong_control: Option<CongControl>,
+    pub(crate) undo_cwnd: Plain<u32>,
+    pub(crate) sndbuf_expand: Plain<u32>,
+    pub(crate) get_info: *const c_void,
+    pub(crate) name: [u8; 16],
+    pub(crate) owner: *const c_void,
+    pub(crate) key: u32,
+    pub(crate) flags: u32,
+    pub(crate) init: Plain,
+    pub(crate) release: Plain,
+}
+
+pub(crate) type CongControl = unsafe extern "C-unwind" fn(*mut Socket, u32, i32, *const RateSample);
+pub(crate) type CongControlBefore = unsafe extern "C-unwind" fn(*mut Socket, *const RateSample);
+
+impl Ops {
+    /// What the kernel asks of a controller before it registers it.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.ssthresh.is_some()
+            && self.undo_cwnd.is_some()
+            && (self.cong_avoid.is_some() || self.cong_control.is_some())
+    }
+
+    /// As `ss` shows it.
+    pub(crate) fn name(&self) -> String {
+        CStr::from_bytes_until_nul(&self.name)
+            .map_or_else(|_| "?".to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+}
