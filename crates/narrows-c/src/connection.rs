@@ -310,7 +310,6 @@ impl CongestionControl for Connection {
         self.socket.ssthresh = self.socket.ssthresh.max((self.socket.cwnd >> 1) + (self.socket.cwnd >> 2));
         let left = after_idle(window, path.initial_window.get(), idle, path);
         self.socket.cwnd = u32::try_from(left).unwrap_or(INFINITE).max(1);
-        self.socket.cwnd_cnt = 0;
     }
 
     fn on_undo(&mut self) {

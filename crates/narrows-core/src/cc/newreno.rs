@@ -121,4 +121,16 @@ mod tests {
             assert_eq!((drive.window(), drive.cc.slow_start_threshold()), (left, Packets::new(100)));
         }
     }
+
+    /// Linux `tcp_cwnd_restart` leaves `snd_cwnd_cnt` alone.
+    #[test]
+    fn idling_keeps_what_was_acknowledged_towards_the_next_packet() {
+        let mut drive = newreno(10);
+        drive.ack(9, Some(RTT), false);
+        assert_eq!(drive.window(), 10);
+        let (now, path) = (drive.now, drive.path);
+        drive.cc.on_idle_restart(now, Span::from_ms(300), &path);
+        drive.ack(1, Some(RTT), false);
+        assert_eq!(drive.window(), 11);
+    }
 }

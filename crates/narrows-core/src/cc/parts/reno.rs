@@ -106,7 +106,6 @@ impl Window {
     pub fn restart_after_idle(&mut self, idle: Span, path: &Path) {
         self.threshold = self.threshold.max((self.packets >> 1) + (self.packets >> 2));
         self.packets = after_idle(self.packets, path.initial_window.get(), idle, path);
-        self.credit = 0;
     }
 }
 
