@@ -138,7 +138,7 @@ def _measured(verdict: Verdict) -> str:
 
 def _own_names(text: str) -> str:
     """Measures by the names of `docs/reference/measures.md`, where a claim has others."""
-    return re.sub(r"\b\w+(?=\()", lambda found: ALIASES.get(found[0], found[0]), text)
+    return re.sub(r"\b\w+(?=\()|(?<=\brank\()\w+", lambda found: ALIASES.get(found[0], found[0]), text)
 
 
 def _runs(figures: Sequence[str], there: Mapping[str, Standing]) -> str:
