@@ -33,51 +33,64 @@ impl Clone for External {
     }
 }
 
+/// Cold, so that the code of those that are compiled in stays as it was without it.
 impl CongestionControl for External {
+    #[cold]
     fn recovery(&self) -> Owner {
         self.machine.recovery()
     }
 
+    #[cold]
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.machine.on_ack(ack, path);
     }
 
+    #[cold]
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
         self.machine.on_congestion(now, cause, path);
     }
 
+    #[cold]
     fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
         self.machine.on_timeout(now, repeated, path);
     }
 
+    #[cold]
     fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
         self.machine.on_sent(now, sent, path);
     }
 
+    #[cold]
     fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) {
         self.machine.on_idle_restart(now, idle, path);
     }
 
+    #[cold]
     fn on_undo(&mut self) {
         self.machine.on_undo();
     }
 
+    #[cold]
     fn recall(&mut self, threshold: Packets) {
         self.machine.recall(threshold);
     }
 
+    #[cold]
     fn window(&self) -> Packets {
         self.machine.window()
     }
 
+    #[cold]
     fn slow_start_threshold(&self) -> Packets {
         self.machine.slow_start_threshold()
     }
 
+    #[cold]
     fn pacing(&self) -> Option<Rate> {
         self.machine.pacing()
     }
 
+    #[cold]
     fn burst(&self) -> Option<Packets> {
         self.machine.burst()
     }
