@@ -12,86 +12,97 @@ pub trait Machine: CongestionControl + Debug + Send + Sync {
     fn copy(&self) -> Box<dyn Machine>;
 }
 
-/// A controller behind a pointer.
+/// A controller behind a pointer. What it states is kept here after each call, so that reading it costs what it costs of others.
 #[derive(Debug)]
 pub struct External {
     /// What the world may know of it.
     pub spec: &'static Spec,
+    recovery: Owner,
+    window: Packets,
+    threshold: Packets,
+    pacing: Option<Rate>,
+    burst: Option<Packets>,
     machine: Box<dyn Machine>,
 }
 
 impl External {
     /// This controller.
     pub fn new(spec: &'static Spec, machine: Box<dyn Machine>) -> External {
-        External { spec, machine }
+        External {
+            spec,
+            recovery: machine.recovery(),
+            window: machine.window(),
+            threshold: machine.slow_start_threshold(),
+            pacing: machine.pacing(),
+            burst: machine.burst(),
+            machine,
+        }
+    }
+
+    /// A call, and what it states after it. Cold, so that the code of controllers that are compiled in stays as it is.
+    #[cold]
+    #[inline(never)]
+    fn call(&mut self, of: impl FnOnce(&mut dyn Machine)) {
+        of(&mut *self.machine);
+        self.window = self.machine.window();
+        self.threshold = self.machine.slow_start_threshold();
+        self.pacing = self.machine.pacing();
+        self.burst = self.machine.burst();
     }
 }
 
 impl Clone for External {
     fn clone(&self) -> External {
-        External { spec: self.spec, machine: self.machine.copy() }
+        External::new(self.spec, self.machine.copy())
     }
 }
 
-/// Cold, so that the code of those that are compiled in stays as it was without it.
 impl CongestionControl for External {
-    #[cold]
     fn recovery(&self) -> Owner {
-        self.machine.recovery()
+        self.recovery
     }
 
-    #[cold]
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
-        self.machine.on_ack(ack, path);
+        self.call(|machine| machine.on_ack(ack, path));
     }
 
-    #[cold]
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
-        self.machine.on_congestion(now, cause, path);
+        self.call(|machine| machine.on_congestion(now, cause, path));
     }
 
-    #[cold]
     fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
-        self.machine.on_timeout(now, repeated, path);
+        self.call(|machine| machine.on_timeout(now, repeated, path));
     }
 
-    #[cold]
     fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
-        self.machine.on_sent(now, sent, path);
+        self.call(|machine| machine.on_sent(now, sent, path));
     }
 
-    #[cold]
     fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) {
-        self.machine.on_idle_restart(now, idle, path);
+        self.call(|machine| machine.on_idle_restart(now, idle, path));
     }
 
-    #[cold]
     fn on_undo(&mut self) {
-        self.machine.on_undo();
+        self.call(|machine| machine.on_undo());
     }
 
-    #[cold]
     fn recall(&mut self, threshold: Packets) {
-        self.machine.recall(threshold);
+        self.call(|machine| machine.recall(threshold));
     }
 
-    #[cold]
     fn window(&self) -> Packets {
-        self.machine.window()
+        self.window
     }
 
-    #[cold]
     fn slow_start_threshold(&self) -> Packets {
-        self.machine.slow_start_threshold()
+        self.threshold
     }
 
-    #[cold]
     fn pacing(&self) -> Option<Rate> {
-        self.machine.pacing()
+        self.pacing
     }
 
-    #[cold]
     fn burst(&self) -> Option<Packets> {
-        self.machine.burst()
+        self.burst
     }
 }
