@@ -174,7 +174,9 @@ class Run:
 
     def join(self) -> RunResults:
         """Waits for the end. Raises `Cancelled`, or `BadInput` if the simulator refuses the plan."""
-        with _converted("mend what it names: fewer hosts or flows, an earlier end, or several experiments") as module:
+        with _converted(
+            "mend what it names: a controller's file; fewer hosts or flows, an earlier end, or several experiments"
+        ) as module:
             try:
                 return RunResults(self._run.join())
             except module.Cancelled:

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import random
+import re
 import shutil
 import stat
 import zipfile
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import SMALL, lines, narrows
+from conftest import CHECKOUT, SMALL, lines, narrows
 
 from narrows import api, archive
 from narrows.archive import unpack
@@ -111,6 +112,18 @@ def test_the_folder_that_it_is_exported_from_leaves_no_trace(folder, monkeypatch
     assert manifest["origin"]["command"] == "narrows run small.toml --seeds 1..1"
     assert b"narrows run small.toml --seeds 1..1" in files["report.html"]
     assert archive.bring_in(folder / "one.zip", folder / "other").imported
+
+
+def test_tracing_what_was_imported_does_not_run_its_controllers_in_c(folder, without_charts):
+    page = (CHECKOUT / "docs" / "how-to" / "controllers-in-c.md").read_text()
+    (folder / "mine.bpf.c").write_text(re.search(r"```c\n(.*?)```", page, re.DOTALL)[1].replace("\n", "\r\n"))
+    (folder / "small.toml").write_text(SMALL.replace('cc = "cubic"', 'cc = { file = "mine.bpf.c" }'))
+    results = api.run(folder / "small.toml", seeds=1).join()
+    assert results.trace([0], scheme="cubic").plan["traffic"][0]["controller"]["program"]["file"] == "mine.bpf.c"
+    assert narrows("export", "small-seeds-1-1", "-o", "one.zip").returncode == 0
+    entry = archive.bring_in(folder / "one.zip", folder / "other")
+    with pytest.raises(BadInput, match=r"was imported, and to trace it would compile and run mine\.bpf\.c"):
+        api.load(entry.identifier, out=folder / "other").trace([0], scheme="cubic")
 
 
 def test_a_folder_is_no_file_to_export_to(exported, monkeypatch):

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -37,16 +38,17 @@ const FLAGS: &[&str] = &[
     "-std=gnu11",
     "-O2",
     "-fPIC",
-    "-shared",
     "-fwrapv",
     "-fno-strict-aliasing",
     "-fexceptions",
     "-fsanitize=integer-divide-by-zero",
     "-fno-sanitize-recover=integer-divide-by-zero",
     "-Werror=implicit-function-declaration",
-    "-Wl,-z,defs",
+    "-ffp-contract=off",
 ];
 const COMPILERS: &[&str] = &["clang", "gcc", "cc"];
+/// Where they are, beside the controller's own files.
+pub(crate) const KIT_FOLDER: &str = "narrows-kit";
 const LIBRARY: &str = "controller.so";
 /// Has the controller's text: it alone begins as a module.
 const MAIN: &str = "narrows-main.c";
@@ -87,6 +89,9 @@ impl Source {
     /// Reads with `read` the files beside the first that it includes by `#include "…"`, and for each header `x.h` the file `x.c`;
     /// those that are not there are the compiler's own, or its to report.
     pub fn gather(name: String, text: String, mut read: impl FnMut(&str) -> Option<String>) -> Source {
+        // Line ends of another system would be other bytes of the same text.
+        let plain = |text: String| text.replace("\r\n", "\n");
+        let text = plain(text);
         let mut others = BTreeMap::new();
         let mut wanted = included(&text);
         while let Some(file) = wanted.pop() {
@@ -96,7 +101,7 @@ impl Source {
             {
                 continue;
             }
-            let Some(found) = read(&file) else { continue };
+            let Some(found) = read(&file).map(plain) else { continue };
             wanted.extend(included(&found));
             wanted.extend(file.strip_suffix(".h").map(|stem| format!("{stem}.c")));
             others.insert(file, found);
@@ -106,11 +111,23 @@ impl Source {
 
     /// Whether its `cong_control` has the arguments of before Linux 6.10.
     pub(crate) fn is_before_6_10(&self) -> bool {
-        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        !std::iter::once(&self.text)
-            .chain(self.others.values())
-            .any(|text| words(text).contains("flag, const struct rate_sample"))
+        // From then on the parameter before the sample is a number: `int flag`.
+        let follows_a_number = |before: &str| {
+            let parameter = before.trim_end().strip_suffix(',').and_then(|before| before.rsplit([',', '(']).next());
+            parameter.is_some_and(|parameter| parameter.trim_start().starts_with("int "))
+        };
+        let is_after =
+            |text: &String| text.match_indices("const struct rate_sample").any(|(at, _)| follows_a_number(&text[..at]));
+        !std::iter::once(&self.text).chain(self.others.values()).any(is_after)
     }
+}
+
+/// A name that is that of a file in a folder, and nothing else to a compiler: plans may come from anywhere.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(['-', '.'])
+        && !name.contains(['/', '\\', '"'])
+        && !name.contains(char::is_control)
 }
 
 /// The names in `#include "…"`.
@@ -125,7 +142,7 @@ fn included(text: &str) -> Vec<String> {
             .strip_prefix('"')?;
         let (name, _) = rest.split_once('"')?;
         // Only beside it: whoever gave the file gave this folder.
-        (!name.contains('/') && !name.starts_with('.')).then(|| name.to_owned())
+        is_plain(name).then(|| name.to_owned())
     };
     text.lines().filter_map(name).collect()
 }
@@ -136,6 +153,9 @@ fn included(text: &str) -> Vec<String> {
 /// If there is no compiler, or it refuses the file, or nothing can be written.
 pub fn compile(source: &Source) -> Result<PathBuf, Error> {
     let failed = |error| Error::Io { file: source.name.clone(), error };
+    if let Some(name) = std::iter::once(&source.name).chain(source.others.keys()).find(|name| !is_plain(name)) {
+        return Err(failed(io::Error::other(format!("{name:?} is no name of a file"))));
+    }
     let (compiler, version) = compiler()?;
     let folder = cache().join(digest(source, &version));
     let library = folder.join(LIBRARY);
@@ -147,6 +167,10 @@ pub fn compile(source: &Source) -> Result<PathBuf, Error> {
     let under_way = cache().join(unique);
     write_all(&under_way, source).map_err(failed)?;
     let made = run(&compiler, &under_way, source);
+    if made.is_ok() && !library.is_file() {
+        // What an interrupted run may have left.
+        let _ = fs::remove_dir_all(&folder);
+    }
     if made.is_ok() && fs::rename(&under_way, &folder).is_err() && !library.is_file() {
         let error = io::Error::other(format!("`{}` cannot be renamed", under_way.display()));
         let _ = fs::remove_dir_all(&under_way);
@@ -158,21 +182,24 @@ pub fn compile(source: &Source) -> Result<PathBuf, Error> {
 
 fn run(compiler: &OsString, folder: &Path, source: &Source) -> Result<(), Error> {
     let file = || source.name.clone();
-    let units = source.others.keys().filter(|name| name.ends_with(".c"));
-    let done = Command::new(compiler)
-        .current_dir(folder)
-        .args(FLAGS)
-        .args(source.is_before_6_10().then_some("-DNARROWS_CONG_CONTROL_BEFORE_6_10"))
-        .args(["-I", "include", "-o", LIBRARY, MAIN, "runtime.c"])
-        .args(units)
-        .env("LC_ALL", "C")
-        .output()
-        .map_err(|error| Error::Io { file: file(), error })?;
-    if done.status.success() {
-        return Ok(());
+    let tell = |arguments: &mut Command| {
+        let done = arguments.current_dir(folder).env("LC_ALL", "C").output();
+        let done = done.map_err(|error| Error::Io { file: file(), error })?;
+        let messages = || String::from_utf8_lossy(&done.stderr).trim_end().to_owned();
+        if done.status.success() { Ok(()) } else { Err(Error::DoesNotCompile { file: file(), messages: messages() }) }
+    };
+    let runtime = format!("{KIT_FOLDER}/runtime.c");
+    let others = source.others.keys().filter(|name| name.ends_with(".c")).map(String::as_str);
+    let mut objects = vec![];
+    for (number, unit) in [MAIN, &runtime].into_iter().chain(others).enumerate() {
+        let object = format!("{number}.o");
+        let before = source.is_before_6_10().then_some("-DNARROWS_CONG_CONTROL_BEFORE_6_10");
+        let include = format!("{KIT_FOLDER}/include");
+        tell(Command::new(compiler).args(FLAGS).args(before).args(["-I", &include, "-c", "-o", &object, unit]))?;
+        objects.push(object);
     }
-    let messages = String::from_utf8_lossy(&done.stderr).trim_end().to_owned();
-    Err(Error::DoesNotCompile { file: file(), messages })
+    // Without the checks of divisions: a compiler's own functions for them are not needed.
+    tell(Command::new(compiler).args(["-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", "-o", LIBRARY]).args(objects))
 }
 
 fn write_all(folder: &Path, source: &Source) -> io::Result<()> {
@@ -181,12 +208,15 @@ fn write_all(folder: &Path, source: &Source) -> io::Result<()> {
     let others = source.others.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let kernel: Vec<String> = KERNEL.iter().map(|name| format!("include/{name}")).collect();
     let kernel = kernel.iter().map(|name| (name.as_str(), "#include <kernel.h>\n"));
-    for (name, text) in KIT.iter().copied().chain(kernel).chain(others).chain(own) {
+    let kit = folder.join(KIT_FOLDER);
+    let write = |folder: &Path, (name, text): (&str, &str)| {
         let path = folder.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        fs::write(path, text)?;
-    }
-    Ok(())
+        let above = path.parent().unwrap_or(folder);
+        DirBuilder::new().recursive(true).mode(0o700).create(above)?;
+        fs::write(path, text)
+    };
+    KIT.iter().copied().chain(kernel).try_for_each(|file| write(&kit, file))?;
+    others.chain(own).try_for_each(|file| write(folder, file))
 }
 
 /// The variable `CC`, or the first that is installed; with what it says of its version.
@@ -195,19 +225,24 @@ fn compiler() -> Result<(OsString, Vec<u8>), Error> {
     if let Some(found) = FOUND.get() {
         return Ok(found.clone());
     }
-    let named = std::env::var_os("CC").filter(|name| !name.is_empty());
-    let candidates = named.into_iter().chain(COMPILERS.iter().map(OsString::from));
-    let version = |name: &OsString| Command::new(name).arg("--version").output().ok();
-    let mut found = candidates.filter_map(|name| version(&name).map(|done| (name, done.stdout)));
-    let found = found.next().ok_or_else(|| Error::NoCompiler(COMPILERS.join(" nor ")))?;
+    let version = |name: &OsString| Command::new(name).arg("--version").output().ok().filter(|it| it.status.success());
+    let answers = |name: OsString| version(&name).map(|done| (name, done.stdout));
+    let found = match std::env::var_os("CC").filter(|name| !name.is_empty()) {
+        Some(name) => answers(name.clone()).ok_or_else(|| Error::NoCompiler(format!("CC={}", name.display())))?,
+        None => {
+            let found = COMPILERS.iter().find_map(|name| answers(name.into()));
+            found.ok_or_else(|| Error::NoCompiler(COMPILERS.join(", ")))?
+        }
+    };
     Ok(FOUND.get_or_init(|| found).clone())
 }
 
-/// Where libraries are kept: `$XDG_CACHE_HOME/narrows`, `~/.cache/narrows`, or a folder for temporary files.
+/// Where libraries are kept: `$XDG_CACHE_HOME/narrows`, `~/.cache/narrows`, or a folder for temporary files of this process alone.
 fn cache() -> PathBuf {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || absolute("HOME").map(|home| home.join(".cache"));
-    let base = absolute("XDG_CACHE_HOME").or_else(home).unwrap_or_else(std::env::temp_dir);
+    let base = absolute("XDG_CACHE_HOME").or_else(home);
+    let base = base.unwrap_or_else(|| std::env::temp_dir().join(format!("narrows-{}", std::process::id())));
     base.join("narrows").join("controllers")
 }
 

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::mem::{transmute, zeroed};
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use narrows_core::cc::external::Machine;
@@ -13,6 +13,7 @@ use narrows_core::packet::Seq;
 use narrows_core::units::{Packets, Rate, Span, Time};
 
 use crate::Misbehaved;
+use crate::compiler::KIT_FOLDER as KIT;
 use crate::library::Library;
 use crate::ops::{CongControlBefore, Event};
 use crate::socket::{AckSample, INFINITE, PACING_NEEDED, RateSample, STATE, Socket};
@@ -35,7 +36,11 @@ const FLAG_ECE: i32 = 0x40;
 pub(crate) unsafe extern "C-unwind" fn fail(file: *const c_char, line: u32, what: *const c_char) {
     // SAFETY: both are texts of the library.
     let text = |pointer| unsafe { CStr::from_ptr(pointer) }.to_string_lossy();
-    end_run(format!("{}:{line}: {}", text(file).trim_start_matches("./"), text(what)));
+    let (file, what) = (text(file), text(what));
+    match file.trim_start_matches("./") {
+        own if own.starts_with(KIT) => end_run(format!("a function of the kernel {what} ({own}:{line})")),
+        theirs => end_run(format!("{theirs}:{line}: {what}")),
+    }
 }
 
 /// Unwinds without a word on standard error: whoever ends the run says it.
@@ -50,10 +55,12 @@ pub(crate) struct Connection {
     socket: Box<Socket>,
     /// Where the sender stood at the last acknowledgement.
     phase: Phase,
+    /// `init` was called: once the connection's RTT is known, as in Linux.
+    is_begun: bool,
     /// What `set_state` was called with last.
     told: Phase,
     /// [`on_ack`](CongestionControl::on_ack) has called the hooks of the episode that `on_congestion` is about to tell.
-    is_begun: bool,
+    is_told: bool,
 }
 
 // SAFETY: the socket's pointers are to its own storage and to the library.
@@ -78,12 +85,20 @@ impl Connection {
         socket.cwnd_clamp = u32::MAX;
         socket.ssthresh = INFINITE;
         socket.ecn_flags = if ecn { TCP_ECN_OK } else { 0 };
-        let mut made = Connection { library, socket, phase: Phase::Open, told: Phase::Open, is_begun: false };
+        let mut made =
+            Connection { library, socket, phase: Phase::Open, is_begun: false, told: Phase::Open, is_told: false };
         made.look_at(Time::ZERO, context.path);
-        if let Some(init) = made.library.ops().init {
-            made.call("init", |socket| unsafe { init(socket) });
-        }
         made
+    }
+
+    /// Calls `init` when something first happens, as soon as there is an RTT: `with_or_without` one if it is an acknowledgement.
+    fn begin_if_new(&mut self, path: &Path, with_or_without: bool) {
+        if !self.is_begun && (with_or_without || path.srtt.is_some()) {
+            self.is_begun = true;
+            if let Some(init) = self.library.ops().init {
+                self.call("init", |socket| unsafe { init(socket) });
+            }
+        }
     }
 
     /// Calls a hook, whose window must be one.
@@ -127,14 +142,19 @@ impl Connection {
 
     /// `tcp_enter_recovery` and `tcp_enter_cwr`: where the transport's reduction leads is the window from now on.
     fn begin(&mut self, phase: Phase) {
-        self.socket.prior_ssthresh = self.socket.ssthresh;
-        self.socket.prior_cwnd = self.socket.cwnd;
-        self.socket.high_seq = self.socket.snd_nxt;
-        self.socket.ssthresh = self.threshold();
-        self.socket.cwnd_cnt = 0;
+        // A loss within a reduction is answered by it; the hook for the state may do more.
+        let is_within = self.socket.high_seq.wrapping_sub(self.socket.snd_una) <= i32::MAX.unsigned_abs();
+        if !(is_within && (self.told, phase) == (Phase::EcnReduction, Phase::Recovery)) {
+            self.socket.prior_ssthresh = self.socket.ssthresh;
+            self.socket.prior_cwnd = self.socket.cwnd;
+            self.socket.high_seq = self.socket.snd_nxt;
+            self.socket.ssthresh = self.threshold();
+            self.socket.cwnd_cnt = 0;
+        }
         self.enter(phase);
-        if self.recovery() == Owner::Transport {
-            self.socket.cwnd = self.socket.cwnd.min(self.socket.ssthresh.max(1));
+        // A reduction ends at the threshold, be it above the window; a window of one packet stays.
+        if self.recovery() == Owner::Transport && self.socket.cwnd > 1 {
+            self.socket.cwnd = self.socket.ssthresh.max(1);
         }
     }
 
@@ -149,14 +169,15 @@ impl Connection {
         if phase == self.told {
             return;
         }
-        if matches!(self.told, Phase::Recovery | Phase::EcnReduction) && phase == Phase::Open {
+        let ends = matches!(self.told, Phase::Recovery | Phase::EcnReduction) && phase == Phase::Open;
+        if ends && self.recovery() == Owner::Transport {
             self.tell(Event::CompleteCwr);
         }
         match phase {
             Phase::Open => self.enter(Phase::Open),
             Phase::Recovery | Phase::EcnReduction if self.recovery() == Owner::Controller => {
                 self.begin(phase);
-                self.is_begun = true;
+                self.is_told = true;
             }
             Phase::Recovery | Phase::EcnReduction | Phase::Loss => {}
         }
@@ -192,9 +213,7 @@ impl Connection {
         RateSample {
             prior_mstamp: delivery.map_or(0, |it| ack.now.as_us().saturating_sub(it.interval.as_us())),
             prior_delivered: delivery.map_or(0, |it| whole(it.prior_delivered)),
-            prior_delivered_ce: 0,
             delivered: delivery.map_or(-1, |it| signed(it.delivered.get())),
-            delivered_ce: 0,
             interval_us: delivery.map_or(-1, |it| i64::try_from(it.interval.as_us()).unwrap_or(i64::MAX)),
             snd_interval_us: delivery.map_or(0, |it| micros(it.interval)),
             rcv_interval_us: delivery.map_or(0, |it| micros(it.interval)),
@@ -204,7 +223,6 @@ impl Connection {
             prior_in_flight: whole(ack.prior_in_flight),
             last_end_seq: wire(ack.una),
             is_app_limited: delivery.is_some_and(|it| it.app_limited),
-            is_retrans: false,
             is_ack_delayed: false,
         }
     }
@@ -216,7 +234,9 @@ impl CongestionControl for Connection {
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        let before = self.socket.snd_una;
         self.look_at(ack.now, path);
+        self.begin_if_new(path, true);
         let acked = whole(ack.acked);
         let socket = &mut *self.socket;
         socket.max_packets_out = whole(ack.max_in_flight);
@@ -224,7 +244,9 @@ impl CongestionControl for Connection {
         socket.bytes_acked += u64::from(acked) * u64::from(socket.mss_cache);
         if let Some(in_ack_event) = self.library.ops().in_ack_event {
             // The kernel counts what was delivered after this hook.
-            let flags = if ack.ece { CA_ACK_SLOWPATH | CA_ACK_ECE } else { CA_ACK_WIN_UPDATE };
+            let is_slow = ack.ece || !ack.in_order || ack.phase != Phase::Open;
+            let flags =
+                if is_slow { CA_ACK_SLOWPATH } else { CA_ACK_WIN_UPDATE } | if ack.ece { CA_ACK_ECE } else { 0 };
             self.call("in_ack_event", |socket| unsafe { in_ack_event(socket, flags) });
         }
         let socket = &mut *self.socket;
@@ -232,17 +254,23 @@ impl CongestionControl for Connection {
         socket.delivered_mstamp = socket.mstamp;
         socket.delivered_ce = socket.delivered_ce.wrapping_add(whole(ack.marked));
         socket.lost = socket.lost.wrapping_add(whole(ack.lost));
+        // Samples are the application's until what was out when it had no more is delivered (`tcp_rate_check_app_limited`).
+        if ack.limited_by == Limit::Application {
+            socket.app_limited = socket.delivered.wrapping_add(socket.in_flight).max(1);
+        } else if socket.delivered > socket.app_limited {
+            socket.app_limited = 0;
+        }
         if let Some(pkts_acked) = self.library.ops().pkts_acked {
-            let before =
+            let earlier =
                 ack.delivery.map_or(ack.prior_in_flight, |it| ack.delivered.saturating_sub(it.prior_delivered));
             let sample = AckSample {
-                pkts_acked: acked,
+                pkts_acked: self.socket.snd_una.wrapping_sub(before).div_ceil(self.socket.mss_cache),
                 rtt_us: ack.rtt.map_or(-1, |it| signed(it.span.as_us())),
-                in_flight: whole(before).saturating_mul(self.socket.mss_cache),
+                in_flight: whole(earlier).saturating_mul(self.socket.mss_cache),
             };
             self.call("pkts_acked", |socket| unsafe { pkts_acked(socket, &raw const sample) });
         }
-        self.is_begun = false;
+        self.is_told = false;
         self.follow(ack.phase);
         if let Some(cong_control) = self.library.ops().cong_control {
             let sample = self.rate_sample(ack);
@@ -267,10 +295,11 @@ impl CongestionControl for Connection {
     }
 
     fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
-        if std::mem::take(&mut self.is_begun) {
+        if std::mem::take(&mut self.is_told) {
             return;
         }
         self.look_at(now, path);
+        self.begin_if_new(path, true);
         let phase = match cause {
             Cause::Loss => Phase::Recovery,
             Cause::Ecn => Phase::EcnReduction,
@@ -281,6 +310,7 @@ impl CongestionControl for Connection {
 
     fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
         self.look_at(now, path);
+        self.begin_if_new(path, true);
         if !repeated {
             self.socket.prior_ssthresh = self.socket.ssthresh;
             self.socket.prior_cwnd = self.socket.cwnd;
@@ -295,15 +325,24 @@ impl CongestionControl for Connection {
     }
 
     fn on_sent(&mut self, now: Time, sent: &Sent, path: &Path) {
-        if sent.idle.is_some() && self.library.ops().cwnd_event.is_some() {
+        if sent.idle.is_some() || !self.is_begun {
             self.look_at(now, path);
+            self.begin_if_new(path, false);
+        }
+        if sent.idle.is_some() && self.is_begun {
+            // It had nothing to send.
+            self.socket.app_limited = self.socket.delivered.wrapping_add(self.socket.in_flight).max(1);
             self.tell(Event::TxStart);
         }
         self.socket.lsndtime = jiffies(now);
     }
 
     fn on_idle_restart(&mut self, now: Time, idle: Span, path: &Path) {
+        if self.recovery() == Owner::Controller {
+            return; // as `tcp_slow_start_after_idle_check`
+        }
         self.look_at(now, path);
+        self.begin_if_new(path, true);
         self.tell(Event::CwndRestart);
         let window = u64::from(self.socket.cwnd);
         // `tcp_current_ssthresh`: three quarters of the old window are remembered.
@@ -315,7 +354,11 @@ impl CongestionControl for Connection {
     fn on_undo(&mut self) {
         if let Some(undo_cwnd) = self.library.ops().undo_cwnd {
             let window = self.call("undo_cwnd", |socket| unsafe { undo_cwnd(socket) });
-            self.socket.cwnd = self.socket.cwnd.max(window);
+            if !(1..=INFINITE).contains(&window) {
+                let file = &self.library.file;
+                end_run(format!("{file}: undo_cwnd returns {window} packets, where 1 to {INFINITE} are possible"));
+            }
+            self.socket.cwnd = window;
             self.socket.ssthresh = self.socket.ssthresh.max(self.socket.prior_ssthresh);
         }
     }
@@ -344,6 +387,7 @@ impl CongestionControl for Connection {
 
 impl Machine for Connection {
     fn copy(&self) -> Box<dyn Machine> {
+        assert!(self.library.ops().release.is_none(), "what `release` gives back cannot be copied");
         let mut copy = Connection { library: Arc::clone(&self.library), socket: self.socket.clone(), ..*self };
         // SAFETY: it is a copy of another connection's socket.
         unsafe { (self.library.copy_storage)(&raw mut *copy.socket) };
@@ -353,9 +397,9 @@ impl Machine for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let Some(release) = self.library.ops().release {
-            // SAFETY: as every hook.
-            unsafe { release(&raw mut *self.socket) };
+        if let (Some(release), true) = (self.library.ops().release, self.is_begun) {
+            // A fault of it ends nothing: the connection is over, and so may be the run.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.call("release", |socket| unsafe { release(socket) })));
         }
         // SAFETY: nothing calls the controller any more.
         unsafe { (self.library.free_storage)(&raw mut *self.socket) };

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No compiler is installed.
-    #[error("a controller in C needs a C compiler: neither {0} is there")]
+    #[error("a controller in C needs a C compiler: {0} does not answer")]
     NoCompiler(String),
     /// The compiler refuses it; its messages have file and line.
     #[error("`{file}` does not compile:\n{messages}")]

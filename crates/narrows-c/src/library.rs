@@ -1,6 +1,7 @@
 //! A compiled file in this process.
 
 use std::fs;
+use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +14,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use crate::connection::Connection;
 use crate::ops::{NEEDS_ECN, Ops};
 use crate::socket::{LAYOUT, Socket};
-use crate::{Error, Source, compile, watchdog};
+use crate::{Error, Misbehaved, Source, compile, watchdog};
 
 /// What a file's controller is, without running it. Remembered: a sweep asks for each of its plans.
 ///
@@ -80,12 +81,25 @@ impl Library {
         }
         let mut all: Vec<*const Ops> =
             symbols.iter().map(found).collect::<Result<_, _>>().map_err(|error| failed(error.to_string()))?;
+        watchdog::watch(&source.name);
+        let pointer = |symbol: &str| failed(format!("it has no {symbol}"));
+        // SAFETY: `runtime.c` has it, of this type.
+        unsafe {
+            let fail = shared.get::<*mut Fail>(b"narrows_fail").map_err(|_| pointer("narrows_fail"))?;
+            **fail = crate::connection::fail;
+        }
         // SAFETY: `kernel.h` gives a module this function, which registers the controller, and `runtime.c` this variable.
         unsafe {
             if let Ok(init) = shared.get::<unsafe extern "C-unwind" fn() -> i32>(b"narrows_init") {
-                let refused = init();
-                if refused != 0 {
-                    return Err(failed(format!("its module_init returns {refused}")));
+                let _call = watchdog::Call::begin();
+                match catch_unwind(|| init()) {
+                    Ok(0) => {}
+                    Ok(refused) => return Err(failed(format!("its module_init returns {refused}"))),
+                    Err(fault) => {
+                        let fault =
+                            fault.downcast::<Misbehaved>().map_or_else(|_| "it fails".to_owned(), |fault| fault.0);
+                        return Err(failed(format!("its module_init ends with a fault: {fault}")));
+                    }
                 }
                 all.extend(shared.get::<*const *const Ops>(b"narrows_registered").ok().map(|registered| **registered));
             }
@@ -95,12 +109,8 @@ impl Library {
             all.into_iter().filter(|ops| !ops.is_null() && unsafe { (**ops).is_complete() }).collect::<Vec<_>>();
         let ops = chosen(&source.name, name, &complete)?;
         let spec = spec(unsafe { &*ops });
-        watchdog::watch(&source.name);
-        let pointer = |symbol: &str| failed(format!("it has no {symbol}"));
         // SAFETY: `runtime.c` has them, with these types.
         unsafe {
-            let fail = shared.get::<*mut Fail>(b"narrows_fail").map_err(|_| pointer("narrows_fail"))?;
-            **fail = crate::connection::fail;
             Ok(Library {
                 file: source.name.clone(),
                 ops,
@@ -139,7 +149,9 @@ fn controllers(bytes: &[u8]) -> object::Result<Vec<String>> {
     let file = object::File::parse(bytes)?;
     let is_theirs = |name: object::Result<&str>| name.is_ok_and(|name| SECTIONS.contains(&name));
     let sections: Vec<_> = file.sections().filter(|section| is_theirs(section.name())).map(|it| it.index()).collect();
-    let own = file.symbols().filter(|it| it.size() > 0 && it.section_index().is_some_and(|at| sections.contains(&at)));
+    let own = file.symbols().filter(|it| {
+        it.size() == size_of::<Ops>() as u64 && it.section_index().is_some_and(|at| sections.contains(&at))
+    });
     let mut names = own.map(|symbol| symbol.name().map(ToOwned::to_owned)).collect::<object::Result<Vec<_>>>()?;
     names.sort();
     Ok(names)

@@ -55,7 +55,7 @@ impl Ops {
 
     /// As `ss` shows it.
     pub(crate) fn name(&self) -> String {
-        CStr::from_bytes_until_nul(&self.name)
-            .map_or_else(|_| "?".to_owned(), |name| name.to_string_lossy().into_owned())
+        let name = CStr::from_bytes_until_nul(&self.name).map_or(&self.name[..], CStr::to_bytes);
+        name.iter().map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' }).collect()
     }
 }

@@ -35,7 +35,6 @@ pub(crate) struct Connection {
     pub(crate) ops: *const Ops,
     pub(crate) rto: u32,
     pub(crate) ca_state: u8,
-    pub(crate) retransmits: u8,
     pub(crate) ack_pending: u8,
     pub(crate) private: [u64; PRIVATE / 8],
 }
@@ -45,7 +44,6 @@ pub(crate) struct Connection {
 pub(crate) struct Socket {
     pub(crate) connection: Connection,
     pub(crate) mstamp: u64,
-    pub(crate) first_tx_mstamp: u64,
     pub(crate) delivered_mstamp: u64,
     pub(crate) clock_cache: u64,
     pub(crate) wstamp_ns: u64,
@@ -66,7 +64,6 @@ pub(crate) struct Socket {
     pub(crate) cwnd: u32,
     pub(crate) cwnd_cnt: u32,
     pub(crate) cwnd_clamp: u32,
-    pub(crate) cwnd_stamp: u32,
     pub(crate) ssthresh: u32,
     pub(crate) prior_cwnd: u32,
     pub(crate) prior_ssthresh: u32,
@@ -76,7 +73,6 @@ pub(crate) struct Socket {
     pub(crate) lost: u32,
     pub(crate) app_limited: u32,
     pub(crate) lsndtime: u32,
-    pub(crate) total_retrans: u32,
     pub(crate) ecn_flags: u8,
     /// Bit 0: the window is what limited the sender.
     pub(crate) limited: u8,
@@ -93,9 +89,7 @@ pub(crate) struct AckSample {
 pub(crate) struct RateSample {
     pub(crate) prior_mstamp: u64,
     pub(crate) prior_delivered: u32,
-    pub(crate) prior_delivered_ce: u32,
     pub(crate) delivered: i32,
-    pub(crate) delivered_ce: i32,
     pub(crate) interval_us: i64,
     pub(crate) snd_interval_us: u32,
     pub(crate) rcv_interval_us: u32,
@@ -105,7 +99,6 @@ pub(crate) struct RateSample {
     pub(crate) prior_in_flight: u32,
     pub(crate) last_end_seq: u32,
     pub(crate) is_app_limited: bool,
-    pub(crate) is_retrans: bool,
     pub(crate) is_ack_delayed: bool,
 }
 

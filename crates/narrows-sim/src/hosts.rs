@@ -28,8 +28,13 @@ impl Stacks {
         rates.sort_unstable();
         rates.dedup();
         let mtu = plan.network.mtu;
-        let libraries =
-            plan.traffic.iter().map(|traffic| library(&traffic.controller)).collect::<Result<Vec<_>, _>>()?;
+        let mut libraries: Vec<Option<Arc<Library>>> = Vec::with_capacity(plan.traffic.len());
+        for (place, traffic) in plan.traffic.iter().enumerate() {
+            // The variables of a file are the run's.
+            let same = plan.traffic[..place].iter().position(|it| it.controller.program == traffic.controller.program);
+            let found = same.map_or_else(|| library(&traffic.controller), |same| Ok(libraries[same].clone()))?;
+            libraries.push(found);
+        }
         let of_entry = |(traffic, library): (&Traffic, &Option<Arc<Library>>)| {
             let spec = spec(traffic, library.as_deref());
             rates.iter().map(move |&rate| stack(traffic, spec, rate, mtu)).collect::<Vec<_>>()

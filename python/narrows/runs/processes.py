@@ -167,5 +167,6 @@ class _Worker:
             return f"its process ended with code {code}"
         return (
             f"its process was killed ({signal.Signals(-code).name})\n"
-            "  help: if this machine ran out of memory, give fewer --jobs; the same command goes on from there"
+            "  help: if this machine ran out of memory, give fewer --jobs; the same command goes on from there. "
+            "A controller in C may also end it, by a pointer that leads nowhere"
         )

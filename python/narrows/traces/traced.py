@@ -125,6 +125,11 @@ def trace(
             f"{chosen.height} flows are more than the {MAX_FLOWS} of which one trace is kept in memory",
             "name fewer flows",
         )
+    if results.entry.imported and (files := _in_c(manifest["plan"])):
+        raise bad_input(
+            f"'{results.entry.identifier}' was imported, and to trace it would compile and run {', '.join(files)}",
+            "read that file in the archive's plan; then put it beside the experiment and run it yourself",
+        )
     plan = labelled(manifest["plan"])
     run = native.Run.traced(json.dumps(plan), seed, None if flows is None else json.dumps(_named(known, chosen)))
     made = joined(run, look)
@@ -136,6 +141,12 @@ def trace(
         )
     tables = {name: made.table(name) for name in trace_tables()}
     return Traced(member.case, seed, plan, chosen, **tables, _results=made)
+
+
+def _in_c(plan: dict[str, Any]) -> list[str]:
+    """The files of a plan's controllers in C."""
+    programs = (traffic.get("controller", {}).get("program") for traffic in plan.get("traffic", []))
+    return sorted({program["file"] for program in programs if program})
 
 
 def _manifest(results: Results, member: Member, seed: int) -> dict[str, Any]:

@@ -50,7 +50,9 @@ __u64 bpf_jiffies64(void)
 /* SplitMix64 [Steele, Lea, Flood 2014], a stream for each connection. */
 __u32 bpf_get_prandom_u32(void)
 {
-	__u64 z = narrows_current->narrows_random += 0x9e3779b97f4a7c15ull;
+	static __u64 of_no_connection;
+	__u64 *state = narrows_current ? &narrows_current->narrows_random : &of_no_connection;
+	__u64 z = *state += 0x9e3779b97f4a7c15ull;
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
@@ -81,7 +83,7 @@ struct storage {
 	__u64 value[];
 };
 
-void *narrows_storage_get(void *map, void *sk, __u32 size, __u64 flags)
+void *narrows_storage_get(void *map, void *sk, __u32 size, const void *first_value, __u64 flags)
 {
 	struct storage **first = (struct storage **)&((struct sock *)sk)->narrows_storage, *one;
 
@@ -93,6 +95,8 @@ void *narrows_storage_get(void *map, void *sk, __u32 size, __u64 flags)
 	one = calloc(1, sizeof(*one) + size);
 	one->map = map;
 	one->size = size;
+	if (first_value)
+		memcpy(one->value, first_value, size);
 	one->next = *first;
 	*first = one;
 	return one->value;
@@ -144,7 +148,7 @@ void *kcalloc(size_t number, size_t size, int flags)
 
 void *kmalloc(size_t size, int flags)
 {
-	return malloc(size);
+	return calloc(1, size); /* Linux leaves what was there: here a run is to be the same each time */
 }
 
 void kfree(const void *place)
@@ -169,55 +173,53 @@ int tcp_register_congestion_control(struct tcp_congestion_ops *ops)
 	return 0;
 }
 
+static __u32 least(__u32 one, __u32 other)
+{
+	return one < other ? one : other;
+}
+
 /* One packet more for each acknowledged, up to the threshold; gives back what is left of `acked` [RFC 5681 §3.1]. */
 __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked)
 {
-	__u32 reached = tp->snd_cwnd + acked;
+	__u32 room = tp->snd_ssthresh - tp->snd_cwnd;
+	__u32 taken = least(acked, room);
 
-	if (reached > tp->snd_ssthresh)
-		reached = tp->snd_ssthresh;
-	acked -= reached - tp->snd_cwnd;
-	tp->snd_cwnd = reached < tp->snd_cwnd_clamp ? reached : tp->snd_cwnd_clamp;
-	return acked;
+	tp->snd_cwnd = least(tp->snd_cwnd + taken, tp->snd_cwnd_clamp);
+	return acked - taken;
 }
 
-/* One packet more after every `w` acknowledged. */
+/*
+ * One packet more for every `w` acknowledged. Credit that was enough before this acknowledgement, as `w` has fallen, is one
+ * packet and no more.
+ */
 void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked)
 {
-	if (tp->snd_cwnd_cnt >= w) {
-		tp->snd_cwnd_cnt = 0;
-		tp->snd_cwnd++;
-	}
-	tp->snd_cwnd_cnt += acked;
-	if (tp->snd_cwnd_cnt >= w) {
-		__u32 more = tp->snd_cwnd_cnt / w;
+	__u32 old = tp->snd_cwnd_cnt >= w, credit = (old ? 0 : tp->snd_cwnd_cnt) + acked;
 
-		tp->snd_cwnd_cnt -= more * w;
-		tp->snd_cwnd += more;
-	}
-	if (tp->snd_cwnd > tp->snd_cwnd_clamp)
-		tp->snd_cwnd = tp->snd_cwnd_clamp;
+	tp->snd_cwnd_cnt = credit % w;
+	tp->snd_cwnd = least(tp->snd_cwnd + old + credit / w, tp->snd_cwnd_clamp);
 }
 
+/* Half of the window, at least two packets [RFC 5681 §3.1 eq. 4]. */
 __u32 tcp_reno_ssthresh(struct sock *sk)
 {
-	__u32 half = tcp_sk(sk)->snd_cwnd >> 1;
+	__u32 window = tcp_sk(sk)->snd_cwnd;
 
-	return half > 2 ? half : 2;
+	return window < 4 ? 2 : window / 2;
 }
 
+/* Slow start, then one packet for each window acknowledged, if the window was used. */
 void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 left = acked;
 
-	if (!tcp_is_cwnd_limited(sk))
-		return;
-	if (tcp_in_slow_start(tp)) {
-		acked = tcp_slow_start(tp, acked);
-		if (!acked)
-			return;
+	if (tcp_is_cwnd_limited(sk)) {
+		if (tcp_in_slow_start(tp))
+			left = tcp_slow_start(tp, acked);
+		if (left)
+			tcp_cong_avoid_ai(tp, tp->snd_cwnd, left);
 	}
-	tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
 }
 
 __u32 tcp_reno_undo_cwnd(struct sock *sk)
@@ -227,70 +229,69 @@ __u32 tcp_reno_undo_cwnd(struct sock *sk)
 	return tp->snd_cwnd > tp->prior_cwnd ? tp->snd_cwnd : tp->prior_cwnd;
 }
 
-/* A controller asks for a reduction: at once here, where Linux spreads it over a round. */
+/* A controller asks for a reduction, once per window of data: at once here, where Linux spreads it over a round. */
 void tcp_enter_cwr(struct sock *sk)
 {
-	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 target;
 
-	if (icsk->icsk_ca_state >= TCP_CA_CWR)
+	if (icsk->icsk_ca_state > TCP_CA_Disorder || (__s32)(tp->snd_una - tp->high_seq) < 0)
 		return;
-	tp->prior_ssthresh = 0;
+	target = icsk->icsk_ca_ops->ssthresh(sk);
 	tp->prior_cwnd = tp->snd_cwnd;
-	tp->high_seq = tp->snd_nxt;
+	tp->prior_ssthresh = 0;
+	tp->snd_ssthresh = target;
+	tp->snd_cwnd = least(tp->snd_cwnd, target);
 	tp->snd_cwnd_cnt = 0;
-	tp->snd_ssthresh = icsk->icsk_ca_ops->ssthresh(sk);
-	if (tp->snd_cwnd > tp->snd_ssthresh)
-		tp->snd_cwnd = tp->snd_ssthresh;
+	tp->high_seq = tp->snd_nxt;
 }
 
 /*
- * The best value of a window of time, in constant memory: the best, and the best of what came after it, and after that
- * [Nichols, "Controlling queue delay"; Linux's lib/win_minmax.c has the same three].
+ * The largest value of a window of time in constant memory, after Kathleen Nichols: three samples, each the largest since the one
+ * before it. What is older than the window falls out at the front; a quarter and a half of the window on, later samples take the
+ * places behind, so that there is one when the first falls out. The least value is the largest of the complements.
  */
-static __u32 running(struct minmax *m, __u32 window, __u32 t, __u32 v, int largest)
+static __u32 running_max(struct minmax *m, __u32 window, __u32 t, __u32 v)
 {
-	struct minmax_sample now = { .t = t, .v = v }, *s = m->s;
-	__u32 since;
+	struct minmax_sample *place = m->s;
+	int from = 3, dropped;
 
-#define BETTER(one, other) (largest ? (one) >= (other) : (one) <= (other))
-	if (BETTER(v, s[0].v) || t - s[2].t > window) {
-		s[0] = s[1] = s[2] = now;
-		return v;
+	/* The first place whose sample the new one is not below; all of them if even the last is too old. */
+	while (from > 0 && v >= place[from - 1].v)
+		from--;
+	if (t - place[2].t > window)
+		from = 0;
+	for (; from < 3; from++)
+		place[from] = (struct minmax_sample){ .t = t, .v = v };
+	for (dropped = 0; dropped < 2 && t - place[0].t > window; dropped++) {
+		place[0] = place[1];
+		place[1] = place[2];
+		place[2] = (struct minmax_sample){ .t = t, .v = v };
 	}
-	if (BETTER(v, s[1].v))
-		s[1] = s[2] = now;
-	else if (BETTER(v, s[2].v))
-		s[2] = now;
-#undef BETTER
-	since = t - s[0].t;
-	if (since > window) {
-		/* The best is too old: the next takes its place, twice if that is too old as well. */
-		s[0] = s[1];
-		s[1] = s[2];
-		s[2] = now;
-		if (t - s[0].t > window) {
-			s[0] = s[1];
-			s[1] = s[2];
-			s[2] = now;
-		}
-	} else if (s[1].t == s[0].t && since > window / 4) {
-		/* A quarter has passed without a second best: this one is. */
-		s[1] = s[2] = now;
-	} else if (s[2].t == s[1].t && since > window / 2) {
-		s[2] = now;
-	}
-	return s[0].v;
+	if (!dropped && place[1].t == place[0].t && t - place[0].t > window / 4)
+		place[1] = place[2] = (struct minmax_sample){ .t = t, .v = v };
+	else if (!dropped && place[2].t == place[1].t && t - place[0].t > window / 2)
+		place[2] = (struct minmax_sample){ .t = t, .v = v };
+	return place[0].v;
 }
 
 __u32 minmax_running_max(struct minmax *m, __u32 window, __u32 t, __u32 v)
 {
-	return running(m, window, t, v, 1);
+	return running_max(m, window, t, v);
 }
 
 __u32 minmax_running_min(struct minmax *m, __u32 window, __u32 t, __u32 v)
 {
-	return running(m, window, t, v, 0);
+	struct minmax complements = *m;
+	__u32 found, each;
+
+	for (each = 0; each < 3; each++)
+		complements.s[each].v = ~complements.s[each].v;
+	found = ~running_max(&complements, window, t, ~v);
+	for (each = 0; each < 3; each++)
+		m->s[each] = (struct minmax_sample){ .t = complements.s[each].t, .v = ~complements.s[each].v };
+	return found;
 }
 
 /* Of the compiler's check of divisions, which says where: the place comes first in what it hands over. */

@@ -170,7 +170,7 @@ enum { TCP_ESTABLISHED = 1, TCP_CLOSE = 7, TCP_LISTEN = 10 };
 #define TCPF_CA_Loss (1 << TCP_CA_Loss)
 static inline bool before(u32 one, u32 other) { return (s32)(one - other) < 0; }
 #define after(other, one) before(one, other)
-static inline bool between(u32 x, u32 low, u32 high) { return high - low >= x - low; }
+static inline bool between(u32 x, u32 low, u32 high) { return (u32)(x - low) <= (u32)(high - low); }
 static inline u32 tcp_snd_cwnd(const struct tcp_sock *tp) { return tp->snd_cwnd; }
 static inline void tcp_snd_cwnd_set(struct tcp_sock *tp, u32 window) { tp->snd_cwnd = window; }
 static inline unsigned int tcp_packets_in_flight(const struct tcp_sock *tp) { return tp->narrows_in_flight; }
@@ -183,8 +183,10 @@ static inline u32 tcp_current_ssthresh(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return tcp_in_cwnd_reduction(sk) ? tp->snd_ssthresh
-					 : max(tp->snd_ssthresh, (tp->snd_cwnd >> 1) + (tp->snd_cwnd >> 2));
+	/* Three quarters of the window are remembered, unless it is being reduced. */
+	u32 most = (tp->snd_cwnd >> 1) + (tp->snd_cwnd >> 2);
+
+	return !tcp_in_cwnd_reduction(sk) && most > tp->snd_ssthresh ? most : tp->snd_ssthresh;
 }
 static inline u32 minmax_get(const struct minmax *m) { return m->s[0].v; }
 static inline u32 minmax_reset(struct minmax *m, u32 t, u32 v)

@@ -105,9 +105,8 @@ struct inet_connection_sock {
 	     icsk_ca_initialized : 1,
 	     icsk_ca_setsockopt : 1,
 	     icsk_ca_dst_locked : 1;
-	__u8 icsk_retransmits;
 	struct {
-		__u8 pending;
+		__u8 pending;			/* of receivers, which the simulator has itself: always 0 */
 	} icsk_ack;
 	__u64 icsk_ca_priv[ICSK_CA_PRIV_SIZE / sizeof(__u64)];
 };
@@ -124,12 +123,11 @@ struct minmax {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u64 tcp_mstamp;			/* us */
-	__u64 first_tx_mstamp;
 	__u64 delivered_mstamp;
 	__u64 tcp_clock_cache;			/* ns */
 	__u64 tcp_wstamp_ns;			/* when pacing lets the next piece go */
 	__u64 bytes_acked;
-	__u32 rcv_nxt;
+	__u32 rcv_nxt;				/* of receivers: always 0 */
 	__u32 snd_nxt;
 	__u32 snd_una;
 	__u32 write_seq;
@@ -144,7 +142,6 @@ struct tcp_sock {
 	__u32 snd_cwnd;
 	__u32 snd_cwnd_cnt;
 	__u32 snd_cwnd_clamp;
-	__u32 snd_cwnd_stamp;
 	__u32 snd_ssthresh;
 	__u32 prior_cwnd;
 	__u32 prior_ssthresh;
@@ -154,10 +151,8 @@ struct tcp_sock {
 	__u32 lost;
 	__u32 app_limited;
 	__u32 lsndtime;				/* jiffies */
-	__u32 total_retrans;
 	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
-	__u8 rate_app_limited : 1;
 };
 
 struct ack_sample {
@@ -169,9 +164,7 @@ struct ack_sample {
 struct rate_sample {
 	__u64 prior_mstamp;
 	__u32 prior_delivered;
-	__u32 prior_delivered_ce;
 	__s32 delivered;			/* -1: none */
-	__s32 delivered_ce;
 	long interval_us;			/* -1: none */
 	__u32 snd_interval_us;
 	__u32 rcv_interval_us;
@@ -181,8 +174,7 @@ struct rate_sample {
 	__u32 prior_in_flight;
 	__u32 last_end_seq;
 	bool is_app_limited;
-	bool is_retrans;
-	bool is_ack_delayed;
+	bool is_ack_delayed;			/* always false */
 };
 
 struct sk_buff;

@@ -33,11 +33,11 @@ extern long bpf_tcp_send_ack(void *tp, __u32 rcv_nxt);
 extern long bpf_setsockopt(void *sk, int level, int name, void *value, int length);
 extern long bpf_getsockopt(void *sk, int level, int name, void *value, int length);
 
-/* State of a connection beside the controller's own; zeroed when it is made. */
-extern void *narrows_storage_get(void *map, void *sk, __u32 size, __u64 flags);
+/* State of a connection beside the controller's own; `first` is its first value, if there is one, and else zeros. */
+extern void *narrows_storage_get(void *map, void *sk, __u32 size, const void *first, __u64 flags);
 extern long bpf_sk_storage_delete(void *map, void *sk);
 #define bpf_sk_storage_get(map_, sk_, first_, flags_) \
-	((__typeof__((map_)->value))narrows_storage_get((map_), (sk_), sizeof(*(map_)->value), (flags_)))
+	((__typeof__((map_)->value))narrows_storage_get((map_), (sk_), sizeof(*(map_)->value), (first_), (flags_)))
 
 /* Messages to the kernel's trace: to nobody here. */
 #define bpf_printk(format, arguments...) ({ if (0) narrows_said(format, ##arguments); 0; })
