@@ -126,7 +126,6 @@ CC_INLINE void cc_window_restart(struct cc_window *w, u64 idle_ns, const struct 
 {
 	w->threshold = cc_max(w->threshold, (w->packets >> 1) + (w->packets >> 2));
 	w->packets = cc_after_idle(w->packets, path->initial_window, idle_ns, path->rto_ns);
-	w->credit = 0;
 }
 
 #endif
