@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER: Final = ROOT / "examples"
-_LISTED: Final = re.compile(r"`([\w-]+\.(?:toml|py))`[^`]*:\n\n```\w+\n(.*?)```", re.DOTALL)
+_LISTED: Final = re.compile(r"`([\w-]+(?:\.bpf)?\.(?:toml|py|c))`[^`]*:\n\n```\w+\n(.*?)```", re.DOTALL)
 """A plain file name that ends the line before its listing."""
 
 
@@ -28,7 +28,7 @@ def write() -> None:
     listed = {name: text for _, name, text in listings()}
     for name, text in listed.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
-    for path in (*FOLDER.glob("*.toml"), *FOLDER.glob("*.py")):
+    for path in (path for ending in ("toml", "py", "c") for path in FOLDER.glob(f"*.{ending}")):
         if path.name not in listed:
             path.unlink()
 

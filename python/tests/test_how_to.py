@@ -74,7 +74,7 @@ def test_the_page_on_controllers_in_c_works_as_it_stands(real, folder):
     pairs = (('end = "20s"\nwarmup = "5s"', 'end = "4s"\nwarmup = "1s"'),)
     said = {}
     for name, language, text in blocks("controllers-in-c.md", *pairs):
-        if language == "sh" and (folder / "mine.toml").exists():
+        if language == "sh" and (folder / "cautious.toml").exists():
             for line in text.splitlines():
                 _, *arguments = shlex.split(line, comments=True)
                 said[arguments[0]] = said_by(real, *arguments)
@@ -85,8 +85,10 @@ def test_the_page_on_controllers_in_c_works_as_it_stands(real, folder):
     assert "cautious" in said["compare"]
     flows = pl.read_parquet(folder / "runs" / "*" / "1" / "flows.parquet")
     assert set(flows["controller"].unique()) == {"newreno", "cautious"}
-    (folder / "mine.bpf.c").write_text((folder / "mine.bpf.c").read_text().replace("(tp->snd_cwnd + 7) / 8", "1"))
-    assert "2 new, 2 reused" in said_by(real, "run", "mine.toml"), "an edited file makes its runs again"
+    (folder / "cautious.bpf.c").write_text(
+        (folder / "cautious.bpf.c").read_text().replace("(tp->snd_cwnd + 7) / 8", "1")
+    )
+    assert "2 new, 2 reused" in said_by(real, "run", "cautious.toml"), "an edited file makes its runs again"
 
 
 def test_the_example_of_the_reference_is_an_experiment(real, folder):

@@ -34,7 +34,9 @@ PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
 def test_the_examples_are_the_listings_of_the_documentation():
     found = list(listings())
     assert len(found) > 10
-    there = {path.name: path.read_text() for path in packaged.examples().iterdir() if path.suffix in (".toml", ".py")}
+    there = {
+        path.name: path.read_text() for path in packaged.examples().iterdir() if path.suffix in (".toml", ".py", ".c")
+    }
     assert there == {name: text for _, name, text in found}, "write them anew: python -m docs_site.examples"
     assert len(there) == len(found), "two pages list different files of one name"
 

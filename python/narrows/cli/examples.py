@@ -19,7 +19,7 @@ from narrows.errors import bad_input
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-KINDS: Final = {".toml": "experiment", ".py": "Python script", ".ipynb": "notebook"}
+KINDS: Final = {".toml": "experiment", ".py": "Python script", ".c": "controller", ".ipynb": "notebook"}
 """What is listed, by the ending of its name."""
 
 
