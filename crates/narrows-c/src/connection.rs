@@ -140,12 +140,17 @@ impl Connection {
         self.call("ssthresh", |socket| unsafe { ssthresh(socket) })
     }
 
+    /// `tcp_current_ssthresh` outside of a reduction: at least three quarters of the window are remembered.
+    fn current_threshold(&self) -> u32 {
+        self.socket.ssthresh.max((self.socket.cwnd >> 1) + (self.socket.cwnd >> 2))
+    }
+
     /// `tcp_enter_recovery` and `tcp_enter_cwr`: where the transport's reduction leads is the window from now on.
     fn begin(&mut self, phase: Phase) {
         // A loss within a reduction is answered by it; the hook for the state may do more.
         let is_within = self.socket.high_seq.wrapping_sub(self.socket.snd_una) <= i32::MAX.unsigned_abs();
         if !(is_within && (self.told, phase) == (Phase::EcnReduction, Phase::Recovery)) {
-            self.socket.prior_ssthresh = self.socket.ssthresh;
+            self.socket.prior_ssthresh = self.current_threshold();
             self.socket.prior_cwnd = self.socket.cwnd;
             self.socket.high_seq = self.socket.snd_nxt;
             self.socket.ssthresh = self.threshold();
@@ -312,7 +317,7 @@ impl CongestionControl for Connection {
         self.look_at(now, path);
         self.begin_if_new(path, true);
         if !repeated {
-            self.socket.prior_ssthresh = self.socket.ssthresh;
+            self.socket.prior_ssthresh = self.current_threshold();
             self.socket.prior_cwnd = self.socket.cwnd;
             self.socket.ssthresh = self.threshold();
             self.tell(Event::Loss);
@@ -345,8 +350,7 @@ impl CongestionControl for Connection {
         self.begin_if_new(path, true);
         self.tell(Event::CwndRestart);
         let window = u64::from(self.socket.cwnd);
-        // `tcp_current_ssthresh`: three quarters of the old window are remembered.
-        self.socket.ssthresh = self.socket.ssthresh.max((self.socket.cwnd >> 1) + (self.socket.cwnd >> 2));
+        self.socket.ssthresh = self.current_threshold();
         let left = after_idle(window, path.initial_window.get(), idle, path);
         self.socket.cwnd = u32::try_from(left).unwrap_or(INFINITE).max(1);
     }

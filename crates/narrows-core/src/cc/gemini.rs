@@ -352,6 +352,16 @@ impl Gemini {
         }
     }
 
+    /// For an undo.
+    fn remember(&mut self) {
+        self.before = Some((self.window, self.current_threshold()));
+    }
+
+    /// At least three quarters of the window stay as the threshold [RFC 2861 §3.2; Linux `tcp_current_ssthresh`].
+    fn current_threshold(&self) -> u64 {
+        self.threshold.max(self.window / 2 + self.window / 4)
+    }
+
     fn begin_cut_round(&mut self, now: Time, nxt: Seq, loss: bool) {
         self.credit = 0;
         self.cut_end = nxt;
@@ -443,7 +453,7 @@ impl CongestionControl for Gemini {
         if cause == Cause::Ecn || (self.last_cut_was_loss && path.una < self.cut_end) {
             return;
         }
-        self.before = Some((self.window, self.threshold));
+        self.remember();
         let signals = Signal { ecn: self.config.ecn, delay: self.delayed() };
         let cut = if self.config.halve_on_loss { ONE_Q20 / 2 } else { self.relative_cut(signals) };
         self.window = arithmetic::reduce(self.window, cut);
@@ -456,7 +466,7 @@ impl CongestionControl for Gemini {
     /// One packet, and slow start up to half of what there was [RFC 5681 §3.1].
     fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
         if !repeated {
-            self.before = Some((self.window, self.threshold));
+            self.remember();
             self.threshold = (self.window / 2).max(MIN_WINDOW);
         }
         self.window = ONE_Q10;
@@ -477,8 +487,7 @@ impl CongestionControl for Gemini {
     /// are stale; RTT_base is not.
     fn on_idle_restart(&mut self, _now: Time, idle: Span, path: &Path) {
         let initial = path.initial_window.get().clamp(1, MAX_WINDOW / ONE_Q10) * ONE_Q10;
-        // Three quarters of the old window stay as the threshold [RFC 2861 §3.2].
-        self.threshold = self.threshold.max(self.window / 2 + self.window / 4);
+        self.threshold = self.current_threshold();
         self.window = after_idle(self.window, initial, idle, path);
         self.credit = 0;
         self.begin_window(path.nxt);

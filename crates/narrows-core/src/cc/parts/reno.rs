@@ -75,9 +75,10 @@ impl Window {
         }
     }
 
-    /// Cuts threshold and window to `to`, at least 2, and remembers both for an undo. A window of one packet stays so.
+    /// Cuts threshold and window to `to`, at least 2, and remembers both for an undo, of the threshold at least 3/4 of the
+    /// window (Linux `tcp_current_ssthresh`). A window of one packet stays so.
     pub fn cut(&mut self, to: u64) {
-        self.before = Some((self.packets, self.threshold));
+        self.before = Some((self.packets, self.threshold.max(three_quarters(self.packets))));
         self.threshold = to.max(MIN_WINDOW.get());
         self.packets = self.packets.min(self.threshold);
         self.credit = 0;
@@ -104,9 +105,14 @@ impl Window {
     /// Forgets the part of the window that idling has made doubtful; the threshold keeps 3/4 of the old window (Linux
     /// `tcp_cwnd_restart`, [RFC 2861]).
     pub fn restart_after_idle(&mut self, idle: Span, path: &Path) {
-        self.threshold = self.threshold.max((self.packets >> 1) + (self.packets >> 2));
+        self.threshold = self.threshold.max(three_quarters(self.packets));
         self.packets = after_idle(self.packets, path.initial_window.get(), idle, path);
     }
+}
+
+/// The part of a window that a threshold keeps, rounded as Linux does.
+fn three_quarters(window: u64) -> u64 {
+    (window >> 1) + (window >> 2)
 }
 
 /// What is left of a window after idling: one halving for each timeout's worth of `idle`, not below the initial window
