@@ -206,6 +206,7 @@ fn spec(ops: &Ops) -> &'static Spec {
         ecn,
         kernel: Kernel::None,
         needs_delivery_rate,
+        needs_every_ack: false,
         parameters: &[],
     };
     let made: &'static Spec = Box::leak(Box::new(made));

@@ -96,7 +96,11 @@ const DETECTIONS: [LossDetection; 3] =
     [LossDetection::DuplicateAcks, LossDetection::DuplicateAcksThenTime, LossDetection::Rack];
 
 fn loss_based() -> Vec<&'static str> {
-    SPECS.iter().map(|spec| spec.name).filter(|name| !["bbr", "dcqcn"].contains(name)).collect()
+    SPECS
+        .iter()
+        .map(|spec| spec.name)
+        .filter(|name| !["bbr", "copa", "dcqcn", "swift", "timely"].contains(name))
+        .collect()
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub(crate) static CONTROLLERS: &[&Spec] = &[
     &Spec { name: "bbr", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
     &Spec { name: "dctcp", ecn: EcnUse::Exact, parameters: &[], ..PLAIN },
     &Spec { name: "gemini", ecn: EcnUse::Exact, parameters: GEMINI, ..PLAIN },
+    &Spec { name: "swift", ecn: EcnUse::Optional, needs_every_ack: true, ..PLAIN },
 ];
 
 const PLAIN: Spec = Spec {
@@ -37,6 +38,7 @@ const PLAIN: Spec = Spec {
     ecn: EcnUse::Optional,
     kernel: narrows_core::cc::Kernel::None,
     needs_delivery_rate: false,
+    needs_every_ack: false,
     parameters: &[],
 };
 

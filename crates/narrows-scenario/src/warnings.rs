@@ -34,6 +34,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
     for (index, plan) in plans.iter().enumerate() {
         let routes = Routes::new(&plan.network);
         let mut said = unmarked(plan, &routes, controllers);
+        said.extend(delayed(plan, controllers));
         said.extend(phases(plan, &routes));
         said.extend(lossless(plan));
         said.extend(idle(plan));
@@ -166,6 +167,28 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
         (
             format!("`{controller}` needs ECN marks, and no port on the paths of {} marks", listed(&traffic)),
             "give ports on its paths an AQM that marks, such as `fabric.aqm.threshold.mark-at = \"20pkt\"`".to_owned(),
+        )
+    };
+    by_controller.into_iter().map(say).collect()
+}
+
+/// Controllers that need each packet acknowledged at once, where hosts delay acknowledgements or merge packets before.
+fn delayed(plan: &Plan, controllers: &[&'static Spec]) -> Vec<Said> {
+    let mut by_controller: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for traffic in &plan.traffic {
+        let name = &traffic.controller.name;
+        let needs = controllers.iter().any(|spec| spec.name == *name && spec.needs_every_ack);
+        if needs && (traffic.profile.ack_every > 1 || traffic.profile.receive_offload.is_some()) {
+            by_controller.entry(name).or_default().push(&traffic.name);
+        }
+    }
+    let say = |(controller, traffic): (&str, Vec<&str>)| {
+        (
+            format!(
+                "`{controller}` takes the delay of acknowledgements for a queue's, and hosts of {} delay them",
+                listed(&traffic)
+            ),
+            "set `host = { ack-every = 1, receive-offload = \"off\" }`".to_owned(),
         )
     };
     by_controller.into_iter().map(say).collect()

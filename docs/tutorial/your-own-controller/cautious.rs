@@ -17,6 +17,7 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Optional,
     kernel: Kernel::None,
     needs_delivery_rate: false,
+    needs_every_ack: false,
     parameters: &[Parameter {
         name: "delay",
         kind: Kind::Span,

@@ -28,6 +28,7 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Exact,
     kernel: Kernel::None,
     needs_delivery_rate: false,
+    needs_every_ack: false,
     parameters: parameters! {
         "interval": Kind::Span, Value::Span(Span::from_us(50)), (0, Span::from_secs(1).as_ps()),
             "ECE within this time counts as one notification; 50 µs [DCQCN §3.1].";

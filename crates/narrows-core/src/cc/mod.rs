@@ -19,6 +19,7 @@ use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 pub mod bbr;
+pub mod copa;
 pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
@@ -30,8 +31,11 @@ pub mod gemini;
 pub mod guide;
 #[cfg(test)]
 mod harness;
+pub mod ledbat_plus_plus;
 pub mod newreno;
 pub mod parts;
+pub mod swift;
+pub mod timely;
 pub mod vegas;
 
 pub(crate) use crate::component::parameters;
@@ -292,6 +296,8 @@ pub struct Spec {
     pub kernel: Kernel,
     /// Whether it reads [`Ack::delivery`]: the transport keeps those records only for the controllers that do.
     pub needs_delivery_rate: bool,
+    /// Whether each packet must be acknowledged at once: the delay of an acknowledgement would pass for a queue's.
+    pub needs_every_ack: bool,
     /// What an experiment may set.
     pub parameters: &'static [Parameter],
 }
@@ -386,6 +392,10 @@ registry! {
     dctcp::Dctcp,
     gemini::Gemini,
     dcqcn::Dcqcn,
+    swift::Swift,
+    timely::Timely,
+    copa::Copa,
+    ledbat_plus_plus::LedbatPlusPlus,
 }
 
 /// The [`Spec`] of the controller with this name.

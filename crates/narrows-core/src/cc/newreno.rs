@@ -13,6 +13,7 @@ pub const SPEC: Spec = Spec {
     ecn: EcnUse::Optional,
     kernel: Kernel::Own("reno"),
     needs_delivery_rate: false,
+    needs_every_ack: false,
     parameters: &[],
 };
 

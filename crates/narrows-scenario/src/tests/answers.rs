@@ -256,6 +256,20 @@ fn a_scheme_that_needs_marks_is_told_that_there_are_none() {
 }
 
 #[test]
+fn a_scheme_that_needs_every_acknowledgement_is_told_of_delayed_ones() {
+    let text = |hosts: &str| {
+        parallel(r#"{ ends = ["s1", "s2"] }"#, "")
+            .replacen("switches", &format!("edge = {{ rate = \"2Gbps\" }}\n{hosts}\nswitches"), 1)
+            .replacen("[run]", "[[arm]]\nname = \"b\"\ncc = \"swift\"\n[run]", 1)
+    };
+    let said = "`swift` takes the delay of acknowledgements for a queue's, and hosts of `long` delay them";
+    for hosts in ["", "host = { ack-every = 1 }", "host = { receive-offload = \"off\" }"] {
+        assert_eq!(warnings(&text(hosts)), [(said.to_owned(), vec![1])], "{hosts}");
+    }
+    assert_eq!(warnings(&text("host = { ack-every = 1, receive-offload = \"off\" }")), []);
+}
+
+#[test]
 fn what_flow_control_does_not_keep_is_told_of() {
     let text = |class: &str, second: u8| {
         format!(

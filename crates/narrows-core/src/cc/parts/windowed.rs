@@ -26,6 +26,11 @@ impl WindowedMax {
         WindowedMax { window, best: [Sample { at: 0, value: 0 }; 3] }
     }
 
+    /// From now on the values of so many ticks count.
+    pub const fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
+
     /// The greatest value; 0 before the first.
     pub const fn value(&self) -> u64 {
         self.best[0].value
@@ -76,6 +81,11 @@ impl WindowedMin {
     /// No value yet.
     pub const fn new(window: u64) -> WindowedMin {
         WindowedMin(WindowedMax::new(window))
+    }
+
+    /// From now on the values of so many ticks count.
+    pub const fn set_window(&mut self, window: u64) {
+        self.0.set_window(window);
     }
 
     /// The least value, once there is one.

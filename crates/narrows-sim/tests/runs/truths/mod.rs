@@ -2,14 +2,18 @@
 
 mod aqm;
 mod bbr;
+mod copa;
 mod cubic;
 mod dcqcn;
 mod dctcp;
 mod determinism;
 mod fairness;
 mod gemini;
+mod ledbat_plus_plus;
 mod links;
 mod measure;
 mod newreno;
+mod swift;
+mod timely;
 mod transport;
 mod vegas;
