@@ -83,7 +83,7 @@ def _panel(
         tooltip=["at:N", "scheme:N", alt.Tooltip("shown:N", title=f"{title}, over {base}")],
     )
     ticks = style.log_axis(values)
-    ticks.labelOverlap = False
+    ticks.labelOverlap = "greedy"
     x = alt.X("mean:Q", title=f"over {base}", scale=style.log_scale(values), axis=ticks)
     even = alt.Chart(alt.InlineData(values=[{"at": 1.0}])).mark_rule(color=style.FAINT, strokeDash=[5, 4])
     height = (_ROW * len(schemes) + 8) * len(places)
