@@ -93,3 +93,42 @@ def trace(plan_json: str, seed: int, flows: str | None = None) -> Run:
 
 def calibrate() -> float:
     """Nanoseconds per hold: one insertion and one removal in the reference queue of events."""
+
+class Path:
+    """What a controller in Python sees of its path: seconds, bytes, packets, bit/s."""
+
+    now: float
+    mss: int
+    packet: int
+    initial_window: int
+    line_rate: int
+    srtt: float | None
+    min_rtt: float | None
+    rto: float
+    una: int
+    nxt: int
+    in_flight: int
+
+class Ack:
+    """What it sees of an acknowledgement."""
+
+    acked: int
+    marked: int
+    lost: int
+    ece: bool
+    rtt: float | None
+    rtt_seq: int | None
+    delivered: int
+    delivery_rate: float | None
+    app_limited: bool
+    prior_in_flight: int
+    max_in_flight: int
+    phase: str
+    limited_by: str
+    may_grow: bool
+
+class Sent:
+    """What it sees of a packet that leaves."""
+
+    size: int
+    idle: float | None

@@ -91,6 +91,25 @@ def test_the_page_on_controllers_in_c_works_as_it_stands(real, folder):
     assert "2 new, 2 reused" in said_by(real, "run", "cautious.toml"), "an edited file makes its runs again"
 
 
+def test_the_page_on_controllers_in_python_works_as_it_stands(real, folder):
+    pairs = (('end = "20s"\nwarmup = "5s"', 'end = "2s"\nwarmup = "1s"'),)
+    said = {}
+    for name, language, text in blocks("controllers-in-python.md", *pairs):
+        if language == "sh" and (folder / "in-python.toml").exists():
+            for line in text.splitlines():
+                _, *arguments = shlex.split(line, comments=True)
+                said[arguments[0]] = said_by(real, *arguments)
+        elif name:
+            (folder / name).write_text(text)
+    assert "2 plans × 2 seeds" in said["check"]
+    assert "cautious" in said["run"]
+    assert "cautious" in said["compare"]
+    flows = pl.read_parquet(folder / "runs" / "*" / "1" / "flows.parquet")
+    assert set(flows["controller"].unique()) == {"newreno", "Cautious"}
+    (folder / "cautious.py").write_text((folder / "cautious.py").read_text().replace("0.005", "0.002"))
+    assert "2 new, 2 reused" in said_by(real, "run", "in-python.toml"), "an edited file makes its runs again"
+
+
 def test_the_example_of_the_reference_is_an_experiment(real, folder):
     text = (CHECKOUT / "docs" / "reference" / "experiment-file.md").read_text()
     example = re.search(r"```toml\n(.*?)```", text, re.DOTALL).group(1)

@@ -109,6 +109,11 @@ impl Source {
         Source { name, text, others }
     }
 
+    /// Whether it is in Python: its name ends so.
+    pub fn is_python(&self) -> bool {
+        std::path::Path::new(&self.name).extension().is_some_and(|end| end == "py")
+    }
+
     /// Whether its `cong_control` has the arguments of before Linux 6.10.
     pub(crate) fn is_before_6_10(&self) -> bool {
         // From then on the parameter before the sample is a number: `int flag`.

@@ -14,6 +14,12 @@ pub enum Error {
         /// What the compiler says.
         messages: String,
     },
+    /// Nobody in this process runs Python.
+    #[error("`{0}` is in Python, which only the `narrows` command and library run")]
+    NoPython(String),
+    /// It is no controller in Python, or fails while it is loaded.
+    #[error("{0}")]
+    Python(String),
     /// It has no complete `struct tcp_congestion_ops`.
     #[error("`{0}` has no controller")]
     NoController(String),
@@ -70,6 +76,8 @@ impl Error {
                 "write a `struct tcp_congestion_ops` in SEC(\".struct_ops\"), with ssthresh, undo_cwnd, and cong_avoid or \
                  cong_control"
             }
+            Error::NoPython(_) => "run it with `narrows run`, or as `narrows.run` in Python",
+            Error::Python(_) => "`docs/how-to/controllers-in-python.md` shows one",
             Error::Several { .. } | Error::Unknown { .. } => {
                 "say which: cc = { file = { path = \"…\", name = \"…\" } }"
             }

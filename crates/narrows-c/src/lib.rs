@@ -3,10 +3,13 @@
 //! [`compile`] makes a shared library of the file, with the headers of `kit/include`, which have the kernel's names for what
 //! the simulator knows, and with `kit/runtime.c`, which has the kernel's functions. [`Library`] loads it; [`Library::build`] makes
 //! the controller of one connection, which calls the file's hooks in the kernel's order.
+//!
+//! [`load`] takes files in Python, too, where the process has [somebody who runs them](run_python_with).
 
 mod compiler;
 mod connection;
 mod error;
+mod language;
 mod library;
 mod ops;
 mod socket;
@@ -14,4 +17,6 @@ mod watchdog;
 
 pub use compiler::{Source, compile};
 pub use error::{Error, Misbehaved};
-pub use library::{Library, inspect};
+pub use language::{Load, inspect, load, run_python_with, spec};
+pub use library::Library;
+pub use watchdog::{Call, watch};

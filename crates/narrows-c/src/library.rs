@@ -3,34 +3,18 @@
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 
 use libloading::os::unix::{Library as Shared, RTLD_LOCAL, RTLD_NOW};
-use narrows_core::cc::external::External;
-use narrows_core::cc::{Context, Controller, EcnUse, Kernel, Spec};
+use narrows_core::cc::external::{self, External};
+use narrows_core::cc::{Context, Controller, EcnUse, Spec};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::connection::Connection;
 use crate::ops::{NEEDS_ECN, Ops};
 use crate::socket::{LAYOUT, Socket};
-use crate::{Error, Misbehaved, Source, compile, watchdog};
-
-/// What a file's controller is, without running it. Remembered: a sweep asks for each of its plans.
-///
-/// # Errors
-/// As [`Library::new`].
-pub fn inspect(source: &Source, name: Option<&str>) -> Result<&'static Spec, Error> {
-    type Known = Mutex<Vec<(Source, Option<String>, &'static Spec)>>;
-    static KNOWN: Known = Mutex::new(vec![]);
-    let mut known = KNOWN.lock().expect("nobody panics while holding it");
-    if let Some((.., spec)) = known.iter().find(|(of, called, _)| of == source && called.as_deref() == name) {
-        return Ok(spec);
-    }
-    let spec = Library::new(source, name)?.spec();
-    known.push((source.clone(), name.map(ToOwned::to_owned), spec));
-    Ok(spec)
-}
+use crate::{Error, Misbehaved, Source, compile, language, watchdog};
 
 /// Sections in which libbpf looks for controllers.
 const SECTIONS: [&str; 2] = [".struct_ops", ".struct_ops.link"];
@@ -125,20 +109,20 @@ impl Library {
         }
     }
 
-    /// Its name, its use of ECN, and whether it reads rates of delivery.
-    pub fn spec(&self) -> &'static Spec {
-        self.spec
-    }
-
     pub(crate) fn ops(&self) -> &Ops {
         // SAFETY: the library's memory stays as long as `self`.
         unsafe { &*self.ops }
     }
+}
 
-    /// The controller of a new connection.
-    pub fn build(self: &Arc<Library>, context: &Context<'_>, ecn: bool) -> Controller {
-        let machine = Box::new(Connection::new(Arc::clone(self), context, ecn));
-        Controller::External(External::new(self.spec, machine))
+impl external::Library for Library {
+    fn spec(&self) -> &'static Spec {
+        self.spec
+    }
+
+    fn build(self: Arc<Library>, context: &Context<'_>, ecn: bool) -> Controller {
+        let spec = self.spec;
+        Controller::External(External::new(spec, Box::new(Connection::new(self, context, ecn))))
     }
 }
 
@@ -186,30 +170,7 @@ fn chosen(file: &str, name: Option<&str>, complete: &[*const Ops]) -> Result<*co
     }
 }
 
-/// One for each name and use of ECN: specs live as long as the process.
 fn spec(ops: &Ops) -> &'static Spec {
-    static SPECS: Mutex<Vec<&'static Spec>> = Mutex::new(vec![]);
-    let name = ops.name();
     let ecn = if ops.flags & NEEDS_ECN == 0 { EcnUse::Optional } else { EcnUse::Exact };
-    let needs_delivery_rate = ops.cong_control.is_some();
-    let mut specs = SPECS.lock().expect("nobody panics while holding it");
-    let same = |spec: &&Spec| spec.name == name && spec.ecn == ecn && spec.needs_delivery_rate == needs_delivery_rate;
-    if let Some(known) = specs.iter().find(|spec| same(spec)) {
-        return known;
-    }
-    let name: &'static str = name.leak();
-    let made = Spec {
-        name,
-        title: name,
-        about: "A controller in C.",
-        source: "",
-        ecn,
-        kernel: Kernel::None,
-        needs_delivery_rate,
-        needs_every_ack: false,
-        parameters: &[],
-    };
-    let made: &'static Spec = Box::leak(Box::new(made));
-    specs.push(made);
-    made
+    language::spec(ops.name(), "A controller in C.", ecn, ops.cong_control.is_some())
 }

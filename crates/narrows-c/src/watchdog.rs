@@ -12,7 +12,7 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 static FILES: Mutex<Vec<String>> = Mutex::new(vec![]);
 
 /// From now on calls are watched; messages name the file.
-pub(crate) fn watch(file: &str) {
+pub fn watch(file: &str) {
     static STARTED: Once = Once::new();
     let mut files = FILES.lock().expect("nobody panics while holding it");
     if !files.iter().any(|known| known == file) {
@@ -43,10 +43,12 @@ fn look() {
 }
 
 /// Marks a call until it is dropped.
-pub(crate) struct Call;
+#[derive(Debug)]
+pub struct Call;
 
 impl Call {
-    pub(crate) fn begin() -> Call {
+    /// A call begins.
+    pub fn begin() -> Call {
         CALLS.store(CALLS.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
         Call
     }

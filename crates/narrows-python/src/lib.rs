@@ -1,6 +1,7 @@
 //! `narrows._native`: what Python may ask of the scenario and the simulator. Text goes in and comes out as JSON, results
 //! as Arrow; nothing is decided here. Python's side of this page is `python/narrows/_native.pyi`.
 
+mod controller;
 mod experiments;
 mod run;
 mod tables;
@@ -30,5 +31,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::start, module)?)?;
     module.add_function(wrap_pyfunction!(run::trace, module)?)?;
     module.add_function(wrap_pyfunction!(run::calibrate, module)?)?;
+    narrows_c::run_python_with(controller::load);
     Ok(())
 }

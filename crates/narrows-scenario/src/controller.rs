@@ -26,7 +26,7 @@ pub(crate) fn resolve(
     folder: Option<&Path>,
 ) -> Judged<ControllerChoice> {
     if written.name == FILE {
-        return in_c(written, ecn, specs, folder);
+        return in_file(written, ecn, specs, folder);
     }
     let Some(spec) = specs.iter().find(|spec| spec.name == written.name) else {
         let span = if written.name_span.is_empty() { &written.span } else { &written.name_span };
@@ -55,8 +55,8 @@ fn use_of_ecn(spec: &Spec, wanted: Option<&Located<bool>>) -> Judged<bool> {
     }
 }
 
-/// A controller in C, which is compiled to see whether it can be.
-fn in_c(
+/// A controller in C or Python, which is loaded to see whether it can be.
+fn in_file(
     written: &Located<Controller>,
     ecn: Option<&Located<bool>>,
     specs: &'static [&'static Spec],
@@ -74,7 +74,7 @@ fn in_c(
     }
     let Some(path) = text("path") else {
         let help = "write cc = { file = \"mine.bpf.c\" }, or { file = { path = \"mine.bpf.c\", name = \"mine\" } }";
-        return Err(Problem::new("`file` is the path of a controller in C", help).at(&written.span));
+        return Err(Problem::new("`file` is the path of a controller in C or Python", help).at(&written.span));
     };
     let chosen = text("name").map(|name| name.value);
     let file = Path::new(&path.value).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());

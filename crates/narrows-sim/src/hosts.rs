@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use narrows_c::{Library, Source};
+use narrows_c::Source;
+use narrows_core::cc::external::Library;
 use narrows_core::cc::{self, Context, Controller, EcnUse, Settings, Spec};
 use narrows_core::packet::Mtu;
 use narrows_core::rng::{SmallStream, mix};
@@ -18,8 +19,8 @@ pub(crate) struct Stacks {
     stacks: Vec<Stack>,
     /// By traffic entry, then position of the host's rate among `rates`.
     rates: Vec<Rate>,
-    /// Of controllers in C, by traffic entry.
-    libraries: Vec<Option<Arc<Library>>>,
+    /// Of controllers in files, by traffic entry.
+    libraries: Vec<Option<Arc<dyn Library>>>,
 }
 
 impl Stacks {
@@ -28,14 +29,14 @@ impl Stacks {
         rates.sort_unstable();
         rates.dedup();
         let mtu = plan.network.mtu;
-        let mut libraries: Vec<Option<Arc<Library>>> = Vec::with_capacity(plan.traffic.len());
+        let mut libraries: Vec<Option<Arc<dyn Library>>> = Vec::with_capacity(plan.traffic.len());
         for (place, traffic) in plan.traffic.iter().enumerate() {
             // The variables of a file are the run's.
             let same = plan.traffic[..place].iter().position(|it| it.controller.program == traffic.controller.program);
             let found = same.map_or_else(|| library(&traffic.controller), |same| Ok(libraries[same].clone()))?;
             libraries.push(found);
         }
-        let of_entry = |(traffic, library): (&Traffic, &Option<Arc<Library>>)| {
+        let of_entry = |(traffic, library): (&Traffic, &Option<Arc<dyn Library>>)| {
             let spec = spec(traffic, library.as_deref());
             rates.iter().map(move |&rate| stack(traffic, spec, rate, mtu)).collect::<Vec<_>>()
         };
@@ -43,8 +44,8 @@ impl Stacks {
         Ok(Stacks { stacks, rates, libraries })
     }
 
-    /// That of the entry's controller, if it is in C.
-    pub(crate) fn library(&self, traffic: u32) -> Option<&Arc<Library>> {
+    /// That of the entry's controller, if a file has it.
+    pub(crate) fn library(&self, traffic: u32) -> Option<&Arc<dyn Library>> {
         self.libraries[traffic as usize].as_ref()
     }
 
@@ -61,16 +62,16 @@ impl Stacks {
 }
 
 /// Loaded anew for each run, so that the file's variables begin alike.
-fn library(choice: &ControllerChoice) -> Result<Option<Arc<Library>>, SimError> {
+fn library(choice: &ControllerChoice) -> Result<Option<Arc<dyn Library>>, SimError> {
     let Some(Program { file, controller, text, others }) = &choice.program else { return Ok(None) };
     let source = Source { name: file.clone(), text: text.clone(), others: others.clone() };
-    Ok(Some(Arc::new(Library::new(&source, Some(controller))?)))
+    Ok(Some(narrows_c::load(&source, Some(controller))?))
 }
 
 /// That of the entry's controller; none of a transport without one.
-fn spec(traffic: &Traffic, library: Option<&Library>) -> Option<&'static Spec> {
+fn spec(traffic: &Traffic, library: Option<&dyn Library>) -> Option<&'static Spec> {
     let registered = || cc::spec(&traffic.controller.name).expect("a plan names registered controllers only");
-    traffic.transport.is_tcp().then(|| library.map_or_else(registered, Library::spec))
+    traffic.transport.is_tcp().then(|| library.map_or_else(registered, <dyn Library>::spec))
 }
 
 fn stack(traffic: &Traffic, spec: Option<&'static Spec>, line_rate: Rate, mtu: Mtu) -> Stack {
@@ -88,7 +89,7 @@ fn stack(traffic: &Traffic, spec: Option<&'static Spec>, line_rate: Rate, mtu: M
 /// The controller of one end, with what the host remembers of the peer. Its randomness depends on the run's seed and the
 /// connection's number alone.
 pub(crate) fn controller(
-    (traffic, library): (&Traffic, Option<&Arc<Library>>),
+    (traffic, library): (&Traffic, Option<&Arc<dyn Library>>),
     stack: &Stack,
     remembered: Option<&Metrics>,
     run: u64,
@@ -104,7 +105,7 @@ pub(crate) fn controller(
     let random = SmallStream::new(mix(run ^ mix(u64::from(connection) << 1 | u64::from(side))));
     let context = Context { settings: Settings::new(spec.parameters, &traffic.controller.values), path: &path, random };
     let mut controller = match library {
-        Some(library) => library.build(&context, traffic.controller.ecn),
+        Some(library) => Arc::clone(library).build(&context, traffic.controller.ecn),
         None => Controller::build(spec.name, &context).expect("the spec is of a registered controller"),
     };
     if let Some(threshold) = remembered.and_then(|(metrics, _)| metrics.threshold) {

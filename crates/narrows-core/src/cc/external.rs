@@ -1,15 +1,25 @@
 //! A controller that is not compiled with the others, such as one in C: held by pointer, and called through it.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::fmt::Debug;
 
-use super::{Ack, Cause, CongestionControl, Owner, Path, Sent, Spec};
+use super::{Ack, Cause, CongestionControl, Context, Controller, Owner, Path, Sent, Spec};
 use crate::units::{Packets, Rate, Span, Time};
 
 /// What such a controller is: the contract of all, and copies of itself.
 pub trait Machine: CongestionControl + Debug + Send + Sync {
     /// A copy with a state of its own.
     fn copy(&self) -> Box<dyn Machine>;
+}
+
+/// A file's controller, loaded for one run: its connections share the file's variables.
+pub trait Library: Debug + Send + Sync {
+    /// Its name, its use of ECN, and whether it reads rates of delivery.
+    fn spec(&self) -> &'static Spec;
+
+    /// The controller of a new connection.
+    fn build(self: Arc<Self>, context: &Context<'_>, ecn: bool) -> Controller;
 }
 
 /// A controller behind a pointer. What it states is kept here after each call, so that reading it costs what it costs of others.

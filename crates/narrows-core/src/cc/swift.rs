@@ -29,17 +29,17 @@ pub const SPEC: Spec = Spec {
             "How much the target exceeds the minimum RTT, where there is no `base-target`; left out, 20 packets' time on the \
             host's line, at least 25 µs.";
         "ai": Kind::Real { bits: 20 }, Value::Real(ONE), (1, 64 * ONE), "Growth in packets per RTT; 1.";
-        "beta": Kind::Real { bits: 20 }, Value::Real(ONE * 4 / 5), (0, ONE),
+        "beta": Kind::Real { bits: 20 }, Value::Real((ONE * 4).div_ceil(5)), (0, ONE),
             "β: the reduction relative to the share of the RTT that exceeds the target; 0.8.";
         "max-mdf": Kind::Real { bits: 20 }, Value::Real(ONE / 2), (0, ONE * 99 / 100),
             "The largest reduction at once, also the one for a loss; 0.5.";
         "fs-range": Kind::Span, Value::Span(Span::from_us(100)), (0, Span::from_secs(10).as_ps()),
             "What flow scaling adds to the target at most; 100 µs, 0 for none.";
-        "fs-min": Kind::Real { bits: 20 }, Value::Real(ONE / 10), (ONE / 1_000, ONE),
+        "fs-min": Kind::Real { bits: 20 }, Value::Real(ONE.div_ceil(10)), (ONE.div_ceil(1_000), ONE),
             "The window in packets at which flow scaling adds all; 0.1 [Swift §3.5].";
         "fs-max": Kind::Real { bits: 20 }, Value::Real(100 * ONE), (2 * ONE, ONE << 20),
             "The window in packets from which flow scaling adds nothing; 100 [Swift §3.5].";
-        "min-window": Kind::Real { bits: 20 }, Value::Real(ONE / 1_000), (ONE / 10_000, ONE),
+        "min-window": Kind::Real { bits: 20 }, Value::Real(ONE.div_ceil(1_000)), (ONE.div_ceil(10_000), ONE),
             "The smallest window in packets; 0.001.";
     },
 };

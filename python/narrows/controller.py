@@ -1,0 +1,88 @@
+"""Congestion controllers in Python: what a class of your own derives from.
+
+Times are in seconds, sizes in bytes, windows in packets of at most one segment, rates in bit/s.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from narrows._native import Ack, Path, Sent
+
+LEAST: float = 2.0
+"""The smallest window after a reduction, packets [RFC 5681 §3.1]."""
+
+
+class Controller:
+    """A controller of one connection, with NewReno's answers to timeouts, idling and spurious reductions.
+
+    A class of your own has at least `on_ack` and `on_congestion`. After each call the simulator reads `window`,
+    `threshold` and `pacing_rate`. An exception ends the run, with the file and line.
+    """
+
+    needs_ecn: ClassVar[bool] = False
+    """Its packets are ECN-capable, and receivers report marks exactly, as DCTCP's [RFC 8257 §3.2].
+
+    Otherwise an experiment may ask for classic ECN.
+    """
+    needs_delivery_rate: ClassVar[bool] = False
+    """It reads `ack.delivery_rate`, which is measured only for controllers that do."""
+    owns_recovery: ClassVar[bool] = False
+    """Its window holds at once, also during loss recovery.
+
+    Otherwise the transport reduces gradually towards it [RFC 6937].
+    """
+
+    window: float
+    """The congestion window, packets; from 1 to 2**30. The fraction of a packet is not used, but kept."""
+    threshold: float = math.inf
+    """The slow-start threshold, packets; at least 1."""
+    pacing_rate: float | None = None
+    """The rate at which packets leave, bit/s of IP packets; `None` sends as the window allows."""
+
+    def __init__(self, path: Path) -> None:
+        """A sender that has sent nothing yet; `path` has the initial window and the line rate."""
+        self.window = path.initial_window
+
+    def on_ack(self, ack: Ack, path: Path) -> None:
+        """An acknowledgement delivers something or reports a mark.
+
+        Unless the controller owns recovery, it may raise the window only if `ack.may_grow`.
+        """
+        raise NotImplementedError
+
+    def on_congestion(self, cause: Literal["loss", "ecn"], path: Path) -> None:
+        """A loss was found, or classic ECN's echo came: at most once per window of data, after `on_ack`."""
+        raise NotImplementedError
+
+    def on_timeout(self, repeated: bool, path: Path) -> None:  # noqa: ARG002
+        """The retransmission timer fired; the window must be 1 afterwards.
+
+        If `repeated`, the same data had its answer already and the threshold must stay [RFC 5681 §3.1].
+        """
+        if not repeated:
+            self.threshold = max(self.window / 2, LEAST)
+        self.window = 1
+
+    def on_sent(self, sent: Sent, path: Path) -> None:
+        """A packet leaves."""
+
+    def on_idle_restart(self, idle: float, path: Path) -> None:
+        """Data is about to be sent after `idle` seconds, more than a retransmission timeout.
+
+        The window is halved for each of them, not below the initial one [RFC 2861 §3.2].
+        """
+        self.threshold = max(self.threshold, self.window * 3 / 4)
+        least = min(path.initial_window, self.window)
+        for _ in range(math.ceil(idle / path.rto) - 1):
+            if self.window <= least:
+                break
+            self.window /= 2
+        self.window = max(self.window, least)
+
+    def on_undo(self, window: float) -> None:
+        """The last reduction was spurious; the window was `window` before it."""
+        self.window = max(self.window, window)
+        self.threshold = max(self.threshold, window * 3 / 4)

@@ -1,0 +1,163 @@
+"""Controllers in Python: the simulator's own, written in Python, and what goes wrong."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import narrows
+
+pytestmark = pytest.mark.simulator
+
+EXPERIMENT = """
+title = "Two flows"
+name = "two"
+topology.dumbbell = { pairs = 2, fabric = { rate = "20Mbps", delay = "4ms", limit = "30pkt", loss = "0.1%" } }
+run = { end = "8s", seeds = "1..=2" }
+
+[[traffic]]
+name = "web"
+from = "left-*"
+to = "right-*"
+size = { fixed = "200KB" }
+arrivals = { poisson = { rate = "2/s" } }
+connections = { persistent = { pool = 1 } }
+
+[[traffic]]
+name = "bulk"
+from = "left-*"
+to = "right-*"
+long = { spread = "5ms" }
+
+[[arm]]
+name = "mine"
+"""
+NEWRENO = """
+from narrows.controller import Controller
+
+
+class Reno(Controller):
+    def __init__(self, path):
+        super().__init__(path)
+        self.credit = 0
+
+    def on_ack(self, ack, path):
+        in_slow_start = self.window < self.threshold
+        used = ack.limited_by in ("window", "pacing")
+        if in_slow_start:
+            used = ack.limited_by != "near-source" and self.window < 2 * ack.max_in_flight
+        if not (ack.may_grow and used):
+            return
+        left = ack.acked
+        if in_slow_start:
+            grown = min(self.window + left, self.threshold)
+            left, self.window = left - (grown - self.window), grown
+        if left > 0:
+            each = self.window
+            if self.credit >= each:
+                self.credit, self.window = 0, self.window + 1
+            self.credit += left
+            self.window += self.credit // each
+            self.credit %= each
+
+    def cut(self):
+        self.threshold = max(self.window // 2, 2)
+        self.credit = 0
+
+    def on_congestion(self, cause, path):
+        self.cut()
+        self.window = min(self.window, self.threshold)
+
+    def on_timeout(self, repeated, path):
+        if not repeated:
+            self.cut()
+        self.credit, self.window = 0, 1
+
+    def on_undo(self, window):
+        self.window = max(self.window, int(window))
+        self.threshold = max(self.threshold, self.before)
+
+    def on_idle_restart(self, idle, path):
+        self.threshold = max(self.threshold, self.window // 2 + self.window // 4)
+        least = min(path.initial_window, self.window)
+        while idle > path.rto and self.window > least:
+            idle, self.window = idle - path.rto, self.window // 2
+        self.window = max(self.window, least)
+"""
+CONSTANT = """
+from narrows.controller import Controller
+
+class Constant(Controller):
+    def on_ack(self, ack, path):
+        self.window = 10
+
+    def on_congestion(self, cause, path):
+        pass
+"""
+
+
+def run(folder, text, cc='{ file = "mine.py" }', **options):
+    (folder / "mine.py").write_text(text)
+    (folder / "two.toml").write_text(f"{EXPERIMENT}cc = {cc}\n")
+    return narrows.run(folder / "two.toml", **{"out": folder / "runs", **options}).join()
+
+
+def test_newreno_in_python_gives_the_results_of_newreno(folder):
+    rates = {}
+    for name, cc in {"python": '{ file = "mine.py" }', "rust": '"newreno"'}.items():
+        results = run(folder, NEWRENO.replace("self.before)", "window * 3 // 4)"), cc)
+        rates[name] = results.flows.drop("controller", "case", "arm", strict=False)
+    assert rates["rust"].filter(pl.col("retransmitted_bytes") > 0).height > 10
+    assert_frame_equal(rates["python"], rates["rust"])
+
+
+def test_each_run_begins_with_the_files_variables_as_they_are_written(folder):
+    text = CONSTANT.replace("class", "COUNT = []\n\nclass").replace(
+        "= 10", "= 10 + min(len(COUNT), 50)\n        COUNT.append(1)"
+    )
+    flows = [run(folder, text, seeds=[1], out=folder / name).flows for name in ("one", "other")]
+    assert_frame_equal(*flows)
+
+
+def test_results_name_the_class(folder):
+    assert set(run(folder, CONSTANT, seeds=[1]).flows["controller"].unique()) == {"Constant"}
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    {
+        "the line of an exception": (CONSTANT.replace("= 10", "= 10 / 0"), "mine.py:6: ZeroDivisionError"),
+        "a line below the method": (
+            CONSTANT.replace("self.window = 10", "self.help()") + "\n    def help(self):\n        nothing\n",
+            "mine.py:12: NameError: name 'nothing' is not defined",
+        ),
+        "no window": (CONSTANT.replace("= 10", "= 0"), "mine.py: `window` is 0 packets, where 1 to"),
+        "not a number": (CONSTANT.replace("= 10", "= float('nan')"), "mine.py: `window` is NaN packets"),
+        "a text": (CONSTANT.replace("= 10", "= 'ten'"), "mine.py: TypeError"),
+        "pacing": (CONSTANT.replace("self.window = 10", "self.pacing_rate = 0"), "mine.py: `pacing_rate` is 0 bit/s"),
+        "a missing method": (CONSTANT.replace("on_ack", "on_akc"), "NotImplementedError"),
+        "a syntax error": ("class Mine(\n", "mine.py:1: SyntaxError"),
+        "no class": ("x = 1\n", "`mine.py` has no class that derives from narrows.controller.Controller"),
+        "several": (CONSTANT + CONSTANT.replace("Constant", "Other"), "has several controllers: Constant, Other"),
+        "a missing module": ("import nowhere_to_be_found\n", "mine.py:1: ModuleNotFoundError"),
+    }.values(),
+    ids=lambda value: None,
+)
+def test_what_goes_wrong_is_told_with_the_file(folder, broken, said):
+    with pytest.raises((narrows.BadInput, narrows.RunFailed)) as raised:
+        run(folder, broken, seeds=[1])
+    assert said in str(raised.value)
+
+
+def test_one_of_several_is_chosen_by_name(folder):
+    both = CONSTANT + CONSTANT.replace("Constant", "Other")
+    results = run(folder, both, '{ file = { path = "mine.py", name = "Other" } }', seeds=[1])
+    assert set(results.flows["controller"].unique()) == {"Other"}
+
+
+def test_a_class_that_needs_ecn_gets_marks(folder):
+    text = CONSTANT.replace("    def on_ack", "    needs_ecn = True\n\n    def on_ack", 1).replace("= 10", "= 30")
+    marking = {"fabric.aqm.threshold.mark-at": "5pkt"}
+    assert run(folder, text, seeds=[1], settings=marking).flows["marked_bytes"].sum() > 0
+    assert run(folder, CONSTANT, seeds=[1], settings=marking).flows["marked_bytes"].sum() == 0
