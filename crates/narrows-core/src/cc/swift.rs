@@ -226,12 +226,12 @@ mod tests {
     fn above_the_target_the_window_shrinks_with_the_excess_once_per_rtt() {
         let no_scaling = ("fs-range", Value::Span(Span::ZERO));
         let queueing = ("queueing", Value::Span(Span::from_us(25)));
-        for (delay, part) in [(100, 0.8), (150, 0.6), (7_500, 0.5)] {
+        for (delay, percent) in [(100, 80), (150, 60), (7_500, 50)] {
             let mut drive = swift(&[no_scaling, queueing]);
             set(&mut drive, 100 * ONE);
             // The target is 75 µs: β·(100 − 75)/100 = 0.2, and so on.
             drive.ack(1, Some(Span::from_us(delay)), false);
-            let expected = (100.0 * part * ONE as f64) as u64;
+            let expected = percent * ONE;
             assert!(drive.cc.window.get().abs_diff(expected) < ONE / 100, "{delay}: {}", drive.cc.window.get());
             drive.now += Span::from_us(delay - 1);
             drive.ack(1, Some(Span::from_us(delay)), false);
