@@ -18,8 +18,8 @@ fn main() {
             ("link", "core/src/link"),
             ("queue/aqm", "core/src/queue/aqm"),
         ],
-        // Flows that begin at given times, and the connections of all.
-        shared: &["timed", "connection_pool"],
+        // Flows that begin at given times, the connections of all, and what holds controllers by pointer.
+        shared: &["timed", "connection_pool", "external"],
         single: &[
             ("cc/in-c", "c/src"),
             ("queue/congestion_point", "core/src/queue/congestion_point"),
@@ -29,6 +29,9 @@ fn main() {
         ],
     }
     .write();
+    // What runs a controller in Python.
+    let in_python = narrows_sources::of_files(&["src/controller.rs", "../../python/narrows/controller.py"]);
+    println!("cargo::rustc-env=NARROWS_IN_PYTHON={in_python}");
     println!("cargo::rustc-env=NARROWS_BUILD={}, {}", compiler(), profile());
 }
 

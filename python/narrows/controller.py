@@ -82,7 +82,7 @@ class Controller:
             self.window /= 2
         self.window = max(self.window, least)
 
-    def on_undo(self, window: float) -> None:
-        """The last reduction was spurious; the window was `window` before it."""
+    def on_undo(self, window: float, threshold: float) -> None:
+        """The last reduction was spurious; `window` and `threshold` are those before it."""
         self.window = max(self.window, window)
-        self.threshold = max(self.threshold, window * 3 / 4)
+        self.threshold = max(self.threshold, threshold, window * 3 / 4)

@@ -13,8 +13,17 @@ pytestmark = pytest.mark.simulator
 EXPERIMENT = """
 title = "Two flows"
 name = "two"
-topology.dumbbell = { pairs = 2, fabric = { rate = "20Mbps", delay = "4ms", limit = "30pkt", loss = "0.1%" } }
 run = { end = "8s", seeds = "1..=2" }
+
+[topology.dumbbell]
+pairs = 2
+
+[topology.dumbbell.fabric]
+rate = "20Mbps"
+delay = "4ms"
+limit = "30pkt"
+loss = "0.1%"
+reorder = { late = { share = 0.002, delay = "6ms" } }
 
 [[traffic]]
 name = "web"
@@ -74,9 +83,9 @@ class Reno(Controller):
             self.cut()
         self.credit, self.window = 0, 1
 
-    def on_undo(self, window):
-        self.window = max(self.window, int(window))
-        self.threshold = max(self.threshold, self.before)
+    def on_undo(self, window, threshold):
+        self.window = int(max(self.window, window))
+        self.threshold = max(self.threshold, threshold, int(window) // 2 + int(window) // 4)
 
     def on_idle_restart(self, idle, path):
         self.threshold = max(self.threshold, self.window // 2 + self.window // 4)
@@ -106,10 +115,18 @@ def run(folder, text, cc='{ file = "mine.py" }', **options):
 def test_newreno_in_python_gives_the_results_of_newreno(folder):
     rates = {}
     for name, cc in {"python": '{ file = "mine.py" }', "rust": '"newreno"'}.items():
-        results = run(folder, NEWRENO.replace("self.before)", "window * 3 // 4)"), cc)
+        results = run(folder, NEWRENO, cc)
         rates[name] = results.flows.drop("controller", "case", "arm", strict=False)
     assert rates["rust"].filter(pl.col("retransmitted_bytes") > 0).height > 10
     assert_frame_equal(rates["python"], rates["rust"])
+
+
+def test_newrenos_network_has_undos_and_pauses(folder):
+    for method in ("on_undo", "on_idle_restart", "on_timeout"):
+        head, _, rest = NEWRENO.partition(f"    def {method}(")
+        arguments, _, body = rest.partition("\n")
+        with pytest.raises(narrows.BadInput, match="seen"):
+            run(folder, f"{head}    def {method}({arguments}\n        raise Exception('seen')\n{body}")
 
 
 def test_each_run_begins_with_the_files_variables_as_they_are_written(folder):

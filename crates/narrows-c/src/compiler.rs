@@ -93,7 +93,7 @@ impl Source {
         let plain = |text: String| text.replace("\r\n", "\n");
         let text = plain(text);
         let mut others = BTreeMap::new();
-        let mut wanted = included(&text);
+        let mut wanted = if is_python(&name) { vec![] } else { included(&text) };
         while let Some(file) = wanted.pop() {
             if file == name
                 || others.contains_key(&file)
@@ -111,7 +111,7 @@ impl Source {
 
     /// Whether it is in Python: its name ends so.
     pub fn is_python(&self) -> bool {
-        std::path::Path::new(&self.name).extension().is_some_and(|end| end == "py")
+        is_python(&self.name)
     }
 
     /// Whether its `cong_control` has the arguments of before Linux 6.10.
@@ -125,6 +125,10 @@ impl Source {
             |text: &String| text.match_indices("const struct rate_sample").any(|(at, _)| follows_a_number(&text[..at]));
         !std::iter::once(&self.text).chain(self.others.values()).any(is_after)
     }
+}
+
+fn is_python(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|end| end == "py")
 }
 
 /// A name that is that of a file in a folder, and nothing else to a compiler: plans may come from anywhere.

@@ -553,18 +553,18 @@ pub struct Traffic {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ControllerChoice {
-    /// Its name in the registry. Of one in C the name that it has there or, if that is one of the registry, its file's.
+    /// Its name in the registry. Of one in a file the name that it has there or, if that is one of the registry, its file's.
     pub name: String,
     /// One value for each parameter of its spec, in that order.
     pub values: Vec<Value>,
     /// Its packets are ECN-capable: always for a controller that needs it, on request for others (classic ECN).
     pub ecn: bool,
-    /// The file of a controller in C, which is none of the registry; others leave it out of the plan's text.
+    /// The file of a controller in C or Python, which is none of the registry; others leave it out of the plan's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
 }
 
-/// A controller in C, whole: a plan refers to no file.
+/// A controller in C or Python, whole: a plan refers to no file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Program {
@@ -577,6 +577,13 @@ pub struct Program {
     /// Files beside it that it needs, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, String>,
+}
+
+impl Program {
+    /// Whether it is in Python: the file's name ends so. Otherwise it is in C.
+    pub fn is_python(&self) -> bool {
+        std::path::Path::new(&self.file).extension().is_some_and(|end| end == "py")
+    }
 }
 
 impl ControllerChoice {

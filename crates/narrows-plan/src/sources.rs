@@ -27,6 +27,13 @@ impl Sources {
         Sources { package: package.to_owned(), engine: engine.to_owned(), components }
     }
 
+    /// With one more component.
+    #[must_use]
+    pub fn with(mut self, name: &str, digest: &str) -> Sources {
+        self.components.insert(name.to_owned(), digest.to_owned());
+        self
+    }
+
     /// Package and engine, as a program names itself: `0.1.0+28a3734c`.
     pub fn program(&self) -> String {
         format!("{}+{}", self.package, self.engine)
@@ -56,14 +63,14 @@ impl Sources {
 impl Plan {
     /// The components that the plan uses, by the name of their sources.
     pub fn components(&self) -> BTreeSet<String> {
-        // What runs a controller in C; the controller itself is a part of the plan.
-        const IN_C: [&str; 2] = ["cc/external", "cc/in-c"];
         let mut found = BTreeSet::new();
         for controller in self.traffic.iter().map(|traffic| &traffic.controller) {
-            match controller.program {
-                Some(_) => found.extend(IN_C.map(str::to_owned)),
-                None => found.extend([format!("cc/{}", controller.name)]),
-            }
+            found.insert(match &controller.program {
+                // What runs the file; the file itself is a part of the plan.
+                Some(program) if program.is_python() => "cc/in-python".to_owned(),
+                Some(_) => "cc/in-c".to_owned(),
+                None => format!("cc/{}", controller.name),
+            });
         }
         for traffic in &self.traffic {
             if let Pattern::App(kind) = &traffic.pattern {

@@ -137,10 +137,9 @@ struct Class {
 pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Library>, Error> {
     watch(&source.name);
     Python::attach(|py| {
-        let _call = Call::begin();
         let failed = |error: PyErr| Error::Python(told(py, &source.name, &error));
         let class = find(py, source, name).map_err(failed)?.map_err(|found| match (found.as_slice(), name) {
-            ([], None) => {
+            ([], _) => {
                 Error::Python(format!("`{}` has no class that derives from narrows.controller.Controller", source.name))
             }
             (names, None) => Error::Several { file: source.name.clone(), names: names.join(", ") },
@@ -174,6 +173,7 @@ fn find<'py>(py: Python<'py>, source: &Source, name: Option<&str>) -> PyResult<F
     for (_, value) in module.dict() {
         if let Ok(class) = value.cast_into::<PyType>()
             && class.is_subclass(&base)?
+            && !classes.iter().any(|(_, known): &(String, Bound<'_, PyType>)| known.is(&class))
             && class.getattr("__module__")?.extract::<String>()? == own
         {
             classes.push((class.name()?.extract::<String>()?, class));
@@ -214,8 +214,8 @@ impl Library for Class {
 
     fn build(self: Arc<Class>, context: &Context<'_>, _ecn: bool) -> Controller {
         let spec = self.spec;
+        let _call = Call::begin();
         let object = Python::attach(|py| {
-            let _call = Call::begin();
             let made = self.class.bind(py).call1((PathFacts::new(Time::ZERO, context.path),));
             made.map(Bound::unbind).unwrap_or_else(|error| end_run(told(py, &self.file, &error)))
         });
@@ -225,7 +225,7 @@ impl Library for Class {
             window: Packets::new(1),
             threshold: Packets::new(u64::MAX),
             pacing: None,
-            before: 1.0,
+            before: (1.0, f64::INFINITY),
         };
         made.read_back();
         Controller::External(External::new(spec, Box::new(made)))
@@ -245,15 +245,15 @@ struct Connection {
     window: Packets,
     threshold: Packets,
     pacing: Option<Rate>,
-    /// The window before the last reduction, as Python has it.
-    before: f64,
+    /// Window and threshold before the last reduction, as Python has them.
+    before: (f64, f64),
 }
 
 impl Connection {
     /// Calls a method, then reads what the object states.
     fn call(&mut self, method: &str, arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>>) {
+        let _call = Call::begin();
         Python::attach(|py| {
-            let _call = Call::begin();
             let called = arguments(py).and_then(|arguments| self.object.bind(py).call_method1(method, arguments));
             if let Err(error) = called {
                 end_run(told(py, &self.class.file, &error));
@@ -270,7 +270,7 @@ impl Connection {
                 found.unwrap_or_else(|error| end_run(told(py, &self.class.file, &error)))
             };
             let file = &self.class.file;
-            let window = number("window").unwrap_or(f64::NAN);
+            let Some(window) = number("window") else { end_run(format!("{file}: `window` is None")) };
             if !(1.0..=MOST).contains(&window) {
                 end_run(format!("{file}: `window` is {window} packets, where 1 to {MOST} are possible"));
             }
@@ -294,13 +294,18 @@ impl Connection {
     }
 
     fn remember(&mut self) {
-        self.before = Python::attach(|py| self.object.bind(py).getattr("window").and_then(|it| it.extract()))
-            .unwrap_or(real(self.window.get()));
+        let _call = Call::begin();
+        self.before = Python::attach(|py| {
+            let number = |name: &str| self.object.bind(py).getattr(name)?.extract::<f64>();
+            let read = number("window").and_then(|window| Ok((window, number("threshold")?)));
+            read.unwrap_or_else(|error| end_run(told(py, &self.class.file, &error)))
+        });
     }
 }
 
 impl Machine for Connection {
     fn copy(&self) -> Box<dyn Machine> {
+        let _call = Call::begin();
         let object = Python::attach(|py| {
             let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (self.object.bind(py),)));
             copied.map(Bound::unbind).unwrap_or_else(|error| end_run(told(py, &self.class.file, &error)))
@@ -357,13 +362,16 @@ impl CongestionControl for Connection {
 
     fn on_undo(&mut self) {
         let before = self.before;
-        self.call("on_undo", |py| (before,).into_pyobject(py));
+        self.call("on_undo", |py| before.into_pyobject(py));
     }
 
     fn recall(&mut self, threshold: Packets) {
         self.threshold = threshold;
-        let found = Python::attach(|py| self.object.bind(py).setattr("threshold", threshold.get()));
-        found.expect("an object takes its own attribute");
+        let _call = Call::begin();
+        Python::attach(|py| {
+            let set = self.object.bind(py).setattr("threshold", threshold.get());
+            set.unwrap_or_else(|error| end_run(told(py, &self.class.file, &error)));
+        });
     }
 
     fn window(&self) -> Packets {

@@ -22,6 +22,7 @@ const ESTIMATED_NS_PER_HOP: u64 = 75;
 /// The digests of the sources that results depend on.
 pub(crate) fn sources() -> Sources {
     Sources::new(env!("CARGO_PKG_VERSION"), include!(concat!(env!("OUT_DIR"), "/sources.rs")))
+        .with("cc/in-python", env!("NARROWS_IN_PYTHON"))
 }
 
 /// The version of the package, and after `+` the digest of the engine.

@@ -178,7 +178,10 @@ fn delayed(plan: &Plan, controllers: &[&'static Spec]) -> Vec<Said> {
     for traffic in &plan.traffic {
         let name = &traffic.controller.name;
         let needs = controllers.iter().any(|spec| spec.name == *name && spec.needs_every_ack);
-        if needs && (traffic.profile.ack_every > 1 || traffic.profile.receive_offload.is_some()) {
+        if needs
+            && traffic.transport.is_tcp()
+            && (traffic.profile.ack_every > 1 || traffic.profile.receive_offload.is_some())
+        {
             by_controller.entry(name).or_default().push(&traffic.name);
         }
     }

@@ -53,7 +53,7 @@ pub enum SimError {
     /// The network cannot carry what the plan asks.
     #[error("the network of the plan is not usable: {0}")]
     Network(#[from] narrows_network::GraphError),
-    /// A controller in C does not compile here, or cannot be loaded.
+    /// A controller in a file does not compile here, or cannot be loaded.
     #[error("{0}")]
     Controller(#[from] narrows_c::Error),
     /// Connection numbers hold only so many hosts.

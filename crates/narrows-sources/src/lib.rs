@@ -40,6 +40,18 @@ struct Component {
     modules: BTreeSet<String>,
 }
 
+/// The digest of these files, whole; Cargo is told to look at them again when they change.
+///
+/// # Panics
+/// If one cannot be read.
+pub fn of_files(files: &[&str]) -> String {
+    let mut digest = Digest::default();
+    for file in files {
+        digest.add(&read(Path::new(file)));
+    }
+    digest.text()
+}
+
 impl Sources<'_> {
     /// Writes `sources.rs` into `OUT_DIR`: an expression `("engine's digest", &[("cc/cubic", "digest"), …])`, by name; the engine's
     /// digest is `NARROWS_ENGINE` for the compiler, too. Cargo is told to look at the sources again when they change.

@@ -168,5 +168,5 @@ class _Worker:
         return (
             f"its process was killed ({signal.Signals(-code).name})\n"
             "  help: if this machine ran out of memory, give fewer --jobs; the same command goes on from there. "
-            "A controller in C may also end it, by a pointer that leads nowhere"
+            "A controller in a file may also end it, by a pointer that leads nowhere"
         )

@@ -127,7 +127,7 @@ def trace(
         )
     if results.entry.imported and (files := _in_c(manifest["plan"])):
         raise bad_input(
-            f"'{results.entry.identifier}' was imported, and to trace it would compile and run {', '.join(files)}",
+            f"'{results.entry.identifier}' was imported, and to trace it would run {', '.join(files)}",
             "read that file in the archive's plan; then put it beside the experiment and run it yourself",
         )
     plan = labelled(manifest["plan"])
@@ -144,7 +144,7 @@ def trace(
 
 
 def _in_c(plan: dict[str, Any]) -> list[str]:
-    """The files of a plan's controllers in C."""
+    """The files of a plan's controllers in C or Python."""
     programs = (traffic.get("controller", {}).get("program") for traffic in plan.get("traffic", []))
     return sorted({program["file"] for program in programs if program})
 

@@ -23,7 +23,7 @@ pub const SPEC: Spec = Spec {
     needs_delivery_rate: false,
     needs_every_ack: false,
     parameters: parameters! {
-        "delta": Kind::Real { bits: 20 }, Value::Real(ONE / 2), (ONE / 1_000, 4 * ONE),
+        "delta": Kind::Real { bits: 20 }, Value::Real(ONE / 2), (ONE.div_ceil(1_000), 4 * ONE),
             "δ: a flow keeps 1/δ packets queued; 0.5 [Copa §2.1].";
         "switches": Kind::Switch, Value::Switch(true), (0, 1),
             "Whether it competes where the queue is never nearly empty [Copa §2.2].";
@@ -129,6 +129,7 @@ impl Copa {
         self.is_rising = rises;
         self.velocity = match self.steady_for {
             0 => 1,
+            _ if self.in_slow_start => 1,
             rounds if rounds >= STEADY => self.velocity.saturating_mul(2),
             _ => self.velocity,
         };
@@ -142,6 +143,12 @@ impl Copa {
         (self.round_end, self.round_window) = (nxt, self.window.get());
     }
 
+    /// Whatever direction slow start had, the velocity begins anew.
+    fn end_slow_start(&mut self) {
+        self.in_slow_start = false;
+        (self.velocity, self.steady_for) = (1, 0);
+    }
+
     /// Moves the window towards the target [Copa §2.1].
     fn step(&mut self, acked: u64, may_grow: bool) {
         let is_below = self.is_below_target();
@@ -152,7 +159,7 @@ impl Copa {
                 }
                 return;
             }
-            self.in_slow_start = false;
+            self.end_slow_start();
         }
         if is_below != self.is_rising && self.velocity > 1 {
             // The target was passed: what was gained by speed is of the other direction.
@@ -192,7 +199,9 @@ impl CongestionControl for Copa {
 
     /// A loss says nothing, unless others fill the queue: then 1/δ is halved, at most once per RTT [Copa §2.2].
     fn on_congestion(&mut self, _now: Time, cause: Cause, _path: &Path) {
-        self.in_slow_start &= cause != Cause::Loss;
+        if cause == Cause::Loss && self.in_slow_start {
+            self.end_slow_start();
+        }
         if cause == Cause::Loss && self.competes() {
             self.has_lost = true;
             self.present = (self.present / 2).max(self.inverse_delta);
@@ -200,10 +209,8 @@ impl CongestionControl for Copa {
     }
 
     fn on_timeout(&mut self, _now: Time, _repeated: bool, _path: &Path) {
-        self.window.remember();
         self.window.probe();
-        self.in_slow_start = false;
-        self.velocity = 1;
+        self.end_slow_start();
         self.has_lost = true;
         self.present = (self.present / 2).max(self.inverse_delta);
     }

@@ -1,4 +1,5 @@
-//! A controller that is not compiled with the others, such as one in C: held by pointer, and called through it.
+//! A controller that is held by pointer, and called through it: one in C, or one of the simulator's own that is not in its
+//! innermost loop.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -11,6 +12,12 @@ use crate::units::{Packets, Rate, Span, Time};
 pub trait Machine: CongestionControl + Debug + Send + Sync {
     /// A copy with a state of its own.
     fn copy(&self) -> Box<dyn Machine>;
+}
+
+impl<T: CongestionControl + Clone + Debug + Send + Sync + 'static> Machine for T {
+    fn copy(&self) -> Box<dyn Machine> {
+        Box::new(self.clone())
+    }
 }
 
 /// A file's controller, loaded for one run: its connections share the file's variables.

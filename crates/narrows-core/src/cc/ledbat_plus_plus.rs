@@ -67,6 +67,8 @@ pub struct LedbatPlusPlus {
     /// Where slow start ends (2^-20 packets).
     threshold: u64,
     mode: Mode,
+    /// Threshold and mode before the last cut.
+    before: Option<(u64, Mode)>,
     /// RTTs in nanoseconds, of [`HISTORY`].
     base: WindowedMin,
     latest: [u64; SAMPLES],
@@ -81,6 +83,7 @@ impl LedbatPlusPlus {
             window: Fractional::new(context.path.initial_window.min(Packets::new(LEAST / ONE))),
             threshold: u64::MAX,
             mode: Mode::Start,
+            before: None,
             base: WindowedMin::new(HISTORY.as_ns()),
             latest: [u64::MAX; SAMPLES],
         }
@@ -122,6 +125,18 @@ impl LedbatPlusPlus {
         }
     }
 
+    /// For an undo.
+    fn remember(&mut self) {
+        self.window.forget();
+        self.window.remember();
+        self.before = Some((self.threshold, self.mode));
+    }
+
+    /// The window to come back to: in a slowdown that of before it.
+    fn reference(&self) -> u64 {
+        if matches!(self.mode, Mode::Held { .. }) { self.threshold } else { self.window.get() }
+    }
+
     /// [LEDBAT++ §4.1 to §4.3]
     fn adapt(&mut self, ack: &Ack, srtt: Span) {
         let (acked, gain) = (ack.acked.get(), self.gain());
@@ -141,18 +156,17 @@ impl LedbatPlusPlus {
                     self.settle(ack.now, since);
                 }
             }
-            Mode::Steady { .. } if queueing <= self.target => {
-                if may_grow {
-                    self.window.grow(acked, gain);
-                }
-            }
             Mode::Steady { .. } => {
-                // Window·(delay/target − 1) less the gain, at most half the window, each RTT.
+                // The gain less window·(delay/target − 1), but at most half the window less, each RTT.
                 let window = self.window.get();
-                let excess = ratio(queueing - self.target, self.target, ONE);
+                let excess = ratio(queueing.saturating_sub(self.target), self.target, ONE);
                 let lost = u128::from(window) * u128::from(excess) / u128::from(ONE);
-                let lost = u64::try_from(lost).unwrap_or(window).saturating_sub(gain).min(window / 2);
-                self.window.shrink(acked, lost, LEAST);
+                let lost = u64::try_from(lost).unwrap_or(window);
+                if lost > gain {
+                    self.window.shrink(acked, (lost - gain).min(window / 2), LEAST);
+                } else if may_grow {
+                    self.window.grow(acked, gain - lost);
+                }
             }
             Mode::Start | Mode::Ramp { .. } | Mode::Held { .. } => {}
         }
@@ -176,9 +190,9 @@ impl CongestionControl for LedbatPlusPlus {
 
     /// Losses and ECE halve the window, as Reno does [LEDBAT++ §4.3]; the first ends slow start.
     fn on_congestion(&mut self, now: Time, _cause: Cause, path: &Path) {
-        self.window.remember();
+        self.remember();
+        self.threshold = (self.reference() / 2).max(LEAST);
         self.window.scale(ONE / 2, LEAST);
-        self.threshold = self.window.get();
         match self.mode {
             Mode::Start => self.mode = Mode::Steady { slowdown_at: now + path.srtt.unwrap_or(path.rto) * HELD_RTTS },
             Mode::Ramp { since } => self.settle(now, since),
@@ -188,8 +202,8 @@ impl CongestionControl for LedbatPlusPlus {
 
     fn on_timeout(&mut self, now: Time, repeated: bool, _path: &Path) {
         if !repeated {
-            self.window.remember();
-            self.threshold = (self.window.get() / 2).max(LEAST);
+            self.remember();
+            self.threshold = (self.reference() / 2).max(LEAST);
         }
         self.window.limit(ONE);
         self.window.probe();
@@ -198,10 +212,9 @@ impl CongestionControl for LedbatPlusPlus {
 
     fn on_undo(&mut self) {
         self.window.undo();
-        if let Mode::Ramp { since } | Mode::Held { since, .. } = self.mode
-            && self.window.get() >= self.threshold
-        {
-            self.mode = Mode::Steady { slowdown_at: since };
+        if let Some((threshold, mode)) = self.before.take() {
+            self.threshold = self.threshold.max(threshold);
+            self.mode = mode;
         }
     }
 
@@ -304,6 +317,30 @@ mod tests {
             // Each acknowledgement takes its part of a window that is smaller already.
             assert!((left - part).abs() < 0.13, "{over_ms} ms: {left}");
         }
+    }
+
+    #[test]
+    fn a_loss_in_a_slowdown_halves_what_it_comes_back_to() {
+        let mut drive = ledbat(&[]);
+        drive.cc.window.raise(80 * ONE);
+        drive.cc.mode = Mode::Steady { slowdown_at: drive.now };
+        drive.ack(1, Some(BASE), false);
+        assert!(matches!(drive.cc.mode, Mode::Held { .. }));
+        let saved = drive.cc.threshold;
+        drive.congestion(Cause::Loss);
+        assert_eq!(drive.cc.threshold, saved / 2);
+        for _ in 0..100 {
+            drive.round(BASE, false);
+        }
+        assert!(drive.cc.window.get() >= saved / 2, "{}", drive.cc.window.get());
+    }
+
+    #[test]
+    fn an_undo_leads_back_to_where_it_was() {
+        let mut drive = ledbat(&[]);
+        drive.timeout();
+        drive.cc.on_undo();
+        assert_eq!((drive.window(), drive.cc.threshold, drive.cc.mode), (20, u64::MAX, Mode::Start));
     }
 
     #[test]

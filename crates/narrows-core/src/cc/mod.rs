@@ -302,13 +302,19 @@ pub struct Spec {
     pub parameters: &'static [Parameter],
 }
 
-/// Lists every controller: the enum that dispatches, its specs, and how each is built. [`external::External`] is built by whoever
-/// has it.
+/// Lists every controller: the enum that dispatches, its specs, and how each is built. What stands after `by pointer` is an
+/// [`external::External`]: each variant would make the code of all calls larger, and so every other controller slower. Others of
+/// them are built by whoever has them.
 macro_rules! registry {
-    ($($module:ident :: $controller:ident),* $(,)?) => {
-        registry! { @with [$($module::$controller),*] $($module::$controller,)* external::External }
+    ($($module:ident :: $controller:ident),*; by pointer: $($other:ident :: $pointed:ident),*) => {
+        registry! {
+            @with [$($module::$controller),*] [$($other::$pointed),*] $($module::$controller,)* external::External
+        }
     };
-    (@with [$($own:ident :: $built:ident),*] $($module:ident :: $controller:ident),*) => {
+    (
+        @with [$($own:ident :: $built:ident),*] [$($other:ident :: $pointed:ident),*]
+        $($module:ident :: $controller:ident),*
+    ) => {
         /// Any controller. Dispatch is a `match`, so that the packet path has no indirect call.
         #[derive(Clone, Debug)]
         #[allow(missing_docs, clippy::large_enum_variant, reason = "a variant is its controller, held by value")]
@@ -317,13 +323,17 @@ macro_rules! registry {
         }
 
         /// Every controller's [`Spec`], in the order of the registry.
-        pub const SPECS: &[&Spec] = &[$(&$own::SPEC),*];
+        pub const SPECS: &[&Spec] = &[$(&$own::SPEC,)* $(&$other::SPEC,)*];
 
         impl Controller {
             /// Builds the controller with this `name`; `None` if there is none.
             pub fn build(name: &str, context: &Context<'_>) -> Option<Controller> {
                 $(if name == $own::SPEC.name {
                     return Some(Controller::$built($own::$built::new(context)));
+                })*
+                $(if name == $other::SPEC.name {
+                    let machine = alloc::boxed::Box::new($other::$pointed::new(context));
+                    return Some(Controller::External(external::External::new(&$other::SPEC, machine)));
                 })*
                 None
             }
@@ -391,11 +401,12 @@ registry! {
     bbr::Bbr,
     dctcp::Dctcp,
     gemini::Gemini,
-    dcqcn::Dcqcn,
+    dcqcn::Dcqcn;
+    by pointer:
     swift::Swift,
     timely::Timely,
     copa::Copa,
-    ledbat_plus_plus::LedbatPlusPlus,
+    ledbat_plus_plus::LedbatPlusPlus
 }
 
 /// The [`Spec`] of the controller with this name.

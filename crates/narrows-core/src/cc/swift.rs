@@ -127,7 +127,6 @@ impl Swift {
     /// Reduces the window by `cut` (2^-20), unless it was reduced less than an RTT ago.
     fn reduce(&mut self, now: Time, cut: u64) {
         if now >= self.may_cut_at {
-            self.window.remember();
             self.window.scale(ONE - cut, self.constants.least);
             self.may_cut_at = now + self.rtt;
         }
@@ -153,6 +152,8 @@ impl CongestionControl for Swift {
         } else {
             let excess = ratio(sample.span - target, sample.span, ONE);
             let Constants { beta, max_mdf, .. } = self.constants;
+            // What an undo may restore is from before a loss, and delay has taken from it since.
+            self.window.forget();
             self.reduce(ack.now, (beta * excess / ONE).min(max_mdf));
         }
     }
@@ -160,12 +161,18 @@ impl CongestionControl for Swift {
     fn on_congestion(&mut self, now: Time, cause: Cause, _path: &Path) {
         if cause == Cause::Loss {
             self.timeouts = 0;
+            self.window.forget();
+            self.window.remember();
             self.reduce(now, self.constants.max_mdf);
         }
     }
 
-    fn on_timeout(&mut self, now: Time, _repeated: bool, _path: &Path) {
+    fn on_timeout(&mut self, now: Time, repeated: bool, _path: &Path) {
         self.timeouts += 1;
+        if !repeated {
+            self.window.forget();
+        }
+        self.window.remember();
         if self.timeouts >= TIMEOUTS {
             self.window.limit(self.constants.least);
         } else {
@@ -280,6 +287,6 @@ mod tests {
             drive.timeout();
             assert_eq!(drive.window(), 1);
         }
-        assert_eq!(drive.cc.window.get(), ONE / 1_000);
+        assert_eq!(drive.cc.window.get(), ONE.div_ceil(1_000));
     }
 }

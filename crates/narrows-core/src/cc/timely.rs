@@ -200,8 +200,10 @@ impl CongestionControl for Timely {
     fn on_congestion(&mut self, _now: Time, _cause: Cause, _path: &Path) {}
 
     /// Half the rate: without acknowledgements there is no RTT. The paper has no rule.
-    fn on_timeout(&mut self, _now: Time, _repeated: bool, _path: &Path) {
-        self.before = Some(self.rate);
+    fn on_timeout(&mut self, _now: Time, repeated: bool, _path: &Path) {
+        if !repeated {
+            self.before = Some(self.rate);
+        }
         self.probes = true;
         self.reduce(ONE / 2);
     }

@@ -38,13 +38,13 @@ pub(crate) fn usual(name: &str) -> String {
     }
 }
 
-/// Refuses what no kernel has, by the kernel's names, and controllers in C.
+/// Refuses what no kernel has, by the kernel's names, and controllers in files.
 ///
 /// # Errors
-/// If one of them is a model of the simulator's, or in C.
+/// If one of them is a model of the simulator's, or in a file.
 pub(super) fn refuse_models(plan: &Plan, names: &BTreeMap<String, String>) -> Result<(), Failure> {
     if let Some(program) = plan.traffic.iter().find_map(|traffic| traffic.controller.program.as_ref()) {
-        let sentence = format!("{} is a controller in C, which narrowsd does not load yet", program.file);
+        let sentence = format!("{} is a controller in C or Python, which narrowsd does not load", program.file);
         return Err(Failure::input(sentence).help("run it in the simulator"));
     }
     match names.values().find(|name| spec(name).is_some_and(|spec| spec.kernel == Kernel::None)) {
@@ -199,7 +199,7 @@ mod tests {
             pattern: Pattern::List(vec![]),
         }];
         let refused = refuse_models(&plan, &of("mine")).expect_err("it is in C").to_string();
-        assert!(refused.starts_with("mine.bpf.c is a controller in C"), "{refused}");
+        assert!(refused.starts_with("mine.bpf.c is a controller in C or Python"), "{refused}");
     }
 
     #[test]

@@ -154,7 +154,7 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
 }
 
 const CONTROLLER: &str = "a controller";
-/// In the place of a controller's name: a file in C, `{ file = "mine.bpf.c" }` or `{ file = { path = …, name = … } }`.
+/// In the place of a controller's name: a file in C or Python, `{ file = "mine.bpf.c" }` or `{ file = { path = …, name = … } }`.
 pub(crate) const FILE: &str = "file";
 
 /// What [`FILE`] is: a path, or a table.
@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for File {
             type Value = File;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(
-                    "the path of a controller in C, or a table such as { path = \"mine.bpf.c\", name = \"mine\" }",
+                    "the path of a controller in C or Python, or a table such as { path = \"mine.bpf.c\", name = \"mine\" }",
                 )
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<File, E> {
@@ -327,7 +327,7 @@ fn kind_schema(parameter: &Parameter, generator: &mut SchemaGenerator) -> Schema
 inline_schema!(Controller, "controller", |generator| choices(
     [json_schema!({
         "type": "object", "additionalProperties": false, "required": [FILE],
-        "description": "A controller in C: a BPF program with a struct tcp_congestion_ops, or a module of Linux.",
+        "description": "A controller in C (a BPF program with a struct tcp_congestion_ops, or a module of Linux), or in Python.",
         "properties": { FILE: { "anyOf": [
             { "type": "string", "examples": ["mine.bpf.c"] },
             {

@@ -88,8 +88,8 @@ fn files_that_are_no_controllers_are_refused() {
         (r#"{ file = "wrong.c" }"#, &["`wrong.c` does not compile", "wrong.c:2", "of_tomorrow"]),
         (r#"{ file = "empty.c" }"#, &["`empty.c` has no controller", "struct tcp_congestion_ops"]),
         (r#"{ file = { path = "empty.c", mode = "fast" } }"#, &["unknown key `mode`", "path, name"]),
-        (r#"{ file = { name = "one" } }"#, &["`file` is the path of a controller in C"]),
-        ("{ file = 3 }", &["the path of a controller in C"]),
+        (r#"{ file = { name = "one" } }"#, &["`file` is the path of a controller in C or Python"]),
+        ("{ file = 3 }", &["the path of a controller in C or Python"]),
     ] {
         let text = said(controller);
         for word in words {

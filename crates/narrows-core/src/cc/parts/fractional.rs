@@ -71,9 +71,14 @@ impl Fractional {
         self.window = scaled.max(least.min(self.window));
     }
 
-    /// Remembers the window for an undo. Before a cut.
+    /// Remembers the window for an undo, unless it remembers one: before a cut.
     pub fn remember(&mut self) {
-        self.before = Some(self.window);
+        self.before.get_or_insert(self.window);
+    }
+
+    /// An undo restores nothing any more.
+    pub fn forget(&mut self) {
+        self.before = None;
     }
 
     /// One packet goes until something is acknowledged.
