@@ -306,7 +306,7 @@ pub struct Spec {
 /// [`external::External`]: each variant would make the code of all calls larger, and so every other controller slower. Others of
 /// them are built by whoever has them.
 macro_rules! registry {
-    ($($module:ident :: $controller:ident),*; by pointer: $($other:ident :: $pointed:ident),*) => {
+    ($($module:ident :: $controller:ident),*; by pointer: $($other:ident :: $pointed:ident),* $(,)?) => {
         registry! {
             @with [$($module::$controller),*] [$($other::$pointed),*] $($module::$controller,)* external::External
         }
@@ -406,7 +406,7 @@ registry! {
     swift::Swift,
     timely::Timely,
     copa::Copa,
-    ledbat_plus_plus::LedbatPlusPlus
+    ledbat_plus_plus::LedbatPlusPlus,
 }
 
 /// The [`Spec`] of the controller with this name.
