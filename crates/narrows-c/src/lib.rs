@@ -1,7 +1,7 @@
 //! Controllers in C, as one writes them for Linux in BPF (`struct tcp_congestion_ops`), in the simulator.
 //!
 //! [`compile`] makes a shared library of the file, with the headers of `kit/include`, which have the kernel's names for what
-//! the simulator knows, and with `kit/runtime.c`, which has the kernel's functions. [`Library`] loads it; [`Library::build`] makes
+//! the simulator knows, and with `kit/runtime.c`, which has the kernel's functions. [`Library`] loads it, and makes
 //! the controller of one connection, which calls the file's hooks in the kernel's order.
 //!
 //! [`load`] takes files in Python, too, where the process has [somebody who runs them](run_python_with).

@@ -11,6 +11,7 @@ use narrows_c::{Call, Error, Misbehaved, Source, watch};
 use narrows_core::cc::external::{External, Library, Machine};
 use narrows_core::cc::{Ack, Cause, CongestionControl, Context, Controller, EcnUse, Limit, Owner, Phase, Sent, Spec};
 use narrows_core::units::{Packets, Rate, Span, Time};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyModule, PyTuple, PyType};
 
@@ -137,7 +138,13 @@ struct Class {
 pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Library>, Error> {
     watch(&source.name);
     Python::attach(|py| {
-        let failed = |error: PyErr| Error::Python(told(py, &source.name, &error));
+        let failed = |error: PyErr| {
+            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                // Whoever asked is told when Python goes on.
+                let _ = py.import("signal").and_then(|signal| signal.call_method1("raise_signal", (libc::SIGINT,)));
+            }
+            Error::Python(told(py, &source.name, &error))
+        };
         let class = find(py, source, name).map_err(failed)?.map_err(|found| match (found.as_slice(), name) {
             ([], _) => {
                 Error::Python(format!("`{}` has no class that derives from narrows.controller.Controller", source.name))
@@ -167,7 +174,12 @@ fn find<'py>(py: Python<'py>, source: &Source, name: Option<&str>) -> PyResult<F
     let text = |text: &str| CString::new(text.replace('\0', " ")).expect("it has no zero byte");
     // A name of its own: of one name Python keeps one module, with what the last run left in it.
     let own = format!("narrows_controller_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let module = PyModule::from_code(py, &text(&source.text), &text(&source.name), &text(&own))?;
+    // What it prints is no answer of the command that loads it.
+    let away = py.import("contextlib")?.call_method1("redirect_stdout", (py.import("sys")?.getattr("stderr")?,))?;
+    away.call_method0("__enter__")?;
+    let module = PyModule::from_code(py, &text(&source.text), &text(&source.name), &text(&own));
+    away.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
+    let module = module?;
     let base = base(py)?;
     let mut classes = vec![];
     for (_, value) in module.dict() {
