@@ -525,6 +525,19 @@ CC_INLINE u32 gemini_on_ack(struct gemini *g, const struct cc_ack *ack, const st
 	return cut;
 }
 
+/* Linux `tcp_current_ssthresh`: three quarters of the window at least [RFC 2861 §3.2]. */
+CC_INLINE u64 gemini_current_threshold(const struct gemini *g)
+{
+	return cc_max(g->threshold, g->window / 2 + g->window / 4);
+}
+
+CC_INLINE void gemini_remember(struct gemini *g)
+{
+	g->before_window = g->window;
+	g->before_threshold = gemini_current_threshold(g);
+	g->has_before = 1;
+}
+
 /* A loss halves the window once per window of data, whatever ECN and delay did in it [RFC 8257 §3.5]; alpha stays. */
 CC_INLINE int gemini_on_congestion(struct gemini *g, u64 now_ns, u32 cause, const struct cc_path *path)
 {
@@ -532,9 +545,7 @@ CC_INLINE int gemini_on_congestion(struct gemini *g, u64 now_ns, u32 cause, cons
 
 	if (cause == CC_CAUSE_ECN || (g->last_cut_was_loss && path->una < g->cut_end))
 		return 0;
-	g->before_window = g->window;
-	g->before_threshold = g->threshold;
-	g->has_before = 1;
+	gemini_remember(g);
 	if (g->config.ecn)
 		signals |= GEMINI_SIGNAL_ECN;
 	if (gemini_delayed(g))
@@ -552,9 +563,7 @@ CC_INLINE int gemini_on_congestion(struct gemini *g, u64 now_ns, u32 cause, cons
 CC_INLINE void gemini_on_timeout(struct gemini *g, u64 now_ns, u32 repeated, const struct cc_path *path)
 {
 	if (!repeated) {
-		g->before_window = g->window;
-		g->before_threshold = g->threshold;
-		g->has_before = 1;
+		gemini_remember(g);
 		g->threshold = cc_max(g->window / 2, GEMINI_MIN_WINDOW);
 	}
 	g->window = GEMINI_ONE_Q10;
@@ -575,8 +584,7 @@ CC_INLINE void gemini_on_sent(struct gemini *g, u32 was_idle, const struct cc_pa
  * stale; RTT_base is not. */
 CC_INLINE void gemini_on_idle_restart(struct gemini *g, u64 idle_ns, const struct cc_path *path)
 {
-	/* Three quarters of the old window stay as the threshold [RFC 2861 §3.2]. */
-	g->threshold = cc_max(g->threshold, g->window / 2 + g->window / 4);
+	g->threshold = gemini_current_threshold(g);
 	g->window = cc_after_idle(g->window, gemini_initial_window(path), idle_ns, path->rto_ns);
 	g->credit = 0;
 	gemini_begin_window(g, path->nxt);

@@ -78,11 +78,17 @@ CC_INLINE void cc_window_grow(struct cc_window *w, u64 acked)
 		cc_window_add_after(w, w->packets, left);
 }
 
+/* Linux `tcp_current_ssthresh`: three quarters of the window at least. */
+CC_INLINE u64 cc_window_threshold(const struct cc_window *w)
+{
+	return cc_max(w->threshold, (w->packets >> 1) + (w->packets >> 2));
+}
+
 /* Threshold and window to `to`, at least 2; both are remembered. A window of one packet stays so. */
 CC_INLINE void cc_window_cut(struct cc_window *w, u64 to)
 {
 	w->before_packets = w->packets;
-	w->before_threshold = w->threshold;
+	w->before_threshold = cc_window_threshold(w);
 	w->has_before = 1;
 	w->threshold = cc_max(to, CC_MIN_WINDOW);
 	w->packets = cc_min(w->packets, w->threshold);
@@ -124,7 +130,7 @@ CC_INLINE u64 cc_after_idle(u64 window, u64 initial, u64 idle, u64 rto)
 
 CC_INLINE void cc_window_restart(struct cc_window *w, u64 idle_ns, const struct cc_path *path)
 {
-	w->threshold = cc_max(w->threshold, (w->packets >> 1) + (w->packets >> 2));
+	w->threshold = cc_window_threshold(w);
 	w->packets = cc_after_idle(w->packets, path->initial_window, idle_ns, path->rto_ns);
 }
 
