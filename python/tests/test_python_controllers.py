@@ -174,11 +174,6 @@ def test_what_a_file_prints_while_it_is_loaded_is_not_an_answer(folder, capfd):
     assert "loaded" in said.err
 
 
-def test_an_interrupt_while_a_file_is_loaded_is_an_interrupt(folder):
-    with pytest.raises(KeyboardInterrupt):
-        run(folder, "raise KeyboardInterrupt\n", seeds=[1])
-
-
 def test_one_of_several_is_chosen_by_name(folder):
     both = CONSTANT + CONSTANT.replace("Constant", "Other")
     results = run(folder, both, '{ file = { path = "mine.py", name = "Other" } }', seeds=[1])

@@ -11,7 +11,6 @@ use narrows_c::{Call, Error, Misbehaved, Source, watch};
 use narrows_core::cc::external::{External, Library, Machine};
 use narrows_core::cc::{Ack, Cause, CongestionControl, Context, Controller, EcnUse, Limit, Owner, Phase, Sent, Spec};
 use narrows_core::units::{Packets, Rate, Span, Time};
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyModule, PyTuple, PyType};
 
@@ -138,13 +137,7 @@ struct Class {
 pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Library>, Error> {
     watch(&source.name);
     Python::attach(|py| {
-        let failed = |error: PyErr| {
-            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                // Whoever asked is told when Python goes on.
-                let _ = py.import("signal").and_then(|signal| signal.call_method1("raise_signal", (libc::SIGINT,)));
-            }
-            Error::Python(told(py, &source.name, &error))
-        };
+        let failed = |error: PyErr| Error::Python(told(py, &source.name, &error));
         let class = find(py, source, name).map_err(failed)?.map_err(|found| match (found.as_slice(), name) {
             ([], _) => {
                 Error::Python(format!("`{}` has no class that derives from narrows.controller.Controller", source.name))
