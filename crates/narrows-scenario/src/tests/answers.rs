@@ -181,7 +181,8 @@ fn large_files_take_time_in_proportion() {
     (0..100_000).for_each(|index| _ = write!(arms, "[[arm]]\nname = \"{index}\"\ncc = \"cubic\"\n"));
     assert!(refused(&(arms + "[run]\nend = \"1s\"\n")).contains("more than the 10000 that are allowed"));
     let spent = on_processor() - begin;
-    assert!(spent < Duration::from_secs(30), "{spent:?}");
+    // 20 s on an idle machine; a core that two threads share counts half as much again.
+    assert!(spent < Duration::from_secs(60), "{spent:?}");
 }
 
 /// How long this thread has been on a processor, whatever else the machine does.
