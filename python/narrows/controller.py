@@ -6,6 +6,7 @@ Times are in seconds, sizes in bytes, windows in packets of at most one segment,
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ LEAST: float = 2.0
 """The smallest window after a reduction, packets [RFC 5681 §3.1]."""
 
 
-class Controller:
+class Controller(ABC):
     """A controller of one connection, with NewReno's answers to timeouts, idling and spurious reductions.
 
     A class of your own has at least `on_ack` and `on_congestion`. After each call the simulator reads `window`,
@@ -46,16 +47,16 @@ class Controller:
         """A sender that has sent nothing yet; `path` has the initial window and the line rate."""
         self.window = path.initial_window
 
+    @abstractmethod
     def on_ack(self, ack: Ack, path: Path) -> None:
         """An acknowledgement delivers something or reports a mark.
 
         Unless the controller owns recovery, it may raise the window only if `ack.may_grow`.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def on_congestion(self, cause: Literal["loss", "ecn"], path: Path) -> None:
         """A loss was found, or classic ECN's echo came: at most once per window of data, after `on_ack`."""
-        raise NotImplementedError
 
     def on_timeout(self, repeated: bool, path: Path) -> None:  # noqa: ARG002
         """The retransmission timer fired; the window must be 1 afterwards.
@@ -66,7 +67,7 @@ class Controller:
             self.threshold = max(self.window / 2, LEAST)
         self.window = 1
 
-    def on_sent(self, sent: Sent, path: Path) -> None:
+    def on_sent(self, sent: Sent, path: Path) -> None:  # noqa: B027
         """A packet leaves."""
 
     def on_idle_restart(self, idle: float, path: Path) -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pytest
 from conftest import CHECKOUT, said_by, shorter
 
 
@@ -70,11 +71,18 @@ def test_the_page_on_slow_flows_works_as_it_stands(real, folder):
     assert "waits_for" in said["slow.py"]
 
 
-def test_the_page_on_controllers_in_c_works_as_it_stands(real, folder):
+@pytest.mark.parametrize(
+    ("page", "experiment", "file", "controller", "edit"),
+    [
+        ("controllers-in-c.md", "cautious.toml", "cautious.bpf.c", "cautious", ("(tp->snd_cwnd + 7) / 8", "1")),
+        ("controllers-in-python.md", "in-python.toml", "cautious.py", "Cautious", ("0.005", "0.002")),
+    ],
+)
+def test_a_page_on_controllers_in_files_works_as_it_stands(real, folder, page, experiment, file, controller, edit):
     pairs = (('end = "20s"\nwarmup = "5s"', 'end = "4s"\nwarmup = "1s"'),)
     said = {}
-    for name, language, text in blocks("controllers-in-c.md", *pairs):
-        if language == "sh" and (folder / "cautious.toml").exists():
+    for name, language, text in blocks(page, *pairs):
+        if language == "sh" and (folder / experiment).exists():
             for line in text.splitlines():
                 _, *arguments = shlex.split(line, comments=True)
                 said[arguments[0]] = said_by(real, *arguments)
@@ -84,30 +92,10 @@ def test_the_page_on_controllers_in_c_works_as_it_stands(real, folder):
     assert "cautious" in said["run"]
     assert "cautious" in said["compare"]
     flows = pl.read_parquet(folder / "runs" / "*" / "1" / "flows.parquet")
-    assert set(flows["controller"].unique()) == {"newreno", "cautious"}
-    (folder / "cautious.bpf.c").write_text(
-        (folder / "cautious.bpf.c").read_text().replace("(tp->snd_cwnd + 7) / 8", "1")
-    )
-    assert "2 new, 2 reused" in said_by(real, "run", "cautious.toml"), "an edited file makes its runs again"
-
-
-def test_the_page_on_controllers_in_python_works_as_it_stands(real, folder):
-    pairs = (('end = "20s"\nwarmup = "5s"', 'end = "2s"\nwarmup = "1s"'),)
-    said = {}
-    for name, language, text in blocks("controllers-in-python.md", *pairs):
-        if language == "sh" and (folder / "in-python.toml").exists():
-            for line in text.splitlines():
-                _, *arguments = shlex.split(line, comments=True)
-                said[arguments[0]] = said_by(real, *arguments)
-        elif name:
-            (folder / name).write_text(text)
-    assert "2 plans × 2 seeds" in said["check"]
-    assert "cautious" in said["run"]
-    assert "cautious" in said["compare"]
-    flows = pl.read_parquet(folder / "runs" / "*" / "1" / "flows.parquet")
-    assert set(flows["controller"].unique()) == {"newreno", "Cautious"}
-    (folder / "cautious.py").write_text((folder / "cautious.py").read_text().replace("0.005", "0.002"))
-    assert "2 new, 2 reused" in said_by(real, "run", "in-python.toml"), "an edited file makes its runs again"
+    assert set(flows["controller"].unique()) == {"newreno", controller}
+    assert edit[0] in (folder / file).read_text()
+    (folder / file).write_text((folder / file).read_text().replace(*edit))
+    assert "2 new, 2 reused" in said_by(real, "run", experiment), "an edited file makes its runs again"
 
 
 def test_the_example_of_the_reference_is_an_experiment(real, folder):

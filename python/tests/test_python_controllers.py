@@ -153,7 +153,7 @@ def test_results_name_the_class(folder):
         "not a number": (CONSTANT.replace("= 10", "= float('nan')"), "mine.py: `window` is NaN packets"),
         "a text": (CONSTANT.replace("= 10", "= 'ten'"), "mine.py: TypeError"),
         "pacing": (CONSTANT.replace("self.window = 10", "self.pacing_rate = 0"), "mine.py: `pacing_rate` is 0 bit/s"),
-        "a missing method": (CONSTANT.replace("on_ack", "on_akc"), "NotImplementedError"),
+        "a missing method": (CONSTANT.replace("on_ack", "on_akc"), "mine.py: Constant has no method on_ack"),
         "a syntax error": ("class Mine(\n", "mine.py:1: SyntaxError"),
         "no class": ("x = 1\n", "`mine.py` has no class that derives from narrows.controller.Controller"),
         "several": (CONSTANT + CONSTANT.replace("Constant", "Other"), "has several controllers: Constant, Other"),

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use narrows_core::cc::external::is_python;
 use sha2::{Digest, Sha256};
 
 use crate::Error;
@@ -109,11 +110,6 @@ impl Source {
         Source { name, text, others }
     }
 
-    /// Whether it is in Python: its name ends so.
-    pub fn is_python(&self) -> bool {
-        is_python(&self.name)
-    }
-
     /// Whether its `cong_control` has the arguments of before Linux 6.10.
     pub(crate) fn is_before_6_10(&self) -> bool {
         // From then on the parameter before the sample is a number: `int flag`.
@@ -125,10 +121,6 @@ impl Source {
             |text: &String| text.match_indices("const struct rate_sample").any(|(at, _)| follows_a_number(&text[..at]));
         !std::iter::once(&self.text).chain(self.others.values()).any(is_after)
     }
-}
-
-fn is_python(file: &str) -> bool {
-    Path::new(file).extension().is_some_and(|end| end == "py")
 }
 
 /// A name that is that of a file in a folder, and nothing else to a compiler: plans may come from anywhere.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use narrows_core::cc::external::Library;
+use narrows_core::cc::external::{Library, is_python};
 use narrows_core::cc::{EcnUse, Kernel, Spec};
 
 use crate::{Error, Source, library};
@@ -22,7 +22,7 @@ pub fn run_python_with(load: Load) {
 /// # Errors
 /// If it does not compile, has no such controller, or cannot be loaded; for Python if nobody here runs it.
 pub fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Library>, Error> {
-    if !source.is_python() {
+    if !is_python(&source.name) {
         return Ok(Arc::new(library::Library::new(source, name)?));
     }
     let python = PYTHON.get().ok_or_else(|| Error::NoPython(source.name.clone()))?;

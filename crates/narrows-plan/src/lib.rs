@@ -579,13 +579,6 @@ pub struct Program {
     pub others: BTreeMap<String, String>,
 }
 
-impl Program {
-    /// Whether it is in Python: the file's name ends so. Otherwise it is in C.
-    pub fn is_python(&self) -> bool {
-        std::path::Path::new(&self.file).extension().is_some_and(|end| end == "py")
-    }
-}
-
 impl ControllerChoice {
     /// This controller with its parameters as they are by default.
     ///

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_core::cc::external::is_python;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -67,7 +68,7 @@ impl Plan {
         for controller in self.traffic.iter().map(|traffic| &traffic.controller) {
             found.insert(match &controller.program {
                 // What runs the file; the file itself is a part of the plan.
-                Some(program) if program.is_python() => "cc/in-python".to_owned(),
+                Some(program) if is_python(&program.file) => "cc/in-python".to_owned(),
                 Some(_) => "cc/in-c".to_owned(),
                 None => format!("cc/{}", controller.name),
             });

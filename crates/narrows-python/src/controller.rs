@@ -2,6 +2,7 @@
 //!
 //! Python sees seconds, packets, bytes and bits per second, as numbers; what it states is read back after each call.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -147,6 +148,11 @@ pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Librar
                 Error::Unknown { file: source.name.clone(), name: name.to_owned(), names: names.join(", ") }
             }
         })?;
+        let lacking = class.getattr("__abstractmethods__").and_then(|names| names.extract::<BTreeSet<String>>());
+        if let Some(method) = lacking.map_err(failed)?.first() {
+            let name = class.name().map_err(failed)?;
+            return Err(Error::Python(format!("{}: {name} has no method {method}", source.name)));
+        }
         let is = |attribute: &str| class.getattr(attribute).and_then(|value| value.is_truthy()).map_err(failed);
         let name = class.name().and_then(|name| name.extract::<String>()).map_err(failed)?;
         let ecn = if is("needs_ecn")? { EcnUse::Exact } else { EcnUse::Optional };

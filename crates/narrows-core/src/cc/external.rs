@@ -20,6 +20,11 @@ impl<T: CongestionControl + Clone + Debug + Send + Sync + 'static> Machine for T
     }
 }
 
+/// Whether a file is in Python: its name ends so. Otherwise it is in C.
+pub fn is_python(file: &str) -> bool {
+    file.rsplit_once('.').is_some_and(|(_, end)| end == "py")
+}
+
 /// A file's controller, loaded for one run: its connections share the file's variables.
 pub trait Library: Debug + Send + Sync {
     /// Its name, its use of ECN, and whether it reads rates of delivery.
