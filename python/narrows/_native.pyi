@@ -81,8 +81,12 @@ def expand(
 def seeds(text: str) -> list[int] | None:
     """Of a text such as `1..10` or `1,3,5..9`, as `run.seeds` takes it; `None` if it names none."""
 
-def start(plan_json: str, seed: int, *, threads: int = 1) -> Run:
-    """On up to so many threads; the results do not depend on them."""
+def start(plan_json: str, seed: int, *, threads: int = 1, controller: type | None = None) -> Run:
+    """On up to so many threads; the results do not depend on them.
+
+    A `controller`, a class of `narrows.controller.Controller`, takes the place of those of the plan's files; its calls
+    may take as long as they like, and the run has one thread.
+    """
 
 def trace(plan_json: str, seed: int, flows: str | None = None) -> Run:
     """The run again, with a trace of these flows, or of all.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from narrows import _native as _Native  # noqa: N812
+    from narrows.controller import Controller
 
 TableName = Literal["flows", "requests", "ports", "series", "events", "bridges", "ranks"]
 
@@ -152,9 +153,12 @@ def calibrate() -> float:
 class Run:
     """A run on its own thread, or several. Poll `progress`; `join` waits."""
 
-    def __init__(self, plan_json: str, seed: int, *, threads: int = 1) -> None:
+    def __init__(
+        self, plan_json: str, seed: int, *, threads: int = 1, controller: type[Controller] | None = None
+    ) -> None:
+        """Starts it; a `controller` takes the place of those of the plan's files, and the run has one thread."""
         with _converted(_RUN_AGAIN) as module:
-            self._run: _Native.Run = module.start(plan_json, seed, threads=threads)
+            self._run: _Native.Run = module.start(plan_json, seed, threads=threads, controller=controller)
 
     @classmethod
     def traced(cls, plan_json: str, seed: int, flows: str | None) -> Run:

@@ -162,5 +162,5 @@ def test_a_notebook_runs_and_shows_tables_and_charts(path, folder):
     ]
 
 
-def test_there_are_two_examples():
-    assert [path.stem for path in EXAMPLES] == ["compare", "slow-flows"]
+def test_there_are_three_examples():
+    assert [path.stem for path in EXAMPLES] == ["compare", "learn", "slow-flows"]

@@ -14,8 +14,10 @@ use narrows_results::{Results, capture};
 use narrows_sim::{Progress, Ran, Selection, Wanted, hold_ns};
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use serde_json::json;
 
+use crate::controller::substitute;
 use crate::experiments::{plan_of, sources};
 use crate::tables::{Table, table};
 
@@ -107,16 +109,24 @@ impl Run {
     }
 }
 
-/// Starts a run of a plan, given as JSON, on up to `threads` threads.
+/// Starts a run of a plan, given as JSON, on up to `threads` threads; with a `controller`, on one, and this class takes
+/// the place of those of the plan's files.
 #[pyfunction]
-#[pyo3(signature = (plan_json, seed, *, threads=1))]
-pub(crate) fn start(plan_json: &str, seed: u64, threads: u32) -> PyResult<Run> {
+#[pyo3(signature = (plan_json, seed, *, threads=1, controller=None))]
+pub(crate) fn start(plan_json: &str, seed: u64, threads: u32, controller: Option<Py<PyType>>) -> PyResult<Run> {
     let plan = plan_of(plan_json)?;
     let shared = Arc::new(Shared::default());
     let for_worker = Arc::clone(&shared);
+    let simulation = move || {
+        let threads = if controller.is_some() { 1 } else { threads };
+        if let Some(class) = controller {
+            substitute(class);
+        }
+        simulate(plan, seed, How::On(threads), &for_worker)
+    };
     let worker = thread::Builder::new()
         .name("simulation".into())
-        .spawn(move || simulate(plan, seed, How::On(threads), &for_worker))
+        .spawn(simulation)
         .map_err(|error| PyRuntimeError::new_err(format!("no thread for the run: {error}")))?;
     Ok(Run { shared, worker: Mutex::new(Some(worker)) })
 }
