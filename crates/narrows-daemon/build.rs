@@ -19,6 +19,7 @@ fn main() {
     let mut single = vec![
         ("queue/congestion_point", "core/src/queue/congestion_point"),
         ("queue/drr", "core/src/queue/drr"),
+        ("queue/dual_pi2", "core/src/queue/dual_pi2"),
         ("queue/fq_codel", "core/src/queue/fq_codel"),
         ("queue/pfc", "core/src/queue/pfc"),
     ];

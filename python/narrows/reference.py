@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import narrows
 from narrows import frames
 from narrows.comparison import Comparison
+from narrows.controller import Controller
 from narrows.experiment import Difference, Plan
+from narrows.learning import Interval, Learner
+from narrows.learning.environment import CongestionControl
 from narrows.runs.running import Progress
 from narrows.traces import Explanation, Traced
 
@@ -25,7 +28,7 @@ INTRODUCTION: Final = (
 )
 CLASSES: Final = (
     narrows.Experiment, Plan, Difference, narrows.Handle, Progress, narrows.Results, frames.Frames, Comparison,
-    Explanation, Traced,
+    Explanation, Traced, Controller, Learner, Interval, CongestionControl,
 )  # fmt: skip
 FUNCTIONS: Final = (narrows.run, narrows.load, narrows.load_beside, narrows.version)
 ERRORS: Final = (narrows.BadInput, narrows.EnvironmentLacks, narrows.RunFailed, narrows.Cancelled)
@@ -63,7 +66,7 @@ def _made(kind: Any) -> str | None:
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
     """Public members in the order of the source, those that it inherits left out."""
     for name, member in vars(kind).items():
-        if not name.startswith("_") and inspect.getdoc(member) and not isinstance(member, (int, str, tuple)):
+        if not name.startswith("_") and inspect.getdoc(member) and not isinstance(member, (int, float, str, tuple)):
             yield name, member
 
 

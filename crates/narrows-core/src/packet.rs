@@ -49,9 +49,9 @@ pub enum Ecn {
     /// The sender does not understand ECN: a queue may only drop.
     #[default]
     NotCapable = 0,
-    /// ECT(1).
+    /// ECT(1), which says that the sender is scalable: L4S [RFC 9331].
     Capable1 = 1,
-    /// ECT(0), what every sender here uses.
+    /// ECT(0).
     Capable = 2,
     /// Congestion experienced.
     Marked = 3,

@@ -54,6 +54,10 @@ pub trait Payload: Copy + Default {
     }
     /// Whether a queue may mark it: ECT(0), ECT(1), or marked already.
     fn ecn_capable(&self) -> bool;
+    /// Whether it is ECT(1), or marked already: what a dual queue gives priority [RFC 9331 §5].
+    fn is_l4s(&self) -> bool {
+        false
+    }
     /// Whether it carries data of an application: some wires lose only such.
     fn carries_data(&self) -> bool {
         true

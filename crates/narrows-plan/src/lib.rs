@@ -13,7 +13,7 @@ use narrows_core::link::{Key, Schedule as LinkSchedule};
 use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::codel;
 use narrows_core::queue::pfc::Thresholds;
-use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig, dual_pi2};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::profile::Profile;
 pub use narrows_core::transport::Transport;
@@ -435,6 +435,8 @@ pub enum Scheduler {
         /// IP bytes that a queue sends in its turn.
         quantum: Bytes,
     },
+    /// A queue for L4S packets and one for all others, with coupled AQMs [RFC 9332].
+    DualPi2(dual_pi2::Config),
 }
 
 impl Scheduler {
@@ -443,7 +445,7 @@ impl Scheduler {
         match self {
             Scheduler::StrictPriority { classes } => usize::from(*classes),
             Scheduler::Drr { weights } => weights.len(),
-            Scheduler::FqCodel { .. } | Scheduler::Fq { .. } => 1,
+            Scheduler::FqCodel { .. } | Scheduler::Fq { .. } | Scheduler::DualPi2(_) => 1,
         }
     }
 }

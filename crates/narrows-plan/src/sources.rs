@@ -93,6 +93,7 @@ impl Plan {
                     found.extend(["queue/fq_codel", "queue/aqm/codel"].map(str::to_owned));
                 }
                 Some(Scheduler::Fq { .. }) => found.extend(["queue/fq_codel".to_owned()]),
+                Some(Scheduler::DualPi2(_)) => found.extend(["queue/dual_pi2", "queue/drr"].map(str::to_owned)),
                 Some(Scheduler::StrictPriority { .. }) | None => {}
             }
             found.extend((link.ingress.is_some() || link.pauses.is_some()).then(|| "queue/pfc".to_owned()));

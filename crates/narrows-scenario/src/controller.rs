@@ -46,11 +46,11 @@ pub(crate) fn resolve(
 
 fn use_of_ecn(spec: &Spec, wanted: Option<&Located<bool>>) -> Judged<bool> {
     match (spec.ecn, wanted) {
-        (EcnUse::Exact, Some(denied)) if !denied.value => {
+        (EcnUse::Exact | EcnUse::L4s, Some(denied)) if !denied.value => {
             let sentence = format!("`{}` cannot run without ECN", spec.name);
             Err(Problem::new(sentence, "take `ecn = false` away").at(&denied.span))
         }
-        (EcnUse::Exact, _) => Ok(true),
+        (EcnUse::Exact | EcnUse::L4s, _) => Ok(true),
         (EcnUse::Optional, wanted) => Ok(wanted.is_some_and(|wanted| wanted.value)),
     }
 }

@@ -11,8 +11,8 @@ use narrows_core::cc::{SPECS, Spec};
 use narrows_core::component;
 use narrows_core::edge::dcib;
 use narrows_core::nic::receive::ReceiveOffload;
-use narrows_core::queue::Limit;
 use narrows_core::queue::aqm::{self, codel};
+use narrows_core::queue::{Limit, dual_pi2};
 use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
 use narrows_core::transport::Transport;
 use narrows_core::transport::datagram::SendRate;
@@ -276,6 +276,9 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
                     let marks = if *ecn { "marks" } else { "drops" };
                     format!("fq-codel, {queues} queues of {quantum}, target {target}, interval {interval}, {marks}")
                 }
+                Scheduler::DualPi2(dual_pi2::Config { target, rtt_max, coupling, threshold, range }) => format!(
+                    "dual-pi2, target {target}, rtt-max {rtt_max}, coupling {coupling}, threshold {threshold}, range {range}"
+                ),
                 Scheduler::Fq { queues, quantum } => format!("fq, {queues} queues of {quantum}"),
             })
         });

@@ -88,6 +88,7 @@ impl Listed {
             json["ecn"] = match spec.ecn {
                 EcnUse::Optional => "optional".into(),
                 EcnUse::Exact => "exact".into(),
+                EcnUse::L4s => "l4s".into(),
             };
         }
         if self.kind == "topology" {

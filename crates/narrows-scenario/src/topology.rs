@@ -11,6 +11,7 @@ use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::{Size, codel};
 use narrows_core::queue::congestion_point;
 use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
+use narrows_core::queue::dual_pi2;
 use narrows_core::queue::fq_codel;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
@@ -240,10 +241,14 @@ impl LinkSpec {
         if let Some(scheduler) = &class.scheduler {
             spec.link.scheduler = scheduler_of(&scheduler.value)?;
         }
-        if let Some(Scheduler::FqCodel { .. }) = spec.link.scheduler {
+        let own_law = match spec.link.scheduler {
+            Some(Scheduler::FqCodel { .. }) => Some("`fq-codel` has CoDel in each of its queues, and no other AQM"),
+            Some(Scheduler::DualPi2(_)) => Some("`dual-pi2` has AQMs of its own, and no other"),
+            _ => None,
+        };
+        if let Some(sentence) = own_law {
             // What the topology has by default, or the class that this one inherits from, gives way.
             if let (Some(aqm), Some(_)) = (&class.aqm, spec.link.aqm.take()) {
-                let sentence = "`fq-codel` has CoDel in each of its queues, and no other AQM";
                 let help = "take `aqm` away here, or choose another `scheduler`";
                 return Err(Problem::new(sentence, help).at(&aqm.span));
             }
@@ -431,6 +436,7 @@ fn qcn_at(values: &[Value], rate: Rate, aqm: Option<AqmConfig>, mtu: Mtu) -> Poi
 fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
     let drr = match written {
         network::Scheduler::FqCodel(fq) => return fq_codel_of(fq).map(Some),
+        network::Scheduler::DualPi2(dual) => return dual_pi2_of(dual).map(Some),
         network::Scheduler::Fifo => return Ok(None),
         network::Scheduler::StrictPriority(network::StrictPriority { classes }) => {
             if !(2..=MAX_CLASSES).contains(&usize::from(classes.value)) {
@@ -454,19 +460,46 @@ fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
     Ok(Some(Scheduler::Drr { weights: weights.clone() }))
 }
 
+/// A time as it is written, or its default.
+fn within(
+    what: &'static str,
+    written: Option<&Located<Quantity<Span>>>,
+    default: Span,
+    (least, most): (Span, Span),
+) -> Judged<Span> {
+    let Some(written) = written else { return Ok(default) };
+    let value = written.value.0;
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Problem::out_of_range(what, value, least, most).at(&written.span))
+}
+
+fn dual_pi2_of(written: &network::DualPi2) -> Judged<Scheduler> {
+    let usual = dual_pi2::Config::default();
+    let from_zero = (Span::ZERO, dual_pi2::RANGE.1);
+    let coupling = match &written.coupling {
+        None => usual.coupling,
+        Some(coupling) if (1..=dual_pi2::MAX_COUPLING).contains(&coupling.value) => coupling.value,
+        Some(coupling) => {
+            let most = dual_pi2::MAX_COUPLING;
+            return Err(Problem::out_of_range("coupling", coupling.value, 1, most).at(&coupling.span));
+        }
+    };
+    Ok(Scheduler::DualPi2(dual_pi2::Config {
+        target: within("target", written.target.as_ref(), usual.target, dual_pi2::RANGE)?,
+        rtt_max: within("rtt-max", written.rtt_max.as_ref(), usual.rtt_max, dual_pi2::RANGE)?,
+        coupling,
+        threshold: within("threshold", written.threshold.as_ref(), usual.threshold, from_zero)?,
+        range: within("range", written.range.as_ref(), usual.range, from_zero)?,
+    }))
+}
+
 fn fq_codel_of(written: &network::FqCodel) -> Judged<Scheduler> {
     let network::FqCodel { queues, quantum, target, interval, ecn } = written;
-    let within = |what: &'static str, written: &Option<Located<Quantity<Span>>>, default: Span| {
-        let Some(written) = written else { return Ok(default) };
-        let (value, (least, most)) = (written.value.0, codel::RANGE);
-        if (least..=most).contains(&value) {
-            return Ok(value);
-        }
-        Err(Problem::out_of_range(what, value, least, most).at(&written.span))
-    };
     let usual = codel::Config::default();
-    let (target_value, interval) =
-        (within("target", target, usual.target)?, within("interval", interval, usual.interval)?);
+    let target_value = within("target", target.as_ref(), usual.target, codel::RANGE)?;
+    let interval = within("interval", interval.as_ref(), usual.interval, codel::RANGE)?;
     let codel = codel::Config::checked(target_value, interval, ecn.unwrap_or(usual.ecn)).map_err(|sentence| {
         let span = target.as_ref().map_or(0..0, |target| target.span.clone());
         Problem::malformed(sentence).at(&span)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use narrows_core::cc::{EcnUse, Spec};
+use narrows_core::cc::Spec;
 use narrows_core::link::Key;
 use narrows_core::queue::aqm::{Onset, Size};
 use narrows_core::queue::{AqmConfig, Limit};
@@ -57,8 +57,11 @@ type Said = (String, String);
 
 /// Whether a port marks packets instead of dropping them.
 fn marks(link: &Link) -> bool {
-    let marks_flows = matches!(&link.scheduler, Some(Scheduler::FqCodel { codel, .. }) if codel.ecn);
-    marks_flows || link.aqm.is_some_and(|aqm| aqm.marks())
+    let marks_queues = match &link.scheduler {
+        Some(Scheduler::FqCodel { codel, .. }) => codel.ecn,
+        scheduler => matches!(scheduler, Some(Scheduler::DualPi2(_))),
+    };
+    marks_queues || link.aqm.is_some_and(|aqm| aqm.marks())
 }
 
 /// Whether a port has a queue for each flow.
@@ -111,9 +114,12 @@ fn idle(plan: &Plan) -> Vec<Said> {
     // By law and what it needs and has, the ports.
     let mut found: BTreeMap<(&str, String, String), Vec<&str>> = BTreeMap::new();
     for link in &graph.links {
-        let (aqm, classes) = match (&link.scheduler, link.aqm) {
-            (Some(Scheduler::FqCodel { codel, .. }), _) => (AqmConfig::Codel(*codel), 1),
-            (scheduler, Some(aqm)) => (aqm, scheduler.as_ref().map_or(1, Scheduler::classes) as u64),
+        let (law, onset, classes) = match (&link.scheduler, link.aqm) {
+            (Some(Scheduler::FqCodel { codel, .. }), _) => ("codel", AqmConfig::Codel(*codel).onset(), 1),
+            (Some(Scheduler::DualPi2(config)), _) => ("dual-pi2", Onset::Delay(config.target), 1),
+            (scheduler, Some(aqm)) => {
+                (aqm.spec().name, aqm.onset(), scheduler.as_ref().map_or(1, Scheduler::classes) as u64)
+            }
             (_, None) => continue,
         };
         let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
@@ -124,7 +130,7 @@ fn idle(plan: &Plan) -> Vec<Said> {
             Limit::Bytes(bytes) => Some(bytes.get()),
         };
         let Some(room) = own.into_iter().chain(of_pool).min().map(Bytes::new) else { continue };
-        let (needs, has) = match aqm.onset() {
+        let (needs, has) = match onset {
             Onset::Queue(Size::Bytes(size)) if size >= room => (size.to_string(), room.to_string()),
             Onset::Queue(Size::Packets(size)) if size.bytes(full) >= room => {
                 (format!("{size}"), format!("{room}, or {} full packets", room.get() / full.get()))
@@ -134,7 +140,7 @@ fn idle(plan: &Plan) -> Vec<Said> {
             }
             Onset::Queue(_) | Onset::Delay(_) => continue,
         };
-        found.entry((aqm.spec().name, needs, has)).or_default().push(&link.name);
+        found.entry((law, needs, has)).or_default().push(&link.name);
     }
     let say = |((law, needs, has), ports): ((&str, String, String), Vec<&str>)| {
         (
@@ -154,7 +160,7 @@ fn rounded(span: Span) -> Span {
 fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> Vec<Said> {
     let needs = |traffic: &&Traffic| {
         let spec = controllers.iter().find(|spec| spec.name == traffic.controller.name);
-        spec.is_some_and(|spec| spec.ecn == EcnUse::Exact)
+        spec.is_some_and(|spec| spec.ecn.is_needed())
     };
     let without = |traffic: &&Traffic| {
         let crossed = routes.crossing(&pairs(traffic)).unwrap_or_default();

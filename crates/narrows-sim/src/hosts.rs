@@ -82,6 +82,7 @@ fn stack(traffic: &Traffic, spec: Option<&'static Spec>, line_rate: Rate, mtu: M
         (false, _) => EcnMode::Off,
         (true, EcnUse::Optional) => EcnMode::Classic,
         (true, EcnUse::Exact) => EcnMode::Exact,
+        (true, EcnUse::L4s) => EcnMode::L4s,
     };
     Stack { profile: traffic.profile, ecn, line_rate, delivery_rate: spec.needs_delivery_rate, mtu }
 }

@@ -337,6 +337,11 @@ impl Payload for Packet {
         self.bits & 3 != 0
     }
 
+    #[inline]
+    fn is_l4s(&self) -> bool {
+        self.bits & 1 != 0
+    }
+
     fn carries_data(&self) -> bool {
         // What may be around it changes nothing: only what carries data is made longer.
         self.payload() > 0

@@ -255,6 +255,10 @@ impl Payload for Packet {
     fn ecn_capable(&self) -> bool {
         self.ecn != Ecn::NotCapable
     }
+    #[inline]
+    fn is_l4s(&self) -> bool {
+        matches!(self.ecn, Ecn::Capable1 | Ecn::Marked)
+    }
     fn carries_data(&self) -> bool {
         self.has_data
     }

@@ -81,7 +81,13 @@ _PLACES = {
     "size-distribution": 'size = {{ cdf = "{}" }}',
     "profile": 'host = {{ profile = "{}" }}',
 }
-_ECN = {"exact": "needs ECN", "optional": "ECN if asked for", True: "needs ECN", False: "ECN if asked for"}
+_ECN = {
+    "exact": "needs ECN",
+    "l4s": "needs ECN, as L4S",
+    "optional": "ECN if asked for",
+    True: "needs ECN",
+    False: "ECN if asked for",
+}
 
 
 def _written(spec: dict[str, Any]) -> str:

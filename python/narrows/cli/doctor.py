@@ -33,6 +33,7 @@ ANSWER_SECONDS: Final = 20
 """For a program to tell its version."""
 
 EXTRAS: Final = {
+    "learning": ("for controllers that learn", ("gymnasium",)),
     "notebook": ("to write notebooks", ("pandas", "pyarrow", "jupyterlab")),
     "perfetto": ("for `trace --format perfetto`", ("perfetto",)),
     "ray": ("for `run --on ray`", ("ray",)),

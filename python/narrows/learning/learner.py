@@ -59,7 +59,7 @@ class Learner(Controller):
         """How good the interval was.
 
         By default ln(rate / line rate) - ln(RTT / minimum RTT), the logarithm of power
-        [Winstein & Balakrishnan 2013 §3.3, δ = 1], plus ln(1 - loss): without it losing nearly everything costs
+        [Winstein 2013 §3.3, δ = 1], plus ln(1 - loss): without it losing nearly everything costs
         nothing once the buffer is full. At least one packet counts as delivered.
         """
         delivered = max(interval.acked, 1)

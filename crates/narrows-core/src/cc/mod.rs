@@ -34,6 +34,7 @@ mod harness;
 pub mod ledbat_plus_plus;
 pub mod newreno;
 pub mod parts;
+pub mod prague;
 pub mod swift;
 pub mod timely;
 pub mod vegas;
@@ -266,6 +267,15 @@ pub enum EcnUse {
     Optional,
     /// It needs ECN and the run-exact echo of the DCTCP receiver [RFC 8257 §3.2].
     Exact,
+    /// As [`Exact`](EcnUse::Exact), and its packets are ECT(1), which says that it is scalable: L4S [RFC 9331 §4.1].
+    L4s,
+}
+
+impl EcnUse {
+    /// Whether it cannot do without.
+    pub const fn is_needed(self) -> bool {
+        !matches!(self, EcnUse::Optional)
+    }
 }
 
 /// What runs a controller on a Linux host.
@@ -407,6 +417,7 @@ registry! {
     timely::Timely,
     copa::Copa,
     ledbat_plus_plus::LedbatPlusPlus,
+    prague::Prague,
 }
 
 /// The [`Spec`] of the controller with this name.

@@ -1,11 +1,12 @@
-//! Which of a port's queues sends next: first in first out, strict priority, [deficit round robin](super::drr), or
-//! [FQ-CoDel](super::fq_codel).
+//! Which of a port's queues sends next: first in first out, strict priority, [deficit round robin](super::drr),
+//! [FQ-CoDel](super::fq_codel) or [DualPI2](super::dual_pi2).
 //!
 //! Deciding only: the queues are the driver's. It tells when a queue begins to wait ([`wake`](Discipline::wake)), when the
 //! packet that was chosen was its last ([`rest`](Discipline::rest)) or is dropped ([`refund`](Discipline::refund)), and when
 //! a queue that waits is paused or has lost all that waited ([`leave`](Discipline::leave)); one that is resumed wakes again.
 
 use super::drr::{DeficitRoundRobin, MAX_CLASSES};
+use super::dual_pi2;
 use super::fq_codel::FlowQueues;
 use crate::units::Bytes;
 
@@ -20,6 +21,8 @@ pub enum Discipline {
     Drr(DeficitRoundRobin),
     /// A queue for each flow, as far as a hash tells them apart, of all classes.
     FqCodel(FlowQueues),
+    /// A queue for L4S packets and one for all others, of all classes.
+    Dual(DeficitRoundRobin),
 }
 
 /// Queues of which the first that waits sends.
@@ -53,7 +56,7 @@ impl Discipline {
     pub const fn queues(&self) -> usize {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.queues,
-            Discipline::Drr(law) => law.classes(),
+            Discipline::Drr(law) | Discipline::Dual(law) => law.classes(),
             Discipline::FqCodel(law) => law.used(),
         }
     }
@@ -63,15 +66,23 @@ impl Discipline {
         matches!(self, Discipline::Strict(_) | Discipline::Drr(_))
     }
 
-    /// The queue of this service class, or of flows with this hash, which may be one more than there were.
+    /// The queue of this service class, of flows with this hash, which may be one more than there were, or of packets that are
+    /// L4S or not.
     ///
     /// # Panics
     /// If there are queues for classes, and none for this one.
     #[inline]
-    pub fn queue_of(&mut self, class: u8, flow_hash: u32) -> usize {
+    pub fn queue_of(&mut self, class: u8, flow_hash: u32, is_l4s: bool) -> usize {
         match self {
             Discipline::Fifo(_) => 0,
             Discipline::FqCodel(law) => law.queue_of(flow_hash),
+            Discipline::Dual(_) => {
+                if is_l4s {
+                    dual_pi2::L4S
+                } else {
+                    dual_pi2::CLASSIC
+                }
+            }
             law => {
                 assert!(usize::from(class) < law.queues(), "class {class} has no queue");
                 usize::from(class)
@@ -84,7 +95,7 @@ impl Discipline {
     pub fn wake(&mut self, queue: usize) {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting |= 1 << queue,
-            Discipline::Drr(law) => law.wake(queue),
+            Discipline::Drr(law) | Discipline::Dual(law) => law.wake(queue),
             Discipline::FqCodel(law) => law.wake(queue),
         }
     }
@@ -95,7 +106,7 @@ impl Discipline {
     pub fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.lowest(),
-            Discipline::Drr(law) => law.choose(first),
+            Discipline::Drr(law) | Discipline::Dual(law) => law.choose(first),
             Discipline::FqCodel(law) => law.choose(first),
         }
     }
@@ -105,7 +116,7 @@ impl Discipline {
     pub fn rest(&mut self) {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting &= law.waiting - 1,
-            Discipline::Drr(law) => law.rest(),
+            Discipline::Drr(law) | Discipline::Dual(law) => law.rest(),
             Discipline::FqCodel(law) => law.rest(),
         }
     }
@@ -114,7 +125,7 @@ impl Discipline {
     pub fn refund(&mut self, size: Bytes) {
         match self {
             Discipline::Fifo(_) | Discipline::Strict(_) => {}
-            Discipline::Drr(law) => law.refund(size),
+            Discipline::Drr(law) | Discipline::Dual(law) => law.refund(size),
             Discipline::FqCodel(law) => law.refund(size),
         }
     }
@@ -123,7 +134,7 @@ impl Discipline {
     pub fn leave(&mut self, queue: usize) {
         match self {
             Discipline::Fifo(law) | Discipline::Strict(law) => law.waiting &= !(1 << queue),
-            Discipline::Drr(law) => law.leave(queue),
+            Discipline::Drr(law) | Discipline::Dual(law) => law.leave(queue),
             Discipline::FqCodel(law) => law.leave(queue),
         }
     }
@@ -167,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_queue_has_all_classes() {
-        assert_eq!([0, 7].map(|class| Discipline::FIFO.clone().queue_of(class, 9)), [0, 0]);
-        assert_eq!(Discipline::strict(8).queue_of(7, 9), 7);
+        assert_eq!([0, 7].map(|class| Discipline::FIFO.clone().queue_of(class, 9, true)), [0, 0]);
+        assert_eq!(Discipline::strict(8).queue_of(7, 9, false), 7);
     }
 }

@@ -11,6 +11,7 @@ pub mod aqm;
 pub mod congestion_point;
 pub mod discipline;
 pub mod drr;
+pub mod dual_pi2;
 pub mod fq_codel;
 pub mod limits;
 pub mod pfc;
@@ -21,6 +22,7 @@ pub use aqm::{Aqm, AqmConfig};
 pub use congestion_point::{CongestionPoint, CongestionPointConfig, Feedback};
 pub use discipline::Discipline;
 pub use drr::DeficitRoundRobin;
+pub use dual_pi2::DualPi2;
 pub use fq_codel::FlowQueues;
 pub use limits::{Limit, Pool, PoolConfig};
 

@@ -377,10 +377,11 @@ impl Endpoint {
     fn carry(segment: &mut Segment, outgoing: Outgoing, stack: &Stack) {
         // Classic ECN leaves retransmissions unmarked by rule [RFC 3168 §6.1.5]; DCTCP's are capable (Linux
         // `tcp_ca_needs_ecn`).
-        let capable = match stack.ecn {
-            EcnMode::Off => false,
-            EcnMode::Classic => !outgoing.resent,
-            EcnMode::Exact => true,
+        segment.ecn = match stack.ecn {
+            EcnMode::Off => Ecn::NotCapable,
+            EcnMode::Classic if outgoing.resent => Ecn::NotCapable,
+            EcnMode::Classic | EcnMode::Exact => Ecn::Capable,
+            EcnMode::L4s => Ecn::Capable1,
         };
         segment.seq = outgoing.start.wire();
         segment.length = outgoing.length;
@@ -389,7 +390,6 @@ impl Endpoint {
             .with_if(Flags::PSH, outgoing.pushes)
             .with_if(Flags::END, outgoing.ends_message)
             .with_if(Flags::CWR, outgoing.announces_reduction);
-        segment.ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
         segment.tag = outgoing.tag;
     }
 

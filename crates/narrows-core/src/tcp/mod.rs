@@ -55,6 +55,8 @@ pub enum EcnMode {
     Classic,
     /// The exact runs of marks [RFC 8257 §3.2].
     Exact,
+    /// The same, of packets that are ECT(1) [RFC 9331 §4.1].
+    L4s,
 }
 
 /// What a connection's end takes from its host and its controller's needs; one value serves many connections.

@@ -282,7 +282,7 @@ impl Receiver {
                     self.quick_acks = self.quick_acks.max(2);
                 }
             }
-            EcnMode::Exact => {
+            EcnMode::Exact | EcnMode::L4s => {
                 if arrival.marked != self.congestion {
                     if self.pending != Pending::Nothing && self.reports.waiting == 0 {
                         self.before_change = Some((self.next, self.congestion));

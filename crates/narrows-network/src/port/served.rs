@@ -32,7 +32,9 @@
 
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::pfc::{PRIORITIES, Thresholds};
-use narrows_core::queue::{AqmConfig, Backlog, DeficitRoundRobin, Discipline, DropReason, FlowQueues, Limit};
+use narrows_core::queue::{
+    AqmConfig, Backlog, DeficitRoundRobin, Discipline, DropReason, DualPi2, FlowQueues, Limit, dual_pi2,
+};
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Packets, Span, Time};
 use narrows_plan::{Link, Scheduler};
@@ -52,6 +54,8 @@ pub(super) struct Served {
     pub(super) held: Backlog,
     /// Of flow queues: what one begins as, and the limit of all together.
     pub(super) flow_queue: Option<Box<(Queue, Limit)>>,
+    /// The law of a dual queue, which has the port's limit together.
+    pub(super) dual: Option<Box<DualPi2>>,
     /// Whether AQMs judge packets that leave.
     pub(super) judges_departures: bool,
     /// Whether it is computed while nobody is paused: one queue, no pool, and a line that does not change.
@@ -146,7 +150,7 @@ pub(super) struct Feeders {
 
 impl Served {
     pub(super) fn new(link: &Link, of_host: bool, is_inside: bool, seed: u64) -> Served {
-        let (mut aqm, mut flow_queue) = (link.aqm, None);
+        let (mut aqm, mut flow_queue, mut dual) = (link.aqm, None, None);
         let discipline = match &link.scheduler {
             None => Discipline::FIFO,
             Some(Scheduler::StrictPriority { classes }) => Discipline::strict(usize::from(*classes)),
@@ -162,9 +166,14 @@ impl Served {
                 flow_queue = Some(link.limit);
                 Discipline::FqCodel(FlowQueues::new(*queues, *quantum, seed))
             }
+            Some(Scheduler::DualPi2(config)) => {
+                (aqm, dual) = (None, Some(Box::new(DualPi2::new(*config))));
+                Discipline::Dual(dual_pi2::turns())
+            }
         };
         let count = discipline.queues();
-        let judges_departures = aqm.is_some_and(|aqm| aqm.judges_departures());
+        let judges_departures = dual.is_some() || aqm.is_some_and(|aqm| aqm.judges_departures());
+        let shares = if dual.is_some() { 1 } else { count as u64 };
         // Then the law is the port's, which lends it to the queue.
         // A recall must know when a packet began to leave: from its departure, at a line of one rate.
         let keeps_rate = link.events.is_empty();
@@ -183,9 +192,10 @@ impl Served {
             idle_since: Time::ZERO,
         };
         Served {
-            queues: (0..count).map(|number| queue(number, link.limit.share(count as u64))).collect(),
+            queues: (0..count).map(|number| queue(number, link.limit.share(shares))).collect(),
             held: Backlog::EMPTY,
             flow_queue: flow_queue.map(|limit| Box::new((queue(0, Limit::Unlimited), limit))),
+            dual,
             judges_departures,
             discipline,
             can_be_computed,
@@ -225,7 +235,7 @@ impl Served {
 
     /// Where a packet waits; a flow's queue is made when its first packet comes.
     fn queue_of(&mut self, packet: &impl Payload) -> usize {
-        let queue = self.discipline.queue_of(packet.service_class(), packet.flow_hash());
+        let queue = self.discipline.queue_of(packet.service_class(), packet.flow_hash(), packet.is_l4s());
         if let Some(flow_queue) = self.flow_queue.as_ref().filter(|_| queue == self.queues.len()) {
             self.queues.push(flow_queue.0.clone());
         }
@@ -391,10 +401,11 @@ impl<P: Payload> Ports<P> {
     ) -> Result<bool, DropReason> {
         let (index, pool) = (self.ports[link as usize].served as usize, self.ports[link as usize].pool);
         let served = &mut self.served[index];
-        // Of the pool, flow queues have the port's part together.
+        // Of the pool, flow queues have the port's part together, and a dual queue of the limit, too.
+        let (is_dual, all) = (served.dual.is_some(), served.held);
         let (share, shares) = match served.flow_queue {
-            None => (served.queues[queue].held.bytes, served.queues.len() as u64),
-            Some(_) => (served.held.bytes, 1),
+            None if !is_dual => (served.queues[queue].held.bytes, served.queues.len() as u64),
+            _ => (all.bytes, 1),
         };
         let queue = &mut served.queues[queue];
         let backlog = queue.held;
@@ -404,7 +415,7 @@ impl<P: Payload> Ports<P> {
         if verdict == Verdict::Drop {
             return Err(DropReason::Aqm);
         }
-        if !queue.limit.admits(backlog, size) {
+        if !queue.limit.admits(if is_dual { all } else { backlog }, size) {
             return Err(DropReason::Limit);
         }
         let admits = |ports: &Self| ports.pools[pool as usize].pool.admits_share(share, size, shares);

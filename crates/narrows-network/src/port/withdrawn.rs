@@ -5,12 +5,13 @@
 //! is touched next.
 
 use narrows_core::queue::aqm::{self, Verdict};
+use narrows_core::queue::dual_pi2::{CLASSIC, L4S};
 use narrows_core::queue::{Backlog, DropReason, Limit};
 use narrows_core::units::{Bytes, Packets, Time};
 
 use super::served::{Queue, Served};
 use super::{NONE, Ports};
-use crate::link::Record;
+use crate::link::{Record, Ring, Store};
 use crate::network::Payload;
 
 impl Served {
@@ -32,6 +33,14 @@ impl Served {
         };
         (0..self.queues.len()).rev().filter(waits).max_by_key(|&queue| bytes(queue))
     }
+
+    /// The law of a dual queue takes the steps that are due by `at`, before what waits first is another.
+    fn advance<P: Payload>(&mut self, at: Time, store: &Store<P>) {
+        if let Some(law) = &mut self.dual {
+            let came = |ring: &Ring| (ring.len() > 0).then(|| store.record(ring.front()).at);
+            law.advance(at, [L4S, CLASSIC].map(|queue| came(&self.queues[queue].ring)));
+        }
+    }
 }
 
 impl<P: Payload> Ports<P> {
@@ -44,7 +53,8 @@ impl<P: Payload> Ports<P> {
             if served.is_stopped() {
                 return None;
             }
-            let Served { discipline, queues, judges_departures, .. } = served;
+            served.advance(at, &self.store);
+            let Served { discipline, queues, judges_departures, dual, .. } = served;
             let first = |queue: usize| {
                 let record = self.store.record(queues[queue].ring.front());
                 Bytes::new(u64::from(record.packet.ip_bytes()))
@@ -58,9 +68,12 @@ impl<P: Payload> Ports<P> {
             let Record { at: came, packet } = self.store.record(ring.front());
             let backlog = Backlog { bytes: held.bytes - size, packets: held.packets - Packets::new(1) };
             let (sojourn, ecn_capable) = (at.since(*came), packet.ecn_capable());
-            let verdict = aqm
-                .as_mut()
-                .map_or(Verdict::Pass, |aqm| aqm.leaves(&aqm::Departure { now: at, sojourn, backlog, ecn_capable }));
+            let departure = aqm::Departure { now: at, sojourn, backlog, ecn_capable };
+            let verdict = match (dual, aqm) {
+                (Some(law), _) => law.leaves(chosen, &departure),
+                (None, Some(aqm)) => aqm.leaves(&departure),
+                (None, None) => Verdict::Pass,
+            };
             if verdict != Verdict::Drop {
                 return Some((chosen, verdict == Verdict::Mark));
             }
@@ -98,6 +111,7 @@ impl<P: Payload> Ports<P> {
     /// At `at` all that waits is dropped.
     pub(super) fn drop_all(&mut self, at: Time, link: u32, reason: DropReason) {
         let index = self.ports[link as usize].served as usize;
+        self.served[index].advance(at, &self.store);
         for queue in 0..self.served[index].queues.len() {
             if self.served[index].queues[queue].ring.len() > 0 {
                 // It held packets until now.

@@ -207,8 +207,8 @@ fn the_lines_of_many_random_served_ports_change() {
 #[test]
 fn many_random_ports_drop_and_mark_what_leaves() {
     let mut runner = TestRunner::deterministic();
-    let cases = (0..1_200).map(|_| case(Ports::Queues).new_tree(&mut runner).unwrap().current());
-    let mut found = [0; 4];
+    let cases = (0..1_500).map(|_| case(Ports::Queues).new_tree(&mut runner).unwrap().current());
+    let mut found = [0; 6];
     for case in cases {
         let case = Case { reset: 0, ..case };
         for seen in explicit(&case).0 {
@@ -221,6 +221,9 @@ fn many_random_ports_drop_and_mark_what_leaves() {
             found[1] += usize::from(is_fq && dropped[DropReason::Aqm as usize] > 0);
             found[2] += usize::from(is_fq && dropped[DropReason::Limit as usize] > 0);
             found[3] += usize::from(judges && !is_codel && marked > 0);
+            let is_dual = matches!(link.scheduler, Some(Scheduler::DualPi2(_)));
+            found[4] += usize::from(is_dual && dropped[DropReason::Aqm as usize] > 0);
+            found[5] += usize::from(is_dual && marked > 0);
         }
     }
     assert!(found.iter().all(|&ports| ports > 15), "{found:?}");

@@ -45,6 +45,9 @@ impl Payload for Packet {
     fn ecn_capable(&self) -> bool {
         self.capable
     }
+    fn is_l4s(&self) -> bool {
+        self.capable && (self.marked || self.flow % 2 == 1)
+    }
     fn carries_data(&self) -> bool {
         self.size > 52
     }

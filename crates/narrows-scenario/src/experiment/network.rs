@@ -110,6 +110,8 @@ pub enum Scheduler {
     Drr(Drr),
     /// A queue for each flow with CoDel in each, of all classes [RFC 8290].
     FqCodel(FqCodel),
+    /// A queue with priority for L4S packets, ECT(1) or marked, and one for all others, with coupled AQMs [RFC 9332].
+    DualPi2(DualPi2),
 }
 
 /// The parameter of [`Scheduler::StrictPriority`].
@@ -126,6 +128,22 @@ pub struct StrictPriority {
 pub struct Drr {
     /// By class, from 0: 2 to 8 of them, each 1 to 1000.
     pub weights: Located<Vec<u16>>,
+}
+
+/// The parameters of [`Scheduler::DualPi2`].
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DualPi2 {
+    /// Where the delay of the classic queue is held; default: 15 ms.
+    pub target: Option<Located<Quantity<Span>>>,
+    /// RTT up to which the law is stable, from which its gains follow; default: 100 ms.
+    pub rtt_max: Option<Located<Quantity<Span>>>,
+    /// The coupling factor k, 1 to 16; default: 2.
+    pub coupling: Option<Located<u64>>,
+    /// From this delay on the L4S queue marks by itself; default: 800 us.
+    pub threshold: Option<Located<Quantity<Span>>>,
+    /// How much later it marks every packet; default: 400 us, and 0 for a step.
+    pub range: Option<Located<Quantity<Span>>>,
 }
 
 /// The parameters of [`Scheduler::FqCodel`].

@@ -1,7 +1,7 @@
 //! What must hold in every run, whatever the plan.
 
 use crate::plans::{Dumbbell, at, run};
-use narrows_core::cc::{EcnUse, SPECS};
+use narrows_core::cc::SPECS;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::{Connections, FlowStart, Pattern};
@@ -44,7 +44,7 @@ proptest! {
             profile: Profile::NAMED[profile].1,
         };
         let spec = SPECS[spec];
-        let ecn = spec.ecn == EcnUse::Exact || mark_at.is_some();
+        let ecn = spec.ecn.is_needed() || mark_at.is_some();
         let mut plan = network.plan(spec.name, ecn, Span::from_ms(400), Pattern::List(flows.clone()));
         plan.traffic[0].connections =
             [Connections::Fresh, Connections::FreshEstablished, Connections::Persistent { pool: 1 }][connections];

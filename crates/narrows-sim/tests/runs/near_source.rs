@@ -1,7 +1,7 @@
 //! The near-source loop as a whole: who is told, what it does to those who are, and to those who are not.
 
 use crate::plans::{Dumbbell, flow, run};
-use narrows_core::cc::{EcnUse, SPECS};
+use narrows_core::cc::SPECS;
 use narrows_core::queue::CongestionPointConfig;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
@@ -34,7 +34,7 @@ fn delivered(results: &Results, traffic: u32) -> u64 {
 #[test]
 fn listening_to_nobody_changes_nothing() {
     for spec in SPECS {
-        let ecn = spec.ecn == EcnUse::Exact;
+        let ecn = spec.ecn.is_needed();
         let of = |near_source| {
             let net = Dumbbell { mark_at: Some(65), limit: 300, ..shared(3, near_source) };
             let plan = net.long(spec.name, ecn, Span::from_ms(40));

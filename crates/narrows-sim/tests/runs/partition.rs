@@ -5,7 +5,7 @@ use std::path::Path;
 
 use narrows_core::app::all_to_all::AllToAll;
 use narrows_core::app::two_tier::TwoTier;
-use narrows_core::cc::{EcnUse, SPECS};
+use narrows_core::cc::SPECS;
 use narrows_core::edge::dcib;
 use narrows_core::link::{gilbert_elliott, reorder};
 use narrows_core::packet::Mtu;
@@ -198,7 +198,7 @@ fn vary(dice: &mut Dice, network: &mut Graph) {
 
 fn traffic(dice: &mut Dice, index: u32, hosts: u32) -> Traffic {
     let spec = SPECS[dice.below(u32::try_from(SPECS.len()).expect("few")) as usize];
-    let ecn = spec.ecn == EcnUse::Exact || dice.once_in(2);
+    let ecn = spec.ecn.is_needed() || dice.once_in(2);
     let named = dice.below(u32::try_from(Profile::NAMED.len()).expect("few")) as usize;
     let datagrams = dice.once_in(4).then(|| {
         let rate = dice.one_of(&[SendRate::Share(1 << 15), SendRate::Fixed(Rate::from_mbps(100))]);

@@ -5,7 +5,7 @@ use crate::support::{Packet, connect, graph};
 use narrows_core::link::{Change, Event as LinkEvent, FunctionConfig, gilbert_elliott, reorder};
 use narrows_core::queue::aqm::{Size, codel, threshold};
 use narrows_core::queue::pfc::Thresholds;
-use narrows_core::queue::{AqmConfig, Limit, PoolConfig};
+use narrows_core::queue::{AqmConfig, Limit, PoolConfig, dual_pi2};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_plan::{Graph, Ingress, Scheduler};
 use proptest::prelude::*;
@@ -42,6 +42,15 @@ struct Wire {
 /// Packets are of the classes below this.
 const CLASSES: u8 = 3;
 
+/// Of short times, so that it acts on few packets.
+fn dual_pi2() -> impl Strategy<Value = dual_pi2::Config> {
+    let times = (TICK / 4..10 * TICK, TICK..20 * TICK, 0u64..3 * TICK, 0u64..3 * TICK);
+    (times, 1u64..4).prop_map(|((target, rtt_max, threshold, range), coupling)| {
+        let [target, rtt_max, threshold, range] = [target, rtt_max, threshold, range].map(Span::from_ps);
+        dual_pi2::Config { target, rtt_max, coupling, threshold, range }
+    })
+}
+
 fn wire() -> impl Strategy<Value = Wire> {
     let rate = prop_oneof![4 => Just(1_000_000_000u64), 1 => Just(10_000_000_000), 1 => 100_000_000u64..3_000_000_000];
     let delay = prop_oneof![3 => (0u64..20).prop_map(|ticks| ticks * TICK), 1 => 0u64..20 * TICK];
@@ -70,6 +79,7 @@ fn wire() -> impl Strategy<Value = Wire> {
         (1u32..6, 1u64..4_000, codel()).prop_map(|(queues, quantum, codel)| {
             Some(Scheduler::FqCodel { queues, quantum: Bytes::new(quantum), codel })
         }),
+        dual_pi2().prop_map(|config| Some(Scheduler::DualPi2(config))),
     ];
     let thresholds = || {
         (0u64..1_500, 0u64..1_500).prop_map(|(xon, more)| Thresholds {
@@ -189,7 +199,7 @@ pub(super) fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 if matches!(ports, Ports::Queues | Ports::Pausable) && wire.varies {
                     (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
                 }
-                if let Some(Scheduler::FqCodel { .. }) = link.scheduler {
+                if let Some(Scheduler::FqCodel { .. } | Scheduler::DualPi2(_)) = link.scheduler {
                     link.aqm = None;
                 }
                 link.ingress = wire.ingress.filter(|_| ports == Ports::Pausable && to_switch);

@@ -87,7 +87,11 @@ impl Explicit<'_> {
         let port = &mut self.ports[link as usize];
         let queue = port.queue_of(&packet);
         let (bytes, packets) = port.backlog_of(queue);
-        let (share, shares) = if port.flows.is_some() { (port.bytes(), 1) } else { (bytes, port.waiting.len() as u64) };
+        port.advance(now);
+        let (bytes, packets) =
+            if port.dual.is_some() { (port.bytes(), port.held().count() as u64) } else { (bytes, packets) };
+        let together = port.flows.is_some() || port.dual.is_some();
+        let (share, shares) = if together { (port.bytes(), 1) } else { (bytes, port.waiting.len() as u64) };
         let shares_limit = port.flows.is_none();
         let size = u64::from(packet.size);
         let ingress = from.and_then(|from| self.case.graph.links[from].ingress);
@@ -131,7 +135,7 @@ impl Explicit<'_> {
             port.ready.push_back(ready);
             self.events.push(Reverse((ready, READY, link)));
         }
-        if port.waiting[queue].len() == 1 && !port.is_paused(queue) {
+        if port.waiting[queue].len() == 1 && (port.dual.is_some() || !port.is_paused(queue)) {
             port.turns.push_back(queue);
         }
         if let Some(flows) = &mut port.flows
@@ -188,6 +192,7 @@ impl Explicit<'_> {
     fn withdraw(&mut self, now: u64, link: u32, queue: usize, reason: DropReason) {
         let port = &mut self.ports[link as usize];
         port.pass(now);
+        port.advance(now);
         let held = port.waiting[queue].pop_front().unwrap();
         if port.waiting[queue].is_empty() {
             port.leave(queue);
@@ -231,17 +236,20 @@ impl Explicit<'_> {
                 break u64::from(packet.size);
             }
             port.is_urgent = false;
+            port.advance(now);
             let Some(queue) = port.next_queue(now) else { return };
             let (packet, _, came) = port.waiting[queue][0];
             let (bytes, packets) = port.backlog_of(queue);
             let (bytes, packets) = (bytes - u64::from(packet.size), packets - 1);
             let above = is_above(description.aqm, true, bytes, packets);
             let mut verdict = if above && packet.capable { Verdict::Mark } else { Verdict::Pass };
+            let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(packets) };
+            let sojourn = Span::from_ps(now - came);
+            let departure = Departure { now: Time::from_ps(now), sojourn, backlog, ecn_capable: packet.capable };
             if let Some(codel) = port.codels.get_mut(queue) {
-                let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(packets) };
-                let sojourn = Span::from_ps(now - came);
-                let ecn_capable = packet.capable;
-                verdict = codel.leaves(&Departure { now: Time::from_ps(now), sojourn, backlog, ecn_capable });
+                verdict = codel.leaves(&departure);
+            } else if let Some(dual) = &mut port.dual {
+                verdict = dual.leaves(queue, &departure);
             }
             match verdict {
                 Verdict::Drop => {

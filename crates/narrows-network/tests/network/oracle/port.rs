@@ -4,8 +4,10 @@ use super::SEED;
 use crate::support::Packet;
 use narrows_core::link::{Context, Function, FunctionConfig};
 use narrows_core::queue::aqm::codel::{self, Codel};
-use narrows_core::queue::{AqmConfig, DropReason};
+use narrows_core::queue::{AqmConfig, DropReason, DualPi2};
 use narrows_core::rng::{Stream, mix};
+use narrows_core::units::Time;
+use narrows_network::Payload;
 use narrows_plan::{Link, Scheduler};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,6 +30,7 @@ pub(super) struct FlowQueues {
 pub(super) struct Port {
     pub(super) scheduler: Option<Scheduler>,
     pub(super) flows: Option<FlowQueues>,
+    pub(super) dual: Option<DualPi2>,
     /// By queue, where there is CoDel.
     pub(super) codels: Vec<Codel>,
     /// What waits, by queue; and what goes before.
@@ -102,6 +105,11 @@ impl Port {
                 });
                 Vec::new()
             }
+            Some(Scheduler::DualPi2(_)) => vec![15, 1],
+        };
+        let dual = match &link.scheduler {
+            Some(Scheduler::DualPi2(config)) => Some(DualPi2::new(*config)),
+            _ => None,
         };
         let codels = match link.aqm {
             Some(AqmConfig::Codel(config)) => vec![Codel::new(config); weights.len()],
@@ -114,6 +122,7 @@ impl Port {
         Port {
             scheduler: link.scheduler.clone(),
             flows,
+            dual,
             codels,
             waiting: vec![VecDeque::new(); weights.len()],
             ready: VecDeque::new(),
@@ -167,7 +176,11 @@ impl Port {
             }
             return queue;
         }
-        if self.waiting.len() == 1 { 0 } else { usize::from(packet.class) }
+        match &self.dual {
+            Some(_) => usize::from(!packet.is_l4s()),
+            None if self.waiting.len() == 1 => 0,
+            None => usize::from(packet.class),
+        }
     }
     pub(super) fn held(&self) -> impl Iterator<Item = &Held> {
         self.waiting.iter().flatten().chain(self.in_service.iter().filter(|_| !self.is_urgent))
@@ -182,7 +195,17 @@ impl Port {
         self.held().map(|(packet, ..)| u64::from(packet.size)).sum()
     }
     pub(super) fn has_classes(&self) -> bool {
-        self.scheduler.is_some() && self.flows.is_none()
+        self.scheduler.is_some() && self.flows.is_none() && self.dual.is_none()
+    }
+    fn is_round_robin(&self) -> bool {
+        matches!(self.scheduler, Some(Scheduler::Drr { .. } | Scheduler::DualPi2(_)))
+    }
+    /// The law of a dual queue takes its steps up to now, before what waits changes.
+    pub(super) fn advance(&mut self, now: u64) {
+        let came = [0, 1].map(|queue| Some(Time::from_ps(self.waiting.get(queue)?.front()?.2)));
+        if let Some(dual) = &mut self.dual {
+            dual.advance(Time::from_ps(now), came);
+        }
     }
     pub(super) fn is_paused(&self, queue: usize) -> bool {
         if self.has_classes() { self.paused[queue] } else { self.paused.contains(&true) }
@@ -195,7 +218,10 @@ impl Port {
         if self.flows.is_some() {
             return if self.paused.contains(&true) { None } else { self.next_flow() };
         }
-        if !matches!(self.scheduler, Some(Scheduler::Drr { .. })) {
+        if self.dual.is_some() && self.paused.contains(&true) {
+            return None;
+        }
+        if !self.is_round_robin() {
             return (0..self.waiting.len()).find(|&queue| !self.waiting[queue].is_empty() && !self.is_paused(queue));
         }
         loop {
@@ -245,7 +271,7 @@ impl Port {
         if let Some(flows) = &mut self.flows {
             flows.credits[queue] -= i64::try_from(size).unwrap();
         }
-        if matches!(self.scheduler, Some(Scheduler::Drr { .. })) {
+        if self.is_round_robin() {
             self.deficits[queue] -= size;
             if self.waiting[queue].is_empty() {
                 self.turns.pop_front();
@@ -256,7 +282,7 @@ impl Port {
     }
     pub(super) fn set_pauses(&mut self, now: u64, priorities: u8) {
         let any = self.paused.contains(&true);
-        let queues = if self.flows.is_some() { 0 } else { self.waiting.len() };
+        let queues = if self.flows.is_some() || self.dual.is_some() { 0 } else { self.waiting.len() };
         let before: Vec<bool> = (0..queues).map(|queue| self.is_paused(queue)).collect();
         self.paused = std::array::from_fn(|priority| priorities & 1 << priority != 0);
         match (any, self.paused.contains(&true)) {
@@ -277,7 +303,7 @@ impl Port {
     }
     /// A queue has nothing more to send, or may not: its turn and what it was given are gone.
     pub(super) fn leave(&mut self, queue: usize) {
-        if matches!(self.scheduler, Some(Scheduler::Drr { .. })) {
+        if self.is_round_robin() {
             self.given &= self.turns.front() != Some(&queue);
             self.deficits[queue] = 0;
         }

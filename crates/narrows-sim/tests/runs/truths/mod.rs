@@ -9,6 +9,7 @@ mod dctcp;
 mod determinism;
 mod fairness;
 mod gemini;
+mod l4s;
 mod ledbat_plus_plus;
 mod links;
 mod measure;

@@ -1,0 +1,272 @@
+//! DualPI2: two queues whose AQMs are coupled [RFC 9332 App. A].
+//!
+//! What has the codepoint ECT(1), or is marked already, waits in the *L4S* queue, which has priority; all else waits in the
+//! *classic* one. A proportional-integral law moves a base probability p′ by the delay of the queue that waits longer, at
+//! the instants `k·T`:
+//!
+//! ```text
+//! p′(k) = p′(k−1) + 0.1·T/R²·(d(k) − target) + 0.3/R·(d(k) − d(k−1)),    0 ≤ p′ ≤ 1,   T = min(target, R/3)
+//! ```
+//!
+//! with R the longest RTT expected. A classic packet that leaves is marked, or dropped if it is not ECN-capable, with
+//! probability p′²; an L4S packet is marked with the greater of k·p′ and a ramp of its own over what it has waited, unless
+//! nothing waits behind it. As a classic window goes with 1/√p and a scalable one with 1/p, flows of both kinds get about
+//! the same rate at k = 2 [RFC 9332 §2.1]. Once k·p′ is 1, p′² drops L4S packets and ECN-capable classic ones, too
+//! [RFC 9332 App. A.2]. Marks are spaced evenly, not drawn (`recur` there).
+//!
+//! Whose turn it is decides [deficit round robin](super::drr) of weight 15 to 1, which bounds the priority
+//! [RFC 9332 §4.2.2].
+//!
+//! A port asks when a packet leaves, so the law makes up for the instants since the last one. The packets that were first in
+//! the queues at those instants are first still, so that the delays are known exactly.
+
+use crate::queue::aqm::{Departure, Verdict};
+use crate::queue::drr::DeficitRoundRobin;
+use crate::units::{Span, Time};
+
+/// The queue of L4S packets.
+pub const L4S: usize = 0;
+/// The queue of all others.
+pub const CLASSIC: usize = 1;
+/// Turns of the two queues while both wait [RFC 9332 §4.2.2].
+const WEIGHTS: [u16; 2] = [15, 1];
+/// Fraction bits of probabilities.
+const BITS: u32 = 48;
+const ONE: i128 = 1 << BITS;
+
+/// Least and greatest delay.
+pub const RANGE: (Span, Span) = (Span::from_us(1), Span::from_secs(60));
+/// Greatest coupling factor.
+pub const MAX_COUPLING: u64 = 16;
+
+/// Its parameters, by default the RFC's [RFC 9332 App. A].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub struct Config {
+    /// Where the delay of the classic queue is held.
+    pub target: Span,
+    /// RTT up to which the law is stable; not 0.
+    pub rtt_max: Span,
+    /// k, the coupling factor.
+    pub coupling: u64,
+    /// From this delay on the L4S queue marks by itself.
+    pub threshold: Span,
+    /// How much later it marks every packet.
+    pub range: Span,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            target: Span::from_ms(15),
+            rtt_max: Span::from_ms(100),
+            coupling: 2,
+            threshold: Span::from_us(800),
+            range: Span::from_us(400),
+        }
+    }
+}
+
+impl Config {
+    /// T, between two computations of the probability.
+    pub fn period(&self) -> Span {
+        self.target.min(Span::from_ps((self.rtt_max.as_ps() / 3).max(1)))
+    }
+}
+
+/// The law of whose turn it is.
+pub fn turns() -> DeficitRoundRobin {
+    DeficitRoundRobin::new(&WEIGHTS)
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub struct DualPi2 {
+    config: Config,
+    period: Span,
+    /// p′.
+    base: i128,
+    /// d(k−1), ps.
+    delay: i128,
+    /// The next instant.
+    next: Time,
+    /// By queue: likelihoods since the last mark, less than one after each.
+    counts: [i128; 2],
+}
+
+impl DualPi2 {
+    /// Two queues that have been empty.
+    pub fn new(config: Config) -> DualPi2 {
+        let period = config.period();
+        DualPi2 { config, period, base: 0, delay: 0, next: Time::ZERO + period, counts: [0; 2] }
+    }
+
+    /// Takes the steps that were due by `now`. `waits_since` is by queue when the packet came that waits first, if one does; nothing
+    /// has left since the last call.
+    pub fn advance(&mut self, now: Time, waits_since: [Option<Time>; 2]) {
+        let first = waits_since.iter().flatten().min().copied();
+        while self.next <= now {
+            let delay = first.map_or(0, |first| i128::from(self.next.since(first.min(self.next)).as_ps()));
+            if delay == 0 && self.delay == 0 && self.base == 0 {
+                // Steps on which nothing waits change nothing any more.
+                let until = first.unwrap_or(now).min(now);
+                let idle = until.since(self.next.min(until)).as_ps() / self.period.as_ps();
+                self.next += Span::from_ps((idle + 1) * self.period.as_ps());
+                continue;
+            }
+            let max = i128::from(self.config.rtt_max.as_ps());
+            let error = ONE * (delay - i128::from(self.config.target.as_ps())) / max;
+            let change = ONE * (delay - self.delay) / max;
+            let step = error * i128::from(self.period.as_ps()) / max / 10 + change * 3 / 10;
+            self.base = (self.base + step).clamp(0, ONE);
+            self.delay = delay;
+            self.next += self.period;
+        }
+    }
+
+    /// What becomes of the packet that is about to leave a queue, after [`advance`](DualPi2::advance).
+    pub fn leaves(&mut self, queue: usize, departure: &Departure) -> Verdict {
+        let coupled = self.base * i128::from(self.config.coupling);
+        let squared = (self.base * self.base) >> BITS;
+        let is_overloaded = coupled >= ONE;
+        if queue == CLASSIC {
+            return match self.recurs(queue, squared) {
+                true if departure.ecn_capable && !is_overloaded => Verdict::Mark,
+                true => Verdict::Drop,
+                false => Verdict::Pass,
+            };
+        }
+        if is_overloaded && self.recurs(queue, squared) {
+            return Verdict::Drop;
+        }
+        let is_alone = departure.backlog.packets.get() == 0;
+        let own = if is_alone || is_overloaded { 0 } else { self.ramp(departure.sojourn) };
+        if self.recurs(queue, own.max(coupled.min(ONE))) { Verdict::Mark } else { Verdict::Pass }
+    }
+
+    /// The L4S queue's own probability of a mark.
+    fn ramp(&self, sojourn: Span) -> i128 {
+        let Config { threshold, range, .. } = self.config;
+        if sojourn >= threshold + range {
+            return ONE;
+        }
+        let above = sojourn.as_ps().saturating_sub(threshold.as_ps());
+        ONE * i128::from(above) / i128::from(range.as_ps().max(1))
+    }
+
+    /// Whether it is this packet's turn, where such a share of all has one.
+    fn recurs(&mut self, queue: usize, likelihood: i128) -> bool {
+        let count = &mut self.counts[queue];
+        *count += likelihood;
+        let is_due = *count > ONE;
+        *count -= if is_due { ONE } else { 0 };
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Backlog;
+    use crate::units::{Bytes, Packets};
+    use proptest::prelude::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_ms(ms)
+    }
+
+    fn departure(sojourn: Span, ecn_capable: bool) -> Departure {
+        let backlog = Backlog { bytes: Bytes::new(1_500), packets: Packets::new(1) };
+        Departure { now: at(0), sojourn, backlog, ecn_capable }
+    }
+
+    /// A law whose base probability is this, in percent.
+    fn law(percent: i128) -> DualPi2 {
+        DualPi2 { base: ONE * percent / 100, ..DualPi2::new(Config::default()) }
+    }
+
+    fn share(law: &mut DualPi2, queue: usize, departure: &Departure, of: Verdict) -> usize {
+        (0..1_000).filter(|_| law.leaves(queue, departure) == of).count()
+    }
+
+    #[test]
+    fn a_step_moves_the_base_by_the_gains_of_the_rfc() {
+        // T = min(15 ms, 100 ms/3); at the first instant the first packet has waited 10 ms, at the second 25.
+        let mut law = DualPi2::new(Config::default());
+        law.advance(at(30), [None, Some(at(5))]);
+        let (alpha, beta) = (0.1 * 0.015 / 0.1 / 0.1, 0.3 / 0.1);
+        let first: f64 = alpha * (0.010 - 0.015) + beta * 0.010;
+        let expected = first + alpha * (0.025 - 0.015) + beta * 0.015;
+        assert!((law.base as f64 / ONE as f64 - expected).abs() < 1e-12);
+        assert_eq!(law.next, at(45));
+    }
+
+    #[test]
+    fn the_queue_that_waits_longer_drives_it() {
+        let base = |waits| {
+            let mut law = DualPi2::new(Config::default());
+            law.advance(at(100), waits);
+            law.base
+        };
+        assert_eq!(base([Some(at(1)), Some(at(40))]), base([None, Some(at(1))]));
+        assert_eq!(base([Some(at(40)), Some(at(1))]), base([Some(at(1)), None]));
+    }
+
+    #[test]
+    fn classic_packets_are_marked_by_the_square_and_l4s_packets_by_twice_the_base() {
+        for percent in [1, 10, 30, 49] {
+            let expected = usize::try_from(percent * percent / 10).unwrap();
+            let ect0 = departure(Span::from_ms(20), true);
+            assert!(share(&mut law(percent), CLASSIC, &ect0, Verdict::Mark).abs_diff(expected) <= 1);
+            let other = departure(Span::from_ms(20), false);
+            assert!(share(&mut law(percent), CLASSIC, &other, Verdict::Drop).abs_diff(expected) <= 1);
+            let l4s = departure(Span::from_us(100), true);
+            let expected = usize::try_from(percent * 20).unwrap();
+            assert!(share(&mut law(percent), L4S, &l4s, Verdict::Mark).abs_diff(expected) <= 1);
+        }
+    }
+
+    #[test]
+    fn l4s_packets_are_marked_by_what_they_waited_unless_nothing_is_behind_them() {
+        let waited = |us| departure(Span::from_us(us), true);
+        for (us, expected) in [(800, 0), (900, 250), (1_000, 500), (1_100, 750), (1_300, 999)] {
+            let marked = share(&mut law(0), L4S, &waited(us), Verdict::Mark);
+            assert!(marked.abs_diff(expected) <= 1, "{us} µs: {marked}");
+        }
+        let alone = Departure { backlog: Backlog::EMPTY, ..waited(5_000) };
+        assert_eq!(share(&mut law(0), L4S, &alone, Verdict::Mark), 0);
+        assert!(share(&mut law(25), L4S, &alone, Verdict::Mark).abs_diff(500) <= 1);
+    }
+
+    #[test]
+    fn overload_drops_what_is_ecn_capable_and_marks_the_rest_of_the_l4s_queue() {
+        let packet = departure(Span::from_ms(20), true);
+        assert!(share(&mut law(60), CLASSIC, &packet, Verdict::Drop).abs_diff(360) <= 1);
+        assert_eq!(share(&mut law(60), CLASSIC, &packet, Verdict::Mark), 0);
+        let mut law = law(60);
+        let verdicts: alloc::vec::Vec<Verdict> = (0..1_000).map(|_| law.leaves(L4S, &packet)).collect();
+        let dropped = verdicts.iter().filter(|&&verdict| verdict == Verdict::Drop).count();
+        assert!(dropped.abs_diff(360) <= 1, "{dropped}");
+        assert!(verdicts.iter().filter(|&&verdict| verdict == Verdict::Pass).count() <= 1);
+    }
+
+    proptest! {
+        /// However long nothing waits, what is skipped is what steps would have done one by one.
+        #[test]
+        fn idle_steps_are_skipped_without_a_trace(base in 0i128..100, gap in 0u64..100_000, waits in 0u64..200, more in 0u64..50) {
+            let mut skips = law(base);
+            let mut steps = law(base);
+            let came = at(gap);
+            let until = came + Span::from_ms(waits);
+            skips.advance(until, [None, Some(came)]);
+            let mut now = at(0);
+            while now < until {
+                now = (now + Span::from_ms(15)).min(until);
+                steps.advance(now, [None, Some(came).filter(|&came| came <= now)]);
+            }
+            prop_assert_eq!((skips.base, skips.delay, skips.next), (steps.base, steps.delay, steps.next));
+            skips.advance(until + Span::from_ms(more), [None, Some(came)]);
+            prop_assert!(skips.base >= 0 && skips.base <= ONE && skips.next > until + Span::from_ms(more));
+        }
+    }
+}
