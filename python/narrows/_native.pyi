@@ -81,11 +81,11 @@ def expand(
 def seeds(text: str) -> list[int] | None:
     """Of a text such as `1..10` or `1,3,5..9`, as `run.seeds` takes it; `None` if it names none."""
 
-def start(plan_json: str, seed: int, *, threads: int = 1, controller: type | None = None) -> Run:
+def start(plan_json: str, seed: int, *, threads: int = 1, substitute: tuple[type, str, str] | None = None) -> Run:
     """On up to so many threads; the results do not depend on them.
 
-    A `controller`, a class of `narrows.controller.Controller`, takes the place of those of the plan's files; its calls
-    may take as long as they like, and the run has one thread.
+    With a `substitute`, a class of `narrows.controller.Controller`, the text of a file and the name of a class in it,
+    the class takes that one's place; its calls may take as long as they like, and the run has one thread.
     """
 
 def trace(plan_json: str, seed: int, flows: str | None = None) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from narrows.errors import BadInput, Cancelled, EnvironmentLacks, bad_input
 
@@ -150,15 +150,23 @@ def calibrate() -> float:
     return cast("float", _module().calibrate())
 
 
+class Substitute(NamedTuple):
+    """A class in place of that of one of a plan's files. Its calls may take as long as they like."""
+
+    controller: type[Controller]
+    text: str
+    """Of the file."""
+    name: str
+    """Of the class in the file."""
+
+
 class Run:
     """A run on its own thread, or several. Poll `progress`; `join` waits."""
 
-    def __init__(
-        self, plan_json: str, seed: int, *, threads: int = 1, controller: type[Controller] | None = None
-    ) -> None:
-        """Starts it; a `controller` takes the place of those of the plan's files, and the run has one thread."""
+    def __init__(self, plan_json: str, seed: int, *, threads: int = 1, substitute: Substitute | None = None) -> None:
+        """Starts it; with a `substitute` on one thread."""
         with _converted(_RUN_AGAIN) as module:
-            self._run: _Native.Run = module.start(plan_json, seed, threads=threads, controller=controller)
+            self._run: _Native.Run = module.start(plan_json, seed, threads=threads, substitute=substitute)
 
     @classmethod
     def traced(cls, plan_json: str, seed: int, flows: str | None) -> Run:

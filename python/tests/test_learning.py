@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 import gymnasium
 import numpy as np
@@ -118,6 +119,53 @@ def test_other_connections_follow_the_policy(folder):
         finish(env, [0.0]) if env.reset(seed=1) else None
 
 
+OTHER = """
+from narrows.controller import Controller
+
+class Other(Controller):
+    def on_ack(self, ack, path):
+        self.window = 3
+
+    def on_congestion(self, cause, path):
+        pass
+"""
+WITH_OTHER = EXPERIMENT.replace(
+    "[[arm]]",
+    """[[traffic]]
+name = "fixed"
+from = "left-*"
+to = "right-*"
+long = { flows = 1, spread = "5ms" }
+cc = { file = "other.py" }
+
+[[arm]]""",
+    1,
+)
+
+
+@pytest.mark.simulator
+def test_other_files_run_as_they_are(folder):
+    (folder / "other.py").write_text(OTHER)
+    experiment = written(folder, experiment=WITH_OTHER)
+    env = CongestionControl(experiment)
+    observation, _ = env.reset(seed=1)
+    ended = False
+    while not ended:
+        observation, _, _, ended, info = env.step([0.2 if observation[0] < 0.3 else -0.3])
+    expected = narrows.run(experiment, seeds=[1], out=folder / "runs").join().flows
+    expected = expected.filter(pl.col("arm") == "learned").select(info["flows"].columns)
+    assert set(expected["controller"]) == {"Learned", "Other"}
+    assert_frame_equal(info["flows"], expected)
+
+
+@pytest.mark.simulator
+def test_a_file_may_do_what_modules_do(folder):
+    text = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom typing import ClassVar\n" + LEARNED
+    )
+    CongestionControl(written(folder, text + "\n@dataclass\nclass More:\n    n: ClassVar[int] = 1\n")).reset(seed=1)
+
+
 @pytest.mark.simulator
 def test_a_number_of_actions(folder):
     text = (
@@ -154,7 +202,80 @@ def test_a_run_that_is_not_finished_ends_with_the_environment(folder):
         env.step([0.1])
     env.reset(seed=1)
     del env
+    for _ in range(100):
+        if threading.active_count() == before:
+            break
+        time.sleep(0.05)
     assert threading.active_count() == before
+
+
+@pytest.mark.simulator
+def test_an_interrupted_step_ends_the_episode(folder, monkeypatch):
+    env = CongestionControl(written(folder))
+    env.reset(seed=1)
+    with monkeypatch.context() as patch:
+
+        def interrupted(self):
+            raise KeyboardInterrupt
+
+        patch.setattr("narrows.learning.episode.Episode.next", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            env.step([0.1])
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step([0.1])
+    env.reset(seed=1)
+    env.step([0.1])
+
+
+@pytest.mark.simulator
+def test_a_step_that_fails_ends_the_episode(folder):
+    reward = "\n    def reward(self, interval):\n        return 1 if interval.end < 1 else 1 / 0\n"
+    env = CongestionControl(written(folder, LEARNED + reward))
+    env.reset(seed=1)
+    with pytest.raises(narrows.BadInput, match=r"learned.py:9: ZeroDivisionError"):
+        finish(env, [0.0])
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step([0.0])
+
+
+@pytest.mark.simulator
+def test_a_file_that_handles_every_exception_can_be_left(folder):
+    handles = """
+    def on_ack(self, ack, path):
+        try:
+            super().on_ack(ack, path)
+        except Exception:
+            pass
+"""
+    env = CongestionControl(written(folder, LEARNED + handles))
+    env.reset(seed=1)
+    before = threading.active_count()
+    env.close()
+    assert threading.active_count() == before - 1
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("action", [[1.5], [float("nan")], [0.1, 0.1], "up", None, []])
+def test_an_action_that_is_none_is_refused(folder, action):
+    env = CongestionControl(written(folder))
+    env.reset(seed=1)
+    with pytest.raises(narrows.BadInput, match=r"the action cannot be .*\n  help: give one number from -1 to 1"):
+        env.step(action)
+
+
+@pytest.mark.simulator
+def test_what_a_timeout_gives_up_is_lost(folder):
+    experiment = EXPERIMENT.replace('loss = "0.5%"', 'loss = "25%"').replace('"3s"', '"30s"')
+    env = CongestionControl(written(folder, experiment=experiment))
+    _, info = env.reset(seed=1)
+    seen = [info["interval"]]
+    ended = False
+    while not ended:
+        *_, ended, info = env.step([-1.0])
+        seen.append(info["interval"])
+    timeouts = [interval for interval in seen if interval.timeouts]
+    assert len(timeouts) > 2
+    assert all(interval.lost >= interval.timeouts for interval in timeouts)
 
 
 @pytest.mark.simulator
@@ -170,6 +291,21 @@ def test_cases_are_drawn_or_chosen(folder):
     assert env.reset(options={"case": cases[1]})[1]["case"] == cases[1]
     with pytest.raises(narrows.BadInput, match="there is no case 'other'"):
         env.reset(options={"case": "other"})
+    with pytest.raises(narrows.BadInput, match="there is no option 'caes'"):
+        env.reset(options={"caes": cases[1]})
+    with pytest.raises(narrows.BadInput, match="seed cannot be"):
+        env.reset(seed=2**64)
+    with pytest.raises(narrows.BadInput, match="an Experiment has its settings already"):
+        CongestionControl(narrows.Experiment(folder / "learn.toml"), settings={"run.end": "1s"})
+
+
+@pytest.mark.simulator
+def test_schemes_with_unlike_actions_are_refused(folder):
+    apply = "\n    actions = 3\n\n    def apply(self, action, path):\n        pass\n"
+    (folder / "other.py").write_text(LEARNED + apply)
+    experiment = EXPERIMENT.replace('cc = "newreno"', 'cc = { file = "other.py" }')
+    with pytest.raises(narrows.BadInput, match="schemes differ in how many observations or actions"):
+        CongestionControl(written(folder, experiment=experiment))
 
 
 @pytest.mark.simulator
@@ -177,12 +313,15 @@ def test_cases_are_drawn_or_chosen(folder):
     ("text", "experiment", "said"),
     [
         (LEARNED, EXPERIMENT.replace('"3s"', '"15ms"'), "ended before the agent's first decision"),
-        (LEARNED + "    observations = 4\n", EXPERIMENT, r"observe returned 5 numbers, where the class says \(4,\)"),
+        (LEARNED + "    observations = 4\n", EXPERIMENT, "observe returned 5 numbers, where the class says 4"),
+        (LEARNED + "    observations = 0\n", EXPERIMENT, "learned.py:4: TypeError: `observations` is 0"),
+        (LEARNED + "    actions = 3\n", EXPERIMENT, "learned.py:4: TypeError: a class with a number"),
+        (LEARNED + "    interval = -1\n", EXPERIMENT, "learned.py:4: TypeError: `interval` is -1"),
         (LEARNED + "\n    def reward(self, interval):\n        return 1 / 0\n", EXPERIMENT, "learned.py:9: ZeroDiv"),
         (LEARNED.replace("policy", "polish"), EXPERIMENT, "learned.py: Learned has no method policy"),
         (LEARNED, EXPERIMENT.replace("{ file = \"learned.py\" }", '"vegas"'), "no scheme of learn has a controller"),
     ],
-    ids=["too short", "observations", "an exception", "no policy", "no class"],
+    ids=["too short", "observations", "none", "no apply", "interval", "an exception", "no policy", "no class"],
 )  # fmt: skip
 def test_what_goes_wrong_is_told(folder, text, experiment, said):
     with pytest.raises(narrows.BadInput, match=said):

@@ -145,12 +145,15 @@ impl Class {
 }
 
 thread_local! {
-    static SUBSTITUTE: RefCell<Option<Py<PyType>>> = const { RefCell::new(None) };
+    static SUBSTITUTE: RefCell<Option<Substitute>> = const { RefCell::new(None) };
 }
 
-/// From now on runs on this thread use this class in place of those of files; its calls may wait for an agent's decision.
-pub(crate) fn substitute(class: Py<PyType>) {
-    SUBSTITUTE.set(Some(class));
+/// A class; the text of a file, and the name of the class in it of which it takes the place.
+pub(crate) type Substitute = (Py<PyType>, String, String);
+
+/// From now on runs on this thread use this class in place of another; its calls may wait for an agent's decision.
+pub(crate) fn substitute(substitute: Substitute) {
+    SUBSTITUTE.set(Some(substitute));
 }
 
 /// [`narrows_c::Load`] for Python: executes the file in a module of its own.
@@ -158,7 +161,10 @@ pub(crate) fn load(source: &Source, name: Option<&str>) -> Result<Arc<dyn Librar
     watch(&source.name);
     Python::attach(|py| {
         let failed = |error: PyErr| Error::Python(told(py, &source.name, &error));
-        let substitute = SUBSTITUTE.with_borrow(|class| class.as_ref().map(|class| class.bind(py).clone()));
+        let substitute = SUBSTITUTE.with_borrow(|substitute| {
+            let (class, text, of) = substitute.as_ref()?;
+            (*text == source.text && name == Some(of.as_str())).then(|| class.bind(py).clone())
+        });
         let may_wait = substitute.is_some();
         let found = substitute.map_or_else(|| find(py, source, name), |class| Ok(Ok(class)));
         let class = found.map_err(failed)?.map_err(|found| match (found.as_slice(), name) {

@@ -14,10 +14,9 @@ use narrows_results::{Results, capture};
 use narrows_sim::{Progress, Ran, Selection, Wanted, hold_ns};
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 use serde_json::json;
 
-use crate::controller::substitute;
+use crate::controller::{self, Substitute};
 use crate::experiments::{plan_of, sources};
 use crate::tables::{Table, table};
 
@@ -109,18 +108,17 @@ impl Run {
     }
 }
 
-/// Starts a run of a plan, given as JSON, on up to `threads` threads; with a `controller`, on one, and this class takes
-/// the place of those of the plan's files.
+/// Starts a run of a plan, given as JSON, on up to `threads` threads; with a [`Substitute`] on one.
 #[pyfunction]
-#[pyo3(signature = (plan_json, seed, *, threads=1, controller=None))]
-pub(crate) fn start(plan_json: &str, seed: u64, threads: u32, controller: Option<Py<PyType>>) -> PyResult<Run> {
+#[pyo3(signature = (plan_json, seed, *, threads=1, substitute=None))]
+pub(crate) fn start(plan_json: &str, seed: u64, threads: u32, substitute: Option<Substitute>) -> PyResult<Run> {
     let plan = plan_of(plan_json)?;
     let shared = Arc::new(Shared::default());
     let for_worker = Arc::clone(&shared);
     let simulation = move || {
-        let threads = if controller.is_some() { 1 } else { threads };
-        if let Some(class) = controller {
-            substitute(class);
+        let threads = if substitute.is_some() { 1 } else { threads };
+        if let Some(substitute) = substitute {
+            controller::substitute(substitute);
         }
         simulate(plan, seed, How::On(threads), &for_worker)
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use narrows_core::queue::AqmConfig;
 use narrows_core::units::Span;
-use narrows_plan::{Link, Pattern, Plan, Traffic};
+use narrows_plan::{Link, Pattern, Plan, Scheduler, Traffic};
 
 /// Controllers that draw random numbers themselves.
 const DRAWING: &[&str] = &["bbr"];
@@ -20,7 +20,8 @@ pub fn may_draw(plan: &Plan) -> bool {
 
 fn link_draws(link: &Link) -> bool {
     let marks_at_random = link.aqm.is_some_and(|aqm| !matches!(aqm, AqmConfig::Threshold(_) | AqmConfig::Codel(_)));
-    let functions = link.scheduler.is_some() || link.congestion_point.is_some() || link.bridge.is_some();
+    let hashes = matches!(link.scheduler, Some(Scheduler::FqCodel { .. } | Scheduler::Fq { .. }));
+    let functions = hashes || link.congestion_point.is_some() || link.bridge.is_some();
     !link.all_functions().is_empty() || link.jitter > Span::ZERO || functions || marks_at_random
 }
 

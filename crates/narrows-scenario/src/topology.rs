@@ -486,13 +486,18 @@ fn dual_pi2_of(written: &network::DualPi2) -> Judged<Scheduler> {
             return Err(Problem::out_of_range("coupling", coupling.value, 1, most).at(&coupling.span));
         }
     };
-    Ok(Scheduler::DualPi2(dual_pi2::Config {
+    let config = dual_pi2::Config {
         target: within("target", written.target.as_ref(), usual.target, dual_pi2::RANGE)?,
         rtt_max: within("rtt-max", written.rtt_max.as_ref(), usual.rtt_max, dual_pi2::RANGE)?,
         coupling,
         threshold: within("threshold", written.threshold.as_ref(), usual.threshold, from_zero)?,
         range: within("range", written.range.as_ref(), usual.range, from_zero)?,
-    }))
+    };
+    let span = written.target.as_ref().or(written.rtt_max.as_ref()).map(|value| &value.span);
+    config
+        .checked()
+        .map(Scheduler::DualPi2)
+        .map_err(|sentence| Problem::malformed(sentence).at(span.expect("the defaults go together")))
 }
 
 fn fq_codel_of(written: &network::FqCodel) -> Judged<Scheduler> {

@@ -116,7 +116,7 @@ fn idle(plan: &Plan) -> Vec<Said> {
     for link in &graph.links {
         let (law, onset, classes) = match (&link.scheduler, link.aqm) {
             (Some(Scheduler::FqCodel { codel, .. }), _) => ("codel", AqmConfig::Codel(*codel).onset(), 1),
-            (Some(Scheduler::DualPi2(config)), _) => ("dual-pi2", Onset::Delay(config.target), 1),
+            (Some(Scheduler::DualPi2(config)), _) => ("dual-pi2", Onset::Delay(config.target.min(config.threshold)), 1),
             (scheduler, Some(aqm)) => {
                 (aqm.spec().name, aqm.onset(), scheduler.as_ref().map_or(1, Scheduler::classes) as u64)
             }
@@ -246,6 +246,7 @@ fn phases(plan: &Plan, routes: &Routes<'_>) -> Option<Said> {
                 && drops
                 && port.aqm.is_none()
                 && !by_flow(port)
+                && !marks(port)
                 && port.rate == rate
                 && port.all_functions().is_empty();
             tail && carried[*link] > 1.5 && inputs[port.from as usize] > 1 && disturbed[*link] == 0.0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from narrows.errors import EnvironmentLacks, bad_input
 from narrows.experiment import Experiment
-from narrows.learning.episode import End, Episode, learner_of
+from narrows.learning.episode import End, Episode, learner_in, program_of
 
 try:
     import gymnasium
@@ -16,7 +17,7 @@ except ImportError:
     raise EnvironmentLacks("gymnasium is not installed\n  help: pip install 'narrows[learning]'") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -27,6 +28,7 @@ ENVIRONMENT = "narrows/CongestionControl-v0"
 """What Gymnasium calls it: `gymnasium.make("narrows.learning.environment:narrows/CongestionControl-v0", …)`."""
 
 _SEEDS = 2**31
+_LARGEST_SEED = 2**64 - 1
 
 
 class CongestionControl(gymnasium.Env[Any, Any]):
@@ -34,7 +36,7 @@ class CongestionControl(gymnasium.Env[Any, Any]):
 
     An episode is a run: it is truncated when the run ends, and never terminated. Other connections with the class
     follow its `policy`, all others their own controllers. The class says what is observed, rewarded and done, and how
-    often (`narrows.learning.Learner`).
+    often (`narrows.learning.Learner`). Whatever is raised in `step` ends the episode: then call `reset`.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 - as Gymnasium has it
@@ -55,18 +57,27 @@ class CongestionControl(gymnasium.Env[Any, Any]):
             quick: Whether `run.quick` of the file shall hold.
 
         Raises:
-            BadInput: The experiment has a mistake, or no scheme with such a class.
+            BadInput: The experiment has a mistake, no scheme with such a class, or classes of unlike observations or
+                actions.
         """
         if not isinstance(experiment, Experiment):
             experiment = Experiment(experiment, quick=quick, settings=settings or {})
-        learners = [(plan, learner_of(plan)) for plan in experiment.plans]
-        self._plans = [(plan, learner) for plan, learner in learners if learner is not None]
+        elif settings or quick:
+            raise bad_input("an Experiment has its settings already", "give them to the Experiment")
+        programs = [(plan, program_of(plan)) for plan in experiment.plans]
+        self._plans = [(plan, program) for plan, program in programs if program is not None]
         if not self._plans:
             raise bad_input(
                 f"no scheme of {experiment.name} has a controller derived from narrows.learning.Learner",
                 'give one `cc = { file = "mine.py" }`, with a class derived from Learner in mine.py',
             )
-        learner = self._plans[0][1]
+        learners = [learner_in(program) for _, program in self._plans]
+        if len({(learner.observations, learner.actions) for learner in learners}) > 1:
+            raise bad_input(
+                "schemes differ in how many observations or actions there are", "make an experiment for each class"
+            )
+        learner = learners[0]
+        self._observations = learner.observations
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (learner.observations,), np.float32)
         self.action_space = (
             gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
@@ -95,22 +106,26 @@ class CongestionControl(gymnasium.Env[Any, Any]):
             The observation, and a dict with `interval`, and with `seed` and `case` of the run.
 
         Raises:
-            BadInput: There is no such case; or the run failed, or ended before the first decision.
+            BadInput: There is no such case or option, or the seed is too large; or the run failed, or ended before the
+                first decision.
         """
         super().reset(seed=seed)
         self.close()
         drawn = int(self.np_random.integers(_SEEDS)), int(self.np_random.integers(len(self._plans)))
         run_seed = drawn[0] if seed is None else seed
-        plan, learner = self._plans[self._case(options or {}, drawn[1])]
-        self._episode = Episode(plan, run_seed, learner)
-        self._abandon = weakref.finalize(self, Episode.abandon, self._episode)
-        told = self._episode.next()
-        if isinstance(told, End):
-            raise bad_input(
-                f"the run of {plan.case} with seed {run_seed} ended before the agent's first decision",
-                "give a later `run.end`, or traffic that begins earlier or sends more",
-            )
-        self._last = self._seen(told.observation, told.interval)
+        if run_seed > _LARGEST_SEED:
+            raise bad_input(f"seed cannot be {run_seed}", f"give a number from 0 to {_LARGEST_SEED}")
+        plan, program = self._plans[self._case(options or {}, drawn[1])]
+        episode = self._episode = Episode(plan, run_seed, program)
+        self._abandon = weakref.finalize(self, Episode.abandon, episode)
+        with self._ended_by_exceptions():
+            told = episode.next()
+            if isinstance(told, End):
+                raise bad_input(
+                    f"the run of {plan.case} with seed {run_seed} ended before the agent's first decision",
+                    "give a later `run.end`, or traffic that begins earlier or sends more; do not override `on_ack`",
+                )
+            self._last = self._seen(told.observation, told.interval)
         observation, info = self._last
         return observation, {**info, "seed": run_seed, "case": plan.case}
 
@@ -126,28 +141,56 @@ class CongestionControl(gymnasium.Env[Any, Any]):
             observation is the last one, the reward is 0, and the dict has `flows`, the table of all flows.
 
         Raises:
-            BadInput: The controller failed.
+            BadInput: The action is none of the space, or the controller failed.
+            ResetNeeded: There is no episode in this process.
         """
-        if self._episode is None or self._last is None:
+        episode = self._episode
+        if episode is None or self._last is None or not episode.is_here:
             raise gymnasium.error.ResetNeeded("call reset before step")
-        self._episode.answer(int(action) if isinstance(self.action_space, gymnasium.spaces.Discrete) else action[0])
-        told = self._episode.next()
-        if isinstance(told, End):
-            assert told.results is not None
-            self.close()
+        with self._ended_by_exceptions():
+            episode.answer(self._number(action))
+            told = episode.next()
             observation, info = self._last
-            return observation, 0.0, False, True, {**info, "flows": told.results.table("flows")}
-        self._last = self._seen(told.observation, told.interval)
-        observation, info = self._last
-        return observation, told.reward, False, False, info
+            if not isinstance(told, End):
+                self._last = self._seen(told.observation, told.interval)
+                return self._last[0], told.reward, False, False, self._last[1]
+        assert told.results is not None
+        self.close()
+        return observation, 0.0, False, True, {**info, "flows": told.results.table("flows")}
 
     def close(self) -> None:
         """Ends the run under way."""
-        if self._abandon is not None:
+        if self._episode is not None and self._abandon is not None:
             self._abandon()
-        self._episode = self._abandon = None
+            self._episode.join()
+        self._episode = self._abandon = self._last = None
+
+    @contextmanager
+    def _ended_by_exceptions(self) -> Iterator[None]:
+        """What is raised within ends the episode: agent and run would not be at the same decision any more."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def _number(self, action: Any) -> float | int:
+        """The action as the class takes it."""
+        try:
+            (number,) = np.asarray(action, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            number = np.float64("nan")
+        if isinstance(self.action_space, gymnasium.spaces.Discrete):
+            if number in range(int(self.action_space.n)):
+                return int(number)
+            raise bad_input(f"there is no action {action!r}", f"give a number from 0 to {self.action_space.n - 1}")
+        if -1 <= number <= 1:
+            return float(number)
+        raise bad_input(f"the action cannot be {action!r}", "give one number from -1 to 1; clip what a policy draws")
 
     def _case(self, options: Mapping[str, Any], drawn: int) -> int:
+        if unknown := options.keys() - {"case"}:
+            raise bad_input(f"there is no option {min(unknown)!r}", "the only one is `case`")
         wanted = options.get("case")
         if wanted is None:
             return drawn
@@ -157,9 +200,9 @@ class CongestionControl(gymnasium.Env[Any, Any]):
 
     def _seen(self, observation: tuple[float, ...], interval: Interval) -> tuple[NDArray[np.float32], dict[str, Any]]:
         seen = np.array(observation, dtype=np.float32)
-        if seen.shape != self.observation_space.shape:
+        if len(observation) != self._observations:
             raise bad_input(
-                f"observe returned {len(observation)} numbers, where the class says {self.observation_space.shape}",
+                f"observe returned {len(observation)} numbers, where the class says {self._observations}",
                 "give the class `observations`, how many numbers observe returns",
             )
         return seen, {"interval": interval}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 from dataclasses import dataclass
+from functools import cache
 from queue import SimpleQueue
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from narrows import native
+from narrows.errors import bad_input
 from narrows.learning.learner import Learner
 
 if TYPE_CHECKING:
@@ -36,23 +40,39 @@ class End:
     failure: Exception | None
 
 
-class _Abandoned(Exception):
-    """Ends a run that nobody waits for any more."""
+@dataclass(frozen=True)
+class Program:
+    """A file with a class derived from `Learner`."""
+
+    file: str
+    text: str
+    controller: str
+    """The name of the class."""
 
 
-_ABANDON = object()
+class _Abandoned(BaseException):
+    """Ends a run that nobody waits for any more; no exception that a file of the user's handles by accident."""
 
 
 class Episode:
     """One run of a plan. `next` waits for a question, `answer` goes on."""
 
-    def __init__(self, plan: Plan, seed: int, learner: type[Learner]) -> None:
+    def __init__(self, plan: Plan, seed: int, program: Program) -> None:
         self._questions: SimpleQueue[Question | End] = SimpleQueue()
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._agent: Learner | None = None
-        self._run = native.Run(json.dumps(plan.body), seed, controller=self._asking(learner))
+        self._is_abandoned = False
+        self._process = os.getpid()
+        asking = self._asking(learner_in(program))
+        substitute = native.Substitute(asking, program.text, program.controller)
+        self._run = native.Run(json.dumps(plan.body), seed, substitute=substitute)
         self._waiter = threading.Thread(target=self._wait, daemon=True)
         self._waiter.start()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the run goes on in this process: a fork has no thread of its own."""
+        return self._process == os.getpid()
 
     def next(self) -> Question | End:
         """Waits for the next question, or the end. Raises what ended the run early."""
@@ -66,10 +86,15 @@ class Episode:
         self._answers.put(action)
 
     def abandon(self) -> None:
-        """Ends the run and waits until it has ended."""
+        """Has the run end."""
+        self._is_abandoned = True
         self._run.cancel()
-        self._answers.put(_ABANDON)
-        self._waiter.join()
+        self._answers.put(None)
+
+    def join(self) -> None:
+        """Waits until the run has ended."""
+        if self.is_here:
+            self._waiter.join()
 
     def _wait(self) -> None:
         try:
@@ -94,19 +119,42 @@ class Episode:
 
     def _ask(self, question: Question) -> Any:
         self._questions.put(question)
-        answer = self._answers.get()
-        if answer is _ABANDON:
+        answer = None if self._is_abandoned else self._answers.get()
+        if self._is_abandoned:
             raise _Abandoned
         return answer
 
 
-def learner_of(plan: Plan) -> type[Learner] | None:
-    """The class derived from `Learner` that a plan's traffic uses; `None` if there is none."""
-    programs = [traffic["controller"].get("program") for traffic in plan.body["traffic"]]
-    for program in (program for program in programs if program is not None and program["file"].endswith(".py")):
-        module = ModuleType("narrows_learner")
-        exec(compile(program["text"], program["file"], "exec"), vars(module))  # noqa: S102 - the user's own file
-        found: type = getattr(module, program["controller"])
-        if issubclass(found, Learner):
-            return found
+def program_of(plan: Plan) -> Program | None:
+    """The first file with a class derived from `Learner` that a plan's traffic uses; `None` if there is none.
+
+    Raises `BadInput` where the file cannot be executed here.
+    """
+    for traffic in plan.body["traffic"]:
+        raw = traffic["controller"].get("program")
+        if raw is not None and raw["file"].endswith(".py"):
+            program = Program(raw["file"], raw["text"], raw["controller"])
+            if issubclass(_class_in(program), Learner):
+                return program
     return None
+
+
+def learner_in(program: Program) -> type[Learner]:
+    """The class in a file that `program_of` found."""
+    found = _class_in(program)
+    assert issubclass(found, Learner)
+    return found
+
+
+@cache
+def _class_in(program: Program) -> type:
+    # A module that is known by its name, as a file's code expects of its own.
+    module = ModuleType(f"narrows_learner_{_class_in.cache_info().misses}")
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(program.text, program.file, "exec"), vars(module))  # noqa: S102 - the user's own file
+        found: type = getattr(module, program.controller)
+    except Exception as error:
+        sentence = f"{program.file}: {type(error).__name__}: {error}"
+        raise bad_input(sentence, "docs/how-to/controllers-that-learn.md shows a file that works") from error
+    return found

@@ -22,7 +22,7 @@ class Interval:
     marked: int
     """Packets whose congestion mark was reported; 0 unless the class has `needs_ecn`."""
     lost: int
-    """Packets declared lost."""
+    """Packets declared lost, at a timeout all that was in flight."""
     timeouts: int
     """Expiries of the retransmission timer."""
     rtt: float | None

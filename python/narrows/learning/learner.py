@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsFloat
 
 from narrows.controller import Controller
 from narrows.learning.interval import Counting, Interval
@@ -31,6 +31,17 @@ class Learner(Controller):
     """How many numbers `observe` returns."""
     actions: ClassVar[int | None] = None
     """How many actions there are to choose from, numbered from 0; `None` is one real number from -1 to 1."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuses a class whose attributes do not fit together."""
+        super().__init_subclass__(**options)
+        for name, least, value in (("observations", 1, cls.observations), ("actions", 2, cls.actions)):
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise TypeError(f"`{name}` is {value!r}, where a whole number of at least {least} is expected")
+        if cls.interval is not None and not 0 < cls.interval < math.inf:
+            raise TypeError(f"`interval` is {cls.interval!r}, where seconds are expected, or None")
+        if cls.actions is not None and cls.apply is Learner.apply:
+            raise TypeError("a class with a number of `actions` needs `apply`, which says what they do")
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -70,8 +81,10 @@ class Learner(Controller):
     def apply(self, action: Any, path: Path) -> None:  # noqa: ARG002
         """Carries an action out. By default the window is multiplied by 2**action, between 2 and 2**20 packets.
 
-        With a number of `actions` say here what they mean.
+        A class with a number of `actions` says here what they do.
         """
+        if not isinstance(action, SupportsFloat) or not -1 <= float(action) <= 1:
+            raise TypeError(f"`policy` returned {action!r}, where a number from -1 to 1 is expected")
         self.window = min(max(self.window * 2.0 ** float(action), 2.0), _WINDOW_LIMIT)
 
     def decide(self, interval: Interval) -> Any:
@@ -93,10 +106,11 @@ class Learner(Controller):
         """Changes nothing."""
 
     def on_timeout(self, repeated: bool, path: Path) -> None:
-        """Reduces the window to 1."""
-        super().on_timeout(repeated, path)
+        """Reduces the window to 1. What is in flight counts as lost."""
         if self._counting is not None:
             self._counting.timeouts += 1
+            self._counting.lost += path.in_flight
+        super().on_timeout(repeated, path)
 
     def _begin(self, path: Path) -> None:
         self._counting = Counting(path.now)

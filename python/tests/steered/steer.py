@@ -18,13 +18,13 @@ _start, _expand, _version, _plan_version = _native.start, _native.expand, _nativ
 
 
 class Run:
-    def __init__(self, plan_json, seed, threads, controller):
+    def __init__(self, plan_json, seed, threads, substitute):
         plan = json.loads(plan_json)
         self._arm = plan.get("arm")
         if "TEST_END_MS" in os.environ:
             plan["schedule"] |= {"end": int(1e9 * float(os.environ["TEST_END_MS"])), "warmup": 0}
             plan_json = json.dumps(plan)
-        self._run = _start(plan_json, seed, threads=threads, controller=controller)
+        self._run = _start(plan_json, seed, threads=threads, substitute=substitute)
         self._seconds = float(os.environ.get("TEST_SECONDS", "0"))
         self._ends = time.monotonic() + self._seconds
         self._cancelled = threading.Event()
@@ -64,11 +64,11 @@ class Outcome:
         return json.dumps(made)
 
 
-def start(plan_json, seed, *, threads=1, controller=None):
+def start(plan_json, seed, *, threads=1, substitute=None):
     if note := os.environ.get("TEST_NO_RUNS"):
         Path(note).touch()
         raise RuntimeError("this test makes runs and is not marked `simulator`")
-    return Run(plan_json, seed, threads, controller)
+    return Run(plan_json, seed, threads, substitute)
 
 
 def version():

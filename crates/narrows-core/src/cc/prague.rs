@@ -34,6 +34,8 @@ pub const SPEC: Spec = Spec {
     },
 };
 
+/// One, of α: 2^30.
+const ALPHA_ONE: u64 = 1 << 30;
 /// The smallest window after a reduction.
 const LEAST: u64 = 2 * ONE;
 /// Packets leave in pieces of at most so long at the pacing rate.
@@ -49,7 +51,7 @@ pub struct Prague {
     threshold: u64,
     /// Before the last loss or timeout.
     threshold_before: u64,
-    /// The estimate of the marked fraction, 2^-20; `None` before the first mark.
+    /// The estimate of the marked fraction, 2^-30; `None` before the first mark.
     alpha: Option<u64>,
     acked: u64,
     marked: u64,
@@ -93,8 +95,10 @@ impl Prague {
             return;
         }
         if let Some(alpha) = &mut self.alpha {
-            let share = self.marked.min(self.acked).saturating_mul(ONE) / self.acked.max(1);
-            *alpha = *alpha - (*alpha >> self.gain_shift) + (share >> self.gain_shift);
+            let share = self.marked.min(self.acked).saturating_mul(ALPHA_ONE >> self.gain_shift) / self.acked.max(1);
+            // Where g·α rounds to nothing, α goes to 0 at once, as DCTCP's.
+            let decay = if *alpha >> self.gain_shift == 0 { *alpha } else { *alpha >> self.gain_shift };
+            *alpha = (*alpha - decay + share).min(ALPHA_ONE);
         }
         (self.acked, self.marked) = (0, 0);
         self.measure_at = ack.now + round;
@@ -106,9 +110,9 @@ impl Prague {
         {
             return;
         }
-        let alpha = *self.alpha.get_or_insert(ONE);
+        let alpha = *self.alpha.get_or_insert(ALPHA_ONE);
         self.window.forget();
-        self.window.scale(ONE - alpha / 2, LEAST);
+        self.window.scale(ONE - alpha * ONE / (2 * ALPHA_ONE), LEAST);
         self.threshold = self.window.get();
         self.may_cut_at = ack.now + round;
     }
@@ -137,12 +141,14 @@ impl Prague {
         self.pacing = Some(rate.max(Rate::from_bps(1)));
     }
 
-    fn halve(&mut self) {
+    /// Marks of the same time have their answer by it, too.
+    fn halve(&mut self, now: Time, path: &Path) {
         self.window.forget();
         self.window.remember();
         self.threshold_before = self.threshold;
         self.window.scale(ONE / 2, LEAST);
-        self.threshold = self.window.get();
+        self.threshold = self.window.get().max(LEAST);
+        self.may_cut_at = now + path.srtt.unwrap_or(self.virtual_rtt).max(self.virtual_rtt);
     }
 }
 
@@ -161,16 +167,16 @@ impl CongestionControl for Prague {
     }
 
     /// A loss halves the window; marks have had their answer [Prague §2.4.1].
-    fn on_congestion(&mut self, _now: Time, cause: Cause, path: &Path) {
+    fn on_congestion(&mut self, now: Time, cause: Cause, path: &Path) {
         if cause == Cause::Loss {
-            self.halve();
+            self.halve(now, path);
             self.pace(path);
         }
     }
 
-    fn on_timeout(&mut self, _now: Time, repeated: bool, path: &Path) {
+    fn on_timeout(&mut self, now: Time, repeated: bool, path: &Path) {
         if !repeated {
-            self.halve();
+            self.halve(now, path);
         }
         self.window.limit(ONE);
         self.pace(path);
@@ -245,7 +251,7 @@ mod tests {
     fn the_window_is_two_over_the_marked_share() {
         for n in [20, 50, 100] {
             let mut drive = prague(2 * n, &[]);
-            drive.cc.alpha = Some(ONE / n);
+            drive.cc.alpha = Some(ALPHA_ONE / n);
             let mean = mean_window(&mut drive, Span::from_ms(40), n, 2_000);
             assert!(mean.abs_diff(2_000 * n) < 200 * n, "1/{n}: {mean}");
         }
@@ -256,7 +262,7 @@ mod tests {
     fn the_rate_does_not_depend_on_short_rtts() {
         let rate = |ms: u64| {
             let mut drive = prague(100 * ms / 25, &[]);
-            drive.cc.alpha = Some(ONE / 50);
+            drive.cc.alpha = Some(ALPHA_ONE / 50);
             mean_window(&mut drive, Span::from_ms(ms), 50, 50_000 / ms) / ms
         };
         let slow = rate(25);
@@ -265,7 +271,7 @@ mod tests {
         }
         let of_dctcp = |ms| {
             let mut drive = prague(100, &[("virtual-rtt", Value::Span(Span::ZERO))]);
-            drive.cc.alpha = Some(ONE / 50);
+            drive.cc.alpha = Some(ALPHA_ONE / 50);
             mean_window(&mut drive, Span::from_ms(ms), 50, 50_000 / ms)
         };
         assert!(of_dctcp(5).abs_diff(of_dctcp(25)) < of_dctcp(25) / 10, "windows, not rates, are equal without it");
@@ -274,7 +280,7 @@ mod tests {
     #[test]
     fn marks_reduce_once_in_a_virtual_rtt() {
         let mut drive = prague(100, &[]);
-        drive.cc.alpha = Some(ONE / 10);
+        drive.cc.alpha = Some(ALPHA_ONE / 10);
         drive.cc.measure_at = Time::NEVER;
         drive.now += Span::from_ms(100);
         drive.ack(1, Some(Span::from_ms(10)), true);
@@ -285,6 +291,37 @@ mod tests {
         drive.now += Span::from_ms(1);
         drive.ack(1, Some(Span::from_ms(10)), true);
         assert_eq!(drive.window(), 90);
+    }
+
+    #[test]
+    fn alpha_reaches_both_ends_for_every_gain() {
+        for shift in [0, 4, 10] {
+            let mut drive = prague(1, &[("g-shift", Value::Count(shift))]);
+            drive.cc.alpha = Some(ALPHA_ONE / 3);
+            for (marked, end) in [(false, 0), (true, ALPHA_ONE)] {
+                for _ in 0..30_000 {
+                    drive.now += Span::from_ms(25);
+                    drive.cc.window = Fractional::new(Packets::new(1));
+                    drive.ack(1, Some(Span::from_ms(25)), marked);
+                }
+                let alpha = drive.cc.alpha.unwrap();
+                assert!(alpha.abs_diff(end) <= ALPHA_ONE >> 18, "{shift}: {alpha}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_loss_answers_the_marks_of_its_round_and_thresholds_are_two_packets_at_least() {
+        let mut drive = prague(100, &[]);
+        drive.cc.alpha = Some(ALPHA_ONE);
+        drive.ack(1, Some(Span::from_ms(10)), false);
+        drive.congestion(Cause::Loss);
+        drive.now += Span::from_ms(24);
+        drive.ack(1, Some(Span::from_ms(10)), true);
+        assert_eq!(drive.window(), 50);
+        drive.timeout();
+        drive.congestion(Cause::Loss);
+        assert_eq!(drive.cc.slow_start_threshold(), Packets::new(2));
     }
 
     #[test]

@@ -68,6 +68,17 @@ impl Default for Config {
 }
 
 impl Config {
+    /// These values, each within its range.
+    ///
+    /// # Errors
+    /// If they do not go together: below a thousandth of `rtt_max` a target's steps would be too small to count.
+    pub fn checked(self) -> Result<Config, &'static str> {
+        if self.target.saturating_mul(1_000) < self.rtt_max {
+            return Err("DualPI2 needs a `target` of at least a thousandth of its `rtt-max`");
+        }
+        Ok(self)
+    }
+
     /// T, between two computations of the probability.
     pub fn period(&self) -> Span {
         self.target.min(Span::from_ps((self.rtt_max.as_ps() / 3).max(1)))
@@ -90,7 +101,7 @@ pub struct DualPi2 {
     delay: i128,
     /// The next instant.
     next: Time,
-    /// By queue: likelihoods since the last mark, less than one after each.
+    /// By queue: likelihoods since the last mark, at most one after each.
     counts: [i128; 2],
 }
 
@@ -107,21 +118,25 @@ impl DualPi2 {
         let first = waits_since.iter().flatten().min().copied();
         while self.next <= now {
             let delay = first.map_or(0, |first| i128::from(self.next.since(first.min(self.next)).as_ps()));
-            if delay == 0 && self.delay == 0 && self.base == 0 {
-                // Steps on which nothing waits change nothing any more.
+            let step = self.step(delay);
+            let mut steps = 1;
+            if delay == 0 && self.delay == 0 {
+                // While nothing waits all steps are the same.
                 let until = first.unwrap_or(now).min(now);
-                let idle = until.since(self.next.min(until)).as_ps() / self.period.as_ps();
-                self.next += Span::from_ps((idle + 1) * self.period.as_ps());
-                continue;
+                steps += until.since(self.next.min(until)).as_ps() / self.period.as_ps();
             }
-            let max = i128::from(self.config.rtt_max.as_ps());
-            let error = ONE * (delay - i128::from(self.config.target.as_ps())) / max;
-            let change = ONE * (delay - self.delay) / max;
-            let step = error * i128::from(self.period.as_ps()) / max / 10 + change * 3 / 10;
-            self.base = (self.base + step).clamp(0, ONE);
+            self.base = (self.base + step * i128::from(steps)).clamp(0, ONE);
             self.delay = delay;
-            self.next += self.period;
+            self.next += Span::from_ps(steps * self.period.as_ps());
         }
+    }
+
+    /// What a step adds to p′ at this delay.
+    fn step(&self, delay: i128) -> i128 {
+        let max = i128::from(self.config.rtt_max.as_ps());
+        let error = ONE * (delay - i128::from(self.config.target.as_ps())) / max;
+        let change = ONE * (delay - self.delay) / max;
+        error * i128::from(self.period.as_ps()) / max / 10 + change * 3 / 10
     }
 
     /// What becomes of the packet that is about to leave a queue, after [`advance`](DualPi2::advance).
@@ -199,6 +214,21 @@ mod tests {
         let expected = first + alpha * (0.025 - 0.015) + beta * 0.015;
         assert!((law.base as f64 / ONE as f64 - expected).abs() < 1e-12);
         assert_eq!(law.next, at(45));
+    }
+
+    /// At the bounds of what is accepted an empty queue takes the probability down as well.
+    #[test]
+    fn steps_count_at_the_least_target_and_an_hour_without_packets_takes_no_time() {
+        let least = Config { target: Span::from_ms(60), rtt_max: Span::from_secs(60), ..Config::default() };
+        for config in [least, Config { target: Span::from_us(1), rtt_max: Span::from_ms(1), ..Config::default() }] {
+            let mut law = DualPi2 { base: ONE, ..DualPi2::new(config.checked().unwrap()) };
+            law.advance(at(100), [None; 2]);
+            assert!(law.base < ONE);
+            law.advance(at(1_000_000_000), [None; 2]);
+            assert_eq!(law.base, 0);
+        }
+        let finer = Config { target: Span::from_ms(59), ..least };
+        assert!(finer.checked().is_err());
     }
 
     #[test]

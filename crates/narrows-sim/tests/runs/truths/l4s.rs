@@ -97,6 +97,20 @@ fn the_coupling_gives_both_kinds_rates_of_one_size() {
     }
 }
 
+/// L4S rates go with 1/k where the coupling marks: four times the factor is a quarter, or somewhat more where the queue of
+/// L4S packets marks by itself.
+#[test]
+fn rates_go_with_the_coupling_factor() {
+    let ratio = |k: u32| {
+        let (_, results) =
+            results(4, 4, "newreno", false, &format!("scheduler = {{ dual-pi2 = {{ coupling = {k} }} }}"));
+        let [(_, l4s), (_, newreno)] = by_kind(&results, 4);
+        l4s / newreno
+    };
+    let (one, four) = (ratio(1), ratio(4));
+    assert!((2.5..6.0).contains(&(one / four)), "{one} and {four}");
+}
+
 /// In one queue that marks, Prague keeps to the marks and takes what NewReno, which waits for losses, leaves: next to nothing. The
 /// coupling, and not Prague, makes them coexist.
 #[test]
