@@ -101,6 +101,7 @@ class Comparison(Tabular):
             *([_without_base(first)] if not others else []),
             *_fewer_seeds(self.rows),
             *_unfinished(results),
+            *(_of_several_kinds(one) for one in results),
         ]
         self.notices = tuple(dict.fromkeys(filter(None, told)))
         """What whoever reads the numbers has to know."""
@@ -267,6 +268,18 @@ def between(one: Results, other: Results) -> list[Row]:
         sides = (one, case, f"{names[0]} {scheme}"), (other, case, f"{names[1]} {scheme}")
         made += _pair(*sides, tuple(found.named(point).items()))
     return made
+
+
+def _of_several_kinds(one: Results) -> str | None:
+    """Where means over long-lived flows are over those of several controllers."""
+    mixed = [case for case in one.frames.cases if one.frames.of([case]).long["controller"].n_unique() > 1]
+    if not mixed:
+        return None
+    which = mixed[0] if len(mixed) == 1 else f"{mixed[0]} and {wording.plural(len(mixed) - 1, 'other scheme')}"
+    return (
+        f"{which}: goodput_long, jain_long and the like are over flows of several controllers; `narrows show "
+        f"{one.entry.identifier}` and the report have each kind"
+    )
 
 
 def _notices(one: Results, partners: Sequence[Results]) -> list[str]:

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use narrows_core::cc::Spec;
+use narrows_core::cc::{EcnUse, Spec};
 use narrows_core::link::Key;
 use narrows_core::queue::aqm::{Onset, Size};
 use narrows_core::queue::{AqmConfig, Limit};
@@ -170,9 +170,11 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
     let mut by_controller: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     found.for_each(|traffic| by_controller.entry(&traffic.controller.name).or_default().push(&traffic.name));
     let say = |(controller, traffic): (&str, Vec<&str>)| {
+        let is_l4s = controllers.iter().any(|spec| spec.name == controller && spec.ecn == EcnUse::L4s);
+        let marks = if is_l4s { "fabric.scheduler = { dual-pi2 = {} }" } else { "fabric.aqm.threshold.mark-at = \"20pkt\"" };
         (
             format!("`{controller}` needs ECN marks, and no port on the paths of {} marks", listed(&traffic)),
-            "give ports on its paths an AQM that marks, such as `fabric.aqm.threshold.mark-at = \"20pkt\"`".to_owned(),
+            format!("give ports on its paths an AQM that marks, such as `{marks}`"),
         )
     };
     by_controller.into_iter().map(say).collect()

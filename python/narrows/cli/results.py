@@ -37,8 +37,8 @@ def tell_headline(results: Results) -> Brief:
         say(f"results of {results.entry.identifier}")
         found = brief(results)
     OUT.print(_table(found))
-    more = len(found.rows) < found.cases
-    shown = f"{wording.whole(len(found.rows))} of {wording.whole(found.cases)} configurations; " if more else ""
+    count = sum(not row.part for row in found.rows)
+    shown = f"{wording.whole(count)} of {wording.whole(found.cases)} configurations; " if count < found.cases else ""
     OUT.print(f"[dim]{escape(shown + found.remark)}[/]", soft_wrap=True)
     return found
 
@@ -49,14 +49,17 @@ def _table(found: Brief) -> Table:
     table.add_column("scheme", overflow="fold")
     for quantity in found.columns:
         table.add_column(f"{quantity.title}\n{quantity.unit}", overflow="fold")
-    for case, cells in found.rows:
+    for row in found.rows:
         values = []
-        for cell in cells:
+        for cell in row.cells:
+            if row.part and cell.text == "–":  # what is known of the scheme as a whole
+                values.append("")
+                continue
             # Where there is little room lines break at spaces, the thin ones between digits among them.
             text, interval = (cell.text, cell.interval) if is_wide else map(wording.plain, (cell.text, cell.interval))
             value = f"[bold]{text}[/]" if cell.rank == "best" else text
             values.append(f"{value}{'  ' if is_wide else chr(10)}[dim]{escape(interval)}[/]" if interval else value)
-        table.add_row(escape(case), *values)
+        table.add_row(f"  {escape(row.part)}" if row.part else escape(row.case), *values)
     return table
 
 

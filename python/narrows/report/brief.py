@@ -13,7 +13,7 @@ from narrows.report.headline import COMPLETION, LONG, LOSS, PROGRAM, REQUESTS, W
 
 if TYPE_CHECKING:
     from narrows.measures.stats import BySeed
-    from narrows.report.headline import Cell, Quantity
+    from narrows.report.headline import Quantity, Row
     from narrows.results import Results
 
 MAX_COLUMNS: Final = 5
@@ -54,8 +54,8 @@ class Brief:
     """The headline numbers of some cases."""
 
     columns: tuple[Quantity, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    """Case, and its cells in the order of the columns."""
+    rows: tuple[Row, ...]
+    """Of cases, and of kinds of flows where a case has several; cells in the order of the columns."""
     values: tuple[Value, ...]
     cases: int
     """Of all, shown or not."""
@@ -70,11 +70,9 @@ def brief(results: Results) -> Brief:
     frames = (results if len(chosen.names) == len(members) else results.only(chosen.names)).frames
     found = headline.values(frames, headline.columns(frames))
     columns = _columns(found)
-    rivals = headline.rivals(frames)
-    made = [headline.column_of(frames.cases, quantity, found[quantity], rivals) for quantity in columns]
     return Brief(
         columns=columns,
-        rows=tuple((case, tuple(column[case] for column in made)) for case in frames.cases),
+        rows=tuple(headline.rows_of(frames, columns, found)),
         values=tuple(
             Value(
                 case, quantity.measure, quantity.unit,

@@ -98,7 +98,11 @@ class Card:
 def table(frames: Frames) -> list[Row]:
     """One row per case, in the order of the file."""
     chosen = columns(frames)
-    found = values(frames, chosen)
+    return rows_of(frames, chosen, values(frames, chosen))
+
+
+def rows_of(frames: Frames, chosen: tuple[Quantity, ...], found: Mapping[Quantity, Mapping[str, BySeed]]) -> list[Row]:
+    """A row per case with these of its values, and below it one for each kind of its flows, if it has several."""
     against = rivals(frames)
     made = [column_of(frames.cases, quantity, found[quantity], against) for quantity in chosen]
     rows: list[Row] = []
