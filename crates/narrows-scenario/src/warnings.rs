@@ -171,7 +171,8 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
     found.for_each(|traffic| by_controller.entry(&traffic.controller.name).or_default().push(&traffic.name));
     let say = |(controller, traffic): (&str, Vec<&str>)| {
         let is_l4s = controllers.iter().any(|spec| spec.name == controller && spec.ecn == EcnUse::L4s);
-        let marks = if is_l4s { "fabric.scheduler = { dual-pi2 = {} }" } else { "fabric.aqm.threshold.mark-at = \"20pkt\"" };
+        let marks =
+            if is_l4s { "fabric.scheduler = { dual-pi2 = {} }" } else { "fabric.aqm.threshold.mark-at = \"20pkt\"" };
         (
             format!("`{controller}` needs ECN marks, and no port on the paths of {} marks", listed(&traffic)),
             format!("give ports on its paths an AQM that marks, such as `{marks}`"),
