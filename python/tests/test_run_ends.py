@@ -69,6 +69,17 @@ def test_a_component_is_meant_before_results_of_its_name(folder):
     assert unknown.stderr.startswith("error: no component or result is called 'quartic'\n")
 
 
+def test_seeds_that_change_nothing_are_no_one_seed(folder):
+    same = """
+    topology.dumbbell.pairs = 1
+    traffic = [{ name = "bulk", from = "left-*", to = "right-*", long = {} }]
+    arm = [{ name = "cubic", cc = "cubic" }]
+    run = { end = "100ms", seeds = "1..=2" }
+    """
+    (folder / "same.toml").write_text(same)
+    assert "\nall seeds give the same results: no intervals\n" in narrows("run", "same.toml").stdout
+
+
 def test_a_sweep_shows_as_many_configurations_as_a_report_charts(folder):
     sweep = SMALL + '[sweep]\n"wan.delay" = [' + ", ".join(f'"{delay}ms"' for delay in range(1, 9)) + "]\n"
     (folder / "sweep.toml").write_text(sweep.replace('end = "100ms"', 'end = "20ms"').replace("1..=2", "1..=1"))

@@ -83,7 +83,7 @@ def brief(results: Results) -> Brief:
             if (value := estimate(list(found[quantity].get(case, {}).values()))) is not None
         ),
         cases=len(members),
-        remark=_remark(len(frames.seeds)),
+        remark=_remark(len(frames.seeds), repeated=bool(results.repeated)),
     )  # fmt: skip
 
 
@@ -100,9 +100,10 @@ def _says_something(quantity: Quantity, found: dict[Quantity, dict[str, BySeed]]
     return any(values) if quantity in _ONLY_IF_ANY else bool(values)
 
 
-def _remark(seeds: int) -> str:
+def _remark(seeds: int, *, repeated: bool) -> str:
+    """Of so many seeds that count; `repeated` if others gave the same results as these."""
     if seeds == 1:
-        return "one seed: no intervals"
+        return "all seeds give the same results: no intervals" if repeated else "one seed: no intervals"
     if seeds < ENOUGH_SEEDS:
         return f"means over {wording.plural(seeds, 'seed')}, with the smallest and the largest"
     return (
