@@ -117,6 +117,6 @@ def test_a_narrow_terminal_breaks_no_number(small, monkeypatch, width):
     monkeypatch.setattr(headlines, "OUT", out)
     found = headlines.tell_headline(api.load("small"))
     shown = out.file.getvalue()
-    numbers = {cell.text for _, cells in found.rows for cell in cells if cell.text[0].isdigit()}
+    numbers = {cell.text for row in found.rows for cell in row.cells if cell.text[0].isdigit()}
     assert numbers
     assert all(re.search(rf"(?<![\d.]){re.escape(wording.plain(number))}(?![\d.])", shown) for number in numbers), shown

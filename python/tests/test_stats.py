@@ -94,7 +94,8 @@ def compared(monkeypatch, base, other):
     entry = SimpleNamespace(identifier="two", seeds=(1, 2, 3), parts=())
     cases = ["first", "second"]
     ports = pl.DataFrame({"case": cases, "arm": cases})
-    frames = SimpleNamespace(cases=cases, axes=(), ports=ports, of=lambda _: frames)
+    long = pl.DataFrame({"controller": []})
+    frames = SimpleNamespace(cases=cases, axes=(), ports=ports, long=long, of=lambda _: frames)
     return comparison.Comparison([SimpleNamespace(frames=frames, entry=entry, repeated={}, manifests=[], notices=())])
 
 
