@@ -280,6 +280,103 @@ mod tests {
         assert!(verdicts.iter().filter(|&&verdict| verdict == Verdict::Pass).count() <= 1);
     }
 
+    /// Figures 7 and 8 of the RFC in floating point, told of each instant [RFC 9332 App. A.2].
+    struct Published {
+        base: f64,
+        delay: f64,
+        counts: [f64; 2],
+    }
+
+    #[allow(clippy::float_arithmetic, reason = "the law as it is published")]
+    impl Published {
+        /// Line 2a to 3 of Figure 8, with the default parameters: the queues' delays in seconds.
+        fn update(&mut self, delays: [f64; 2]) {
+            let delay = delays[0].max(delays[1]);
+            let (alpha, beta) = (0.1 * 0.015 / (0.1 * 0.1), 0.3 / 0.1);
+            self.base = (self.base + alpha * (delay - 0.015) + beta * (delay - self.delay)).clamp(0.0, 1.0);
+            self.delay = delay;
+        }
+
+        fn recurs(&mut self, queue: usize, likelihood: f64) -> bool {
+            self.counts[queue] += likelihood;
+            let is_due = self.counts[queue] > 1.0;
+            self.counts[queue] -= if is_due { 1.0 } else { 0.0 };
+            is_due
+        }
+
+        fn leaves(&mut self, queue: usize, waited: f64, behind: u64, ecn_capable: bool) -> Verdict {
+            let (coupled, squared) = (2.0 * self.base, self.base * self.base);
+            if queue == CLASSIC {
+                let chosen = self.recurs(queue, squared);
+                return match (chosen, ecn_capable && squared < 0.25) {
+                    (false, _) => Verdict::Pass,
+                    (true, true) => Verdict::Mark,
+                    (true, false) => Verdict::Drop,
+                };
+            }
+            if coupled >= 1.0 && self.recurs(queue, squared) {
+                return Verdict::Drop;
+            }
+            let ramp = if behind > 0 { ((waited - 0.0008) / 0.0004).clamp(0.0, 1.0) } else { 0.0 };
+            let likelihood = if coupled >= 1.0 { 1.0 } else { ramp.max(coupled) };
+            if self.recurs(queue, likelihood) { Verdict::Mark } else { Verdict::Pass }
+        }
+    }
+
+    /// Two queues to which packets come at random and which are served in turn, and what becomes of each packet by both.
+    #[test]
+    #[allow(clippy::float_arithmetic, reason = "the law as it is published")]
+    fn packets_fare_as_by_the_published_law() {
+        let mut random = crate::rng::SmallStream::new(7);
+        for load in [90, 110, 140] {
+            let mut law = DualPi2::new(Config::default());
+            let mut published = Published { base: 0.0, delay: 0.0, counts: [0.0; 2] };
+            let mut waiting: [alloc::collections::VecDeque<Time>; 2] =
+                [const { alloc::collections::VecDeque::new() }; 2];
+            let (mut told, mut expected) = ([0_u64; 3], [0_u64; 3]);
+            let mut tick = at(15);
+            let seconds = |since: Time, until: Time| until.since(since.min(until)).as_ps() as f64 / 1e12;
+            // A service takes 100 µs; now and then the sources pause, so that queues drain.
+            for service in 0..200_000_u64 {
+                let now = Time::ZERO + Span::from_us(100 * service);
+                while tick <= now {
+                    // What has come since is later than the instant.
+                    let delays =
+                        [L4S, CLASSIC].map(|queue| waiting[queue].front().map_or(0.0, |&came| seconds(came, tick)));
+                    published.update(delays);
+                    tick += Span::from_ms(15);
+                }
+                let turn = usize::from(service % 2 == 1);
+                if let Some(queue) = [turn, 1 - turn].into_iter().find(|&queue| !waiting[queue].is_empty()) {
+                    law.advance(now, [0, 1].map(|queue| waiting[queue].front().copied()));
+                    let came = waiting[queue].pop_front().unwrap();
+                    let behind = waiting[queue].len() as u64;
+                    let ecn_capable = queue == L4S || service % 3 == 0;
+                    let backlog = Backlog { bytes: Bytes::new(behind * 1_500), packets: Packets::new(behind) };
+                    let departure = Departure { now, sojourn: now.since(came), backlog, ecn_capable };
+                    let index = |verdict| match verdict {
+                        Verdict::Pass => 0,
+                        Verdict::Mark => 1,
+                        Verdict::Drop => 2,
+                    };
+                    told[index(law.leaves(queue, &departure))] += 1;
+                    expected[index(published.leaves(queue, seconds(came, now), behind, ecn_capable))] += 1;
+                }
+                let is_paused = service / 5_000 % 4 == 3;
+                if !is_paused && random.below(100) < load - 50 {
+                    waiting[usize::from(random.below(2) == 1)].push_back(now + Span::from_us(random.below(100)));
+                }
+                if random.below(2) == 0 && !is_paused {
+                    waiting[CLASSIC].push_back(now + Span::from_us(99));
+                }
+            }
+            for (told, expected) in told.into_iter().zip(expected) {
+                assert!(told.abs_diff(expected) <= 3 + expected / 1_000, "{load}: {told}, {expected} as published");
+            }
+            assert!(load < 100 || told[1] > 100 && told[2] > 100, "{load}: {told:?}");
+        }
+    }
+
     proptest! {
         /// However long nothing waits, what is skipped is what steps would have done one by one.
         #[test]
