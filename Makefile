@@ -2,7 +2,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') Cargo.toml Cargo.lock
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') Cargo.toml Cargo.lock \
+	python/narrows/controller.py python/narrows/learning/interval.py python/narrows/learning/learner.py
 
 # Programs for the kernel need clang and libelf; who has neither builds and checks the rest.
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)

@@ -30,8 +30,13 @@ fn main() {
         ],
     }
     .write();
-    // What runs a controller in Python.
-    let in_python = narrows_sources::of_files(&["src/controller.rs", "../../python/narrows/controller.py"]);
+    // What runs a controller in Python, and what such a class may derive from.
+    let in_python = narrows_sources::of_files(&[
+        "src/controller.rs",
+        "../../python/narrows/controller.py",
+        "../../python/narrows/learning/interval.py",
+        "../../python/narrows/learning/learner.py",
+    ]);
     println!("cargo::rustc-env=NARROWS_IN_PYTHON={in_python}");
     println!("cargo::rustc-env=NARROWS_BUILD={}, {}", compiler(), profile());
 }

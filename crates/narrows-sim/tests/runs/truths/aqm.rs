@@ -2,8 +2,7 @@
 
 use narrows_results::{PortRow, Results};
 
-use super::measure::jain;
-use crate::plans::run;
+use super::measure::{bottleneck_of, jain};
 
 /// The port that is the bottleneck for `flows` long flows of NewReno over 100 Mbit/s and 20 ms, its buffer 1000 packets.
 fn bottleneck(flows: u32, aqm: &str, ecn: bool) -> PortRow {
@@ -34,11 +33,7 @@ fn bottleneck_and_results(flows: u32, port: &str, ecn: bool, other: &str) -> (Po
         warmup = "10s"
         "#
     );
-    let experiment = narrows_scenario::load_str(&text, &Default::default(), &Default::default());
-    let plan = experiment.unwrap_or_else(|error| panic!("{error}")).plans.remove(0);
-    let index = plan.network.links.iter().position(|link| link.name == "switch-left->switch-right");
-    let results = run(&plan, 1);
-    (results.ports[index.expect("the dumbbell's only link between switches")].clone(), results)
+    bottleneck_of(&text)
 }
 
 /// The line's time for the mean queue of full packets, ms.

@@ -3,8 +3,7 @@
 use narrows_core::units::Rate;
 use narrows_results::{FlowRow, PortRow, Results};
 
-use super::measure::{goodputs, jain, packets_per_second};
-use crate::plans::run;
+use super::measure::{bottleneck_of, goodputs, jain, packets_per_second};
 
 const LINE: Rate = Rate::from_mbps(100);
 
@@ -38,15 +37,11 @@ fn results(prague: u32, classic: u32, controller: &str, ecn: bool, port: &str) -
         warmup = "20s"
         "#
     );
-    let experiment = narrows_scenario::load_str(&text, &Default::default(), &Default::default());
-    let plan = experiment.unwrap_or_else(|error| panic!("{error}")).plans.remove(0);
-    let index = plan.network.links.iter().position(|link| link.name == "switch-left->switch-right");
-    let results = run(&plan, 1);
-    (results.ports[index.expect("the dumbbell's only link between switches")].clone(), results)
+    bottleneck_of(&text)
 }
 
 /// Mean RTTs in ms and mean rates in bit/s of the first kind's flows and of the second's.
-fn by_kind(results: &Results, prague: u32) -> [(f64, f64); 2] {
+fn by_kind(results: &Results) -> [(f64, f64); 2] {
     let rates = goodputs(results);
     let of = |is_prague: bool| {
         let of_kind = results.flows.iter().zip(&rates).filter(|(flow, _)| (flow.traffic == 0) == is_prague);
@@ -55,7 +50,6 @@ fn by_kind(results: &Results, prague: u32) -> [(f64, f64); 2] {
         let n = all.len() as f64;
         (all.iter().map(|(rtt, _)| rtt / n).sum(), all.iter().map(|(_, rate)| rate / n).sum())
     };
-    assert!(prague > 0);
     [of(true), of(false)]
 }
 
@@ -64,7 +58,7 @@ fn by_kind(results: &Results, prague: u32) -> [(f64, f64); 2] {
 fn l4s_flows_have_little_delay_beside_classic_ones() {
     for (controller, ecn) in [("newreno", false), ("newreno", true), ("cubic", false)] {
         let (port, results) = results(4, 4, controller, ecn, "scheduler = { dual-pi2 = {} }");
-        let [(l4s, _), (classic, _)] = by_kind(&results, 4);
+        let [(l4s, _), (classic, _)] = by_kind(&results);
         assert!(l4s < 31.5, "{controller} {ecn}: {l4s} ms");
         assert!((classic - 45.0).abs() < 4.0, "{controller} {ecn}: {classic} ms");
         assert!(port.utilisation > 0.97, "{}", port.utilisation);
@@ -80,7 +74,7 @@ fn the_coupling_gives_both_kinds_rates_of_one_size() {
     for (prague, classic) in [(4, 4), (1, 6), (6, 1), (10, 10)] {
         let case = format!("{prague}:{classic}");
         let (_, results) = results(prague, classic, "newreno", false, "scheduler = { dual-pi2 = {} }");
-        let [(l4s, l4s_rate), (newreno, newreno_rate)] = by_kind(&results, prague);
+        let [(l4s, l4s_rate), (newreno, newreno_rate)] = by_kind(&results);
         assert!((0.8..2.2).contains(&(l4s_rate / newreno_rate)), "{case}: {l4s_rate} and {newreno_rate} bit/s");
         let sum = |is_prague: bool, of: &dyn Fn(&FlowRow) -> f64| -> f64 {
             results.flows.iter().filter(|flow| (flow.traffic == 0) == is_prague).map(of).sum()
@@ -104,7 +98,7 @@ fn rates_go_with_the_coupling_factor() {
     let ratio = |k: u32| {
         let (_, results) =
             results(4, 4, "newreno", false, &format!("scheduler = {{ dual-pi2 = {{ coupling = {k} }} }}"));
-        let [(_, l4s), (_, newreno)] = by_kind(&results, 4);
+        let [(_, l4s), (_, newreno)] = by_kind(&results);
         l4s / newreno
     };
     let (one, four) = (ratio(1), ratio(4));
@@ -116,7 +110,7 @@ fn rates_go_with_the_coupling_factor() {
 #[test]
 fn in_one_queue_they_do_not_coexist() {
     let (_, results) = results(4, 4, "newreno", false, "aqm = { threshold = { mark-at = \"50pkt\" } }");
-    let [(_, l4s), (_, newreno)] = by_kind(&results, 4);
+    let [(_, l4s), (_, newreno)] = by_kind(&results);
     assert!(l4s < newreno / 5.0, "{l4s} and {newreno} bit/s");
 }
 

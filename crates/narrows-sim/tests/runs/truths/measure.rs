@@ -4,7 +4,7 @@ use narrows_core::units::Rate;
 use narrows_plan::Plan;
 use narrows_results::{PortRow, Quantity, Results};
 
-use crate::plans::Dumbbell;
+use crate::plans::{Dumbbell, run};
 
 /// Payload of a full segment over its length on the wire: 1448 of 1538 bytes.
 pub(crate) const GOODPUT: f64 = 1448.0 / 1538.0;
@@ -25,6 +25,15 @@ pub(crate) fn base_round_trip(network: &Dumbbell) -> f64 {
 /// C·RTT in packets.
 pub(crate) fn product(network: &Dumbbell) -> f64 {
     packets_per_second(network.rate) * base_round_trip(network)
+}
+
+/// The first scheme of an experiment on a dumbbell, run: its bottleneck, and everything.
+pub(crate) fn bottleneck_of(experiment: &str) -> (PortRow, Results) {
+    let experiment = narrows_scenario::load_str(experiment, &Default::default(), &Default::default());
+    let plan = experiment.unwrap_or_else(|error| panic!("{error}")).plans.remove(0);
+    let index = plan.network.links.iter().position(|link| link.name == "switch-left->switch-right");
+    let results = run(&plan, 1);
+    (results.ports[index.expect("the dumbbell's only link between switches")].clone(), results)
 }
 
 /// Mean backlog in packets of 1500 bytes, as ports count them.
