@@ -16,13 +16,8 @@ fn main() {
         .filter(|name| files.contains(&format!("{name}.bpf.c")))
         .map(|name| (format!("cc/{name}"), format!("{PROGRAMS}/{name}")))
         .collect();
-    let mut single = vec![
-        ("queue/congestion_point", "core/src/queue/congestion_point"),
-        ("queue/drr", "core/src/queue/drr"),
-        ("queue/dual_pi2", "core/src/queue/dual_pi2"),
-        ("queue/fq_codel", "core/src/queue/fq_codel"),
-        ("queue/pfc", "core/src/queue/pfc"),
-    ];
+    let mut single =
+        vec![("queue/congestion_point", "core/src/queue/congestion_point"), ("queue/pfc", "core/src/queue/pfc")];
     single.extend(controllers.iter().map(|(name, place)| (name.as_str(), place.as_str())));
     Sources {
         crates: &["core", "network", "plan", "results", "kernel", "testbed", "wire", "daemon"],
@@ -44,6 +39,7 @@ fn main() {
             ("edge", "core/src/edge"),
             ("link", "core/src/link"),
             ("queue/aqm", "core/src/queue/aqm"),
+            ("queue/scheduler", "core/src/queue/scheduler"),
         ],
         // Flows that begin at given times, and the connections of all.
         shared: &["timed", "connection_pool"],

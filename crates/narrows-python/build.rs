@@ -17,15 +17,13 @@ fn main() {
             ("edge", "core/src/edge"),
             ("link", "core/src/link"),
             ("queue/aqm", "core/src/queue/aqm"),
+            ("queue/scheduler", "core/src/queue/scheduler"),
         ],
         // Flows that begin at given times, the connections of all, and what holds controllers by pointer.
         shared: &["timed", "connection_pool", "external"],
         single: &[
             ("cc/in-c", "c/src"),
             ("queue/congestion_point", "core/src/queue/congestion_point"),
-            ("queue/drr", "core/src/queue/drr"),
-            ("queue/dual_pi2", "core/src/queue/dual_pi2"),
-            ("queue/fq_codel", "core/src/queue/fq_codel"),
             ("queue/pfc", "core/src/queue/pfc"),
         ],
     }

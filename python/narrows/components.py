@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _HEADINGS = {
     "controller": "Controllers",
     "aqm": "AQMs",
+    "scheduler": "Schedulers",
     "congestion-point": "Congestion points",
     "edge": "Edge functions",
     "transport": "Transports",
@@ -55,6 +56,8 @@ def _row(parameter: dict[str, Any]) -> str:
     bits = kind["real"]["bits"] if isinstance(kind, dict) and "real" in kind else None
     if parameter["range"]:
         allowed = " to ".join(_bounds(parameter["range"], bits))
+        if isinstance(kind, dict) and "counts" in kind:
+            allowed = "{} to {} numbers, each ".format(*kind["counts"]) + allowed
     elif isinstance(kind, dict) and "choice" in kind:
         allowed = ", ".join(f"`{name}`" for name in kind["choice"])
     else:

@@ -1,6 +1,8 @@
 //! Components and their parameters as data: name, kind, default, range and meaning stand in one line beside the algorithm.
 //! Experiments, errors, the schema, help texts and documentation all read that line.
 
+use core::fmt;
+
 use crate::queue::aqm::Size;
 use crate::units::{Bytes, Packets, Rate, Span};
 
@@ -30,6 +32,8 @@ pub enum Kind {
     Size,
     /// One of these names.
     Choice(&'static [&'static str]),
+    /// A list of whole numbers, at least and at most so many; the parameter's range is of each.
+    Counts(u8, u8),
 }
 
 /// A parameter's value, an integer of its kind.
@@ -56,6 +60,40 @@ pub enum Value {
     Bytes(Bytes),
     /// Of [`Kind::Choice`]: the position of the chosen name.
     Choice(u8),
+    /// Of [`Kind::Counts`].
+    Counts(Counts),
+}
+
+/// A short list of whole numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counts {
+    length: u8,
+    /// Beyond the length: 0.
+    numbers: [u16; Counts::MOST],
+}
+
+impl Counts {
+    /// The longest list.
+    pub const MOST: usize = 8;
+
+    /// These numbers; `None` if they are more than [`Counts::MOST`].
+    pub fn new(list: &[u16]) -> Option<Counts> {
+        let mut numbers = [0; Counts::MOST];
+        numbers.get_mut(..list.len())?.copy_from_slice(list);
+        Some(Counts { length: u8::try_from(list.len()).ok()?, numbers })
+    }
+
+    /// The numbers, in order.
+    pub fn list(&self) -> &[u16] {
+        &self.numbers[..usize::from(self.length)]
+    }
+}
+
+impl fmt::Debug for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.list().fmt(f)
+    }
 }
 
 /// What a component is beside its code: a queue discipline, for instance. Controllers say more, [`crate::cc::Spec`].
@@ -192,4 +230,5 @@ answers! {
     rate, rate_or_auto: Rate(Rate);
     packets, packets_or_auto: Packets(Packets);
     bytes, bytes_or_auto: Bytes(Bytes);
+    counts, counts_or_auto: Counts(Counts);
 }

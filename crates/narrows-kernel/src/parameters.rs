@@ -82,7 +82,8 @@ impl Settings {
 pub fn encode(value: Value) -> u64 {
     match value {
         // A controller's parameter is never required.
-        Value::Auto | Value::Required => AUTO,
+        // No controller has a list.
+        Value::Auto | Value::Required | Value::Counts(_) => AUTO,
         Value::Switch(on) => u64::from(on),
         Value::Count(integer) | Value::Real(integer) => integer,
         Value::Span(span) => span.as_ps(),
@@ -107,6 +108,7 @@ fn decode(parameter: &Parameter, integer: u64) -> Value {
         Kind::Packets => Value::Packets(Packets::new(integer)),
         Kind::Bytes | Kind::Size => Value::Bytes(Bytes::new(integer)),
         Kind::Choice(_) => Value::Choice(u8::try_from(integer).unwrap_or(0)),
+        Kind::Counts(..) => Value::Auto,
     }
 }
 
@@ -124,6 +126,7 @@ fn check(parameter: &Parameter, value: Value) -> Result<(), Error> {
         (Kind::Switch, _) => Some("true or false"),
         (Kind::Choice(_), _) => Some("one of its names"),
         (Kind::Count, _) => Some("a whole number"),
+        (Kind::Counts(..), _) => Some("a list, which the kernel's controllers have no place for"),
         (Kind::Real { .. }, _) => Some("a number"),
         (Kind::Span, _) => Some("a length of time"),
         (Kind::Rate | Kind::LinkRate, _) => Some("a rate"),
@@ -154,7 +157,7 @@ fn text(kind: Kind, integer: u64) -> String {
         Kind::Packets => Packets::new(integer).to_string(),
         Kind::Bytes | Kind::Size => Bytes::new(integer).to_string(),
         Kind::Real { bits } => (integer as f64 / 2_f64.powi(i32::from(bits))).to_string(),
-        Kind::Switch | Kind::Count | Kind::Choice(_) => integer.to_string(),
+        Kind::Switch | Kind::Count | Kind::Choice(_) | Kind::Counts(..) => integer.to_string(),
     }
 }
 

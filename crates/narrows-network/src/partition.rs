@@ -79,8 +79,10 @@ impl Partition {
 
 #[cfg(test)]
 mod tests {
+    use narrows_core::queue::SchedulerConfig;
+    use narrows_core::queue::scheduler::drr;
     use narrows_core::units::Rate;
-    use narrows_plan::{Link, Node, NodeKind, Role, Scheduler};
+    use narrows_plan::{Link, Node, NodeKind, Role};
 
     use super::*;
 
@@ -109,7 +111,7 @@ mod tests {
         assert_eq!(Partition::by_site(&near, Span::from_ms(1)).count(), 1);
         assert_eq!(Partition::by_site(&near, Span::from_us(900)).count(), 2);
         let mut classes = near;
-        classes.links[0].scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+        classes.links[0].scheduler = Some(SchedulerConfig::Drr(drr::Config { weights: vec![1, 1] }));
         assert_eq!(Partition::by_site(&classes, Span::ZERO).count(), 1);
     }
 }

@@ -4,10 +4,11 @@
 #[path = "network/support.rs"]
 mod support;
 
+use narrows_core::queue::SchedulerConfig;
+use narrows_core::queue::scheduler::drr;
 use narrows_core::queue::{Limit, PoolConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Class, Entity, Event, Network};
-use narrows_plan::Scheduler;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Packet, connect, graph, threshold};
@@ -87,7 +88,8 @@ fn stays_as_it_is(classes: bool) {
     }
     for link in graph.links.iter_mut().filter(|link| link.from >= HOSTS) {
         (link.pooled, link.limit, link.aqm) = (true, Limit::Packets(Packets::new(1_000)), threshold(20));
-        link.scheduler = (classes && link.from % 2 == 0).then(|| Scheduler::Drr { weights: vec![2, 1] });
+        link.scheduler =
+            (classes && link.from % 2 == 0).then(|| SchedulerConfig::Drr(drr::Config { weights: vec![2, 1] }));
     }
     let mut network = Network::new(&graph, 1).unwrap();
     for host in 0..HOSTS {

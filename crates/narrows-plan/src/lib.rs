@@ -11,9 +11,8 @@ use narrows_core::link::bernoulli::Config as Bernoulli;
 pub use narrows_core::link::{Change, Event, FunctionConfig};
 use narrows_core::link::{Key, Schedule as LinkSchedule};
 use narrows_core::packet::Mtu;
-use narrows_core::queue::aqm::codel;
 use narrows_core::queue::pfc::Thresholds;
-use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig, dual_pi2};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig, SchedulerConfig};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::profile::Profile;
 pub use narrows_core::transport::Transport;
@@ -253,7 +252,7 @@ pub struct Link {
     pub congestion_point: Option<CongestionPoint>,
     /// What serves it where it has several classes; a FIFO, and left out of the plan's text, where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<Scheduler>,
+    pub scheduler: Option<SchedulerConfig>,
     /// The memory of the switch at the far end for what comes over this link; left out of the plan's text where packets count at
     /// the port that they leave by alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -321,6 +320,11 @@ impl Link {
             clock_spread: 0,
             watched: false,
         }
+    }
+
+    /// Number of service classes that have a queue of their own at its port: 1 where all have the same.
+    pub fn classes(&self) -> usize {
+        self.scheduler.as_ref().map_or(1, |scheduler| scheduler.queues().classes())
     }
 
     /// The link as it is in the run with this seed: see [`clock_spread`](Self::clock_spread).
@@ -400,53 +404,6 @@ impl LossOf {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
     fn is_all(&self) -> bool {
         *self == LossOf::All
-    }
-}
-
-/// How a port serves several queues. Each class has one of its own, with the port's AQM and an equal share of its
-/// limit and of what its pool grants it; or each flow has one, of all classes, within the limit of the port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
-    /// A class is served while all before it are empty or paused.
-    StrictPriority {
-        /// 2 to 8.
-        classes: u8,
-    },
-    /// Deficit round robin [Shreedhar 1995].
-    Drr {
-        /// By class: 2 to 8 of them, each 1 to 1000.
-        weights: Vec<u16>,
-    },
-    /// A queue for each flow, and CoDel in each; what the limit does not admit is dropped from the head of the one that
-    /// holds most bytes [RFC 8290].
-    FqCodel {
-        /// Among which flows are spread by a hash: 1 to 65,536.
-        queues: u32,
-        /// IP bytes that a queue sends in its turn.
-        quantum: Bytes,
-        /// Of each queue.
-        codel: codel::Config,
-    },
-    /// A queue for each flow, and no law in any (Linux `sch_fq`): a host's own port.
-    Fq {
-        /// Among which flows are spread by a hash.
-        queues: u32,
-        /// IP bytes that a queue sends in its turn.
-        quantum: Bytes,
-    },
-    /// A queue for L4S packets and one for all others, with coupled AQMs [RFC 9332].
-    DualPi2(dual_pi2::Config),
-}
-
-impl Scheduler {
-    /// Number of classes that have a queue of their own: 1 where all have the same.
-    pub fn classes(&self) -> usize {
-        match self {
-            Scheduler::StrictPriority { classes } => usize::from(*classes),
-            Scheduler::Drr { weights } => weights.len(),
-            Scheduler::FqCodel { .. } | Scheduler::Fq { .. } | Scheduler::DualPi2(_) => 1,
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use narrows_core::cc::external::is_python;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Pattern, Plan, Scheduler, of_json};
+use crate::{Pattern, Plan, of_json};
 
 /// Digests of the sources of a program that makes runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,15 +87,10 @@ impl Plan {
             found.extend(link.all_functions().iter().map(|function| format!("link/{}", function.module())));
             found.extend((!link.events.is_empty()).then(|| "link/schedule".to_owned()));
             found.extend(link.congestion_point.iter().map(|_| "queue/congestion_point".to_owned()));
-            match link.scheduler {
-                Some(Scheduler::Drr { .. }) => found.extend(["queue/drr".to_owned()]),
-                Some(Scheduler::FqCodel { .. }) => {
-                    found.extend(["queue/fq_codel", "queue/aqm/codel"].map(str::to_owned));
-                }
-                Some(Scheduler::Fq { .. }) => found.extend(["queue/fq_codel".to_owned()]),
-                Some(Scheduler::DualPi2(_)) => found.extend(["queue/dual_pi2", "queue/drr"].map(str::to_owned)),
-                Some(Scheduler::StrictPriority { .. }) | None => {}
-            }
+            found.extend(link.scheduler.iter().map(|scheduler| {
+                let stem = scheduler.spec().name.replace('-', "_");
+                format!("queue/scheduler/{stem}")
+            }));
             found.extend((link.ingress.is_some() || link.pauses.is_some()).then(|| "queue/pfc".to_owned()));
             found.extend(link.bridge.iter().map(|_| "edge/dcib".to_owned()));
         }

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use narrows_core::cc::{EcnUse, Settings, Spec};
 use narrows_core::cc::{Kind, Parameter, Value};
-use narrows_core::component;
-use narrows_core::queue::{AqmConfig, aqm};
+use narrows_core::component::{self, Counts};
+use narrows_core::queue::{AqmConfig, SchedulerConfig, aqm, scheduler};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
 use crate::error::{Judged, Problem};
 use crate::experiment::located::Located;
 use crate::experiment::quantity::Fraction;
-use crate::experiment::selector::{Aqm, Controller, FILE, Scalar};
+use crate::experiment::selector::{Aqm, Controller, FILE, Scalar, Scheduler};
 use crate::files;
 use crate::units;
 use narrows_plan::{ControllerChoice, FunctionConfig, Program};
@@ -98,6 +98,19 @@ pub(crate) fn aqm(written: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
     let config = AqmConfig::new(spec.name, &Settings::new(spec.parameters, &values)).expect("it is in the registry");
     let problem = |sentence: &str| Problem::malformed(sentence).at(&written.span);
     config.map(Some).map_err(problem)
+}
+
+/// What is written of a scheduler: `"fifo"` is none.
+pub(crate) fn scheduler(written: &Located<Scheduler>) -> Judged<Option<SchedulerConfig>> {
+    const FIFO: &str = "fifo";
+    let Scheduler(chosen) = &written.value;
+    if chosen.name == FIFO {
+        return Ok(None);
+    }
+    let (spec, values) = component("scheduler", scheduler::SPECS, &[FIFO], chosen, &written.span)?;
+    let settings = Settings::new(spec.parameters, &values);
+    let config = SchedulerConfig::new(spec.name, &settings).expect("it is in the registry");
+    config.map(Some).map_err(|sentence| Problem::malformed(sentence).at(&written.span))
 }
 
 /// What is written of a link function of one of these kinds: `"none"` is none.
@@ -270,6 +283,20 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
             };
             return Ok(Value::Choice(u8::try_from(chosen).expect("a choice has few names")));
         }
+        (Kind::Counts(shortest, longest), Scalar::List(numbers)) => {
+            let length = numbers.len();
+            if !(usize::from(shortest)..=usize::from(longest)).contains(&length) {
+                let what = format!("the number of `{}`", parameter.name);
+                return Err(Problem::out_of_range(what, length, shortest, longest).at(&written.span));
+            }
+            let (least, most) = parameter.range.unwrap_or((0, u16::MAX.into()));
+            let judged = numbers.iter().map(|&number| {
+                let count = u16::try_from(number).ok().filter(|&count| (least..=most).contains(&count.into()));
+                count.ok_or_else(|| out_of_range(of, parameter, written, number.to_string()))
+            });
+            let judged: Vec<u16> = judged.collect::<Result<_, _>>()?;
+            return Ok(Value::Counts(Counts::new(&judged).expect("its kind allows a short list")));
+        }
         _ => return Err(wrong()),
     };
     match parameter.range {
@@ -278,7 +305,9 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
                 Scalar::Text(text) => text.clone(),
                 Scalar::Whole(number) => number.to_string(),
                 Scalar::Real(number) => number.to_string(),
-                Scalar::Switch(_) => unreachable!("a switch has no range"),
+                Scalar::Switch(_) | Scalar::List(_) => {
+                    unreachable!("a switch has no range, and of a list each number was judged")
+                }
             };
             Err(out_of_range(of, parameter, written, shown))
         }
@@ -288,7 +317,8 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
 
 fn out_of_range(of: &str, parameter: &Parameter, written: &Located<Scalar>, value: String) -> Box<crate::error::Fault> {
     let (least, most) = parameter.range.unwrap_or((0, u64::MAX));
-    let what = format!("`{}` of `{of}`", parameter.name);
+    let of_list = if matches!(written.value, Scalar::List(_)) { "one of " } else { "" };
+    let what = format!("{of_list}`{}` of `{of}`", parameter.name);
     let (least, most) = (shown(parameter.kind, least), shown(parameter.kind, most));
     Problem::out_of_range(what, value, least, most).at(&written.span)
 }
@@ -312,7 +342,7 @@ pub fn shown(kind: Kind, integer: u64) -> String {
         Kind::Rate | Kind::LinkRate => Rate::from_bps(integer).to_string(),
         Kind::Packets | Kind::Size => Packets::new(integer).to_string(),
         Kind::Bytes => Bytes::new(integer).to_string(),
-        Kind::Switch | Kind::Count | Kind::Choice(_) => integer.to_string(),
+        Kind::Switch | Kind::Count | Kind::Choice(_) | Kind::Counts(..) => integer.to_string(),
     }
 }
 
@@ -332,6 +362,7 @@ pub fn describe_value(parameter: &Parameter, value: Value) -> String {
             Kind::Choice(names) => names.get(usize::from(chosen)).copied().unwrap_or("?").to_owned(),
             _ => chosen.to_string(),
         },
+        Value::Counts(counts) => format!("{counts:?}"),
     }
 }
 
@@ -354,6 +385,7 @@ fn describe(kind: Kind) -> String {
         Kind::Bytes => "a size such as \"10MB\"".to_owned(),
         Kind::Size => "a size such as \"20pkt\" or \"30KB\"".to_owned(),
         Kind::Choice(names) => format!("one of {}", names.join(", ")),
+        Kind::Counts(..) => "a list of whole numbers such as [2, 1]".to_owned(),
     }
 }
 

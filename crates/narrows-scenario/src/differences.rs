@@ -11,8 +11,7 @@ use narrows_core::cc::{SPECS, Spec};
 use narrows_core::component;
 use narrows_core::edge::dcib;
 use narrows_core::nic::receive::ReceiveOffload;
-use narrows_core::queue::aqm::{self, codel};
-use narrows_core::queue::{Limit, dual_pi2};
+use narrows_core::queue::{Limit, aqm};
 use narrows_core::tcp::near_source::{ReactionPoint, Start, Step};
 use narrows_core::transport::Transport;
 use narrows_core::transport::datagram::SendRate;
@@ -23,8 +22,7 @@ use crate::controller::{describe_value, described};
 use crate::events;
 use narrows_core::queue::pfc::Thresholds;
 use narrows_plan::{
-    Connections, Graph, Link, LossOf, NodeKind, OnOff, Open, Pairs, Pattern, Plan, Role, Sampling, Scheduler, Scope,
-    Traffic,
+    Connections, Graph, Link, LossOf, NodeKind, OnOff, Open, Pairs, Pattern, Plan, Role, Sampling, Scope, Traffic,
 };
 
 /// One fact that is not the same in all plans.
@@ -268,18 +266,12 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
             })
         });
         tell("scheduler", &|link| {
-            link.scheduler.as_ref().map(|scheduler| match scheduler {
-                Scheduler::StrictPriority { classes } => format!("strict-priority, {classes} classes"),
-                Scheduler::Drr { weights } => format!("drr, weights {weights:?}"),
-                Scheduler::FqCodel { queues, quantum, codel } => {
-                    let codel::Config { target, interval, ecn } = codel;
-                    let marks = if *ecn { "marks" } else { "drops" };
-                    format!("fq-codel, {queues} queues of {quantum}, target {target}, interval {interval}, {marks}")
-                }
-                Scheduler::DualPi2(dual_pi2::Config { target, rtt_max, coupling, threshold, range }) => format!(
-                    "dual-pi2, target {target}, rtt-max {rtt_max}, coupling {coupling}, threshold {threshold}, range {range}"
-                ),
-                Scheduler::Fq { queues, quantum } => format!("fq, {queues} queues of {quantum}"),
+            link.scheduler.as_ref().map(|scheduler| {
+                let spec = scheduler.spec();
+                let values = spec.parameters.iter().zip(scheduler.values());
+                let told = values
+                    .map(|(parameter, value)| format!(", {} {}", parameter.name, describe_value(parameter, value)));
+                told.fold(spec.name.to_owned(), |told, value| told + &value)
             })
         });
         tell("buffering", &|link| link.ingress.map(|_| "input".to_owned()));

@@ -5,7 +5,7 @@ use narrows_core::cc::{self, EcnUse};
 use narrows_core::component::{Kind, Parameter, Spec};
 use narrows_core::edge;
 use narrows_core::link::{LOSSES, REORDERINGS};
-use narrows_core::queue::{aqm, congestion_point};
+use narrows_core::queue::{aqm, congestion_point, scheduler};
 use narrows_core::transport;
 use serde_json::{Value as Json, json};
 
@@ -16,7 +16,7 @@ use crate::traffic::sizes::BUILT_IN;
 /// A component of one of these kinds.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// `controller`, `aqm`, `congestion-point`, `edge`, `transport`, `program`, `loss`, `reordering`, `topology`, `size-distribution`,
+    /// `controller`, `aqm`, `scheduler`, `congestion-point`, `edge`, `transport`, `program`, `loss`, `reordering`, `topology`, `size-distribution`,
     /// `profile`.
     pub kind: &'static str,
     /// As experiments write it.
@@ -63,6 +63,7 @@ pub fn components() -> Vec<Listed> {
     let sizes = BUILT_IN.iter().map(|(name, about, source, _)| (*name, *about, *source));
     controllers
         .chain(parts("aqm", aqm::SPECS))
+        .chain(parts("scheduler", scheduler::SPECS))
         .chain(parts("congestion-point", congestion_point::SPECS))
         .chain(parts("edge", edge::SPECS))
         .chain(parts("transport", transport::SPECS))
@@ -104,6 +105,7 @@ fn parameter(parameter: &Parameter) -> Json {
     let kind = match parameter.kind {
         Kind::Real { bits } => json!({ "real": { "bits": bits } }),
         Kind::Choice(names) => json!({ "choice": names }),
+        Kind::Counts(shortest, longest) => json!({ "counts": [shortest, longest] }),
         other => json!(format!("{other:?}").to_lowercase()),
     };
     json!({

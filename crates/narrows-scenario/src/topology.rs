@@ -8,13 +8,11 @@ use narrows_core::edge;
 use narrows_core::link::bernoulli::Config as Bernoulli;
 use narrows_core::link::{Key, LOSSES, REORDERINGS};
 use narrows_core::packet::Mtu;
-use narrows_core::queue::aqm::{Size, codel};
+use narrows_core::queue::aqm::Size;
 use narrows_core::queue::congestion_point;
-use narrows_core::queue::drr::{MAX_CLASSES, MAX_WEIGHT};
-use narrows_core::queue::dual_pi2;
-use narrows_core::queue::fq_codel;
 use narrows_core::queue::pfc::Thresholds;
-use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
+use narrows_core::queue::scheduler::{Aqms, fq};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig, SchedulerConfig};
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 
@@ -29,9 +27,7 @@ use crate::experiment::network::{self, LinkClass, Pool};
 use crate::experiment::quantity::{Fraction, Quantity, Room};
 use crate::experiment::selector::Loss;
 use crate::units::Ppm;
-use narrows_plan::{
-    CongestionPoint as Point, FunctionConfig, Graph, Link, LossOf, Node, NodeKind, Role, Scheduler, Scope,
-};
+use narrows_plan::{CongestionPoint as Point, FunctionConfig, Graph, Link, LossOf, Node, NodeKind, Role, Scope};
 
 mod bridge;
 mod dumbbell;
@@ -92,7 +88,7 @@ fn check_classes(graph: &Graph) -> Result<(), Problem> {
     let full = graph.mtu.packet().get();
     for link in &graph.links {
         let Some(scheduler) = &link.scheduler else { continue };
-        let classes = scheduler.classes() as u64;
+        let classes = scheduler.queues().classes() as u64;
         if classes == 1 {
             continue;
         }
@@ -239,13 +235,17 @@ impl LinkSpec {
             spec.congestion_point = of.map(|(_, values)| values);
         }
         if let Some(scheduler) = &class.scheduler {
-            spec.link.scheduler = scheduler_of(&scheduler.value)?;
+            spec.link.scheduler = controller::scheduler(scheduler)?;
         }
-        let own_law = match spec.link.scheduler {
-            Some(Scheduler::FqCodel { .. }) => Some("`fq-codel` has CoDel in each of its queues, and no other AQM"),
-            Some(Scheduler::DualPi2(_)) => Some("`dual-pi2` has AQMs of its own, and no other"),
-            _ => None,
-        };
+        let scheduler = spec.link.scheduler.as_ref();
+        let own_law = scheduler.and_then(|scheduler| match (scheduler.spec().name, scheduler.aqm()) {
+            (_, Aqms::OfPort) => None,
+            (name, Aqms::None) => Some(format!("`{name}` has no AQM in any of its queues")),
+            (name, Aqms::Each(aqm)) => {
+                Some(format!("`{name}` has `{}` in each of its queues, and no other AQM", aqm.spec().name))
+            }
+            (name, Aqms::Own(_)) => Some(format!("`{name}` has AQMs of its own, and no other")),
+        });
         if let Some(sentence) = own_law {
             // What the topology has by default, or the class that this one inherits from, gives way.
             if let (Some(aqm), Some(_)) = (&class.aqm, spec.link.aqm.take()) {
@@ -433,100 +433,6 @@ fn qcn_at(values: &[Value], rate: Rate, aqm: Option<AqmConfig>, mtu: Mtu) -> Poi
     Point { sampling, scope: if settings.choice("notify") == "tor" { Scope::Tor } else { Scope::SourceDatacenter } }
 }
 
-fn scheduler_of(written: &network::Scheduler) -> Judged<Option<Scheduler>> {
-    let drr = match written {
-        network::Scheduler::FqCodel(fq) => return fq_codel_of(fq).map(Some),
-        network::Scheduler::DualPi2(dual) => return dual_pi2_of(dual).map(Some),
-        network::Scheduler::Fifo => return Ok(None),
-        network::Scheduler::StrictPriority(network::StrictPriority { classes }) => {
-            if !(2..=MAX_CLASSES).contains(&usize::from(classes.value)) {
-                let what = "the number of classes";
-                return Err(Problem::out_of_range(what, classes.value, 2, MAX_CLASSES).at(&classes.span));
-            }
-            return Ok(Some(Scheduler::StrictPriority { classes: classes.value }));
-        }
-        network::Scheduler::Drr(drr) => drr,
-    };
-    let outside = |what: &str, value: usize, least: usize, most: usize| {
-        Problem::out_of_range(what, value, least, most).at(&drr.weights.span)
-    };
-    let weights = &drr.weights.value;
-    if !(2..=MAX_CLASSES).contains(&weights.len()) {
-        return Err(outside("the number of weights", weights.len(), 2, MAX_CLASSES));
-    }
-    if let Some(&weight) = weights.iter().find(|weight| !(1..=MAX_WEIGHT).contains(weight)) {
-        return Err(outside("a weight", weight.into(), 1, MAX_WEIGHT.into()));
-    }
-    Ok(Some(Scheduler::Drr { weights: weights.clone() }))
-}
-
-/// A time as it is written, or its default.
-fn within(
-    what: &'static str,
-    written: Option<&Located<Quantity<Span>>>,
-    default: Span,
-    (least, most): (Span, Span),
-) -> Judged<Span> {
-    let Some(written) = written else { return Ok(default) };
-    let value = written.value.0;
-    if (least..=most).contains(&value) {
-        return Ok(value);
-    }
-    Err(Problem::out_of_range(what, value, least, most).at(&written.span))
-}
-
-fn dual_pi2_of(written: &network::DualPi2) -> Judged<Scheduler> {
-    let usual = dual_pi2::Config::default();
-    let from_zero = (Span::ZERO, dual_pi2::RANGE.1);
-    let coupling = match &written.coupling {
-        None => usual.coupling,
-        Some(coupling) if (1..=dual_pi2::MAX_COUPLING).contains(&coupling.value) => coupling.value,
-        Some(coupling) => {
-            let most = dual_pi2::MAX_COUPLING;
-            return Err(Problem::out_of_range("coupling", coupling.value, 1, most).at(&coupling.span));
-        }
-    };
-    let config = dual_pi2::Config {
-        target: within("target", written.target.as_ref(), usual.target, dual_pi2::RANGE)?,
-        rtt_max: within("rtt-max", written.rtt_max.as_ref(), usual.rtt_max, dual_pi2::RANGE)?,
-        coupling,
-        threshold: within("threshold", written.threshold.as_ref(), usual.threshold, from_zero)?,
-        range: within("range", written.range.as_ref(), usual.range, from_zero)?,
-    };
-    let span = written.target.as_ref().or(written.rtt_max.as_ref()).map(|value| &value.span);
-    config
-        .checked()
-        .map(Scheduler::DualPi2)
-        .map_err(|sentence| Problem::malformed(sentence).at(span.expect("the defaults go together")))
-}
-
-fn fq_codel_of(written: &network::FqCodel) -> Judged<Scheduler> {
-    let network::FqCodel { queues, quantum, target, interval, ecn } = written;
-    let usual = codel::Config::default();
-    let target_value = within("target", target.as_ref(), usual.target, codel::RANGE)?;
-    let interval = within("interval", interval.as_ref(), usual.interval, codel::RANGE)?;
-    let codel = codel::Config::checked(target_value, interval, ecn.unwrap_or(usual.ecn)).map_err(|sentence| {
-        let span = target.as_ref().map_or(0..0, |target| target.span.clone());
-        Problem::malformed(sentence).at(&span)
-    })?;
-    let queues = match queues {
-        None => fq_codel::QUEUES,
-        Some(queues) if (1..=fq_codel::MAX_QUEUES).contains(&queues.value) => queues.value,
-        Some(queues) => {
-            return Err(Problem::out_of_range("queues", queues.value, 1, fq_codel::MAX_QUEUES).at(&queues.span));
-        }
-    };
-    let quantum = match quantum {
-        None => fq_codel::QUANTUM,
-        Some(quantum) if (1..=fq_codel::MAX_QUANTUM.get()).contains(&quantum.value.0.get()) => quantum.value.0,
-        Some(quantum) => {
-            let (value, most) = (quantum.value.0, fq_codel::MAX_QUANTUM);
-            return Err(Problem::out_of_range("quantum", value, "1B", most).at(&quantum.span));
-        }
-    };
-    Ok(Scheduler::FqCodel { queues, quantum, codel })
-}
-
 /// A key that says how many: its default, and the least and most that it may be.
 #[allow(clippy::cast_lossless, reason = "`From` is not for constants")]
 const fn number(name: &'static str, default: u32, range: (u32, u32), about: &'static str) -> Parameter {
@@ -660,7 +566,7 @@ impl Builder {
         let plain = LinkSpec::plain(rate, delay + tx);
         let mut own = LinkSpec { bridge: spec.bridge.clone(), counts_by_input, flow_control, ..plain };
         let limit = if counts_by_input { spec.link.limit } else { Limit::Unlimited };
-        let fq = Scheduler::Fq { queues: HOST_QUEUES, quantum: HOST_QUANTUM };
+        let fq = SchedulerConfig::Fq(fq::Config { queues: HOST_QUEUES, quantum: HOST_QUANTUM });
         let scheduler = (port == HostPort::Fq).then_some(fq);
         own.link = Link { stack: tx, loss, loss_of, functions, jitter, clock_spread, scheduler, limit, ..own.link };
         self.link(host, switch, Role::Host, &own);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use narrows_core::cc::Spec;
-use narrows_core::queue::drr::MAX_CLASSES;
+use narrows_core::queue::scheduler::MAX_CLASSES;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_plan::arrivals;
@@ -22,7 +22,7 @@ use crate::select;
 use crate::stack;
 use crate::topology::Named;
 use narrows_plan::{
-    Connections, ControllerChoice, Graph, Kind, Open, Pairs, Pattern, Scheduler, SizeDistribution, Traffic, Transport,
+    Connections, ControllerChoice, Graph, Kind, Open, Pairs, Pattern, SizeDistribution, Traffic, Transport,
 };
 
 mod bursts;
@@ -242,15 +242,11 @@ fn choose(name: &str, written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<Con
 fn service_class(written: &WrittenTraffic, scene: &Scene<'_>) -> Judged<u8> {
     let Some(class) = &written.service_class else { return Ok(0) };
     for link in &scene.graph.links {
-        let classes = link.scheduler.as_ref().map_or(1, Scheduler::classes);
+        let classes = link.classes();
         if classes > 1 && usize::from(class.value) >= classes {
             let sentence =
                 format!("class {} has no queue at `{}`, which serves {classes} classes", class.value, link.name);
-            let more = match link.scheduler {
-                Some(Scheduler::StrictPriority { .. }) => "a larger `classes`",
-                _ => "more `weights`",
-            };
-            let help = format!("classes count from 0: choose one up to {}, or state {more}", classes - 1);
+            let help = format!("classes count from 0: choose one up to {}, or give `scheduler` more", classes - 1);
             return Err(Problem::new(sentence, help).at(&class.span));
         }
     }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use narrows_core::cc::{EcnUse, Spec};
 use narrows_core::link::Key;
 use narrows_core::queue::aqm::{Onset, Size};
-use narrows_core::queue::{AqmConfig, Limit};
+use narrows_core::queue::scheduler::{Aqms, Queues};
+use narrows_core::queue::{Limit, SchedulerConfig};
 use narrows_core::units::{Bytes, Rate, Span};
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ use crate::outages;
 use crate::route::Routes;
 use crate::summary::Settling;
 use crate::topology::{flow_control, hot_share};
-use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, SampledFlow, Scheduler, Traffic};
+use narrows_plan::{FlowStart, Link, Pairs, Pattern, Plan, Role, SampledFlow, Traffic};
 
 /// A sentence, what to do about it, and the plans that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,16 +58,17 @@ type Said = (String, String);
 
 /// Whether a port marks packets instead of dropping them.
 fn marks(link: &Link) -> bool {
-    let marks_queues = match &link.scheduler {
-        Some(Scheduler::FqCodel { codel, .. }) => codel.ecn,
-        scheduler => matches!(scheduler, Some(Scheduler::DualPi2(_))),
-    };
-    marks_queues || link.aqm.is_some_and(|aqm| aqm.marks())
+    match link.scheduler.as_ref().map_or(Aqms::OfPort, SchedulerConfig::aqm) {
+        Aqms::OfPort => link.aqm.is_some_and(|aqm| aqm.marks()),
+        Aqms::None => false,
+        Aqms::Each(aqm) => aqm.marks(),
+        Aqms::Own(_) => true,
+    }
 }
 
 /// Whether a port has a queue for each flow.
 fn by_flow(link: &Link) -> bool {
-    matches!(link.scheduler, Some(Scheduler::FqCodel { .. } | Scheduler::Fq { .. }))
+    link.scheduler.as_ref().is_some_and(|scheduler| scheduler.queues() == Queues::Flows)
 }
 
 /// What flow control does not keep from being lost.
@@ -114,14 +116,15 @@ fn idle(plan: &Plan) -> Vec<Said> {
     // By law and what it needs and has, the ports.
     let mut found: BTreeMap<(&str, String, String), Vec<&str>> = BTreeMap::new();
     for link in &graph.links {
-        let (law, onset, classes) = match (&link.scheduler, link.aqm) {
-            (Some(Scheduler::FqCodel { codel, .. }), _) => ("codel", AqmConfig::Codel(*codel).onset(), 1),
-            (Some(Scheduler::DualPi2(config)), _) => ("dual-pi2", Onset::Delay(config.target.min(config.threshold)), 1),
-            (scheduler, Some(aqm)) => {
-                (aqm.spec().name, aqm.onset(), scheduler.as_ref().map_or(1, Scheduler::classes) as u64)
-            }
-            (_, None) => continue,
-        };
+        let (law, onset) =
+            match (link.scheduler.as_ref().map(|scheduler| (scheduler.spec().name, scheduler.aqm())), link.aqm) {
+                (None | Some((_, Aqms::OfPort)), Some(aqm)) | (Some((_, Aqms::Each(aqm))), _) => {
+                    (aqm.spec().name, aqm.onset())
+                }
+                (Some((name, Aqms::Own(onset))), _) => (name, onset),
+                _ => continue,
+            };
+        let classes = link.classes() as u64;
         let pool = graph.nodes[link.from as usize].pool.filter(|_| link.pooled);
         let of_pool = pool.map(|pool| u64::try_from(hot_share(pool, classes)).unwrap_or(u64::MAX));
         let own = match link.limit.share(classes) {

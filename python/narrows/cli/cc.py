@@ -63,7 +63,8 @@ def describe(spec: dict[str, Any]) -> None:
     OUT.print(escape(str(spec["about"])))
     OUT.print(f"\nin an experiment: [bold]{escape(_written(spec))}[/]")
     for parameter in spec["parameters"]:
-        allowed = _text(parameter["range"]) if parameter["range"] else _values(parameter["kind"])
+        bounds = _numbers(parameter["kind"]) + _text(parameter["range"]) if parameter["range"] else ""
+        allowed = bounds or _values(parameter["kind"])
         name, default = escape(parameter["name"]), escape(_text(parameter["default"]))
         OUT.print(f"\n[bold]{name}[/] = {default}  [dim]{escape(allowed)}[/]")
         OUT.print(Padding(escape(str(parameter["about"])), (0, 0, 0, 4)))
@@ -71,6 +72,7 @@ def describe(spec: dict[str, Any]) -> None:
 
 _PLACES = {
     "aqm": "aqm = {{ {} = {{ … }} }}",
+    "scheduler": "scheduler = {{ {} = {{ … }} }}",
     "congestion-point": "congestion-point = {{ {} = {{}} }}",
     "edge": "bridge = {{ {} = {{}} }}",
     "loss": "loss = {{ {} = {{ … }} }}",
@@ -103,6 +105,11 @@ def _written(spec: dict[str, Any]) -> str:
             value = default if plain else f'"{default}"'
             return f"cc = {{ {name} = {{ {parameter['name']} = {value} }} }}"
     return f'cc = "{name}"'
+
+
+def _numbers(kind: object) -> str:
+    """Before the range of a list's numbers: how many there are."""
+    return "{} to {} numbers, each ".format(*kind["counts"]) if isinstance(kind, dict) and "counts" in kind else ""
 
 
 def _values(kind: object) -> str:

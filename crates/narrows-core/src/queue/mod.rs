@@ -5,26 +5,20 @@
 //! they grant for a backlog they also grant for a smaller one. A driver that only knows an upper bound of the backlog
 //! may therefore act on a "yes" at once, and needs the exact figure only to be sure of a "no".
 //!
-//! Where a port has several queues, its [`Discipline`] says whose packet leaves next.
+//! Where a port has several queues, its [`Scheduler`] says whose packet leaves next.
 
 pub mod aqm;
 pub mod congestion_point;
-pub mod discipline;
-pub mod drr;
-pub mod dual_pi2;
-pub mod fq_codel;
 pub mod limits;
 pub mod pfc;
+pub mod scheduler;
 
 use crate::units::{Bytes, Packets};
 
 pub use aqm::{Aqm, AqmConfig};
 pub use congestion_point::{CongestionPoint, CongestionPointConfig, Feedback};
-pub use discipline::Discipline;
-pub use drr::DeficitRoundRobin;
-pub use dual_pi2::DualPi2;
-pub use fq_codel::FlowQueues;
 pub use limits::{Limit, Pool, PoolConfig};
+pub use scheduler::{Scheduler, SchedulerConfig};
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -301,6 +301,7 @@ fn ends(kind: Kind, range: Option<(u64, u64)>) -> [Value; 2] {
         Kind::Rate | Kind::LinkRate => Value::Rate(Rate::from_bps(integer)),
         Kind::Packets | Kind::Size => Value::Packets(Packets::new(integer)),
         Kind::Bytes => Value::Bytes(Bytes::new(integer)),
+        Kind::Counts(..) => unreachable!("no controller has a list"),
         Kind::Choice(names) => Value::Choice(if integer > 0 { u8::try_from(names.len() - 1).unwrap_or(0) } else { 0 }),
     })
 }

@@ -1,5 +1,8 @@
 //! The ports of a network, from what its plan says of links and switches.
 
+use narrows_core::queue::SchedulerConfig;
+use narrows_core::queue::scheduler::{Aqms, Queues};
+
 use super::*;
 
 impl<P: Payload> Ports<P> {
@@ -49,8 +52,8 @@ impl<P: Payload> Ports<P> {
                 return Err(GraphError::HostSamples(id));
             }
             let judges_departures = link.aqm.is_some_and(|aqm| aqm.judges_departures());
-            let has_classes =
-                link.scheduler.as_ref().is_some_and(|law| !matches!(law, narrows_plan::Scheduler::Fq { .. }));
+            let has_only_flows = |law: &SchedulerConfig| law.queues() == Queues::Flows && law.aqm() == Aqms::None;
+            let has_classes = link.scheduler.as_ref().is_some_and(|law| !has_only_flows(law));
             // What waits in a host's queues is ready: its stack's time is the wire's.
             let waits = link.jitter > Span::ZERO || can_be_paused[id as usize];
             if (has_classes || judges_departures || link.scheduler.is_some() && waits) && of_host {

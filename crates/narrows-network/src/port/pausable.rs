@@ -7,6 +7,7 @@
 //!
 //! A recalled packet of a host is told to the driver, which knew its departure.
 
+use narrows_core::queue::scheduler::Law;
 use narrows_core::queue::{Backlog, DropReason};
 use narrows_core::units::{Bytes, Span, Time};
 use std::collections::VecDeque;
@@ -136,7 +137,7 @@ impl<P: Payload> Ports<P> {
             self.store.push(&mut queue.ring, Record { at: now, packet: record.packet });
         }
         if queue.ring.len() > 0 {
-            served.discipline.wake(0);
+            served.scheduler.wake(0);
         }
         if self.must_tell(link) {
             self.tell_end(link);

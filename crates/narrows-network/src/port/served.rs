@@ -28,16 +28,15 @@
 //! is not counted, as in [`lanes`](super::lanes).
 //!
 //! Invariants: where nothing is in service, whatever waits is paused, or still in a host's stack; a queue is awake in the
-//! discipline while its ring holds a packet and its class is not paused; `held` is the sum over all queues.
+//! scheduler while its ring holds a packet and its class is not paused; `held` is the sum over all queues.
 
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::pfc::{PRIORITIES, Thresholds};
-use narrows_core::queue::{
-    AqmConfig, Backlog, DeficitRoundRobin, Discipline, DropReason, DualPi2, FlowQueues, Limit, dual_pi2,
-};
+use narrows_core::queue::scheduler::{Aqms, Arriving, Law, Queues};
+use narrows_core::queue::{Backlog, DropReason, Limit, Scheduler};
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Packets, Span, Time};
-use narrows_plan::{Link, Scheduler};
+use narrows_plan::Link;
 use std::collections::VecDeque;
 
 use super::ingress::Origin;
@@ -48,15 +47,17 @@ use crate::network::Payload;
 /// The queues of one port, and the law of their turns.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
-    pub(super) discipline: Discipline,
+    pub(super) scheduler: Scheduler,
     pub(super) queues: Vec<Queue>,
     /// What all of them hold.
     pub(super) held: Backlog,
     /// Of flow queues: what one begins as, and the limit of all together.
     pub(super) flow_queue: Option<Box<(Queue, Limit)>>,
-    /// The law of a dual queue, which has the port's limit together.
-    pub(super) dual: Option<Box<DualPi2>>,
-    /// Whether AQMs judge packets that leave.
+    /// What has a queue of its own.
+    by: Queues,
+    /// Whether the scheduler judges packets that leave.
+    pub(super) judges_itself: bool,
+    /// Whether it does, or AQMs do.
     pub(super) judges_departures: bool,
     /// Whether it is computed while nobody is paused: one queue, no pool, and a line that does not change.
     pub(super) can_be_computed: bool,
@@ -150,35 +151,24 @@ pub(super) struct Feeders {
 
 impl Served {
     pub(super) fn new(link: &Link, of_host: bool, is_inside: bool, seed: u64) -> Served {
-        let (mut aqm, mut flow_queue, mut dual) = (link.aqm, None, None);
-        let discipline = match &link.scheduler {
-            None => Discipline::FIFO,
-            Some(Scheduler::StrictPriority { classes }) => Discipline::strict(usize::from(*classes)),
-            Some(Scheduler::Drr { weights }) => Discipline::Drr(DeficitRoundRobin::new(weights)),
-            Some(Scheduler::FqCodel { queues, quantum, codel }) => {
-                let seed = Stream::named(seed, &format!("flow-queues/{}", link.name)).next_u64();
-                aqm = Some(AqmConfig::Codel(*codel));
-                flow_queue = Some(link.limit);
-                Discipline::FqCodel(FlowQueues::new(*queues, *quantum, seed))
-            }
-            Some(Scheduler::Fq { queues, quantum }) => {
-                let seed = Stream::named(seed, &format!("flow-queues/{}", link.name)).next_u64();
-                flow_queue = Some(link.limit);
-                Discipline::FqCodel(FlowQueues::new(*queues, *quantum, seed))
-            }
-            Some(Scheduler::DualPi2(config)) => {
-                (aqm, dual) = (None, Some(Box::new(DualPi2::new(*config))));
-                Discipline::Dual(dual_pi2::turns())
-            }
+        let flows_seed = Stream::named(seed, &format!("flow-queues/{}", link.name)).next_u64();
+        let scheduler = Scheduler::new(link.scheduler.as_ref(), flows_seed);
+        let (queues, aqms) = link
+            .scheduler
+            .as_ref()
+            .map_or((Queues::Classes(1), Aqms::OfPort), |config| (config.queues(), config.aqm()));
+        let aqm = match aqms {
+            Aqms::OfPort => link.aqm,
+            Aqms::Each(aqm) => Some(aqm),
+            Aqms::None | Aqms::Own(_) => None,
         };
-        let count = discipline.queues();
-        let judges_departures = dual.is_some() || aqm.is_some_and(|aqm| aqm.judges_departures());
-        let shares = if dual.is_some() { 1 } else { count as u64 };
+        let count = scheduler.queues();
+        let judges_itself = matches!(aqms, Aqms::Own(_));
+        let judges_departures = judges_itself || aqm.is_some_and(|aqm| aqm.judges_departures());
         // Then the law is the port's, which lends it to the queue.
         // A recall must know when a packet began to leave: from its departure, at a line of one rate.
         let keeps_rate = link.events.is_empty();
-        let can_be_computed =
-            matches!(discipline, Discipline::Fifo(_)) && !link.pooled && !judges_departures && keeps_rate;
+        let can_be_computed = link.scheduler.is_none() && !link.pooled && !judges_departures && keeps_rate;
         let queue = |queue: usize, limit: Limit| Queue {
             ring: Ring::EMPTY,
             origins: VecDeque::new(),
@@ -192,12 +182,13 @@ impl Served {
             idle_since: Time::ZERO,
         };
         Served {
-            queues: (0..count).map(|number| queue(number, link.limit.share(shares))).collect(),
+            queues: (0..count).map(|number| queue(number, link.limit.share(queues.classes() as u64))).collect(),
             held: Backlog::EMPTY,
-            flow_queue: flow_queue.map(|limit| Box::new((queue(0, Limit::Unlimited), limit))),
-            dual,
+            flow_queue: (queues == Queues::Flows).then(|| Box::new((queue(0, Limit::Unlimited), link.limit))),
+            by: queues,
+            judges_itself,
             judges_departures,
-            discipline,
+            scheduler,
             can_be_computed,
             is_inside,
             urgent: Ring::EMPTY,
@@ -235,7 +226,11 @@ impl Served {
 
     /// Where a packet waits; a flow's queue is made when its first packet comes.
     fn queue_of(&mut self, packet: &impl Payload) -> usize {
-        let queue = self.discipline.queue_of(packet.service_class(), packet.flow_hash(), packet.is_l4s());
+        let queue = self.scheduler.queue_of(&Arriving {
+            class: packet.service_class(),
+            flow_hash: packet.flow_hash(),
+            is_l4s: packet.is_l4s(),
+        });
         if let Some(flow_queue) = self.flow_queue.as_ref().filter(|_| queue == self.queues.len()) {
             self.queues.push(flow_queue.0.clone());
         }
@@ -247,28 +242,33 @@ impl Served {
         self.serving != URGENT
     }
 
+    /// Whether there is a queue for each service class.
+    fn has_classes(&self) -> bool {
+        matches!(self.by, Queues::Classes(2..))
+    }
+
     /// Whether all queues are paused: without classes they are if any priority is.
     pub(super) fn is_stopped(&self) -> bool {
-        self.pauses.mask != 0 && !self.discipline.has_classes()
+        self.pauses.mask != 0 && !self.has_classes()
     }
 
     /// Whether the class of this queue is paused.
     fn is_paused(&self, queue: usize) -> bool {
-        self.discipline.has_classes() && self.pauses.mask & 1 << queue != 0
+        self.has_classes() && self.pauses.mask & 1 << queue != 0
     }
 
-    /// Sets which priorities are paused: classes leave the discipline or come back.
+    /// Sets which priorities are paused: classes leave the scheduler or come back.
     fn set_pauses(&mut self, now: Time, mask: u8) {
         let before = self.pauses.mask;
         self.pauses.set(now, mask);
-        if !self.discipline.has_classes() {
+        if !self.has_classes() {
             return;
         }
         for queue in 0..self.queues.len() {
             if self.queues[queue].ring.len() > 0 {
                 match (before & 1 << queue != 0, self.is_paused(queue)) {
-                    (false, true) => self.discipline.leave(queue),
-                    (true, false) => self.discipline.wake(queue),
+                    (false, true) => self.scheduler.leave(queue),
+                    (true, false) => self.scheduler.wake(queue),
                     _ => {}
                 }
             }
@@ -353,7 +353,7 @@ impl<P: Payload> Ports<P> {
             waiting.origins.push_back((origin, packet.ip_bytes()));
         }
         if waiting.ring.len() == 1 && !served.is_paused(queue) {
-            served.discipline.wake(queue);
+            served.scheduler.wake(queue);
         }
         self.ingress_takes(now, link, origin, size);
         while let Some(longest) = self.served(link).longest_beyond_limit() {
@@ -401,12 +401,10 @@ impl<P: Payload> Ports<P> {
     ) -> Result<bool, DropReason> {
         let (index, pool) = (self.ports[link as usize].served as usize, self.ports[link as usize].pool);
         let served = &mut self.served[index];
-        // Of the pool, flow queues have the port's part together, and a dual queue of the limit, too.
-        let (is_dual, all) = (served.dual.is_some(), served.held);
-        let (share, shares) = match served.flow_queue {
-            None if !is_dual => (served.queues[queue].held.bytes, served.queues.len() as u64),
-            _ => (all.bytes, 1),
-        };
+        // Only classes have shares. Flow queues exceed the limit first, and then the longest is dropped from.
+        let (by, all) = (served.by, served.held);
+        let share = if matches!(by, Queues::Classes(_)) { served.queues[queue].held.bytes } else { all.bytes };
+        let shares = by.classes() as u64;
         let queue = &mut served.queues[queue];
         let backlog = queue.held;
         let verdict = queue.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
@@ -415,7 +413,7 @@ impl<P: Payload> Ports<P> {
         if verdict == Verdict::Drop {
             return Err(DropReason::Aqm);
         }
-        if !queue.limit.admits(if is_dual { all } else { backlog }, size) {
+        if !queue.limit.admits(if by == Queues::Kinds { all } else { backlog }, size) {
             return Err(DropReason::Limit);
         }
         let admits = |ports: &Self| ports.pools[pool as usize].pool.admits_share(share, size, shares);
@@ -501,7 +499,7 @@ impl<P: Payload> Ports<P> {
         let (port, rules) = (&mut self.ports[link as usize], &mut self.rules[link as usize]);
         let counts_origins = self.counted[index].by_origin;
         let Served {
-            discipline,
+            scheduler,
             queues,
             urgent,
             urgent_on_wire,
@@ -553,7 +551,7 @@ impl<P: Payload> Ports<P> {
                 *origin = queues[queue].origins.pop_front().expect("one for each packet").0;
             }
             if is_last {
-                discipline.rest();
+                scheduler.rest();
             }
             port.queue_integral += u128::from(size) * u128::from(departure.since(came.max(rules.since)).as_ps());
         } else {

@@ -5,7 +5,7 @@
 //! is touched next.
 
 use narrows_core::queue::aqm::{self, Verdict};
-use narrows_core::queue::dual_pi2::{CLASSIC, L4S};
+use narrows_core::queue::scheduler::Law;
 use narrows_core::queue::{Backlog, DropReason, Limit};
 use narrows_core::units::{Bytes, Packets, Time};
 
@@ -34,11 +34,11 @@ impl Served {
         (0..self.queues.len()).rev().filter(waits).max_by_key(|&queue| bytes(queue))
     }
 
-    /// The law of a dual queue takes the steps that are due by `at`, before what waits first is another.
+    /// A scheduler with an AQM of its own takes the steps that are due by `at`, before what waits first is another.
     fn advance<P: Payload>(&mut self, at: Time, store: &Store<P>) {
-        if let Some(law) = &mut self.dual {
+        if self.judges_itself {
             let came = |ring: &Ring| (ring.len() > 0).then(|| store.record(ring.front()).at);
-            law.advance(at, [L4S, CLASSIC].map(|queue| came(&self.queues[queue].ring)));
+            self.scheduler.advance(at, |queue| came(&self.queues[queue].ring));
         }
     }
 }
@@ -54,12 +54,12 @@ impl<P: Payload> Ports<P> {
                 return None;
             }
             served.advance(at, &self.store);
-            let Served { discipline, queues, judges_departures, dual, .. } = served;
+            let Served { scheduler, queues, judges_departures, judges_itself, .. } = served;
             let first = |queue: usize| {
                 let record = self.store.record(queues[queue].ring.front());
                 Bytes::new(u64::from(record.packet.ip_bytes()))
             };
-            let chosen = discipline.choose(first)?;
+            let chosen = scheduler.choose(first)?;
             if !*judges_departures {
                 return Some((chosen, false));
             }
@@ -69,15 +69,15 @@ impl<P: Payload> Ports<P> {
             let backlog = Backlog { bytes: held.bytes - size, packets: held.packets - Packets::new(1) };
             let (sojourn, ecn_capable) = (at.since(*came), packet.ecn_capable());
             let departure = aqm::Departure { now: at, sojourn, backlog, ecn_capable };
-            let verdict = match (dual, aqm) {
-                (Some(law), _) => law.leaves(chosen, &departure),
-                (None, Some(aqm)) => aqm.leaves(&departure),
-                (None, None) => Verdict::Pass,
+            let verdict = match aqm {
+                _ if *judges_itself => scheduler.leaves(chosen, &departure),
+                Some(aqm) => aqm.leaves(&departure),
+                None => Verdict::Pass,
             };
             if verdict != Verdict::Drop {
                 return Some((chosen, verdict == Verdict::Mark));
             }
-            discipline.refund(size);
+            scheduler.refund(size);
             self.drop_first(at, link, chosen, DropReason::Aqm);
         }
     }
@@ -91,7 +91,7 @@ impl<P: Payload> Ports<P> {
         self.store.pop(&mut waiting.ring, true);
         let origin = waiting.origins.pop_front();
         if waiting.ring.len() == 0 {
-            served.discipline.leave(queue);
+            served.scheduler.leave(queue);
         }
         let size = Bytes::new(u64::from(packet.ip_bytes()));
         served.give_back(queue, size);

@@ -2,9 +2,11 @@
 
 use crate::support::{Packet, connect, graph};
 use narrows_core::edge::dcib::{Config, Share};
+use narrows_core::queue::SchedulerConfig;
+use narrows_core::queue::scheduler::drr;
 use narrows_core::units::{Packets, Rate, Span, Time};
 use narrows_network::{Event, GraphError, Network, Offered, Partition};
-use narrows_plan::{Graph, LossOf, Scheduler};
+use narrows_plan::{Graph, LossOf};
 
 const GBPS: Rate = Rate::from_gbps(1);
 const DELAY: Span = Span::from_ms(1);
@@ -83,9 +85,9 @@ fn a_bridge_joins_routers_and_is_not_cut() {
     to_host.links[0].bridge = to_host.links[4].bridge;
     assert_eq!(Network::<Packet>::new(&to_host, 1).unwrap_err(), GraphError::HostBridges(0));
     let mut classes = pair();
-    classes.links[1].scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+    classes.links[1].scheduler = Some(SchedulerConfig::Drr(drr::Config { weights: vec![1, 1] }));
     Network::<Packet>::new(&classes, 1).unwrap();
-    classes.links[4].scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+    classes.links[4].scheduler = Some(SchedulerConfig::Drr(drr::Config { weights: vec![1, 1] }));
     assert_eq!(Network::<Packet>::new(&classes, 1).unwrap_err(), GraphError::ServedBridge(4));
     assert_eq!(Partition::by_site(&pair(), Span::ZERO).count(), 1);
     let mut plain = pair();

@@ -1,13 +1,15 @@
 //! Closed forms, and promises about order, routes and impairments.
 
 use crate::support::{Packet, connect, graph, threshold};
+use narrows_core::queue::SchedulerConfig;
 use narrows_core::queue::aqm::Size;
 use narrows_core::queue::pfc::{Thresholds, headroom};
+use narrows_core::queue::scheduler::{drr, fq};
 use narrows_core::queue::{AqmConfig, CongestionPointConfig, DropReason, Limit, PoolConfig};
 use narrows_core::rng::{SmallStream, mix};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Counters, Entity, Event, GraphError, Network, Offered};
-use narrows_plan::{CongestionPoint, Graph, Ingress, Scheduler, Scope};
+use narrows_plan::{CongestionPoint, Graph, Ingress, Scope};
 use proptest::prelude::*;
 
 const GBPS: Rate = Rate::from_gbps(1);
@@ -52,7 +54,7 @@ fn classes_share_a_line_by_weight_and_who_is_alone_has_all_of_it() {
     let mut graph = graph(2, 1);
     connect(&mut graph, 0, 2, Rate::from_gbps(100), Span::ZERO);
     let port = connect(&mut graph, 1, 2, GBPS, Span::from_us(3)) + 1;
-    graph.links[port].scheduler = Some(Scheduler::Drr { weights: vec![5, 1] });
+    graph.links[port].scheduler = Some(SchedulerConfig::Drr(drr::Config { weights: vec![5, 1] }));
     let mut network = Network::new(&graph, 0).unwrap();
     let link = network.host_link(0);
     for class in [1, 0] {
@@ -82,15 +84,11 @@ fn classes_share_a_line_by_weight_and_who_is_alone_has_all_of_it() {
     }
 }
 
-/// Ports of one switch that share its memory: whether there is room for one's packet is known only when the others have
-/// taken their decisions, and these move packets about. A burst to a port with classes, a pause before any of it is at the
-/// far end, and a burst to the FIFO: many decisions are due together, enough to write where the packet that has just arrived
-/// lay.
 #[test]
 fn a_fair_host_port_lets_a_lone_packet_pass_a_burst_and_shares_by_bytes() {
     // 3 KB a turn, as a topology's hosts: two full packets.
-    let fair = Some(Scheduler::Fq { queues: 1_024, quantum: Bytes::new(3_000) });
-    let arrivals = |scheduler: Option<Scheduler>, offers: &[(u64, u32, u32, u32)]| {
+    let fair = Some(SchedulerConfig::Fq(fq::Config { queues: 1_024, quantum: Bytes::new(3_000) }));
+    let arrivals = |scheduler: Option<SchedulerConfig>, offers: &[(u64, u32, u32, u32)]| {
         let mut graph = pair();
         graph.links[0].scheduler = scheduler;
         let mut network = Network::new(&graph, 0).unwrap();
@@ -155,6 +153,10 @@ fn clocks_of_hosts_differ_by_up_to_their_spread() {
     assert!((took / at_switch - 1.0).abs() < 1e-9 + 1_000.0 / at_switch, "{took} and not {at_switch} ps");
 }
 
+/// Ports of one switch that share its memory: whether there is room for one's packet is known only when the others have
+/// taken their decisions, and these move packets about. A burst to a port with classes, a pause before any of it is at the
+/// far end, and a burst to the FIFO: many decisions are due together, enough to write where the packet that has just arrived
+/// lay.
 #[test]
 fn classes_beside_a_fifo_mix_up_no_packets() {
     let mut graph = graph(4, 1);
@@ -163,7 +165,8 @@ fn classes_beside_a_fifo_mix_up_no_packets() {
     graph.nodes[4].pool = Some(PoolConfig { size: Bytes::new(100_000), alpha: 1 << 16 });
     for port in ports {
         graph.links[port].pooled = true;
-        graph.links[port].scheduler = (port != ports[0]).then(|| Scheduler::Drr { weights: vec![2, 1] });
+        graph.links[port].scheduler =
+            (port != ports[0]).then(|| SchedulerConfig::Drr(drr::Config { weights: vec![2, 1] }));
     }
     let mut network = Network::new(&graph, 0).unwrap();
     let (mut dice, mut sent, mut drops) = (SmallStream::new(3), Vec::new(), 0);
@@ -574,12 +577,12 @@ fn a_graph_that_is_no_network_is_refused() {
     told_by_a_host.links[0].congestion_point = Some(CongestionPoint { sampling, scope: Scope::Tor });
     assert_eq!(refused(&told_by_a_host), Some(GraphError::HostSamples(0)));
 
-    let drr = Some(Scheduler::Drr { weights: vec![1, 1] });
+    let drr = Some(SchedulerConfig::Drr(drr::Config { weights: vec![1, 1] }));
     let mut classes_at_a_host = pair();
     classes_at_a_host.links[0].scheduler = drr;
     assert_eq!(refused(&classes_at_a_host), Some(GraphError::HostClasses(0)));
     let mut delayed = pair();
-    delayed.links[0].scheduler = Some(Scheduler::Fq { queues: 1, quantum: Bytes::new(3_000) });
+    delayed.links[0].scheduler = Some(SchedulerConfig::Fq(fq::Config { queues: 1, quantum: Bytes::new(3_000) }));
     assert_eq!(refused(&delayed), None);
     delayed.links[0].jitter = Span::from_us(1);
     assert_eq!(refused(&delayed), Some(GraphError::HostClasses(0)));

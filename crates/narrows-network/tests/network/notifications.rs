@@ -2,9 +2,11 @@
 
 use crate::support::{Packet, connect, graph};
 use narrows_core::queue::CongestionPointConfig;
+use narrows_core::queue::SchedulerConfig;
+use narrows_core::queue::scheduler::drr;
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::{Event, Network};
-use narrows_plan::{CongestionPoint, Graph, Scheduler, Scope};
+use narrows_plan::{CongestionPoint, Graph, Scope};
 
 const GBPS: Rate = Rate::from_gbps(1);
 const DELAY: Span = Span::from_us(3);
@@ -166,7 +168,7 @@ fn served_ports_take_notifications_ahead_of_their_queues() {
         for link in &mut graph.links {
             if link.from == 3 {
                 (link.delay, link.stack) = (DELAY + stack, stack);
-                link.scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+                link.scheduler = Some(SchedulerConfig::Drr(drr::Config { weights: vec![1, 1] }));
             }
         }
         let mut network = Network::new(&graph, 1).unwrap();
@@ -205,7 +207,7 @@ fn notifications_end_at_the_border_of_a_site_where_ports_are_served_too() {
             CongestionPointConfig { set_point: Bytes::new(3_000), weight: 2, sample_base: Bytes::new(15_000) };
         graph.links[wan].congestion_point = Some(CongestionPoint { sampling, scope: Scope::SourceDatacenter });
         for link in graph.links.iter_mut().filter(|link| served && link.from >= 2) {
-            link.scheduler = Some(Scheduler::Drr { weights: vec![1, 1] });
+            link.scheduler = Some(SchedulerConfig::Drr(drr::Config { weights: vec![1, 1] }));
         }
         let mut network = Network::new(&graph, 1).unwrap();
         for host in [0, 1] {

@@ -9,10 +9,9 @@ mod port;
 use self::cases::{Case, Ports, case};
 use self::explicit::explicit;
 use crate::support::Packet;
-use narrows_core::queue::{AqmConfig, DropReason};
+use narrows_core::queue::{AqmConfig, DropReason, SchedulerConfig};
 use narrows_core::units::{Packets, Span, Time};
 use narrows_network::{Class, Entity, Event, Network, Offered};
-use narrows_plan::Scheduler;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -208,20 +207,22 @@ fn the_lines_of_many_random_served_ports_change() {
 fn many_random_ports_drop_and_mark_what_leaves() {
     let mut runner = TestRunner::deterministic();
     let cases = (0..1_500).map(|_| case(Ports::Queues).new_tree(&mut runner).unwrap().current());
-    let mut found = [0; 6];
+    let mut found = [0; 7];
     for case in cases {
         let case = Case { reset: 0, ..case };
         for seen in explicit(&case).0 {
             let Seen::Counters(link, .., dropped, [marked, ..]) = seen else { continue };
             let link = &case.graph.links[link as usize];
             let is_codel = matches!(link.aqm, Some(AqmConfig::Codel(_)));
-            let is_fq = matches!(link.scheduler, Some(Scheduler::FqCodel { .. }));
+            let is_fq = matches!(link.scheduler, Some(SchedulerConfig::FqCodel(_)));
+            let is_plain_fq = matches!(link.scheduler, Some(SchedulerConfig::Fq(_)));
+            found[6] += usize::from(is_plain_fq && dropped[DropReason::Limit as usize] > 0);
             let judges = link.aqm.is_some_and(|aqm| aqm.judges_departures());
             found[0] += usize::from(is_codel && dropped[DropReason::Aqm as usize] > 0);
             found[1] += usize::from(is_fq && dropped[DropReason::Aqm as usize] > 0);
             found[2] += usize::from(is_fq && dropped[DropReason::Limit as usize] > 0);
             found[3] += usize::from(judges && !is_codel && marked > 0);
-            let is_dual = matches!(link.scheduler, Some(Scheduler::DualPi2(_)));
+            let is_dual = matches!(link.scheduler, Some(SchedulerConfig::DualPi2(_)));
             found[4] += usize::from(is_dual && dropped[DropReason::Aqm as usize] > 0);
             found[5] += usize::from(is_dual && marked > 0);
         }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::located::Located;
 use super::quantity::{Fraction, Quantity, Room};
-use super::selector::{Anything, Aqm, CongestionPoint, EdgePair, Loss, Reordering};
+use super::selector::{Anything, Aqm, CongestionPoint, EdgePair, Loss, Reordering, Scheduler};
 
 /// A class of links, and the ports that feed them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -96,70 +96,6 @@ pub struct Pfc {
     /// Packets may be lost: accept less headroom than what may still come after a pause.
     #[serde(default)]
     pub may_lose: bool,
-}
-
-/// How a port serves several classes of traffic: see `service-class` of a traffic.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
-    /// It does not: one queue, first in, first out.
-    Fifo,
-    /// A class is served while all classes before it are empty or paused.
-    StrictPriority(StrictPriority),
-    /// Deficit round robin [Shreedhar 1995].
-    Drr(Drr),
-    /// A queue for each flow with CoDel in each, of all classes [RFC 8290].
-    FqCodel(FqCodel),
-    /// A queue with priority for L4S packets, ECT(1) or marked, and one for all others, with coupled AQMs [RFC 9332].
-    DualPi2(DualPi2),
-}
-
-/// The parameter of [`Scheduler::StrictPriority`].
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct StrictPriority {
-    /// 2 to 8; class 0 goes first.
-    pub classes: Located<u8>,
-}
-
-/// The parameter of [`Scheduler::Drr`].
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Drr {
-    /// By class, from 0: 2 to 8 of them, each 1 to 1000.
-    pub weights: Located<Vec<u16>>,
-}
-
-/// The parameters of [`Scheduler::DualPi2`].
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct DualPi2 {
-    /// Where the delay of the classic queue is held; default: 15 ms.
-    pub target: Option<Located<Quantity<Span>>>,
-    /// RTT up to which the law is stable, from which its gains follow; default: 100 ms.
-    pub rtt_max: Option<Located<Quantity<Span>>>,
-    /// The coupling factor k, 1 to 16; default: 2.
-    pub coupling: Option<Located<u64>>,
-    /// From this delay on the L4S queue marks by itself; default: 800 us.
-    pub threshold: Option<Located<Quantity<Span>>>,
-    /// How much later it marks every packet; default: 400 us, and 0 for a step.
-    pub range: Option<Located<Quantity<Span>>>,
-}
-
-/// The parameters of [`Scheduler::FqCodel`].
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct FqCodel {
-    /// Queues among which a hash spreads the flows, 1 to 65536; default: 1024.
-    pub queues: Option<Located<u32>>,
-    /// IP bytes that a queue sends in its turn; default: 1500, the RFC's 1514 without the Ethernet header.
-    pub quantum: Option<Located<Quantity<Bytes>>>,
-    /// CoDel's target; default: 5 ms.
-    pub target: Option<Located<Quantity<Span>>>,
-    /// CoDel's interval; default: 100 ms.
-    pub interval: Option<Located<Quantity<Span>>>,
-    /// Whether ECN-capable packets are marked instead of dropped; default: true.
-    pub ecn: Option<bool>,
 }
 
 /// Values by dotted path.

@@ -7,7 +7,7 @@ use narrows_core::cc::SPECS;
 use narrows_core::component::{Kind, Parameter, Value};
 use narrows_core::edge;
 use narrows_core::link;
-use narrows_core::queue::{aqm, congestion_point};
+use narrows_core::queue::{aqm, congestion_point, scheduler};
 use narrows_core::transport;
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -74,15 +74,24 @@ pub enum Scalar {
     Real(f64),
     /// Text: a quantity, a choice or `"auto"`.
     Text(String),
+    /// Whole numbers.
+    List(Vec<i64>),
 }
 
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct One;
-        impl Visitor<'_> for One {
+        impl<'de> Visitor<'de> for One {
             type Value = Scalar;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("true, false, a number or a text")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scalar, A::Error> {
+                let mut numbers = vec![];
+                while let Some(number) = items.next_element()? {
+                    numbers.push(number);
+                }
+                Ok(Scalar::List(numbers))
             }
             fn visit_bool<E: Error>(self, value: bool) -> Result<Scalar, E> {
                 Ok(Scalar::Switch(value))
@@ -118,8 +127,11 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
     impl<'de> Visitor<'de> for NameOrTable {
         type Value = Controller;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            let example =
-                if self.0 == CONTROLLER { "gemini = { beta = 0.2 }" } else { "threshold = { mark-at = \"20pkt\" }" };
+            let example = match self.0 {
+                CONTROLLER => "gemini = { beta = 0.2 }",
+                SCHEDULER => "drr = { weights = [2, 1] }",
+                _ => "threshold = { mark-at = \"20pkt\" }",
+            };
             write!(f, "{}'s name, or a table such as {{ {example} }}", self.0)
         }
         fn visit_str<E: Error>(self, text: &str) -> Result<Controller, E> {
@@ -154,6 +166,7 @@ fn choice<'de, D: Deserializer<'de>>(deserializer: D, kind: &'static str) -> Res
 }
 
 const CONTROLLER: &str = "a controller";
+const SCHEDULER: &str = "a scheduler";
 /// In the place of a controller's name: a file in C or Python, `{ file = "mine.bpf.c" }` or `{ file = { path = …, name = … } }`.
 pub(crate) const FILE: &str = "file";
 
@@ -190,7 +203,7 @@ impl<'de> Deserialize<'de> for Controller {
 }
 
 macro_rules! chosen {
-    ($($(#[$doc:meta])* $name:ident $kind:literal $($none:literal)? $specs:path;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $kind:literal $($none:literal = $none_is:literal)? $specs:path;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub struct $name(pub Controller);
@@ -202,7 +215,7 @@ macro_rules! chosen {
         }
 
         inline_schema!($name, $kind, |generator| {
-            let none = [$(json_schema!({ "const": "none", "description": $none }))?];
+            let none = [$(json_schema!({ "const": $none, "description": $none_is }))?];
             choices(none, $specs.iter().map(|spec| (spec.name, spec.about, spec.parameters)), generator)
         });
     )*};
@@ -210,13 +223,15 @@ macro_rules! chosen {
 
 chosen! {
     /// An AQM: its name, or a table from its name to parameters.
-    Aqm "an AQM" "Tail drop." aqm::SPECS;
+    Aqm "an AQM" "none" = "Tail drop." aqm::SPECS;
+    /// Whose packet leaves a port next: its name, or a table from its name to parameters.
+    Scheduler "a scheduler" "fifo" = "One queue: first in, first out." scheduler::SPECS;
     /// What samples a port's queue and tells the senders, if they listen: see `near-source` of a host.
-    CongestionPoint "a congestion point" "Nothing." congestion_point::SPECS;
+    CongestionPoint "a congestion point" "none" = "Nothing." congestion_point::SPECS;
     /// What the routers at both ends of a link do together.
-    EdgePair "an edge function" "Nothing." edge::SPECS;
+    EdgePair "an edge function" "none" = "Nothing." edge::SPECS;
     /// What delays some packets on a wire, so that others overtake them.
-    Reordering "a reordering" "Packets keep their order." link::REORDERINGS;
+    Reordering "a reordering" "none" = "Packets keep their order." link::REORDERINGS;
     /// What writes a program: its name, or a table from its name to parameters.
     Program "a program" generate::SPECS;
 }
@@ -317,6 +332,13 @@ fn kind_schema(parameter: &Parameter, generator: &mut SchemaGenerator) -> Schema
             json_schema!({ "anyOf": [sizes.0, sizes.1] })
         }
         Kind::Choice(names) => json_schema!({ "enum": names }),
+        Kind::Counts(shortest, longest) => {
+            let (least, most) = parameter.range.unwrap_or((0, u16::MAX.into()));
+            json_schema!({
+                "type": "array", "minItems": shortest, "maxItems": longest,
+                "items": { "type": "integer", "minimum": least, "maximum": most },
+            })
+        }
     };
     match parameter.default {
         Value::Auto => json_schema!({ "anyOf": [quantity, { "const": "auto" }] }),

@@ -293,7 +293,7 @@ mod tests {
         let links = summary(&text).links;
         let fabric = links.iter().find(|links| links.role == "fabric").unwrap();
         assert_eq!(fabric.buffer, "300pkt");
-        assert_eq!(fabric.scheduler, "strict-priority, 2 classes");
+        assert_eq!(fabric.scheduler, "strict-priority, classes 2");
         assert_eq!(fabric.flow_control, "");
     }
 

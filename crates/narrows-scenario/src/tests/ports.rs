@@ -1,8 +1,9 @@
 //! What stands at ports and links: AQMs, congestion points, schedulers, edge pairs, delays of hosts' stacks.
 
 use narrows_core::edge::dcib::{Chooser, Hiding};
-use narrows_core::queue::AqmConfig;
 use narrows_core::queue::aqm::Size;
+use narrows_core::queue::scheduler::drr;
+use narrows_core::queue::{AqmConfig, SchedulerConfig};
 use narrows_core::units::Rate;
 use narrows_plan::{NodeKind, Plan, Role};
 
@@ -108,7 +109,7 @@ fn a_scheduler_sits_in_switches_only_and_an_edge_may_go_without() {
         end = "1s"
         "#;
     let plan = plans(text).remove(0);
-    let drr = narrows_plan::Scheduler::Drr { weights: vec![5, 1] };
+    let drr = SchedulerConfig::Drr(drr::Config { weights: vec![5, 1] });
     for link in &plan.network.links {
         assert_eq!(link.scheduler.as_ref(), (link.role == Role::Fabric).then_some(&drr), "{}", link.name);
     }

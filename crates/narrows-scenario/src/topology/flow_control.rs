@@ -4,7 +4,7 @@ use narrows_core::packet::Mtu;
 use narrows_core::queue::Limit;
 use narrows_core::queue::pfc::{Thresholds, headroom};
 use narrows_core::units::Bytes;
-use narrows_plan::{Graph, Ingress, Link, NodeKind, Scheduler};
+use narrows_plan::{Graph, Ingress, Link, NodeKind};
 
 use super::FULL_PACKET;
 use crate::error::{Judged, Problem};
@@ -44,7 +44,7 @@ pub(crate) fn check(graph: &Graph) -> Result<(), Problem> {
         return Ok(());
     }
     let after_pause = after_pause(graph);
-    let classes_of = |link: &Link| link.scheduler.as_ref().map_or(1, Scheduler::classes);
+    let classes_of = |link: &Link| link.classes();
     // By node: what may come over all links to it, of one class and of all that they serve apart.
     let mut room = vec![[Bytes::ZERO; 2]; graph.nodes.len()];
     for (link, &after) in graph.links.iter().zip(&after_pause) {

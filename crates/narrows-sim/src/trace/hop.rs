@@ -69,7 +69,7 @@ impl<'a> Links<'a> {
                     delay: schedule.as_ref().map_or(link.delay, Schedule::least_delay),
                     schedule,
                     before: if served && of_host { link.stack } else { Span::ZERO },
-                    has_classes: link.scheduler.as_ref().is_some_and(|scheduler| scheduler.classes() > 1),
+                    has_classes: link.classes() > 1,
                     is_bridge: link.bridge.is_some(),
                     paused: Vec::new(),
                 }

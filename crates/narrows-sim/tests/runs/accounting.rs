@@ -2,9 +2,11 @@
 
 use crate::plans::{Dumbbell, at, flow, run};
 use narrows_core::app::all_to_all::AllToAll;
+use narrows_core::queue::SchedulerConfig;
+use narrows_core::queue::scheduler::drr;
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_plan::flows::round_times;
-use narrows_plan::{Connections, FlowStart, Incast, Kind, Pattern, Role, SampledFlow, Scheduler, Traffic};
+use narrows_plan::{Connections, FlowStart, Incast, Kind, Pattern, Role, SampledFlow, Traffic};
 use narrows_results::Quantity;
 
 fn asked(start: Span, source: u32, destination: u32, size: Option<u64>) -> FlowStart {
@@ -105,7 +107,7 @@ fn classes_share_a_bottleneck_by_weight_both_ways() {
     let network = Dumbbell { pairs: 2, rtt: Span::from_ms(1), limit: 1000, ..Dumbbell::default() };
     // One flow each way and class, so that acknowledgements of a class wait behind data of their own class.
     let mut plan = network.plan("newreno", false, Span::from_secs(4), Pattern::List(Vec::new()));
-    let drr = Scheduler::Drr { weights: vec![5, 1] };
+    let drr = SchedulerConfig::Drr(drr::Config { weights: vec![5, 1] });
     for link in plan.network.links.iter_mut().filter(|link| link.role == Role::Fabric) {
         link.scheduler = Some(drr.clone());
     }

@@ -12,7 +12,8 @@ use narrows_core::packet::Mtu;
 use narrows_core::queue::aqm::codel;
 use narrows_core::queue::aqm::threshold::Config as Threshold;
 use narrows_core::queue::pfc::Thresholds;
-use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig};
+use narrows_core::queue::scheduler::{drr, fq_codel};
+use narrows_core::queue::{AqmConfig, CongestionPointConfig, Limit, PoolConfig, SchedulerConfig};
 use narrows_core::rng::Stream;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
@@ -75,9 +76,9 @@ fn graph(dice: &mut Dice) -> (Graph, u32) {
     let codel =
         codel::Config::checked(Span::from_us(50), Span::from_us(500), dice.once_in(2)).expect("they go together");
     let scheduler = if dice.once_in(2) {
-        Scheduler::Drr { weights: vec![3, 1] }
+        SchedulerConfig::Drr(drr::Config { weights: vec![3, 1] })
     } else {
-        Scheduler::FqCodel { queues: 8, quantum: Bytes::new(1_500), codel }
+        SchedulerConfig::FqCodel(fq_codel::Config { queues: 8, quantum: Bytes::new(1_500), codel })
     };
     // Served: the links of this role cannot be cut.
     let leaves = Some(dice.one_of(&[Role::Fabric, Role::Edge])).filter(|_| dice.once_in(3));

@@ -59,7 +59,8 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
+    /// Also of what has CoDel in its queues.
+    pub(in crate::queue) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
         Config::checked(settings.span("target"), settings.span("interval"), settings.switch("ecn"))
     }
 
@@ -73,7 +74,7 @@ impl Config {
         }
         Ok(Config { target, interval, ecn })
     }
-    pub(super) fn values(&self) -> Vec<Value> {
+    pub(in crate::queue) fn values(&self) -> Vec<Value> {
         vec![Value::Span(self.target), Value::Span(self.interval), Value::Switch(self.ecn)]
     }
     pub(super) const fn marks(&self) -> bool {

@@ -5,9 +5,10 @@ use crate::support::{Packet, connect, graph};
 use narrows_core::link::{Change, Event as LinkEvent, FunctionConfig, gilbert_elliott, reorder};
 use narrows_core::queue::aqm::{Size, codel, threshold};
 use narrows_core::queue::pfc::Thresholds;
-use narrows_core::queue::{AqmConfig, Limit, PoolConfig, dual_pi2};
+use narrows_core::queue::scheduler::{Aqms, drr, dual_pi2, fq, fq_codel, strict_priority};
+use narrows_core::queue::{AqmConfig, Limit, PoolConfig, SchedulerConfig};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
-use narrows_plan::{Graph, Ingress, Scheduler};
+use narrows_plan::{Graph, Ingress};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ struct Wire {
     limit: Limit,
     pooled: bool,
     aqm: Option<AqmConfig>,
-    scheduler: Option<Scheduler>,
+    scheduler: Option<SchedulerConfig>,
     ingress: Option<Ingress>,
     pauses: Option<Thresholds>,
     functions: Vec<FunctionConfig>,
@@ -74,12 +75,15 @@ fn wire() -> impl Strategy<Value = Wire> {
     let weights = prop::collection::vec(prop_oneof![3 => 1u16..4, 1 => 1u16..=1_000], usize::from(CLASSES)..=8);
     let scheduler = prop_oneof![
         Just(None),
-        (CLASSES..=8).prop_map(|classes| Some(Scheduler::StrictPriority { classes })),
-        weights.prop_map(|weights| Some(Scheduler::Drr { weights })),
-        (1u32..6, 1u64..4_000, codel()).prop_map(|(queues, quantum, codel)| {
-            Some(Scheduler::FqCodel { queues, quantum: Bytes::new(quantum), codel })
+        (CLASSES..=8).prop_map(|classes| Some(SchedulerConfig::StrictPriority(strict_priority::Config { classes }))),
+        weights.prop_map(|weights| Some(SchedulerConfig::Drr(drr::Config { weights }))),
+        (1u32..6, 1u64..4_000).prop_map(|(queues, quantum)| {
+            Some(SchedulerConfig::Fq(fq::Config { queues, quantum: Bytes::new(quantum) }))
         }),
-        dual_pi2().prop_map(|config| Some(Scheduler::DualPi2(config))),
+        (1u32..6, 1u64..4_000, codel()).prop_map(|(queues, quantum, codel)| {
+            Some(SchedulerConfig::FqCodel(fq_codel::Config { queues, quantum: Bytes::new(quantum), codel }))
+        }),
+        dual_pi2().prop_map(|config| Some(SchedulerConfig::DualPi2(config))),
     ];
     let thresholds = || {
         (0u64..1_500, 0u64..1_500).prop_map(|(xon, more)| Thresholds {
@@ -199,7 +203,7 @@ pub(super) fn case(ports: Ports) -> impl Strategy<Value = Case> {
                 if matches!(ports, Ports::Queues | Ports::Pausable) && wire.varies {
                     (link.functions, link.events) = (wire.functions.clone(), wire.events.clone());
                 }
-                if let Some(Scheduler::FqCodel { .. } | Scheduler::DualPi2(_)) = link.scheduler {
+                if link.scheduler.as_ref().is_some_and(|scheduler| scheduler.aqm() != Aqms::OfPort) {
                     link.aqm = None;
                 }
                 link.ingress = wire.ingress.filter(|_| ports == Ports::Pausable && to_switch);

@@ -6,6 +6,7 @@ use crate::support::Packet;
 use narrows_core::link::{Change, Event as LinkEvent, Fate};
 use narrows_core::queue::aqm::{Departure, Size, Verdict};
 use narrows_core::queue::pfc::pause_time;
+use narrows_core::queue::scheduler::Law;
 use narrows_core::queue::{AqmConfig, Backlog, DropReason, Limit};
 use narrows_core::units::{Bytes, Packets, Rate, Span, Time};
 use narrows_network::Payload;

@@ -4,11 +4,12 @@ use super::SEED;
 use crate::support::Packet;
 use narrows_core::link::{Context, Function, FunctionConfig};
 use narrows_core::queue::aqm::codel::{self, Codel};
-use narrows_core::queue::{AqmConfig, DropReason, DualPi2};
+use narrows_core::queue::scheduler::{DualPi2, Law};
+use narrows_core::queue::{AqmConfig, DropReason, SchedulerConfig};
 use narrows_core::rng::{Stream, mix};
-use narrows_core::units::Time;
+use narrows_core::units::{Bytes, Time};
 use narrows_network::Payload;
-use narrows_plan::{Link, Scheduler};
+use narrows_plan::Link;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A packet in a port, the link over which it came, and when.
@@ -21,14 +22,15 @@ pub(super) struct FlowQueues {
     buckets: u64,
     seed: u64,
     pub(super) quantum: i64,
-    codel: codel::Config,
+    /// In each queue; `None`: nothing.
+    codel: Option<codel::Config>,
     pub(super) credits: Vec<i64>,
     pub(super) new: VecDeque<usize>,
     pub(super) old: VecDeque<usize>,
 }
 
 pub(super) struct Port {
-    pub(super) scheduler: Option<Scheduler>,
+    pub(super) scheduler: Option<SchedulerConfig>,
     pub(super) flows: Option<FlowQueues>,
     pub(super) dual: Option<DualPi2>,
     /// By queue, where there is CoDel.
@@ -86,29 +88,30 @@ pub(super) struct Port {
 
 impl Port {
     pub(super) fn new(link: &Link) -> Port {
-        let mut flows = None;
+        let flow_queues = |queues: u32, quantum: Bytes, codel| FlowQueues {
+            numbers: BTreeMap::new(),
+            buckets: u64::from(queues),
+            seed: Stream::named(SEED, &format!("flow-queues/{}", link.name)).next_u64(),
+            quantum: i64::try_from(quantum.get()).unwrap(),
+            codel,
+            credits: Vec::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+        };
+        let flows = match &link.scheduler {
+            Some(SchedulerConfig::Fq(law)) => Some(flow_queues(law.queues, law.quantum, None)),
+            Some(SchedulerConfig::FqCodel(law)) => Some(flow_queues(law.queues, law.quantum, Some(law.codel))),
+            _ => None,
+        };
         let weights = match &link.scheduler {
             None => vec![1],
-            Some(Scheduler::StrictPriority { classes }) => vec![1; usize::from(*classes)],
-            Some(Scheduler::Drr { weights }) => weights.clone(),
-            Some(Scheduler::Fq { .. }) => unreachable!("the ports of hosts are plain here"),
-            Some(Scheduler::FqCodel { queues, quantum, codel }) => {
-                flows = Some(FlowQueues {
-                    numbers: BTreeMap::new(),
-                    buckets: u64::from(*queues),
-                    seed: Stream::named(SEED, &format!("flow-queues/{}", link.name)).next_u64(),
-                    quantum: i64::try_from(quantum.get()).unwrap(),
-                    codel: *codel,
-                    credits: Vec::new(),
-                    new: VecDeque::new(),
-                    old: VecDeque::new(),
-                });
-                Vec::new()
-            }
-            Some(Scheduler::DualPi2(_)) => vec![15, 1],
+            Some(SchedulerConfig::StrictPriority(law)) => vec![1; usize::from(law.classes)],
+            Some(SchedulerConfig::Drr(law)) => law.weights.clone(),
+            Some(SchedulerConfig::Fq(_) | SchedulerConfig::FqCodel(_)) => Vec::new(),
+            Some(SchedulerConfig::DualPi2(_)) => vec![15, 1],
         };
         let dual = match &link.scheduler {
-            Some(Scheduler::DualPi2(config)) => Some(DualPi2::new(*config)),
+            Some(SchedulerConfig::DualPi2(config)) => Some(DualPi2::new(*config)),
             _ => None,
         };
         let codels = match link.aqm {
@@ -171,7 +174,7 @@ impl Port {
             let queue = *flows.numbers.entry(bucket).or_insert(next);
             if queue == self.waiting.len() {
                 self.waiting.push(VecDeque::new());
-                self.codels.push(Codel::new(flows.codel));
+                self.codels.extend(flows.codel.map(Codel::new));
                 flows.credits.push(0);
             }
             return queue;
@@ -198,13 +201,13 @@ impl Port {
         self.scheduler.is_some() && self.flows.is_none() && self.dual.is_none()
     }
     fn is_round_robin(&self) -> bool {
-        matches!(self.scheduler, Some(Scheduler::Drr { .. } | Scheduler::DualPi2(_)))
+        matches!(self.scheduler, Some(SchedulerConfig::Drr(_) | SchedulerConfig::DualPi2(_)))
     }
     /// The law of a dual queue takes its steps up to now, before what waits changes.
     pub(super) fn advance(&mut self, now: u64) {
         let came = [0, 1].map(|queue| Some(Time::from_ps(self.waiting.get(queue)?.front()?.2)));
         if let Some(dual) = &mut self.dual {
-            dual.advance(Time::from_ps(now), came);
+            dual.advance(Time::from_ps(now), |queue| came[queue]);
         }
     }
     pub(super) fn is_paused(&self, queue: usize) -> bool {

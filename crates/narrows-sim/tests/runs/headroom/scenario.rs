@@ -7,7 +7,7 @@ use narrows_core::queue::Limit;
 use narrows_core::queue::pfc::headroom;
 use narrows_core::rng::Stream;
 use narrows_core::units::{Bytes, Span};
-use narrows_plan::{Graph, Ingress, Link, NodeKind, Plan, Role, Scheduler};
+use narrows_plan::{Graph, Ingress, Link, NodeKind, Plan, Role};
 
 /// When all traffic is long over.
 pub(crate) const QUIET: Span = Span::from_secs(20);
@@ -319,7 +319,7 @@ impl Scenario {
                 headroom(line(link), line(back), graph.mtu.packet()).get()
             })
             .collect();
-        let classes_of = |link: &Link| link.scheduler.as_ref().map_or(1, Scheduler::classes) as u64;
+        let classes_of = |link: &Link| link.classes() as u64;
         let most = graph.links.iter().map(classes_of).max().expect("there are links");
         let memory = |(link, own): (&Link, &u64)| {
             if let Some(Ingress { thresholds: Some(at), .. }) = link.ingress {

@@ -20,9 +20,14 @@
 //! A port asks when a packet leaves, so the law makes up for the instants since the last one. The packets that were first in
 //! the queues at those instants are first still, so that the delays are known exactly.
 
-use crate::queue::aqm::{Departure, Verdict};
-use crate::queue::drr::DeficitRoundRobin;
-use crate::units::{Span, Time};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::drr::DeficitRoundRobin;
+use super::{Aqms, Arriving, Law, Queues};
+use crate::component::{Kind, Settings, Spec, Value, parameters};
+use crate::queue::aqm::{Departure, Onset, Verdict};
+use crate::units::{Bytes, Span, Time};
 
 /// The queue of L4S packets.
 pub const L4S: usize = 0;
@@ -38,6 +43,24 @@ const ONE: i128 = 1 << BITS;
 pub const RANGE: (Span, Span) = (Span::from_us(1), Span::from_secs(60));
 /// Greatest coupling factor.
 pub const MAX_COUPLING: u64 = 16;
+
+/// What experiments may choose.
+pub const SPEC: Spec = Spec {
+    name: "dual-pi2",
+    about: "A queue with priority for L4S packets, ECT(1) or marked, and one for all others, with coupled AQMs.",
+    source: "[RFC 9332]",
+    parameters: parameters! {
+        "target": Kind::Span, Value::Span(Span::from_ms(15)), (RANGE.0.as_ps(), RANGE.1.as_ps()),
+            "where the delay of the classic queue is held";
+        "rtt-max": Kind::Span, Value::Span(Span::from_ms(100)), (RANGE.0.as_ps(), RANGE.1.as_ps()),
+            "RTT up to which the law is stable, from which its gains follow";
+        "coupling": Kind::Count, Value::Count(2), (1, MAX_COUPLING), "k, the coupling factor";
+        "threshold": Kind::Span, Value::Span(Span::from_us(800)), (0, RANGE.1.as_ps()),
+            "from this delay on the L4S queue marks by itself";
+        "range": Kind::Span, Value::Span(Span::from_us(400)), (0, RANGE.1.as_ps()),
+            "how much later it marks every packet; 0 for a step";
+    },
+};
 
 /// Its parameters, by default the RFC's [RFC 9332 App. A].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,21 +102,43 @@ impl Config {
         Ok(self)
     }
 
+    pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
+        Config {
+            target: settings.span("target"),
+            rtt_max: settings.span("rtt-max"),
+            coupling: settings.count("coupling"),
+            threshold: settings.span("threshold"),
+            range: settings.span("range"),
+        }
+        .checked()
+    }
+    pub(super) fn values(&self) -> Vec<Value> {
+        let Config { target, rtt_max, coupling, threshold, range } = *self;
+        let [target, rtt_max, threshold, range] = [target, rtt_max, threshold, range].map(Value::Span);
+        vec![target, rtt_max, Value::Count(coupling), threshold, range]
+    }
+    pub(super) const fn queues(&self) -> Queues {
+        Queues::Kinds
+    }
+    pub(super) fn aqm(&self) -> Aqms {
+        Aqms::Own(Onset::Delay(self.target.min(self.threshold)))
+    }
+    pub(super) fn build(&self, _seed: u64) -> DualPi2 {
+        DualPi2::new(*self)
+    }
+
     /// T, between two computations of the probability.
     pub fn period(&self) -> Span {
         self.target.min(Span::from_ps((self.rtt_max.as_ps() / 3).max(1)))
     }
 }
 
-/// The law of whose turn it is.
-pub fn turns() -> DeficitRoundRobin {
-    DeficitRoundRobin::new(&WEIGHTS)
-}
-
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct DualPi2 {
     config: Config,
+    /// Whose turn it is.
+    turns: DeficitRoundRobin,
     period: Span,
     /// p′.
     base: i128,
@@ -109,13 +154,13 @@ impl DualPi2 {
     /// Two queues that have been empty.
     pub fn new(config: Config) -> DualPi2 {
         let period = config.period();
-        DualPi2 { config, period, base: 0, delay: 0, next: Time::ZERO + period, counts: [0; 2] }
+        let turns = DeficitRoundRobin::new(&WEIGHTS);
+        DualPi2 { config, turns, period, base: 0, delay: 0, next: Time::ZERO + period, counts: [0; 2] }
     }
 
-    /// Takes the steps that were due by `now`. `waits_since` is by queue when the packet came that waits first, if one does; nothing
-    /// has left since the last call.
-    pub fn advance(&mut self, now: Time, waits_since: [Option<Time>; 2]) {
-        let first = waits_since.iter().flatten().min().copied();
+    /// Takes the steps that were due by `now`, while the packet that waits longest came at `first`, if one does; nothing has
+    /// left since the last call.
+    fn take_steps(&mut self, now: Time, first: Option<Time>) {
         while self.next <= now {
             let delay = first.map_or(0, |first| i128::from(self.next.since(first.min(self.next)).as_ps()));
             let step = self.step(delay);
@@ -139,8 +184,8 @@ impl DualPi2 {
         error * i128::from(self.period.as_ps()) / max / 10 + change * 3 / 10
     }
 
-    /// What becomes of the packet that is about to leave a queue, after [`advance`](DualPi2::advance).
-    pub fn leaves(&mut self, queue: usize, departure: &Departure) -> Verdict {
+    /// What becomes of the packet that is about to leave a queue.
+    fn judge(&mut self, queue: usize, departure: &Departure) -> Verdict {
         let coupled = self.base * i128::from(self.config.coupling);
         let squared = (self.base * self.base) >> BITS;
         let is_overloaded = coupled >= ONE;
@@ -179,6 +224,39 @@ impl DualPi2 {
     }
 }
 
+impl Law for DualPi2 {
+    fn queues(&self) -> usize {
+        WEIGHTS.len()
+    }
+    fn queue_of(&mut self, packet: &Arriving) -> usize {
+        if packet.is_l4s { L4S } else { CLASSIC }
+    }
+    fn wake(&mut self, queue: usize) {
+        self.turns.wake(queue);
+    }
+    fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
+        self.turns.choose(first)
+    }
+    fn rest(&mut self) {
+        self.turns.rest();
+    }
+    fn refund(&mut self, size: Bytes) {
+        self.turns.refund(size);
+    }
+    fn leave(&mut self, queue: usize) {
+        self.turns.leave(queue);
+    }
+    fn advance(&mut self, now: Time, waits_since: impl Fn(usize) -> Option<Time>) {
+        if self.next <= now {
+            let first = [L4S, CLASSIC].into_iter().filter_map(waits_since).min();
+            self.take_steps(now, first);
+        }
+    }
+    fn leaves(&mut self, queue: usize, departure: &Departure) -> Verdict {
+        self.judge(queue, departure)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,6 +266,11 @@ mod tests {
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_ms(ms)
+    }
+
+    /// When what waits first came, by queue.
+    fn by_queue(waits: [Option<Time>; 2]) -> impl Fn(usize) -> Option<Time> {
+        move |queue| waits[queue]
     }
 
     fn departure(sojourn: Span, ecn_capable: bool) -> Departure {
@@ -208,7 +291,7 @@ mod tests {
     fn a_step_moves_the_base_by_the_gains_of_the_rfc() {
         // T = min(15 ms, 100 ms/3); at the first instant the first packet has waited 10 ms, at the second 25.
         let mut law = DualPi2::new(Config::default());
-        law.advance(at(30), [None, Some(at(5))]);
+        law.advance(at(30), by_queue([None, Some(at(5))]));
         let (alpha, beta) = (0.1 * 0.015 / 0.1 / 0.1, 0.3 / 0.1);
         let first: f64 = alpha * (0.010 - 0.015) + beta * 0.010;
         let expected = first + alpha * (0.025 - 0.015) + beta * 0.015;
@@ -222,9 +305,9 @@ mod tests {
         let least = Config { target: Span::from_ms(60), rtt_max: Span::from_secs(60), ..Config::default() };
         for config in [least, Config { target: Span::from_us(1), rtt_max: Span::from_ms(1), ..Config::default() }] {
             let mut law = DualPi2 { base: ONE, ..DualPi2::new(config.checked().unwrap()) };
-            law.advance(at(100), [None; 2]);
+            law.advance(at(100), by_queue([None; 2]));
             assert!(law.base < ONE);
-            law.advance(at(1_000_000_000), [None; 2]);
+            law.advance(at(1_000_000_000), by_queue([None; 2]));
             assert_eq!(law.base, 0);
         }
         let finer = Config { target: Span::from_ms(59), ..least };
@@ -235,7 +318,7 @@ mod tests {
     fn the_queue_that_waits_longer_drives_it() {
         let base = |waits| {
             let mut law = DualPi2::new(Config::default());
-            law.advance(at(100), waits);
+            law.advance(at(100), by_queue(waits));
             law.base
         };
         assert_eq!(base([Some(at(1)), Some(at(40))]), base([None, Some(at(1))]));
@@ -348,7 +431,7 @@ mod tests {
                 }
                 let turn = usize::from(service % 2 == 1);
                 if let Some(queue) = [turn, 1 - turn].into_iter().find(|&queue| !waiting[queue].is_empty()) {
-                    law.advance(now, [0, 1].map(|queue| waiting[queue].front().copied()));
+                    law.advance(now, |queue| waiting[queue].front().copied());
                     let came = waiting[queue].pop_front().unwrap();
                     let behind = waiting[queue].len() as u64;
                     let ecn_capable = queue == L4S || service % 3 == 0;
@@ -385,14 +468,14 @@ mod tests {
             let mut steps = law(base);
             let came = at(gap);
             let until = came + Span::from_ms(waits);
-            skips.advance(until, [None, Some(came)]);
+            skips.advance(until, by_queue([None, Some(came)]));
             let mut now = at(0);
             while now < until {
                 now = (now + Span::from_ms(15)).min(until);
-                steps.advance(now, [None, Some(came).filter(|&came| came <= now)]);
+                steps.advance(now, by_queue([None, Some(came).filter(|&came| came <= now)]));
             }
             prop_assert_eq!((skips.base, skips.delay, skips.next), (steps.base, steps.delay, steps.next));
-            skips.advance(until + Span::from_ms(more), [None, Some(came)]);
+            skips.advance(until + Span::from_ms(more), by_queue([None, Some(came)]));
             prop_assert!(skips.base >= 0 && skips.base <= ONE && skips.next > until + Span::from_ms(more));
         }
     }

@@ -140,3 +140,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_paused_class_keeps_nothing_and_the_others_go_on() {
+    let size = |_: usize| Bytes::new(1_500);
+    let mut law = DeficitRoundRobin::new(&[2, 1]);
+    law.wake(0);
+    law.wake(1);
+    assert_eq!(law.choose(size), Some(0));
+    law.leave(0);
+    assert_eq!([law.choose(size), law.choose(size)], [Some(1), Some(1)]);
+    law.wake(0);
+    // Its quantum is two packets, and nothing is left from before.
+    let turns = [0; 6].map(|_| law.choose(size).unwrap());
+    assert_eq!(turns.iter().filter(|&&class| class == 0).count(), 4);
+}

@@ -10,16 +10,54 @@
 //! and when the packet that was chosen was its last ([`rest`](DeficitRoundRobin::rest)). Bytes are IP bytes.
 
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 
+use super::strict_priority::class_of;
+use super::{Aqms, Arriving, Law, MAX_CLASSES, Queues};
+use crate::component::{Counts, Kind, Settings, Spec, Value, parameters};
 use crate::units::Bytes;
 
 /// What a turn gives for a weight of 1: a full packet, so that no turn passes in which nothing can be sent.
 pub const QUANTUM: Bytes = Bytes::new(1_500);
-/// Most classes of one port.
-pub const MAX_CLASSES: usize = 8;
 /// Largest weight.
 pub const MAX_WEIGHT: u16 = 1_000;
+
+/// What experiments may choose.
+pub const SPEC: Spec = Spec {
+    name: "drr",
+    about: "Deficit round robin: classes share the link by weight, in bytes.",
+    source: "[Shreedhar 1995]",
+    parameters: parameters! {
+        "weights": Kind::Counts(2, 8), Value::Required, (1, MAX_WEIGHT as u64), "by class, from 0";
+    },
+};
+
+/// Its parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// By class: 2 to 8 of them, each 1 to 1000.
+    pub weights: Vec<u16>,
+}
+
+impl Config {
+    pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
+        Ok(Config { weights: settings.counts("weights").list().to_vec() })
+    }
+    pub(super) fn values(&self) -> Vec<Value> {
+        vec![Value::Counts(Counts::new(&self.weights).expect("a port has few classes"))]
+    }
+    pub(super) fn queues(&self) -> Queues {
+        Queues::Classes(self.weights.len())
+    }
+    pub(super) const fn aqm(&self) -> Aqms {
+        Aqms::OfPort
+    }
+    pub(super) fn build(&self, _seed: u64) -> DeficitRoundRobin {
+        DeficitRoundRobin::new(&self.weights)
+    }
+}
 
 /// The classes of one port, and whose turn it is.
 #[derive(Clone, Debug)]
@@ -57,21 +95,25 @@ impl DeficitRoundRobin {
             begun: false,
         }
     }
+}
 
-    /// Number of classes.
-    pub const fn classes(&self) -> usize {
+impl Law for DeficitRoundRobin {
+    fn queues(&self) -> usize {
         self.shares.len()
     }
 
-    /// The first packet waits in the queue of `class`: its turn comes after all others'.
-    pub fn wake(&mut self, class: usize) {
+    fn queue_of(&mut self, packet: &Arriving) -> usize {
+        class_of(packet, self.shares.len())
+    }
+
+    /// Its turn comes after all others'.
+    fn wake(&mut self, class: usize) {
         debug_assert!(!self.turns.contains(&class), "class {class} is awake");
         self.turns.push_back(class);
     }
 
-    /// The class whose first packet is sent now; `None` if nothing waits. `first` tells the size of the first packet that
-    /// waits in a class. The packet is paid for: it must go.
-    pub fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
+    /// The packet is paid for: it must go.
+    fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
         loop {
             let &class = self.turns.front()?;
             let share = &mut self.shares[class];
@@ -89,21 +131,20 @@ impl DeficitRoundRobin {
         }
     }
 
-    /// The packet that was chosen last was the last of its class: its turn ends, and what it had left is gone.
-    pub fn rest(&mut self) {
+    /// Its turn ends, and what it had left is gone.
+    fn rest(&mut self) {
         let class = self.turns.pop_front().expect("a class was chosen");
         self.shares[class].deficit = Bytes::ZERO;
         self.begun = false;
     }
 
-    /// The packet that was chosen last, of this size, was dropped in place of being sent.
-    pub fn refund(&mut self, size: Bytes) {
+    fn refund(&mut self, size: Bytes) {
         let &class = self.turns.front().expect("a class was chosen");
         self.shares[class].deficit += size;
     }
 
-    /// A class that waits takes no more turns: it is paused. As one that rests, it keeps nothing.
-    pub fn leave(&mut self, class: usize) {
+    /// It takes no more turns, and as one that rests, it keeps nothing.
+    fn leave(&mut self, class: usize) {
         if self.turns.front() == Some(&class) {
             self.begun = false;
         }

@@ -5,8 +5,7 @@
 //! the old ones; so does a new one that is found empty, and an old one that is found empty leaves. Flows that always wait
 //! share by bytes, and what is sparse, less than a quantum in each round, goes first [RFC 8290 §4.2].
 //!
-//! Deciding only, as [`drr`](super::drr): the queues are the driver's, with a CoDel for each
-//! ([`codel`](super::aqm::codel)). A packet that CoDel drops costs its queue nothing ([`refund`](FlowQueues::refund)). Bytes
+//! Deciding only, as [`drr`](super::drr): the queues are the driver's, with a CoDel for each ([`codel`]). A packet that CoDel drops costs its queue nothing ([`refund`](FlowQueues::refund)). Bytes
 //! are IP bytes.
 //!
 //! Queues are numbered in the order in which they were used first, so that a port has no more than its flows need.
@@ -15,8 +14,12 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::{Aqms, Arriving, Law, Queues};
+use crate::component::{Kind, Settings, Spec, Value, parameters};
+use crate::queue::AqmConfig;
+use crate::queue::aqm::codel;
 use crate::rng::mix;
-use crate::units::Bytes;
+use crate::units::{Bytes, Span};
 
 /// The RFC's number of queues [RFC 8290 §4.1.1].
 pub const QUEUES: u32 = 1_024;
@@ -28,6 +31,57 @@ pub const QUANTUM: Bytes = Bytes::new(1_500);
 pub const MAX_QUANTUM: Bytes = Bytes::new(1_000_000);
 
 const UNUSED: u32 = u32::MAX;
+
+/// What experiments may choose.
+pub const SPEC: Spec = Spec {
+    name: "fq-codel",
+    about: "A queue for each flow in turn, with CoDel in each.",
+    source: "[RFC 8290]",
+    parameters: parameters! {
+        "queues": Kind::Count, Value::Count(QUEUES as u64), (1, MAX_QUEUES as u64), "among which a hash spreads the flows";
+        "quantum": Kind::Bytes, Value::Bytes(QUANTUM), (1, MAX_QUANTUM.get()),
+            "IP bytes that a queue sends in its turn; the default is the RFC's 1514 without the Ethernet header";
+        "target": Kind::Span, Value::Span(Span::from_ms(5)), (codel::RANGE.0.as_ps(), codel::RANGE.1.as_ps()),
+            "CoDel's: the wait that is good for a standing queue";
+        "interval": Kind::Span, Value::Span(Span::from_ms(100)), (codel::RANGE.0.as_ps(), codel::RANGE.1.as_ps()),
+            "CoDel's: how long packets may wait longer before one is dropped";
+        "ecn": Kind::Switch, Value::Switch(true), "marks ECN-capable packets instead of dropping them";
+    },
+};
+
+/// Its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// Among which flows are spread by a hash: 1 to 65,536.
+    pub queues: u32,
+    /// IP bytes that a queue sends in its turn.
+    pub quantum: Bytes,
+    /// Of each queue.
+    pub codel: codel::Config,
+}
+
+impl Config {
+    pub(super) fn new(settings: &Settings<'_>) -> Result<Config, &'static str> {
+        let queues = u32::try_from(settings.count("queues")).unwrap_or(MAX_QUEUES);
+        let codel = codel::Config::new(settings)?;
+        Ok(Config { queues, quantum: settings.bytes("quantum"), codel })
+    }
+    pub(super) fn values(&self) -> Vec<Value> {
+        let mut values = vec![Value::Count(self.queues.into()), Value::Bytes(self.quantum)];
+        values.extend(self.codel.values());
+        values
+    }
+    pub(super) const fn queues(&self) -> Queues {
+        Queues::Flows
+    }
+    pub(super) const fn aqm(&self) -> Aqms {
+        Aqms::Each(AqmConfig::Codel(self.codel))
+    }
+    pub(super) fn build(&self, seed: u64) -> FlowQueues {
+        FlowQueues::new(self.queues, self.quantum, seed)
+    }
+}
 
 /// The flow queues of one port, and whose turn it is.
 #[derive(Clone, Debug)]
@@ -63,16 +117,17 @@ impl FlowQueues {
         let (new, old) = (VecDeque::new(), VecDeque::new());
         FlowQueues { quantum, seed, buckets, queues: Vec::new(), new, old, chosen: 0 }
     }
+}
 
-    /// Number of queues that were used.
-    pub const fn used(&self) -> usize {
+impl Law for FlowQueues {
+    fn queues(&self) -> usize {
         self.queues.len()
     }
 
     /// The queue of flows with this hash; a new one has the next number.
     #[allow(clippy::cast_possible_truncation, reason = "queues are few")]
-    pub fn queue_of(&mut self, flow_hash: u32) -> usize {
-        let hash = mix(u64::from(flow_hash) ^ self.seed) >> 32;
+    fn queue_of(&mut self, packet: &Arriving) -> usize {
+        let hash = mix(u64::from(packet.flow_hash) ^ self.seed) >> 32;
         let place = (hash * self.buckets.len() as u64) >> 32;
         let bucket = &mut self.buckets[place as usize];
         if *bucket == UNUSED {
@@ -82,8 +137,7 @@ impl FlowQueues {
         *bucket as usize
     }
 
-    /// The first packet waits in `queue`.
-    pub fn wake(&mut self, queue: usize) {
+    fn wake(&mut self, queue: usize) {
         let state = &mut self.queues[queue];
         state.waits = true;
         if !state.is_listed {
@@ -92,9 +146,8 @@ impl FlowQueues {
         }
     }
 
-    /// The queue whose first packet is sent now; `None` if nothing waits. `first` tells the size of the first packet that
-    /// waits in a queue. The packet is paid for.
-    pub fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
+    /// The packet is paid for.
+    fn choose(&mut self, first: impl Fn(usize) -> Bytes) -> Option<usize> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -117,18 +170,16 @@ impl FlowQueues {
         }
     }
 
-    /// The packet that was chosen last was the last of its queue, which stays in its list.
-    pub fn rest(&mut self) {
+    /// Its queue stays in its list.
+    fn rest(&mut self) {
         self.queues[self.chosen].waits = false;
     }
 
-    /// What waited in a queue is gone without having been chosen.
-    pub fn leave(&mut self, queue: usize) {
+    fn leave(&mut self, queue: usize) {
         self.queues[queue].waits = false;
     }
 
-    /// The packet that was chosen last, of this size, was dropped in place of being sent.
-    pub fn refund(&mut self, size: Bytes) {
+    fn refund(&mut self, size: Bytes) {
         self.queues[self.chosen].credit += signed(size);
     }
 }
@@ -142,10 +193,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn of(flow_hash: u32) -> Arriving {
+        Arriving { flow_hash, ..Arriving::default() }
+    }
+
     fn queues(number: usize) -> FlowQueues {
         let mut queues = FlowQueues::new(MAX_QUEUES, QUANTUM, 1);
-        (0..).map(|flow| queues.queue_of(flow)).take_while(|&queue| queue + 1 < number).for_each(drop);
-        assert_eq!(queues.used(), number);
+        (0..).map(|flow| queues.queue_of(&of(flow))).take_while(|&queue| queue + 1 < number).for_each(drop);
+        assert_eq!(queues.queues(), number);
         queues
     }
 
@@ -221,11 +276,11 @@ mod tests {
         #[test]
         fn a_flow_stays_in_its_queue(number in 1u32..2_000, seed: u64, flows in prop::collection::vec(any::<u32>(), 1..100)) {
             let mut law = FlowQueues::new(number, QUANTUM, seed);
-            let first: Vec<usize> = flows.iter().map(|&flow| law.queue_of(flow)).collect();
-            let again: Vec<usize> = flows.iter().map(|&flow| law.queue_of(flow)).collect();
+            let first: Vec<usize> = flows.iter().map(|&flow| law.queue_of(&of(flow))).collect();
+            let again: Vec<usize> = flows.iter().map(|&flow| law.queue_of(&of(flow))).collect();
             prop_assert_eq!(&first, &again);
-            prop_assert!(law.used() <= usize::try_from(number).unwrap());
-            prop_assert_eq!(first.iter().max().unwrap() + 1, law.used());
+            prop_assert!(law.queues() <= usize::try_from(number).unwrap());
+            prop_assert_eq!(first.iter().max().unwrap() + 1, law.queues());
         }
     }
 }
