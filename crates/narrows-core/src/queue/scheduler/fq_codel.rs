@@ -5,8 +5,8 @@
 //! the old ones; so does a new one that is found empty, and an old one that is found empty leaves. Flows that always wait
 //! share by bytes, and what is sparse, less than a quantum in each round, goes first [RFC 8290 §4.2].
 //!
-//! Deciding only, as [`drr`](super::drr): the queues are the driver's, with a CoDel for each ([`codel`]). A packet that CoDel drops costs its queue nothing ([`refund`](FlowQueues::refund)). Bytes
-//! are IP bytes.
+//! Deciding only, as [`drr`](super::drr): the queues are the driver's, with a CoDel for each ([`codel`]). A packet that CoDel
+//! drops costs its queue nothing ([`refund`](FlowQueues::refund)). Bytes are IP bytes.
 //!
 //! Queues are numbered in the order in which they were used first, so that a port has no more than its flows need.
 
