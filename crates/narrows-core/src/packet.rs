@@ -177,6 +177,13 @@ pub const FRAMING_BYTES: u64 = 38;
 /// The shortest frame with its preamble and gap.
 pub const MIN_WIRE_BYTES: u64 = 84;
 
+/// What an IP packet of this size occupies on the wire.
+#[inline]
+pub const fn wire_bytes(ip_bytes: Bytes) -> Bytes {
+    let framed = ip_bytes.get() + FRAMING_BYTES;
+    Bytes::new(if framed > MIN_WIRE_BYTES { framed } else { MIN_WIRE_BYTES })
+}
+
 /// The largest IP packet of a network, bytes: 576 [RFC 1122 §3.3.2] to 9216.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -30,7 +30,7 @@ use crate::prefetch::prefetch;
 use crate::route::{GraphError, switch_indices};
 use ingress::Memories;
 use lanes::is_inside;
-use narrows_core::packet::{FRAMING_BYTES, MIN_WIRE_BYTES};
+use narrows_core::packet;
 use narrows_core::queue::aqm::{self, Aqm, Verdict};
 use narrows_core::queue::{Backlog, CongestionPoint, DropReason, Feedback, Limit, Pool};
 use narrows_core::rng::{SmallStream, Stream};
@@ -76,7 +76,7 @@ impl Line {
 /// Bytes that an IP packet of this size occupies on the wire.
 #[inline]
 fn wire_bytes(ip_bytes: u32) -> u64 {
-    (u64::from(ip_bytes) + FRAMING_BYTES).max(MIN_WIRE_BYTES)
+    packet::wire_bytes(Bytes::new(ip_bytes.into())).get()
 }
 
 /// What became of a packet that was offered to a port.
@@ -576,7 +576,7 @@ impl<P: Payload> Ports<P> {
         let (port, rules) = (&self.ports[link as usize], &mut self.rules[link as usize]);
         let backlog = port.held();
         let verdict = rules.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
-            aqm.decide(&aqm::Arrival { now, backlog, idle_since: port.free_at, ecn_capable })
+            aqm.decide(&aqm::Arrival { now, size, backlog, idle_since: port.free_at, ecn_capable })
         });
         if verdict == Verdict::Drop {
             Err(DropReason::Aqm)

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use narrows_core::queue::AqmConfig;
 use narrows_core::queue::scheduler::Queues;
 use narrows_core::units::Span;
 use narrows_plan::{Link, Pattern, Plan, Traffic};
@@ -20,7 +19,7 @@ pub fn may_draw(plan: &Plan) -> bool {
 }
 
 fn link_draws(link: &Link) -> bool {
-    let marks_at_random = link.aqm.is_some_and(|aqm| !matches!(aqm, AqmConfig::Threshold(_) | AqmConfig::Codel(_)));
+    let marks_at_random = link.aqm.is_some_and(|aqm| aqm.draws());
     let hashes = link.scheduler.as_ref().is_some_and(|scheduler| scheduler.queues() == Queues::Flows);
     let functions = hashes || link.congestion_point.is_some() || link.bridge.is_some();
     !link.all_functions().is_empty() || link.jitter > Span::ZERO || functions || marks_at_random

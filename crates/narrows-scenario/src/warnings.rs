@@ -35,6 +35,7 @@ pub(crate) fn of(plans: &[Plan], controllers: &[&'static Spec]) -> Vec<Warning> 
     for (index, plan) in plans.iter().enumerate() {
         let routes = Routes::new(&plan.network);
         let mut said = unmarked(plan, &routes, controllers);
+        said.extend(mixed(plan, &routes, controllers));
         said.extend(delayed(plan, controllers));
         said.extend(phases(plan, &routes));
         said.extend(lossless(plan));
@@ -174,14 +175,62 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
     found.for_each(|traffic| by_controller.entry(&traffic.controller.name).or_default().push(&traffic.name));
     let say = |(controller, traffic): (&str, Vec<&str>)| {
         let is_l4s = controllers.iter().any(|spec| spec.name == controller && spec.ecn == EcnUse::L4s);
-        let marks =
-            if is_l4s { "fabric.scheduler = { dual-pi2 = {} }" } else { "fabric.aqm.threshold.mark-at = \"20pkt\"" };
+        let marks = if is_l4s { "fabric.scheduler = \"dual-pi2\"" } else { "fabric.aqm.threshold.mark-at = \"20pkt\"" };
         (
             format!("`{controller}` needs ECN marks, and no port on the paths of {} marks", listed(&traffic)),
             format!("give ports on its paths an AQM that marks, such as `{marks}`"),
         )
     };
     by_controller.into_iter().map(say).collect()
+}
+
+/// Marking queues in which controllers that follow the share of marks meet others: these reduce by more on the first mark, or see
+/// none and fill the buffer, so that the two do not share evenly [RFC 8257 §5] [RFC 9331 §4.3].
+fn mixed(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> Option<Said> {
+    // By controller and service class: whether it follows the share, and all that it serves over TCP.
+    let mut groups: BTreeMap<(&str, u8), (bool, Vec<Pairs>)> = BTreeMap::new();
+    for traffic in plan.traffic.iter().filter(|traffic| traffic.transport.is_tcp()) {
+        let name = traffic.controller.name.as_str();
+        let spec = controllers.iter().find(|spec| spec.name == name)?;
+        let group = groups.entry((name, traffic.service_class)).or_insert((spec.ecn.is_needed(), vec![]));
+        group.1.push(pairs(traffic));
+    }
+    let kinds: BTreeSet<bool> = groups.values().map(|(is_exact, _)| *is_exact).collect();
+    if kinds.len() < 2 {
+        return None;
+    }
+    let carried = groups.iter().map(|(&(name, class), (is_exact, all))| {
+        let amounts: Vec<(&Pairs, f64)> = all.iter().map(|pairs| (pairs, 1.0)).collect();
+        Some((name, class, *is_exact, routes.carried(&amounts).ok()?))
+    });
+    let carried: Vec<(&str, u8, bool, Vec<f64>)> = carried.collect::<Option<_>>()?;
+    let mut found: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (index, link) in plan.network.links.iter().enumerate() {
+        let is_shared = link.scheduler.as_ref().is_none_or(|law| matches!(law.queues(), Queues::Classes(_)));
+        if !is_shared || !marks(link) {
+            continue;
+        }
+        let here: Vec<_> = carried.iter().filter(|(.., carried)| carried[index] > 0.0).collect();
+        let meets = |class: u8, other: u8| link.classes() == 1 || class == other;
+        let pair = here.iter().filter(|(_, _, is_exact, _)| *is_exact).find_map(|(exact, class, ..)| {
+            let other = here.iter().find(|(_, other, is_exact, _)| !is_exact && meets(*class, *other));
+            other.map(|(other, ..)| (*exact, *other))
+        });
+        if let Some(pair) = pair {
+            found.entry(pair).or_default().push(&link.name);
+        }
+    }
+    let ((exact, other), ports) = found.into_iter().next()?;
+    Some((
+        format!(
+            "`{exact}` and `{other}` share the marking {} of {}: only one of them follows the share of marks, so that they do \
+             not share the link evenly",
+            if ports.len() == 1 { "queue" } else { "queues" },
+            listed(&ports)
+        ),
+        "give each a queue of its own: by `service-class` and a `scheduler`, or by `scheduler = \"fq-codel\"`"
+            .to_owned(),
+    ))
 }
 
 /// Controllers that need each packet acknowledged at once, where hosts delay acknowledgements or merge packets before.

@@ -10,7 +10,7 @@
 //! [`Ingress::is_calm`] brings no frame about.
 
 use super::Limit;
-use crate::packet::{FRAMING_BYTES, MIN_WIRE_BYTES};
+use crate::packet::{MIN_WIRE_BYTES, wire_bytes};
 use crate::units::{Bytes, Rate, Span};
 
 /// Priorities of a link.
@@ -52,7 +52,7 @@ pub type Line = (Rate, Span);
 /// The pause frame waits for a full frame in service, and for no other pause frame, is sent, and travels back; the other end
 /// ends the frame that it has just begun; and what was on the wire arrives.
 pub fn headroom((rate, delay): Line, back: Line, mtu: Bytes) -> Bytes {
-    let frame = Bytes::new((mtu.get() + FRAMING_BYTES).max(MIN_WIRE_BYTES));
+    let frame = wire_bytes(mtu);
     let wait = back.0.time_for(frame) + back.0.time_for(Bytes::new(MIN_WIRE_BYTES)) + back.1 + delay;
     let wire = u128::from(wait.as_ps()) * u128::from(rate.as_bps()) / 8_000_000_000_000;
     // As many full frames as begin in that time.

@@ -6,7 +6,7 @@
 
 use super::Machine;
 use crate::component::{Kind, Settings, Spec, Value, parameters};
-use crate::packet::{FRAMING_BYTES, Flags, MIN_WIRE_BYTES, Segment, Seq, Tag};
+use crate::packet::{Flags, Segment, Seq, Tag, wire_bytes};
 use crate::tcp::Stack;
 use crate::units::{Bytes, Rate, Time};
 
@@ -78,11 +78,6 @@ pub struct Datagram {
     waits_for_pacing: bool,
 }
 
-/// Time that a packet with so many IP bytes takes at a rate, framing included.
-fn wire(ip_bytes: Bytes) -> Bytes {
-    Bytes::new((ip_bytes.get() + FRAMING_BYTES).max(MIN_WIRE_BYTES))
-}
-
 impl Datagram {
     /// A flow of a host whose link has this rate; it has nothing to send yet.
     pub fn new(config: &Config, line_rate: Rate) -> Datagram {
@@ -129,7 +124,7 @@ impl Machine for Datagram {
         self.left -= u64::from(length);
         self.seq = self.seq.plus(length.into());
         segment.flags = Flags::NONE.with_if(Flags::END, self.left == 0);
-        self.next = self.next.max(now) + self.rate.time_for(wire(segment.ip_bytes()));
+        self.next = self.next.max(now) + self.rate.time_for(wire_bytes(segment.ip_bytes()));
         true
     }
 

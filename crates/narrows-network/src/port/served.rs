@@ -408,7 +408,7 @@ impl<P: Payload> Ports<P> {
         let queue = &mut served.queues[queue];
         let backlog = queue.held;
         let verdict = queue.aqm.as_mut().map_or(Verdict::Pass, |aqm| {
-            aqm.decide(&aqm::Arrival { now, backlog, idle_since: queue.idle_since, ecn_capable })
+            aqm.decide(&aqm::Arrival { now, size, backlog, idle_since: queue.idle_since, ecn_capable })
         });
         if verdict == Verdict::Drop {
             return Err(DropReason::Aqm);

@@ -68,7 +68,7 @@ impl<P: Payload> Ports<P> {
             let Record { at: came, packet } = self.store.record(ring.front());
             let backlog = Backlog { bytes: held.bytes - size, packets: held.packets - Packets::new(1) };
             let (sojourn, ecn_capable) = (at.since(*came), packet.ecn_capable());
-            let departure = aqm::Departure { now: at, sojourn, backlog, ecn_capable };
+            let departure = aqm::Departure { now: at, sojourn, size, backlog, ecn_capable };
             let verdict = match aqm {
                 _ if *judges_itself => scheduler.leaves(chosen, &departure),
                 Some(aqm) => aqm.leaves(&departure),

@@ -357,6 +357,36 @@ fn sampled_flows_that_will_hardly_exist_are_told_of() {
     assert_eq!(told("[\"long/121\"]").len(), 1);
 }
 
+/// A queue of its own, by class or by flow, ends the warning; so does a port that does not mark.
+#[test]
+fn controllers_that_react_otherwise_in_one_marking_queue_are_told_of() {
+    let said = |one: &str, other: &str, fabric: &str| -> Vec<String> {
+        let text = format!(
+            "[topology.dumbbell]\npairs = 2\nfabric = {{ rate = \"1Gbps\", limit = \"300pkt\", {fabric} }}\n\
+            edge = {{ rate = \"10Gbps\", aqm = \"none\", scheduler = \"fifo\" }}\n\
+            [[traffic]]\nname = \"one\"\nlong = {{}}\nfrom = \"left-1\"\nto = \"right-1\"\n{one}\n\
+            [[traffic]]\nname = \"other\"\nlong = {{}}\nfrom = \"left-2\"\nto = \"right-2\"\n{other}\n\
+            [[arm]]\nname = \"it\"\ncc = \"dctcp\"\n[run]\nend = \"1s\"\n"
+        );
+        warnings(&text).into_iter().map(|(text, _)| text).filter(|text| text.contains("share the marking")).collect()
+    };
+    let marking = "aqm = { threshold = { mark-at = \"20pkt\" } }";
+    let expected = "`dctcp` and `cubic` share the marking queue of `switch-left->switch-right`";
+    let found = said("", "cc = \"cubic\"", marking);
+    assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
+    assert_eq!(said("", "cc = \"cubic\"\necn = true", marking).len(), 1);
+    assert_eq!(said("", "cc = \"gemini\"", marking), <[String; 0]>::default());
+    assert_eq!(said("cc = \"vegas\"", "cc = \"cubic\"", marking), <[String; 0]>::default());
+    assert_eq!(said("", "cc = \"cubic\"", "aqm = \"none\""), <[String; 0]>::default());
+    let classes = format!("{marking}, scheduler = {{ drr = {{ weights = [1, 1] }} }}");
+    assert_eq!(said("", "cc = \"cubic\"\nservice-class = 1", &classes), <[String; 0]>::default());
+    assert_eq!(said("", "cc = \"cubic\"", &classes).len(), 1);
+    for scheduler in ["fq-codel", "dual-pi2"] {
+        let port = format!("scheduler = \"{scheduler}\"");
+        assert_eq!(said("", "cc = \"cubic\"", &port), <[String; 0]>::default(), "{scheduler}");
+    }
+}
+
 #[test]
 fn an_aqm_whose_queue_the_port_cannot_hold_is_told_of() {
     let said = |wan: &str| -> Vec<String> {
@@ -375,8 +405,8 @@ fn an_aqm_whose_queue_the_port_cannot_hold_is_told_of() {
         said("limit = \"1875KB\", aqm = \"pie\""),
         [format!("`pie` acts beyond 15ms and so hardly ever at {ports}, whose buffer holds 1875KB, or 15ms")]
     );
-    assert_eq!(said("limit = \"625KB\", scheduler = { fq-codel = {} }").len(), 1);
-    assert_eq!(said("limit = \"626KB\", scheduler = { fq-codel = {} }").len(), 0);
+    assert_eq!(said("limit = \"625KB\", scheduler = \"fq-codel\"").len(), 1);
+    assert_eq!(said("limit = \"626KB\", scheduler = \"fq-codel\"").len(), 0);
     for (limit, told) in [("50pkt", 1), ("51pkt", 0), ("75KB", 1), ("77KB", 0)] {
         let found = said(&format!("limit = \"{limit}\", aqm = {{ threshold = {{ mark-at = \"50pkt\" }} }}"));
         assert_eq!(found.len(), told, "{limit}: {found:?}");

@@ -1,7 +1,7 @@
 //! Where the time of a packet between two ends of a link went.
 
 use narrows_core::link::Schedule;
-use narrows_core::packet::{FRAMING_BYTES, MIN_WIRE_BYTES};
+use narrows_core::packet::wire_bytes;
 use narrows_core::units::{Bytes, Span, Time};
 use narrows_plan::{NodeKind, Plan};
 
@@ -94,15 +94,15 @@ impl<'a> Links<'a> {
 
     /// How long a packet takes on the wire until its last bit has left, if it leaves at `departure` and came at `from`.
     fn sending(&self, link: u32, ip_bytes: u32, from: Time, departure: Time) -> Span {
-        let bytes = (u64::from(ip_bytes) + FRAMING_BYTES).max(MIN_WIRE_BYTES);
+        let bytes = wire_bytes(Bytes::new(ip_bytes.into()));
         let Some(schedule) = &self.known[link as usize].schedule else {
-            return Span::from_ps(self.plan.network.links[link as usize].rate.time_for(Bytes::new(bytes)).as_ps());
+            return Span::from_ps(self.plan.network.links[link as usize].rate.time_for(bytes).as_ps());
         };
         // The latest start from which it is done by then.
         let (mut low, mut high) = (from.as_ps(), departure.as_ps());
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if schedule.finish(Time::from_ps(middle), bytes) <= departure {
+            if schedule.finish(Time::from_ps(middle), bytes.get()) <= departure {
                 low = middle;
             } else {
                 high = middle - 1;

@@ -80,6 +80,9 @@ impl Config {
     pub(super) const fn marks(&self) -> bool {
         self.ecn
     }
+    pub(super) const fn draws(&self) -> bool {
+        false
+    }
     pub(super) const fn judges_departures(&self) -> bool {
         true
     }

@@ -5,7 +5,7 @@
 //! ([`codel`]): their ports are served packet by packet.
 //!
 //! # Adding an AQM
-//! One file: its `SPEC`; a `Config` with `new`, `values`, `marks` and `judges_departures`; a type with `build`, `decide`,
+//! One file: its `SPEC`; a `Config` with `new`, `values`, `marks`, `draws`, `onset` and `judges_departures`; a type with `build`, `decide`,
 //! `indifferent_up_to` and `leaves`; its tests. Its `mod` and one line in the `registry!` below. Experiments, errors, the schema, `narrows show aqm` and the
 //! documents follow the `SPEC`. Experiments are held to the ranges of the `SPEC`; `Config::new` judges only what its values
 //! are to each other, and need not judge a single one again.
@@ -21,6 +21,7 @@ use crate::rng::SmallStream;
 use crate::units::{Bytes, Packets, Rate, Span, Time};
 
 pub mod codel;
+pub mod phantom;
 pub mod pi;
 pub mod pie;
 pub mod red;
@@ -83,6 +84,8 @@ pub struct Context {
 pub struct Arrival {
     /// When.
     pub now: Time,
+    /// IP bytes.
+    pub size: Bytes,
     /// What the port holds, this packet not included. Exact.
     pub backlog: Backlog,
     /// When the last bit of the last packet left; meaningful while the backlog is empty.
@@ -98,6 +101,8 @@ pub struct Departure {
     pub now: Time,
     /// How long it has waited.
     pub sojourn: Span,
+    /// IP bytes.
+    pub size: Bytes,
     /// What remains in its queue, this packet not included. Exact.
     pub backlog: Backlog,
     /// ECT(0), ECT(1), or marked already.
@@ -155,6 +160,10 @@ macro_rules! registry {
             pub const fn marks(&self) -> bool {
                 match self { $(AqmConfig::$law(config) => config.marks(),)* }
             }
+            /// Whether it draws random numbers.
+            pub const fn draws(&self) -> bool {
+                match self { $(AqmConfig::$law(config) => config.draws(),)* }
+            }
             /// The queue beyond which it acts.
             pub const fn onset(&self) -> Onset {
                 match self { $(AqmConfig::$law(config) => config.onset(),)* }
@@ -204,4 +213,5 @@ registry! {
     pi::Pi,
     pie::Pie,
     codel::Codel,
+    phantom::Phantom,
 }

@@ -83,6 +83,9 @@ impl Config {
     pub(super) const fn marks(&self) -> bool {
         self.ecn
     }
+    pub(super) const fn draws(&self) -> bool {
+        true
+    }
     pub(super) const fn judges_departures(&self) -> bool {
         false
     }
@@ -210,7 +213,13 @@ mod tests {
 
     fn at(ns: u64, packets: u64, idle_ns: u64) -> Arrival {
         let backlog = Backlog { bytes: Bytes::new(PACKET * packets), packets: Packets::new(packets) };
-        Arrival { now: Time::from_ns(ns), backlog, idle_since: Time::from_ns(idle_ns), ecn_capable: true }
+        Arrival {
+            now: Time::from_ns(ns),
+            size: Bytes::new(1_500),
+            backlog,
+            idle_since: Time::from_ns(idle_ns),
+            ecn_capable: true,
+        }
     }
 
     fn probability(pi: &Pi) -> f64 {

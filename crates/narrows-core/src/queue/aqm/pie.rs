@@ -139,6 +139,9 @@ impl Config {
     pub(super) const fn marks(&self) -> bool {
         self.ecn
     }
+    pub(super) const fn draws(&self) -> bool {
+        true
+    }
     pub(super) const fn judges_departures(&self) -> bool {
         false
     }
@@ -309,7 +312,7 @@ mod tests {
     /// An arrival that finds so many full packets.
     fn finds(now: Time, packets: u64, idle_since: Time) -> Arrival {
         let backlog = Backlog { bytes: Bytes::new(1_500 * packets), packets: Packets::new(packets) };
-        Arrival { now, backlog, idle_since, ecn_capable: true }
+        Arrival { now, size: Bytes::new(1_500), backlog, idle_since, ecn_capable: true }
     }
 
     fn at(span: Span) -> Time {

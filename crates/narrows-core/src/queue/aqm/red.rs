@@ -98,6 +98,9 @@ impl Config {
     pub(super) const fn marks(&self) -> bool {
         self.ecn
     }
+    pub(super) const fn draws(&self) -> bool {
+        true
+    }
     pub(super) const fn judges_departures(&self) -> bool {
         false
     }
@@ -268,13 +271,19 @@ mod tests {
 
     fn arrival(packets: u64, ecn_capable: bool) -> Arrival {
         let backlog = Backlog { bytes: Bytes::new(1_500 * packets), packets: Packets::new(packets) };
-        Arrival { now: Time::ZERO, backlog, idle_since: Time::ZERO, ecn_capable }
+        Arrival { now: Time::ZERO, size: Bytes::new(1_500), backlog, idle_since: Time::ZERO, ecn_capable }
     }
 
     /// An arrival at an empty port, idle since `since` packet times, at `now` packet times.
     fn idle(red: &Red, since: u64, now: u64) -> Arrival {
         let at = |slots| Time::ZERO + red.slot * slots;
-        Arrival { now: at(now), backlog: Backlog::EMPTY, idle_since: at(since), ecn_capable: true }
+        Arrival {
+            now: at(now),
+            size: Bytes::new(1_500),
+            backlog: Backlog::EMPTY,
+            idle_since: at(since),
+            ecn_capable: true,
+        }
     }
 
     fn average(red: &Red) -> f64 {

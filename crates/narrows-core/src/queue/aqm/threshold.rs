@@ -52,6 +52,9 @@ impl Config {
     pub(super) const fn marks(&self) -> bool {
         true
     }
+    pub(super) const fn draws(&self) -> bool {
+        false
+    }
     pub(super) const fn judges_departures(&self) -> bool {
         self.at_dequeue
     }
@@ -107,7 +110,8 @@ mod tests {
     fn verdict(mark_at: Size, bytes: u64, packets: u64, ecn_capable: bool) -> Verdict {
         let context = Context { rate: Rate::from_gbps(1), stream: SmallStream::new(0) };
         let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(packets) };
-        let arrival = Arrival { now: Time::ZERO, backlog, idle_since: Time::ZERO, ecn_capable };
+        let arrival =
+            Arrival { now: Time::ZERO, size: Bytes::new(1_500), backlog, idle_since: Time::ZERO, ecn_capable };
         Aqm::new(&AqmConfig::Threshold(Config { mark_at, at_dequeue: false }), &context).decide(&arrival)
     }
 
@@ -132,10 +136,22 @@ mod tests {
         let config = Config { mark_at: Size::Packets(Packets::new(20)), at_dequeue: true };
         let mut law = Aqm::new(&AqmConfig::Threshold(config), &context);
         let backlog = |packets| Backlog { bytes: Bytes::new(9), packets: Packets::new(packets) };
-        let arrival = Arrival { now: Time::ZERO, backlog: backlog(99), idle_since: Time::ZERO, ecn_capable: true };
+        let arrival = Arrival {
+            now: Time::ZERO,
+            size: Bytes::new(1_500),
+            backlog: backlog(99),
+            idle_since: Time::ZERO,
+            ecn_capable: true,
+        };
         assert_eq!(law.decide(&arrival), Verdict::Pass);
         let mut leaves = |behind, ecn_capable| {
-            law.leaves(&Departure { now: Time::ZERO, sojourn: Span::ZERO, backlog: backlog(behind), ecn_capable })
+            law.leaves(&Departure {
+                now: Time::ZERO,
+                sojourn: Span::ZERO,
+                size: Bytes::new(1_500),
+                backlog: backlog(behind),
+                ecn_capable,
+            })
         };
         assert_eq!([leaves(20, true), leaves(21, false)], [Verdict::Pass; 2]);
         assert_eq!(leaves(21, true), Verdict::Mark);

@@ -275,7 +275,7 @@ mod tests {
 
     fn departure(sojourn: Span, ecn_capable: bool) -> Departure {
         let backlog = Backlog { bytes: Bytes::new(1_500), packets: Packets::new(1) };
-        Departure { now: at(0), sojourn, backlog, ecn_capable }
+        Departure { now: at(0), sojourn, size: Bytes::new(1_500), backlog, ecn_capable }
     }
 
     /// A law whose base probability is this, in percent.
@@ -436,7 +436,8 @@ mod tests {
                     let behind = waiting[queue].len() as u64;
                     let ecn_capable = queue == L4S || service % 3 == 0;
                     let backlog = Backlog { bytes: Bytes::new(behind * 1_500), packets: Packets::new(behind) };
-                    let departure = Departure { now, sojourn: now.since(came), backlog, ecn_capable };
+                    let departure =
+                        Departure { now, sojourn: now.since(came), size: Bytes::new(1_500), backlog, ecn_capable };
                     let index = |verdict| match verdict {
                         Verdict::Pass => 0,
                         Verdict::Mark => 1,

@@ -246,7 +246,13 @@ impl Explicit<'_> {
             let mut verdict = if above && packet.capable { Verdict::Mark } else { Verdict::Pass };
             let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(packets) };
             let sojourn = Span::from_ps(now - came);
-            let departure = Departure { now: Time::from_ps(now), sojourn, backlog, ecn_capable: packet.capable };
+            let departure = Departure {
+                now: Time::from_ps(now),
+                sojourn,
+                size: Bytes::new(packet.size.into()),
+                backlog,
+                ecn_capable: packet.capable,
+            };
             if let Some(codel) = port.codels.get_mut(queue) {
                 verdict = codel.leaves(&departure);
             } else if let Some(dual) = &mut port.dual {

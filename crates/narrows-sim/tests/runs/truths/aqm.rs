@@ -108,3 +108,43 @@ fn flow_queues_share_equally_and_let_sparse_flows_pass() {
     let shared = small(&codel);
     assert!(own < 10.6 && shared > own + 1.0, "{own} ms, {shared} ms");
 }
+
+/// Flows that follow marks keep the link below the share at which a phantom queue drains, and the port's own queue short
+/// [HULL §3.1]; a threshold on that queue itself keeps it at the threshold, and the link full.
+#[test]
+fn a_phantom_queue_trades_a_share_of_the_link_for_a_short_queue() {
+    let port = |aqm: &str| {
+        let text = format!(
+            r#"
+            [topology.dumbbell]
+            pairs = 2
+            fabric = {{ rate = "1Gbps", delay = "100us", limit = "500pkt", aqm = {aqm} }}
+            edge = {{ rate = "10Gbps", delay = "5us", limit = "unlimited", aqm = "none" }}
+            [topology.dumbbell.host]
+            profile = "linux-6"
+            offload-segments = 1
+            receive-offload = "off"
+            stack-delay = {{ tx = "5us", rx = "5us", jitter = "2us" }}
+            [[traffic]]
+            from = "left-*"
+            to = "right-*"
+            long = {{ flows = 2, spread = "10ms" }}
+            [[arm]]
+            name = "dctcp"
+            cc = "dctcp"
+            [run]
+            end = "2s"
+            warmup = "200ms"
+            "#
+        );
+        bottleneck_of(&text).0
+    };
+    let real = port("{ threshold = { mark-at = \"20pkt\" } }");
+    assert!(real.utilisation > 0.99 && real.queue_mean_bytes > 25_000.0, "{}", real.queue_mean_bytes);
+    for (drain, at, longest) in [(0.9, "arrival", 8_000.0), (0.9, "departure", 12_000.0), (0.8, "departure", 6_000.0)] {
+        let port = port(&format!("{{ phantom = {{ mark-at = \"20pkt\", drain = {drain}, at = \"{at}\" }} }}"));
+        assert!((drain - 0.06..drain + 0.001).contains(&port.utilisation), "{drain} {at}: {}", port.utilisation);
+        assert!(port.queue_mean_bytes < longest, "{drain} {at}: {} B", port.queue_mean_bytes);
+        assert!(port.marked_packets > 0 && port.dropped_limit_packets == 0, "{drain} {at}");
+    }
+}

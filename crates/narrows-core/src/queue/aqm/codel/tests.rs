@@ -160,7 +160,13 @@ impl Driven {
             let bytes = Bytes::new(self.queue.iter().map(|&(_, _, size, _)| size).sum());
             let backlog = Backlog { bytes, packets: Packets::new(self.queue.len() as u64) };
             let sojourn = Span::from_ps(now - came);
-            match self.law.leaves(&Departure { now: Time::from_ps(now), sojourn, backlog, ecn_capable }) {
+            match self.law.leaves(&Departure {
+                now: Time::from_ps(now),
+                sojourn,
+                size: Bytes::new(1_500),
+                backlog,
+                ecn_capable,
+            }) {
                 Verdict::Drop => self.fates.push(Fate::Dropped(number)),
                 Verdict::Mark => return self.fates.push(Fate::Marked(number)),
                 Verdict::Pass => return self.fates.push(Fate::Sent(number)),
@@ -227,7 +233,13 @@ fn overload(law: &mut Codel, until_ms: u64, ecn_capable: bool) -> Vec<u64> {
     let backlog = Backlog { bytes: Bytes::new(150_000), packets: Packets::new(100) };
     let mut now = 0;
     while now < until_ms * MS {
-        let departure = Departure { now: Time::from_ps(now), sojourn: Span::from_ms(20), backlog, ecn_capable };
+        let departure = Departure {
+            now: Time::from_ps(now),
+            sojourn: Span::from_ms(20),
+            size: Bytes::new(1_500),
+            backlog,
+            ecn_capable,
+        };
         let verdict = law.leaves(&departure);
         if verdict != Verdict::Pass {
             chosen.push(now);
@@ -260,7 +272,7 @@ fn a_short_queue_and_a_short_wait_are_good() {
     let mut at = |now_ms: u64, sojourn_ms: u64, bytes: u64| {
         let backlog = Backlog { bytes: Bytes::new(bytes), packets: Packets::new(9) };
         let (now, sojourn) = (Time::from_ps(now_ms * MS), Span::from_ms(sojourn_ms));
-        law.leaves(&Departure { now, sojourn, backlog, ecn_capable: false })
+        law.leaves(&Departure { now, sojourn, size: Bytes::new(1_500), backlog, ecn_capable: false })
     };
     assert_eq!([at(0, 20, 9_000), at(99, 20, 9_000), at(99, 4, 9_000)], [Verdict::Pass; 3]);
     assert_eq!([at(100, 20, 9_000), at(199, 20, 9_000)], [Verdict::Pass; 2], "the interval begins anew");
@@ -277,7 +289,7 @@ fn a_dropping_state_that_begins_again_soon_goes_on_at_the_former_rate() {
         let (former, backlog) = (law.count, Backlog { bytes: Bytes::new(9_000), packets: Packets::new(6) });
         let mut at = |now_ms: u64, sojourn_ms: u64| {
             let (now, sojourn) = (Time::from_ps(now_ms * MS), Span::from_ms(sojourn_ms));
-            law.leaves(&Departure { now, sojourn, backlog, ecn_capable: false })
+            law.leaves(&Departure { now, sojourn, size: Bytes::new(1_500), backlog, ecn_capable: false })
         };
         at(1_001, 1);
         at(1_002 + pause_ms, 20);
