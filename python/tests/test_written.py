@@ -54,6 +54,20 @@ def test_one_measure_of_a_sweep_has_a_column_for_each_value_of_the_last_axis(fol
         filled(folder, results, "fct_mean; only reno")
 
 
+@pytest.mark.simulator
+def test_a_measure_may_be_of_one_traffic(folder, two_arms):
+    flow = '{ from = "a1-1", to = "b1-1", at = "1ms", size = "1MB" }'
+    other = f'[[traffic]]\nname = "one"\nflows = {{ list = [{flow}] }}\n[sample]'
+    two_arms.write_text(two_arms.read_text().replace("[sample]", other, 1))
+    results = api.run(two_arms).join()
+    _, (header, _, *rows) = filled(folder, results, "fct_mean fct_mean/one fct_mean/web")
+    assert header == ["scheme", "fct_mean, ms", "fct_mean of one, ms", "fct_mean of web, ms"]
+    for row, case in zip(rows, ("cubic", "gemini"), strict=True):
+        mean = results.measure("fct_mean", f"{case} / one")["value"].mean()
+        assert float(row[2].split(" (")[0].replace("\u202f", "").replace(" ", "")) == pytest.approx(mean, rel=5e-3)
+        assert len({*row[1:]}) == 3
+
+
 def test_places_of_other_figures_keep_what_they_have(folder, two_arms):
     page = folder / "page.md"
     page.write_text(PLACE.format("loss"))

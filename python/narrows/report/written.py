@@ -6,6 +6,7 @@ A mark names the figure, the measures and, if not all are wanted, the schemes an
     <!-- /results -->
 
 Of one measure in a sweep the table has a column for each value of the last axis, of several a column for each measure.
+`fct_mean/web` is the measure of one traffic's flows.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from typing import TYPE_CHECKING, Final
 from narrows import atomic, marked, wording
 from narrows.configurations import Configurations
 from narrows.errors import bad_input
-from narrows.measures.named import measure_called, unknown, value_if_any
+from narrows.measures.named import Measure, measure_called, unknown, value_if_any
+from narrows.measures.registry import TRAFFIC
 from narrows.measures.stats import ENOUGH_SEEDS, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from narrows.frames import Frames
     from narrows.results import Results
 
 _PLACE: Final = re.compile(
-    r"(?P<first><!-- results of (?P<figure>[\w/-]+): (?P<measures>[\w\s]+?)(?:; only (?P<only>[^;]+?))? -->\n)"
+    r"(?P<first><!-- results of (?P<figure>[\w/-]+): (?P<measures>[\w\s/-]+?)(?:; only (?P<only>[^;]+?))? -->\n)"
     r"(?P<content>.*?)(?P<last>^<!-- /results -->$)",
     re.DOTALL | re.MULTILINE,
 )
@@ -40,9 +43,8 @@ def figures(text: str) -> set[str]:
     """The figures of which a page has a place for results. Raises `BadInput` where a measure does not exist."""
     found = list(_PLACE.finditer(text))
     for place in found:
-        for name in place["measures"].split():
-            if measure_called(name) is None:
-                raise unknown(name)
+        for asked in place["measures"].split():
+            _measure(asked)
     return {place["figure"] for place in found}
 
 
@@ -76,7 +78,7 @@ def _plain(results: Results, measures: Sequence[str]) -> list[str]:
     """A row for each case, a column for each measure."""
     frames = results.frames
     header = ["scheme", *map(_title, measures)]
-    rows = [[case, *(_cell(value_if_any(frames, name, (case,))) for name in measures)] for case in frames.cases]
+    rows = [[case, *(_cell(_by_seed(frames, case, asked)) for asked in measures)] for case in frames.cases]
     return _table(header, rows)
 
 
@@ -90,7 +92,7 @@ def _pivoted(results: Results, measure: str) -> list[str]:
         *others, value = point
         row = " · ".join([scheme, *(each for each in others if each is not None)])
         columns = sweep.values[axis] if value is None else (value,)
-        cells.setdefault(row, {}).update(dict.fromkeys(columns, _cell(value_if_any(frames, measure, (case,)))))
+        cells.setdefault(row, {}).update(dict.fromkeys(columns, _cell(_by_seed(frames, case, measure))))
     columns = sweep.values[axis]
     header = [f"{_title(measure)} by {axis.rpartition('.')[2]}", *columns]
     return _table(header, [[row, *(own.get(column, "–") for column in columns)] for row, own in cells.items()])
@@ -101,12 +103,25 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in lines]
 
 
-def _title(measure: str) -> str:
-    """`fct_mean, ms`."""
-    found = measure_called(measure)
+def _measure(asked: str) -> tuple[Measure, str]:
+    """A measure, and the traffic of which it is to be, if of one only."""
+    name, _, traffic = asked.partition("/")
+    found = measure_called(name)
     if found is None:
-        raise unknown(measure)
-    return f"{found.name}, {found.unit}" if found.unit else found.name
+        raise unknown(name)
+    return found, traffic
+
+
+def _by_seed(frames: Frames, case: str, asked: str) -> Mapping[int, float]:
+    found, traffic = _measure(asked)
+    return value_if_any(frames, found.name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))
+
+
+def _title(asked: str) -> str:
+    """`fct_mean, ms`, or `fct_mean of web, ms`."""
+    found, traffic = _measure(asked)
+    name = f"{found.name} of {traffic}" if traffic else found.name
+    return f"{name}, {found.unit}" if found.unit else name
 
 
 def _cell(by_seed: Mapping[int, float]) -> str:
