@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from narrows.results import Results
 
 _PLACE: Final = re.compile(
-    r"(?P<first><!-- results of (?P<figure>[\w/-]+): (?P<measures>[\w\s/-]+?)(?:; only (?P<only>[^;]+?))? -->\n)"
+    r"(?P<first><!-- results of (?P<figure>[\w/-]+): (?P<measures>[\w\s/-]+?)(?:;\sonly (?P<only>[^;]+?))? -->\n)"
     r"(?P<content>.*?)(?P<last>^<!-- /results -->$)",
     re.DOTALL | re.MULTILINE,
 )
