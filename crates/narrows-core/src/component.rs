@@ -1,6 +1,7 @@
 //! Components and their parameters as data: name, kind, default, range and meaning stand in one line beside the algorithm.
 //! Experiments, errors, the schema, help texts and documentation all read that line.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::queue::aqm::Size;
@@ -64,9 +65,29 @@ pub enum Value {
     Counts(Counts),
 }
 
+impl Value {
+    /// The integer in the kind's own unit; `None` where there is not one.
+    pub const fn integer(self) -> Option<u64> {
+        Some(match self {
+            Value::Auto | Value::Required | Value::Counts(_) => return None,
+            Value::Switch(on) => on as u64,
+            Value::Count(integer) | Value::Real(integer) => integer,
+            Value::Span(span) => span.as_ps(),
+            Value::Rate(rate) => rate.as_bps(),
+            Value::Packets(packets) => packets.get(),
+            Value::Bytes(bytes) => bytes.get(),
+            Value::Choice(position) => position as u64,
+        })
+    }
+}
+
 /// A short list of whole numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Vec<u16>", into = "Vec<u16>")
+)]
 pub struct Counts {
     length: u8,
     /// Beyond the length: 0.
@@ -87,6 +108,19 @@ impl Counts {
     /// The numbers, in order.
     pub fn list(&self) -> &[u16] {
         &self.numbers[..usize::from(self.length)]
+    }
+}
+
+impl TryFrom<Vec<u16>> for Counts {
+    type Error = &'static str;
+    fn try_from(list: Vec<u16>) -> Result<Counts, &'static str> {
+        Counts::new(&list).ok_or("a list is too long")
+    }
+}
+
+impl From<Counts> for Vec<u16> {
+    fn from(counts: Counts) -> Vec<u16> {
+        counts.list().to_vec()
     }
 }
 

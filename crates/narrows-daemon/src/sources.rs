@@ -36,8 +36,18 @@ fn facts(name: &str, kernel: &str, programs: &BTreeMap<String, String>) -> Optio
 
 /// What a [`Spec`] says, but for what is for people.
 fn said(spec: &Spec) -> Json {
-    let Spec { name, title: _, about: _, source: _, ecn, kernel, needs_delivery_rate, needs_every_ack: _, parameters } =
-        spec;
+    let Spec {
+        name,
+        title: _,
+        about: _,
+        source: _,
+        ecn,
+        kernel,
+        needs_delivery_rate,
+        needs_every_ack: _,
+        ordered: _,
+        parameters,
+    } = spec;
     let parameter = |parameter: &Parameter| {
         let Parameter { name, kind, default, range, about: _ } = parameter;
         json!([name, format!("{kind:?}"), default, range])

@@ -67,6 +67,18 @@ pub enum Error {
         /// The greatest allowed.
         most: String,
     },
+    /// Two values are in the wrong order.
+    #[error("{least} = {low} is above {most} = {high}")]
+    Disordered {
+        /// The parameter that may not be above the other.
+        least: &'static str,
+        /// The other.
+        most: &'static str,
+        /// Its value.
+        low: String,
+        /// The other's.
+        high: String,
+    },
     /// A rate was left out, and no port of this host tells its own.
     #[error("{parameter} was left out, and no network device of this host states its rate")]
     NoLineRate {

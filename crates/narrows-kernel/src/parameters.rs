@@ -2,7 +2,7 @@
 
 use crate::controllers::Controller;
 use crate::error::Error;
-use narrows_core::cc::{Kind, Parameter, Value};
+use narrows_core::cc::{Kind, Parameter, Spec, Value};
 use narrows_core::units::{Bytes, Packets, Rate, Span};
 use std::fs;
 use std::path::Path;
@@ -11,19 +11,26 @@ use std::path::Path;
 const AUTO: u64 = u64::MAX;
 
 /// A controller's parameters, each within its range.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
-    parameters: &'static [Parameter],
-    controller: &'static str,
+    spec: &'static Spec,
     values: Vec<Value>,
 }
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Settings) -> bool {
+        (self.spec.name, &self.values) == (other.spec.name, &other.values)
+    }
+}
+
+impl Eq for Settings {}
 
 impl Settings {
     /// Every parameter at its default.
     pub fn defaults(controller: &Controller) -> Settings {
-        let parameters = controller.spec.parameters;
-        let values = parameters.iter().map(|parameter| parameter.default).collect();
-        Settings { parameters, controller: controller.spec.name, values }
+        let spec = controller.spec;
+        let values = spec.parameters.iter().map(|parameter| parameter.default).collect();
+        Settings { spec, values }
     }
 
     /// Changes one parameter.
@@ -31,21 +38,21 @@ impl Settings {
     /// # Errors
     /// [`Error::UnknownParameter`], [`Error::WrongKind`], [`Error::OutOfRange`].
     pub fn set(&mut self, name: &str, value: Value) -> Result<(), Error> {
-        let Some(index) = self.parameters.iter().position(|parameter| parameter.name == name) else {
+        let Some(index) = self.spec.parameters.iter().position(|parameter| parameter.name == name) else {
             return Err(Error::UnknownParameter {
-                controller: self.controller,
+                controller: self.spec.name,
                 name: name.to_owned(),
-                known: self.parameters.iter().map(|parameter| parameter.name).collect(),
+                known: self.spec.parameters.iter().map(|parameter| parameter.name).collect(),
             });
         };
-        check(&self.parameters[index], value)?;
+        check(&self.spec.parameters[index], value)?;
         self.values[index] = value;
         Ok(())
     }
 
     /// Parameters and their values, in the order of the `Spec`.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
-        self.parameters.iter().zip(self.values.iter().copied())
+        self.spec.parameters.iter().zip(self.values.iter().copied())
     }
 
     /// The value of the parameter with this name.
@@ -55,6 +62,14 @@ impl Settings {
 
     /// The integers that a program reads. A rate that was left out is the host's line rate, which a program cannot see.
     pub(crate) fn integers(&self) -> Result<Vec<u64>, Error> {
+        if let Some([(least, low), (most, high)]) = self.spec.disorder(&self.values) {
+            return Err(Error::Disordered {
+                least: least.name,
+                most: most.name,
+                low: text(least.kind, encode(low)),
+                high: text(most.kind, encode(high)),
+            });
+        }
         self.iter()
             .map(|(parameter, value)| match (parameter.kind, value) {
                 (Kind::Rate, Value::Auto) => {
@@ -80,18 +95,8 @@ impl Settings {
 /// The integer that stands for a value, in the unit of its kind: picoseconds, bits per second, packets, bytes, 2^-`bits`,
 /// the position of a choice. The greatest integer is [`Value::Auto`].
 pub fn encode(value: Value) -> u64 {
-    match value {
-        // A controller's parameter is never required.
-        // No controller has a list.
-        Value::Auto | Value::Required | Value::Counts(_) => AUTO,
-        Value::Switch(on) => u64::from(on),
-        Value::Count(integer) | Value::Real(integer) => integer,
-        Value::Span(span) => span.as_ps(),
-        Value::Rate(rate) => rate.as_bps(),
-        Value::Packets(packets) => packets.get(),
-        Value::Bytes(bytes) => bytes.get(),
-        Value::Choice(position) => u64::from(position),
-    }
+    // No controller has a list.
+    value.integer().unwrap_or(AUTO)
 }
 
 /// The inverse of [`encode`].
@@ -212,6 +217,16 @@ mod tests {
             let integers = settings.integers().expect("no rate is left out");
             assert_eq!(Settings::from_integers(controller, &integers), settings);
         }
+    }
+
+    #[test]
+    fn bounds_in_the_wrong_order_are_refused() {
+        let mut settings = Settings::defaults(find("gemini").expect("it has a twin"));
+        settings.set("capacity", Value::Rate(Rate::from_gbps(10))).expect("within its range");
+        settings.set("h-min", Value::Real(5 << 10)).expect("within its range");
+        assert!(settings.integers().is_ok());
+        settings.set("h-min", Value::Real(6 << 10)).expect("within its range");
+        assert_eq!(settings.integers().expect_err("it is above").to_string(), "h-min = 6 is above h-max = 5");
     }
 
     #[test]

@@ -40,6 +40,13 @@ pub(crate) fn resolve(
             values[place] = *value;
         }
     }
+    if let Some([(least, low), (most, high)]) = spec.disorder(&values) {
+        let (low, high) = (describe_value(least, low), describe_value(most, high));
+        let sentence = format!("`{}` of `{}` is {low}, above `{}`, {high}", least.name, spec.name, most.name);
+        let help = format!("make `{}` smaller or `{}` larger", least.name, most.name);
+        let said = written.parameters.iter().find(|(name, _)| [least.name, most.name].contains(&&*name.value));
+        return Err(Problem::new(sentence, help).at(said.map_or(&written.span, |(_, value)| &value.span)));
+    }
     let ecn = use_of_ecn(spec, ecn)?;
     Ok(ControllerChoice { name: spec.name.to_owned(), values, ecn, program: None })
 }
@@ -104,7 +111,7 @@ pub(crate) fn aqm(written: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
 pub(crate) fn scheduler(written: &Located<Scheduler>) -> Judged<Option<SchedulerConfig>> {
     const FIFO: &str = "fifo";
     let Scheduler(chosen) = &written.value;
-    if chosen.name == FIFO {
+    if is_none(chosen, FIFO)? {
         return Ok(None);
     }
     let (spec, values) = component("scheduler", scheduler::SPECS, &[FIFO], chosen, &written.span)?;
@@ -133,10 +140,21 @@ pub(crate) fn chosen(
     span: &Range<usize>,
 ) -> Judged<Option<(&'static component::Spec, Vec<Value>)>> {
     const NONE: &str = "none";
-    if written.name == NONE {
+    if is_none(written, NONE)? {
         return Ok(None);
     }
     component(what, specs, &[NONE], written, span).map(Some)
+}
+
+/// Whether this is written, which has no parameters.
+fn is_none(written: &Controller, none: &str) -> Judged<bool> {
+    match written.parameters.first() {
+        Some((name, _)) if written.name == none => {
+            let sentence = format!("`{none}` has no parameter `{}`", name.value);
+            Err(Problem::new(sentence, format!("write \"{none}\" alone")).at(&name.span))
+        }
+        _ => Ok(written.name == none),
+    }
 }
 
 /// The component that is written and a value for each of its parameters; `others` may be written in its place.
@@ -290,7 +308,8 @@ fn value(of: &'static str, parameter: &'static Parameter, written: &Located<Scal
                 return Err(Problem::out_of_range(what, length, shortest, longest).at(&written.span));
             }
             let (least, most) = parameter.range.unwrap_or((0, u16::MAX.into()));
-            let judged = numbers.iter().map(|&number| {
+            let judged = numbers.iter().map(|number| {
+                let Scalar::Whole(number) = *number else { return Err(wrong()) };
                 let count = u16::try_from(number).ok().filter(|&count| (least..=most).contains(&count.into()));
                 count.ok_or_else(|| out_of_range(of, parameter, written, number.to_string()))
             });

@@ -301,7 +301,7 @@ fn translate(error: &toml::de::Error) -> Box<crate::error::Fault> {
 /// Serde's words for kinds of values, in a user's words.
 fn plainly(words: &str) -> String {
     match words {
-        "u8" | "u16" | "u32" | "u64" => "a whole number".to_owned(),
+        "u8" | "u16" | "u32" | "u64" | "i64" => "a whole number".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a string" => "a text".to_owned(),
         "a sequence" => "a list".to_owned(),

@@ -23,7 +23,7 @@ mod sources;
 pub(crate) static CONTROLLERS: &[&Spec] = &[
     &Spec { name: "newreno", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
     &Spec { name: "cubic", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
-    &Spec { name: "vegas", ecn: EcnUse::Optional, parameters: VEGAS, ..PLAIN },
+    &Spec { name: "vegas", ecn: EcnUse::Optional, parameters: VEGAS, ordered: &[("alpha", "beta")], ..PLAIN },
     &Spec { name: "bbr", ecn: EcnUse::Optional, parameters: &[], ..PLAIN },
     &Spec { name: "dctcp", ecn: EcnUse::Exact, parameters: &[], ..PLAIN },
     &Spec { name: "gemini", ecn: EcnUse::Exact, parameters: GEMINI, ..PLAIN },
@@ -39,6 +39,7 @@ const PLAIN: Spec = Spec {
     kernel: narrows_core::cc::Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    ordered: &[],
     parameters: &[],
 };
 

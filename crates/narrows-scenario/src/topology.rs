@@ -253,6 +253,12 @@ impl LinkSpec {
                 return Err(Problem::new(sentence, help).at(&aqm.span));
             }
         }
+        if let (Some(AqmConfig::Phantom(_)), 2..) = (spec.link.aqm, spec.link.classes()) {
+            let sentence = "a phantom queue is of a whole port, and here each class has an AQM of its own";
+            let span = class.scheduler.as_ref().map(|scheduler| &scheduler.span);
+            let span = class.aqm.as_ref().map(|aqm| &aqm.span).or(span).unwrap_or(&(0..0));
+            return Err(Problem::new(sentence, "choose another `aqm`, or no `scheduler` with classes").at(span));
+        }
         if let Some(buffering) = &class.buffering {
             spec.counts_by_input = buffering.value == network::Buffering::Input;
         }

@@ -175,10 +175,15 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
     found.for_each(|traffic| by_controller.entry(&traffic.controller.name).or_default().push(&traffic.name));
     let say = |(controller, traffic): (&str, Vec<&str>)| {
         let is_l4s = controllers.iter().any(|spec| spec.name == controller && spec.ecn == EcnUse::L4s);
-        let marks = if is_l4s { "fabric.scheduler = \"dual-pi2\"" } else { "fabric.aqm.threshold.mark-at = \"20pkt\"" };
+        let has_flow_queues = plan.network.links.iter().any(by_flow);
+        let marks = match (is_l4s, has_flow_queues) {
+            (true, _) => "fabric.scheduler = \"dual-pi2\"",
+            (_, true) => "fabric.scheduler = \"fq-codel\"",
+            _ => "fabric.aqm.threshold.mark-at = \"20pkt\"",
+        };
         (
             format!("`{controller}` needs ECN marks, and no port on the paths of {} marks", listed(&traffic)),
-            format!("give ports on its paths an AQM that marks, such as `{marks}`"),
+            format!("give ports on its paths what marks, such as `{marks}`"),
         )
     };
     by_controller.into_iter().map(say).collect()
@@ -186,51 +191,53 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
 
 /// Marking queues in which controllers that follow the share of marks meet others: these reduce by more on the first mark, or see
 /// none and fill the buffer, so that the two do not share evenly [RFC 8257 §5] [RFC 9331 §4.3].
-fn mixed(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> Option<Said> {
-    // By controller and service class: whether it follows the share, and all that it serves over TCP.
-    let mut groups: BTreeMap<(&str, u8), (bool, Vec<Pairs>)> = BTreeMap::new();
+fn mixed(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> Vec<Said> {
+    // By controller and service class, all that it serves over TCP. Controllers in files are not known.
+    let mut groups: BTreeMap<(&str, u8), (EcnUse, Vec<Pairs>)> = BTreeMap::new();
     for traffic in plan.traffic.iter().filter(|traffic| traffic.transport.is_tcp()) {
         let name = traffic.controller.name.as_str();
-        let spec = controllers.iter().find(|spec| spec.name == name)?;
-        let group = groups.entry((name, traffic.service_class)).or_insert((spec.ecn.is_needed(), vec![]));
-        group.1.push(pairs(traffic));
+        let Some(spec) = controllers.iter().find(|spec| spec.name == name) else { continue };
+        groups.entry((name, traffic.service_class)).or_insert((spec.ecn, vec![])).1.push(pairs(traffic));
     }
-    let kinds: BTreeSet<bool> = groups.values().map(|(is_exact, _)| *is_exact).collect();
-    if kinds.len() < 2 {
-        return None;
+    if !groups.values().any(|(ecn, _)| ecn.is_needed()) || groups.values().all(|(ecn, _)| ecn.is_needed()) {
+        return vec![];
     }
-    let carried = groups.iter().map(|(&(name, class), (is_exact, all))| {
+    let carried = groups.iter().filter_map(|(&(name, class), (ecn, all))| {
         let amounts: Vec<(&Pairs, f64)> = all.iter().map(|pairs| (pairs, 1.0)).collect();
-        Some((name, class, *is_exact, routes.carried(&amounts).ok()?))
+        Some((name, class, *ecn, routes.carried(&amounts).ok()?))
     });
-    let carried: Vec<(&str, u8, bool, Vec<f64>)> = carried.collect::<Option<_>>()?;
+    let carried: Vec<(&str, u8, EcnUse, Vec<f64>)> = carried.collect();
     let mut found: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for (index, link) in plan.network.links.iter().enumerate() {
-        let is_shared = link.scheduler.as_ref().is_none_or(|law| matches!(law.queues(), Queues::Classes(_)));
-        if !is_shared || !marks(link) {
-            continue;
-        }
+    for (index, link) in plan.network.links.iter().enumerate().filter(|(_, link)| marks(link)) {
+        let queues = link.scheduler.as_ref().map_or(Queues::Classes(1), SchedulerConfig::queues);
         let here: Vec<_> = carried.iter().filter(|(.., carried)| carried[index] > 0.0).collect();
-        let meets = |class: u8, other: u8| link.classes() == 1 || class == other;
-        let pair = here.iter().filter(|(_, _, is_exact, _)| *is_exact).find_map(|(exact, class, ..)| {
-            let other = here.iter().find(|(_, other, is_exact, _)| !is_exact && meets(*class, *other));
-            other.map(|(other, ..)| (*exact, *other))
-        });
-        if let Some(pair) = pair {
-            found.entry(pair).or_default().push(&link.name);
+        let mut pairs = BTreeSet::new();
+        for (exact, class, ecn, _) in here.iter().filter(|(.., ecn, _)| ecn.is_needed()) {
+            let meets = |other: u8| match queues {
+                Queues::Classes(classes) => classes == 1 || *class == other,
+                Queues::Flows => false,
+                // Those of L4S have their own.
+                Queues::Kinds => *ecn == EcnUse::Exact,
+            };
+            let others = here.iter().filter(|(_, other, ecn, _)| !ecn.is_needed() && meets(*other));
+            pairs.extend(others.map(|(other, ..)| (*exact, *other)));
         }
+        pairs.into_iter().for_each(|pair| found.entry(pair).or_default().push(&link.name));
     }
-    let ((exact, other), ports) = found.into_iter().next()?;
-    Some((
-        format!(
-            "`{exact}` and `{other}` share the marking {} of {}: only one of them follows the share of marks, so that they do \
-             not share the link evenly",
-            if ports.len() == 1 { "queue" } else { "queues" },
-            listed(&ports)
-        ),
-        "give each a queue of its own: by `service-class` and a `scheduler`, or by `scheduler = \"fq-codel\"`"
-            .to_owned(),
-    ))
+    let say = |((exact, other), ports): ((&str, &str), Vec<&str>)| {
+        (
+            format!(
+                "`{exact}` and `{other}` share the marking {} of {}: only one of them follows the share of marks, so that \
+                 they may not share the link evenly",
+                if ports.len() == 1 { "queue" } else { "queues" },
+                listed(&ports)
+            ),
+            "give each a queue of its own: by `service-class` and a `scheduler` with classes, or by `scheduler = \"fq-codel\"` \
+             without an `aqm`"
+                .to_owned(),
+        )
+    };
+    found.into_iter().map(say).collect()
 }
 
 /// Controllers that need each packet acknowledged at once, where hosts delay acknowledgements or merge packets before.

@@ -164,7 +164,7 @@ fn an_edited_component_changes_its_own_digest_and_those_that_name_it() {
         but: &["core/src/live/limit.rs"],
         folders: &[("cc", "core/src/cc"), ("queue/aqm", "core/src/queue/aqm")],
         shared: &["settings"],
-        single: &[("queue/drr", "core/src/queue/drr")],
+        single: &[("queue/pfc", "core/src/queue/pfc")],
     };
     for (path, text) in [
         ("build.rs", "fn main() { 1 }"),
@@ -176,7 +176,7 @@ fn an_edited_component_changes_its_own_digest_and_those_that_name_it() {
         ("src/cc/dctcp.rs", "use super::reno; fn alpha() { 1 }"),
         ("src/cc/vegas.rs", "struct Vegas { threshold: u64 } fn f(v: Vegas) { v.threshold }"),
         ("src/queue/aqm/threshold.rs", "fn t() { 1 }"),
-        ("src/queue/drr.rs", "fn d() { 1 }"),
+        ("src/queue/pfc.rs", "fn d() { 1 }"),
         ("src/live/walk.rs", "fn w() { 1 }"),
         ("src/live/limit.rs", "fn l() { 1 }"),
     ] {
@@ -184,12 +184,12 @@ fn an_edited_component_changes_its_own_digest_and_those_that_name_it() {
     }
     let (_, components) = sources.digests(&checkout.0.join("crates"));
     let names: Vec<&str> = components.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["cc/dctcp", "cc/reno", "cc/vegas", "queue/aqm/threshold", "queue/drr"]);
+    assert_eq!(names, ["cc/dctcp", "cc/reno", "cc/vegas", "queue/aqm/threshold", "queue/pfc"]);
     for (path, text, changes) in [
         ("src/cc/dctcp.rs", "use super::reno; fn alpha() { 2 }", &["cc/dctcp"][..]),
         ("src/cc/reno.rs", "fn reno() { 2 }", &["cc/dctcp", "cc/reno"]),
         ("src/queue/aqm/threshold.rs", "fn t() { 2 }", &["queue/aqm/threshold"]),
-        ("src/queue/drr.rs", "fn d() { 2 }", &["queue/drr"]),
+        ("src/queue/pfc.rs", "fn d() { 2 }", &["queue/pfc"]),
         ("src/cc/mod.rs", "registry! { reno::Reno, dctcp::Dctcp }", &[]),
         ("src/live/walk.rs", "fn w() { 2 }", &[]),
         ("src/cc/settings.rs", "fn s() { 2 }", &["engine"]),

@@ -39,6 +39,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Own("bbr"),
     needs_delivery_rate: true,
     needs_every_ack: false,
+    ordered: &[],
     parameters: parameters! {
         "version": Kind::Choice(&["linux-4.9", "linux-6"]), Value::Choice(0),
             "Which kernel's BBR version 1; the later one paces 1 % below the bandwidth and allows for aggregated acknowledgements.";

@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Own("cubic"),
     needs_delivery_rate: false,
     needs_every_ack: false,
+    ordered: &[],
     parameters: parameters! {
         "c": Kind::Real { bits: 10 }, Value::Real(410), (1, 100 * ONE),
             "C, the steepness of the cubic, packets per cubic second; 0.4 [RFC 9438 §5].";

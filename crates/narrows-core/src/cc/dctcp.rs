@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Twin,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    ordered: &[],
     parameters: parameters! {
         "g-shift": Kind::Count, Value::Count(4), (0, 10),
             "α's gain g as a power of one half; 4 is 1/16 [RFC 8257 §4.2].";

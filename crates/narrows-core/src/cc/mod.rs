@@ -308,8 +308,25 @@ pub struct Spec {
     pub needs_delivery_rate: bool,
     /// Whether each packet must be acknowledged at once: the delay of an acknowledgement would pass for a queue's.
     pub needs_every_ack: bool,
+    /// Pairs of parameters of which the first may not be above the second.
+    pub ordered: &'static [(&'static str, &'static str)],
     /// What an experiment may set.
     pub parameters: &'static [Parameter],
+}
+
+impl Spec {
+    /// Of values for all parameters, the first pair that is not [ordered](Spec::ordered): parameters and values. What is left to
+    /// the controller is not judged.
+    pub fn disorder(&self, values: &[Value]) -> Option<[(&'static Parameter, Value); 2]> {
+        let of = |name: &str| {
+            let mut all = self.parameters.iter().zip(values.iter().copied());
+            all.find(|(parameter, _)| parameter.name == name)
+        };
+        self.ordered.iter().find_map(|(least, most)| {
+            let [least, most] = [of(least)?, of(most)?];
+            (least.1.integer()? > most.1.integer()?).then_some([least, most])
+        })
+    }
 }
 
 /// Lists every controller: the enum that dispatches, its specs, and how each is built. What stands after `by pointer` is an

@@ -24,6 +24,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::None,
     needs_delivery_rate: false,
     needs_every_ack: true,
+    ordered: &[("t-low", "t-high")],
     parameters: parameters! {
         "t-low": Kind::Span, Value::Auto, (Span::from_us(1).as_ps(), Span::from_secs(10).as_ps()),
             "Below this RTT the rate grows; left out, the minimum RTT plus 30 µs: 50 µs on the paper's network.";

@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
     kernel: Kernel::Twin,
     needs_delivery_rate: false,
     needs_every_ack: false,
+    ordered: &[("alpha", "beta")],
     parameters: parameters! {
         "alpha": Kind::Packets, Value::Packets(Packets::new(2)), (0, 1 << 20),
             "α: with fewer packets queued the window grows by one per RTT; 2 (Linux).";

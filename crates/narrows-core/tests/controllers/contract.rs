@@ -383,6 +383,23 @@ fn defaults_are_of_their_kind_and_in_range() {
 }
 
 #[test]
+fn defaults_are_in_order_and_the_other_order_is_noticed() {
+    for spec in SPECS {
+        let mut values = defaults(spec);
+        assert_eq!(spec.disorder(&values), None, "{}", spec.name);
+        for (least, most) in spec.ordered {
+            let place = |name: &str| spec.parameters.iter().position(|parameter| parameter.name == name).unwrap();
+            let [low, high] = ends(spec.parameters[place(least)].kind, spec.parameters[place(least)].range);
+            (values[place(least)], values[place(most)]) = (high, low);
+            let found = spec.disorder(&values).unwrap();
+            assert_eq!(found.map(|(parameter, _)| parameter.name), [*least, *most]);
+            (values[place(least)], values[place(most)]) = (low, low);
+            assert_eq!(spec.disorder(&values), None, "{}: equal", spec.name);
+        }
+    }
+}
+
+#[test]
 fn names_are_unique_and_kebab_case() {
     let kebab = |name: &str| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     for (position, spec) in SPECS.iter().enumerate() {

@@ -206,8 +206,8 @@ fn the_lines_of_many_random_served_ports_change() {
 #[test]
 fn many_random_ports_drop_and_mark_what_leaves() {
     let mut runner = TestRunner::deterministic();
-    let cases = (0..1_500).map(|_| case(Ports::Queues).new_tree(&mut runner).unwrap().current());
-    let mut found = [0; 7];
+    let cases = (0..2_000).map(|_| case(Ports::Queues).new_tree(&mut runner).unwrap().current());
+    let mut found = [0; 8];
     for case in cases {
         let case = Case { reset: 0, ..case };
         for seen in explicit(&case).0 {
@@ -217,6 +217,8 @@ fn many_random_ports_drop_and_mark_what_leaves() {
             let is_fq = matches!(link.scheduler, Some(SchedulerConfig::FqCodel(_)));
             let is_plain_fq = matches!(link.scheduler, Some(SchedulerConfig::Fq(_)));
             found[6] += usize::from(is_plain_fq && dropped[DropReason::Limit as usize] > 0);
+            let is_phantom = matches!(link.aqm, Some(AqmConfig::Phantom(_)));
+            found[7] += usize::from(is_phantom && marked > 0);
             let judges = link.aqm.is_some_and(|aqm| aqm.judges_departures());
             found[0] += usize::from(is_codel && dropped[DropReason::Aqm as usize] > 0);
             found[1] += usize::from(is_fq && dropped[DropReason::Aqm as usize] > 0);

@@ -74,8 +74,8 @@ pub enum Scalar {
     Real(f64),
     /// Text: a quantity, a choice or `"auto"`.
     Text(String),
-    /// Whole numbers.
-    List(Vec<i64>),
+    /// Several of them.
+    List(Vec<Scalar>),
 }
 
 impl<'de> Deserialize<'de> for Scalar {
@@ -84,14 +84,14 @@ impl<'de> Deserialize<'de> for Scalar {
         impl<'de> Visitor<'de> for One {
             type Value = Scalar;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, false, a number or a text")
+                f.write_str("true, false, a number, a text or a list of numbers")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scalar, A::Error> {
-                let mut numbers = vec![];
-                while let Some(number) = items.next_element()? {
-                    numbers.push(number);
+                let mut all = vec![];
+                while let Some(item) = items.next_element::<Scalar>()? {
+                    all.push(item);
                 }
-                Ok(Scalar::List(numbers))
+                Ok(Scalar::List(all))
             }
             fn visit_bool<E: Error>(self, value: bool) -> Result<Scalar, E> {
                 Ok(Scalar::Switch(value))

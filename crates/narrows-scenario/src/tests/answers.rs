@@ -381,10 +381,13 @@ fn controllers_that_react_otherwise_in_one_marking_queue_are_told_of() {
     let classes = format!("{marking}, scheduler = {{ drr = {{ weights = [1, 1] }} }}");
     assert_eq!(said("", "cc = \"cubic\"\nservice-class = 1", &classes), <[String; 0]>::default());
     assert_eq!(said("", "cc = \"cubic\"", &classes).len(), 1);
-    for scheduler in ["fq-codel", "dual-pi2"] {
-        let port = format!("scheduler = \"{scheduler}\"");
-        assert_eq!(said("", "cc = \"cubic\"", &port), <[String; 0]>::default(), "{scheduler}");
-    }
+    assert_eq!(said("", "cc = \"cubic\"", "scheduler = \"fq-codel\""), <[String; 0]>::default());
+    // DCTCP sends ECT(0), and waits in the classic queue.
+    assert_eq!(said("", "cc = \"cubic\"", "scheduler = \"dual-pi2\"").len(), 1);
+    // Each pair of controllers, and each port.
+    let third = "cc = \"newreno\"\n[[traffic]]\nname = \"third\"\nlong = {}\nfrom = \"left-1\"\nto = \"right-2\"";
+    let found = said(third, "cc = \"cubic\"", marking);
+    assert_eq!(found.len(), 2, "{found:?}");
 }
 
 #[test]

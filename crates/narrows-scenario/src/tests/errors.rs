@@ -35,6 +35,15 @@ fn the_experiment_that_is_broken_below_is_right() {
 }
 
 #[test]
+fn bounds_in_the_wrong_order() {
+    let right = "cc = { gemini = { beta = 0.2 } }";
+    insta::assert_snapshot!(all_said(&[
+        (right, "cc = { vegas = { alpha = \"5pkt\" } }"),
+        (right, "cc = { vegas = { beta = \"3pkt\", alpha = \"4pkt\" } }"),
+    ]));
+}
+
+#[test]
 fn random_queries_and_bursts() {
     let arrivals = "arrivals = { poisson = { load = 0.9, of = \"wan\" } }";
     let whole = "arrivals = { poisson = { load = 0.9, of = \"wan\" } }\nsize = { cdf = \"web-search\" }\nbetween = \"datacenters\"";

@@ -5,10 +5,11 @@
 //! v ← max(0, v − γ·C·Δt),  marked if v > K,  v ← v + wire bytes of the packet
 //! ```
 //!
-//! HULL's counter is behind the port, and sees packets as they leave; Uno's sees them as they arrive [Uno], so that a burst
+//! HULL's counter is behind the port, and sees packets as they leave; Uno's sees them as they arrive, so that a burst
 //! fills it at once, and so does a packet that the port's limit then drops.
 //!
-//! The counter is held as the time at which it would be empty, so that nothing is rounded but γ·C.
+//! The counter is held as the time at which it would be empty, in picoseconds rounded up for each packet; γ is a multiple of
+//! 2⁻¹⁶. It has no ceiling: where the load stays above γ·C whatever is marked, it marks for long afterwards.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,7 +32,7 @@ pub const SPEC: Spec = Spec {
     source: "[HULL §3.1] [Uno]",
     parameters: parameters! {
         "mark-at": Kind::Size, Value::Required, "K: the phantom queue above which packets are marked; bytes are wire bytes";
-        "drain": Kind::Real { bits: BITS }, Value::Real(62_259), (1, 1 << BITS), "γ: the share of the line's rate at which it drains";
+        "drain": Kind::Real { bits: BITS }, Value::Real(62_259), (1, (1 << BITS) - 1), "γ: the share of the line's rate at which it drains";
         "at": Kind::Choice(&["departure", "arrival"]), Value::Choice(0),
             "when a packet counts and is judged: as its service begins [HULL], or as it arrives [Uno]";
     },
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(first_marked(&mut law(Size::Bytes(Bytes::new(1_538)), false), 89, 100_000), None);
     }
 
-    /// A burst counts at once where arrivals count: K in packets is the number that pass.
+    /// A burst counts at once where arrivals count: K + 1 packets pass.
     #[test]
     fn a_burst_that_arrives_fills_it() {
         let mut law = law(Size::Packets(Packets::new(10)), true);

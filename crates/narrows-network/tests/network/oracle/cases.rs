@@ -3,7 +3,7 @@
 use super::TICK;
 use crate::support::{Packet, connect, graph};
 use narrows_core::link::{Change, Event as LinkEvent, FunctionConfig, gilbert_elliott, reorder};
-use narrows_core::queue::aqm::{Size, codel, threshold};
+use narrows_core::queue::aqm::{Size, codel, phantom, threshold};
 use narrows_core::queue::pfc::Thresholds;
 use narrows_core::queue::scheduler::{Aqms, drr, dual_pi2, fq, fq_codel, strict_priority};
 use narrows_core::queue::{AqmConfig, Limit, PoolConfig, SchedulerConfig};
@@ -69,9 +69,11 @@ fn wire() -> impl Strategy<Value = Wire> {
             codel::Config::checked(Span::from_ps(target), Span::from_ps(target + more), ecn).unwrap()
         })
     };
+    let phantom = (mark_at.clone(), 1u64..1 << 16, any::<bool>())
+        .prop_map(|(mark_at, drain, at_arrival)| AqmConfig::Phantom(phantom::Config { mark_at, drain, at_arrival }));
     let marks = (mark_at, any::<bool>());
     let marks = marks.prop_map(|(mark_at, at_dequeue)| AqmConfig::Threshold(threshold::Config { mark_at, at_dequeue }));
-    let aqm = prop::option::of(prop_oneof![marks, codel().prop_map(AqmConfig::Codel)]);
+    let aqm = prop::option::of(prop_oneof![2 => marks, 1 => phantom, 2 => codel().prop_map(AqmConfig::Codel)]);
     let weights = prop::collection::vec(prop_oneof![3 => 1u16..4, 1 => 1u16..=1_000], usize::from(CLASSES)..=8);
     let scheduler = prop_oneof![
         Just(None),

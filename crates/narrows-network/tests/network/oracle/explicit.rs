@@ -4,7 +4,7 @@ use super::port::{Held, Port};
 use super::{Case, Seen, order};
 use crate::support::Packet;
 use narrows_core::link::{Change, Event as LinkEvent, Fate};
-use narrows_core::queue::aqm::{Departure, Size, Verdict};
+use narrows_core::queue::aqm::{Arrival, Departure, Size, Verdict};
 use narrows_core::queue::pfc::pause_time;
 use narrows_core::queue::scheduler::Law;
 use narrows_core::queue::{AqmConfig, Backlog, DropReason, Limit};
@@ -104,6 +104,15 @@ impl Explicit<'_> {
         if self.ports[link as usize].is_down {
             return self.drop(now, link, DropReason::Outage, packet);
         }
+        let phantom = self.ports[link as usize].phantoms.get_mut(queue).map(|law| {
+            law.decide(&Arrival {
+                now: Time::from_ps(now),
+                size: Bytes::new(packet.size.into()),
+                backlog: Backlog::EMPTY,
+                idle_since: Time::ZERO,
+                ecn_capable: packet.capable,
+            })
+        });
         let fits = match description.limit {
             _ if !shares_limit => true,
             Limit::Unlimited => true,
@@ -123,7 +132,8 @@ impl Explicit<'_> {
                 return self.drop(now, link, DropReason::Pool, packet);
             }
         }
-        if packet.capable && is_above(description.aqm, false, bytes, packets) {
+        let is_marked = is_above(description.aqm, false, bytes, packets) || phantom == Some(Verdict::Mark);
+        if packet.capable && is_marked {
             packet.marked = true;
             self.ports[link as usize].marked += 1;
         }
@@ -253,7 +263,9 @@ impl Explicit<'_> {
                 backlog,
                 ecn_capable: packet.capable,
             };
-            if let Some(codel) = port.codels.get_mut(queue) {
+            if let Some(phantom) = port.phantoms.get_mut(queue) {
+                verdict = phantom.leaves(&departure);
+            } else if let Some(codel) = port.codels.get_mut(queue) {
                 verdict = codel.leaves(&departure);
             } else if let Some(dual) = &mut port.dual {
                 verdict = dual.leaves(queue, &departure);

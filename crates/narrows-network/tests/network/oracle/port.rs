@@ -4,6 +4,7 @@ use super::SEED;
 use crate::support::Packet;
 use narrows_core::link::{Context, Function, FunctionConfig};
 use narrows_core::queue::aqm::codel::{self, Codel};
+use narrows_core::queue::aqm::{self, Aqm};
 use narrows_core::queue::scheduler::{DualPi2, Law};
 use narrows_core::queue::{AqmConfig, DropReason, SchedulerConfig};
 use narrows_core::rng::{Stream, mix};
@@ -35,6 +36,8 @@ pub(super) struct Port {
     pub(super) dual: Option<DualPi2>,
     /// By queue, where there is CoDel.
     pub(super) codels: Vec<Codel>,
+    /// By queue, where there is a phantom queue.
+    pub(super) phantoms: Vec<Aqm>,
     /// What waits, by queue; and what goes before.
     pub(super) waiting: Vec<VecDeque<Held>>,
     /// When what waits has passed the host's stack.
@@ -118,6 +121,13 @@ impl Port {
             Some(AqmConfig::Codel(config)) => vec![Codel::new(config); weights.len()],
             _ => Vec::new(),
         };
+        let phantoms = match link.aqm {
+            Some(config @ AqmConfig::Phantom(_)) => {
+                let context = aqm::Context { rate: link.rate, stream: Stream::named(SEED, "of none").small() };
+                vec![Aqm::new(&config, &context); weights.len()]
+            }
+            _ => Vec::new(),
+        };
         let function = |config: &FunctionConfig| {
             let stream = Stream::named(SEED, &format!("{}/{}", config.key().name(), link.name)).small();
             Function::new(config, Context { stream })
@@ -127,6 +137,7 @@ impl Port {
             flows,
             dual,
             codels,
+            phantoms,
             waiting: vec![VecDeque::new(); weights.len()],
             ready: VecDeque::new(),
             urgent: VecDeque::new(),
