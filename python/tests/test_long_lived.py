@@ -196,6 +196,10 @@ def test_the_headline_has_only_what_there_is():
     assert [(row.part, row.cells[0].text) for row in headline.table(apart)] == [
         ("", "–"), ("bulk, cubic", "4.00"), ("burst, bbr", "4.00"),
     ]  # fmt: skip
+    starved = sample(long(0, 0), long(4, controller="bbr", workload="burst"))
+    assert [(row.part, row.cells[0].text) for row in headline.table(starved)][1:] == [
+        ("bulk, cubic", "0"), ("burst, bbr", "4.00"),
+    ]  # fmt: skip
     web = frames([flows((10, 1))], [ports(("b", "wan", 1, 0, 0.1))])
     assert {"loss_wan", "utilisation_wan_busiest", "fct_mean"} <= {column.measure for column in headline.columns(web)}
 

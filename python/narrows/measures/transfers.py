@@ -34,11 +34,11 @@ def long_of_parts(frames: Frames, arm: str, name: str) -> dict[tuple[str, str], 
     """A measure of `LONG` of the flows of each workload and controller of a case, where it can be measured."""
     own = frames.of([arm])
     table = longlived.by_seed(own, longlived.GROUP)
-    found: dict[tuple[str, str], BySeed] = {}
-    for (workload, controller), part in table.partition_by(PART, as_dict=True).items():
-        if part["total_mbps"].sum() > 0 or longlived.sampled(own, longlived.GOODPUT):
-            found[workload, controller] = by_seed(part, LONG[name])
-    return found
+    # Where others deliver, a part that delivers nothing is starved, which is its value.
+    if table["total_mbps"].sum() == 0 and not longlived.sampled(own, longlived.GOODPUT):
+        return {}
+    parts = table.partition_by(PART, as_dict=True)
+    return {(workload, controller): by_seed(part, LONG[name]) for (workload, controller), part in parts.items()}
 
 
 LONG: Final = {"goodput_long": "goodput_mbps", "jain_long": "jain"}
