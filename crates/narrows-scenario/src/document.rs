@@ -33,6 +33,9 @@ pub(crate) struct Document<'i> {
 /// Keys of the file that a path may begin with; any other beginning is looked up in the topology.
 const ROOTS: &[&str] = &["topology", "traffic", "event", "run", "sample", "cc", "ecn"];
 
+/// Keys whose value is one component of several, by its name.
+const COMPONENTS: &[&str] = &["cc", "aqm", "scheduler"];
+
 fn key<'i>(text: &str, span: &Range<usize>) -> Spanned<Cow<'i, str>> {
     Spanned::new(span.clone(), Cow::Owned(text.to_owned()))
 }
@@ -123,14 +126,16 @@ impl<'i> Document<'i> {
         keys
     }
 
-    /// Whether the path goes into a controller other than the one that stands there: then it does not apply.
-    pub(crate) fn is_of_another_controller(&self, path: &Path) -> bool {
-        let segments: Vec<&str> = path.text.split('.').map(str::trim).collect();
-        let Some(at) = segments.iter().position(|segment| *segment == "cc") else { return false };
-        let Some(wanted) = segments.get(at + 1) else { return false };
+    /// Whether the path goes into a controller, an AQM or a scheduler other than the one that stands there: then it does not apply.
+    /// Where none stands, a controller is another, and what a port has is made.
+    pub(crate) fn is_of_another_component(&self, path: &Path) -> bool {
+        let keys = self.keys_of(path);
+        let is_place = |at: &usize| COMPONENTS.contains(&&*keys[*at]) && (*at == 0 || keys[at - 1] != "traffic");
+        let Some(at) = (0..keys.len()).find(is_place) else { return false };
+        let Some(wanted) = keys.get(at + 1) else { return false };
         let mut place = &self.root;
         let mut of = "";
-        for segment in &segments[..=at] {
+        for segment in &keys[..=at] {
             let next = match place.get_ref() {
                 DeValue::Array(array) => element(array.iter(), of, segment).and_then(|index| array.get(index)),
                 _ => child(place, segment),
@@ -138,12 +143,12 @@ impl<'i> Document<'i> {
             of = segment;
             match next {
                 Some(next) => place = next,
-                None => return true,
+                None => return keys[at] == "cc",
             }
         }
         match place.get_ref() {
             DeValue::String(name) => name != wanted,
-            DeValue::Table(table) => !table.contains_key(*wanted),
+            DeValue::Table(table) => !table.contains_key(&**wanted),
             _ => false,
         }
     }

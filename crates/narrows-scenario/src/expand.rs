@@ -101,7 +101,9 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
     }
     let mut whole = base.clone();
     for (path, value) in &overrides {
-        whole.set(path, value)?;
+        if !whole.is_of_another_component(path) {
+            whole.set(path, value)?;
+        }
     }
     let file = whole.file()?;
     let name = file.name.as_ref().map_or(settings.name, |name| &name.value).to_owned();
@@ -165,6 +167,10 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
         return Err(Problem::too_many("bytes of text, times plans", read, MAX_TEXT).at(&span));
     }
 
+    // What is to apply to one scheme at least.
+    let swept_paths: Vec<&Path> =
+        axes.iter().filter(|(axis, _)| !axis.named).flat_map(|(axis, _)| &axis.paths).collect();
+    let mut applied: BTreeSet<&str> = BTreeSet::new();
     let (mut plans, programs): (Vec<Plan>, _) = (vec![], Programs::default());
     let (mut parts, mut seen) = (0, BTreeSet::new());
     for (arm, element) in file.arm.iter().zip(&arms) {
@@ -181,7 +187,8 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             declared.push((path.text.clone(), label(&value, text)));
             of_arm.set(&path, &value)?;
         }
-        let applies = |path: &Path| !of_arm.is_of_another_controller(path);
+        let applies = |path: &Path| !of_arm.is_of_another_component(path);
+        applied.extend(swept_paths.iter().filter(|path| applies(path)).map(|path| path.text.as_str()));
         // A set of no values is a choice, too: named axes are every scheme's.
         let axes: Vec<_> = axes.iter().filter(|(axis, _)| axis.named || axis.paths.iter().any(applies)).collect();
         let points = axes.iter().map(|(_, choices)| choices.len()).product::<usize>();
@@ -208,7 +215,8 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
                 }
             }
             for (path, value) in &overrides {
-                if !document.is_of_another_controller(path) {
+                if !document.is_of_another_component(path) {
+                    applied.insert(&path.text);
                     document.set(path, value)?;
                 }
             }
@@ -222,6 +230,11 @@ pub(crate) fn expand(source: &Source, settings: &Settings<'_>) -> Judged<Expande
             }
             plans.push(plan);
         }
+    }
+    let mut stated = overrides.iter().map(|(path, _)| path).chain(swept_paths);
+    if let Some(path) = stated.find(|path| !applied.contains(path.text.as_str())) {
+        let sentence = format!("`{}` sets nothing: no scheme has that component there", path.text);
+        return Err(Problem::new(sentence, "take it away, or give a scheme the component that it is of").at(&path.span));
     }
     let seeds = file.run.value.seeds.map_or_else(|| Seeds((1..=10).collect()), |seeds| seeds.value);
     Ok(Expanded { name, title: file.title, seeds: seeds.0, plans, charts })

@@ -223,3 +223,37 @@ fn adapters_of_a_network_have_one_limiter_and_begin_at_the_line_rate() {
         assert!(error.contains("knows no recent rate") && error.contains("start = \"line-rate\""), "{error}");
     }
 }
+
+/// A key of an AQM or a scheduler is for the schemes that have it there, as one of a controller; one that is nobody's is refused.
+#[test]
+fn paths_into_components_are_for_schemes_that_have_them() {
+    let text = |sweep: &str| {
+        format!(
+            "cc = \"dctcp\"\n[topology.dumbbell]\npairs = 1\nfabric = {{ aqm = {{ threshold = {{ mark-at = \"20pkt\" }} }} }}\n\
+            [[traffic]]\nname = \"aqm\"\nlong = {{}}\nfrom = \"left-1\"\nto = \"right-1\"\n\
+            [[arm]]\nname = \"step\"\n\
+            [[arm]]\nname = \"pi\"\nset = {{ \"fabric.aqm\" = {{ pie = {{}} }} }}\n\
+            [[arm]]\nname = \"none\"\nset = {{ \"fabric.aqm\" = \"none\" }}\n\
+            [sweep]\n{sweep}\n[run]\nend = \"1s\"\n"
+        )
+    };
+    let arms = |text: &str, overrides: &Overrides| -> Vec<String> {
+        let expanded = expand(text, overrides).unwrap_or_else(|error| panic!("{error}"));
+        expanded.plans.iter().map(|plan| plan.arm.clone()).collect()
+    };
+    let none = Overrides::default();
+    assert_eq!(
+        arms(&text("\"fabric.aqm.threshold.mark-at\" = [\"10pkt\", \"30pkt\"]"), &none),
+        ["step", "step", "pi", "none"]
+    );
+    assert_eq!(arms(&text("\"fabric.aqm.pie.target\" = [\"1ms\", \"2ms\"]"), &none), ["step", "pi", "pi", "none"]);
+    let over = Overrides { sets: vec![("fabric.aqm.pie.target".to_owned(), "1ms".to_owned())], ..Overrides::default() };
+    assert_eq!(arms(&text(""), &over), ["step", "pi", "none"]);
+    let nobody = Overrides { sets: vec![("cc.gemini.beta".to_owned(), "0.3".to_owned())], ..Overrides::default() };
+    for refused in
+        [expand(&text(""), &nobody), expand(&text("\"fabric.aqm.codel.target\" = [\"1ms\", \"2ms\"]"), &none)]
+    {
+        let said = refused.map(|_| ()).unwrap_err().to_string();
+        assert!(said.contains("sets nothing: no scheme has that component there"), "{said}");
+    }
+}
