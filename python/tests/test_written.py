@@ -68,6 +68,11 @@ def test_a_measure_may_be_of_one_traffic(folder, two_arms):
         assert len({*row[1:]}) == 3
 
 
+def test_an_interval_of_what_is_never_negative_begins_at_0():
+    assert written._cell({1: 0.0, 2: 0.0, 3: 0.0, 4: 0.0, 5: 2.0}).startswith("0.400 (0 to ")
+    assert " (-" in written._cell({1: -1.0, 2: 0.0, 3: 0.0, 4: 0.0, 5: 2.0}).replace("−", "-")
+
+
 def test_places_of_other_figures_keep_what_they_have(folder, two_arms):
     page = folder / "page.md"
     page.write_text(PLACE.format("loss"))

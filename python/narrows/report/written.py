@@ -131,7 +131,9 @@ def _cell(by_seed: Mapping[int, float]) -> str:
         return "–"
     if found.kind == "none" or found.high - found.low <= _EXACT * abs(found.mean):
         return wording.number(found.mean)
-    return f"{wording.number(found.mean)} ({wording.number(found.low)} to {wording.number(found.high)})"
+    # A share of packets is not below 0, wherever its interval on the linear scale begins.
+    low = max(0.0, found.low) if min(by_seed.values()) >= 0 else found.low
+    return f"{wording.number(found.mean)} ({wording.number(low)} to {wording.number(found.high)})"
 
 
 def _made(results: Results) -> str:
