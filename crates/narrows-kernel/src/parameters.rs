@@ -11,19 +11,11 @@ use std::path::Path;
 const AUTO: u64 = u64::MAX;
 
 /// A controller's parameters, each within its range.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     spec: &'static Spec,
     values: Vec<Value>,
 }
-
-impl PartialEq for Settings {
-    fn eq(&self, other: &Settings) -> bool {
-        (self.spec.name, &self.values) == (other.spec.name, &other.values)
-    }
-}
-
-impl Eq for Settings {}
 
 impl Settings {
     /// Every parameter at its default.

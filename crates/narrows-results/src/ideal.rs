@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::packet::{FRAMING_BYTES, HEADER_BYTES, MIN_WIRE_BYTES, SYN_BYTES};
+use narrows_core::packet::{HEADER_BYTES, SYN_BYTES, wire_bytes};
 use narrows_core::units::{Bytes, Rate, Span};
 use narrows_network::{Network, Payload};
 use narrows_plan::{FlowStart, Graph, Transport};
@@ -20,7 +20,7 @@ struct Cut {
 
 impl Cut {
     fn wire(&self, payload: u64) -> Bytes {
-        Bytes::new((payload + self.headers + FRAMING_BYTES).max(MIN_WIRE_BYTES))
+        wire_bytes(Bytes::new(payload + self.headers))
     }
 }
 

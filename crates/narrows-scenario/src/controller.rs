@@ -101,7 +101,8 @@ fn in_file(
 
 /// What is written of an AQM: `"none"` is none.
 pub(crate) fn aqm(written: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
-    let Some((spec, values)) = chosen("AQM", aqm::SPECS, &written.value.0, &written.span)? else { return Ok(None) };
+    let found = chosen("AQM", aqm::SPECS, NONE, &written.value.0, &written.span)?;
+    let Some((spec, values)) = found else { return Ok(None) };
     let config = AqmConfig::new(spec.name, &Settings::new(spec.parameters, &values)).expect("it is in the registry");
     let problem = |sentence: &str| Problem::malformed(sentence).at(&written.span);
     config.map(Some).map_err(problem)
@@ -109,12 +110,8 @@ pub(crate) fn aqm(written: &Located<Aqm>) -> Judged<Option<AqmConfig>> {
 
 /// What is written of a scheduler: `"fifo"` is none.
 pub(crate) fn scheduler(written: &Located<Scheduler>) -> Judged<Option<SchedulerConfig>> {
-    const FIFO: &str = "fifo";
-    let Scheduler(chosen) = &written.value;
-    if is_none(chosen, FIFO)? {
-        return Ok(None);
-    }
-    let (spec, values) = component("scheduler", scheduler::SPECS, &[FIFO], chosen, &written.span)?;
+    let found = chosen("scheduler", scheduler::SPECS, "fifo", &written.value.0, &written.span)?;
+    let Some((spec, values)) = found else { return Ok(None) };
     let settings = Settings::new(spec.parameters, &values);
     let config = SchedulerConfig::new(spec.name, &settings).expect("it is in the registry");
     config.map(Some).map_err(|sentence| Problem::malformed(sentence).at(&written.span))
@@ -127,34 +124,28 @@ pub(crate) fn link_function(
     written: &Controller,
     span: &Range<usize>,
 ) -> Judged<Option<FunctionConfig>> {
-    let Some((spec, values)) = chosen(what, specs, written, span)? else { return Ok(None) };
+    let Some((spec, values)) = chosen(what, specs, NONE, written, span)? else { return Ok(None) };
     let config = FunctionConfig::new(spec.name, &Settings::new(spec.parameters, &values));
     config.expect("it is in the registry").map(Some).map_err(|sentence| Problem::malformed(sentence).at(span))
 }
 
-/// The component that is written and a value for each of its parameters; `"none"` is none.
+/// In the place of most components' names: none.
+pub(crate) const NONE: &str = "none";
+
+/// The component that is written and a value for each of its parameters; `none` is none, and has no parameters.
 pub(crate) fn chosen(
     what: &'static str,
     specs: &'static [component::Spec],
+    none: &str,
     written: &Controller,
     span: &Range<usize>,
 ) -> Judged<Option<(&'static component::Spec, Vec<Value>)>> {
-    const NONE: &str = "none";
-    if is_none(written, NONE)? {
-        return Ok(None);
+    if written.name != none {
+        return component(what, specs, &[none], written, span).map(Some);
     }
-    component(what, specs, &[NONE], written, span).map(Some)
-}
-
-/// Whether this is written, which has no parameters.
-fn is_none(written: &Controller, none: &str) -> Judged<bool> {
-    match written.parameters.first() {
-        Some((name, _)) if written.name == none => {
-            let sentence = format!("`{none}` has no parameter `{}`", name.value);
-            Err(Problem::new(sentence, format!("write \"{none}\" alone")).at(&name.span))
-        }
-        _ => Ok(written.name == none),
-    }
+    let Some((name, _)) = written.parameters.first() else { return Ok(None) };
+    let sentence = format!("`{none}` has no parameter `{}`", name.value);
+    Err(Problem::new(sentence, format!("write \"{none}\" alone")).at(&name.span))
 }
 
 /// The component that is written and a value for each of its parameters; `others` may be written in its place.

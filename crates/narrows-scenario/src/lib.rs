@@ -30,6 +30,7 @@ mod offered;
 mod outages;
 pub mod registry;
 pub mod route;
+mod sampling;
 mod select;
 mod stack;
 mod suggest;

@@ -231,7 +231,13 @@ impl LinkSpec {
             spec.link.aqm = controller::aqm(aqm)?;
         }
         if let Some(point) = &class.congestion_point {
-            let of = controller::chosen("congestion point", congestion_point::SPECS, &point.value.0, &point.span)?;
+            let of = controller::chosen(
+                "congestion point",
+                congestion_point::SPECS,
+                controller::NONE,
+                &point.value.0,
+                &point.span,
+            )?;
             spec.congestion_point = of.map(|(_, values)| values);
         }
         if let Some(scheduler) = &class.scheduler {
@@ -287,7 +293,7 @@ impl LinkSpec {
             };
         }
         if let Some(bridge) = &class.bridge {
-            let of = controller::chosen("edge function", edge::SPECS, &bridge.value.0, &bridge.span)?;
+            let of = controller::chosen("edge function", edge::SPECS, controller::NONE, &bridge.value.0, &bridge.span)?;
             spec.bridge = of.map(|(_, values)| values);
         }
         Ok(spec)

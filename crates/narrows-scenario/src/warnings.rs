@@ -175,7 +175,7 @@ fn unmarked(plan: &Plan, routes: &Routes<'_>, controllers: &[&'static Spec]) -> 
     found.for_each(|traffic| by_controller.entry(&traffic.controller.name).or_default().push(&traffic.name));
     let say = |(controller, traffic): (&str, Vec<&str>)| {
         let is_l4s = controllers.iter().any(|spec| spec.name == controller && spec.ecn == EcnUse::L4s);
-        let has_flow_queues = plan.network.links.iter().any(by_flow);
+        let has_flow_queues = plan.network.links.iter().any(|link| link.role != Role::Host && by_flow(link));
         let marks = match (is_l4s, has_flow_queues) {
             (true, _) => "fabric.scheduler = \"dual-pi2\"",
             (_, true) => "fabric.scheduler = \"fq-codel\"",

@@ -12,8 +12,7 @@ import altair as alt
 import polars as pl
 
 from narrows.figures import style
-from narrows.measures.named import value_if_any
-from narrows.measures.registry import TRAFFIC
+from narrows.measures.registry import TRAFFIC, of_traffic
 from narrows.measures.stats import estimate
 from narrows.wording import number
 
@@ -131,7 +130,7 @@ def measured(frames: Frames, axis: str, columns: Mapping[str, str]) -> pl.DataFr
 def by_seed(frames: Frames, case: str, measure: str) -> BySeed:
     """A measure of a case, `fct_mean / web` of one traffic's flows; empty where it cannot be measured."""
     name, _, traffic = measure.partition(TRAFFIC)
-    return value_if_any(frames, name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))
+    return of_traffic(frames, case, name, traffic)
 
 
 def draw(

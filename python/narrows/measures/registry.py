@@ -159,6 +159,11 @@ def value_if_any(frames: Frames, name: str, arms: tuple[str, ...]) -> BySeed:
         return {}
 
 
+def of_traffic(frames: Frames, case: str, name: str, traffic: str) -> BySeed:
+    """A measure of a case, of one traffic's flows if any is named; nothing where it cannot be measured."""
+    return value_if_any(frames, name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))
+
+
 def why_unfinished(frames: Frames, name: str, arms: tuple[str, ...]) -> str:
     """What was left undone, where a measure has no value for that reason; else nothing."""
     found = _value_or_why(frames, name, arms)

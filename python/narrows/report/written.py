@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from narrows import atomic, marked, wording
 from narrows.configurations import Configurations
 from narrows.errors import bad_input
-from narrows.measures.named import Measure, measure_called, unknown, value_if_any
-from narrows.measures.registry import TRAFFIC
+from narrows.measures.named import Measure, measure_called, unknown
+from narrows.measures.registry import of_traffic
 from narrows.measures.stats import ENOUGH_SEEDS, estimate
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _measure(asked: str) -> tuple[Measure, str]:
 
 def _by_seed(frames: Frames, case: str, asked: str) -> Mapping[int, float]:
     found, traffic = _measure(asked)
-    return value_if_any(frames, found.name, (f"{case}{TRAFFIC}{traffic}" if traffic else case,))
+    return of_traffic(frames, case, found.name, traffic)
 
 
 def _title(asked: str) -> str:

@@ -290,7 +290,7 @@ pub enum Kernel {
 }
 
 /// What the world may know of a controller: name, texts, parameters, and how to build it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// As written in experiments: lower case, stable.
     pub name: &'static str,

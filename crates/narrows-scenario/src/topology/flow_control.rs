@@ -44,16 +44,15 @@ pub(crate) fn check(graph: &Graph) -> Result<(), Problem> {
         return Ok(());
     }
     let after_pause = after_pause(graph);
-    let classes_of = |link: &Link| link.classes();
     // By node: what may come over all links to it, of one class and of all that they serve apart.
     let mut room = vec![[Bytes::ZERO; 2]; graph.nodes.len()];
     for (link, &after) in graph.links.iter().zip(&after_pause) {
         let [of_one, of_all] = &mut room[link.to as usize];
         *of_one += after;
-        *of_all += Bytes::new(after.get() * classes_of(link) as u64);
+        *of_all += Bytes::new(after.get() * link.classes() as u64);
     }
     // Each class is paused by itself: a memory for all has a part for each.
-    let classes = graph.links.iter().map(classes_of).max().unwrap_or(1);
+    let classes = graph.links.iter().map(Link::classes).max().unwrap_or(1);
     for (link, &needed) in graph.links.iter().zip(&after_pause) {
         if let Some(Ingress { limit, thresholds }) = link.ingress {
             if matches!(limit, Limit::Packets(_)) {
@@ -63,7 +62,7 @@ pub(crate) fn check(graph: &Graph) -> Result<(), Problem> {
             check_headroom(&link.name, thresholds, (limit, classes), needed, false, graph.mtu)?;
         }
         if let Some(thresholds) = link.pauses {
-            let classes = classes_of(link);
+            let classes = link.classes();
             let [of_one, of_all] = room[link.from as usize];
             let needed = if classes == 1 { of_all } else { of_one };
             check_headroom(&link.name, Some(thresholds), (link.limit, classes), needed, link.pooled, graph.mtu)?;

@@ -184,26 +184,6 @@ impl DualPi2 {
         error * i128::from(self.period.as_ps()) / max / 10 + change * 3 / 10
     }
 
-    /// What becomes of the packet that is about to leave a queue.
-    fn judge(&mut self, queue: usize, departure: &Departure) -> Verdict {
-        let coupled = self.base * i128::from(self.config.coupling);
-        let squared = (self.base * self.base) >> BITS;
-        let is_overloaded = coupled >= ONE;
-        if queue == CLASSIC {
-            return match self.recurs(queue, squared) {
-                true if departure.ecn_capable && !is_overloaded => Verdict::Mark,
-                true => Verdict::Drop,
-                false => Verdict::Pass,
-            };
-        }
-        if is_overloaded && self.recurs(queue, squared) {
-            return Verdict::Drop;
-        }
-        let is_alone = departure.backlog.packets.get() == 0;
-        let own = if is_alone || is_overloaded { 0 } else { self.ramp(departure.sojourn) };
-        if self.recurs(queue, own.max(coupled.min(ONE))) { Verdict::Mark } else { Verdict::Pass }
-    }
-
     /// The L4S queue's own probability of a mark.
     fn ramp(&self, sojourn: Span) -> i128 {
         let Config { threshold, range, .. } = self.config;
@@ -253,7 +233,22 @@ impl Law for DualPi2 {
         }
     }
     fn leaves(&mut self, queue: usize, departure: &Departure) -> Verdict {
-        self.judge(queue, departure)
+        let coupled = self.base * i128::from(self.config.coupling);
+        let squared = (self.base * self.base) >> BITS;
+        let is_overloaded = coupled >= ONE;
+        if queue == CLASSIC {
+            return match self.recurs(queue, squared) {
+                true if departure.ecn_capable && !is_overloaded => Verdict::Mark,
+                true => Verdict::Drop,
+                false => Verdict::Pass,
+            };
+        }
+        if is_overloaded && self.recurs(queue, squared) {
+            return Verdict::Drop;
+        }
+        let is_alone = departure.backlog.packets.get() == 0;
+        let own = if is_alone || is_overloaded { 0 } else { self.ramp(departure.sojourn) };
+        if self.recurs(queue, own.max(coupled.min(ONE))) { Verdict::Mark } else { Verdict::Pass }
     }
 }
 
