@@ -12,7 +12,8 @@ WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && ec
 	live-test narrowsd-checked narrowsd guest-kernel bench nightly wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
-packages = @($(2)) >/dev/null || (apt-get update && apt-get install --yes --no-install-recommends $(1)) >/dev/null
+packages = @($(2)) >/dev/null || ($(APT) update && $(APT) install --yes --no-install-recommends $(1))
+APT := crates/narrows-testbed/apt.sh
 
 ## Builds everything and reproduces one figure, quickly.
 demo: .venv/built

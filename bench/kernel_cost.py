@@ -19,11 +19,11 @@ import statistics
 import subprocess
 import sys
 import time
-from multiprocessing import Process, Value
+from multiprocessing import Event, Process, Value
 from pathlib import Path
 from typing import Any
 
-NARROWSD = Path("target/x86_64-unknown-linux-gnu/release/narrowsd")
+NARROWSD = Path("target/narrowsd")
 SECONDS = 3.0
 ROUNDS = 5
 RATE_BYTES = {"as large as it likes": 4_000_000_000 // 8, "one packet": 200_000_000 // 8}
@@ -59,11 +59,12 @@ def libc() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def receive(controller: str) -> None:
-    """Takes what comes over one connection."""
+def receive(controller: str, listens: Any) -> None:
+    """Takes what comes over one connection; says when it can come."""
     enter("nrwcost-b")
     with socket.create_server(("", PORT)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
+        listens.set()
         connection, _ = listener.accept()
         with connection:
             while connection.recv(1 << 18, socket.MSG_TRUNC):
@@ -85,11 +86,13 @@ def send(controller: str, rate: int, sent: Any) -> None:
 def flow(controller: str, rate: int) -> int:
     """One flow; bytes sent."""
     sent = Value("q", 0, lock=False)
-    ends = [Process(target=receive, args=(controller,), daemon=True)]
+    listens = Event()
+    ends = [Process(target=receive, args=(controller, listens), daemon=True)]
     ends.append(Process(target=send, args=(controller, rate, sent), daemon=True))
-    for end in ends:
-        end.start()
-        time.sleep(0.2)
+    ends[0].start()
+    if not listens.wait(timeout=10):
+        raise RuntimeError(f"the receiver of {controller} does not listen")
+    ends[1].start()
     for end in ends:
         end.join(timeout=SECONDS + 10)
         end.kill()

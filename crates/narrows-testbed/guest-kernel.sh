@@ -15,7 +15,7 @@ for there in "$folder/$version".*; do
 done
 package=$(search)
 if [ -z "$package" ]; then
-    apt-get update >/dev/null
+    "$(dirname "$0")/apt.sh" update
     package=$(search)
 fi
 [ -n "$package" ] || { echo "error: this machine's package sources have no linux-image-$version…-cloud-amd64" >&2; exit 3; }

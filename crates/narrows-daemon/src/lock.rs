@@ -66,12 +66,15 @@ pub(crate) fn try_take(path: &Path) -> Result<Option<Lock>, Failure> {
     }
 }
 
-/// Whether somebody has a right. Any number may ask at a time.
+/// Whether somebody has a right. Any number may ask at a time, and no file is left where there was none.
 ///
 /// # Errors
 /// As [`take`].
 pub(crate) fn is_taken(path: &Path) -> Result<bool, Failure> {
-    let file = open(path).map_err(|error| unusable(path, &error))?;
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file.map_err(|error| unusable(path, &error))?,
+    };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(false),
         Err(Errno::WOULDBLOCK) => Ok(true),
@@ -109,5 +112,22 @@ pub(crate) fn unusable(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Failure::environment(sentence).help("run as root of the host"),
         _ => Failure::failed(sentence),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_leaves_no_file() {
+        let path = std::env::temp_dir().join(format!("narrowsd-lock-{}", std::process::id()));
+        assert!(!is_taken(&path).expect("nothing is there"));
+        assert!(!path.exists());
+        let file = File::create(&path).expect("a folder of its own");
+        assert!(!is_taken(&path).expect("it can be read"));
+        flock(&file, FlockOperation::NonBlockingLockExclusive).expect("nobody has it");
+        assert!(is_taken(&path).expect("it can be read"));
+        fs::remove_file(&path).expect("it is there");
     }
 }

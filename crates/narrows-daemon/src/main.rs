@@ -8,6 +8,7 @@ mod failure;
 mod key;
 mod lock;
 mod metrics;
+mod namespaces;
 mod near_source;
 mod refused;
 mod run;

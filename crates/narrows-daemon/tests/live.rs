@@ -37,6 +37,7 @@ const TESTS: &[Test] = &[
     ("the_default_is_taken_and_put_back", life::the_default_is_taken_and_put_back),
     ("two_sets_at_once_lose_nothing", life::two_sets_at_once_lose_nothing),
     ("a_namespace_has_parameters_of_its_own", life::a_namespace_has_parameters_of_its_own),
+    ("a_new_namespace_does_not_inherit_parameters", life::a_new_namespace_does_not_inherit_parameters),
     ("metrics_are_replaced_at_once", life::metrics_are_replaced_at_once),
     ("the_foreground_ends_in_order", ends::the_foreground_ends_in_order),
     ("the_service_manager_is_told_when_it_is_loaded", ends::the_service_manager_is_told_when_it_is_loaded),
@@ -78,6 +79,8 @@ const TESTS: &[Test] = &[
     ),
     ("what_is_not_tcp_passes_as_it_is", bridge::what_is_not_tcp_passes_as_it_is),
     ("full_packets_fit_and_a_narrow_path_is_found", bridge::full_packets_fit_and_a_narrow_path_is_found),
+    ("another_mtu_is_followed", bridge::another_mtu_is_followed),
+    ("what_no_process_authenticates_can_be_dropped", bridge::what_no_process_authenticates_can_be_dropped),
     (
         "without_its_process_the_kernel_undoes_what_the_far_edge_did",
         bridge::without_its_process_the_kernel_undoes_what_the_far_edge_did,

@@ -87,6 +87,9 @@ pub struct Settings {
     pub tunnel: u16,
     /// The DSCP of disguised packets, if there are any.
     pub sign: Option<u8>,
+    /// Whether marked packets are dropped that no process authenticates, for it is gone or does not keep up: else the kernel
+    /// unwraps them, which it cannot authenticate.
+    pub drop_unseen: bool,
     /// Bytes of the ring, a power of two.
     pub ring_bytes: u32,
     /// Without Ethernet headers: packets for these addresses are this machine's.
@@ -109,7 +112,7 @@ impl Settings {
         for interface in self.interfaces {
             bytes.extend(interface.mac);
         }
-        bytes.extend([0; 2]);
+        bytes.extend([u8::from(self.drop_unseen), 0]);
         for at in 0..MAX_OWN {
             bytes.extend(match own.get(at) {
                 Some(IpAddr::V4(address)) => address.to_ipv6_mapped().octets(),

@@ -169,6 +169,9 @@ impl Error {
                 "run it in the host's PID namespace: docker run --pid=host, or nsenter --target 1 --pid"
             }
             Error::OtherVersion { .. } => "unload it, and load it with this version",
+            Error::File { source, .. } if source.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
+                "remove what else is in it, and try again"
+            }
             Error::Held { holders, .. } => return Some(format!("end that process: kill {}", list(holders, " "))),
             _ => return None,
         };

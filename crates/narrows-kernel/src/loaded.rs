@@ -3,7 +3,8 @@
 use crate::controllers::Controller;
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::maps::{self, Maps, Namespace};
+use crate::maps::{self, Maps};
+use crate::namespace::Namespace;
 use crate::parameters::Settings;
 use crate::{pinned, said};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, Object, ObjectBuilder, OpenObject};

@@ -2,43 +2,14 @@
 
 use crate::controllers::Controller;
 use crate::error::Error;
+use crate::namespace::Namespace;
 use crate::parameters::Settings;
 use crate::record::{COUNTER_BYTES, Counters, FLOW_BYTES, Flow};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use narrows_core::cc::Value;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 /// Names in the object, and of the pins.
 pub(crate) const NAMES: [&str; 4] = ["parameters", "generation", "flows", "counters"];
-
-/// To which network namespace parameters apply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Namespace {
-    /// To each that has none of its own.
-    Every,
-    /// To the one with this inode.
-    Inode(u32),
-}
-
-impl Namespace {
-    /// The namespace behind a file such as `/run/netns/NAME` or `/proc/PID/ns/net`.
-    ///
-    /// # Errors
-    /// [`Error::File`].
-    pub fn of(path: &Path) -> Result<Namespace, Error> {
-        let inode = std::fs::metadata(path).map_err(Error::file(path))?.ino();
-        // Namespaces are numbered in 32 bits.
-        Ok(Namespace::Inode(u32::try_from(inode).unwrap_or(u32::MAX)))
-    }
-
-    fn key(self) -> [u8; 4] {
-        match self {
-            Namespace::Every => 0_u32.to_ne_bytes(),
-            Namespace::Inode(inode) => inode.to_ne_bytes(),
-        }
-    }
-}
 
 /// Handles to the maps of one loaded controller.
 #[derive(Debug)]
@@ -57,7 +28,10 @@ impl Maps {
         let [parameters, generation, flows, counters] = NAMES;
         let handles = [open(parameters)?, open(generation)?, open(flows)?, open(counters)?];
         let sizes = handles.each_ref().map(|handle| handle.value_size() as usize);
-        if sizes != [value_bytes(controller), 8, FLOW_BYTES, COUNTER_BYTES] {
+        let [parameters, ..] = &handles;
+        // Until namespaces were told by cookies, the keys of parameters had four bytes.
+        let keys = parameters.key_size() as usize;
+        if sizes != [value_bytes(controller), 8, FLOW_BYTES, COUNTER_BYTES] || keys != Namespace::Every.key().len() {
             return Err(Error::OtherVersion { controller: controller.spec.name });
         }
         Ok(Maps { controller, handles })
@@ -88,13 +62,13 @@ impl Maps {
         Ok(Settings::defaults(self.controller))
     }
 
-    /// The inodes of the namespaces that have parameters of their own, in ascending order.
-    pub fn namespaces(&self) -> Vec<u32> {
+    /// The cookies of the namespaces that have parameters of their own, in ascending order; of those that ended, too.
+    pub fn namespaces(&self) -> Vec<u64> {
         let [parameters, ..] = &self.handles;
-        let keys = parameters.keys().filter_map(|key| key.first_chunk().copied()).map(u32::from_ne_bytes);
-        let mut inodes: Vec<u32> = keys.filter(|inode| *inode != 0).collect();
-        inodes.sort_unstable();
-        inodes
+        let keys = parameters.keys().filter_map(|key| key.first_chunk().copied()).map(u64::from_ne_bytes);
+        let mut cookies: Vec<u64> = keys.filter(|cookie| *cookie != 0).collect();
+        cookies.sort_unstable();
+        cookies
     }
 
     /// Changes one parameter, for new flows and for those that live: these follow at their next acknowledgement. Where the
@@ -121,13 +95,13 @@ impl Maps {
         self.announce()
     }
 
-    /// Lets a namespace follow everyone's parameters again.
+    /// Lets the namespace with this cookie follow everyone's parameters again.
     ///
     /// # Errors
     /// [`Error::Bpf`], [`Error::NoPrivileges`].
-    pub fn clear(&self, namespace: u32) -> Result<(), Error> {
+    pub fn clear(&self, cookie: u64) -> Result<(), Error> {
         let [parameters, ..] = &self.handles;
-        match parameters.delete(&Namespace::Inode(namespace).key()) {
+        match parameters.delete(&Namespace::Cookie(cookie).key()) {
             Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(Error::of("clear parameters", error)),
             _ => self.announce(),
         }

@@ -101,3 +101,18 @@ pub(crate) fn remove(folder: &Path) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_other_files_is_said_to_have_them() {
+        let folder = std::env::temp_dir().join(format!("narrows-pins-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("mine"), "").unwrap();
+        let error = remove(&folder).expect_err("it is not empty");
+        assert_eq!(error.help().as_deref(), Some("remove what else is in it, and try again"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -4,7 +4,7 @@ use narrows_core::units::{Packets, Rate, Span};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Bytes of `struct narrows_flow`.
-pub(crate) const FLOW_BYTES: usize = 184;
+pub(crate) const FLOW_BYTES: usize = 192;
 /// Bytes of `struct narrows_counters`.
 pub(crate) const COUNTER_BYTES: usize = 24;
 
@@ -40,8 +40,10 @@ pub struct Flow {
     pub cuts: Cuts,
     /// Reductions that proved spurious and were taken back.
     pub undone: u64,
-    /// Inode of its network namespace.
+    /// Inode of its network namespace; a namespace that begins after this one ended may have the same.
     pub namespace: u32,
+    /// Cookie of its network namespace (`SO_NETNS_COOKIE`), which no other has until the machine is switched off.
+    pub namespace_cookie: u64,
     /// Whether ECN was negotiated.
     pub ecn: bool,
     /// This end.
@@ -122,6 +124,7 @@ impl Flow {
             timeout: fields.u64(),
         };
         let undone = fields.u64();
+        let namespace_cookie = fields.u64();
         let namespace = fields.u32();
         let ecn = fields.u32() != 0;
         let family = fields.u32();
@@ -144,6 +147,7 @@ impl Flow {
             cuts,
             undone,
             namespace,
+            namespace_cookie,
             ecn,
             local,
             remote,

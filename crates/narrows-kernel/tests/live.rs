@@ -119,7 +119,8 @@ fn each_controller_carries_a_transfer_and_leaves_nothing() {
         let transfer = world.transfer(&Transfer { controller: controller.registered, ..Transfer::default() }, || {
             let flows = loaded.flows().expect("the map can be read");
             let flow = flows.iter().find(|flow| flow.remote.port() == world::PORT).expect("the sender is published");
-            assert_eq!(Namespace::Inode(flow.namespace), world.sender());
+            assert_eq!(Namespace::Cookie(flow.namespace_cookie), world.sender());
+            assert_eq!(flow.namespace, world.sender_inode());
             assert_eq!(flow.ecn, controller.needs_ecn, "{flow:?}");
             assert_eq!(flow.local.ip().to_string(), world::SENDER);
             assert_eq!(flow.remote.ip().to_string(), world::RECEIVER);
@@ -159,8 +160,8 @@ fn gemini_paces_and_follows_live_parameters() {
         loaded.set(Namespace::Every, "f", Value::Real(256)).expect("within its range");
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(flow().factor_q10, 512, "the namespace has parameters of its own");
-        let Namespace::Inode(inode) = sender else { panic!("a namespace has an inode") };
-        loaded.clear(inode).expect("it was set");
+        let Namespace::Cookie(cookie) = sender else { panic!("a namespace has a cookie") };
+        loaded.clear(cookie).expect("it was set");
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!((flow().factor_q10, flow().step_q10), (256, 102), "back to everyone's");
     });

@@ -29,6 +29,11 @@ impl Limit {
         Limit { interface, learnt: [None; 2], proven: [None; 2], latest: [Time::ZERO; 2] }
     }
 
+    /// The interface takes so much from now on; what was learnt of the path stays.
+    pub(super) const fn set_interface(&mut self, interface: u16) {
+        self.interface = interface;
+    }
+
     /// Bytes of a packet at most.
     pub(super) fn now(&self, now: Time, v6: bool) -> u16 {
         match self.learnt[usize::from(v6)] {
@@ -87,6 +92,10 @@ mod tests {
         assert_eq!((limit.now(at(1), false), limit.now(at(1), true)), (1_400, 1_500));
         assert!(limit.complain(at(1), false, 68) && limit.complain(at(1), true, 68));
         assert_eq!((limit.now(at(600), false), limit.now(at(600), true)), (576, 1_280));
+        // An interface that takes less counts at once, and one that takes more when the complaint is forgotten.
+        limit.set_interface(560);
+        assert_eq!((limit.now(at(600), false), limit.now(at(600), true)), (560, 560));
+        limit.set_interface(1_500);
         assert_eq!((limit.now(at(601), false), limit.now(at(601), true)), (1_500, 1_500));
         assert!(limit.complain(at(700), false, 0));
         assert_eq!(limit.now(at(700), false), 1_492);

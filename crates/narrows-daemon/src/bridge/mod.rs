@@ -146,6 +146,9 @@ struct Run {
     /// The DSCP, 1 to 63, that both edges know disguised packets of hosts without ECN by; left out, they are not disguised
     #[arg(long, value_name = "DSCP", value_parser = dscp)]
     sign: Option<u8>,
+    /// What the kernel does with packets of the far edge that no process of this one authenticates: it is gone, or too slow
+    #[arg(long, value_enum, default_value_t = Unseen::Unwrap)]
+    without_process: Unseen,
     /// Write metrics in the text format of Prometheus to this file, which is replaced at once
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
@@ -163,6 +166,15 @@ enum Choice {
     Bernoulli,
     /// The uppermost part of the rate.
     Band,
+}
+
+/// What is done with marked packets that no process sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Unseen {
+    /// They reach their host, whoever sent them.
+    Unwrap,
+    /// They are lost, as if the WAN had dropped them.
+    Drop,
 }
 
 /// See [`Hiding`].
@@ -357,6 +369,7 @@ fn bridge(run: Run) -> Result<(), Failure> {
         port: run.port,
         tunnel: run.tunnel,
         sign: run.sign,
+        drop_unseen: run.without_process == Unseen::Drop,
         ring_bytes: run.ring,
         own,
     })
@@ -386,6 +399,11 @@ fn bridge(run: Run) -> Result<(), Failure> {
         replace(path, &status::metrics(&[state])).map_err(|failure| Failure::input(failure).help(help))?;
     }
     say(&format!("{} and {} are joined; the far edge is {}\n", place.inside, place.outside, run.peer));
+    if run.sign.is_none() {
+        eprintln!(
+            "warning: without --sign packets of hosts without ECN are sent as they came: a WAN that drops those first drops all of them, and not only what can be repaired"
+        );
+    }
     if let Err(error) = service::ready() {
         eprintln!("warning: the service manager was not told: {error}");
     }
@@ -448,6 +466,7 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
     let began = Time::ZERO;
     let (mut told, mut written): (Option<Instant>, Option<Instant>) = (None, None);
     let mut silence = Silence::default();
+    let mut longest = work.with_router(|router, _| router.interface_longest());
     let due = |last: Option<Instant>, period| last.is_none_or(|last| last.elapsed() >= period);
     let warn = |outcome: Result<(), Failure>| {
         // A disk that is full now may not be later.
@@ -463,6 +482,14 @@ fn at_work(work: &mut EventLoop, stop: &AtomicBool, place: &Place, pair: &Pair, 
                 return Err("its program is gone from an interface".to_owned());
             }
             warn(place.tell(&status::of(work, began)));
+            // An interface may be given another MTU; one that is gone ends the process above.
+            if let Ok(now) = pair.devices[1].longest()
+                && now != longest
+            {
+                eprintln!("{} takes packets of {now} bytes now, {longest} before", place.outside);
+                longest = now;
+                work.set_longest(now);
+            }
             let unheard =
                 work.with_router(|router, now| (router.edge().is_connected(now), router.edge().transmitted().far_silent));
             if silence.is_long(unheard) {

@@ -42,6 +42,8 @@ pub(super) struct Counters {
     pub(super) packets: [u64; 2],
     /// Frames that are not what they seemed, and were sent on as they were.
     pub(super) untouched: u64,
+    /// TCP packets that waited longer than the heartbeat counts.
+    pub(super) late: u64,
     /// Connections whose largest segment was lowered, in either direction.
     pub(super) clamped: u64,
     /// Packets with data that would have been too long, marked, and were not.
@@ -151,6 +153,31 @@ impl Router {
         }
     }
 
+    /// A TCP packet that waited so long that newer ones overtook it: it is neither marked nor held back.
+    pub(super) fn handle_late(&mut self, now: Time, side: Side, bytes: &[u8], came_ns: u64) {
+        self.counters.late += 1;
+        match side {
+            Side::Inside => self.pass(side, bytes, came_ns),
+            // What the far edge disguised is to be undone.
+            Side::Outside => {
+                self.edge.lose_order();
+                self.drain(now, None, 0);
+                self.handle(now, side, Kind::Tcp, bytes, came_ns);
+            }
+        }
+    }
+
+    /// What the outer interface takes, bytes of an IP packet.
+    pub(super) const fn interface_longest(&self) -> u16 {
+        self.given.longest
+    }
+
+    /// The outer interface takes so many bytes of an IP packet from now on.
+    pub(super) const fn set_longest(&mut self, longest: u16) {
+        self.given.longest = longest;
+        self.limit.set_interface(longest);
+    }
+
     /// So many frames of a side have gone past it so far. What of a connection went past from outside nobody waits for.
     pub(super) fn went_past(&mut self, now: Time, side: Side, count: u32) {
         if side == Side::Outside && self.past.replace(count).is_some_and(|before| before != count) {
@@ -173,6 +200,11 @@ impl Router {
     /// What is to be sent next.
     pub(super) fn poll(&mut self) -> Option<Sent> {
         self.out.pop_front()
+    }
+
+    /// The DSCP of disguised packets, if there are any.
+    pub(super) const fn sign(&self) -> Option<u8> {
+        self.given.sign
     }
 
     /// The machine, to read.

@@ -2,9 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +11,7 @@ use super::device::Was;
 use crate::failure::Failure;
 use crate::lock::{self, Lock};
 use crate::metrics;
+use crate::namespaces::{self, Namespace};
 
 /// What goes with the machine's being switched off, as programs and pins do.
 const FOLDER: &str = "/run/narrows";
@@ -24,6 +23,8 @@ pub(super) struct Place {
     namespace: u64,
     /// Its inode, which another may have when it is gone: by it people know it.
     pub(super) inode: u64,
+    /// Its name if it has one, else its inode. Looked up once: that takes a while where there are many processes.
+    pub(super) label: String,
     pub(super) inside: String,
     pub(super) outside: String,
 }
@@ -44,7 +45,8 @@ impl Place {
     /// Code 1 if that cannot be told.
     pub(super) fn here(inside: &str, outside: &str) -> Result<Place, Failure> {
         let (namespace, inode) = here().map_err(|error| Failure::failed(format!("the network namespace: {error}")))?;
-        Ok(Place { namespace, inode, inside: inside.to_owned(), outside: outside.to_owned() })
+        let label = label(&namespaces::all(), inode);
+        Ok(Place { namespace, inode, label, inside: inside.to_owned(), outside: outside.to_owned() })
     }
 
     /// What is noted of its namespace.
@@ -126,6 +128,7 @@ impl Place {
 
     /// All bridges of this machine, but those whose network namespace is gone, and with it their interfaces.
     pub(super) fn all() -> Vec<Place> {
+        let known = namespaces::all();
         let names = fs::read_dir(FOLDER).into_iter().flatten().filter_map(|entry| {
             let name = entry.ok()?.file_name().into_string().ok()?;
             name.starts_with("bridge-").then_some(())?;
@@ -135,7 +138,7 @@ impl Place {
             .ok()?;
             let (namespace, inode) = before.namespace;
             let [inside, outside] = before.interfaces.map(|was| was.name);
-            Some(Place { namespace, inode, inside, outside })
+            Some(Place { namespace, inode, label: label(&known, inode), inside, outside })
         });
         let mut all: Vec<Place> =
             names.filter(|place| place.is_here() || (!is_mine(place.inode) && is_alive(place.inode))).collect();
@@ -152,6 +155,10 @@ fn is_alive(inode: u64) -> bool {
     named.chain(of_processes).any(|path| fs::metadata(path).is_ok_and(|found| found.ino() == inode))
 }
 
+fn label(known: &[Namespace], inode: u64) -> String {
+    u32::try_from(inode).map_or_else(|_| inode.to_string(), |inode| namespaces::label(known, inode))
+}
+
 /// Whether an inode is that of the network namespace that the caller is in.
 fn is_mine(inode: u64) -> bool {
     here().is_ok_and(|(_, mine)| mine == inode)
@@ -159,13 +166,5 @@ fn is_mine(inode: u64) -> bool {
 
 /// Cookie and inode of the network namespace that the thread is in.
 fn here() -> io::Result<(u64, u64)> {
-    let inode = fs::metadata("/proc/thread-self/ns/net")?.ino();
-    let socket = UnixDatagram::unbound()?;
-    let (mut cookie, mut size) = (0_u64, libc::socklen_t::try_from(size_of::<u64>()).expect("eight"));
-    // SAFETY: both outlive the call, which writes so many bytes.
-    let outcome = unsafe {
-        let to = (&raw mut cookie).cast();
-        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, to, &raw mut size)
-    };
-    if outcome == 0 { Ok((cookie, inode)) } else { Err(io::Error::last_os_error()) }
+    Ok((narrows_kernel::cookie_here()?, fs::metadata("/proc/thread-self/ns/net")?.ino()))
 }

@@ -35,6 +35,7 @@ pub(super) fn of(work: &EventLoop, began: Time) -> Value {
             .collect();
         state.extend([
             ("process".to_owned(), std::process::id().into()),
+            ("sign".to_owned(), json!(router.sign())),
             ("up_s".to_owned(), json!(seconds(now.since(began)))),
             ("connected".to_owned(), edge.is_connected(now).into()),
             ("round_trip_us".to_owned(), edge.round_trip().as_us().into()),
@@ -45,6 +46,7 @@ pub(super) fn of(work: &EventLoop, began: Time) -> Value {
                 json!({
                     "from_inside": counters.packets[0], "from_outside": counters.packets[1],
                     "untouched": counters.untouched, "clamped": counters.clamped, "too_long": counters.too_long,
+                    "late": counters.late,
                     "disguised": counters.disguised, "plainly": counters.plainly, "congested": counters.congested,
                     "complaints": counters.complaints, "other_complaints": counters.other_complaints,
                     "unsealed": counters.unsealed, "suspected": counters.suspected,
@@ -110,6 +112,7 @@ pub(super) fn read(place: &Place) -> Result<Value, Failure> {
         _ => Map::new(),
     };
     state.insert("namespace".to_owned(), place.inode.into());
+    state.insert("netns".to_owned(), place.label.clone().into());
     state.insert("inside".to_owned(), place.inside.clone().into());
     state.insert("outside".to_owned(), place.outside.clone().into());
     state.insert("alive".to_owned(), alive.into());
@@ -161,8 +164,9 @@ const RECEIVED: Metric =
 pub(super) fn metrics(all: &[Value]) -> String {
     let mut metrics = Metrics::default();
     for state in all {
-        let name = |side: &str| state[side].as_str().unwrap_or_default().to_owned();
-        let bridge = [("inside", name("inside")), ("outside", name("outside"))];
+        let name = |key: &str| state[key].as_str().unwrap_or_default().to_owned();
+        // Bridges of several namespaces may have interfaces of the same names.
+        let bridge = [("netns", name("netns")), ("inside", name("inside")), ("outside", name("outside"))];
         let with = |more: &[(&'static str, &str)]| {
             let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
             bridge.iter().cloned().chain(more).collect::<Vec<_>>()
@@ -207,4 +211,30 @@ fn entries(value: &Value) -> impl Iterator<Item = (&str, f64)> {
 #[allow(clippy::cast_precision_loss, reason = "for reading")]
 fn seconds(span: Span) -> f64 {
     span.as_ns() as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bridges_of_two_namespaces_have_series_of_their_own() {
+        let state = |netns: &str| {
+            json!({
+                "netns": netns, "inside": "eth1", "outside": "eth0", "alive": true, "connected": true,
+                "round_trip_us": 10, "delay_us": {"p50": 1, "p99": 2, "most": 3}, "kernel": {"inside": {"diverted": 1}},
+                "frames": {"late": 0}, "refused": {"replayed": 0}, "transmitted": {"repaired": 1}, "received": {"strays": 0},
+            })
+        };
+        let text = metrics(&[state("a"), state("b")]);
+        let series: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split_once("} "))
+            .map(|it| it.0)
+            .collect();
+        let once: std::collections::BTreeSet<&str> = series.iter().copied().collect();
+        assert_eq!((series.len(), once.len()), (22, 22), "{text}");
+        assert!(text.contains("narrows_bridge_alive{netns=\"b\",inside=\"eth1\",outside=\"eth0\"} 1\n"), "{text}");
+    }
 }

@@ -7,7 +7,6 @@
 mod assignment;
 mod list;
 mod load;
-mod namespaces;
 mod prometheus;
 mod set;
 mod state;

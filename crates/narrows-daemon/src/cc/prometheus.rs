@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use narrows_core::units::Rate;
 use narrows_kernel::{Controller, Flow};
 
-use super::namespaces::{Namespace, label};
 use super::state::State;
 use super::table::scaled;
 use crate::metrics::{Metric, Metrics};
+use crate::namespaces::{Namespace, label};
 
 /// All metrics of these controllers; with `flows` also those of each flow.
 pub(super) fn text(states: &[(&Controller, Option<State>)], all: &[Namespace], flows: bool) -> String {

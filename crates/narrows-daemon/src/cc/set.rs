@@ -1,11 +1,11 @@
 //! `narrowsd cc set`: changes parameters while flows live.
 
 use clap::Args;
-use narrows_kernel::Namespace;
+use narrows_kernel::{Maps, Namespace};
 
-use super::{assignment, named, namespaces, refused, state};
+use super::{assignment, named, refused, state};
 use crate::failure::Failure;
-use crate::lock;
+use crate::{lock, namespaces};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -24,16 +24,35 @@ pub(crate) struct Arguments {
 
 pub(super) fn set(arguments: &Arguments) -> Result<(), Failure> {
     let controller = named(&arguments.name)?;
-    let inode = arguments.netns.as_deref().map(namespaces::parse).transpose()?;
-    let namespace = inode.map_or(Namespace::Every, Namespace::Inode);
+    let file = arguments.netns.as_deref().map(namespaces::parse).transpose()?;
     // Before the lock: what is written wrongly is refused whether or not it is loaded.
     assignment::apply(controller, &mut narrows_kernel::Settings::defaults(controller), &arguments.sets)?;
     let _lock = lock::take(controller)?;
     let maps = state::maps(controller)?;
-    if let Some(inode) = inode.filter(|_| arguments.clear) {
-        return maps.clear(inode).map_err(refused::by_kernel);
+    let namespace = file.map_or(Ok(Namespace::Every), |file| Namespace::of(&file)).map_err(refused::by_kernel)?;
+    forget_the_ended(&maps)?;
+    if let Namespace::Cookie(cookie) = namespace
+        && arguments.clear
+    {
+        return maps.clear(cookie).map_err(refused::by_kernel);
     }
     let mut settings = maps.settings(namespace).map_err(refused::by_kernel)?;
     assignment::apply(controller, &mut settings, &arguments.sets)?;
     maps.set_all(namespace, &settings).map_err(refused::by_kernel)
+}
+
+/// Removes parameters of namespaces that ended: nothing leads to them, and no flow is in one. A thousand have room.
+fn forget_the_ended(maps: &Maps) -> Result<(), Failure> {
+    let cookies = maps.namespaces();
+    if cookies.is_empty() {
+        return Ok(());
+    }
+    let led_to = namespaces::by_cookie();
+    let flows = maps.flows().map_err(refused::by_kernel)?;
+    let is_alive = |cookie| led_to.contains_key(&cookie) || flows.iter().any(|flow| flow.namespace_cookie == cookie);
+    cookies
+        .into_iter()
+        .filter(|cookie| !is_alive(*cookie))
+        .try_for_each(|cookie| maps.clear(cookie))
+        .map_err(refused::by_kernel)
 }

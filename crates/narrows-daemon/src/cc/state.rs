@@ -1,10 +1,12 @@
 //! What is loaded of a controller, read at once.
 
+use std::collections::BTreeMap;
+
 use narrows_kernel::{Controller, Counters, Flow, Maps, Namespace, Registration, Settings, pinned, registered};
 
-use super::namespaces::Namespace as Named;
 use super::{refused, system_default};
 use crate::failure::Failure;
+use crate::namespaces::{self, Namespace as Named};
 
 /// What keeps the registration.
 #[derive(Debug)]
@@ -17,6 +19,25 @@ pub(super) enum Kept {
     Stale,
 }
 
+/// Parameters of one namespace.
+#[derive(Debug)]
+pub(super) struct OwnSettings {
+    pub(super) cookie: u64,
+    /// Nothing if the namespace ended, or nothing leads to it.
+    pub(super) namespace: Option<Named>,
+    pub(super) settings: Settings,
+}
+
+impl OwnSettings {
+    /// For people.
+    pub(super) fn label(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => namespace.label(),
+            None => format!("a namespace that ended (cookie {})", self.cookie),
+        }
+    }
+}
+
 /// A controller that is loaded.
 #[derive(Debug)]
 pub(super) struct State {
@@ -24,8 +45,8 @@ pub(super) struct State {
     pub(super) kept: Kept,
     /// Everyone's.
     pub(super) settings: Settings,
-    /// Of namespaces that have their own, by inode.
-    pub(super) own_settings: Vec<(u32, Settings)>,
+    /// Of namespaces that have their own.
+    pub(super) own_settings: Vec<OwnSettings>,
     pub(super) counters: Counters,
     pub(super) flows: Vec<Flow>,
     /// The namespaces whose default it is.
@@ -65,9 +86,13 @@ pub(super) fn read(controller: &'static Controller) -> Result<Option<State>, Fai
     let maps = found.maps().map_err(refused::by_kernel)?;
     let read = || {
         let settings = maps.settings(Namespace::Every)?;
-        let own = maps.namespaces().into_iter();
-        let own = own.map(|inode| Ok((inode, maps.settings(Namespace::Inode(inode))?))).collect::<Result<_, _>>()?;
-        Ok((settings, own, maps.counters()?, maps.flows()?))
+        let cookies = maps.namespaces();
+        let mut led_to = if cookies.is_empty() { BTreeMap::new() } else { namespaces::by_cookie() };
+        let own = cookies.into_iter().map(|cookie| {
+            let settings = maps.settings(Namespace::Cookie(cookie))?;
+            Ok(OwnSettings { cookie, namespace: led_to.remove(&cookie), settings })
+        });
+        Ok((settings, own.collect::<Result<_, _>>()?, maps.counters()?, maps.flows()?))
     };
     let (settings, own_settings, counters, flows) = read().map_err(refused::by_kernel)?;
     let default_of = system_default::users(controller, true);

@@ -9,11 +9,11 @@ use narrows_kernel::{Controller, Flow, Settings, pinned};
 use narrows_scenario::describe_value;
 use serde_json::{Map, Value as Json, json};
 
-use super::namespaces::{self, Namespace, label};
 use super::state::{self, Kept, State};
 use super::{named, prometheus, say, system_default, table};
 use crate::failure::Failure;
 use crate::metrics::replace;
+use crate::namespaces::{self, Namespace, label};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -129,9 +129,9 @@ fn for_people(state: &State, all: &[Namespace]) -> String {
     );
     let defaults = Settings::defaults(controller);
     text += &format!("  parameters: {}\n", changes(&defaults, &state.settings, "all at their defaults", ""));
-    for (inode, settings) in &state.own_settings {
-        let changed = changes(&state.settings, settings, "the same", "the same but for ");
-        text += &format!("  parameters of {}: {changed}\n", label(all, *inode));
+    for own in &state.own_settings {
+        let changed = changes(&state.settings, &own.settings, "the same", "the same but for ");
+        text += &format!("  parameters of {}: {changed}\n", own.label());
     }
     text + &table::text(state, all)
 }
@@ -159,7 +159,14 @@ fn json(state: &State, all: &[Namespace]) -> Json {
     let own: Vec<Json> = state
         .own_settings
         .iter()
-        .map(|(inode, settings)| json!({ "netns": label(all, *inode), "netns_inode": inode, "parameters": written(settings) }))
+        .map(|own| {
+            json!({
+                "netns": own.namespace.as_ref().map(Namespace::label),
+                "netns_inode": own.namespace.as_ref().map(|namespace| namespace.inode),
+                "netns_cookie": own.cookie,
+                "parameters": written(&own.settings),
+            })
+        })
         .collect();
     json!({
         "controller": controller.spec.name,

@@ -6,9 +6,9 @@ use std::io;
 
 use narrows_kernel::Controller;
 
-use super::namespaces::{self, Namespace};
 use crate::failure::Failure;
 use crate::lock::{file, unusable};
+use crate::namespaces::{self, Namespace};
 
 const SYSCTL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// What every kernel has: for a default that cannot be put back.

@@ -2,8 +2,8 @@
 
 use narrows_kernel::Flow;
 
-use super::namespaces::{Namespace, label};
 use super::state::State;
+use crate::namespaces::{Namespace, label};
 
 /// Flows shown; `--json` has all of them.
 const MOST: usize = 100;

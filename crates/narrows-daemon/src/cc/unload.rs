@@ -8,10 +8,10 @@ use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::registered::{self, Registered};
 use narrows_kernel::{Controller, Error, Registration, pinned};
 
-use super::namespaces::Namespace;
 use super::{named, refused, say, system_default};
 use crate::failure::Failure;
 use crate::lock;
+use crate::namespaces::Namespace;
 
 /// A registration that ends takes less.
 const ENDING: Duration = Duration::from_millis(500);

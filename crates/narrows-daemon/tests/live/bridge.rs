@@ -326,6 +326,48 @@ pub(crate) fn full_packets_fit_and_a_narrow_path_is_found() -> Outcome {
     Ok(())
 }
 
+/// New connections stalled for good after the outer interface was given a smaller MTU.
+pub(crate) fn another_mtu_is_followed() -> Outcome {
+    let site = Site::new(true);
+    let _bridges = [site.bridge(0, ""), site.bridge(1, "")];
+    site.transfer(RIGHT_V4, MEGABYTE, || {});
+    for mtu in [1_300, 1_400] {
+        for (edge, [_, outside]) in EDGES.iter().enumerate() {
+            ip(&format!("-n {} link set {outside} mtu {mtu}", site.edge(edge)));
+        }
+        within_seconds(5, "both edges notice", || {
+            (0..2).all(|edge| count(&site.status(edge), "longest_packet_bytes.ipv4") == mtu)
+        });
+        let before = count(&site.status_soon(0), "transmitted.marked_packets");
+        let transfer = site.transfer(RIGHT_V4, 5 * MEGABYTE, || {});
+        let state = site.status_soon(0);
+        println!("  {:.0} Mbit/s with an MTU of {mtu}, {}", transfer.mbps, state["frames"]);
+        assert!(count(&state, "transmitted.marked_packets") > before + 200, "{state:#}");
+        assert_eq!(count(&state, "frames.too_long"), 0, "each edge lowers its host's segments");
+    }
+    Ok(())
+}
+
+pub(crate) fn what_no_process_authenticates_can_be_dropped() -> Outcome {
+    let site = Site::new(false);
+    let mut bridges = [site.bridge(0, ""), site.bridge(1, "--without-process drop")];
+    site.transfer(RIGHT_V4, MEGABYTE, || {});
+    let marked = site.seen.recorded.lock().expect("nobody fails with it")[0][0].clone();
+    bridges[1].kill();
+    std::thread::sleep(Duration::from_millis(100));
+    let wan = site.wan_socket(1);
+    let inner = marked[14 + 56..].to_vec();
+    let there = came(&site, 1, |frame| frame[14..] == inner[..], || assert!(send(&wan, &marked)));
+    assert!(there.is_empty(), "{there:02x?}");
+    // TCP itself goes on, disguised or not.
+    let transfer = site.transfer(RIGHT_V4, MEGABYTE, || {});
+    let state = &site.status(1)["kernel"]["outside"];
+    println!("  {:.0} Mbit/s, {state}", transfer.mbps);
+    assert_eq!(count(state, "unwrapped"), 0, "{state}");
+    assert!(count(state, "dropped") >= 1 && count(state, "undisguised") > 300, "{state}");
+    Ok(())
+}
+
 pub(crate) fn without_its_process_the_kernel_undoes_what_the_far_edge_did() -> Outcome {
     for to in [RIGHT_V4, RIGHT_V6] {
         let site = Site::new(false);

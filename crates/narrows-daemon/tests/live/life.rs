@@ -1,6 +1,7 @@
 //! Loading, choosing, watching, changing and unloading.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::shell::{LOAD, NARROWSD, ended, good, nothing_is_left, refused, status};
-use crate::world::{SENDER, World, within};
+use crate::world::{SENDER, World, ip, within};
 
 pub(crate) fn a_route_a_transfer_its_state_and_nothing_left() -> Outcome {
     let world = World::new();
@@ -141,6 +142,42 @@ pub(crate) fn a_namespace_has_parameters_of_its_own() -> Outcome {
     good(&format!("cc set gemini --clear --netns /run/netns/{}", world.sender));
     assert_eq!(status("gemini")["netns_parameters"], json!([]));
     good("cc unload gemini");
+    Ok(())
+}
+
+/// The kernel gives the inode of a namespace that ended to the next one.
+pub(crate) fn a_new_namespace_does_not_inherit_parameters() -> Outcome {
+    good(LOAD);
+    let inode = |name: &str| fs::metadata(format!("/run/netns/{name}")).expect("it was made").ino();
+    let first = World::new();
+    good(&format!("cc set gemini t=1ms --netns {}", first.sender));
+    let before = inode(&first.sender);
+    drop(first);
+    // The kernel takes a namespace down a moment after its last name is gone.
+    let mut others = Vec::new();
+    let inherited = (0..200).any(|at| {
+        let name = format!("narrows-{}-inherits-{at}", std::process::id());
+        ip(&format!("netns add {name}"));
+        let found = inode(&name) == before;
+        others.push(name);
+        std::thread::sleep(Duration::from_millis(10));
+        found
+    });
+    let last = others.last().expect("at least one").clone();
+    let own = status("gemini")["netns_parameters"].clone();
+    let labels = good("cc status gemini");
+    good(&format!("cc set gemini beta=0.3 --netns {last}"));
+    let after = status("gemini")["netns_parameters"].clone();
+    for name in &others {
+        ip(&format!("netns delete {name}"));
+    }
+    good("cc unload gemini");
+    assert!(inherited, "no namespace of 200 got the inode {before}");
+    assert_eq!(own[0]["netns"], json!(null), "{own}");
+    assert!(labels.contains("parameters of a namespace that ended (cookie "), "{labels}");
+    // What ended is forgotten, and the new namespace begins from everyone's.
+    assert_eq!(after.as_array().map(Vec::len), Some(1), "{after}");
+    assert_eq!((&after[0]["netns"], &after[0]["parameters"]["t"]), (&json!(last), &json!("5ms")), "{after}");
     Ok(())
 }
 

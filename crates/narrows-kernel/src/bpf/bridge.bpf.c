@@ -341,7 +341,7 @@ static __always_inline int unwrap(struct __sk_buff *skb, struct narrows_passed *
 {
 	__u32 head = seen->transport - bridge.link + sizeof(struct udp) + SHIM;
 
-	if (!is_inner(skb, bridge.link + head, seen) ||
+	if (bridge.drop_unseen || !is_inner(skb, bridge.link + head, seen) ||
 	    bpf_skb_adjust_room(skb, -(__s32)head, BPF_ADJ_ROOM_MAC, 0)) {
 		count->dropped++;
 		return TC_ACT_SHOT;

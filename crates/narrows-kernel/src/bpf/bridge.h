@@ -39,7 +39,8 @@ struct narrows_bridge {
 	__u8 sign;		/* DSCP of disguised packets; 0 if there are none */
 	__u8 own_count;
 	__u8 mac[NARROWS_SIDES][6];
-	__u8 zero[2];
+	__u8 drop_unseen;	/* whether marked packets that no process authenticates are dropped, not unwrapped */
+	__u8 zero[1];
 	/* Addresses of this machine, as of IPv6: without a link header they say what is for itself. */
 	__u8 own[NARROWS_OWN][16];
 };

@@ -23,7 +23,7 @@ void BPF_PROG(dctcp_begin, struct tcp_sock *tp)
 	flow = flow_begin(tp);
 	if (!flow)
 		return;
-	dctcp_init(&flow->cc, flow_parameters(flow->record.namespace), &flow->path);
+	dctcp_init(&flow->cc, flow_parameters(flow->record.namespace_cookie), &flow->path);
 	publish(flow);
 }
 

@@ -61,11 +61,11 @@ struct {
 	__type(value, struct narrows_flow);
 } flows SEC(".maps");
 
-/* Parameters by inode of the network namespace; 0 for every other. */
+/* Parameters by cookie of the network namespace; 0 for every other. An inode would be given to another namespace later. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
-	__type(key, u32);
+	__type(key, u64);
 	__type(value, struct parameters);
 } parameters SEC(".maps");
 
@@ -99,10 +99,10 @@ CC_INLINE u64 flow_generation(void)
 	return now ? *now : 0;
 }
 
-CC_INLINE const u64 *flow_parameters(u32 namespace)
+CC_INLINE const u64 *flow_parameters(u64 namespace)
 {
 	struct parameters *found = bpf_map_lookup_elem(&parameters, &namespace);
-	u32 every = 0;
+	u64 every = 0;
 
 	if (!found)
 		found = bpf_map_lookup_elem(&parameters, &every);
@@ -120,9 +120,9 @@ CC_INLINE struct sock *flow_sock(struct tcp_sock *tp)
 	return &tp->inet_conn.icsk_inet.sk;
 }
 
-CC_INLINE u32 flow_namespace(struct tcp_sock *tp)
+CC_INLINE struct net *flow_namespace(struct tcp_sock *tp)
 {
-	return flow_sock(tp)->__sk_common.skc_net.net->ns.inum;
+	return flow_sock(tp)->__sk_common.skc_net.net;
 }
 
 /* The path's facts as they are now, and the cookie, which the kernel gives a socket when somebody asks for it. Sequence numbers are extended to 64 bits from those known before. */
@@ -199,7 +199,8 @@ CC_INLINE void flow_describe(struct flow *flow, struct tcp_sock *tp, u64 number)
 	__builtin_memset(record, 0, sizeof(*record));
 	record->cookie = common->skc_cookie.counter;
 	flow->key = record->cookie ? record->cookie : number | (u64)1 << 63;
-	record->namespace = flow_namespace(tp);
+	record->namespace = flow_namespace(tp)->ns.inum;
+	record->namespace_cookie = flow_namespace(tp)->net_cookie;
 	record->ecn = tp->ecn_flags & TCP_ECN_OK;
 	record->family = common->skc_family;
 	record->local_port = common->skc_num;
@@ -254,7 +255,7 @@ CC_INLINE const u64 *flow_changed_parameters(struct flow *flow)
 	if (now == flow->generation)
 		return 0;
 	flow->generation = now;
-	return flow_parameters(flow->record.namespace);
+	return flow_parameters(flow->record.namespace_cookie);
 }
 
 CC_INLINE void flow_end(struct tcp_sock *tp)

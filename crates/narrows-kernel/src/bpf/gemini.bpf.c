@@ -64,7 +64,7 @@ void BPF_PROG(gemini_begin, struct tcp_sock *tp)
 	flow = flow_begin(tp);
 	if (!flow)
 		return;
-	gemini_init(&flow->cc, flow_parameters(flow->record.namespace), &flow->path);
+	gemini_init(&flow->cc, flow_parameters(flow->record.namespace_cookie), &flow->path);
 	/* The pacer of TCP itself, where no fair queue paces. */
 	if (flow->cc.config.pacing && tp->inet_conn.icsk_inet.sk.sk_pacing_status == SK_PACING_NONE)
 		tp->inet_conn.icsk_inet.sk.sk_pacing_status = SK_PACING_NEEDED;

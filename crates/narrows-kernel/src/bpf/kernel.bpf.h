@@ -42,6 +42,7 @@ struct ns_common {
 
 struct net {
 	struct ns_common ns;
+	u64 net_cookie;
 };
 
 typedef struct {

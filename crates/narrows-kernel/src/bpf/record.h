@@ -24,6 +24,7 @@ struct narrows_flow {
 	u64 cuts_loss;
 	u64 timeouts;
 	u64 undone;
+	u64 namespace_cookie;	/* SO_NETNS_COOKIE: what no later namespace has */
 	u32 namespace;		/* inode of the network namespace */
 	u32 ecn;		/* ECN was negotiated */
 	u32 family;		/* 2 or 10 */

@@ -21,7 +21,7 @@ void BPF_PROG(vegas_begin, struct tcp_sock *tp)
 
 	if (!flow)
 		return;
-	vegas_init(&flow->cc, flow_parameters(flow->record.namespace), &flow->path);
+	vegas_init(&flow->cc, flow_parameters(flow->record.namespace_cookie), &flow->path);
 	vegas_begin_round(&flow->cc, flow->path.nxt);
 	publish(flow);
 }

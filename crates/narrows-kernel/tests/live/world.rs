@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::channel;
@@ -96,6 +97,11 @@ impl World {
 
     pub(crate) fn sender(&self) -> Namespace {
         Namespace::of(&World::file(&self.sender)).expect("it was made")
+    }
+
+    pub(crate) fn sender_inode(&self) -> u32 {
+        let file = std::fs::metadata(World::file(&self.sender)).expect("it was made");
+        u32::try_from(file.ino()).expect("namespaces are numbered in 32 bits")
     }
 
     /// Where packets reach the receiver, out of the sender's sight, marks one ECN-capable packet in `mark` and drops one full one in `drop`, until the

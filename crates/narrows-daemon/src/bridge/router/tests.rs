@@ -314,6 +314,46 @@ fn what_went_past_is_no_hole() {
     assert_eq!(came(8, 170), 0);
 }
 
+/// A packet that newer ones overtook leaves as it came, and nobody waits for what is before or behind it.
+#[test]
+fn what_waited_too_long_is_neither_marked_nor_held_back() {
+    let mut pair = Pair::connected(false, 14);
+    let frame = data(false, 14, 0);
+    pair.routers[0].handle_late(at(1), Side::Inside, &frame, 0);
+    assert_eq!(pair.sent(0), [vec![], vec![frame]]);
+    let [_, marked] = pair.take(0, at(1), Side::Inside, &data(false, 14, 1));
+    assert_eq!(marked[0].len(), data(false, 14, 1).len() + extra(false), "the next is marked again");
+    // The right edge has begun the order of the connection, and misses the second packet.
+    let came = sample::tcp(false, 14, 2, 10, &[1; 10]);
+    let later = sample::tcp(false, 14, 2, 30, &[1; 10]);
+    assert_eq!(pair.take(1, at(2), Side::Outside, &came)[0], [came]);
+    assert_eq!(pair.take(1, at(2), Side::Outside, &later)[0], Vec::<Vec<u8>>::new());
+    let plain = sample::tcp(false, 14, 0, 200, &[1; 10]);
+    let mut frame = Frame::read(&plain, 14, 0).unwrap();
+    frame.set_dscp(SIGN);
+    frame.set_ecn(Ecn::Capable);
+    let disguised = frame.leave().bytes().to_vec();
+    pair.routers[1].handle_late(at(3), Side::Outside, &disguised, 0);
+    assert_eq!(
+        pair.sent(1)[0],
+        [later, plain],
+        "what was held back, and what the left edge had before it disguised it"
+    );
+    assert_eq!(pair.routers.each_ref().map(|router| router.counters.late), [1, 1]);
+}
+
+#[test]
+fn an_interface_that_takes_less_takes_less_at_once() {
+    let mut pair = Pair::connected(false, 0);
+    let long = sample::tcp(false, 0, 2, 10, &[1; 1_000]);
+    assert_eq!(pair.take(0, at(1), Side::Inside, &long)[1][0].len(), long.len() + extra(false));
+    pair.routers[0].set_longest(1_000);
+    assert_eq!(pair.routers[0].longest(at(1)), [1_000, 1_000]);
+    assert_eq!(pair.take(0, at(1), Side::Inside, &long)[1], [&long[..]], "it would be too long, marked");
+    pair.routers[0].set_longest(1_500);
+    assert_eq!(pair.take(0, at(1), Side::Inside, &long)[1][0].len(), long.len() + extra(false));
+}
+
 #[test]
 fn forgeries_and_recordings_are_answered_by_nothing() {
     let mut pair = Pair::new(14);

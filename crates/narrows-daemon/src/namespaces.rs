@@ -1,5 +1,6 @@
 //! The network namespaces of this host: what they are called, and doing something in one of them.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
@@ -9,30 +10,38 @@ use std::path::{Path, PathBuf};
 use narrows_scenario::Problem;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::refused;
 use crate::failure::Failure;
+use crate::refused;
 
 /// Where `ip netns` keeps names.
 const NAMED: &str = "/run/netns";
 
-/// A namespace that something leads to: a name, or a process in it.
+/// A namespace that something leads to: a name, a mount, or a process in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Namespace {
+pub(crate) struct Namespace {
     /// The number by which programs know it.
-    pub(super) inode: u32,
+    pub(crate) inode: u32,
     /// As `ip netns` names it; `host` is that of process 1.
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
     file: PathBuf,
 }
 
 impl Namespace {
+    /// How parameters tell it from those that had its inode before; none where it ended or may not be entered.
+    pub(crate) fn cookie(&self) -> Option<u64> {
+        match narrows_kernel::Namespace::of(&self.file) {
+            Ok(narrows_kernel::Namespace::Cookie(cookie)) => Some(cookie),
+            _ => None,
+        }
+    }
+
     /// For people: its name, else its number.
-    pub(super) fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.inode.to_string())
     }
 
     /// Does something in it, on a thread of its own unless this one is there.
-    pub(super) fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         if own() == Some(self.inode) {
             return work();
         }
@@ -45,8 +54,9 @@ impl Namespace {
     }
 }
 
-/// All of them: those with names, that of process 1 as `host` among them, by name; then those of other processes, by inode.
-pub(super) fn all() -> Vec<Namespace> {
+/// All of them: those with names, that of process 1 as `host` among them, by name; then those of other mounts and processes,
+/// by inode.
+pub(crate) fn all() -> Vec<Namespace> {
     let mut all: Vec<Namespace> = Vec::new();
     let mut add = |file: PathBuf, name: Option<String>| {
         if let Some(inode) = inode(&file).filter(|inode| all.iter().all(|known| known.inode != *inode)) {
@@ -57,6 +67,9 @@ pub(super) fn all() -> Vec<Namespace> {
     for name in names() {
         add(Path::new(NAMED).join(&name), Some(name));
     }
+    for mounted in mounts() {
+        add(mounted, None);
+    }
     for process in entries("/proc").filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
         add(format!("/proc/{process}/ns/net").into(), None);
     }
@@ -64,33 +77,37 @@ pub(super) fn all() -> Vec<Namespace> {
     all
 }
 
+/// All of them that may be entered, by cookie.
+pub(crate) fn by_cookie() -> BTreeMap<u64, Namespace> {
+    all().into_iter().filter_map(|namespace| Some((namespace.cookie()?, namespace))).collect()
+}
+
 /// The namespace that this process is in.
-pub(super) fn own() -> Option<u32> {
+pub(crate) fn own() -> Option<u32> {
     inode(Path::new("/proc/self/ns/net"))
 }
 
 /// The label of the namespace with this inode, its number where nothing leads to it.
-pub(super) fn label(all: &[Namespace], inode: u32) -> String {
+pub(crate) fn label(all: &[Namespace], inode: u32) -> String {
     let found = all.iter().find(|namespace| namespace.inode == inode);
     found.map_or_else(|| inode.to_string(), Namespace::label)
 }
 
-/// The inode of a namespace given by its name, a path that leads to it, or itself.
+/// The file behind which a namespace is that is given by its name, a path that leads to it, or its inode.
 ///
 /// # Errors
 /// Code 2 if there is none.
-pub(super) fn parse(text: &str) -> Result<u32, Failure> {
-    // A name may consist of digits.
-    if let Ok(inode) = text.parse()
-        && !Path::new(NAMED).join(text).exists()
-    {
-        return Ok(inode);
-    }
+pub(crate) fn parse(text: &str) -> Result<PathBuf, Failure> {
     let path = if text.contains('/') { PathBuf::from(text) } else { Path::new(NAMED).join(text) };
-    inode(&path).ok_or_else(|| {
-        let known = if text.contains('/') { Vec::new() } else { names() };
-        refused::by_scenario(&Problem::unknown_name("network namespace", text, known))
-    })
+    if path.exists() {
+        return Ok(path);
+    }
+    let of_inode = |inode: u32| all().into_iter().find(|namespace| namespace.inode == inode);
+    if let Some(found) = text.parse().ok().and_then(of_inode) {
+        return Ok(found.file);
+    }
+    let known = if text.contains('/') { Vec::new() } else { names() };
+    Err(refused::by_scenario(&Problem::unknown_name("network namespace", text, known)))
 }
 
 fn inode(file: &Path) -> Option<u32> {
@@ -104,6 +121,14 @@ fn names() -> Vec<String> {
     names
 }
 
+/// Where namespaces are mounted, as `ip netns` and container runtimes do to keep them; a path with blanks is not followed.
+fn mounts() -> Vec<PathBuf> {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let is_namespace = |line: &&str| line.split_once(" - ").is_some_and(|(_, rest)| rest.starts_with("nsfs "));
+    let places = text.lines().filter(is_namespace).filter_map(|line| line.split(' ').nth(4));
+    places.filter(|place| !place.contains('\\')).map(PathBuf::from).collect()
+}
+
 fn entries(folder: &str) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
@@ -115,8 +140,12 @@ mod tests {
 
     #[test]
     fn a_namespace_is_a_number_a_path_or_a_name() {
-        assert_eq!(parse("4026531840").ok(), Some(4_026_531_840));
-        assert_eq!(parse("/proc/self/ns/net").ok(), own());
+        let own = own().expect("this process is in one");
+        let found = parse(&own.to_string()).expect("this process leads to it");
+        assert_eq!(inode(&found), Some(own));
+        assert_eq!(parse("/proc/self/ns/net").ok().and_then(|file| inode(&file)), Some(own));
+        // No namespace has such a small number.
+        parse("17").expect_err("nothing leads to it");
         let refused = parse("no-such-namespace").expect_err("there is none").to_string();
         assert!(refused.starts_with("unknown network namespace `no-such-namespace`"), "{refused}");
     }
