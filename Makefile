@@ -58,7 +58,7 @@ CLIPPY = $(OWN_JOBS) RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clip
 lints:
 	cargo fmt --all --check
 	$(CLIPPY) cargo build --quiet --workspace $(WITHOUT) --lib --bins --tests --examples --test live
-	RUSTDOCFLAGS='-D warnings' $(OWN_JOBS) cargo doc --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS='-D warnings' $(OWN_JOBS) cargo doc --quiet --workspace $(WITHOUT) --no-deps --document-private-items
 
 # All of them by one command: what each package asks of its dependencies is then compiled once. After the lints, as both have the
 # same folder of cargo's, which one at a time may use.

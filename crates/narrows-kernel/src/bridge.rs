@@ -5,7 +5,7 @@
 //! 2. [`Joined::attach`] puts them in the place of whatever this made before on the two interfaces, at once for each: no frame is lost.
 //! 3. [`Joined::beat`], every few milliseconds, has TCP packets and what the far edge sends handed to [`Frames`]. Without it for
 //!    [`ALIVE`] the programs forward everything by themselves.
-//! 4. The process may end in any way. [`remove`] takes everything away.
+//! 4. The process may end in any way. [`detach`] takes everything away.
 
 use crate::controllers::object;
 use crate::error::Error;
@@ -240,7 +240,7 @@ pub struct Joined {
     heartbeat: MapHandle,
 }
 
-/// What [`remove`] must know.
+/// What [`detach`] must know.
 #[derive(Clone, Copy, Debug)]
 pub struct Attached {
     /// The interface.
