@@ -53,6 +53,15 @@ pub(crate) fn take_kernel(stop: &AtomicBool) -> Result<Lock, Failure> {
     wait(&path, "another run is on this kernel; this one begins when it has ended", stop)
 }
 
+/// The right to change routes and what is noted of them. Waits for whoever changes them now.
+///
+/// # Errors
+/// As [`take`].
+pub(crate) fn take_routes() -> Result<Lock, Failure> {
+    let path = Path::new(FOLDER).join("routes.lock");
+    wait(&path, "another command changes routes; this one waits", &AtomicBool::new(false))
+}
+
 /// A right that nobody waits for: `None` if another has it.
 ///
 /// # Errors

@@ -34,15 +34,15 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs a plan on a real kernel
+    /// Run a plan on a real kernel
     Run(run::Arguments),
-    /// Says what this machine can do, and what it lacks
+    /// Say what this machine can do, and what it lacks
     Doctor(doctor::Arguments),
-    /// Holds this host's connections to what near-source switches ask for
+    /// Hold this host's connections to what near-source switches ask for
     NearSource(near_source::Arguments),
-    /// Joins two interfaces at a site's border, and repairs with the far edge what the WAN loses
+    /// Join two interfaces at a site's border, and repair with the far edge what the WAN loses
     Bridge(bridge::Arguments),
-    /// Prints the digests of the sources that results depend on, as JSON
+    /// Print the digests of the sources that results depend on, as JSON
     #[command(hide = true)]
     Sources,
     /// What a guest's first process does

@@ -11,6 +11,8 @@ mod lacks;
 mod life;
 #[path = "live/near_source.rs"]
 mod near_source;
+#[path = "live/routes.rs"]
+mod routes;
 #[path = "live/shell.rs"]
 mod shell;
 #[path = "live/site.rs"]
@@ -37,6 +39,12 @@ const TESTS: &[Test] = &[
     ("the_default_is_taken_and_put_back", life::the_default_is_taken_and_put_back),
     ("two_sets_at_once_lose_nothing", life::two_sets_at_once_lose_nothing),
     ("a_namespace_has_parameters_of_its_own", life::a_namespace_has_parameters_of_its_own),
+    ("a_route_is_given_back_as_it_was", routes::a_route_is_given_back_as_it_was),
+    ("a_route_that_another_changed_is_left_as_it_is", routes::a_route_that_another_changed_is_left_as_it_is),
+    (
+        "the_route_wins_at_the_beginning_and_the_application_afterwards",
+        routes::the_route_wins_at_the_beginning_and_the_application_afterwards,
+    ),
     ("a_new_namespace_does_not_inherit_parameters", life::a_new_namespace_does_not_inherit_parameters),
     ("metrics_are_replaced_at_once", life::metrics_are_replaced_at_once),
     ("the_foreground_ends_in_order", ends::the_foreground_ends_in_order),

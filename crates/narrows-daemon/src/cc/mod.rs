@@ -8,6 +8,7 @@ mod assignment;
 mod list;
 mod load;
 mod prometheus;
+mod route;
 mod set;
 mod state;
 mod status;
@@ -28,16 +29,19 @@ pub(crate) use load::make_room;
 /// What to do with the kernel's controllers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Lists the controllers, their parameters, and which are loaded
+    /// List the controllers, their parameters, and which are loaded
     List(list::Arguments),
-    /// Loads a controller: any socket, route or namespace may then choose it
+    /// Load a controller: any socket, route or namespace may then choose it
     Load(load::Arguments),
-    /// Removes a controller; its connections keep it until they end
+    /// Remove a controller; its connections keep it until they end
     Unload(unload::Arguments),
-    /// Shows what is loaded: parameters, counters and flows
+    /// Show what is loaded: parameters, counters and flows
     Status(status::Arguments),
-    /// Changes parameters of a loaded controller, for living flows too
+    /// Change parameters of a loaded controller, for living flows too
     Set(set::Arguments),
+    /// Make connections to a prefix use a controller, and restore what was
+    #[command(subcommand)]
+    Route(route::Verb),
 }
 
 /// Does it.
@@ -51,6 +55,7 @@ pub(crate) fn perform(verb: &Verb) -> Result<(), Failure> {
         Verb::Unload(arguments) => unload::unload(arguments),
         Verb::Status(arguments) => status::status(arguments),
         Verb::Set(arguments) => set::set(arguments),
+        Verb::Route(verb) => route::perform(verb),
     }
 }
 

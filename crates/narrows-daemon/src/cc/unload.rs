@@ -8,7 +8,7 @@ use narrows_kernel::controllers::CONTROLLERS;
 use narrows_kernel::registered::{self, Registered};
 use narrows_kernel::{Controller, Error, Registration, pinned};
 
-use super::{named, refused, say, system_default};
+use super::{named, refused, route, say, system_default};
 use crate::failure::Failure;
 use crate::lock;
 use crate::namespaces::Namespace;
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Every controller of Narrows
     #[arg(long)]
     all: bool,
-    /// Also where it is the default of a namespace: connections opened there go on using its code
+    /// Also where it is the default of a namespace, whose new connections go on using its code, or where a route names it
     #[arg(long)]
     force: bool,
 }
@@ -43,6 +43,7 @@ fn one(controller: &'static Controller, force: bool) -> Result<(), Failure> {
     let is_loaded = found.is_some();
     if is_loaded && !force {
         refuse_users(controller, &system_default::users(controller, false))?;
+        refuse_routes(controller)?;
     }
     let flows = found.as_ref().and_then(|found| found.maps().ok()?.flows().ok()).map_or(0, |flows| flows.len());
     if let Some(found) = &found {
@@ -96,6 +97,14 @@ fn refuse_what_is_elsewhere(controller: &'static Controller, found: &Registered)
         sleep(Duration::from_millis(10));
     }
     Ok(())
+}
+
+/// A route keeps the name without effect, and `ip` of iproute2 6.1 crashes on one that locks it.
+fn refuse_routes(controller: &Controller) -> Result<(), Failure> {
+    let Some((prefix, label)) = route::of_controller(controller.registered).into_iter().next() else { return Ok(()) };
+    let sentence = format!("the route to {prefix} in the network namespace {label} names {}", controller.registered);
+    Err(Failure::failed(sentence)
+        .help(format!("there first: narrowsd cc route remove {prefix}; or unload with --force")))
 }
 
 /// The kernel keeps a default that is unregistered: new connections would go on taking it.

@@ -15,7 +15,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 /// Addresses for documentation, RFC 5737: nothing outside is called so.
 pub(crate) const RECEIVER: &str = "192.0.2.2";
 pub(crate) const SENDER: &str = "192.0.2.1";
-const PORT: u16 = 5_202;
+pub(crate) const PORT: u16 = 5_202;
 /// Of a chunk every 5 ms: about 100 Mbit/s.
 const CHUNK: usize = 1 << 16;
 
