@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+TOOLS := target/tools/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') Cargo.toml Cargo.lock \
 	python/narrows/controller.py python/narrows/learning/interval.py python/narrows/learning/learner.py
 
@@ -9,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools instruction-gate tools \
-	live-test narrowsd-checked narrowsd guest-kernel bench nightly wheel docs clean
+	live-test narrowsd-checked narrowsd packages guest-kernel bench nightly wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || ($(APT) update && $(APT) install --yes --no-install-recommends $(1))
@@ -121,6 +122,23 @@ narrowsd: | .venv/built
 	@$(OWN_JOBS) cargo rustc --quiet --release --package narrows-daemon --bin narrowsd -- -C target-feature=+crt-static -C strip=symbols
 	@cp target/release/narrowsd target/narrowsd
 
+## target/packages: a .deb and an .rpm of narrowsd, with units, manual pages and completions; .rpm without Debian's tools.
+packages: narrowsd $(TOOLS)/cargo-deb $(TOOLS)/cargo-generate-rpm
+	$(PACKAGE_CONTENTS)
+	$(TOOLS)/cargo-deb --quiet --no-build --no-strip --package narrows-daemon --output target/packages/
+	$(TOOLS)/cargo-generate-rpm --package crates/narrows-daemon --output target/packages/
+	@ls target/packages/*
+# In packages the command is in /usr/bin, where units find it.
+define PACKAGE_CONTENTS
+rm -rf target/package target/packages
+mkdir -p target/package/systemd target/packages
+cp target/narrowsd target/package/
+target/narrowsd manuals target/package
+gzip --best --no-name target/package/man1/*.1
+for unit in crates/narrows-daemon/packaging/systemd/*.service; do \
+	sed 's|/usr/local/bin/narrowsd|/usr/bin/narrowsd|' "$$unit" > "target/package/systemd/$${unit##*/}"; done
+endef
+
 ## Debian's cloud kernel for guests, unpacked into the cache, not installed; KERNEL=6.12 for another.
 KERNEL := 6.1
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/narrows/guest
@@ -135,7 +153,6 @@ bench: .venv/bin/maturin
 	$(BIN)/narrows bench $(if $(wildcard /usr/include/ns3/core-module.h),--peers)
 
 ## What takes longer: fuzzing, licences, undefined behaviour, a cluster, the full experiments and their claims.
-TOOLS := target/tools/bin
 nightly: ci $(TOOLS)/cargo-fuzz $(TOOLS)/cargo-deny
 	$(TOOLS)/cargo-deny --log-level error check licenses bans sources
 	for target in experiment notification segments tunnel; do \

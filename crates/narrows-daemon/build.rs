@@ -28,6 +28,8 @@ fn main() {
             "core/src/cc",
             "daemon/src/cc",
             "daemon/src/bridge",
+            "daemon/src/namespaces.rs",
+            "daemon/src/manuals.rs",
             "kernel/src/bpf/bridge.bpf.c",
             "kernel/src/bpf/bridge.h",
             "kernel/src/bridge.rs",

@@ -7,6 +7,7 @@ mod doctor;
 mod failure;
 mod key;
 mod lock;
+mod manuals;
 mod metrics;
 mod namespaces;
 mod near_source;
@@ -17,7 +18,7 @@ mod sources;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::Failure;
 
@@ -48,7 +49,10 @@ enum Command {
     /// What a guest's first process does
     #[command(hide = true)]
     InsideGuest,
-    /// Loads, watches and changes congestion controllers of the running kernel
+    /// Write manual pages and completions for shells, as packages have them
+    #[command(hide = true)]
+    Manuals(manuals::Arguments),
+    /// Load, watch and change congestion controllers of the running kernel
     #[command(subcommand)]
     Cc(cc::Verb),
 }
@@ -71,6 +75,7 @@ fn perform(command: Command) -> Result<(), Failure> {
             Ok(())
         }
         Command::InsideGuest => run::inside_guest(),
+        Command::Manuals(arguments) => manuals::write(&arguments, Arguments::command()),
         Command::NearSource(arguments) => near_source::perform(&arguments),
         Command::Bridge(arguments) => bridge::perform(arguments),
         Command::Cc(verb) => cc::perform(&verb),

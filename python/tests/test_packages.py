@@ -1,0 +1,129 @@
+"""What packages of narrowsd hold, and one installed in a copy of this machine's root, used by the docs alone, and removed."""
+
+import json
+import os
+import re
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+PACKAGING = CHECKOUT / "crates" / "narrows-daemon" / "packaging"
+SOURCES = CHECKOUT / "crates" / "narrows-daemon" / "src"
+
+
+@pytest.mark.parametrize("name", ["alerts.yml", "dashboard.json"])
+def test_rules_and_dashboard_ask_for_series_that_there_are(name):
+    text = (PACKAGING / "monitoring" / name).read_text(encoding="utf-8")
+    asked = set(re.findall(r"\bnarrows_[a-z_]+", text))
+    there = {match for file in SOURCES.rglob("*.rs") for match in re.findall(r'"(narrows_[a-z_]+)"', file.read_text())}
+    assert asked
+    assert asked <= there, asked - there
+    # Values of labels, as programs write them.
+    outcomes = set(re.findall(r'(?:outcome|what)=~?\\*"([a-z_|]+)', text))
+    words = {word for group in outcomes for word in group.split("|")}
+    written = "".join(file.read_text() for file in SOURCES.rglob("*.rs"))
+    kernel = (CHECKOUT / "crates" / "narrows-kernel" / "src" / "bridge.rs").read_text().replace("-", "_")
+    missing = {word for word in words if f'"{word}"' not in written and f'"{word}"' not in kernel}
+    assert words
+    assert not missing
+
+
+def test_the_dashboard_is_one():
+    dashboard = json.loads((PACKAGING / "monitoring" / "dashboard.json").read_text(encoding="utf-8"))
+    panels = dashboard["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) >= 10
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels]
+    assert len(set(places)) == len(places), "no panel lies on another"
+    assert all(target["expr"] for panel in panels for target in panel["targets"])
+
+
+def test_examples_and_units_name_the_same_files():
+    units = {file.name: file.read_text() for file in (PACKAGING / "systemd").iterdir()}
+    assert "EnvironmentFile=/etc/narrows/bridge-%i.conf" in units["narrowsd-bridge@.service"]
+    assert "EnvironmentFile=-/etc/narrows/%i.conf" in units["narrowsd@.service"]
+    assert "--senders /etc/narrows/senders.toml" in units["narrowsd-near-source.service"]
+    examples = {file.name for file in (PACKAGING / "examples").iterdir()}
+    assert examples == {"bridge-paris.conf", "gemini.conf", "senders.toml"}
+    for name in ["bridge-paris.conf", "gemini.conf"]:
+        assert re.search(r"^OPTIONS=--", (PACKAGING / "examples" / name).read_text(), re.MULTILINE)
+
+
+INSIDE = r"""
+    set -eu
+    before=$(mktemp); after=$(mktemp)
+    find /usr /etc -xdev \( -type f -o -type l \) | grep -v '^/etc/ld.so.cache$' | sort > "$before"
+    dpkg --install /package.deb >/dev/null
+    narrowsd --version
+    gzip --decompress --stdout /usr/share/man/man1/narrowsd-cc-route-add.1.gz | grep --count dry.run
+    test -s /usr/share/bash-completion/completions/narrowsd
+    test -s /usr/share/doc/narrowsd/examples/senders.toml
+    if command -v systemd-analyze >/dev/null; then
+        systemd-analyze verify /usr/lib/systemd/system/narrowsd*.service 2>&1 | grep narrowsd || true
+    fi
+
+    # By docs/how-to/deploy.md, One route.
+    narrowsd cc load gemini --set capacity=200Mbps --set t=2ms
+    nsenter --net=/run/netns/packaged narrowsd cc route add 192.0.2.0/24 gemini
+    ip -n packaged route show 192.0.2.0/24
+    if dpkg --remove narrowsd >/dev/null 2>&1; then echo 'removed although a route needs it'; fi
+    narrowsd --version >/dev/null
+    nsenter --net=/run/netns/packaged narrowsd cc route remove 192.0.2.0/24
+    dpkg --install /package.deb >/dev/null
+    narrowsd cc status gemini | head -1
+    dpkg --remove narrowsd >/dev/null
+    find /usr /etc -xdev \( -type f -o -type l \) | grep -v '^/etc/ld.so.cache$' | sort > "$after"
+    echo "left: $(comm -13 "$before" "$after" | tr '\n' ' ')"
+    cat /proc/sys/net/ipv4/tcp_available_congestion_control
+    ls /sys/fs/bpf
+"""
+"""In the copy of the root; `dpkg` notes what it does below /var."""
+
+OUTSIDE = """
+    set -eu
+    mount -t tmpfs none {place}
+    mkdir {place}/over {place}/work {place}/root
+    mount -t overlay overlay -o lowerdir=/,upperdir={place}/over,workdir={place}/work {place}/root
+    for shared in proc sys dev run; do mount --rbind /$shared {place}/root/$shared; done
+    mount -t bpf bpf {place}/root/sys/fs/bpf
+    cp {package} {place}/root/package.deb
+    cp {script} {place}/root/script.sh
+    chroot {place}/root sh /script.sh
+"""
+
+
+@pytest.mark.system
+def test_a_package_is_installed_used_and_removed_and_nothing_is_left(tmp_path):
+    folder = os.environ.get("NARROWS_PACKAGES")
+    if folder is None:
+        pytest.skip("NARROWS_PACKAGES does not name the folder in which `make packages` puts them")
+    (package,) = Path(folder).glob("*.deb")
+    script, place = tmp_path / "script.sh", tmp_path / "place"
+    script.write_text(textwrap.dedent(INSIDE))
+    place.mkdir()
+    network = [
+        "netns add packaged",
+        "-n packaged link add nrw0 type veth peer name nrw1",
+        "-n packaged address add 192.0.2.1/24 dev nrw0",
+        "-n packaged link set nrw0 up",
+    ]
+    try:
+        for command in network:
+            subprocess.run(["ip", *command.split()], check=True)
+        outside = textwrap.dedent(OUTSIDE.format(place=place, package=package, script=script))
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", outside], capture_output=True, text=True, check=False)
+    finally:
+        subprocess.run(["ip", "netns", "delete", "packaged"], check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("narrowsd 0."), done.stdout
+    assert int(lines[1]) >= 1
+    said = "\n".join(lines[2:])
+    assert said.startswith("gemini is registered as narrows_gemini\n"), done.stdout + done.stderr
+    assert "congctl narrows_gemini" in said
+    assert "removed although" not in said
+    assert "gemini: registered as narrows_gemini, pinned" in said, "an upgrade unloads nothing"
+    assert "left: \n" in said, said
+    assert "narrows" not in said.split("left:")[1], "unloaded, and its pins are gone"
