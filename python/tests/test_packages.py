@@ -1,4 +1,4 @@
-"""What packages of narrowsd hold, and one installed in a copy of this machine's root, used by the docs alone, and removed."""
+"""What packages of narrowsd hold; one is installed in a copy of this machine's root, used, and removed."""
 
 import json
 import os
