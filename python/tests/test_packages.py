@@ -57,7 +57,7 @@ INSIDE = r"""
     find /usr /etc -xdev \( -type f -o -type l \) | grep -v '^/etc/ld.so.cache$' | sort > "$before"
     dpkg --install /package.deb >/dev/null
     narrowsd --version
-    gzip --decompress --stdout /usr/share/man/man1/narrowsd-cc-route-add.1.gz | grep --count dry.run
+    gzip --decompress --stdout /usr/share/man/man1/narrowsd-cc-route-add.1.gz | grep --count 'dry'
     test -s /usr/share/bash-completion/completions/narrowsd
     test -s /usr/share/doc/narrowsd/examples/senders.toml
     if command -v systemd-analyze >/dev/null; then
