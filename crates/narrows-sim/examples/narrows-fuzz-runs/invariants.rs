@@ -1,0 +1,291 @@
+//! What must hold in every run, whatever the experiment.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use narrows_core::link::schedule::Change;
+use narrows_core::queue::Limit;
+use narrows_plan::{Graph, Link, NodeKind, Pattern, Plan};
+use narrows_results::trace::{TimeRow, Trace};
+use narrows_results::{FlowRow, PortRow, Results};
+use narrows_sim::{Partition, Selection, Simulation, run_in_parts, run_traced};
+
+/// More than any experiment of ours takes.
+const MAX_EVENTS: u64 = 400_000;
+/// Entries between two looks, of the run that is paused and resumed.
+const SLICE: u64 = 997;
+
+/// What became of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is not accepted, with an error for people.
+    Refused(String),
+    /// It would take too long.
+    Long,
+    /// Everything holds: flows that ended, packet-hops.
+    Holds { flows: u64, hops: u64 },
+    /// This does not.
+    Broken { invariant: &'static str, how: String },
+}
+
+type Check = Result<(), (&'static str, String)>;
+
+macro_rules! must {
+    ($invariant:literal, $holds:expr, $($how:tt)*) => {
+        let holds: bool = $holds;
+        if !holds {
+            return Err(($invariant, format!($($how)*)));
+        }
+    };
+}
+
+/// Runs an experiment with every check on.
+pub(crate) fn check(text: &str, seed: u64) -> Outcome {
+    let checked = catch_unwind(AssertUnwindSafe(|| checked(text, seed)));
+    match checked {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err((invariant, how))) => Outcome::Broken { invariant, how },
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().cloned();
+            let said = said.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
+            Outcome::Broken { invariant: "nothing panics", how: said.unwrap_or_default() }
+        }
+    }
+}
+
+fn checked(text: &str, seed: u64) -> Result<Outcome, (&'static str, String)> {
+    let experiment = match narrows_scenario::load_str(text, &Default::default(), &Default::default()) {
+        Ok(experiment) => experiment,
+        Err(error) => {
+            must!("errors say where and what", error.render().contains("experiment.toml:"), "{}", error.render());
+            let sentence = error.render().lines().next().unwrap_or_default().to_owned();
+            return Ok(Outcome::Refused(sentence));
+        }
+    };
+    let plan = &experiment.plans[0];
+    let Some(whole) = whole(plan, seed)? else { return Ok(Outcome::Long) };
+    parts(plan, seed, &whole)?;
+    explained(plan, seed, &whole)?;
+    numbers(&whole)?;
+    whole.ports.iter().zip(&plan.network.links).try_for_each(|(port, link)| of_port(port, link, plan))?;
+    whole.flows.iter().try_for_each(|flow| of_flow(flow, plan, &whole))?;
+    into_hosts(plan, &whole)?;
+    of_switches(plan, &whole)?;
+    let flows = whole.flows.iter().filter(|flow| flow.fct_ns.is_some()).count() as u64;
+    Ok(Outcome::Holds { flows, hops: whole.packet_hops })
+}
+
+/// The run, paused again and again; nothing if it is long.
+fn whole(plan: &Plan, seed: u64) -> Result<Option<Results>, (&'static str, String)> {
+    let mut simulation =
+        Simulation::new(plan, seed).map_err(|error| ("what is accepted can be run", error.to_string()))?;
+    let mut slices = 0;
+    while simulation.advance(SLICE) {
+        slices += 1;
+        if slices * SLICE > MAX_EVENTS {
+            return Ok(None);
+        }
+    }
+    Ok(Some(simulation.finish()))
+}
+
+/// In parts on two threads, or without a pause, it is the same run to the last bit.
+fn parts(plan: &Plan, seed: u64, whole: &Results) -> Check {
+    let partition = Partition::by_site(&plan.network, Default::default());
+    let ran = run_in_parts(plan, seed, &partition, 2, |_| ControlFlow::Continue(()));
+    let parts = ran.map_err(|error| ("parallel is serial", error.to_string()))?.expect("not cancelled").results;
+    let flow = whole.flows.iter().zip(&parts.flows).find(|(one, other)| one != other);
+    let port = whole.ports.iter().zip(&parts.ports).find(|(one, other)| one != other);
+    let series = whole.series.iter().zip(&parts.series).find(|(one, other)| one != other);
+    // Zeros have signs, and what is no number equals nothing.
+    let same = *whole == parts || format!("{whole:?}") == format!("{parts:?}");
+    must!("parallel is serial", same, "flow {flow:?}\nport {port:?}\nseries {series:?}");
+    Ok(())
+}
+
+/// Traced it is the same run, and the parts of each flow's time add up to its completion time.
+fn explained(plan: &Plan, seed: u64, whole: &Results) -> Check {
+    let ran = run_traced(plan, seed, Selection::All, |_| ControlFlow::Continue(()));
+    let mut traced =
+        ran.map_err(|error| ("tracing changes nothing", error.to_string()))?.expect("not cancelled").results;
+    let trace: Trace = std::mem::take(&mut traced.trace);
+    must!("tracing changes nothing", traced == *whole || format!("{traced:?}") == format!("{whole:?}"), "another run");
+    let mut by_flow: BTreeMap<u32, Vec<&TimeRow>> = BTreeMap::new();
+    trace.times.iter().for_each(|row| by_flow.entry(row.flow).or_default().push(row));
+    for flow in whole.flows.iter().filter(|flow| flow.fct_ns.is_some()) {
+        let rows = by_flow.get(&flow.flow).map_or(&[][..], Vec::as_slice);
+        let mut until = 0;
+        for row in rows {
+            must!("time is explained without a gap", row.from_ns == until, "{flow:?}\n{rows:#?}");
+            must!("time is explained by a known reason", row.reason != "unknown", "{flow:?}\n{rows:#?}");
+            until = row.until_ns;
+        }
+        must!("explained time is the completion time", Some(until) == flow.fct_ns, "{until} {flow:?}\n{rows:#?}");
+    }
+    Ok(())
+}
+
+fn numbers(results: &Results) -> Check {
+    let ports = results.ports.iter().flat_map(|port| [port.utilisation, port.queue_mean_bytes]);
+    let series = results.series.iter().map(|row| row.value);
+    must!("every number is one", ports.chain(series).all(f64::is_finite), "infinite, or no number");
+    Ok(())
+}
+
+fn changes_rate(link: &Link) -> bool {
+    link.events.iter().any(|event| matches!(event.change, Change::Rate(_)))
+}
+
+fn of_port(port: &PortRow, link: &Link, plan: &Plan) -> Check {
+    let name = &link.name;
+    must!("utilisation is a share", (0.0..=1.0 + 1e-9).contains(&port.utilisation), "{name}: {port:?}");
+    must!(
+        "the mean queue is at most the largest",
+        port.queue_mean_bytes <= port.queue_max_bytes as f64 + 1e-6,
+        "{name}: {port:?}"
+    );
+    must!("percentiles are in order", port.queue_p50_bytes <= port.queue_p99_bytes, "{name}: {port:?}");
+    must!(
+        "percentiles are at most the largest",
+        port.queue_p99_bytes <= Some(port.queue_max_bytes) || port.queue_p99_bytes.is_none(),
+        "{name}: {port:?}"
+    );
+    must!(
+        "pauses are at most the time",
+        port.longest_pause_ns <= port.paused_ns && port.paused_ns <= port.measured_ns + 1,
+        "{name}: {port:?}"
+    );
+    let mtu = plan.network.mtu.packet().get();
+    let most = match link.limit {
+        Limit::Packets(packets) => Some(packets.get().saturating_mul(mtu)),
+        Limit::Bytes(bytes) => Some(bytes.get()),
+        Limit::Unlimited => None,
+    };
+    // Notifications and what edges say go first, whatever the limit; packets of a paused input are elsewhere.
+    if let Some(most) = most.filter(|_| link.ingress.is_none() && link.bridge.is_none() && link.pauses.is_none()) {
+        must!(
+            "no queue is beyond its limit",
+            port.queue_max_bytes <= most,
+            "{name}: {} of {most}: {port:?}",
+            port.queue_max_bytes
+        );
+    }
+    must!("what has no pool drops nothing for one", link.pooled || port.dropped_pool_packets == 0, "{name}: {port:?}");
+    let marks = link.aqm.is_some() || link.scheduler.is_some();
+    must!("what has no AQM marks nothing", marks || port.marked_packets == 0, "{name}: {port:?}");
+    must!("what has no AQM drops for none", marks || port.dropped_aqm_packets == 0, "{name}: {port:?}");
+    let loses = link.loss > 0 || !link.functions.is_empty() || !link.events.is_empty();
+    must!("a wire that loses nothing loses nothing", loses || port.dropped_impairment_packets == 0, "{name}: {port:?}");
+    must!(
+        "without outages nothing is lost in them",
+        !link.events.is_empty() || port.lost_in_outage_packets + port.dropped_outage_packets == 0,
+        "{name}: {port:?}"
+    );
+    let bits = port.sent_bytes as f64 * 8.0;
+    let room = link.rate.as_bps() as f64 * (port.measured_ns as f64 / 1e9) + 2.0 * 8.0 * mtu as f64;
+    must!(
+        "no line carries more than its rate",
+        changes_rate(link) || bits <= room * (1.0 + 1e-9),
+        "{name}: {bits} of {room} bits: {port:?}"
+    );
+    Ok(())
+}
+
+/// Whether an event may make a way shorter or faster than it was at the beginning, for which the ideal is.
+fn may_become_faster(graph: &Graph) -> bool {
+    graph
+        .links
+        .iter()
+        .any(|link| link.events.iter().any(|event| matches!(event.change, Change::Rate(_) | Change::Delay(_))))
+}
+
+fn of_flow(flow: &FlowRow, plan: &Plan, results: &Results) -> Check {
+    let traffic = &plan.traffic[flow.traffic as usize];
+    if let Some(fct) = flow.fct_ns {
+        must!("a finished flow has all its bytes", flow.received_bytes == flow.size_bytes, "{flow:?}");
+        must!(
+            "none is faster than the empty network",
+            may_become_faster(&plan.network) || fct >= flow.ideal_fct_ns,
+            "{flow:?}"
+        );
+        must!("none ends after the run", flow.start_ns + fct <= results.ended_ns, "{} {flow:?}", results.ended_ns);
+        must!("the first byte is not after the last", flow.first_byte_ns.is_some_and(|first| first <= fct), "{flow:?}");
+    }
+    must!("none has more bytes than it has", flow.received_bytes <= flow.size_bytes, "{flow:?}");
+    // Of a flow without a size those bytes are counted that came in order; what waits behind a hole has come, too.
+    let is_sized = flow.fct_ns.is_some() || matches!(traffic.pattern, Pattern::Open(_));
+    must!(
+        "what came after the warm-up came",
+        !is_sized || flow.delivered_after_warmup_bytes <= flow.size_bytes,
+        "{flow:?}"
+    );
+    must!(
+        "none begins after the end",
+        flow.start_ns < plan.schedule.end.as_ns() || matches!(traffic.pattern, Pattern::App(_)),
+        "{flow:?}"
+    );
+    must!(
+        "datagrams are not retransmitted",
+        traffic.transport.is_tcp() || flow.retransmitted_bytes == 0 && flow.timeouts == 0,
+        "{flow:?}"
+    );
+    must!(
+        "who takes no marks has none",
+        flow.marked_bytes == 0 || plan.network.links.iter().any(|link| link.aqm.is_some() || link.scheduler.is_some()),
+        "{flow:?}"
+    );
+    Ok(())
+}
+
+/// No host is given more than its link carries.
+fn into_hosts(plan: &Plan, results: &Results) -> Check {
+    let schedule = &plan.schedule;
+    let seconds = schedule.end.as_ns().saturating_sub(schedule.warmup.as_ns()) as f64 / 1e9;
+    for (host, node) in plan.network.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Host) {
+        let last: Vec<&Link> = plan.network.links.iter().filter(|link| link.to as usize == host).collect();
+        let [link] = last[..] else { continue };
+        let came: u64 = (results.flows.iter().filter(|flow| flow.destination as usize == host))
+            .map(|flow| flow.delivered_after_warmup_bytes)
+            .sum();
+        let room = link.rate.as_bps() as f64 / 8.0 * seconds + 2.0 * plan.network.mtu.packet().get() as f64;
+        must!(
+            "no host is given more than its link carries",
+            changes_rate(link) || came as f64 <= room,
+            "{}: {came} of {room}",
+            node.name
+        );
+    }
+    Ok(())
+}
+
+/// A switch sends no packet that did not come to it, and loses none without counting it, when the run has ended in peace.
+fn of_switches(plan: &Plan, results: &Results) -> Check {
+    let graph = &plan.network;
+    let invents = graph.links.iter().any(|link| link.bridge.is_some() || link.congestion_point.is_some());
+    if invents || plan.schedule.warmup.as_ns() > 0 {
+        return Ok(());
+    }
+    let mut came = vec![0_i64; graph.nodes.len()];
+    let mut went = came.clone();
+    for (link, port) in graph.links.iter().zip(&results.ports) {
+        let lost = port.dropped_impairment_packets + port.lost_in_outage_packets;
+        came[link.to as usize] += i64::try_from(port.sent_packets - lost).expect("few packets");
+        let dropped = port.dropped_limit_packets
+            + port.dropped_pool_packets
+            + port.dropped_aqm_packets
+            + port.dropped_outage_packets;
+        went[link.from as usize] += i64::try_from(port.sent_packets + dropped).expect("few packets");
+    }
+    for (at, node) in graph.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch) {
+        must!(
+            "a switch sends what came to it",
+            came[at] >= went[at],
+            "{}: {} came, {} went",
+            node.name,
+            came[at],
+            went[at]
+        );
+    }
+    Ok(())
+}

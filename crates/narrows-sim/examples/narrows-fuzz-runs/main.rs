@@ -1,0 +1,140 @@
+//! Draws experiments at random and runs each with every invariant on; what breaks one is made smaller and written down.
+//!
+//! `cargo run --release -p narrows-sim --example narrows-fuzz-runs -- --seconds 120`
+
+mod choices;
+mod experiment;
+mod invariants;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::Parser;
+
+use choices::{Choices, shrink};
+use invariants::{Outcome, check};
+
+/// Draw experiments at random, and run each with every invariant on
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How long
+    #[arg(long, default_value_t = 120)]
+    seconds: u64,
+    /// The first seed; left out, a new one each time, which is printed
+    #[arg(long)]
+    seed: Option<u64>,
+    /// At most so many experiments
+    #[arg(long, default_value_t = u64::MAX)]
+    most: u64,
+    /// Where experiments that break an invariant are written
+    #[arg(long, default_value = "target/fuzz-runs")]
+    out: PathBuf,
+    /// Only print the experiment of the seed
+    #[arg(long, requires = "seed")]
+    print: bool,
+}
+
+/// How long an experiment that breaks an invariant is made smaller.
+const SHRINKING: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos());
+    let first = arguments.seed.unwrap_or_else(|| u64::try_from(now % 1_000_000_000_000).unwrap_or(1) / 1_000 * 1_000);
+    if arguments.print {
+        print!("{}", experiment::text(&mut Choices::drawn(first)));
+        return ExitCode::SUCCESS;
+    }
+    println!("experiments from seed {first} on, for {} s", arguments.seconds);
+    // A run that breaks an invariant by a panic says so below, once it is small.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (begin, mut seen) = (Instant::now(), Seen::default());
+    for seed in (first..).take(usize::try_from(arguments.most).unwrap_or(usize::MAX)) {
+        if begin.elapsed() >= Duration::from_secs(arguments.seconds) {
+            break;
+        }
+        let mut drawn = Choices::drawn(seed);
+        let outcome = check(&experiment::text(&mut drawn), seed);
+        if let Outcome::Broken { invariant, .. } = outcome {
+            report(seed, drawn.used(), invariant, &arguments.out, &mut seen);
+        }
+        seen.add(&outcome);
+    }
+    println!("{}", seen.summary(begin.elapsed()));
+    if seen.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Makes a broken experiment smaller, and writes it down; of one invariant a few.
+fn report(seed: u64, choices: &[u64], invariant: &'static str, out: &std::path::Path, seen: &mut Seen) {
+    if seen.broken.get(invariant).is_some_and(|&count| count >= 3) {
+        return;
+    }
+    let text_of = |choices: &[u64]| experiment::text(&mut Choices::repeated(choices));
+    let breaks = |choices: &[u64]| matches!(check(&text_of(choices), seed), Outcome::Broken { invariant: other, .. } if other == invariant);
+    let small = text_of(&shrink(choices.to_vec(), SHRINKING, breaks));
+    let Outcome::Broken { how, .. } = check(&small, seed) else { unreachable!("it breaks the invariant") };
+    let comment: String = how.lines().take(12).map(|line| format!("# {line}\n")).collect();
+    let path = out.join(format!("{seed}.toml"));
+    let written = std::fs::create_dir_all(out)
+        .and_then(|()| std::fs::write(&path, format!("# Seed {seed} breaks: {invariant}.\n{comment}{small}")));
+    println!("seed {seed} breaks: {invariant}\n{how}\n{small}");
+    match written {
+        Ok(()) => println!("written to {}", path.display()),
+        Err(error) => println!("{}: {error}", path.display()),
+    }
+}
+
+/// What became of all of them.
+#[derive(Debug, Default)]
+struct Seen {
+    refused: u64,
+    reasons: BTreeMap<String, u64>,
+    long: u64,
+    held: u64,
+    flows: u64,
+    hops: u64,
+    broken: BTreeMap<&'static str, u64>,
+}
+
+impl Seen {
+    fn add(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Refused(why) => {
+                self.refused += 1;
+                *self.reasons.entry(why.clone()).or_default() += 1;
+            }
+            Outcome::Long => self.long += 1,
+            Outcome::Holds { flows, hops } => {
+                self.held += 1;
+                self.flows += flows;
+                self.hops += hops;
+            }
+            Outcome::Broken { invariant, .. } => *self.broken.entry(invariant).or_default() += 1,
+        }
+    }
+
+    fn summary(&self, time: Duration) -> String {
+        let broken: u64 = self.broken.values().sum();
+        let mut text = format!(
+            "{} experiments in {:.0} s: {} hold every invariant ({} flows, {} packet-hops, each run three times), {} are refused, {} too long, {broken} broken",
+            self.refused + self.long + self.held + broken,
+            time.as_secs_f64(),
+            self.held,
+            self.flows,
+            self.hops,
+            self.refused,
+            self.long,
+        );
+        let mut reasons: Vec<(&String, &u64)> = self.reasons.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (why, count) in reasons.iter().take(8) {
+            text += &format!("\n  {count} × refused: {why}");
+        }
+        for (invariant, count) in &self.broken {
+            text += &format!("\n  {count} × {invariant}");
+        }
+        text
+    }
+}
