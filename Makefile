@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.cdf') C
 WITHOUT = $(if $(shell command -v clang && pkg-config --exists libelf zlib && echo both),,--exclude narrows-kernel --exclude narrows-daemon)
 
 .PHONY: demo test test-system ci quick fast lints rust-tests python-lints python-tests system-tests system-tools instruction-gate tools \
-	live-test narrowsd-checked narrowsd packages guest-kernel bench nightly wheel docs clean
+	fuzz-runs live-test narrowsd-checked narrowsd packages guest-kernel bench nightly wheel docs clean
 
 # Installs Debian packages, unless the command says that what they hold is there.
 packages = @($(2)) >/dev/null || ($(APT) update && $(APT) install --yes --no-install-recommends $(1))
@@ -65,7 +65,15 @@ lints:
 # same folder of cargo's, which one at a time may use.
 rust-tests: | lints $(if $(filter system-tests,$(MAKECMDGOALS)),narrowsd-checked)
 	$(CLIPPY) cargo test --quiet --workspace $(WITHOUT)
+	$(CLIPPY) $(FUZZ_RUNS) --seconds 60
 	@$(if $(WITHOUT),echo 'clang or libelf-dev is not installed: the tests of narrows-kernel and narrows-daemon are SKIPPED')
+
+# Random experiments, each run three times with every invariant on; a new seed each time.
+FUZZ_RUNS := cargo run --quiet --package narrows-sim --example narrows-fuzz-runs --
+
+## The same for an hour, or as long as SECONDS says; what breaks an invariant is in target/fuzz-runs.
+fuzz-runs:
+	$(CLIPPY) $(FUZZ_RUNS) --seconds $(or $(SECONDS),3600)
 
 python-lints: .venv/built
 	$(BIN)/ruff check python experiments

@@ -113,7 +113,7 @@ fn link(choices: &mut Choices, rates: &[&str], delays: &[&str], classes: u64, lo
         0 => "\"none\"".to_owned(),
         1 => format!("{{ threshold = {{ mark-at = \"{at}pkt\" }} }}"),
         2 => format!("{{ threshold = {{ mark-at = \"{at}KB\", at-dequeue = true }} }}"),
-        3 => format!("{{ red = {{ min = \"{at}pkt\", max = \"{}pkt\", max-p = 0.1 }} }}", 3 * at),
+        3 => format!("{{ red = {{ min = \"{at}pkt\", max = \"{}pkt\", max-probability = 0.1 }} }}", 3 * at),
         4 => "\"codel\"".to_owned(),
         5 => "\"pie\"".to_owned(),
         6 => "{ pi = { reference = \"20pkt\", a = 0.0002, b = 0.00015, period = \"100us\" } }".to_owned(),

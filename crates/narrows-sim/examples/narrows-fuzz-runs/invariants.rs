@@ -67,13 +67,18 @@ fn checked(text: &str, seed: u64) -> Result<Outcome, (&'static str, String)> {
     let Some(whole) = whole(plan, seed)? else { return Ok(Outcome::Long) };
     parts(plan, seed, &whole)?;
     explained(plan, seed, &whole)?;
-    numbers(&whole)?;
-    whole.ports.iter().zip(&plan.network.links).try_for_each(|(port, link)| of_port(port, link, plan))?;
-    whole.flows.iter().try_for_each(|flow| of_flow(flow, plan, &whole))?;
-    into_hosts(plan, &whole)?;
-    of_switches(plan, &whole)?;
+    of_results(plan, &whole)?;
     let flows = whole.flows.iter().filter(|flow| flow.fct_ns.is_some()).count() as u64;
     Ok(Outcome::Holds { flows, hops: whole.packet_hops })
+}
+
+/// What the rows of a run must fulfil.
+fn of_results(plan: &Plan, results: &Results) -> Check {
+    numbers(results)?;
+    results.ports.iter().zip(&plan.network.links).try_for_each(|(port, link)| of_port(port, link, plan))?;
+    results.flows.iter().try_for_each(|flow| of_flow(flow, plan, results))?;
+    into_hosts(plan, results)?;
+    of_switches(plan, results)
 }
 
 /// The run, paused again and again; nothing if it is long.
@@ -288,4 +293,80 @@ fn of_switches(plan: &Plan, results: &Results) -> Check {
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = r#"
+        [topology.dumbbell]
+        pairs = 2
+        fabric = { rate = "100Mbps", limit = "20KB", aqm = "none" }
+        [[traffic]]
+        name = "web"
+        from = "left-*"
+        to = "right-*"
+        arrivals = { poisson = { rate = "500/s" } }
+        size = { fixed = "20KB" }
+        [[arm]]
+        name = "a"
+        cc = "newreno"
+        [run]
+        end = "50ms"
+        [sample]
+        queues = "1ms"
+    "#;
+
+    /// A row that is changed, and the invariant that notices.
+    type Fault = (&'static str, fn(&mut Results, usize));
+
+    #[test]
+    fn a_sound_run_holds_and_each_invariant_of_rows_notices_a_fault() {
+        assert!(matches!(check(PLAIN, 1), Outcome::Holds { flows: 10.., .. }));
+        let experiment = narrows_scenario::load_str(PLAIN, &Default::default(), &Default::default()).unwrap();
+        let plan = &experiment.plans[0];
+        let sound = whole(plan, 1).unwrap().unwrap();
+        assert_eq!(of_results(plan, &sound), Ok(()));
+        let bottleneck =
+            plan.network.links.iter().position(|link| link.limit != Limit::Unlimited && link.watched).unwrap();
+        let faults: [Fault; 14] = [
+            ("every number is one", |results, _| results.series[0].value = f64::NAN),
+            ("utilisation is a share", |results, at| results.ports[at].utilisation = 1.01),
+            ("the mean queue is at most the largest", |results, at| results.ports[at].queue_mean_bytes = 1e6),
+            ("no queue is beyond its limit", |results, at| results.ports[at].queue_max_bytes = 20_001),
+            ("what has no pool drops nothing for one", |results, at| results.ports[at].dropped_pool_packets = 1),
+            ("what has no AQM marks nothing", |results, at| results.ports[at].marked_packets = 1),
+            ("a wire that loses nothing loses nothing", |results, at| results.ports[at].dropped_impairment_packets = 1),
+            ("no line carries more than its rate", |results, at| results.ports[at].sent_bytes *= 100),
+            ("a finished flow has all its bytes", |results, _| results.flows[0].received_bytes -= 1),
+            ("none is faster than the empty network", |results, _| {
+                results.flows[0].fct_ns = Some(results.flows[0].ideal_fct_ns - 1);
+            }),
+            ("none ends after the run", |results, _| results.ended_ns = results.flows[0].start_ns),
+            ("who takes no marks has none", |results, _| results.flows[0].marked_bytes = 1),
+            ("no host is given more than its link carries", |results, _| {
+                for flow in &mut results.flows {
+                    (flow.size_bytes, flow.received_bytes) = (100_000_000, 100_000_000);
+                    flow.delivered_after_warmup_bytes = 100_000_000;
+                }
+            }),
+            ("a switch sends what came to it", |results, at| results.ports[at].sent_packets += 1_000),
+        ];
+        for (invariant, fault) in faults {
+            let mut faulty = sound.clone();
+            fault(&mut faulty, bottleneck);
+            let noticed = of_results(plan, &faulty).expect_err(invariant);
+            assert_eq!(noticed.0, invariant, "{}", noticed.1);
+        }
+    }
+
+    #[test]
+    fn what_is_refused_says_where() {
+        let outcome = check(&PLAIN.replace("pairs = 2", "pairs = 0"), 1);
+        assert!(
+            matches!(&outcome, Outcome::Refused(sentence) if sentence.contains("experiment.toml:3")),
+            "{outcome:?}"
+        );
+    }
 }

@@ -86,6 +86,12 @@ fn report(seed: u64, choices: &[u64], invariant: &'static str, out: &std::path::
     }
 }
 
+/// A sentence without what differs from experiment to experiment: its place in the file, and names in it.
+fn without_names(sentence: &str) -> String {
+    let said = sentence.split_once(": ").map_or(sentence, |(_, said)| said);
+    said.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "…" }).collect()
+}
+
 /// What became of all of them.
 #[derive(Debug, Default)]
 struct Seen {
@@ -103,7 +109,7 @@ impl Seen {
         match outcome {
             Outcome::Refused(why) => {
                 self.refused += 1;
-                *self.reasons.entry(why.clone()).or_default() += 1;
+                *self.reasons.entry(without_names(why)).or_default() += 1;
             }
             Outcome::Long => self.long += 1,
             Outcome::Holds { flows, hops } => {
