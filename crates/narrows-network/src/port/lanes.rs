@@ -42,6 +42,8 @@ impl<P: Payload> Ports<P> {
                 ingress: None,
                 pauses: None,
                 loss,
+                // What edges say and repair meets what all meets on the wire; notifications are never lost.
+                functions: if link.bridge.is_some() { link.functions.clone() } else { Vec::new() },
                 events: Vec::new(),
                 jitter: Span::ZERO,
                 ..link.clone()

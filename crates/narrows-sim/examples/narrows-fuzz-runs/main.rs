@@ -34,6 +34,9 @@ struct Arguments {
     /// Only print the experiment of the seed
     #[arg(long, requires = "seed")]
     print: bool,
+    /// Only check this one, such as one that was written, with the seed
+    #[arg(long, value_name = "FILE", requires = "seed")]
+    experiment: Option<PathBuf>,
 }
 
 /// How long an experiment that breaks an invariant is made smaller.
@@ -46,6 +49,18 @@ fn main() -> ExitCode {
     if arguments.print {
         print!("{}", experiment::text(&mut Choices::drawn(first)));
         return ExitCode::SUCCESS;
+    }
+    if let Some(file) = &arguments.experiment {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) => {
+                eprintln!("error: {}: {error}", file.display());
+                return ExitCode::from(2);
+            }
+        };
+        let outcome = check(&text, first);
+        println!("{outcome:?}");
+        return if matches!(outcome, Outcome::Broken { .. }) { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     }
     println!("experiments from seed {first} on, for {} s", arguments.seconds);
     // A run that breaks an invariant by a panic says so below, once it is small.

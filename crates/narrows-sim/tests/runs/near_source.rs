@@ -2,11 +2,12 @@
 
 use crate::plans::{Dumbbell, flow, run};
 use narrows_core::cc::SPECS;
+use narrows_core::link::gilbert_elliott;
 use narrows_core::queue::CongestionPointConfig;
 use narrows_core::tcp::near_source::ReactionPoint;
 use narrows_core::tcp::profile::Profile;
 use narrows_core::units::{Bytes, Rate, Span};
-use narrows_plan::{CongestionPoint, Pattern, Plan, Scope};
+use narrows_plan::{CongestionPoint, FunctionConfig, Pattern, Plan, Scope};
 use narrows_results::{Quantity, Results};
 
 const POINT: CongestionPoint = CongestionPoint {
@@ -118,4 +119,30 @@ fn a_flow_that_was_held_for_a_moment_takes_up_its_rate_again() {
     // An RTT and a recovery of the limiter later it is back, with BBR's own model of the path unharmed.
     assert!(at(over_ms + 40) > 8.5, "{goodput:?}, the burst was over at {over_ms} ms");
     assert!(delivered(&results, 0) > 0);
+}
+
+/// The wires to two of four senders lose packets, one by one or in bursts, and no notification, as no pause frame. Those of a wire that loses
+/// in bursts were lost, and the run panicked.
+#[test]
+fn a_lossy_wire_loses_no_notification() {
+    let chain = gilbert_elliott::Config { p: 1 << 27, r: 1 << 31, loss_bad: 1 << 32, loss_good: 0 };
+    let burst = FunctionConfig::GilbertElliott(chain);
+    for (loss, functions) in [(0, vec![]), (u32::MAX / 5, vec![]), (0, vec![burst])] {
+        let net = Dumbbell { limit: 300, ..shared(4, Some(ReactionPoint::SOFTWARE)) };
+        let mut plan = net.long("cubic", false, Span::from_ms(200));
+        plan.schedule.warmup = Span::ZERO;
+        let often = CongestionPointConfig { set_point: Bytes::new(6_000), weight: 2, sample_base: Bytes::new(15_000) };
+        plan.network.links[net.bottleneck()].congestion_point = Some(CongestionPoint { sampling: often, ..POINT });
+        // Hosts on the left come first.
+        for link in plan.network.links.iter_mut().filter(|link| link.to < 2) {
+            (link.loss, link.functions) = (loss, functions.clone());
+        }
+        let is_lossy = loss > 0 || !functions.is_empty();
+        let results = run(&plan, 1);
+        let lost: u64 = results.ports.iter().map(|port| port.dropped_impairment_packets).sum();
+        assert_eq!(lost > 5, is_lossy, "{lost}");
+        let cuts: u64 = results.flows.iter().map(|flow| flow.near_source_cuts).sum();
+        let sent = results.ports[net.bottleneck()].congestion_samples;
+        assert!(sent > 50 && cuts == sent, "{cuts} of {sent}");
+    }
 }
