@@ -9,7 +9,7 @@ mod pair;
 use std::collections::BTreeMap;
 
 use bridge::{Bridge, Weather, Wire};
-use narrows_core::edge::dcib::{Chooser, Config, Edge, Hiding, Message, Share, Shim, Transmit};
+use narrows_core::edge::dcib::{Chooser, Config, Edge, Hiding, Marks, Message, Share, Shim, Transmit};
 use narrows_core::packet::{Ecn, Flags, Segment, Tag};
 use narrows_core::rng::SmallStream;
 use narrows_core::tcp::EcnMode;
@@ -108,6 +108,7 @@ fn without_loss_copies_live_for_a_round_trip_and_nothing_is_changed() {
                 match out {
                     Transmit::Inside(packet) => received.push(packet),
                     Transmit::Outside(message) => put(&mut air, at + ROUND_TRIP.div(2), !to_far, message),
+                    Transmit::Dropped(_) => unreachable!("marks are taken off"),
                 }
             }
         }
@@ -126,7 +127,7 @@ fn without_loss_copies_live_for_a_round_trip_and_nothing_is_changed() {
             far.handle_outside(start + Span::from_secs(1), message);
             received.extend(said(&mut far).into_iter().filter_map(|out| match out {
                 Transmit::Inside(packet) => Some(packet),
-                Transmit::Outside(_) => None,
+                Transmit::Outside(_) | Transmit::Dropped(_) => None,
             }));
         }
     }
@@ -376,6 +377,29 @@ fn a_packet_of_another_session_is_refused() {
     far.handle_outside(after(Span::from_ms(55)), Message::Marked(packet, shim));
     assert_eq!(said(&mut far), []);
     assert_eq!(far.received().strangers, 1);
+}
+
+/// A host without ECN cannot be told of a mark: it is taken off, or the packet is dropped [RFC 6040 §4.2].
+#[test]
+fn a_mark_that_its_host_does_not_understand_is_cleared_or_a_loss() {
+    for marks in [Marks::Clear, Marks::Drop] {
+        let [_, mut far] = acquainted(&Config { marks, ..config() });
+        for (index, ecn) in (0..).zip([Ecn::Capable, Ecn::Marked]) {
+            far.handle_outside(after(Span::from_ms(50)), Message::Disguised(data(index, ecn)));
+            let plain = data(index, Ecn::NotCapable);
+            let is_dropped = ecn == Ecn::Marked && marks == Marks::Drop;
+            assert_eq!(said(&mut far), [if is_dropped { Transmit::Dropped(plain) } else { Transmit::Inside(plain) }]);
+        }
+        let counters = far.received();
+        assert_eq!(
+            (counters.cleared_marks, counters.dropped_marks),
+            if marks == Marks::Drop { (0, 1) } else { (1, 0) }
+        );
+        // Who understands it is told.
+        let next = if marks == Marks::Drop { 1 } else { 2 };
+        far.handle_outside(after(Span::from_ms(51)), Message::Plain(data(next, Ecn::Marked)));
+        assert_eq!(said(&mut far), [Transmit::Inside(data(next, Ecn::Marked))]);
+    }
 }
 
 /// What befalls the edges.

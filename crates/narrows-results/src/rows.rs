@@ -216,6 +216,7 @@ row! {
     received_marked_packets, "packets", "Marked packets from the other end, each once." = row.received.marked_packets;
     duplicate_packets, "packets", "Marked packets from there that had arrived before: dropped." = row.received.duplicates;
     cleared_marks, "packets", "CE marks cleared from packets of hosts without ECN." = row.received.cleared_marks;
+    dropped_marks, "packets", "Packets of hosts without ECN that were dropped because they had a CE mark (`marks = \"drop\"`)." = row.received.dropped_marks;
     held_packets, "packets", "Held back because one before them was missing." = row.received.held_packets;
     held_max_bytes, "bytes", "Maximum bytes held back at once." = row.received.held_max.get();
     filled_holes, NONE, "Holes that were filled while they were hidden." = row.received.filled_holes;

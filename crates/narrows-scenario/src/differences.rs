@@ -308,7 +308,7 @@ pub(crate) fn network(graph: &Graph, facts: &mut BTreeMap<String, String>) {
 type Told<T> = (&'static str, fn(&T) -> String);
 
 /// The parameters of a bridge, as one writes them.
-const DCIB: [Told<dcib::Config>; 9] = [
+const DCIB: [Told<dcib::Config>; 10] = [
     ("share", |config| format!("{:.5}", fraction(config.share))),
     ("choose", |config| kebab(&config.chooser)),
     ("rate", |config| config.rate.to_string()),
@@ -318,6 +318,7 @@ const DCIB: [Told<dcib::Config>; 9] = [
     ("hiding", |config| kebab(&config.hiding)),
     ("hold", |config| config.hold.to_string()),
     ("held", |config| config.held.to_string()),
+    ("marks", |config| kebab(&config.marks)),
 ];
 
 #[expect(clippy::cast_precision_loss, reason = "five digits are told")]

@@ -105,6 +105,8 @@ pub(crate) enum Sent {
     On(u32, Packet),
     /// Crosses this bridge, ahead of others or not. Of a marked packet with what it carries.
     Over(u32, Packet, bool, Option<Shim>),
+    /// Is dropped.
+    Dropped(Packet),
 }
 
 impl Bridges {
@@ -155,6 +157,7 @@ impl Bridges {
         let End { link, back, .. } = self.ends[end];
         Some(match self.ends[end].edge.poll_transmit()? {
             Transmit::Inside(packet) => Sent::On(back, packet),
+            Transmit::Dropped(packet) => Sent::Dropped(packet),
             Transmit::Outside(message) => {
                 let urgent = message.is_urgent();
                 let shim = if let Message::Marked(_, shim) = &message { Some(*shim) } else { None };

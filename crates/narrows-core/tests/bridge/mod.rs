@@ -185,6 +185,7 @@ impl Bridge {
                 match sent {
                     Transmit::Inside(packet) => self.arrive(self.now + self.site, Arrival::AtHost(edge, packet)),
                     Transmit::Outside(message) => self.cross(edge, message),
+                    Transmit::Dropped(_) => unreachable!("nothing is marked here"),
                 }
             }
         }

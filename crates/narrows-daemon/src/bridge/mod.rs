@@ -32,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::{Subcommand, ValueEnum};
-use narrows_core::edge::dcib::{Chooser, Config, Hiding, Share};
+use narrows_core::edge::dcib::{Chooser, Config, Hiding, Marks, Share};
 use narrows_core::units::{Bytes, Rate, Span, Time};
 use narrows_kernel::bridge::{self as kernel, Joined, Settings};
 use narrows_scenario::units;
@@ -146,6 +146,9 @@ struct Run {
     /// The DSCP, 1 to 63, that both edges know disguised packets of hosts without ECN by; left out, they are not disguised
     #[arg(long, value_name = "DSCP", value_parser = dscp)]
     sign: Option<u8>,
+    /// What becomes of a congestion mark on a packet of a host without ECN: the packet is dropped, or the mark taken off
+    #[arg(long, value_enum, default_value_t = OnMark::Drop)]
+    marks: OnMark,
     /// What the kernel does with packets of the far edge that no process of this one authenticates: it is gone, or too slow
     #[arg(long, value_enum, default_value_t = Unseen::Unwrap)]
     without_process: Unseen,
@@ -166,6 +169,15 @@ enum Choice {
     Bernoulli,
     /// The uppermost part of the rate.
     Band,
+}
+
+/// See [`Marks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnMark {
+    /// Its host learns of the congestion by the loss [RFC 6040 §4.2].
+    Drop,
+    /// Nobody learns of it: the host takes the share of those that do.
+    Clear,
 }
 
 /// What is done with marked packets that no process sees.
@@ -566,6 +578,10 @@ fn config(run: &Run) -> Config {
         Hide::Snoop => Hiding::Snoop,
         Hide::Nothing => Hiding::Nothing,
     };
+    config.marks = match run.marks {
+        OnMark::Drop => Marks::Drop,
+        OnMark::Clear => Marks::Clear,
+    };
     config.repairs = run.repairs;
     config.hold = run.hold.unwrap_or(config.hold);
     config.store = run.store.unwrap_or(config.store);
@@ -603,7 +619,8 @@ mod tests {
         }
     }
 
-    /// By default an edge router does what the simulated one does.
+    /// By default an edge router does what the simulated one does, but for marks on packets of hosts without ECN, which the slides
+    /// do not speak of.
     #[test]
     fn what_is_left_out_is_as_in_the_simulator() {
         #[derive(clap::Parser)]
@@ -613,7 +630,8 @@ mod tests {
         }
         let options = "bridge --inside a --outside b --peer far --key secret --rate 1Gbps";
         let Only { run } = clap::Parser::parse_from(options.split(' '));
-        assert_eq!(config(&run), Config::new(Rate::from_gbps(1), run.share, Span::from_ms(20)));
+        let simulated = Config::new(Rate::from_gbps(1), run.share, Span::from_ms(20));
+        assert_eq!(config(&run), Config { marks: Marks::Drop, ..simulated });
         assert_eq!(config(&run).hiding, Hiding::ResequenceRepairable);
     }
 

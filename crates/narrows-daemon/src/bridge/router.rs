@@ -328,11 +328,12 @@ impl Router {
     fn drain(&mut self, now: Time, way: Option<Way>, came_ns: u64) {
         while let Some(transmit) = self.edge.poll_transmit() {
             let (side, urgent) = match &transmit {
+                Transmit::Dropped(_) => continue,
                 Transmit::Inside(_) => (Side::Inside, false),
                 Transmit::Outside(message) => (Side::Outside, message.is_urgent()),
             };
             let frame = match transmit {
-                Transmit::Inside(frame) => Some(frame.leave()),
+                Transmit::Inside(frame) | Transmit::Dropped(frame) => Some(frame.leave()),
                 Transmit::Outside(message) => self.seal(now, message, way.as_ref(), came_ns),
             };
             match frame {

@@ -77,6 +77,7 @@ fn machine(router: &Router) -> Map<String, Value> {
     let received = json!({
         "marked_packets": received.marked_packets, "duplicates": received.duplicates, "strangers": received.strangers,
         "stale_greetings": received.stale_greetings, "cleared_marks": received.cleared_marks,
+        "dropped_marks": received.dropped_marks,
         "held_packets": received.held_packets, "filled_holes": received.filled_holes, "late_holes": received.late_holes,
         "plain_holes": received.plain_holes, "overflows": received.overflows, "strays": received.strays, "held_bytes": edge.held().get(),
         "held_max_bytes": received.held_max.get(), "hushed": edge.hushed(),

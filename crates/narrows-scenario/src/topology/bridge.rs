@@ -1,7 +1,7 @@
 //! Bridges: what is written of one, and what it is at a link of some rate and delay.
 
 use narrows_core::component::{Settings, Value};
-use narrows_core::edge::dcib::{Chooser, Config, Hiding, SPEC, Share};
+use narrows_core::edge::dcib::{Chooser, Config, Hiding, Marks, SPEC, Share};
 use narrows_core::units::{Rate, Span};
 
 use crate::error::Problem;
@@ -25,6 +25,7 @@ pub(super) fn at(values: &[Value], rate: Rate, delay: Span) -> Config {
             "nothing" => Hiding::Nothing,
             _ => Hiding::ResequenceRepairable,
         },
+        marks: if settings.choice("marks") == "drop" { Marks::Drop } else { Marks::Clear },
         repairs: u8::try_from(settings.count("repairs")).unwrap_or(u8::MAX),
         store: settings.bytes_or_auto("store").unwrap_or(usual.store),
         hold: settings.span_or_auto("hold").unwrap_or(usual.hold),

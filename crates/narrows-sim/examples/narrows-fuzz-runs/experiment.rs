@@ -34,7 +34,11 @@ pub(crate) fn text(choices: &mut Choices) -> String {
         let mut wan =
             link(choices, &["1Gbps", "100Mbps", "10Gbps"], &["1ms", "200us", "5ms", "20ms"], classes, false, true);
         if choices.once_in(5) {
-            wan += &format!(", bridge = {{ dcib = {{ share = {} }} }}", choices.one_of(&["0.1", "0.5", "1.0"]));
+            wan += &format!(
+                ", bridge = {{ dcib = {{ share = {}, marks = \"{}\" }} }}",
+                choices.one_of(&["0.1", "0.5", "1.0"]),
+                choices.one_of(&["clear", "drop"])
+            );
         }
         text += &format!("wan = {{ {wan} }}\n");
         roles.push("wan");

@@ -40,6 +40,7 @@ impl Simulation<'_> {
                         self.handle_bridge(now, event);
                     }
                 }
+                Sent::Dropped(packet) => self.note_dropped(packet),
                 Sent::Over(link, packet, urgent, shim) => {
                     match (self.network.cross(now, link, packet, urgent), shim) {
                         (Offered::Dropped(_), _) => self.note_dropped(packet),

@@ -123,3 +123,60 @@ proptest! {
         }
     }
 }
+
+/// Two flows without ECN and two with it in a wide area that marks whom it can, and drops the others. Without a pair they share it.
+/// A pair that takes marks off has those without ECN notice nothing, and starves the others; one that drops the packets does not.
+#[test]
+fn marks_that_are_dropped_leave_others_their_share() {
+    let share_without_ecn = |bridge: &str| {
+        let text = format!(
+            r#"
+            [topology.two-datacenters]
+            servers = 4
+            fabric = {{ rate = "1Gbps", delay = "5us", limit = "1000pkt" }}
+            [topology.two-datacenters.wan]
+            rate = "100Mbps"
+            delay = "5ms"
+            limit = "300pkt"
+            aqm = {{ red = {{ min = "30pkt", max = "90pkt", max-probability = 0.1 }} }}
+            bridge = {bridge}
+            [topology.two-datacenters.host]
+            profile = "linux-6"
+            stack-delay = {{ tx = "5us", rx = "5us", jitter = "12us" }}
+            [[traffic]]
+            name = "plain"
+            from = "a*-1"
+            to = "b*-1"
+            long = {{ flows = 2, spread = "100ms" }}
+            [[traffic]]
+            name = "ecn"
+            ecn = true
+            from = "a*-2"
+            to = "b*-2"
+            long = {{ flows = 2, spread = "100ms" }}
+            [[arm]]
+            name = "cubic"
+            cc = "cubic"
+            [run]
+            end = "12s"
+            warmup = "2s"
+            "#
+        );
+        let experiment = narrows_scenario::load_str(&text, &Default::default(), &Default::default()).unwrap();
+        let results = run(&experiment.plans[0], 1);
+        let of = |traffic: u32| -> f64 {
+            let flows = results.flows.iter().filter(|flow| flow.traffic == traffic);
+            flows.map(|flow| flow.delivered_after_warmup_bytes as f64).sum()
+        };
+        let received = results.bridges.iter().fold([0, 0], |[cleared, dropped], bridge| {
+            [cleared + bridge.received.cleared_marks, dropped + bridge.received.dropped_marks]
+        });
+        (of(0) / (of(0) + of(1)), received)
+    };
+    let (without, _) = share_without_ecn("\"none\"");
+    let (cleared, [marks, _]) = share_without_ecn("\"dcib\"");
+    let (dropped, [none, losses]) = share_without_ecn("{ dcib = { marks = \"drop\" } }");
+    assert!((0.4..0.6).contains(&without), "{without}");
+    assert!(cleared > 0.95 && marks > 10_000, "{cleared}, {marks} marks");
+    assert!((0.35..0.65).contains(&dropped) && none == 0 && losses > 50, "{dropped}, {losses} losses");
+}

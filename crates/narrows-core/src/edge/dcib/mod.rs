@@ -186,6 +186,25 @@ pub enum Hiding {
     Nothing,
 }
 
+/// What the far edge does with a congestion mark on a packet of a host without ECN, which cannot be told of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Marks {
+    /// Takes it off, and the congestion is known to nobody.
+    #[default]
+    Clear,
+    /// Drops the packet, which that host understands [RFC 6040 §4.2].
+    Drop,
+}
+
+impl Marks {
+    /// For plans, which leave it out.
+    #[cfg(feature = "serde")]
+    fn is_clear(&self) -> bool {
+        *self == Marks::Clear
+    }
+}
+
 /// Parameters of an edge; both of a pair have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -208,6 +227,9 @@ pub struct Config {
     pub hold: Span,
     /// `B_reseq`: bytes of held packets at most.
     pub held: Bytes,
+    /// What becomes of congestion marks on packets of hosts without ECN. The first of these is left out of a plan's text.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Marks::is_clear"))]
+    pub marks: Marks,
 }
 
 /// Copies are kept for so many RTTs at the rate at which they are made: the near router's own queue may take another one, and what is
@@ -228,6 +250,7 @@ impl Config {
             hiding: Hiding::default(),
             hold: longer + Span::from_ms(2),
             held: rate.bytes_in(longer),
+            marks: Marks::default(),
         }
     }
 }
@@ -239,4 +262,6 @@ pub enum Transmit<P> {
     Inside(P),
     /// To the far edge.
     Outside(Message<P>),
+    /// Nowhere: it is dropped as a sign of congestion, for whoever counts losses.
+    Dropped(P),
 }

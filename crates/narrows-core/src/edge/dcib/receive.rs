@@ -2,7 +2,7 @@
 
 use super::resequence::Resequencer;
 use super::seen::{Seen, expand};
-use super::{Config, Hiding, Message, Packet, Shim, Transmit};
+use super::{Config, Hiding, Marks, Message, Packet, Shim, Transmit};
 use crate::packet::Ecn;
 use crate::rng::SmallStream;
 use crate::units::{Bytes, Span, Time};
@@ -23,6 +23,8 @@ pub struct ReceiveCounters {
     pub stale_greetings: u64,
     /// Marks of congestion taken off packets of hosts without ECN.
     pub cleared_marks: u64,
+    /// Packets of hosts without ECN that were dropped for such a mark.
+    pub dropped_marks: u64,
     /// Packets that were held back.
     pub held_packets: u64,
     /// Holes that were filled in time.
@@ -54,6 +56,7 @@ pub(super) struct Receiver<P: Packet> {
     session: Option<Session>,
     seen: Seen,
     resequencer: Option<Resequencer<P>>,
+    marks: Marks,
     stream: SmallStream,
     pub(super) counters: ReceiveCounters,
 }
@@ -65,7 +68,14 @@ impl<P: Packet> Receiver<P> {
             Hiding::ResequenceRepairable => Some(Resequencer::new(config.hold, config.held, true)),
             Hiding::Snoop | Hiding::Nothing => None,
         };
-        Receiver { session: None, seen: Seen::new(), resequencer, stream, counters: ReceiveCounters::default() }
+        Receiver {
+            session: None,
+            seen: Seen::new(),
+            resequencer,
+            marks: config.marks,
+            stream,
+            counters: ReceiveCounters::default(),
+        }
     }
 
     /// Bytes of held packets.
@@ -79,9 +89,14 @@ impl<P: Packet> Receiver<P> {
     }
 
     /// A packet of a host without ECN.
-    pub(super) fn disguised(&mut self, now: Time, mut packet: P, send: impl FnMut(Transmit<P>)) {
-        self.counters.cleared_marks += u64::from(packet.ecn() == Ecn::Marked);
+    pub(super) fn disguised(&mut self, now: Time, mut packet: P, mut send: impl FnMut(Transmit<P>)) {
+        let is_marked = packet.ecn() == Ecn::Marked;
         packet.set_ecn(Ecn::NotCapable);
+        if is_marked && self.marks == Marks::Drop {
+            self.counters.dropped_marks += 1;
+            return send(Transmit::Dropped(packet));
+        }
+        self.counters.cleared_marks += u64::from(is_marked);
         self.pass(now, packet, None, send);
     }
 

@@ -26,5 +26,7 @@ pub const SPEC: Spec = Spec {
             "H_B, how long a hole is hidden; auto: one and a half RTTs and 2 ms";
         "held": Kind::Bytes, Value::Auto, (1_500, 1 << 42),
             "B_reseq, bytes of packets that wait behind holes; auto: one and a half RTTs of rate";
+        "marks": Kind::Choice(&["clear", "drop"]), Value::Choice(0),
+            "what becomes of a CE mark on a packet of a host without ECN: taken off, or the packet is dropped [RFC 6040]";
     },
 };
